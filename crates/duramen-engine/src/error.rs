@@ -1,0 +1,89 @@
+//! One error type for the engine: the kind says what to do, the text says what was wrong and where.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+/// The result of every fallible engine call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, and so what the caller can do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused an operation. Whether to try again depends on `source`
+    /// (a full disk heals, a failing one does not).
+    #[error("{operation} {}: {source}", path.display())]
+    Io {
+        /// What was being done, as a verb: `open`, `sync`, `rename`.
+        operation: &'static str,
+        /// The file or directory it was done to.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Bytes on disk are not what was written: a checksum, magic or structure does not hold.
+    /// Nothing at this place can be trusted; everything else still can.
+    #[error("{} is damaged at byte {offset}: {detail}", path.display())]
+    Corruption {
+        /// The damaged file.
+        path: PathBuf,
+        /// Where in the file, in bytes from its start.
+        offset: u64,
+        /// What was expected and what was found.
+        detail: String,
+    },
+    /// The file or directory was made by a newer version. Use that version to read it.
+    #[error("{} has format version {found}; this version reads up to {supported}: use a newer duramen", path.display())]
+    TooNew {
+        /// The file that says so.
+        path: PathBuf,
+        /// Its format version.
+        found: u32,
+        /// The newest version this build reads.
+        supported: u32,
+    },
+    /// A write or sync failed earlier, so the writer no longer knows what is on disk. Reopen to recover.
+    #[error("the writer stopped after an earlier failure ({reason}); reopen the store to recover")]
+    Poisoned {
+        /// The first failure.
+        reason: String,
+    },
+    /// Every write buffer is full and the caller asked not to wait. Try again later, or wait.
+    #[error("all {max_write_buffer_number} write buffers are full and the flush has not caught up")]
+    Stalled {
+        /// How many buffers there may be.
+        max_write_buffer_number: usize,
+    },
+    /// Another process holds what was asked for.
+    #[error("{} is locked by another process", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The call cannot be right: a record over the limit, an option out of range.
+    #[error("{0}")]
+    InvalidArgument(String),
+}
+
+impl Error {
+    /// Wraps an error of the operating system with what was being done to which path.
+    pub fn io(operation: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_path_buf();
+        move |source| Self::Io { operation, path, source }
+    }
+
+    /// Bytes at `offset` of `path` are not what they should be.
+    pub fn corruption(path: impl AsRef<Path>, offset: u64, detail: impl fmt::Display) -> Self {
+        Self::Corruption { path: path.as_ref().to_path_buf(), offset, detail: detail.to_string() }
+    }
+
+    /// Whether the operating system said that something does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether bytes on disk were found damaged.
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Self::Corruption { .. })
+    }
+}

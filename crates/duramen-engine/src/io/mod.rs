@@ -1,0 +1,185 @@
+//! Everything the engine asks of the operating system, behind traits.
+//!
+//! [`Env`] bundles a file system, a clock and a source of randomness; [`Env::os`] is the real one.
+//! [`sim`] is one in memory that can lose power, fill up, tear writes and fail at any chosen operation.
+//! No other module of the workspace's libraries touches files, clocks or randomness.
+
+pub mod os;
+pub mod sim;
+
+mod memory;
+pub use memory::SegmentMemory;
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The outside world, as the engine sees it. Cheap to clone; share one per store.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Files and directories.
+    pub fs: Arc<dyn Fs>,
+    /// Wall clock and monotonic clock.
+    pub clock: Arc<dyn Clock>,
+    /// Random numbers, for identities only: never for anything secret.
+    pub random: Arc<dyn Random>,
+}
+
+impl Env {
+    /// The operating system's files, clock and randomness.
+    pub fn os() -> Self {
+        Self {
+            fs: Arc::new(os::OsFs),
+            clock: Arc::new(os::OsClock::default()),
+            random: Arc::new(os::OsRandom),
+        }
+    }
+}
+
+/// How [`Fs::open`] opens a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    ReadWrite,
+    /// A file that must not exist yet, for reading and writing.
+    CreateNew,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The name, without its directory. Names that are not UTF-8 are not ours and are left out.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Its length in bytes, if it is a file.
+    pub len: u64,
+}
+
+/// Files and directories. Every method may fail; none retries.
+///
+/// A created, renamed or removed name survives a loss of power only after [`Fs::sync_dir`] of its directory.
+pub trait Fs: Send + Sync + Debug {
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Creates the file, which must not exist, gives it `len` bytes of zeros with space reserved on the
+    /// device, and maps it for writing, its pages ready so that the first write to each takes no fault.
+    /// `ErrorKind::Unsupported` where the file system cannot reserve or map: use [`Fs::create_unmapped_segment`].
+    fn create_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
+    /// The same without a mapping: memory of our own, written to the file by [`Segment::publish`].
+    fn create_unmapped_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
+    /// Maps an existing file for reading, all of it. What a writer, here or in another process, writes
+    /// through its own mapping is visible at once.
+    fn open_segment(&self, path: &Path) -> io::Result<Arc<dyn Segment>>;
+    /// Creates a directory and its missing parents. An existing directory is no error.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// The names in a directory, in no order.
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Gives a file another name on the same file system, replacing what had it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file's name. Those who have it open keep its bytes.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file a second name on the same file system.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes the directory's names durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Whether anything has this name.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Takes the exclusive advisory lock on a file, creating it if missing, without waiting. `None` if
+    /// another open file description holds it, in this process or another. It falls when the returned
+    /// guard is dropped or the process ends, however it ends.
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
+}
+
+/// A held lock; dropping it releases it.
+pub trait Lock: Send + Sync + Debug {}
+
+/// An open file, read and written at offsets; there is no cursor, so threads may share one.
+pub trait File: Send + Sync + Debug {
+    /// Reads up to `buf.len()` bytes at `offset`; fewer at the end of the file, and then possibly 0.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes up to `buf.len()` bytes at `offset`, and says how many.
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
+    /// The file's length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Cuts the file, or extends it with zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Makes the file's bytes, and its length, survive a loss of power (`fdatasync`).
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Fills `buf` from `offset`; `ErrorKind::UnexpectedEof` if the file ends first.
+    fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buf.is_empty() {
+            match self.read_at(buf, offset) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends too early")),
+                Ok(n) => {
+                    buf = &mut buf[n..];
+                    offset += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `buf` at `offset`.
+    fn write_all_at(&self, mut buf: &[u8], mut offset: u64) -> io::Result<()> {
+        while !buf.is_empty() {
+            match self.write_at(buf, offset) {
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::WriteZero, "the file takes no more bytes"));
+                }
+                Ok(n) => {
+                    buf = &buf[n..];
+                    offset += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file of fixed size that is written front to back through memory: the arena of a memtable and the
+/// WAL that recovers it are the same bytes.
+pub trait Segment: Send + Sync + Debug {
+    /// The bytes.
+    fn memory(&self) -> &SegmentMemory;
+    /// Whether writes to [`Segment::memory`] are in the file at once (a shared mapping). If not, they are
+    /// only after [`Segment::publish`], and other processes cannot follow counters kept in memory.
+    fn is_mapped(&self) -> bool;
+    /// Hands the bytes `offset..offset + len` to the kernel, so that they survive this process. Does
+    /// nothing for a mapped segment, whose writes already do.
+    fn publish(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// Makes the bytes `offset..offset + len` survive a loss of power.
+    fn sync(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// Cuts the file to its first `len` bytes and gives the rest of the space back. The memory stays as
+    /// it is for those who hold it, but must not be touched past `len` rounded up to a page.
+    fn truncate(&self, len: usize) -> io::Result<()>;
+}
+
+/// Time.
+pub trait Clock: Send + Sync + Debug {
+    /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which may jump either way.
+    fn now_unix_ns(&self) -> i64;
+    /// Time since some fixed moment; never goes back.
+    fn monotonic(&self) -> Duration;
+}
+
+/// Randomness for identities.
+pub trait Random: Send + Sync + Debug {
+    /// 64 random bits.
+    fn next_u64(&self) -> u64;
+}

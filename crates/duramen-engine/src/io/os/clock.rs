@@ -1,0 +1,48 @@
+//! The machine's clocks and its source of randomness.
+#![allow(clippy::disallowed_methods)] // the io layer is where clocks are read
+
+use crate::io::{Clock, Random};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The machine's clocks.
+#[derive(Debug)]
+pub struct OsClock {
+    start: Instant,
+}
+
+impl Default for OsClock {
+    fn default() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Clock for OsClock {
+    fn now_unix_ns(&self) -> i64 {
+        match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+        }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+/// The kernel's randomness.
+#[derive(Debug)]
+pub struct OsRandom;
+
+impl Random for OsRandom {
+    fn next_u64(&self) -> u64 {
+        let mut bytes = [0u8; 8];
+        match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+            Ok(8) => u64::from_ne_bytes(bytes),
+            // A kernel without getrandom (before 3.17): two clocks and our own number make an identity.
+            _ => {
+                let now = OsClock::default().now_unix_ns() as u64;
+                now.rotate_left(32) ^ u64::from(std::process::id()).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The operating system's file system.
+#![allow(clippy::disallowed_methods)] // the io layer is where files are touched
+
+use super::file::{OsFile, OsLock};
+use super::segment::{MappedSegment, UnmappedSegment};
+use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The operating system's file system.
+#[derive(Debug)]
+pub struct OsFs;
+
+impl Fs for OsFs {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::ReadWrite => {
+                options.write(true);
+            }
+            OpenMode::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        Ok(Arc::new(OsFile(options.open(path)?)))
+    }
+
+    fn create_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>> {
+        Ok(Arc::new(MappedSegment::create(path, len)?))
+    }
+
+    fn create_unmapped_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>> {
+        Ok(Arc::new(UnmappedSegment::create(path, len)?))
+    }
+
+    fn open_segment(&self, path: &Path) -> io::Result<Arc<dyn Segment>> {
+        Ok(Arc::new(MappedSegment::open(path)?))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            // A file may go between the listing and the look at it; then it is not there.
+            let metadata = match entry.metadata() {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                other => other?,
+            };
+            if let Ok(name) = entry.file_name().into_string() {
+                entries.push(DirEntry { name, is_dir: metadata.is_dir(), len: metadata.len() });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(path)?.sync_all()
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
+    }
+
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(OsLock::new(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(e),
+        }
+    }
+}

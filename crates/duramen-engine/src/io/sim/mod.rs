@@ -1,0 +1,1 @@
+//! A world in memory that a test controls.

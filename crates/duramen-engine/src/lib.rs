@@ -1,0 +1,20 @@
+//! The storage engine of Duramen: it knows bytes, never what they mean.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`io`] | files, mapped segments, directories, clock, randomness: the only place that touches the operating system |
+//! | [`wal`] | the write-ahead log: preallocated, memory-mapped segments, one set per writer |
+//! | [`memtable`] | an ordered index over the bytes that already lie in a WAL segment |
+//! | [`sstable`] | immutable tables: checksummed blocks behind a codec, a sparse index, filters, a footer |
+//! | [`manifest`] | which tables are live and which WAL segments they hold: checksummed, atomic edits |
+//!
+//! The log store (crate `duramen`) is composed from these parts.
+
+pub mod error;
+pub mod io;
+pub mod manifest;
+pub mod memtable;
+pub mod sstable;
+pub mod wal;
+
+pub use error::{Error, Result};

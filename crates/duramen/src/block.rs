@@ -1,0 +1,51 @@
+//! What a query sees of a store: blocks of rows, each a set of columns that are decoded when asked for.
+
+use crate::column::Column;
+use crate::error::Result;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Names that are not fields of the sender's.
+pub mod names {
+    /// The time stamp, RFC 3339 in UTC with nanoseconds as needed.
+    pub const TIME: &str = "_time";
+    /// The message.
+    pub const MESSAGE: &str = "_msg";
+    /// The stream's label set, as in `{app="checkout",host="web-1"}`.
+    pub const STREAM: &str = "_stream";
+    /// The level: the sender's own text where it sent a field of that name, else the level's name.
+    pub const LEVEL: &str = "level";
+}
+
+/// A block of rows as a snapshot lists it: where and when, without having read it.
+pub trait BlockHandle: Send + Sync + Debug {
+    /// How many rows it has; at least 1.
+    fn rows(&self) -> usize;
+    /// The earliest time stamp in it, ns since the epoch.
+    fn min_time(&self) -> i64;
+    /// The latest.
+    fn max_time(&self) -> i64;
+    /// Reads the block's directory. Columns are read when asked for.
+    fn open(&self) -> Result<Arc<dyn Block>>;
+}
+
+/// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number).
+pub trait Block: Send + Sync + Debug {
+    /// How many rows it has.
+    fn rows(&self) -> usize;
+    /// The time stamp of every row, ascending.
+    fn times(&self) -> Result<Arc<Vec<i64>>>;
+    /// The names of the fields that at least one row has, `_msg` and `level` among them if any row has
+    /// them; not `_time` and `_stream`, which every row has.
+    fn field_names(&self) -> Result<Vec<String>>;
+    /// A field's values, `_msg`, `level` and `_stream` included; `None` when no row has the field.
+    fn column(&self, name: &str) -> Result<Option<Arc<Column>>>;
+    /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is
+    /// not. Each word is the [`crate::token::hash`] of a whole word.
+    fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool>;
+    /// The smallest and largest number in the field, if all its values are integers and that is known
+    /// without reading the column.
+    fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>>;
+    /// The identity of a row: which writer wrote it, and as its how-manieth.
+    fn identity(&self, row: usize) -> Result<(u64, u64)>;
+}

@@ -1,0 +1,141 @@
+//! A column in memory: one field of every row of a block, however it was stored.
+//!
+//! Rows are in time order. Values may lie in another order (rows of one stream together, as they are
+//! stored); [`Column::slot`] leads from the row to the value. Whoever looks at every value does so in the
+//! order of the data (each constant or dictionary entry once) and asks for slots only of rows that matter.
+
+use crate::value::ValueKind;
+use std::sync::Arc;
+
+/// One field of every row of a block.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The values.
+    pub data: ColumnData,
+    /// What kind the values are.
+    pub kinds: Kinds,
+    /// `order[row]` is the slot of a row's value; `None` when each row's slot is its own number.
+    /// Means nothing for [`ColumnData::Const`].
+    pub order: Option<Arc<Vec<u32>>>,
+    /// How many rows there are.
+    pub rows: usize,
+}
+
+/// The values of a column. A *slot* is the position of a value in here.
+#[derive(Clone, Debug)]
+pub enum ColumnData {
+    /// The same text in every row; every row has it.
+    Const(Box<str>),
+    /// Few distinct texts. `codes[slot]` is [`ColumnData::ABSENT`] or an index into `values`.
+    Dict {
+        /// The distinct texts.
+        values: Vec<Box<str>>,
+        /// One code a slot.
+        codes: Vec<u32>,
+    },
+    /// Integers whose text is plain decimal: no leading zeros, no plus sign, no `-0`.
+    Int {
+        /// One integer a slot; 0 where absent.
+        values: Vec<i64>,
+        /// One bit a slot, least significant first, set where the row has the field; `None`: all have.
+        present: Option<Vec<u64>>,
+    },
+    /// Any texts. The text of slot `s` is `bytes[ends[s - 1]..ends[s]]` (from 0 for the first), valid UTF-8.
+    Text {
+        /// All texts, one after another.
+        bytes: Vec<u8>,
+        /// Where each ends.
+        ends: Vec<u32>,
+        /// As for `Int`.
+        present: Option<Vec<u64>>,
+    },
+}
+
+/// The kinds of a column's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kinds {
+    /// One kind in every row that has the field.
+    All(ValueKind),
+    /// One kind a slot (by the number of [`ValueKind`]), for columns that mix them.
+    PerSlot(Vec<u8>),
+}
+
+impl ColumnData {
+    /// The code of a row without the field.
+    pub const ABSENT: u32 = u32::MAX;
+}
+
+/// Whether bit `i` of a presence map is set.
+pub fn bit(map: &[u64], i: usize) -> bool {
+    map.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
+}
+
+impl Column {
+    /// The slot of a row's value.
+    pub fn slot(&self, row: usize) -> usize {
+        match &self.order {
+            Some(order) => order[row] as usize,
+            None => row,
+        }
+    }
+
+    /// The text in a slot, `None` where the row does not have the field. `buf` holds the digits of integers.
+    pub fn text_at<'a>(&'a self, slot: usize, buf: &'a mut IntText) -> Option<&'a str> {
+        match &self.data {
+            ColumnData::Const(text) => Some(text),
+            ColumnData::Dict { values, codes } => values.get(codes[slot] as usize).map(|v| &**v),
+            ColumnData::Int { values, present } => {
+                present.as_ref().is_none_or(|p| bit(p, slot)).then(|| buf.format(values[slot]))
+            }
+            ColumnData::Text { bytes, ends, present } => {
+                if present.as_ref().is_some_and(|p| !bit(p, slot)) {
+                    return None;
+                }
+                let start = if slot == 0 { 0 } else { ends[slot - 1] as usize };
+                std::str::from_utf8(&bytes[start..ends[slot] as usize]).ok()
+            }
+        }
+    }
+
+    /// The text of a row's value: [`Column::text_at`] of its slot.
+    pub fn text<'a>(&'a self, row: usize, buf: &'a mut IntText) -> Option<&'a str> {
+        self.text_at(self.slot(row), buf)
+    }
+
+    /// The kind of the value in a slot.
+    pub fn kind_at(&self, slot: usize) -> ValueKind {
+        match &self.kinds {
+            Kinds::All(kind) => *kind,
+            Kinds::PerSlot(kinds) => {
+                kinds.get(slot).and_then(|&k| ValueKind::from_u8(k)).unwrap_or(ValueKind::String)
+            }
+        }
+    }
+}
+
+/// Room for the decimal digits of an integer.
+#[derive(Debug, Default)]
+pub struct IntText {
+    digits: [u8; 20],
+}
+
+impl IntText {
+    /// The decimal text of `n`.
+    pub fn format(&mut self, n: i64) -> &str {
+        let mut at = self.digits.len();
+        let mut rest = n.unsigned_abs();
+        loop {
+            at -= 1;
+            self.digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if n < 0 {
+            at -= 1;
+            self.digits[at] = b'-';
+        }
+        std::str::from_utf8(&self.digits[at..]).unwrap_or("")
+    }
+}

@@ -1,0 +1,391 @@
+//! An entry, and its bytes in the WAL.
+//!
+//! One entry is one CBOR (RFC 8949) array:
+//!
+//! ```text
+//! [ time,      int     ns since 1970-01-01T00:00:00Z
+//!   level,     uint    0 unknown, 1 trace … 6 fatal
+//!   raw_len,   uint    bytes of the line it was read from, with its line end; 0 if it never was a line
+//!   message,   text
+//!   stream,    map     name => value: the fields that make its stream
+//!   fields ]   map     name => value: all others
+//!
+//! value = text | int | float64 | bool | null | undefined | 262(bytes)
+//! ```
+//!
+//! `undefined` stands for the message's text (a JSON line's `msg` is both), and tag 262, embedded JSON, holds
+//! a number that neither an int nor a float gives back to the letter, an array, or an empty object.
+
+use crate::error::{Error, Result};
+use crate::value::{Level, Value};
+use minicbor::data::{Tag, Type};
+use minicbor::{Decoder, Encoder};
+
+/// The most bytes a field's name may have.
+pub const MAX_FIELD_NAME_BYTES: usize = 1024;
+/// The most fields an entry may have, those of its stream included.
+pub const MAX_FIELDS: usize = 16_384;
+/// The most bytes an entry may take in the WAL.
+pub const MAX_ENTRY_BYTES: usize = 32 << 20;
+
+/// CBOR's registered tag for JSON inside a byte string.
+const EMBEDDED_JSON: u64 = 262;
+
+/// Builds entries, one after another, without allocating once its buffers have grown.
+///
+/// ```
+/// use duramen::{EntryBuf, Level, Value};
+/// let mut entry = EntryBuf::new(["app", "host"]);
+/// entry.start(1_700_000_000_000_000_000).level(Level::Error).message("payment refused");
+/// entry.field("app", "checkout").field("amount", 12.5).field("order", Value::Int(4711));
+/// let bytes = entry.finish()?;
+/// assert_eq!(duramen::EntryRef::decode(bytes)?.message, "payment refused");
+/// # Ok::<(), duramen::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct EntryBuf {
+    stream_fields: Vec<Box<str>>,
+    time: i64,
+    level: Level,
+    raw_len: u32,
+    message: String,
+    stream: Vec<u8>,
+    stream_count: u64,
+    fields: Vec<u8>,
+    field_count: u64,
+    too_long_name: bool,
+    out: Vec<u8>,
+}
+
+impl EntryBuf {
+    /// A builder for which fields of these names make the stream.
+    pub fn new<S: Into<Box<str>>>(stream_fields: impl IntoIterator<Item = S>) -> Self {
+        Self { stream_fields: stream_fields.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Begins an entry at `time_ns` since the epoch, forgetting the one before.
+    pub fn start(&mut self, time_ns: i64) -> &mut Self {
+        self.time = time_ns;
+        self.level = Level::Unknown;
+        self.raw_len = 0;
+        self.message.clear();
+        self.stream.clear();
+        self.stream_count = 0;
+        self.fields.clear();
+        self.field_count = 0;
+        self.too_long_name = false;
+        self
+    }
+
+    /// Sets the time, for those who find it late.
+    pub fn time(&mut self, time_ns: i64) -> &mut Self {
+        self.time = time_ns;
+        self
+    }
+
+    /// The time as it stands.
+    pub fn current_time(&self) -> i64 {
+        self.time
+    }
+
+    /// Sets the level.
+    pub fn level(&mut self, level: Level) -> &mut Self {
+        self.level = level;
+        self
+    }
+
+    /// The level as it stands.
+    pub fn current_level(&self) -> Level {
+        self.level
+    }
+
+    /// Sets how many bytes the line had that this was read from, with its line end.
+    pub fn raw_len(&mut self, bytes: usize) -> &mut Self {
+        self.raw_len = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// Sets the message.
+    pub fn message(&mut self, text: &str) -> &mut Self {
+        self.message.clear();
+        self.message.push_str(text);
+        self
+    }
+
+    /// Adds a field. One added twice under one name is there twice, and the later one is found by its name.
+    pub fn field<'v>(&mut self, name: &str, value: impl Into<Value<'v>>) -> &mut Self {
+        let value = value.into();
+        self.put(name, |e| encode_value(e, value))
+    }
+
+    /// Adds a field whose value is the message's text, without writing it twice.
+    pub fn field_same_as_message(&mut self, name: &str) -> &mut Self {
+        self.put(name, |e| {
+            let _infallible = e.undefined();
+        })
+    }
+
+    fn put(&mut self, name: &str, value: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> &mut Self {
+        self.too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
+        let in_stream = self.stream_fields.iter().any(|f| **f == *name);
+        let (buf, count) = if in_stream {
+            (&mut self.stream, &mut self.stream_count)
+        } else {
+            (&mut self.fields, &mut self.field_count)
+        };
+        let mut encoder = Encoder::new(buf);
+        let _infallible = encoder.str(name);
+        value(&mut encoder);
+        *count += 1;
+        self
+    }
+
+    /// The entry's bytes.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is over [`MAX_ENTRY_BYTES`], [`MAX_FIELDS`] or [`MAX_FIELD_NAME_BYTES`].
+    pub fn finish(&mut self) -> Result<&[u8]> {
+        if self.too_long_name {
+            return Err(Error::Invalid(format!("a field name is longer than {MAX_FIELD_NAME_BYTES} bytes")));
+        }
+        let count = self.stream_count + self.field_count;
+        if count > MAX_FIELDS as u64 {
+            return Err(Error::Invalid(format!("{count} fields in one entry; at most {MAX_FIELDS}")));
+        }
+        let len = self.message.len() + self.stream.len() + self.fields.len() + 40;
+        if len > MAX_ENTRY_BYTES {
+            return Err(Error::Invalid(format!("an entry of {len} bytes; at most {MAX_ENTRY_BYTES}")));
+        }
+        self.out.clear();
+        let mut e = Encoder::new(&mut self.out);
+        // Writing to a Vec cannot fail.
+        let _infallible = (|| {
+            e.array(6)?.i64(self.time)?.u8(self.level as u8)?.u32(self.raw_len)?.str(&self.message)?;
+            e.map(self.stream_count)?;
+            e.writer_mut().extend_from_slice(&self.stream);
+            e.map(self.field_count)?;
+            e.writer_mut().extend_from_slice(&self.fields);
+            Ok::<(), minicbor::encode::Error<std::convert::Infallible>>(())
+        })();
+        Ok(&self.out)
+    }
+}
+
+fn encode_value(e: &mut Encoder<&mut Vec<u8>>, value: Value<'_>) {
+    // Writing to a Vec cannot fail.
+    let _infallible = match value {
+        Value::Str(s) => e.str(s),
+        Value::Int(n) => e.i64(n),
+        Value::Float(x) if x.is_finite() => e.f64(x),
+        Value::Float(x) => e.str(&x.to_string()),
+        Value::Bool(b) => e.bool(b),
+        Value::Null => e.null(),
+        Value::Number(text) => match plain_integer(text) {
+            Some(n) => e.i64(n),
+            None => e.tag(Tag::new(EMBEDDED_JSON)).and_then(|e| e.bytes(text.as_bytes())),
+        },
+        Value::Json(text) => e.tag(Tag::new(EMBEDDED_JSON)).and_then(|e| e.bytes(text.as_bytes())),
+    };
+}
+
+/// The integer whose plain decimal text (no leading zero, no plus, no `-0`) is exactly `text`.
+pub fn plain_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    match digits {
+        [b'0'] if digits.len() == text.len() => Some(0),
+        [b'1'..=b'9', rest @ ..] if rest.len() < 19 && rest.iter().all(u8::is_ascii_digit) => {
+            text.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+/// An entry read in place from its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryRef<'a> {
+    /// Nanoseconds since the epoch.
+    pub time: i64,
+    /// The level.
+    pub level: Level,
+    /// Bytes of the line it was read from; 0 if it never was a line.
+    pub raw_len: u32,
+    /// The message.
+    pub message: &'a str,
+    stream: Map<'a>,
+    fields: Map<'a>,
+}
+
+/// The encoded pairs of a map, checked as they are read.
+#[derive(Clone, Copy, Debug)]
+struct Map<'a> {
+    bytes: &'a [u8],
+    count: u64,
+}
+
+impl<'a> EntryRef<'a> {
+    /// Reads an entry's frame; its fields are read as they are iterated.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the bytes are not an entry.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self> {
+        Self::decode_first(bytes).map(|(entry, _)| entry)
+    }
+
+    /// Reads the first of several entries that stand one after another, and says how long it is. All its
+    /// fields are walked over, so that a success means that iterating them succeeds, too.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the bytes do not begin with an entry.
+    pub fn decode_first(bytes: &'a [u8]) -> Result<(Self, usize)> {
+        decode_entry(bytes).map_err(|e| Error::decode("an entry", e))
+    }
+
+    /// The fields that make its stream.
+    pub fn stream(&self) -> Fields<'a> {
+        self.iterate(self.stream)
+    }
+
+    /// All its other fields.
+    pub fn fields(&self) -> Fields<'a> {
+        self.iterate(self.fields)
+    }
+
+    fn iterate(&self, map: Map<'a>) -> Fields<'a> {
+        Fields { decoder: Decoder::new(map.bytes), left: map.count, message: self.message }
+    }
+}
+
+fn decode_entry(bytes: &[u8]) -> Result<(EntryRef<'_>, usize), minicbor::decode::Error> {
+    let mut d = Decoder::new(bytes);
+    if d.array()? != Some(6) {
+        return Err(minicbor::decode::Error::message("not an array of 6"));
+    }
+    let time = d.i64()?;
+    let level = Level::from_u8(d.u8()?).ok_or_else(|| minicbor::decode::Error::message("no such level"))?;
+    let raw_len = d.u32()?;
+    let message = d.str()?;
+    let stream = decode_map(&mut d, bytes)?;
+    let fields = decode_map(&mut d, bytes)?;
+    Ok((EntryRef { time, level, raw_len, message, stream, fields }, d.position()))
+}
+
+fn decode_map<'a>(d: &mut Decoder<'a>, bytes: &'a [u8]) -> Result<Map<'a>, minicbor::decode::Error> {
+    let count = d.map()?.ok_or_else(|| minicbor::decode::Error::message("a map of unknown length"))?;
+    let start = d.position();
+    for _ in 0..count {
+        d.str()?;
+        decode_value(d, "")?;
+    }
+    Ok(Map { bytes: &bytes[start..d.position()], count })
+}
+
+fn decode_value<'a>(d: &mut Decoder<'a>, message: &'a str) -> Result<Value<'a>, minicbor::decode::Error> {
+    Ok(match d.datatype()? {
+        Type::String => Value::Str(d.str()?),
+        Type::Bool => Value::Bool(d.bool()?),
+        Type::Null => {
+            d.null()?;
+            Value::Null
+        }
+        Type::Undefined => {
+            d.undefined()?;
+            Value::Str(message)
+        }
+        Type::F64 => Value::Float(d.f64()?),
+        Type::Tag => {
+            if d.tag()?.as_u64() != EMBEDDED_JSON {
+                return Err(minicbor::decode::Error::message("a tag that entries do not have"));
+            }
+            let text = std::str::from_utf8(d.bytes()?)
+                .map_err(|_| minicbor::decode::Error::message("embedded JSON is not UTF-8"))?;
+            if text.starts_with(['[', '{']) { Value::Json(text) } else { Value::Number(text) }
+        }
+        _ => Value::Int(d.i64()?),
+    })
+}
+
+/// The fields of an entry, in the order they were added.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    decoder: Decoder<'a>,
+    left: u64,
+    message: &'a str,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a str, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        // `decode_first` has walked the same bytes, so neither fails; a wrong guess ends the iteration.
+        let name = self.decoder.str().ok()?;
+        let value = decode_value(&mut self.decoder, self.message).ok()?;
+        Some((name, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_comes_back_as_it_was() {
+        let mut b = EntryBuf::new(["host", "app"]);
+        b.start(-5).level(Level::Warn).raw_len(99).message("häß\u{0}lich");
+        b.field("app", "x").field("n", 7).field("f", -0.5).field("t", true).field("z", Value::Null);
+        b.field("big", Value::Number("1.50")).field("tags", Value::Json("[1]")).field_same_as_message("msg");
+        b.field("small", Value::Number("-12")).field("inf", f64::INFINITY);
+        let bytes = b.finish().unwrap();
+        let e = EntryRef::decode(bytes).unwrap();
+        assert_eq!((e.time, e.level, e.raw_len, e.message), (-5, Level::Warn, 99, "häß\u{0}lich"));
+        assert_eq!(e.stream().collect::<Vec<_>>(), [("app", Value::Str("x"))]);
+        let fields: Vec<_> = e.fields().collect();
+        assert_eq!(
+            fields,
+            [
+                ("n", Value::Int(7)),
+                ("f", Value::Float(-0.5)),
+                ("t", Value::Bool(true)),
+                ("z", Value::Null),
+                ("big", Value::Number("1.50")),
+                ("tags", Value::Json("[1]")),
+                ("msg", Value::Str("häß\u{0}lich")),
+                ("small", Value::Int(-12)),
+                ("inf", Value::Str("inf")),
+            ]
+        );
+    }
+
+    #[test]
+    fn limits_are_errors() {
+        let mut b = EntryBuf::new([""; 0]);
+        b.start(0).field(&"n".repeat(MAX_FIELD_NAME_BYTES + 1), 1);
+        assert!(b.finish().unwrap_err().to_string().contains("1024"));
+        b.start(0);
+        for i in 0..=MAX_FIELDS {
+            b.field(&i.to_string(), 1);
+        }
+        assert!(b.finish().unwrap_err().to_string().contains("16385 fields"));
+        b.start(0).message(&"x".repeat(MAX_ENTRY_BYTES));
+        assert!(b.finish().is_err());
+    }
+
+    #[test]
+    fn only_plain_integers_are_integers() {
+        for (text, n) in [("0", Some(0)), ("-1", Some(-1)), ("9223372036854775807", Some(i64::MAX))] {
+            assert_eq!(plain_integer(text), n);
+        }
+        for text in ["", "-", "-0", "00", "01", "+1", "1.0", "1e3", "9223372036854775808", " 1"] {
+            assert_eq!(plain_integer(text), None, "{text:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            if let Ok(e) = EntryRef::decode(&bytes) {
+                e.stream().chain(e.fields()).for_each(drop);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The log store's error: the engine's, and what only a log store can get wrong.
+
+use std::path::PathBuf;
+
+/// The result of every fallible call of the log store.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, and so what the caller can do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The engine's: files, checksums, locks, stalls.
+    #[error(transparent)]
+    Engine(#[from] duramen_engine::Error),
+    /// The directory holds something else.
+    #[error("{} is not a duramen store: {detail}", path.display())]
+    NotAStore {
+        /// The directory.
+        path: PathBuf,
+        /// What tells.
+        detail: String,
+    },
+    /// There is no store there, and the call does not make one.
+    #[error("no store at {}: `duramen ingest --store {} FILE` makes one", path.display(), path.display())]
+    NoStore {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An entry or option is over a limit, or malformed.
+    #[error("{0}")]
+    Invalid(String),
+    /// Bytes decoded from disk have the right checksum but make no sense: written by a fault in the program.
+    #[error("cannot decode {what}: {detail}")]
+    Decode {
+        /// What was being decoded.
+        what: &'static str,
+        /// What was wrong.
+        detail: String,
+    },
+    /// The store was opened for reading only.
+    #[error("the store was opened for reading only")]
+    ReadOnly,
+}
+
+impl Error {
+    /// Decoded bytes make no sense.
+    pub fn decode(what: &'static str, detail: impl std::fmt::Display) -> Self {
+        Self::Decode { what, detail: detail.to_string() }
+    }
+}
