@@ -240,6 +240,15 @@ impl<'a> EntryRef<'a> {
         decode_entry(bytes).map_err(|e| Error::decode("an entry", e))
     }
 
+    /// The time of an entry, without reading the rest of it.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the bytes do not begin as an entry does.
+    pub fn peek_time(bytes: &[u8]) -> Result<i64> {
+        let mut d = Decoder::new(bytes);
+        d.array().and_then(|_| d.i64()).map_err(|e| Error::decode("an entry's time", e))
+    }
+
     /// The fields that make its stream.
     pub fn stream(&self) -> Fields<'a> {
         self.iterate(self.stream)

@@ -1,0 +1,106 @@
+//! Where things lie in a store's directory.
+//!
+//! ```text
+//! DIR/
+//!   MANIFEST              which tables are live, which WAL segments they hold
+//!   KEEPER                the lock of the process that flushes for all
+//!   wal/<writer>/         one directory a writer: LOCK and its segments
+//!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst
+//!   quarantine/           what was found damaged, kept for a person to look at
+//! ```
+
+use std::path::{Path, PathBuf};
+
+/// The paths of one store.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    root: PathBuf,
+}
+
+/// Nanoseconds of a day.
+pub(crate) const DAY_NS: i64 = 86_400 * 1_000_000_000;
+
+impl Layout {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.root.join("MANIFEST")
+    }
+
+    pub(crate) fn keeper_lock(&self) -> PathBuf {
+        self.root.join("KEEPER")
+    }
+
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.root.join("wal")
+    }
+
+    pub(crate) fn tables(&self) -> PathBuf {
+        self.root.join("tables")
+    }
+
+    pub(crate) fn quarantine(&self) -> PathBuf {
+        self.root.join("quarantine")
+    }
+
+    /// A table's path relative to the store, as the manifest has it.
+    pub(crate) fn table_path(day: &str, number: u64) -> String {
+        format!("tables/{day}/{number:08}.sst")
+    }
+
+    pub(crate) fn resolve(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Whether a name in the root may be there before the manifest is: a store whose making was cut short.
+    pub(crate) fn is_ours_before_manifest(name: &str) -> bool {
+        matches!(name, "KEEPER" | "MANIFEST.tmp" | "wal" | "tables" | "quarantine")
+    }
+}
+
+/// The UTC day of a time stamp, as days since the epoch.
+pub(crate) fn day_of(time_ns: i64) -> i64 {
+    time_ns.div_euclid(DAY_NS)
+}
+
+/// A day's directory name: `YYYYMMDD` (proleptic Gregorian, UTC).
+///
+/// The conversion is Howard Hinnant's `civil_from_days`
+/// (<https://howardhinnant.github.io/date_algorithms.html>).
+pub(crate) fn day_name(day: i64) -> String {
+    let z = day + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}{month:02}{day_of_month:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_their_names() {
+        for (ns, name) in [
+            (0, "19700101"),
+            (-1, "19691231"),
+            (951_782_400_000_000_000, "20000229"),
+            (1_767_225_599_999_999_999, "20251231"),
+            (i64::MAX, "22620411"),
+            (i64::MIN, "16770921"),
+        ] {
+            assert_eq!(day_name(day_of(ns)), name);
+        }
+    }
+}

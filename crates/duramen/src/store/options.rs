@@ -1,0 +1,96 @@
+//! How a store is opened.
+
+use crate::error::Result;
+use crate::store::Store;
+use duramen_engine::io::Env;
+use duramen_engine::wal::Durability;
+use std::path::Path;
+
+/// Options of [`Store::open`], each with its default.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    pub(crate) env: Env,
+    pub(crate) durability: Durability,
+    pub(crate) write_buffer_size: usize,
+    pub(crate) max_write_buffer_number: usize,
+    pub(crate) block_cache_bytes: usize,
+    pub(crate) keeper: bool,
+    pub(crate) background: bool,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            env: Env::os(),
+            durability: Durability::Process,
+            write_buffer_size: 64 << 20,
+            max_write_buffer_number: 2,
+            block_cache_bytes: 32 << 20,
+            keeper: true,
+            background: true,
+        }
+    }
+}
+
+impl StoreOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What an append survives before it returns. Default [`Durability::Process`]: `kill -9`, a segfault
+    /// and the OOM killer, at no system call.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Bytes of a WAL segment, which is also the memtable that a flush turns into tables. Default 64 MiB,
+    /// at least 64 KiB.
+    pub fn write_buffer_size(mut self, bytes: usize) -> Self {
+        self.write_buffer_size = bytes;
+        self
+    }
+
+    /// How many such buffers a writer may have, the one it fills included; when all are full, writes stall
+    /// until the flush has caught up. Default 2, at least 2.
+    pub fn max_write_buffer_number(mut self, number: usize) -> Self {
+        self.max_write_buffer_number = number;
+        self
+    }
+
+    /// How many opened tables' worth of directories and filters are kept for the next query, in bytes.
+    /// Default 32 MiB.
+    pub fn block_cache_bytes(mut self, bytes: usize) -> Self {
+        self.block_cache_bytes = bytes;
+        self
+    }
+
+    /// Whether this process may become the keeper, the one that flushes for all. Default true; false for
+    /// short-lived processes beside a long-lived one.
+    pub fn keeper(mut self, may: bool) -> Self {
+        self.keeper = may;
+        self
+    }
+
+    /// Whether threads flush in the background. Default true. Without them nothing happens but in
+    /// [`Store::flush`] and [`Store::close`]: for tests that step through every operation.
+    pub fn background(mut self, threads: bool) -> Self {
+        self.background = threads;
+        self
+    }
+
+    /// The files, clock and randomness to use. Default: the operating system's.
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// Opens the store in `dir`, making it if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(self, dir: impl AsRef<Path>) -> Result<Store> {
+        Store::open_with(dir.as_ref(), self)
+    }
+}
