@@ -1,6 +1,38 @@
-//! Immutable tables.
+//! Immutable tables: checksummed chunks, grouped into blocks, found through a sparse index.
+//!
+//! A *chunk* is the unit of reading and of checksums. A *block* is what a [`BlockCodec`] makes of some
+//! rows: one or more chunks, of which the *directory* leads to the others. The table's index knows each
+//! block's key range, directory and filter, so that a reader touches only the chunks it needs.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `format` | every byte of the file: header, frames, footer |
+//! | `index` | the index and the properties: two chunks of the table's own |
+//! | `builder` | [`TableBuilder`]: writes a table under a temporary name, syncs it and renames it |
+//! | `table` | [`Table`]: opens one by its footer and reads chunks |
+//! | `verify` | [`Table::verify`]: reads every byte and lists every damage |
+//! | `memory` | [`MemoryChunks`]: chunks in memory, for whoever tests a codec |
+//! | [`filter`] | binary fuse filters: whether a block may hold something |
+//! | [`rows`] | the engine's own codec: prefix-compressed sorted rows |
 
-use crate::Result;
+mod builder;
+mod format;
+mod index;
+mod memory;
+mod table;
+mod verify;
+mod wire;
+
+pub use builder::{TableBuilder, TableInfo};
+pub use format::MAX_CHUNK_BYTES;
+pub use memory::MemoryChunks;
+pub use table::Table;
+pub use verify::{Damage, Part, TableReport};
+
+use crate::{Error, Result};
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Where a chunk of a table lies: its payload's offset in the file and its length, both without the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +48,7 @@ pub trait ChunkSink {
     /// Appends a chunk, with its checksum, and says where it is.
     ///
     /// # Errors
-    /// What the file system said.
+    /// What the file system said; [`Error::InvalidArgument`] for more than [`MAX_CHUNK_BYTES`].
     fn add_chunk(&mut self, bytes: &[u8]) -> Result<ChunkHandle>;
 }
 
@@ -25,6 +57,55 @@ pub trait ChunkSource: Send + Sync + std::fmt::Debug {
     /// Reads a chunk and verifies its checksum.
     ///
     /// # Errors
-    /// What the file system said, or [`crate::Error::Corruption`].
+    /// What the file system said, or [`Error::Corruption`].
     fn read_chunk(&self, handle: ChunkHandle) -> Result<Vec<u8>>;
+
+    /// The file the chunks lie in, for messages.
+    fn path(&self) -> &Path {
+        Path::new("(memory)")
+    }
+
+    /// The error for a chunk whose checksum holds but whose content makes no sense to its codec.
+    fn corruption(&self, handle: ChunkHandle, detail: &dyn Display) -> Error {
+        Error::corruption(self.path(), handle.offset, detail)
+    }
+}
+
+/// What the index knows of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockMeta {
+    /// The smallest key in the block, by bytes.
+    pub min_key: Vec<u8>,
+    /// The largest.
+    pub max_key: Vec<u8>,
+    /// How many entries it holds; at least 1.
+    pub entries: u64,
+    /// The chunk that leads to all others of the block.
+    pub directory: ChunkHandle,
+    /// The chunk with the block's filter, if it has one.
+    pub filter: Option<ChunkHandle>,
+    /// The codec's own facts, kept in the index: what decides whether to read the block at all.
+    pub user: Vec<u8>,
+}
+
+/// Turns rows into the chunks of a block and back. The engine's own is [`rows::RowCodec`].
+pub trait BlockCodec {
+    /// The codec's number, recorded in the table. A table is never read with another codec.
+    const ID: u32;
+    /// What is encoded.
+    type Rows<'a>;
+    /// A block opened for reading.
+    type Block;
+
+    /// Writes a block's chunks and says what the index should know of it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for rows that cannot be encoded, or what the sink said.
+    fn encode(&self, rows: Self::Rows<'_>, out: &mut dyn ChunkSink) -> Result<BlockMeta>;
+
+    /// Opens a block. It may keep `source` to read chunks when asked for them.
+    ///
+    /// # Errors
+    /// What the source said, or [`Error::Corruption`] where a chunk makes no sense.
+    fn open(&self, source: Arc<dyn ChunkSource>, meta: &BlockMeta) -> Result<Self::Block>;
 }

@@ -1,0 +1,50 @@
+//! Table files that no state knows: left by a process that died between writing a table and recording it,
+//! or between recording a removal and removing the file.
+
+use super::state::State;
+use crate::io::Env;
+use crate::{Error, Result};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Lists the files in a directory that end in `.sst` and are not live in `state`, and those that end in
+/// `.tmp`, by name. `dir` is relative to the store's directory `root`; empty for `root` itself.
+/// Directories inside are not entered. A directory that does not exist has none.
+///
+/// Right only for the owner of the manifest, and while it writes no table: else a table that is just being
+/// written counts as well.
+///
+/// # Errors
+/// [`Error::Io`] if the directory cannot be listed.
+pub fn orphans(env: &Env, root: &Path, dir: impl AsRef<Path>, state: &State) -> Result<Vec<PathBuf>> {
+    let dir = root.join(dir.as_ref());
+    let live: BTreeSet<PathBuf> = state.tables.values().map(|table| root.join(&table.path)).collect();
+    let entries = match env.fs.read_dir(&dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(Error::io("list", &dir))?,
+    };
+    let mut found: Vec<PathBuf> = entries
+        .into_iter()
+        .filter(|entry| !entry.is_dir)
+        .filter_map(|entry| {
+            let path = dir.join(&entry.name);
+            let dead = entry.name.ends_with(".tmp") || entry.name.ends_with(".sst") && !live.contains(&path);
+            dead.then_some(path)
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Removes what [`orphans`] lists, and says what that was. The directory is not synced: an orphan that
+/// comes back is found again.
+///
+/// # Errors
+/// [`Error::Io`] if the directory cannot be listed or a file not removed.
+pub fn remove_orphans(env: &Env, root: &Path, dir: impl AsRef<Path>, state: &State) -> Result<Vec<PathBuf>> {
+    let found = orphans(env, root, dir, state)?;
+    for path in &found {
+        env.fs.remove_file(path).map_err(Error::io("remove", path))?;
+    }
+    Ok(found)
+}

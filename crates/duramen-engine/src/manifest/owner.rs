@@ -1,0 +1,206 @@
+//! The manifest as its one writer holds it.
+
+use super::cbor::{encode_edit, encode_state};
+use super::log::{HEADER_BYTES, Kind, decode_header, encode_frame, encode_header, replay};
+use super::state::{Edit, State};
+use super::{FILE_NAME, TMP_NAME};
+use crate::io::{Env, File, OpenMode};
+use crate::{Error, Result};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Edits are appended until they take this many bytes, however small the snapshot is.
+const MIN_EDIT_BYTES: u64 = 64 << 10;
+
+/// The manifest, for the one process that changes it. That it is one is the caller's to see to (the
+/// keeper's lock); others follow it through [`super::ManifestReader`].
+#[derive(Debug)]
+pub struct Manifest {
+    env: Env,
+    dir: PathBuf,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    generation: u64,
+    state: Arc<State>,
+    /// Where the header and the snapshot end, and where the next frame goes.
+    snapshot_end: u64,
+    end: u64,
+    poisoned: Option<String>,
+}
+
+impl Manifest {
+    /// Makes the manifest of a new, empty store in `dir`, which exists. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is one already; [`Error::Io`] for what the file system said.
+    pub fn create(env: &Env, dir: impl AsRef<Path>, store_id: u64) -> Result<Self> {
+        let dir = dir.as_ref();
+        let path = dir.join(FILE_NAME);
+        if env.fs.exists(&path).map_err(Error::io("look for", &path))? {
+            return Err(Error::InvalidArgument(format!(
+                "{} exists: a store is there already",
+                path.display()
+            )));
+        }
+        let state = State { store_id, ..State::default() };
+        let (file, end) = write_whole(env, dir, 1, &state)?;
+        Ok(Self {
+            env: env.clone(),
+            dir: dir.to_path_buf(),
+            path,
+            file,
+            generation: 1,
+            state: Arc::new(state),
+            snapshot_end: end,
+            end,
+            poisoned: None,
+        })
+    }
+
+    /// Opens the manifest in `dir`. An edit that was cut off while it was written is removed: it was never
+    /// acknowledged. Whatever else was written is made durable, for the caller will act upon it.
+    ///
+    /// # Errors
+    /// [`Error::Io`], with [`Error::is_not_found`], if there is none, or for what the file system said;
+    /// [`Error::Corruption`] if it is damaged or something else; [`Error::TooNew`] for a later format.
+    pub fn open(env: &Env, dir: impl AsRef<Path>) -> Result<(Self, Arc<State>)> {
+        let dir = dir.as_ref();
+        let path = dir.join(FILE_NAME);
+        let file = env.fs.open(&path, OpenMode::ReadWrite).map_err(Error::io("open", &path))?;
+        let bytes = read_from(&*file, &path, 0)?;
+        let generation = decode_header(&path, &bytes)?;
+        let frames = &bytes[HEADER_BYTES..];
+        let replayed = replay(&path, HEADER_BYTES as u64, frames, None)?;
+        let end = (HEADER_BYTES + replayed.valid) as u64;
+        if end < bytes.len() as u64 {
+            file.set_len(end).map_err(Error::io("cut", &path))?;
+        }
+        // The process before may have died between writing and syncing, or between renaming and syncing.
+        file.sync_data().map_err(Error::io("sync", &path))?;
+        env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        let tmp = dir.join(TMP_NAME);
+        match env.fs.remove_file(&tmp) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &tmp)(e)),
+            _ => {}
+        }
+        let state = Arc::new(replayed.state);
+        let mut manifest = Self {
+            env: env.clone(),
+            dir: dir.to_path_buf(),
+            path,
+            file,
+            generation,
+            state: state.clone(),
+            snapshot_end: (HEADER_BYTES + replayed.snapshot) as u64,
+            end,
+            poisoned: None,
+        };
+        if !replayed.marked {
+            manifest.mark();
+        }
+        Ok((manifest, state))
+    }
+
+    /// The present state.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// Applies an edit. It is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the edit does not fit the state (see [`State::apply`]): nothing was written
+    /// and the manifest goes on. [`Error::Io`] if writing failed: whether the edit is in the file is not
+    /// known, and every later call says [`Error::Poisoned`] until the manifest is opened again.
+    pub fn apply(&mut self, edit: Edit) -> Result<Arc<State>> {
+        if let Some(reason) = &self.poisoned {
+            return Err(Error::Poisoned { reason: reason.clone() });
+        }
+        let state = self.state.apply(&edit)?;
+        let frame = encode_frame(Kind::Edit, state.version, &encode_edit(&edit))?;
+        let edits = self.end - self.snapshot_end + frame.len() as u64;
+        let written = if edits > MIN_EDIT_BYTES.max(self.snapshot_end) {
+            self.replace(&state)
+        } else {
+            self.append(&frame)
+        };
+        if let Err(error) = written {
+            self.poisoned = Some(error.to_string());
+            return Err(error);
+        }
+        let appended = self.end > self.snapshot_end;
+        self.state = Arc::new(state);
+        if appended {
+            self.mark();
+        }
+        Ok(self.state.clone())
+    }
+
+    fn append(&mut self, frame: &[u8]) -> Result<()> {
+        self.file.write_all_at(frame, self.end).map_err(Error::io("write", &self.path))?;
+        self.file.sync_data().map_err(Error::io("sync", &self.path))?;
+        self.end += frame.len() as u64;
+        Ok(())
+    }
+
+    fn replace(&mut self, state: &State) -> Result<()> {
+        let (file, end) = write_whole(&self.env, &self.dir, self.generation + 1, state)?;
+        self.generation += 1;
+        self.file = file;
+        self.snapshot_end = end;
+        self.end = end;
+        Ok(())
+    }
+
+    /// Notes in the file that the present state is durable. That it is does not hang on this note, so a
+    /// failure only stops what comes after: no frame may follow one that may be half written.
+    fn mark(&mut self) {
+        let marked = encode_frame(Kind::Mark, self.state.version, &[]).and_then(|frame| {
+            self.file.write_all_at(&frame, self.end).map_err(Error::io("write", &self.path))?;
+            Ok(frame.len() as u64)
+        });
+        match marked {
+            Ok(len) => self.end += len,
+            Err(error) => self.poisoned = Some(error.to_string()),
+        }
+    }
+}
+
+/// Writes a manifest with nothing but a snapshot and puts it in the place of the one there is. Returns the
+/// file and its length.
+fn write_whole(env: &Env, dir: &Path, generation: u64, state: &State) -> Result<(Arc<dyn File>, u64)> {
+    let (path, tmp) = (dir.join(FILE_NAME), dir.join(TMP_NAME));
+    let mut bytes = encode_header(generation).to_vec();
+    bytes.extend_from_slice(&encode_frame(Kind::Snapshot, state.version, &encode_state(state))?);
+    let file = match env.fs.open(&tmp, OpenMode::CreateNew) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            env.fs.remove_file(&tmp).map_err(Error::io("remove", &tmp))?;
+            env.fs.open(&tmp, OpenMode::CreateNew)
+        }
+        other => other,
+    };
+    let file = file.map_err(Error::io("create", &tmp))?;
+    file.write_all_at(&bytes, 0).map_err(Error::io("write", &tmp))?;
+    file.sync_data().map_err(Error::io("sync", &tmp))?;
+    env.fs.rename(&tmp, &path).map_err(Error::io("rename", &tmp))?;
+    env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    Ok((file, bytes.len() as u64))
+}
+
+/// Reads a file from `offset` to its end.
+pub(super) fn read_from(file: &dyn File, path: &Path, offset: u64) -> Result<Vec<u8>> {
+    let len = file.len().map_err(Error::io("measure", path))?.saturating_sub(offset);
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break, // cut since it was measured
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(Error::io("read", path)(e)),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

@@ -1,0 +1,96 @@
+//! The manifest as every other process follows it.
+
+use super::FILE_NAME;
+use super::log::{HEADER_BYTES, decode_header, replay};
+use super::owner::read_from;
+use super::state::State;
+use crate::io::{Env, File, OpenMode};
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How often a refresh looks again before it believes that the file is damaged: a read that overlaps the
+/// owner's write may return an edit in part with a later one whole behind it.
+const ATTEMPTS: usize = 3;
+
+/// Follows a manifest that another process changes, without a lock.
+///
+/// An edit may be seen a moment before it is durable; it is undone only if power fails, and then the
+/// reader's process is gone as well.
+#[derive(Debug)]
+pub struct ManifestReader {
+    env: Env,
+    path: PathBuf,
+    generation: u64,
+    /// How many bytes of the file `state` comes from.
+    end: u64,
+    state: Arc<State>,
+}
+
+impl ManifestReader {
+    /// Opens the manifest in `dir` and reads it.
+    ///
+    /// # Errors
+    /// Those of [`super::Manifest::open`].
+    pub fn open(env: &Env, dir: impl AsRef<Path>) -> Result<Self> {
+        let path = dir.as_ref().join(FILE_NAME);
+        let mut reader = Self { env: env.clone(), path, generation: 0, end: 0, state: Arc::default() };
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// The state as of the last refresh.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// Reads what is new. Costs opening the file and reading its header if nothing is; reads only the new
+    /// edits, or everything if the file was replaced. An edit that is not complete is not there yet.
+    ///
+    /// # Errors
+    /// Those of [`super::Manifest::open`]. The state as it was remains, and a later refresh may succeed.
+    pub fn refresh(&mut self) -> Result<Arc<State>> {
+        let mut attempt = 1;
+        loop {
+            match self.read() {
+                Err(error) if error.is_corruption() && attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(self.state.clone()),
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<()> {
+        // By name each time: a file that was replaced does not tell those who have it open.
+        let file = self.env.fs.open(&self.path, OpenMode::Read).map_err(Error::io("open", &self.path))?;
+        let generation = self.generation_of(&*file)?;
+        if generation == self.generation && self.end > 0 {
+            let bytes = read_from(&*file, &self.path, self.end)?;
+            if !bytes.is_empty() {
+                let replayed = replay(&self.path, self.end, &bytes, Some(State::clone(&self.state)))?;
+                self.end += replayed.valid as u64;
+                if replayed.state.version != self.state.version {
+                    self.state = Arc::new(replayed.state);
+                }
+            }
+        } else {
+            let bytes = read_from(&*file, &self.path, HEADER_BYTES as u64)?;
+            let replayed = replay(&self.path, HEADER_BYTES as u64, &bytes, None)?;
+            self.end = (HEADER_BYTES + replayed.valid) as u64;
+            self.generation = generation;
+            self.state = Arc::new(replayed.state);
+        }
+        Ok(())
+    }
+
+    fn generation_of(&self, file: &dyn File) -> Result<u64> {
+        let mut header = [0; HEADER_BYTES];
+        match file.read_exact_at(&mut header, 0) {
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => decode_header(&self.path, &[]),
+            other => {
+                other.map_err(Error::io("read", &self.path))?;
+                decode_header(&self.path, &header)
+            }
+        }
+    }
+}

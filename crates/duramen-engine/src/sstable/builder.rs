@@ -1,0 +1,244 @@
+//! Writing a table.
+
+use super::format::{FOOTER_BYTES, Footer, encode_frame, encode_header};
+use super::index::{Index, encode_properties};
+use super::memory::check_chunk_len;
+use super::{BlockCodec, BlockMeta, ChunkHandle, ChunkSink};
+use crate::io::{Env, File, OpenMode};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Writes reach the file in pieces of about this size.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Writes a table under a temporary name, `<final name>.tmp`, and gives it its final name once it is
+/// complete and synced, so that a file with the final name is always whole.
+///
+/// Dropping an unfinished builder removes the temporary file, as far as that works. After a failed write
+/// every later call says [`Error::Poisoned`].
+#[derive(Debug)]
+pub struct TableBuilder {
+    env: Env,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    tmp_path: PathBuf,
+    codec_id: u32,
+    /// What is not in the file yet, and where it goes.
+    buffer: Vec<u8>,
+    written: u64,
+    index: Index,
+    entries: u64,
+    properties: BTreeMap<String, Vec<u8>>,
+    failed: Option<String>,
+    done: bool,
+}
+
+/// What [`TableBuilder::finish`] wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableInfo {
+    /// The file's length in bytes.
+    pub file_bytes: u64,
+    /// How many entries all blocks hold.
+    pub entries: u64,
+    /// How many blocks there are.
+    pub blocks: u64,
+    /// The smallest key.
+    pub min_key: Vec<u8>,
+    /// The largest key.
+    pub max_key: Vec<u8>,
+}
+
+impl TableBuilder {
+    /// Starts a table that will be called `path`, its blocks written by the codec with the number
+    /// `codec_id`. A temporary file left by an earlier attempt is replaced.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if a file is called `path` already: a table is never overwritten.
+    /// [`Error::Io`] for what the file system said.
+    pub fn create(env: &Env, path: impl AsRef<Path>, codec_id: u32) -> Result<Self> {
+        let path = path.as_ref().to_path_buf();
+        if env.fs.exists(&path).map_err(Error::io("look for", &path))? {
+            return Err(Error::InvalidArgument(format!(
+                "{} exists: a table is never overwritten",
+                path.display()
+            )));
+        }
+        let mut tmp_name = path.clone().into_os_string();
+        tmp_name.push(".tmp");
+        let tmp_path = PathBuf::from(tmp_name);
+        let file = create_replacing(env, &tmp_path)?;
+        let mut buffer = Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4);
+        buffer.extend_from_slice(&encode_header(codec_id));
+        Ok(Self {
+            env: env.clone(),
+            file,
+            path,
+            tmp_path,
+            codec_id,
+            buffer,
+            written: 0,
+            index: Index { blocks: Vec::new(), ends: Vec::new() },
+            entries: 0,
+            properties: BTreeMap::new(),
+            failed: None,
+            done: false,
+        })
+    }
+
+    /// Encodes rows as the next block.
+    ///
+    /// # Errors
+    /// What the codec says, and those of [`TableBuilder::add_block`]; [`Error::InvalidArgument`] if the
+    /// table was started for another codec.
+    pub fn write_block<C: BlockCodec>(&mut self, codec: &C, rows: C::Rows<'_>) -> Result<()> {
+        if C::ID != self.codec_id {
+            let (path, own) = (self.path.display(), self.codec_id);
+            return Err(Error::InvalidArgument(format!(
+                "{path} is written by block codec {own}, not {}",
+                C::ID
+            )));
+        }
+        let meta = codec.encode(rows, self)?;
+        self.add_block(meta)
+    }
+
+    /// Makes the chunks added since the last block the next block.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the block has no entries, its keys are the wrong way round, its smallest
+    /// key is below that of the block before it, or a handle does not lie in the block.
+    pub fn add_block(&mut self, meta: BlockMeta) -> Result<()> {
+        self.check()?;
+        let (start, end) = (self.index.start(self.index.blocks.len()), self.position());
+        let inside =
+            |h: ChunkHandle| h.frame_start().is_some_and(|s| s >= start) && h.end().is_some_and(|e| e <= end);
+        let wrong = if meta.entries == 0 {
+            "has no entries"
+        } else if meta.min_key > meta.max_key {
+            "has its smallest key above its largest"
+        } else if self.index.blocks.last().is_some_and(|before| before.min_key > meta.min_key) {
+            "begins below the block before it"
+        } else if !inside(meta.directory) || !meta.filter.is_none_or(inside) {
+            "has a chunk that was not added to it"
+        } else {
+            self.entries += meta.entries;
+            self.index.blocks.push(meta);
+            self.index.ends.push(end);
+            return Ok(());
+        };
+        let (block, path) = (self.index.blocks.len(), self.path.display());
+        Err(Error::InvalidArgument(format!("block {block} of {path} {wrong}")))
+    }
+
+    /// Records a fact about the whole table under a name, replacing what the name had.
+    pub fn set_property(&mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) {
+        self.properties.insert(name.into(), value.into());
+    }
+
+    /// How many bytes the table has so far, with what is still buffered.
+    pub fn file_bytes(&self) -> u64 {
+        self.position()
+    }
+
+    /// Completes the file, syncs it, gives it its final name and syncs the directory. When this returns
+    /// the table survives a loss of power. Chunks added after the last block belong to the table as such
+    /// (a property may hold their handles).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a table without blocks; [`Error::Io`] for what the file system said.
+    /// Then the table does not count: it may be there under its final name only if syncing the directory
+    /// failed.
+    pub fn finish(mut self) -> Result<TableInfo> {
+        self.check()?;
+        let Some(first) = self.index.blocks.first() else {
+            return Err(Error::InvalidArgument(format!("{} has no blocks", self.path.display())));
+        };
+        let min_key = first.min_key.clone();
+        let max_key = self.index.blocks.iter().map(|b| &b.max_key).max().cloned().unwrap_or_default();
+        let blocks = u32::try_from(self.index.blocks.len())
+            .map_err(|_| Error::InvalidArgument(format!("{} has too many blocks", self.path.display())))?;
+        let index = self.add_chunk(&self.index.encode())?;
+        let properties = self.add_chunk(&encode_properties(&self.properties))?;
+        let footer = Footer { index, properties, entries: self.entries, blocks };
+        self.buffer.extend_from_slice(&footer.encode());
+        self.flush()?;
+        let file_bytes = properties.offset + u64::from(properties.len) + FOOTER_BYTES as u64;
+
+        self.file.sync_data().map_err(Error::io("sync", &self.tmp_path))?;
+        self.env.fs.rename(&self.tmp_path, &self.path).map_err(Error::io("rename", &self.tmp_path))?;
+        self.done = true;
+        let dir = parent(&self.path);
+        self.env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        Ok(TableInfo { file_bytes, entries: self.entries, blocks: u64::from(blocks), min_key, max_key })
+    }
+
+    /// Gives up: removes the temporary file, as far as that works. Dropping does the same.
+    pub fn abandon(self) {}
+
+    fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn check(&self) -> Result<()> {
+        match &self.failed {
+            Some(reason) => Err(Error::Poisoned { reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if let Err(source) = self.file.write_all_at(&self.buffer, self.written) {
+            let error = Error::io("write", &self.tmp_path)(source);
+            self.failed = Some(error.to_string());
+            return Err(error);
+        }
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl ChunkSink for TableBuilder {
+    fn add_chunk(&mut self, bytes: &[u8]) -> Result<ChunkHandle> {
+        self.check()?;
+        check_chunk_len(bytes.len())?;
+        self.buffer.extend_from_slice(&encode_frame(bytes));
+        let handle = ChunkHandle { offset: self.position(), len: bytes.len() as u32 };
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.flush()?;
+        }
+        Ok(handle)
+    }
+}
+
+impl Drop for TableBuilder {
+    fn drop(&mut self) {
+        if !self.done {
+            // Best effort: a file that stays is an orphan, which the next owner of the store removes.
+            let _ = self.env.fs.remove_file(&self.tmp_path);
+        }
+    }
+}
+
+/// Creates a file, removing first what an interrupted attempt left under its name.
+fn create_replacing(env: &Env, path: &Path) -> Result<Arc<dyn File>> {
+    match env.fs.open(path, OpenMode::CreateNew) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            env.fs.remove_file(path).map_err(Error::io("remove", path))?;
+            env.fs.open(path, OpenMode::CreateNew).map_err(Error::io("create", path))
+        }
+        other => other.map_err(Error::io("create", path)),
+    }
+}
+
+/// The directory of a file; `.` where the path is a bare name.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading a table.
+
+use super::format::{FOOTER_BYTES, FRAME_BYTES, Footer, HEADER_BYTES, decode_header};
+use super::index::{Index, decode_properties};
+use super::memory::check_frame;
+use super::{BlockCodec, BlockMeta, ChunkHandle, ChunkSource};
+use crate::io::{Env, File, OpenMode};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A table opened for reading. It holds the file open: reading goes on after the file's name is gone.
+/// Threads may share one; reads take no lock.
+#[derive(Debug)]
+pub struct Table {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    file_bytes: u64,
+    chunks_end: u64,
+    entries: u64,
+    index: Index,
+    properties: BTreeMap<String, Vec<u8>>,
+}
+
+impl Table {
+    /// Opens a table, reading its header, footer, index and properties and no block.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`] if one of these is damaged or the file is no table; [`Error::TooNew`] for a later
+    /// format; [`Error::InvalidArgument`] if its blocks were written by another codec than `codec_id`;
+    /// [`Error::Io`] for what the file system said.
+    pub fn open(env: &Env, path: impl AsRef<Path>, codec_id: u32) -> Result<Self> {
+        let path = path.as_ref();
+        let (file, file_bytes, found) = open_file(env, path)?;
+        let found = found?;
+        if found != codec_id {
+            let detail = format!("{} was written by block codec {found}, not {codec_id}", path.display());
+            return Err(Error::InvalidArgument(detail));
+        }
+        let footer = read_footer(&*file, path, file_bytes)?;
+        let (index, properties) = read_index(&*file, path, &footer)?;
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            file_bytes,
+            chunks_end: footer.chunks_end(),
+            entries: footer.entries,
+            index,
+            properties,
+        })
+    }
+
+    /// Opens a block of the table.
+    ///
+    /// # Errors
+    /// What the codec says; [`Error::InvalidArgument`] if there is no such block.
+    pub fn open_block<C: BlockCodec>(self: &Arc<Self>, codec: &C, block: usize) -> Result<C::Block> {
+        let Some(meta) = self.index.blocks.get(block) else {
+            return Err(Error::InvalidArgument(format!("{} has no block {block}", self.path.display())));
+        };
+        codec.open(self.clone(), meta)
+    }
+
+    /// What the index knows of each block, in the order of their smallest keys.
+    pub fn blocks(&self) -> &[BlockMeta] {
+        &self.index.blocks
+    }
+
+    /// Where in the file a block's chunks lie, frames included.
+    pub fn block_range(&self, block: usize) -> Option<Range<u64>> {
+        self.index.ends.get(block).map(|&end| self.index.start(block)..end)
+    }
+
+    /// The last block that begins at or before `key`, if it does not end before it. Where blocks do not
+    /// overlap it is the only one that can have the key.
+    pub fn block_for(&self, key: &[u8]) -> Option<usize> {
+        let after = self.index.blocks.partition_point(|block| block.min_key.as_slice() <= key);
+        let block = after.checked_sub(1)?;
+        (self.index.blocks[block].max_key.as_slice() >= key).then_some(block)
+    }
+
+    /// What the builder recorded under a name.
+    pub fn property(&self, name: &str) -> Option<&[u8]> {
+        self.properties.get(name).map(Vec::as_slice)
+    }
+
+    /// All properties by name.
+    pub fn properties(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.properties
+    }
+
+    /// How many entries all blocks hold.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// The file's length in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// The name the table was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl ChunkSource for Table {
+    fn read_chunk(&self, handle: ChunkHandle) -> Result<Vec<u8>> {
+        // Checked before allocating: a handle from a damaged directory may say anything.
+        let inside = handle.frame_start().is_some_and(|start| start >= HEADER_BYTES as u64)
+            && handle.end().is_some_and(|end| end <= self.chunks_end);
+        if !inside {
+            return Err(self.corruption(handle, &"a chunk outside the table's blocks is asked for"));
+        }
+        read_frame(&*self.file, &self.path, handle)
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// An open table file, its length, and its codec or what is wrong with its header.
+pub(super) type Opened = (Arc<dyn File>, u64, Result<u32>);
+
+/// Opens a file and looks at its header.
+pub(super) fn open_file(env: &Env, path: &Path) -> Result<Opened> {
+    let file = env.fs.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
+    let file_bytes = file.len().map_err(Error::io("measure", path))?;
+    let mut header = [0; HEADER_BYTES];
+    if file_bytes < HEADER_BYTES as u64 {
+        let detail = format!("it is {file_bytes} bytes long, too short for a table");
+        return Ok((file, file_bytes, Err(Error::corruption(path, 0, detail))));
+    }
+    file.read_exact_at(&mut header, 0).map_err(Error::io("read", path))?;
+    Ok((file, file_bytes, decode_header(path, &header)))
+}
+
+/// Reads and checks the footer.
+pub(super) fn read_footer(file: &dyn File, path: &Path, file_bytes: u64) -> Result<Footer> {
+    let Some(at) = file_bytes.checked_sub(FOOTER_BYTES as u64) else {
+        return Err(Error::corruption(
+            path,
+            0,
+            format!("it is {file_bytes} bytes long, too short for a table"),
+        ));
+    };
+    let mut footer = [0; FOOTER_BYTES];
+    file.read_exact_at(&mut footer, at).map_err(Error::io("read", path))?;
+    Footer::decode(path, &footer, file_bytes)
+}
+
+/// Reads and checks the index and the properties.
+pub(super) fn read_index(
+    file: &dyn File,
+    path: &Path,
+    footer: &Footer,
+) -> Result<(Index, BTreeMap<String, Vec<u8>>)> {
+    let bytes = read_frame(file, path, footer.index)?;
+    let index = Index::decode(&bytes, footer.chunks_end())
+        .map_err(|detail| Error::corruption(path, footer.index.offset, format!("the index has {detail}")))?;
+    let entries = index.blocks.iter().try_fold(0u64, |sum, block| sum.checked_add(block.entries));
+    if index.blocks.len() != footer.blocks as usize || entries != Some(footer.entries) {
+        return Err(Error::corruption(
+            path,
+            footer.index.offset,
+            "the index does not add up to what the footer says",
+        ));
+    }
+    let bytes = read_frame(file, path, footer.properties)?;
+    let properties = decode_properties(&bytes).map_err(|detail| {
+        Error::corruption(path, footer.properties.offset, format!("the properties have {detail}"))
+    })?;
+    Ok((index, properties))
+}
+
+/// Reads a chunk that is known to lie inside the file.
+fn read_frame(file: &dyn File, path: &Path, handle: ChunkHandle) -> Result<Vec<u8>> {
+    let start = handle.frame_start().unwrap_or(0);
+    let mut frame = vec![0; FRAME_BYTES + handle.len as usize];
+    match file.read_exact_at(&mut frame, start) {
+        // The file was long enough when it was opened: somebody cut it.
+        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+            return Err(Error::corruption(path, start, "the file has become shorter since it was opened"));
+        }
+        other => other.map_err(Error::io("read", path))?,
+    }
+    check_frame(&frame).map_err(|detail| Error::corruption(path, handle.offset, detail))?;
+    frame.drain(..FRAME_BYTES);
+    Ok(frame)
+}
