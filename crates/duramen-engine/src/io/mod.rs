@@ -69,11 +69,14 @@ pub trait Fs: Send + Sync + Debug {
     /// Creates the file, which must not exist, gives it `len` bytes of zeros with space reserved on the
     /// device, and maps it for writing, its pages ready so that the first write to each takes no fault.
     /// `ErrorKind::Unsupported` where the file system cannot reserve or map: use [`Fs::create_unmapped_segment`].
+    /// `StorageFull` where there is no space, `InvalidInput` if `len` is 0. No failure leaves a file behind.
     fn create_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
-    /// The same without a mapping: memory of our own, written to the file by [`Segment::publish`].
+    /// The same without a mapping: memory of our own, written to the file by [`Segment::publish`]. No space
+    /// is reserved, so that a full disk shows at publishing.
     fn create_unmapped_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
     /// Maps an existing file for reading, all of it. What a writer, here or in another process, writes
-    /// through its own mapping is visible at once.
+    /// through its own mapping is visible at once. `UnexpectedEof` if the file is empty, `Unsupported` where
+    /// the file system cannot map: read it as a [`File`].
     fn open_segment(&self, path: &Path) -> io::Result<Arc<dyn Segment>>;
     /// Creates a directory and its missing parents. An existing directory is no error.
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
@@ -161,12 +164,15 @@ pub trait Segment: Send + Sync + Debug {
     /// only after [`Segment::publish`], and other processes cannot follow counters kept in memory.
     fn is_mapped(&self) -> bool;
     /// Hands the bytes `offset..offset + len` to the kernel, so that they survive this process. Does
-    /// nothing for a mapped segment, whose writes already do.
+    /// nothing for a mapped segment, whose writes already do. `InvalidInput` if there are no such bytes.
     fn publish(&self, offset: usize, len: usize) -> io::Result<()>;
-    /// Makes the bytes `offset..offset + len` survive a loss of power.
+    /// Makes the bytes `offset..offset + len` survive a loss of power, and the file's length; of an unmapped
+    /// segment, those that were published. Any offset will do. `InvalidInput` if there are no such bytes.
     fn sync(&self, offset: usize, len: usize) -> io::Result<()>;
-    /// Cuts the file to its first `len` bytes and gives the rest of the space back. The memory stays as
-    /// it is for those who hold it, but must not be touched past `len` rounded up to a page.
+    /// Cuts the file to its first `len` bytes and gives the rest of the space back. The memory keeps its
+    /// address and its first `len` bytes; past them it must not be touched (mapped, the rest of the page
+    /// turns to zeros and the next one ends the process). `InvalidInput` if `len` is more than the segment
+    /// has, or if the segment was opened and not created.
     fn truncate(&self, len: usize) -> io::Result<()>;
 }
 

@@ -35,14 +35,27 @@ pub struct OsRandom;
 
 impl Random for OsRandom {
     fn next_u64(&self) -> u64 {
-        let mut bytes = [0u8; 8];
-        match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-            Ok(8) => u64::from_ne_bytes(bytes),
-            // A kernel without getrandom (before 3.17): two clocks and our own number make an identity.
-            _ => {
-                let now = OsClock::default().now_unix_ns() as u64;
-                now.rotate_left(32) ^ u64::from(std::process::id()).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            }
-        }
+        // A kernel without either source: two clocks and our own number make an identity.
+        kernel_random().unwrap_or_else(|| {
+            let now = OsClock::default().now_unix_ns() as u64;
+            now.rotate_left(32) ^ u64::from(std::process::id()).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        })
     }
+}
+
+#[cfg(target_os = "linux")]
+fn kernel_random() -> Option<u64> {
+    let mut bytes = [0u8; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => Some(u64::from_ne_bytes(bytes)),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kernel_random() -> Option<u64> {
+    use std::io::Read;
+    let mut bytes = [0u8; 8];
+    std::fs::File::open("/dev/urandom").ok()?.read_exact(&mut bytes).ok()?;
+    Some(u64::from_ne_bytes(bytes))
 }

@@ -4,8 +4,8 @@
 use super::file::OsFile;
 use crate::io::{File, Segment, SegmentMemory};
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::FallocateFlags;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use rustix::io::Errno;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
@@ -17,26 +17,22 @@ pub(super) struct MappedSegment {
     memory: SegmentMemory,
     map: MmapRaw,
     file: std::fs::File,
+    writable: bool,
 }
 
 impl MappedSegment {
     pub(super) fn create(path: &Path, len: usize) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        let made = Self::reserve_and_map(file, len);
-        if made.is_err() {
-            // Nobody knows the file yet; leave nothing behind that recovery would have to explain.
-            let _best_effort = std::fs::remove_file(path);
-        }
-        made
+        let file = create_file(path, len)?;
+        Self::reserve_and_map(file, len).inspect_err(|_| forget_file(path))
     }
 
     fn reserve_and_map(file: std::fs::File, len: usize) -> io::Result<Self> {
         // Reserving the blocks is what makes a mapped write safe: a hole that the device cannot fill
         // would be a SIGBUS in the middle of somebody's log call.
-        rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, len as u64)?;
-        let map = MmapOptions::new().len(len).map_raw(&file)?;
+        reserve(&file, len as u64)?;
+        let map = MmapOptions::new().len(len).map_raw(&file).map_err(or_unsupported)?;
         prefault(&map);
-        Self::new(file, map)
+        Self::new(file, map, true)
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
@@ -46,16 +42,64 @@ impl MappedSegment {
         if len == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the segment is empty"));
         }
-        let map = MmapOptions::new().len(len).map_raw_read_only(&file)?;
-        Self::new(file, map)
+        let map = MmapOptions::new().len(len).map_raw_read_only(&file).map_err(or_unsupported)?;
+        Self::new(file, map, false)
     }
 
-    fn new(file: std::fs::File, map: MmapRaw) -> io::Result<Self> {
+    fn new(file: std::fs::File, map: MmapRaw, writable: bool) -> io::Result<Self> {
         let start = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at null"))?;
         // SAFETY: the mapping is page-aligned, has this length, and lives as long as `map`, which is kept
         // beside the memory. Only a segment from `create` is ever written.
         let memory = unsafe { SegmentMemory::new(start, map.len()) };
-        Ok(Self { memory, map, file })
+        Ok(Self { memory, map, file, writable })
+    }
+}
+
+/// A new file for a segment of `len` bytes.
+fn create_file(path: &Path, len: usize) -> io::Result<std::fs::File> {
+    if len == 0 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a segment needs at least one byte"));
+    }
+    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// Removes the file of a segment that could not be made: nobody knows it yet, and recovery should not
+/// have to explain it.
+fn forget_file(path: &Path) {
+    let _best_effort = std::fs::remove_file(path);
+}
+
+/// Gives the file `len` bytes of zeros, with space for all of them on the device.
+#[cfg(not(any(target_os = "netbsd", target_os = "openbsd", target_os = "dragonfly")))]
+fn reserve(file: &std::fs::File, len: u64) -> io::Result<()> {
+    // A signal can interrupt a long reservation, and what it has done by then need not be done again.
+    let flags = rustix::fs::FallocateFlags::empty();
+    let reserved = rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, len));
+    reserved.map_err(|e| or_unsupported(e.into()))
+}
+
+#[cfg(any(target_os = "netbsd", target_os = "openbsd", target_os = "dragonfly"))]
+fn reserve(_file: &std::fs::File, _len: u64) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system cannot reserve space"))
+}
+
+/// Names alike the ways in which file systems say that they cannot reserve or map: there are many, and
+/// callers have one answer to all. Our arguments are right, so `EINVAL` is the file system's way too.
+fn or_unsupported(error: io::Error) -> io::Error {
+    let cannot = [Errno::OPNOTSUPP, Errno::NOTSUP, Errno::NOSYS, Errno::INVAL, Errno::NODEV];
+    match error.raw_os_error() {
+        Some(code) if cannot.iter().any(|errno| errno.raw_os_error() == code) => {
+            io::Error::new(io::ErrorKind::Unsupported, error)
+        }
+        _ => error,
+    }
+}
+
+/// That `offset..offset + len` lies in the segment.
+fn check(memory: &SegmentMemory, offset: usize, len: usize) -> io::Result<()> {
+    match offset.checked_add(len) {
+        Some(end) if end <= memory.len() => Ok(()),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "outside the segment")),
     }
 }
 
@@ -79,16 +123,24 @@ impl Segment for MappedSegment {
         true
     }
 
-    fn publish(&self, _offset: usize, _len: usize) -> io::Result<()> {
-        Ok(())
+    fn publish(&self, offset: usize, len: usize) -> io::Result<()> {
+        check(&self.memory, offset, len)
     }
 
     fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
-        // msync of a range is an fdatasync of that range, the mapping's dirty pages included.
-        self.map.flush_range(offset, len)
+        check(&self.memory, offset, len)?;
+        // On Linux, msync of a range is an fdatasync of that range, the mapping's dirty pages included. But
+        // it passes over mappings of files opened for reading, and elsewhere it may stop at the device's
+        // cache; there the whole file is synced.
+        if self.writable && cfg!(target_os = "linux") {
+            self.map.flush_range(offset, len)
+        } else {
+            self.file.sync_data()
+        }
     }
 
     fn truncate(&self, len: usize) -> io::Result<()> {
+        check(&self.memory, len, 0)?;
         self.file.set_len(len as u64)
     }
 }
@@ -110,15 +162,17 @@ unsafe impl Sync for UnmappedSegment {}
 impl UnmappedSegment {
     pub(super) fn create(path: &Path, len: usize) -> io::Result<Self> {
         let layout = Layout::from_size_align(len, 4096).map_err(io::Error::other)?;
-        if len == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a segment needs at least one byte"));
-        }
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        file.set_len(len as u64)?;
-        // SAFETY: the layout's size is not zero.
-        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
+        let file = create_file(path, len)?;
+        Self::allocate(file, layout).inspect_err(|_| forget_file(path))
+    }
+
+    fn allocate(file: std::fs::File, layout: Layout) -> io::Result<Self> {
+        file.set_len(layout.size() as u64)?;
+        // SAFETY: `create_file` refuses a size of zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })
+            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: freshly allocated with this length and alignment; freed only in `drop`.
-        let memory = unsafe { SegmentMemory::new(start, len) };
+        let memory = unsafe { SegmentMemory::new(start, layout.size()) };
         Ok(Self { memory, start, layout, file: OsFile(file) })
     }
 }
@@ -140,16 +194,33 @@ impl Segment for UnmappedSegment {
     }
 
     fn publish(&self, offset: usize, len: usize) -> io::Result<()> {
+        check(&self.memory, offset, len)?;
         // SAFETY: the writer publishes what it has finished writing, and writes it no more.
         let bytes = unsafe { self.memory.slice(offset, len) };
         self.file.write_all_at(bytes, offset as u64)
     }
 
-    fn sync(&self, _offset: usize, _len: usize) -> io::Result<()> {
+    fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
+        check(&self.memory, offset, len)?;
         self.file.sync_data()
     }
 
     fn truncate(&self, len: usize) -> io::Result<()> {
+        check(&self.memory, len, 0)?;
         self.file.set_len(len as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_that_cannot_reserve_are_unsupported_and_full_ones_are_not() {
+        for errno in [Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL, Errno::NODEV] {
+            assert_eq!(or_unsupported(errno.into()).kind(), io::ErrorKind::Unsupported, "{errno}");
+        }
+        assert_eq!(or_unsupported(Errno::NOSPC.into()).kind(), io::ErrorKind::StorageFull);
+        assert_eq!(or_unsupported(Errno::MFILE.into()).raw_os_error(), Some(Errno::MFILE.raw_os_error()));
     }
 }
