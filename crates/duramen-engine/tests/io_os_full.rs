@@ -5,13 +5,13 @@ use duramen_engine::io::Env;
 use std::io::ErrorKind;
 use std::path::Path;
 
-const TMPFS_MAGIC: i64 = 0x0102_1994;
+const TMPFS_MAGIC: i128 = 0x0102_1994;
 
 #[test]
 fn a_segment_that_finds_no_space_says_so_and_leaves_no_file() {
     let place = Path::new("/dev/shm");
     let Ok(size) = rustix::fs::statfs(place) else { return eprintln!("skipped: no /dev/shm") };
-    if size.f_type as i64 != TMPFS_MAGIC || size.f_blocks == 0 {
+    if i128::from(size.f_type) != TMPFS_MAGIC || size.f_blocks == 0 {
         return eprintln!("skipped: /dev/shm is not a tmpfs with a limit");
     }
     let Ok(dir) = tempfile::tempdir_in(place) else { return eprintln!("skipped: /dev/shm is not writable") };
