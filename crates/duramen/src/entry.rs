@@ -259,6 +259,11 @@ impl<'a> EntryRef<'a> {
         self.iterate(self.fields)
     }
 
+    /// The encoded pairs of [`EntryRef::stream`]: equal bytes are equal streams, unless one refers to the message.
+    pub(crate) fn stream_bytes(&self) -> &'a [u8] {
+        self.stream.bytes
+    }
+
     fn iterate(&self, map: Map<'a>) -> Fields<'a> {
         Fields { decoder: Decoder::new(map.bytes), left: map.count, message: self.message }
     }

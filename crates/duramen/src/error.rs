@@ -43,6 +43,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the operating system said that something does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Engine(e) if e.is_not_found())
+    }
+
+    /// Whether bytes on disk were found damaged: what they held is lost, everything else is not.
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Self::Engine(e) if e.is_corruption()) || matches!(self, Self::Decode { .. })
+    }
+
     /// Decoded bytes make no sense.
     pub fn decode(what: &'static str, detail: impl std::fmt::Display) -> Self {
         Self::Decode { what, detail: detail.to_string() }

@@ -2,11 +2,17 @@
 
 pub mod block;
 pub mod column;
+pub mod columnar;
 pub mod entry;
 pub mod error;
+pub mod store;
 pub mod token;
 pub mod value;
 
 pub use entry::{EntryBuf, EntryRef};
 pub use error::{Error, Result};
+pub use store::{
+    Batch, Durability, EntryId, Incidents, Snapshot, SourcePosition, Store, StoreOptions, StoreStats, Tail,
+    VerifyProgress, VerifyReport,
+};
 pub use value::{Level, Value, ValueKind};

@@ -13,7 +13,6 @@ pub struct StoreOptions {
     pub(crate) durability: Durability,
     pub(crate) write_buffer_size: usize,
     pub(crate) max_write_buffer_number: usize,
-    pub(crate) block_cache_bytes: usize,
     pub(crate) keeper: bool,
     pub(crate) background: bool,
 }
@@ -25,7 +24,6 @@ impl Default for StoreOptions {
             durability: Durability::Process,
             write_buffer_size: 64 << 20,
             max_write_buffer_number: 2,
-            block_cache_bytes: 32 << 20,
             keeper: true,
             background: true,
         }
@@ -56,13 +54,6 @@ impl StoreOptions {
     /// until the flush has caught up. Default 2, at least 2.
     pub fn max_write_buffer_number(mut self, number: usize) -> Self {
         self.max_write_buffer_number = number;
-        self
-    }
-
-    /// How many opened tables' worth of directories and filters are kept for the next query, in bytes.
-    /// Default 32 MiB.
-    pub fn block_cache_bytes(mut self, bytes: usize) -> Self {
-        self.block_cache_bytes = bytes;
         self
     }
 

@@ -19,7 +19,7 @@ pub(crate) const BATCH: u8 = 2;
 const NO_SOURCE: u8 = 0xf6;
 
 /// The most bytes of entries that one batch takes.
-pub const MAX_BATCH_BYTES: usize = 48 << 20;
+pub const MAX_BATCH_BYTES: usize = crate::entry::MAX_ENTRY_BYTES;
 /// The most entries that one batch takes: the WAL counts them in 24 bits.
 pub const MAX_BATCH_ENTRIES: u32 = (1 << 24) - 1;
 
@@ -50,7 +50,9 @@ impl Batch {
     /// # Errors
     /// [`Error::Invalid`] if the batch is full ([`MAX_BATCH_BYTES`], [`MAX_BATCH_ENTRIES`]): append it first.
     pub fn push(&mut self, entry: &[u8]) -> Result<()> {
-        if self.count > 0 && self.bytes.len() + entry.len() > MAX_BATCH_BYTES || self.count == MAX_BATCH_ENTRIES {
+        if self.count > 0 && self.bytes.len() + entry.len() > MAX_BATCH_BYTES
+            || self.count == MAX_BATCH_ENTRIES
+        {
             return Err(Error::Invalid(format!(
                 "a batch of {} entries, {} bytes, takes no more: append it first",
                 self.count,
@@ -110,7 +112,9 @@ pub(crate) fn entry_ranges(kind: u8, count: u32, payload: &[u8]) -> Result<Entry
     match kind {
         ENTRY if count == 1 => Ok(EntryRanges { payload, at: 0, left: 1, framed: false }),
         BATCH => Ok(EntryRanges { payload, at: 0, left: count, framed: true }),
-        _ => Err(Error::decode("a WAL record", format!("kind {kind}, count {count} is none of this version"))),
+        _ => {
+            Err(Error::decode("a WAL record", format!("kind {kind}, count {count} is none of this version")))
+        }
     }
 }
 

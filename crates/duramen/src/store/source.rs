@@ -36,6 +36,13 @@ impl SourcePosition {
         let _infallible = minicbor::encode(self, out);
     }
 
+    /// Its bytes, as [`SourcePosition::decode`] reads them.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out
+    }
+
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         minicbor::decode(bytes).map_err(|e| Error::decode("a source position", e))
     }

@@ -1,0 +1,115 @@
+//! The thread that keeps: it tries to become keeper, and while it is, flushes what is sealed.
+
+use crate::store::keeper::Keeper;
+use crate::store::shared::{Shared, lock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often the keeper looks at other processes' segments, and others whether there still is a keeper.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long the keeper rests after a failure, so that a full disk is not hammered.
+const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// The keeper of this process, if it is one. Locked while it works.
+pub(crate) type KeeperSlot = Arc<Mutex<Option<Keeper>>>;
+
+/// Wakes the thread, or ends it.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    state: Mutex<SignalState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct SignalState {
+    wake: bool,
+    stop: bool,
+}
+
+impl Signal {
+    /// There is something to flush.
+    pub(crate) fn wake(&self) {
+        lock(&self.state).wake = true;
+        self.changed.notify_one();
+    }
+
+    fn stop(&self) {
+        lock(&self.state).stop = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits to be woken, at most so long. Whether to go on.
+    fn wait(&self, at_most: Duration) -> bool {
+        let state = lock(&self.state);
+        let waited = self.changed.wait_timeout_while(state, at_most, |state| !state.wake && !state.stop);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.wake = false;
+        !state.stop
+    }
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub(crate) struct Background {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    pub(crate) fn start(shared: Arc<Shared>, slot: KeeperSlot, signal: Arc<Signal>) -> std::io::Result<Self> {
+        let for_thread = signal.clone();
+        let thread = std::thread::Builder::new().name("duramen-keeper".into()).spawn(move || {
+            let mut pause = LOOK_EVERY;
+            while for_thread.wait(pause) {
+                pause = if keep(&shared, &slot) { LOOK_EVERY } else { REST_AFTER_FAILURE };
+            }
+        })?;
+        Ok(Self { signal, thread: Some(thread) })
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.signal.stop();
+        if let Some(thread) = self.thread.take() {
+            // It cannot have panicked but by a fault in the keeper, whose work the next one does again.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Keeps once; whether that went well.
+fn keep(shared: &Arc<Shared>, slot: &KeeperSlot) -> bool {
+    match step(shared, slot) {
+        Ok(()) => true,
+        Err(e) => {
+            shared.flush_fails(&e);
+            false
+        }
+    }
+}
+
+/// Becomes keeper if there is none.
+///
+/// # Errors
+/// What kept it from becoming one though it could have: a damaged manifest, a newer version's.
+pub(crate) fn become_keeper(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
+    let mut slot = lock(slot);
+    if slot.is_none() {
+        *slot = Keeper::try_become(shared)?;
+    }
+    Ok(())
+}
+
+/// Becomes keeper if there is none, and if this process is the keeper, does its work.
+///
+/// # Errors
+/// What kept the work from being done. The keeper was given up, to start afresh from what is on disk.
+pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
+    become_keeper(shared, slot)?;
+    let mut slot = lock(slot);
+    let outcome = slot.as_mut().map_or(Ok(()), Keeper::step);
+    if outcome.is_err() {
+        *slot = None;
+    }
+    outcome
+}

@@ -1,0 +1,298 @@
+//! The keeper: the one process that turns the sealed segments of every writer into tables.
+//!
+//! It holds the lock `KEEPER`, and with it the manifest. A writer's segments up to a number are in tables
+//! from the moment that one manifest edit says so; their files are removed after that, and a file that
+//! comes back (a power loss undid its removal) is recognised by its number and removed again.
+
+use crate::error::Result;
+use crate::store::flush::Flusher;
+use crate::store::rows::RowSet;
+use crate::store::shared::Shared;
+use duramen_engine::Error as EngineError;
+use duramen_engine::io::Lock;
+use duramen_engine::manifest::{Edit, Manifest, remove_orphans};
+use duramen_engine::wal::{self, SegmentReader, WalRecoveryMode, WriterDir};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many bytes of segments are flushed together, so that many small ones make one table.
+const FLUSH_GROUP_BYTES: u64 = 64 << 20;
+
+/// The keeper's power over the store, as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    manifest: Manifest,
+    flusher: Flusher,
+    /// Segments of living writers that were not sealed when last looked at.
+    watched: BTreeMap<(u64, u64), Arc<SegmentReader>>,
+    _lock: Box<dyn Lock>,
+}
+
+/// A segment to flush, and whether damage was found in it.
+struct Job {
+    reader: Arc<SegmentReader>,
+    damaged: bool,
+}
+
+impl Keeper {
+    /// Becomes keeper if nobody is; makes the manifest if there is none.
+    pub(crate) fn try_become(shared: &Arc<Shared>) -> Result<Option<Self>> {
+        let Shared { env, layout, .. } = &**shared;
+        let lock_path = layout.keeper_lock();
+        let Some(lock) = env.fs.try_lock(&lock_path).map_err(EngineError::io("lock", &lock_path))? else {
+            return Ok(None);
+        };
+        let manifest_path = layout.manifest();
+        let manifest =
+            if env.fs.exists(&manifest_path).map_err(EngineError::io("look for", &manifest_path))? {
+                Manifest::open(env, layout.root())?.0
+            } else {
+                make_directories(shared)?;
+                Manifest::create(env, layout.root(), env.random.next_u64())?
+            };
+        let flusher = Flusher::new(env.clone(), layout.clone())?;
+        let keeper =
+            Self { shared: shared.clone(), manifest, flusher, watched: BTreeMap::new(), _lock: lock };
+        keeper.remove_unnamed_tables()?;
+        Ok(Some(keeper))
+    }
+
+    /// Tables that a crash left without a manifest entry.
+    fn remove_unnamed_tables(&self) -> Result<()> {
+        let Shared { env, layout, .. } = &*self.shared;
+        let tables = layout.tables();
+        for day in list(env, &tables)?.iter().filter(|entry| entry.is_dir) {
+            remove_orphans(env, layout.root(), format!("tables/{}", day.name), self.manifest.state())?;
+        }
+        Ok(())
+    }
+
+    /// Looks at every writer once: flushes what is sealed, recovers what the dead left.
+    ///
+    /// # Errors
+    /// The first that kept a writer's segments from being flushed; the other writers were still served. The
+    /// keeper must then be given up and become anew, because the manifest may have refused an edit.
+    pub(crate) fn step(&mut self) -> Result<()> {
+        let mut first_error = None;
+        let own = self.shared.wal.get().map(|wal| wal.writer_id());
+        let wal_dir = self.shared.layout.wal();
+        let writers = wal::writers(&self.shared.env, &wal_dir)?;
+        for writer in &writers {
+            let outcome =
+                if Some(writer.writer_id) == own { self.flush_living(writer) } else { self.serve(writer) };
+            match outcome {
+                Err(e) if e.is_not_found() => {} // its owner or an earlier keeper removed it meanwhile
+                Err(e) => first_error = first_error.or(Some(e)),
+                Ok(()) => {}
+            }
+        }
+        self.forget_gone(&writers)?;
+        first_error.map_or(Ok(()), Err)
+    }
+
+    fn serve(&mut self, writer: &WriterDir) -> Result<()> {
+        match wal::lock_writer_dir(&self.shared.env, &writer.path)? {
+            Some(lock) => self.bury(writer, lock),
+            None => self.flush_living(writer),
+        }
+    }
+
+    fn flushed_through(&self, writer: u64) -> u64 {
+        self.manifest.state().writers.get(&writer).copied().unwrap_or(0)
+    }
+
+    /// Flushes the sealed segments of a writer that goes on writing.
+    fn flush_living(&mut self, writer: &WriterDir) -> Result<()> {
+        let flushed = self.flushed_through(writer.writer_id);
+        let mut jobs = Vec::new();
+        for file in wal::segments(&self.shared.env, &writer.path)? {
+            if file.number <= flushed {
+                self.remove(&file.path)?;
+                continue;
+            }
+            let key = (writer.writer_id, file.number);
+            let reader = match self.watched.get(&key) {
+                Some(reader) => reader.clone(),
+                None => match SegmentReader::open(&self.shared.env, &file.path)? {
+                    Some(reader) => Arc::new(reader),
+                    None => break,
+                },
+            };
+            if !reader.is_sealed() {
+                self.watched.insert(key, reader);
+                break;
+            }
+            self.watched.remove(&key);
+            jobs.push(Job { reader, damaged: false });
+        }
+        self.flush(writer.writer_id, jobs)?;
+        Ok(())
+    }
+
+    /// Recovers what a dead writer left, and removes its directory.
+    fn bury(&mut self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
+        let flushed = self.flushed_through(writer.writer_id);
+        self.watched.retain(|(id, _), _| *id != writer.writer_id);
+        let recovered = wal::recover_unflushed(
+            &self.shared.env,
+            &writer.path,
+            WalRecoveryMode::PointInTime,
+            &|number| number <= flushed,
+        )?;
+        for damage in &recovered.damage {
+            self.shared.incident(format!(
+                "{} is damaged at byte {}: {}; it was moved to quarantine, and what could be read is in the store",
+                damage.path.display(),
+                damage.offset,
+                damage.detail
+            ));
+        }
+        let jobs =
+            recovered.segments.iter().map(|s| Job { reader: s.reader.clone(), damaged: s.damaged }).collect();
+        self.flush(writer.writer_id, jobs)?;
+        for set_aside in &recovered.set_aside {
+            self.shared.incident(format!(
+                "{} follows a gap that a loss of power left; it was moved to quarantine",
+                set_aside.path.display()
+            ));
+            self.quarantine(writer.writer_id, &set_aside.path)?;
+        }
+        for damage in &recovered.damage {
+            if self.exists(&damage.path)? {
+                self.quarantine(writer.writer_id, &damage.path)?;
+            }
+        }
+        self.remove_writer_dir(writer, lock)
+    }
+
+    /// Puts segments into tables, in groups, and removes them.
+    fn flush(&mut self, writer: u64, jobs: Vec<Job>) -> Result<()> {
+        let mut group: Vec<Job> = Vec::new();
+        let mut bytes = 0;
+        for job in jobs {
+            let len = job.reader.committed();
+            if bytes > 0 && bytes + len > FLUSH_GROUP_BYTES {
+                self.flush_group(writer, std::mem::take(&mut group))?;
+                bytes = 0;
+            }
+            bytes += len;
+            group.push(job);
+        }
+        if group.is_empty() { Ok(()) } else { self.flush_group(writer, group) }
+    }
+
+    fn flush_group(&mut self, writer: u64, mut jobs: Vec<Job>) -> Result<()> {
+        let Some(through) = jobs.iter().map(|job| job.reader.number()).max() else { return Ok(()) };
+        let mut rows = RowSet::default();
+        for job in &mut jobs {
+            rows.follow(job.reader.clone());
+            let undecodable_before = rows.undecodable();
+            if let Err(damage) = rows.extend() {
+                self.shared.incident(format!("{damage}; the segment was moved to quarantine"));
+                job.damaged = true;
+            }
+            if rows.undecodable() > undecodable_before {
+                self.shared.incident(format!(
+                    "{} entries of segment {} of writer {writer:016x} could not be decoded; the segment was moved to quarantine",
+                    rows.undecodable() - undecodable_before,
+                    job.reader.number()
+                ));
+                job.damaged = true;
+            }
+        }
+        let set_values = rows.sources().iter().map(|source| (source.key(), source.to_bytes())).collect();
+        let arenas = rows.arenas();
+        let add_tables =
+            self.flusher.write(&arenas, rows.take().entries(), self.manifest.state().next_table)?;
+        self.manifest.apply(Edit {
+            add_tables,
+            flushed: vec![(writer, through)],
+            set_values,
+            ..Edit::default()
+        })?;
+        for job in &jobs {
+            if let Some(path) = job.reader.path() {
+                if job.damaged { self.quarantine(writer, path)? } else { self.remove(path)? }
+            }
+        }
+        if let Some(wal) = self.shared.wal.get()
+            && wal.writer_id() == writer
+        {
+            wal.release(through);
+        }
+        Ok(())
+    }
+
+    /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.
+    fn remove_writer_dir(&self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
+        let env = &self.shared.env;
+        for entry in list(env, &writer.path)? {
+            self.remove(&writer.path.join(entry.name))?;
+        }
+        env.fs.remove_dir(&writer.path).map_err(EngineError::io("remove", &writer.path))?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Forgets the writers whose directories are gone. Their going must be durable first: a segment that
+    /// came back, with nothing known of its writer, would be flushed a second time.
+    fn forget_gone(&mut self, present: &[WriterDir]) -> Result<()> {
+        let own = self.shared.wal.get().map(|wal| wal.writer_id());
+        let wal_dir = self.shared.layout.wal();
+        let mut gone = Vec::new();
+        for &writer in self.manifest.state().writers.keys() {
+            if Some(writer) != own
+                && present.iter().all(|p| p.writer_id != writer || !self.exists(&p.path).unwrap_or(true))
+            {
+                gone.push(writer);
+            }
+        }
+        if !gone.is_empty() {
+            self.shared.env.fs.sync_dir(&wal_dir).map_err(EngineError::io("sync", &wal_dir))?;
+            self.manifest.apply(Edit { forget_writers: gone, ..Edit::default() })?;
+        }
+        Ok(())
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        Ok(self.shared.env.fs.exists(path).map_err(EngineError::io("look for", path))?)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        match self.shared.env.fs.remove_file(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => Ok(other.map_err(EngineError::io("remove", path))?),
+        }
+    }
+
+    /// Moves a damaged file out of the way, for a person to look at.
+    fn quarantine(&self, writer: u64, path: &Path) -> Result<()> {
+        let env = &self.shared.env;
+        let dir = self.shared.layout.quarantine();
+        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let to: PathBuf = dir.join(format!("{writer:016x}-{name}"));
+        env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
+        env.fs.sync_dir(&dir).map_err(EngineError::io("sync", &dir))?;
+        Ok(())
+    }
+}
+
+fn make_directories(shared: &Shared) -> Result<()> {
+    let Shared { env, layout, .. } = shared;
+    for dir in [layout.wal(), layout.tables()] {
+        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+    }
+    env.fs.sync_dir(layout.root()).map_err(EngineError::io("sync", layout.root()))?;
+    Ok(())
+}
+
+/// The entries of a directory; none if it is not there.
+fn list(env: &duramen_engine::io::Env, dir: &Path) -> Result<Vec<duramen_engine::io::DirEntry>> {
+    match env.fs.read_dir(dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        other => Ok(other.map_err(EngineError::io("list", dir))?),
+    }
+}

@@ -1,0 +1,321 @@
+//! The log store: a directory that any number of processes append to and read from.
+
+mod background;
+mod field_counts;
+mod flush;
+mod keeper;
+mod layout;
+mod live;
+mod open;
+mod options;
+mod payload;
+mod rows;
+mod scan;
+mod shared;
+mod snapshot;
+mod some_rows;
+mod source;
+mod stats;
+mod table_facts;
+mod tables;
+mod tail;
+mod verify;
+
+pub use duramen_engine::wal::Durability;
+pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
+pub use options::StoreOptions;
+pub use payload::{Batch, MAX_BATCH_BYTES, MAX_BATCH_ENTRIES};
+pub use scan::ScanRow;
+pub use shared::{Incidents, MAX_INCIDENTS};
+pub use snapshot::Snapshot;
+pub use source::SourcePosition;
+pub use stats::{DayStats, StoreStats, WalStats};
+pub use tables::MAX_OPEN_TABLES;
+pub use tail::Tail;
+pub use verify::{Damage, VerifyProgress, VerifyReport};
+
+use crate::entry::EntryRef;
+use crate::error::{Error, Result};
+use background::{Background, KeeperSlot, Signal};
+use duramen_engine::wal::{Background as WalBackground, Wal, WalMetrics, WalOptions, WriteOptions};
+use shared::{Shared, lock};
+use snapshot::Snapshots;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What an entry is known by, for ever: who wrote it, and as its how-manieth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId {
+    /// The writer: random, new each time a process opens a store and appends.
+    pub writer: u64,
+    /// Counts from 1, without gaps.
+    pub seq: u64,
+}
+
+/// An open store. Share it in an `Arc`: every method may be called from any number of threads, and any
+/// number of processes may have the same directory open.
+///
+/// A line is visible to every reader, in this process and others, as soon as [`Store::append`] returns, and
+/// then survives what [`StoreOptions::durability`] says.
+///
+/// ```
+/// use duramen::{EntryBuf, Level, Store};
+/// use std::ops::ControlFlow;
+/// # let dir = tempfile::tempdir()?;
+/// # let dir = dir.path().join("logs");
+/// let store = Store::open(&dir)?;
+/// let mut entry = EntryBuf::new(["app"]);
+/// entry.start(1_700_000_000_000_000_000).level(Level::Info).message("ready").field("app", "web");
+/// store.append(entry.finish()?)?;
+///
+/// let mut messages = Vec::new();
+/// store.scan(i64::MIN, i64::MAX, &mut |row| {
+///     messages.push(row.message().to_owned());
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(messages, ["ready"]);
+/// store.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    snapshots: Arc<Snapshots>,
+    keeper: KeeperSlot,
+    signal: Arc<Signal>,
+    background: Mutex<Option<Background>>,
+    making_wal: Mutex<()>,
+    closed: AtomicBool,
+    read_only: bool,
+}
+
+impl Store {
+    /// Opens the store in `dir` with the default [`StoreOptions`], making it, and the directory, if missing.
+    ///
+    /// # Errors
+    /// [`Error::NotAStore`] if the directory holds something else; the engine's for what the file system
+    /// said, for damage in the manifest, and for a store made by a newer version.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        StoreOptions::default().open(dir)
+    }
+
+    /// Opens the store in `dir` for reading. Takes no lock and writes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`] if there is none; otherwise as [`Store::open`].
+    pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
+        open::read_only(dir.as_ref(), StoreOptions::default())
+    }
+
+    pub(crate) fn open_with(dir: &Path, options: StoreOptions) -> Result<Self> {
+        open::read_write(dir, options)
+    }
+
+    /// Appends an entry, as [`crate::EntryBuf::finish`] gives it.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::Invalid`] if the bytes are no entry; the engine's
+    /// [`duramen_engine::Error::Poisoned`] after a failed write or sync, and what the file system said.
+    /// Without an `Ok` the entry may be there or not.
+    pub fn append(&self, entry: &[u8]) -> Result<EntryId> {
+        self.append_with(entry, WriteOptions::default())
+    }
+
+    /// Appends an entry with its own durability, or without waiting for a full write buffer.
+    ///
+    /// # Errors
+    /// As [`Store::append`]; and [`duramen_engine::Error::Stalled`] if waiting was refused.
+    pub fn append_with(&self, entry: &[u8], options: WriteOptions) -> Result<EntryId> {
+        EntryRef::peek_time(entry)?;
+        let wal = self.wal()?;
+        let seq = wal.append(payload::ENTRY, 1, entry, options)?;
+        Ok(EntryId { writer: wal.writer_id(), seq })
+    }
+
+    /// Appends a batch, and how far its source has been read if it was read from one: all of it survives a
+    /// crash, or nothing. The batch is empty afterwards if that went well.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn append_batch(&self, batch: &mut Batch, source: Option<&SourcePosition>) -> Result<()> {
+        if batch.is_empty() && source.is_none() {
+            return Ok(());
+        }
+        let wal = self.wal()?;
+        batch.with_payload(source, |count, payload| {
+            wal.append(payload::BATCH, count, payload, WriteOptions::default())?;
+            Ok(())
+        })?;
+        batch.clear();
+        Ok(())
+    }
+
+    /// This process's writer; made when first asked for, so that readers never become writers.
+    fn wal(&self) -> Result<&Arc<Wal>> {
+        if let Some(wal) = self.shared.wal.get() {
+            return Ok(wal);
+        }
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let _one_makes_it = lock(&self.making_wal);
+        if self.shared.wal.get().is_none() {
+            let signal = Arc::downgrade(&self.signal);
+            let options = &self.shared.options;
+            let wal = Wal::create(
+                &self.shared.env,
+                &self.shared.layout.wal(),
+                WalOptions {
+                    write_buffer_size: options.write_buffer_size,
+                    max_write_buffer_number: options.max_write_buffer_number,
+                    durability: options.durability,
+                    background: if options.background {
+                        WalBackground::Thread
+                    } else {
+                        WalBackground::Manual
+                    },
+                    on_sealed: Some(Arc::new(move |_| {
+                        if let Some(signal) = signal.upgrade() {
+                            signal.wake();
+                        }
+                    })),
+                    ..WalOptions::default()
+                },
+            )?;
+            let _we_hold_the_lock = self.shared.wal.set(Arc::new(wal));
+        }
+        self.shared.wal.get().ok_or(Error::ReadOnly)
+    }
+
+    /// Makes everything this process appended survive a loss of power.
+    ///
+    /// # Errors
+    /// What the file system said; then the writer is poisoned.
+    pub fn sync(&self) -> Result<()> {
+        match self.shared.wal.get() {
+            Some(wal) => Ok(wal.sync()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Seals what this process appended, and if it is the keeper, puts everything sealed, its own and
+    /// others', into tables before it returns. If another process is, that one does it, soon.
+    ///
+    /// # Errors
+    /// What the file system said; [`Error::ReadOnly`].
+    pub fn flush(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if let Some(wal) = self.shared.wal.get() {
+            wal.rotate()?;
+            wal.background_step()?;
+        }
+        if self.shared.options.keeper { background::step(&self.shared, &self.keeper) } else { Ok(()) }
+    }
+
+    /// Whether this process is the keeper.
+    pub fn is_keeper(&self) -> bool {
+        lock(&self.keeper).is_some()
+    }
+
+    /// Seals, syncs and flushes everything, and ends the background threads. Dropping a store does the same
+    /// and has nobody to tell of an error.
+    ///
+    /// # Errors
+    /// What the file system said. What was acknowledged is safe all the same: the next keeper recovers it.
+    pub fn close(self) -> Result<()> {
+        self.shut_down()
+    }
+
+    fn shut_down(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::SeqCst) || self.read_only {
+            return Ok(());
+        }
+        if let Some(mut background) = lock(&self.background).take() {
+            background.stop();
+        }
+        let closed = self.shared.wal.get().map_or(Ok(()), |wal| wal.close());
+        let flushed = match self.shared.wal.get() {
+            Some(_) if self.shared.options.keeper => background::step(&self.shared, &self.keeper),
+            _ => Ok(()),
+        };
+        *lock(&self.keeper) = None;
+        closed?;
+        flushed
+    }
+
+    /// A view of everything in the store at this moment.
+    ///
+    /// # Errors
+    /// What the file system said; damage in the manifest.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.snapshots.take()
+    }
+
+    /// Calls `each` with every entry from `min_time` to `max_time` (ns since the epoch, both included), in
+    /// order of time and then as they were written, until it breaks.
+    ///
+    /// # Errors
+    /// As [`Store::snapshot`]; damage in a table.
+    pub fn scan(
+        &self,
+        min_time: i64,
+        max_time: i64,
+        each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        scan::scan(&self.snapshot()?, min_time, max_time, each)
+    }
+
+    /// Follows what is appended from now on, by any process.
+    ///
+    /// # Errors
+    /// As [`Store::snapshot`].
+    pub fn tail(&self) -> Result<Tail> {
+        Tail::new(self.snapshots.clone())
+    }
+
+    /// How far each source has been read into the store.
+    ///
+    /// # Errors
+    /// As [`Store::snapshot`]; damage in a segment that is not in tables yet.
+    pub fn source_positions(&self) -> Result<Vec<SourcePosition>> {
+        self.snapshots.source_positions()
+    }
+
+    /// Counts and sizes.
+    ///
+    /// # Errors
+    /// As [`Store::snapshot`].
+    pub fn stats(&self) -> Result<StoreStats> {
+        self.snapshots.stats()
+    }
+
+    /// Reads every byte and checks every checksum, telling `progress` as it goes. Goes on after damage.
+    ///
+    /// # Errors
+    /// Only what keeps it from looking at all; damage is in the report.
+    pub fn verify(&self, progress: &mut dyn FnMut(VerifyProgress)) -> Result<VerifyReport> {
+        self.snapshots.verify(progress)
+    }
+
+    /// What went wrong in the background.
+    pub fn incidents(&self) -> Incidents {
+        self.shared.incidents()
+    }
+
+    /// This process's writer's counters; `None` before its first append.
+    pub fn wal_metrics(&self) -> Option<WalMetrics> {
+        self.shared.wal.get().map(|wal| wal.metrics())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Err(e) = self.shut_down() {
+            self.shared.incident(e);
+        }
+    }
+}

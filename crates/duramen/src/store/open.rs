@@ -1,0 +1,103 @@
+//! Opening a store, making it if need be.
+
+use super::Store;
+use super::background::{self, Background, KeeperSlot, Signal};
+use super::layout::Layout;
+use super::options::StoreOptions;
+use super::shared::Shared;
+use super::snapshot::Snapshots;
+use crate::error::{Error, Result};
+use duramen_engine::Error as EngineError;
+use duramen_engine::io::Env;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long to wait for another process that is just making the store.
+const WAIT_FOR_MAKER: Duration = Duration::from_secs(10);
+
+pub(super) fn read_only(dir: &Path, options: StoreOptions) -> Result<Store> {
+    let layout = Layout::new(dir);
+    if !manifest_exists(&options.env, &layout)? {
+        check_not_foreign(&options.env, &layout)?;
+        return Err(Error::NoStore { path: dir.to_path_buf() });
+    }
+    assemble(Shared::new(options.env.clone(), layout, options), true)
+}
+
+pub(super) fn read_write(dir: &Path, options: StoreOptions) -> Result<Store> {
+    let env = options.env.clone();
+    let layout = Layout::new(dir);
+    if !manifest_exists(&env, &layout)? {
+        check_not_foreign(&env, &layout)?;
+        env.fs.create_dir_all(dir).map_err(EngineError::io("create", dir))?;
+    }
+    let shared = Arc::new(Shared::new(env, layout, options));
+    let keeper = KeeperSlot::default();
+    let started = shared.env.clock.monotonic();
+    loop {
+        if shared.options.keeper || !manifest_exists(&shared.env, &shared.layout)? {
+            background::become_keeper(&shared, &keeper)?;
+        }
+        if manifest_exists(&shared.env, &shared.layout)? {
+            break;
+        }
+        if shared.env.clock.monotonic() - started > WAIT_FOR_MAKER {
+            return Err(EngineError::Locked { path: shared.layout.keeper_lock() }.into());
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    if !shared.options.keeper {
+        *super::shared::lock(&keeper) = None;
+    }
+    let store = assemble_with(shared, false, keeper)?;
+    if store.shared.options.background && store.shared.options.keeper {
+        let background = Background::start(store.shared.clone(), store.keeper.clone(), store.signal.clone())
+            .map_err(EngineError::io("start a thread for", dir))?;
+        *super::shared::lock(&store.background) = Some(background);
+    }
+    Ok(store)
+}
+
+fn assemble(shared: Shared, read_only: bool) -> Result<Store> {
+    assemble_with(Arc::new(shared), read_only, KeeperSlot::default())
+}
+
+fn assemble_with(shared: Arc<Shared>, read_only: bool, keeper: KeeperSlot) -> Result<Store> {
+    let snapshots = Arc::new(Snapshots::new(shared.clone())?);
+    Ok(Store {
+        shared,
+        snapshots,
+        keeper,
+        signal: Arc::new(Signal::default()),
+        background: Mutex::new(None),
+        making_wal: Mutex::new(()),
+        closed: AtomicBool::new(false),
+        read_only,
+    })
+}
+
+fn manifest_exists(env: &Env, layout: &Layout) -> Result<bool> {
+    let path = layout.manifest();
+    Ok(env.fs.exists(&path).map_err(EngineError::io("look for", &path))?)
+}
+
+/// Refuses a directory that holds anything that is not a store's: it would be a mistyped path.
+fn check_not_foreign(env: &Env, layout: &Layout) -> Result<()> {
+    let entries = match env.fs.read_dir(layout.root()) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {
+            return Err(Error::NotAStore { path: layout.root().into(), detail: "it is a file".into() });
+        }
+        other => other.map_err(EngineError::io("list", layout.root()))?,
+    };
+    match entries.iter().find(|entry| !Layout::is_ours_before_manifest(&entry.name)) {
+        None => Ok(()),
+        Some(foreign) => {
+            let detail =
+                format!("it has no MANIFEST, but `{}`; give an empty or new directory", foreign.name);
+            Err(Error::NotAStore { path: layout.root().into(), detail })
+        }
+    }
+}

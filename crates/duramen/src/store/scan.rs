@@ -1,0 +1,146 @@
+//! Every entry of a time range, in order: a merge over blocks that overlap in time.
+
+use crate::block::{Block, BlockHandle, names};
+use crate::column::{Column, IntText};
+use crate::error::Result;
+use crate::store::EntryId;
+use crate::store::snapshot::Snapshot;
+use crate::value::ValueKind;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A block with all its columns, while rows of it are due.
+#[derive(Debug)]
+struct Open {
+    block: Arc<dyn Block>,
+    times: Arc<Vec<i64>>,
+    columns: Vec<(String, Arc<Column>)>,
+}
+
+/// An entry that a scan found.
+#[derive(Debug)]
+pub struct ScanRow<'a> {
+    open: &'a Open,
+    row: usize,
+    id: EntryId,
+    message: String,
+}
+
+impl ScanRow<'_> {
+    /// Its time stamp, ns since the epoch.
+    pub fn time(&self) -> i64 {
+        self.open.times[self.row]
+    }
+
+    /// What it is known by.
+    pub fn id(&self) -> EntryId {
+        self.id
+    }
+
+    /// Its message; empty if it has none.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The text of a field, `level` and `_stream` included.
+    pub fn field(&self, name: &str) -> Option<String> {
+        let (_, column) = self.open.columns.iter().find(|(n, _)| n == name)?;
+        column.text(self.row, &mut IntText::default()).map(str::to_owned)
+    }
+
+    /// Calls `each` with the name, text and kind of every field it has, `level` included, in name order.
+    pub fn for_each_field(&self, each: &mut dyn FnMut(&str, &str, ValueKind)) {
+        let mut buf = IntText::default();
+        for (name, column) in &self.open.columns {
+            if name != names::MESSAGE
+                && let Some(text) = column.text(self.row, &mut buf)
+            {
+                each(name, text, column.kind_at(column.slot(self.row)));
+            }
+        }
+    }
+}
+
+/// The next row of an open block: the heap's order is that of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    time: i64,
+    id: EntryId,
+    block: usize,
+    row: usize,
+}
+
+pub(crate) fn scan(
+    snapshot: &Snapshot,
+    min_time: i64,
+    max_time: i64,
+    each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut handles = snapshot.blocks(min_time, max_time);
+    handles.sort_by_key(|h| Reverse(h.min_time()));
+    let mut open: BTreeMap<usize, Open> = BTreeMap::new();
+    let mut opened = 0;
+    let mut heap = BinaryHeap::new();
+    loop {
+        // Whatever begins no later than the next row must be open before that row is due.
+        while let Some(handle) = handles.last()
+            && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| handle.min_time() <= next.time)
+        {
+            let block = Open::new(&**handle)?;
+            handles.pop();
+            let first = block.times.partition_point(|&t| t < min_time);
+            if let Some(next) = block.next(opened, first, max_time)? {
+                heap.push(Reverse(next));
+                open.insert(opened, block);
+            }
+            opened += 1;
+        }
+        let Some(Reverse(next)) = heap.pop() else { return Ok(()) };
+        let Some(block) = open.get(&next.block) else { return Ok(()) };
+        let message = block.text(names::MESSAGE, next.row);
+        if each(&ScanRow { open: block, row: next.row, id: next.id, message }).is_break() {
+            return Ok(());
+        }
+        match block.next(next.block, next.row + 1, max_time)? {
+            Some(next) => heap.push(Reverse(next)),
+            None => {
+                open.remove(&next.block);
+            }
+        }
+    }
+}
+
+impl Open {
+    fn new(handle: &dyn BlockHandle) -> Result<Self> {
+        let block = handle.open()?;
+        let times = block.times()?;
+        let mut columns = Vec::new();
+        let mut field_names = block.field_names()?;
+        field_names.push(names::STREAM.to_owned());
+        field_names.sort();
+        for name in field_names {
+            if let Some(column) = block.column(&name)? {
+                columns.push((name, column));
+            }
+        }
+        Ok(Self { block, times, columns })
+    }
+
+    fn next(&self, block: usize, row: usize, max_time: i64) -> Result<Option<Next>> {
+        match self.times.get(row) {
+            Some(&time) if time <= max_time => {
+                let (writer, seq) = self.block.identity(row)?;
+                Ok(Some(Next { time, id: EntryId { writer, seq }, block, row }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn text(&self, name: &str, row: usize) -> String {
+        let column = self.columns.iter().find(|(n, _)| n == name);
+        let mut buf = IntText::default();
+        column.and_then(|(_, c)| c.text(row, &mut buf)).unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,64 @@
+//! What the parts of an opened store share.
+
+use crate::store::layout::Layout;
+use crate::store::options::StoreOptions;
+use duramen_engine::io::Env;
+use duramen_engine::wal::Wal;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What the parts of an opened store share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) env: Env,
+    pub(crate) layout: Layout,
+    pub(crate) options: StoreOptions,
+    /// This process's writer, made by the first append.
+    pub(crate) wal: OnceLock<Arc<Wal>>,
+    incidents: Mutex<Incidents>,
+}
+
+/// The most incidents that are kept; the oldest give way, and are counted.
+pub const MAX_INCIDENTS: usize = 100;
+
+/// What went wrong in the background, where no caller was there to be told.
+#[derive(Clone, Debug, Default)]
+pub struct Incidents {
+    /// What went wrong, oldest first.
+    pub messages: Vec<String>,
+    /// How many are no longer kept.
+    pub dropped: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(env: Env, layout: Layout, options: StoreOptions) -> Self {
+        Self { env, layout, options, wal: OnceLock::new(), incidents: Mutex::default() }
+    }
+
+    /// Remembers something that went wrong; said again at once, it is remembered once.
+    pub(crate) fn incident(&self, what: impl ToString) {
+        let what = what.to_string();
+        let mut incidents = lock(&self.incidents);
+        if incidents.messages.last() == Some(&what) {
+            return;
+        }
+        if incidents.messages.len() == MAX_INCIDENTS {
+            incidents.messages.remove(0);
+            incidents.dropped += 1;
+        }
+        incidents.messages.push(what);
+    }
+
+    /// The flush could not do its work: those who wait for a free write buffer must not wait for ever.
+    pub(crate) fn flush_fails(&self, error: &crate::Error) {
+        self.incident(format!("cannot flush: {error}"));
+    }
+
+    pub(crate) fn incidents(&self) -> Incidents {
+        lock(&self.incidents).clone()
+    }
+}
+
+/// Locks a mutex whose data stays valid even if a thread panicked while it held it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

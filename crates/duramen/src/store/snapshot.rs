@@ -1,0 +1,111 @@
+//! A consistent view of the whole store: every acknowledged row once.
+//!
+//! Order makes it so. First the segments are listed, then the manifest is read. A row acknowledged before
+//! is in a listed segment, or its segment was flushed, and then the manifest, read later, has its table. A
+//! listed segment that the manifest says is flushed is left to the table. The one doubt, a writer that was
+//! flushed *and forgotten* in between, shows in its file being gone; then the view is taken again.
+
+use crate::block::BlockHandle;
+use crate::error::Result;
+use crate::store::live::{LiveCache, LiveSegments};
+use crate::store::payload;
+use crate::store::shared::{Shared, lock};
+use crate::store::source::{KEY_PREFIX, SourcePosition};
+use crate::store::tables::{TableBlockHandle, TableCache};
+use duramen_engine::manifest::{ManifestReader, State};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// How often a view is taken again before giving up: each time a segment was flushed in just the wrong
+/// moment, which can hardly happen twice in a row.
+const MAX_ATTEMPTS: usize = 1_000;
+
+/// Where snapshots come from.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    shared: Arc<Shared>,
+    manifest: Mutex<ManifestReader>,
+    tables: Arc<TableCache>,
+    live: LiveCache,
+}
+
+/// A consistent view of a store. It stays as it is while others write; take a new one to see more.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    blocks: Vec<Arc<dyn BlockHandle>>,
+}
+
+/// The manifest's state, and the segments that hold what its tables do not.
+pub(crate) struct View {
+    pub(crate) state: Arc<State>,
+    pub(crate) live: LiveSegments,
+}
+
+impl Snapshots {
+    pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
+        let manifest = Mutex::new(ManifestReader::open(&shared.env, shared.layout.root())?);
+        let tables = Arc::new(TableCache::new(shared.env.clone(), shared.layout.clone()));
+        Ok(Self { shared, manifest, tables, live: LiveCache::default() })
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// How far each source has been read: what the manifest says, and what live segments say after it.
+    pub(crate) fn source_positions(&self) -> Result<Vec<SourcePosition>> {
+        let View { state, live } = self.view()?;
+        let mut found = BTreeMap::new();
+        for (key, value) in state.values.range(KEY_PREFIX.to_vec()..) {
+            if !key.starts_with(KEY_PREFIX) {
+                break;
+            }
+            found.insert(key.clone(), SourcePosition::decode(value)?);
+        }
+        for segment in &live.segments {
+            let mut at = segment.reader.start();
+            while let Some((record, next)) = segment.reader.next_record(at)? {
+                if let Some(position) = payload::source_of(record.kind, record.count, record.payload)? {
+                    found.insert(position.key(), position);
+                }
+                at = next;
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    pub(crate) fn tables(&self) -> &Arc<TableCache> {
+        &self.tables
+    }
+
+    pub(crate) fn view(&self) -> Result<View> {
+        for _ in 0..MAX_ATTEMPTS {
+            let live = self.live.list(&self.shared)?;
+            let state = lock(&self.manifest).refresh()?;
+            if let Some(live) = live.without_flushed(&self.shared, &state)? {
+                return Ok(View { state, live });
+            }
+        }
+        Err(crate::Error::Invalid("segments are flushed faster than they can be listed".into()))
+    }
+
+    pub(crate) fn take(&self) -> Result<Snapshot> {
+        let View { state, live } = self.view()?;
+        let mut blocks = TableBlockHandle::of_all(&self.tables, &state)?;
+        blocks.extend(self.live.blocks(&self.shared, &live)?);
+        Ok(Snapshot { blocks })
+    }
+}
+
+impl Snapshot {
+    /// The blocks that may hold rows from `min_time` to `max_time`, both included (ns since the epoch).
+    pub fn blocks(&self, min_time: i64, max_time: i64) -> Vec<Arc<dyn BlockHandle>> {
+        let overlaps = |b: &&Arc<dyn BlockHandle>| b.max_time() >= min_time && b.min_time() <= max_time;
+        self.blocks.iter().filter(overlaps).cloned().collect()
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u64 {
+        self.blocks.iter().map(|b| b.rows() as u64).sum()
+    }
+}

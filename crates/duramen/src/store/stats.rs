@@ -1,0 +1,112 @@
+//! Counts and sizes of a store.
+
+use crate::error::Result;
+use crate::store::field_counts::FieldCounts;
+use crate::store::flush::FIELDS_PROPERTY;
+use crate::store::layout::{day_name, day_of};
+use crate::store::rows::RowSet;
+use crate::store::snapshot::{Snapshots, View};
+use crate::store::table_facts::TableFacts;
+use duramen_engine::Error as EngineError;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+/// What a store holds.
+#[derive(Clone, Debug, Default)]
+pub struct StoreStats {
+    /// By UTC day, `YYYYMMDD`: what is in tables.
+    pub days: BTreeMap<String, DayStats>,
+    /// What is not in tables yet.
+    pub wal: WalStats,
+    /// The fields of the tables' rows, by name.
+    pub fields: FieldCounts,
+    /// The names of the damaged files that were set aside, in `quarantine/`.
+    pub quarantined: Vec<String>,
+    /// How many sources have been read, wholly or in part.
+    pub sources: usize,
+}
+
+/// One day's tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DayStats {
+    /// Lines.
+    pub lines: u64,
+    /// Bytes of these lines as they were read; of those that never were lines, what they would take as NDJSON.
+    pub raw_bytes: u64,
+    /// Bytes of the tables' files: columns, filters and indexes.
+    pub stored_bytes: u64,
+    /// Table files.
+    pub tables: u64,
+    /// The earliest time stamp, ns since the epoch.
+    pub min_time: i64,
+    /// The latest.
+    pub max_time: i64,
+}
+
+/// The write-ahead logs of all writers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalStats {
+    /// Writers that have segments.
+    pub writers: usize,
+    /// Segment files.
+    pub segments: usize,
+    /// Lines in them.
+    pub lines: u64,
+    /// Bytes in use in them.
+    pub bytes: u64,
+}
+
+impl Snapshots {
+    pub(crate) fn stats(&self) -> Result<StoreStats> {
+        let View { state, live } = self.view()?;
+        let mut stats = StoreStats::default();
+        for meta in state.tables.values() {
+            let facts = TableFacts::decode(&meta.user)?;
+            let Some((min_time, max_time)) = facts.time_range() else { continue };
+            let day = stats.days.entry(day_name(day_of(min_time))).or_insert(DayStats {
+                min_time,
+                max_time,
+                ..DayStats::default()
+            });
+            day.lines += facts.rows();
+            day.raw_bytes += facts.raw_bytes;
+            day.stored_bytes += meta.file_bytes;
+            day.tables += 1;
+            day.min_time = day.min_time.min(min_time);
+            day.max_time = day.max_time.max(max_time);
+            match self.tables().get(meta.number, &meta.path) {
+                Ok(table) => {
+                    if let Some(fields) = table.property(FIELDS_PROPERTY) {
+                        stats.fields.add(&FieldCounts::decode(fields)?);
+                    }
+                }
+                Err(e) => self.shared().incident(e),
+            }
+        }
+        let mut writers = BTreeSet::new();
+        for segment in &live.segments {
+            writers.insert(segment.writer);
+            let mut rows = RowSet::default();
+            rows.follow(segment.reader.clone());
+            if let Err(damage) = rows.extend() {
+                self.shared().incident(damage);
+            }
+            stats.wal.segments += 1;
+            stats.wal.lines += rows.len() as u64;
+            stats.wal.bytes += segment.reader.committed();
+        }
+        stats.wal.writers = writers.len();
+        stats.sources = state.values.keys().filter(|k| k.starts_with(super::source::KEY_PREFIX)).count();
+        stats.quarantined = self.quarantined()?;
+        Ok(stats)
+    }
+
+    fn quarantined(&self) -> Result<Vec<String>> {
+        let dir = self.shared().layout.quarantine();
+        match self.shared().env.fs.read_dir(&dir) {
+            Ok(entries) => Ok(entries.into_iter().map(|e| e.name).collect()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(e) => Err(EngineError::io("list", &dir)(e).into()),
+        }
+    }
+}

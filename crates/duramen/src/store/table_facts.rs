@@ -1,0 +1,71 @@
+//! What the manifest remembers of a table, so that a query can choose blocks without opening one.
+
+use crate::error::{Error, Result};
+use minicbor::{Decode, Encode};
+
+/// The log store's facts about a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct TableFacts {
+    /// Bytes of the lines that became its rows.
+    #[n(0)]
+    pub(crate) raw_bytes: u64,
+    /// Its blocks, in the table's order.
+    #[n(1)]
+    pub(crate) blocks: Vec<BlockFacts>,
+}
+
+/// A block of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct BlockFacts {
+    #[n(0)]
+    pub(crate) rows: u64,
+    #[n(1)]
+    pub(crate) min_time: i64,
+    #[n(2)]
+    pub(crate) max_time: i64,
+}
+
+impl TableFacts {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // Writing to a Vec cannot fail.
+        let _infallible = minicbor::encode(self, &mut out);
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        minicbor::decode(bytes).map_err(|e| Error::decode("a table's facts", e))
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.blocks.iter().map(|b| b.rows).sum()
+    }
+
+    pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
+        let min = self.blocks.iter().map(|b| b.min_time).min()?;
+        let max = self.blocks.iter().map(|b| b.max_time).max()?;
+        Some((min, max))
+    }
+}
+
+/// A time as bytes that sort as times do: the key of a block.
+pub(crate) fn time_key(time_ns: i64) -> Vec<u8> {
+    ((time_ns as u64) ^ (1 << 63)).to_be_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_come_back_and_keys_sort() {
+        let facts =
+            TableFacts { raw_bytes: 7, blocks: vec![BlockFacts { rows: 3, min_time: -5, max_time: 9 }] };
+        assert_eq!(TableFacts::decode(&facts.encode()).unwrap(), facts);
+        assert!(TableFacts::decode(b"nonsense").is_err());
+        let times = [i64::MIN, -1, 0, 1, i64::MAX];
+        assert!(times.windows(2).all(|t| time_key(t[0]) < time_key(t[1])));
+    }
+}

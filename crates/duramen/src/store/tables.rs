@@ -1,0 +1,148 @@
+//! Opened tables, and the blocks in them.
+
+use crate::block::{Block, BlockHandle};
+use crate::columnar::TableBlock;
+use crate::error::{Error, Result};
+use crate::store::flush::COLUMN_CODEC_ID;
+use crate::store::layout::Layout;
+use crate::store::shared::lock;
+use crate::store::table_facts::{BlockFacts, TableFacts};
+use duramen_engine::io::Env;
+use duramen_engine::manifest::{State, TableMeta};
+use duramen_engine::sstable::Table;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// The most tables that are kept open, each with a file descriptor and its index in memory.
+pub const MAX_OPEN_TABLES: usize = 256;
+
+/// Tables that were opened lately. Shared by all snapshots of a store.
+#[derive(Debug)]
+pub(crate) struct TableCache {
+    env: Env,
+    layout: Layout,
+    open: Mutex<OpenTables>,
+}
+
+#[derive(Debug, Default)]
+struct OpenTables {
+    /// By number: the table, and when it was last asked for.
+    tables: BTreeMap<u64, (Arc<Table>, u64)>,
+    clock: u64,
+}
+
+impl TableCache {
+    pub(crate) fn new(env: Env, layout: Layout) -> Self {
+        Self { env, layout, open: Mutex::default() }
+    }
+
+    /// The table, opened.
+    ///
+    /// # Errors
+    /// What the file system said; corruption of its footer, index or properties.
+    pub(crate) fn get(&self, number: u64, path: &str) -> Result<Arc<Table>> {
+        if let Some(table) = lock(&self.open).touch(number) {
+            return Ok(table);
+        }
+        // Opened without the lock: two may open the same table, which costs less than waiting for a disk.
+        let table = Arc::new(Table::open(&self.env, self.layout.resolve(path), COLUMN_CODEC_ID)?);
+        lock(&self.open).insert(number, table.clone());
+        Ok(table)
+    }
+}
+
+impl OpenTables {
+    fn touch(&mut self, number: u64) -> Option<Arc<Table>> {
+        self.clock += 1;
+        let (table, used) = self.tables.get_mut(&number)?;
+        *used = self.clock;
+        Some(table.clone())
+    }
+
+    fn insert(&mut self, number: u64, table: Arc<Table>) {
+        self.clock += 1;
+        self.tables.insert(number, (table, self.clock));
+        if self.tables.len() > MAX_OPEN_TABLES
+            && let Some(oldest) = self.tables.iter().min_by_key(|(_, (_, used))| *used).map(|(n, _)| *n)
+        {
+            self.tables.remove(&oldest);
+        }
+    }
+}
+
+/// A block of a table, not yet read.
+#[derive(Debug)]
+pub(crate) struct TableBlockHandle {
+    cache: Arc<TableCache>,
+    table: Arc<TableName>,
+    index: usize,
+    facts: BlockFacts,
+}
+
+/// Which table a block is in.
+#[derive(Debug)]
+struct TableName {
+    number: u64,
+    path: String,
+}
+
+impl TableBlockHandle {
+    /// The blocks of a table, as the manifest knows them.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the manifest's facts make no sense.
+    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta) -> Result<Vec<Arc<dyn BlockHandle>>> {
+        let facts = TableFacts::decode(&meta.user)?;
+        let table = Arc::new(TableName { number: meta.number, path: meta.path.clone() });
+        let handle = |(index, facts): (usize, BlockFacts)| {
+            Arc::new(Self { cache: cache.clone(), table: table.clone(), index, facts })
+                as Arc<dyn BlockHandle>
+        };
+        Ok(facts.blocks.into_iter().enumerate().map(handle).collect())
+    }
+
+    /// The blocks of all tables.
+    ///
+    /// # Errors
+    /// As [`TableBlockHandle::of`].
+    pub(crate) fn of_all(cache: &Arc<TableCache>, state: &State) -> Result<Vec<Arc<dyn BlockHandle>>> {
+        let mut all = Vec::new();
+        for meta in state.tables.values() {
+            all.extend(Self::of(cache, meta)?);
+        }
+        Ok(all)
+    }
+}
+
+impl BlockHandle for TableBlockHandle {
+    fn rows(&self) -> usize {
+        self.facts.rows as usize
+    }
+
+    fn min_time(&self) -> i64 {
+        self.facts.min_time
+    }
+
+    fn max_time(&self) -> i64 {
+        self.facts.max_time
+    }
+
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        let table = self.cache.get(self.table.number, &self.table.path)?;
+        let meta = table.blocks().get(self.index).ok_or_else(|| {
+            Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
+        })?;
+        let block = TableBlock::open(table.clone(), meta.directory)?;
+        if block.rows() as u64 != self.facts.rows {
+            let detail = format!(
+                "block {} of {} has {} rows, the manifest says {}",
+                self.index,
+                self.table.path,
+                block.rows(),
+                self.facts.rows
+            );
+            return Err(Error::decode("a block", detail));
+        }
+        Ok(Arc::new(block))
+    }
+}

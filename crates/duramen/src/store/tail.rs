@@ -1,0 +1,133 @@
+//! Following a store: every row that anyone appends, once, as soon as it is there.
+//!
+//! For each writer it is remembered up to which sequence number its rows were given out. What is new is
+//! looked for in the live segments, and in tables that were not there the last time: a small segment may be
+//! filled, sealed, flushed and removed between two looks.
+
+use crate::block::Block;
+use crate::columnar::MemoryBlock;
+use crate::error::Result;
+use crate::store::rows::{RowPlace, RowSet};
+use crate::store::snapshot::{Snapshots, View};
+use crate::store::some_rows::SomeRows;
+use crate::store::tables::TableBlockHandle;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to rest between two looks for new rows.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Rows per block given out at most.
+const ROWS_PER_BLOCK: usize = 16_384;
+
+/// Follows a store from the moment it was made. Not shared between threads; make one each.
+#[derive(Debug)]
+pub struct Tail {
+    snapshots: Arc<Snapshots>,
+    /// The last sequence number given out, by writer.
+    given: BTreeMap<u64, u64>,
+    seen_tables: BTreeSet<u64>,
+    /// Segments being followed, by writer and number.
+    following: BTreeMap<(u64, u64), Followed>,
+}
+
+/// A segment, and how many of its rows have been looked at.
+#[derive(Debug)]
+struct Followed {
+    rows: RowSet,
+}
+
+impl Tail {
+    pub(crate) fn new(snapshots: Arc<Snapshots>) -> Result<Self> {
+        let mut tail = Self {
+            snapshots,
+            given: BTreeMap::new(),
+            seen_tables: BTreeSet::new(),
+            following: BTreeMap::new(),
+        };
+        // What is there already counts as given out.
+        let view = tail.snapshots.view()?;
+        tail.seen_tables = view.state.tables.keys().copied().collect();
+        tail.new_live_rows(&view)?;
+        Ok(tail)
+    }
+
+    /// The rows appended since the last call, as blocks in order; waits up to `at_most` for one. Empty when
+    /// there was none.
+    ///
+    /// # Errors
+    /// As [`crate::Store::snapshot`]. Call again: nothing was skipped.
+    pub fn poll(&mut self, at_most: Duration) -> Result<Vec<Arc<dyn Block>>> {
+        let clock = self.snapshots.shared().env.clock.clone();
+        let started = clock.monotonic();
+        loop {
+            let view = self.snapshots.view()?;
+            let from_tables = self.new_table_rows(&view)?;
+            let mut blocks = from_tables;
+            blocks.extend(self.new_live_rows(&view)?);
+            let waited = clock.monotonic().saturating_sub(started);
+            if !blocks.is_empty() || waited >= at_most {
+                return Ok(blocks);
+            }
+            std::thread::park_timeout(LOOK_EVERY.min(at_most - waited));
+        }
+    }
+
+    fn new_live_rows(&mut self, view: &View) -> Result<Vec<Arc<dyn Block>>> {
+        let mut following = std::mem::take(&mut self.following);
+        let mut blocks: Vec<Arc<dyn Block>> = Vec::new();
+        for segment in &view.live.segments {
+            let key = (segment.writer, segment.number);
+            let mut followed = following.remove(&key).unwrap_or_else(|| {
+                let mut rows = RowSet::default();
+                rows.follow(segment.reader.clone());
+                Followed { rows }
+            });
+            if let Err(damage) = followed.rows.extend() {
+                self.snapshots.shared().incident(damage);
+            }
+            let given = self.given.entry(segment.writer).or_insert(0);
+            let found = followed.rows.take();
+            let fresh: Vec<RowPlace> =
+                found.entries().iter().filter(|(key, _)| key.seq > *given).copied().collect();
+            *given = fresh.iter().map(|(key, _)| key.seq).max().unwrap_or(*given).max(*given);
+            let arenas = followed.rows.arenas();
+            for chunk in fresh.chunks(ROWS_PER_BLOCK) {
+                let rows = chunk.iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
+                blocks.push(Arc::new(MemoryBlock::build(&rows)?));
+            }
+            self.following.insert(key, followed);
+        }
+        Ok(blocks)
+    }
+
+    /// Rows that came and went to a table between two looks.
+    fn new_table_rows(&mut self, view: &View) -> Result<Vec<Arc<dyn Block>>> {
+        let mut blocks: Vec<Arc<dyn Block>> = Vec::new();
+        let mut last = self.given.clone();
+        for (number, meta) in &view.state.tables {
+            if self.seen_tables.contains(number) {
+                continue;
+            }
+            for handle in TableBlockHandle::of(self.snapshots.tables(), meta)? {
+                let block = handle.open()?;
+                let mut fresh = Vec::new();
+                for row in 0..block.rows() {
+                    let (writer, seq) = block.identity(row)?;
+                    if seq > self.given.get(&writer).copied().unwrap_or(0) {
+                        fresh.push(row as u32);
+                        let last = last.entry(writer).or_insert(0);
+                        *last = seq.max(*last);
+                    }
+                }
+                if !fresh.is_empty() {
+                    blocks.push(Arc::new(SomeRows::new(block, fresh)));
+                }
+            }
+        }
+        self.given = last;
+        self.seen_tables = view.state.tables.keys().copied().collect();
+        Ok(blocks)
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading every byte of a store.
+
+use crate::block::BlockHandle;
+use crate::error::Result;
+use crate::store::rows::RowSet;
+use crate::store::snapshot::{Snapshots, View};
+use crate::store::table_facts::TableFacts;
+use crate::store::tables::TableBlockHandle;
+use duramen_engine::manifest::TableMeta;
+use duramen_engine::sstable::Table;
+use std::path::PathBuf;
+
+/// How far a verification has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyProgress {
+    /// Bytes read so far.
+    pub done_bytes: u64,
+    /// Bytes to read in all.
+    pub total_bytes: u64,
+}
+
+/// What a verification found.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyReport {
+    /// Files read.
+    pub files: u64,
+    /// Blocks decoded.
+    pub blocks: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lines that are whole.
+    pub lines: u64,
+    /// Every damage found; none: every byte is as it was written.
+    pub damage: Vec<Damage>,
+}
+
+/// A damaged place.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where, in bytes from its start; `None` if the whole file is meant.
+    pub offset: Option<u64>,
+    /// The block of the table it belongs to, from 0, if it belongs to one.
+    pub block: Option<usize>,
+    /// How many lines cannot be read for it, if that is known.
+    pub lines: Option<u64>,
+    /// What was expected and what was found.
+    pub detail: String,
+}
+
+impl Snapshots {
+    pub(crate) fn verify(&self, progress: &mut dyn FnMut(VerifyProgress)) -> Result<VerifyReport> {
+        let View { state, live } = self.view()?;
+        let tables: u64 = state.tables.values().map(|t| t.file_bytes).sum();
+        let segments: u64 = live.segments.iter().map(|s| s.reader.committed()).sum();
+        let mut so_far = VerifyProgress { done_bytes: 0, total_bytes: tables + segments };
+        let mut report = VerifyReport { files: 1, ..VerifyReport::default() }; // the manifest: just read
+        for meta in state.tables.values() {
+            self.verify_table(meta, &mut report);
+            so_far.done_bytes += meta.file_bytes;
+            progress(so_far);
+        }
+        for segment in &live.segments {
+            let mut rows = RowSet::default();
+            rows.follow(segment.reader.clone());
+            let path = &segment.path;
+            if let Err(e) = rows.extend() {
+                report.damage.push(Damage::of_error(path.clone(), None, None, &e));
+            }
+            if rows.undecodable() > 0 {
+                let detail = "entries that no version of this program reads".to_owned();
+                let lines = Some(rows.undecodable());
+                report.damage.push(Damage { path: path.clone(), offset: None, block: None, lines, detail });
+            }
+            report.files += 1;
+            report.bytes += segment.reader.committed();
+            report.lines += rows.len() as u64;
+            so_far.done_bytes += segment.reader.committed();
+            progress(so_far);
+        }
+        Ok(report)
+    }
+
+    fn verify_table(&self, meta: &TableMeta, report: &mut VerifyReport) {
+        let path = self.shared().layout.resolve(&meta.path);
+        report.files += 1;
+        let checked = match Table::verify(&self.shared().env, &path) {
+            Ok(checked) => checked,
+            Err(e) => {
+                report.damage.push(Damage::of_error(path, None, Some(meta.entries), &e.into()));
+                return;
+            }
+        };
+        report.bytes += checked.file_bytes;
+        if checked.file_bytes != meta.file_bytes {
+            let detail =
+                format!("it has {} bytes, the manifest says {}", checked.file_bytes, meta.file_bytes);
+            report.damage.push(Damage { path: path.clone(), offset: None, block: None, lines: None, detail });
+        }
+        let facts = TableFacts::decode(&meta.user).unwrap_or_default();
+        let lines_of = |block: Option<usize>| block.and_then(|b| facts.blocks.get(b)).map(|b| b.rows);
+        for damage in &checked.damage {
+            report.damage.push(Damage {
+                path: path.clone(),
+                offset: Some(damage.offset),
+                block: damage.block,
+                lines: lines_of(damage.block),
+                detail: damage.detail.clone(),
+            });
+        }
+        // Checksums tell that the bytes are those written; decoding tells that they were written right.
+        let handles = TableBlockHandle::of(self.tables(), meta).unwrap_or_default();
+        for (i, handle) in handles.iter().enumerate() {
+            if checked.damage.iter().any(|d| d.block == Some(i) || d.block.is_none()) {
+                continue;
+            }
+            match decode_wholly(&**handle) {
+                Ok(rows) => {
+                    report.blocks += 1;
+                    report.lines += rows as u64;
+                }
+                Err(e) => report.damage.push(Damage::of_error(path.clone(), Some(i), lines_of(Some(i)), &e)),
+            }
+        }
+    }
+}
+
+impl Damage {
+    fn of_error(path: PathBuf, block: Option<usize>, lines: Option<u64>, error: &crate::Error) -> Self {
+        let offset = match error {
+            crate::Error::Engine(duramen_engine::Error::Corruption { offset, .. }) => Some(*offset),
+            _ => None,
+        };
+        Self { path, offset, block, lines, detail: error.to_string() }
+    }
+}
+
+/// Decodes every column of a block; how many rows it has.
+fn decode_wholly(handle: &dyn BlockHandle) -> Result<usize> {
+    let block = handle.open()?;
+    block.times()?;
+    block.identity(0)?;
+    for name in block.field_names()? {
+        block.column(&name)?;
+        block.may_contain_words(&name, &[0])?;
+    }
+    Ok(block.rows())
+}
