@@ -1,1 +1,26 @@
-//! See Cargo.toml's description.
+//! LogsQL over a Duramen store: text to plan to streaming, columnar execution.
+//!
+//! - [`parse`]: text to plan. Errors point at the column.
+//! - [`filter`]: which rows; one file per kind of filter.
+//! - [`pipe`]: what becomes of them; one file per kind of pipe.
+//! - [`exec`]: running a plan over [blocks](duramen::block).
+//!
+//! The language is described, by examples that are tests, in `docs/logsql.md`.
+
+pub mod bitmap;
+pub mod error;
+pub mod exec;
+pub mod filter;
+pub mod number;
+pub mod order;
+pub mod parse;
+pub mod pipe;
+pub mod query;
+pub mod row;
+
+pub use bitmap::Bitmap;
+pub use error::{Error, ParseError, Result};
+pub use exec::{Cancel, Order, RunOptions, RunStats};
+pub use parse::ParseOptions;
+pub use query::Query;
+pub use row::ResultRow;

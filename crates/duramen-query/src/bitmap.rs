@@ -1,0 +1,120 @@
+//! A set of row numbers of one block: one bit a row.
+
+/// A set of the rows of one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// No row of `len`.
+    pub fn none(len: usize) -> Self {
+        Self { words: vec![0; len.div_ceil(64)], len }
+    }
+
+    /// All of `len` rows.
+    pub fn all(len: usize) -> Self {
+        let mut map = Self { words: vec![u64::MAX; len.div_ceil(64)], len };
+        map.trim();
+        map
+    }
+
+    /// The rows for which `test` holds.
+    pub fn from_fn(len: usize, mut test: impl FnMut(usize) -> bool) -> Self {
+        let mut map = Self::none(len);
+        for (w, word) in map.words.iter_mut().enumerate() {
+            let start = w * 64;
+            for i in start..len.min(start + 64) {
+                *word |= u64::from(test(i)) << (i - start);
+            }
+        }
+        map
+    }
+
+    fn trim(&mut self) {
+        if let (Some(last), 1..) = (self.words.last_mut(), self.len % 64) {
+            *last &= (1 << (self.len % 64)) - 1;
+        }
+    }
+
+    /// How many rows the block has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no row is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&w| w == 0)
+    }
+
+    /// How many rows are in the set.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Whether `row` is in the set; a row beyond the block is not.
+    pub fn contains(&self, row: usize) -> bool {
+        self.words.get(row / 64).is_some_and(|w| w >> (row % 64) & 1 == 1)
+    }
+
+    /// Adds a row of the block; one beyond it is ignored.
+    pub fn insert(&mut self, row: usize) {
+        if row < self.len {
+            self.words[row / 64] |= 1 << (row % 64);
+        }
+    }
+
+    /// Adds the rows `from..to`.
+    pub fn insert_range(&mut self, from: usize, to: usize) {
+        for row in from..to.min(self.len) {
+            self.words[row / 64] |= 1 << (row % 64);
+        }
+    }
+
+    /// Keeps what is in `other`, too.
+    pub fn intersect(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+    }
+
+    /// Adds what is in `other`.
+    pub fn union(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Removes what is in `other`.
+    pub fn subtract(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+    }
+
+    /// The rows in the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(i * 64 + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_every_length_agree_with_their_predicate() {
+        for len in [0, 1, 63, 64, 65, 130] {
+            let odd = Bitmap::from_fn(len, |i| i % 2 == 1);
+            assert_eq!(odd.iter().collect::<Vec<_>>(), (0..len).filter(|i| i % 2 == 1).collect::<Vec<_>>());
+            let mut rest = Bitmap::all(len);
+            assert_eq!(rest.count(), len);
+            rest.subtract(&odd);
+            assert_eq!(rest.count() + odd.count(), len);
+            rest.intersect(&odd);
+            assert!(rest.is_empty());
+        }
+    }
+}

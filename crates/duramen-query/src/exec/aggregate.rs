@@ -1,0 +1,233 @@
+//! Grouping log entries straight from columns, blocks side by side on several threads.
+//!
+//! Every thread has groups of its own; they are put together in the end. Where the fields to group by are
+//! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
+
+use super::open::{Open, plain_text};
+use super::scan::CANCEL_INTERVAL_ROWS;
+use super::{Cancel, RunStats, select, skip};
+use crate::bitmap::Bitmap;
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::pipe::stats::function::Kind;
+use crate::pipe::stats::{Aggregate, By, Cell, Groups};
+use duramen::block::{BlockHandle, names};
+use duramen::column::{Column, ColumnData, IntText, bit};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The most combinations of codes for which groups are remembered by code.
+const MAX_COMBINATIONS: usize = 1 << 16;
+
+pub(crate) struct Aggregation<'a> {
+    pub filter: &'a Filter,
+    pub aggregate: &'a Aggregate,
+    pub memory: &'a super::memory::Memory,
+    pub cancel: &'a Cancel,
+    pub threads: usize,
+}
+
+impl<'a> Aggregation<'a> {
+    pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || -> Result<(Groups<'a>, RunStats)> {
+            let mut groups = Groups::new(self.aggregate, self.memory);
+            let mut stats = RunStats::default();
+            while !stop.load(Ordering::Relaxed) {
+                let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                if let Err(e) = self.block(&**handle, &mut groups, &mut stats) {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(e);
+                }
+            }
+            Ok((groups, stats))
+        };
+        let helpers = self.threads.min(blocks.len()).saturating_sub(1);
+        let results = std::thread::scope(|scope| {
+            let spawned: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+            let mut results = vec![work()];
+            for handle in spawned {
+                results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
+            }
+            results
+        });
+        let mut merged: Option<Groups<'a>> = None;
+        for result in results {
+            let (groups, part) = result?;
+            stats.add(part);
+            match &mut merged {
+                None => merged = Some(groups),
+                Some(merged) => merged.merge(groups)?,
+            }
+        }
+        Ok(merged.unwrap_or_else(|| Groups::new(self.aggregate, self.memory)))
+    }
+
+    fn block(&self, handle: &dyn BlockHandle, groups: &mut Groups<'a>, stats: &mut RunStats) -> Result<()> {
+        self.cancel.check()?;
+        let counts_only =
+            self.aggregate.functions.iter().all(|f| f.kind == Kind::Count && f.fields.is_empty());
+        let times = (handle.min_time(), handle.max_time());
+        if counts_only && self.aggregate.by.is_empty() && skip::matches_all(self.filter, times) {
+            let group = groups.group(std::iter::empty())?;
+            groups.add_rows(group, handle.rows() as u64);
+            stats.rows_matched += handle.rows() as u64;
+            return Ok(());
+        }
+        // All columns are read before the first row is added, so that a damaged block counts whole or not.
+        let read = select(self.filter, handle, stats).and_then(|selected| {
+            let Some((mut open, found)) = selected else { return Ok(None) };
+            let keys = self
+                .aggregate
+                .by
+                .iter()
+                .map(|by| key_column(by, &mut open))
+                .collect::<duramen::Result<Vec<_>>>()?;
+            let mut columns = Vec::new();
+            for function in &self.aggregate.functions {
+                let of_one = function.fields.iter().map(|name| open.column(name));
+                columns.push(of_one.collect::<duramen::Result<Vec<_>>>()?);
+            }
+            Ok(Some((keys, columns, found)))
+        });
+        match read {
+            Ok(None) => Ok(()),
+            Ok(Some((keys, columns, found))) => self.rows(&keys, &columns, &found, groups),
+            Err(e) => {
+                stats.failed(e);
+                Ok(())
+            }
+        }
+    }
+
+    fn rows(
+        &self,
+        keys: &[Key<'_>],
+        columns: &[Vec<Option<Arc<Column>>>],
+        found: &Bitmap,
+        groups: &mut Groups<'a>,
+    ) -> Result<()> {
+        let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.texts.as_ref()?.len()));
+        let mut known = combinations.filter(|&n| n <= MAX_COMBINATIONS).map(|n| vec![u32::MAX; n]);
+        let mut generation = groups.generation();
+        let mut cells = Vec::new();
+        for (i, row) in found.iter().enumerate() {
+            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                self.cancel.check()?;
+                groups.tidy();
+            }
+            if generation != groups.generation() {
+                generation = groups.generation();
+                known.iter_mut().for_each(|k| k.fill(u32::MAX));
+            }
+            let group = match &mut known {
+                None => Self::group(keys, row, groups)?,
+                Some(known) => {
+                    let code = keys
+                        .iter()
+                        .fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row));
+                    match known[code] {
+                        u32::MAX => {
+                            let group = Self::group(keys, row, groups)?;
+                            known[code] = group as u32;
+                            group
+                        }
+                        group => group as usize,
+                    }
+                }
+            };
+            for (f, fields) in columns.iter().enumerate() {
+                cells.clear();
+                cells.extend(fields.iter().map(|c| cell(c.as_deref(), row)));
+                groups.add(group, f, &cells)?;
+            }
+        }
+        groups.tidy();
+        Ok(())
+    }
+
+    fn group(keys: &[Key<'_>], row: usize, groups: &mut Groups<'a>) -> Result<usize> {
+        match keys {
+            [key] => groups.group(std::iter::once(&*key.text(row))),
+            keys => {
+                let texts: Vec<Cow<'_, str>> = keys.iter().map(|k| k.text(row)).collect();
+                groups.group(texts.iter().map(|t| &**t))
+            }
+        }
+    }
+}
+
+/// A row's value of a column.
+pub(crate) fn cell(column: Option<&Column>, row: usize) -> Cell<'_> {
+    let Some(column) = column else { return Cell::Text("") };
+    let slot = column.slot(row);
+    match &column.data {
+        ColumnData::Int { values, present } if present.as_ref().is_none_or(|p| bit(p, slot)) => {
+            Cell::Int(values[slot])
+        }
+        _ => Cell::Text(plain_text(column, slot).unwrap_or("")),
+    }
+}
+
+/// A field to group by.
+struct Key<'a> {
+    by: &'a By,
+    column: Option<Arc<Column>>,
+    /// The groups' texts by code, if there are codes.
+    texts: Option<Vec<String>>,
+    /// For time buckets, the code of each row.
+    codes: Vec<u32>,
+}
+
+fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
+    if *by.field == *names::TIME && by.bucket.is_some() {
+        // Rows are in order of time, so that each bucket is one run of them.
+        let times = open.times()?;
+        let (mut texts, mut codes, mut end) = (Vec::new(), Vec::with_capacity(times.len()), i64::MIN);
+        for &time in times.iter() {
+            if texts.is_empty() || time >= end {
+                let start = by.time_bucket(time);
+                end = by.time_bucket_end(start);
+                texts.push(crate::parse::time::format_time(start));
+            }
+            codes.push(texts.len() as u32 - 1);
+        }
+        return Ok(Key { by, column: None, texts: Some(texts), codes });
+    }
+    let column = open.column(&by.field)?;
+    let texts = match column.as_ref().map(|c| &c.data) {
+        None => Some(vec![by.value("").into_owned()]),
+        Some(ColumnData::Const(text)) => Some(vec![by.value(text).into_owned()]),
+        Some(ColumnData::Dict { values, .. }) => {
+            let texts = values.iter().map(|v| by.value(v).into_owned());
+            Some(texts.chain([by.value("").into_owned()]).collect())
+        }
+        Some(ColumnData::Int { .. } | ColumnData::Text { .. }) => None,
+    };
+    Ok(Key { by, column, texts, codes: Vec::new() })
+}
+
+impl Key<'_> {
+    fn code(&self, row: usize) -> usize {
+        if let Some(&code) = self.codes.get(row) {
+            return code as usize;
+        }
+        match self.column.as_deref() {
+            Some(column @ Column { data: ColumnData::Dict { values, codes }, .. }) => {
+                (codes[column.slot(row)] as usize).min(values.len())
+            }
+            _ => 0,
+        }
+    }
+
+    fn text(&self, row: usize) -> Cow<'_, str> {
+        if let Some(texts) = &self.texts {
+            return texts[self.code(row)].as_str().into();
+        }
+        match cell(self.column.as_deref(), row) {
+            Cell::Text(text) => self.by.value(text),
+            Cell::Int(n) => self.by.value(IntText::default().format(n)).into_owned().into(),
+        }
+    }
+}

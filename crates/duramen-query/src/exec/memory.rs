@@ -1,0 +1,35 @@
+//! What a query may hold in memory, counted across its threads.
+
+use crate::error::{Error, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A budget of bytes. Shared by threads; what is counted is an estimate, within some tens of percent.
+#[derive(Debug)]
+pub struct Memory {
+    used: AtomicUsize,
+    limit_bytes: usize,
+}
+
+impl Memory {
+    /// A budget of so many bytes.
+    pub fn new(limit_bytes: usize) -> Self {
+        Self { used: AtomicUsize::new(0), limit_bytes }
+    }
+
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] when the budget is spent; `what` says for what.
+    pub fn charge(&self, bytes: usize, what: &'static str) -> Result<()> {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.limit_bytes {
+            return Err(Error::MemoryLimit { limit_bytes: self.limit_bytes, what });
+        }
+        Ok(())
+    }
+
+    /// Gives bytes back.
+    pub fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,233 @@
+//! Running a plan over blocks.
+//!
+//! The first pipe that must see every row decides how blocks are read: `stats`, `top` and `uniq` straight
+//! from columns on several threads ([`aggregate`]), `sort` by its keys ([`sorted`]), and anything else in order
+//! of time ([`scan`]), row by row through the pipes.
+
+pub(crate) mod aggregate;
+pub(crate) mod eval;
+pub mod memory;
+pub(crate) mod open;
+pub mod project;
+pub(crate) mod scan;
+pub(crate) mod skip;
+pub(crate) mod sorted;
+
+use crate::bitmap::Bitmap;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::pipe::stats::{Groups, give};
+use crate::pipe::{Flow, Pipe, Stage, chain};
+use crate::row::ResultRow;
+use duramen::block::{BlockHandle, names};
+use memory::Memory;
+use open::Open;
+use project::Projection;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The order in which log entries come when no pipe says otherwise: by time, and at one time by their order
+/// in the blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The latest first.
+    #[default]
+    NewestFirst,
+    /// The earliest first.
+    OldestFirst,
+}
+
+/// How to run a query.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The order of log entries. Default: newest first.
+    pub order: Order,
+    /// The most rows to give to the sink. Default: no limit.
+    pub limit: Option<usize>,
+    /// How many threads may read blocks; 0 counts as 1. Default: 1.
+    pub threads: usize,
+    /// How many bytes sorting and grouping may hold, and about how many of decoded columns are kept of blocks
+    /// that overlap. Default: 128 MiB.
+    pub memory_limit_bytes: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { order: Order::default(), limit: None, threads: 1, memory_limit_bytes: 128 << 20 }
+    }
+}
+
+/// Stops a running query from another thread.
+#[derive(Debug, Default)]
+pub struct Cancel(AtomicBool);
+
+impl Cancel {
+    /// Not cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes queries with this flag end soon, with [`Error::Cancelled`].
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Default)]
+pub struct RunStats {
+    /// How many blocks it was given.
+    pub blocks_total: u64,
+    /// How many of them it read columns of.
+    pub blocks_read: u64,
+    /// How many rows those have.
+    pub rows_scanned: u64,
+    /// How many rows the filter found in the blocks it came to.
+    pub rows_matched: u64,
+    /// How many blocks could not be read (further). The answer is without their rows, or without some.
+    pub blocks_failed: u64,
+    /// Why the first of those could not.
+    pub first_failure: Option<duramen::Error>,
+}
+
+impl RunStats {
+    pub(crate) fn failed(&mut self, error: duramen::Error) {
+        self.blocks_failed += 1;
+        self.first_failure.get_or_insert(error);
+    }
+
+    fn add(&mut self, other: Self) {
+        self.blocks_read += other.blocks_read;
+        self.rows_scanned += other.rows_scanned;
+        self.rows_matched += other.rows_matched;
+        self.blocks_failed += other.blocks_failed;
+        if let (None, Some(e)) = (&self.first_failure, other.first_failure) {
+            self.first_failure = Some(e);
+        }
+    }
+}
+
+/// Opens a block and finds its matching rows; `None` if there are none.
+pub(crate) fn select(
+    filter: &Filter,
+    handle: &dyn BlockHandle,
+    stats: &mut RunStats,
+) -> duramen::Result<Option<(Open, Bitmap)>> {
+    let (from, to) = filter.time_range();
+    if handle.max_time() < from || handle.min_time() > to {
+        return Ok(None);
+    }
+    let block = handle.open()?;
+    if !skip::may_match(filter, &*block)? {
+        return Ok(None);
+    }
+    let rows = block.rows();
+    stats.blocks_read += 1;
+    stats.rows_scanned += rows as u64;
+    let mut open = Open::new(block);
+    let found = if skip::matches_all(filter, (handle.min_time(), handle.max_time())) {
+        Bitmap::all(rows)
+    } else {
+        eval::eval(filter, &mut open, &Bitmap::all(rows))?
+    };
+    stats.rows_matched += found.count() as u64;
+    Ok((!found.is_empty()).then_some((open, found)))
+}
+
+/// Runs a plan.
+pub(crate) fn run(
+    filter: &Filter,
+    pipes: &[Pipe],
+    blocks: Vec<Arc<dyn BlockHandle>>,
+    options: &RunOptions,
+    cancel: &Cancel,
+    sink: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
+) -> Result<RunStats> {
+    cancel.check()?;
+    let memory = Memory::new(options.memory_limit_bytes);
+    let mut stats = RunStats { blocks_total: blocks.len() as u64, ..RunStats::default() };
+    let last: Box<dyn Stage + '_> = Box::new(SinkStage { left: options.limit.unwrap_or(usize::MAX), sink });
+    let (first, rest) = match pipes.split_first() {
+        Some((first, rest)) => (Some(first), rest),
+        None => (None, pipes),
+    };
+    let mut grouped = |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, next: &mut dyn Stage| {
+        let aggregation =
+            aggregate::Aggregation { filter, aggregate, memory: &memory, cancel, threads: options.threads };
+        let groups = aggregation.run(&blocks, &mut stats)?;
+        give(&mut rows(groups), next)?;
+        next.finish()
+    };
+    match first {
+        Some(Pipe::Stats(p)) => grouped(&p.aggregate, &|g| p.rows(g), &mut *chain(rest, &memory, last))?,
+        Some(Pipe::Top(p)) => grouped(&p.aggregate, &|g| p.rows(g), &mut *chain(rest, &memory, last))?,
+        Some(Pipe::Uniq(p)) => grouped(&p.aggregate, &|g| p.rows(g), &mut *chain(rest, &memory, last))?,
+        Some(Pipe::Sort(sort)) if !matches!(&*sort.by, [(name, _)] if **name == *names::TIME) => {
+            let projection = &Projection::of(rest);
+            let mut next = chain(rest, &memory, last);
+            let mut sorter = crate::pipe::sort::Sorter::new(sort, &memory);
+            let scan = sorted::SortedScan { filter, sort, projection, order: options.order, cancel };
+            scan.run(&blocks, &mut sorter, &mut stats)?;
+            sorter.drain(&mut *next)?;
+            next.finish()?;
+        }
+        _ => {
+            // Sorting by time is what the scan does anyway, and needs no memory then.
+            let mut time_sort = Vec::new();
+            let (order, pipes) = match first {
+                Some(Pipe::Sort(sort)) => {
+                    time_sort.push(Pipe::Offset(sort.offset));
+                    time_sort.extend(sort.limit.map(Pipe::Limit));
+                    time_sort.extend_from_slice(rest);
+                    let desc = sort.by.first().is_some_and(|(_, desc)| *desc);
+                    (if desc { Order::NewestFirst } else { Order::OldestFirst }, &*time_sort)
+                }
+                _ => (options.order, pipes),
+            };
+            let projection = &Projection::of(pipes);
+            let mut next = chain(pipes, &memory, last);
+            // A limit of none needs no row to say so.
+            if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && options.limit != Some(0) {
+                let budget_bytes = options.memory_limit_bytes;
+                scan::Scan { filter, projection, order, budget_bytes, cancel }
+                    .run(blocks, &mut *next, &mut stats)?;
+            }
+            next.finish()?;
+        }
+    }
+    Ok(stats)
+}
+
+/// The end of the chain.
+struct SinkStage<'a> {
+    left: usize,
+    sink: &'a mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
+}
+
+impl Stage for SinkStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        if self.left == 0 {
+            return Ok(Flow::Stop);
+        }
+        self.left -= 1;
+        let flow = (self.sink)(row);
+        if flow.is_break() {
+            self.left = 0;
+        }
+        Ok(if self.left == 0 { Flow::Stop } else { Flow::Continue })
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! An opened block with the columns that were asked for so far: each is decoded once.
+
+use super::project::Projection;
+use crate::parse::time::format_time;
+use crate::row::ResultRow;
+use duramen::Result;
+use duramen::block::{Block, names};
+use duramen::column::{Column, ColumnData, IntText, Kinds};
+use duramen::{Error, ValueKind};
+use hashbrown::HashMap;
+use std::sync::Arc;
+
+type Columns = HashMap<String, Option<Arc<Column>>, foldhash::fast::FixedState>;
+
+/// A column, by the name it has in the answer.
+type Named = (String, Arc<Column>);
+
+pub(crate) struct Open {
+    pub block: Arc<dyn Block>,
+    columns: Columns,
+    times: Option<Arc<Vec<i64>>>,
+    output: Option<Vec<Named>>,
+    /// Bytes of the columns decoded so far.
+    pub bytes: usize,
+}
+
+impl Open {
+    pub fn new(block: Arc<dyn Block>) -> Self {
+        Self { block, columns: Columns::default(), times: None, output: None, bytes: 0 }
+    }
+
+    pub fn times(&mut self) -> Result<Arc<Vec<i64>>> {
+        if let Some(times) = &self.times {
+            return Ok(times.clone());
+        }
+        let times = self.block.times()?;
+        if times.len() != self.block.rows() {
+            return Err(Error::decode("a block", "not as many time stamps as rows"));
+        }
+        self.bytes += times.len() * size_of::<i64>();
+        self.times = Some(times.clone());
+        Ok(times)
+    }
+
+    /// A column, `_time` as text among them; `None` where no row has the field.
+    pub fn column(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
+        if let Some(column) = self.columns.get(name) {
+            return Ok(column.clone());
+        }
+        let column =
+            if name == names::TIME { Some(time_column(&self.times()?)) } else { self.block.column(name)? };
+        if let Some(column) = &column {
+            check(column, self.block.rows())?;
+            self.bytes += column_bytes(column);
+        }
+        self.columns.insert(name.into(), column.clone());
+        Ok(column)
+    }
+
+    /// Fills in what the query needs of a row.
+    pub fn fill(
+        &mut self,
+        row: usize,
+        time: i64,
+        projection: &Projection,
+        out: &mut ResultRow,
+    ) -> Result<()> {
+        if self.output.is_none() {
+            self.output = Some(self.output_columns(projection)?);
+        }
+        out.clear();
+        out.set_time(time);
+        if projection.wants(names::TIME) {
+            out.push_time(time);
+        }
+        let mut digits = IntText::default();
+        for (name, column) in self.output.iter().flatten() {
+            let slot = column.slot(row);
+            if let Some(text) = column.text_at(slot, &mut digits)
+                && !(text.is_empty() && name == names::STREAM)
+            {
+                out.push(name, text, column.kind_at(slot));
+            }
+        }
+        Ok(())
+    }
+
+    fn output_columns(&mut self, projection: &Projection) -> Result<Vec<Named>> {
+        let mut fields = self.block.field_names()?;
+        fields.retain(|n| n != names::TIME && n != names::STREAM && n != names::MESSAGE);
+        fields.sort_unstable();
+        fields.dedup();
+        fields.splice(0..0, [names::STREAM.to_string(), names::MESSAGE.to_string()]);
+        let mut output = Vec::new();
+        for name in fields.into_iter().filter(|n| projection.wants(n)) {
+            if let Some(column) = self.column(&name)? {
+                output.push((name, column));
+            }
+        }
+        Ok(output)
+    }
+}
+
+fn time_column(times: &[i64]) -> Arc<Column> {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(times.len()));
+    for &time in times {
+        bytes.extend_from_slice(format_time(time).as_bytes());
+        ends.push(bytes.len() as u32);
+    }
+    let data = ColumnData::Text { bytes, ends, present: None };
+    Arc::new(Column { data, kinds: Kinds::All(ValueKind::String), order: None, rows: times.len() })
+}
+
+/// That every slot can be asked for without a panic.
+fn check(column: &Column, rows: usize) -> Result<()> {
+    let slots = match &column.data {
+        ColumnData::Const(_) => return Ok(()),
+        ColumnData::Dict { codes, .. } => codes.len(),
+        ColumnData::Int { values, .. } => values.len(),
+        ColumnData::Text { ends, .. } => ends.len(),
+    };
+    let order_len = column.order.as_ref().map_or(rows, |o| o.len());
+    if slots == rows && order_len == rows {
+        Ok(())
+    } else {
+        Err(Error::decode("a column", "not as many values as rows"))
+    }
+}
+
+fn column_bytes(column: &Column) -> usize {
+    let order = column.order.as_ref().map_or(0, |o| o.len() * 4);
+    order
+        + match &column.data {
+            ColumnData::Const(text) => text.len(),
+            ColumnData::Dict { values, codes } => {
+                codes.len() * 4 + values.iter().map(|v| v.len() + 16).sum::<usize>()
+            }
+            ColumnData::Int { values, .. } => values.len() * 8,
+            ColumnData::Text { bytes, ends, .. } => bytes.len() + ends.len() * 4,
+        }
+}
+
+/// The text in a slot; `None` where it is missing, or an integer.
+pub(crate) fn plain_text(column: &Column, slot: usize) -> Option<&str> {
+    match &column.data {
+        ColumnData::Const(text) => Some(text),
+        ColumnData::Dict { values, codes } => values.get(codes[slot] as usize).map(|v| &**v),
+        ColumnData::Int { .. } => None,
+        ColumnData::Text { bytes, ends, .. } => {
+            let start = if slot == 0 { 0 } else { ends[slot - 1] as usize };
+            std::str::from_utf8(bytes.get(start..ends[slot] as usize)?).ok()
+        }
+    }
+}

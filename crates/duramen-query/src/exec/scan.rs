@@ -1,0 +1,169 @@
+//! Log entries in order of time, from blocks that may overlap.
+//!
+//! Blocks wait sorted by the end they reach first. A block is opened and filtered when the next row could be
+//! in it, and from then on only its matching row numbers are held; its columns may be dropped and read again,
+//! when those of all open blocks are more than the budget.
+
+use super::open::Open;
+use super::project::Projection;
+use super::{Cancel, Order, RunStats, select};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::pipe::{Flow, Stage};
+use crate::row::ResultRow;
+use duramen::block::BlockHandle;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// How many rows go by between two looks at whether the query was cancelled.
+pub(crate) const CANCEL_INTERVAL_ROWS: usize = 4096;
+
+/// Where a row stands in the answer, the first being the greatest: time, block, row.
+type Place = (i64, i64, i64);
+
+struct Waiting {
+    /// No row of the block comes before this.
+    bound: Place,
+    number: usize,
+    handle: Arc<dyn BlockHandle>,
+}
+
+struct Cursor {
+    number: usize,
+    handle: Arc<dyn BlockHandle>,
+    open: Option<Open>,
+    /// Row numbers and times; the next is the last.
+    left: Vec<(u32, i64)>,
+}
+
+pub(crate) struct Scan<'a> {
+    pub filter: &'a Filter,
+    pub projection: &'a Projection,
+    pub order: Order,
+    pub budget_bytes: usize,
+    pub cancel: &'a Cancel,
+}
+
+impl Scan<'_> {
+    fn place(&self, time: i64, block: usize, row: usize) -> Place {
+        let (block, row) = (block as i64, row as i64);
+        match self.order {
+            Order::NewestFirst => (time, block, row),
+            Order::OldestFirst => (!time, !block, !row),
+        }
+    }
+
+    pub fn run(
+        &self,
+        blocks: Vec<Arc<dyn BlockHandle>>,
+        out: &mut dyn Stage,
+        stats: &mut RunStats,
+    ) -> Result<()> {
+        let mut waiting: Vec<Waiting> = blocks
+            .into_iter()
+            .enumerate()
+            .map(|(number, handle)| {
+                let bound = match self.order {
+                    Order::NewestFirst => (handle.max_time(), number as i64, i64::MAX),
+                    Order::OldestFirst => (!handle.min_time(), !(number as i64), i64::MAX),
+                };
+                Waiting { bound, number, handle }
+            })
+            .collect();
+        waiting.sort_by_key(|w| w.bound);
+        let mut cursors: Vec<Option<Cursor>> = Vec::new();
+        let mut heap: BinaryHeap<(Place, usize)> = BinaryHeap::new();
+        let mut row = ResultRow::new();
+        let mut emitted = 0usize;
+        loop {
+            while waiting.last().is_some_and(|w| heap.peek().is_none_or(|(place, _)| *place < w.bound)) {
+                self.cancel.check()?;
+                let Some(next) = waiting.pop() else { break };
+                let Some(cursor) = self.open(next, stats) else { continue };
+                if let Some(&(r, time)) = cursor.left.last() {
+                    heap.push((self.place(time, cursor.number, r as usize), cursors.len()));
+                    cursors.push(Some(cursor));
+                }
+                Self::keep_within(self.budget_bytes, &mut cursors, usize::MAX);
+            }
+            let Some((_, index)) = heap.pop() else { return Ok(()) };
+            let Some(cursor) = cursors[index].as_mut() else { continue };
+            let Some((r, time)) = cursor.left.pop() else { continue };
+            emitted += 1;
+            if emitted % CANCEL_INTERVAL_ROWS == 0 {
+                self.cancel.check()?;
+            }
+            let reopened = cursor.open.is_none();
+            match Self::fill(cursor, r as usize, time, self.projection, &mut row) {
+                Ok(()) => {
+                    if out.push(&mut row)? == Flow::Stop {
+                        return Ok(());
+                    }
+                }
+                Err(e) => {
+                    stats.failed(e);
+                    cursor.left.clear();
+                }
+            }
+            match cursor.left.last() {
+                Some(&(r, time)) => heap.push((self.place(time, cursor.number, r as usize), index)),
+                None => cursors[index] = None,
+            }
+            if reopened || emitted == 1 {
+                Self::keep_within(self.budget_bytes, &mut cursors, index);
+            }
+        }
+    }
+
+    fn fill(
+        cursor: &mut Cursor,
+        row: usize,
+        time: i64,
+        projection: &Projection,
+        out: &mut ResultRow,
+    ) -> duramen::Result<()> {
+        let open = match cursor.open.take() {
+            Some(open) => open,
+            None => Open::new(cursor.handle.open()?),
+        };
+        cursor.open.insert(open).fill(row, time, projection, out)
+    }
+
+    /// Opens and filters a block; `None` if nothing in it matches or it cannot be read.
+    fn open(&self, waiting: Waiting, stats: &mut RunStats) -> Option<Cursor> {
+        let Waiting { number, handle, .. } = waiting;
+        let selected = select(self.filter, &*handle, stats).and_then(|selected| {
+            let Some((mut open, found)) = selected else { return Ok(None) };
+            let times = open.times()?;
+            let mut left: Vec<(u32, i64)> = found.iter().map(|r| (r as u32, times[r])).collect();
+            if self.order == Order::OldestFirst {
+                left.reverse();
+            }
+            Ok(Some((open, left)))
+        });
+        match selected {
+            Ok(selected) => selected.map(|(open, left)| Cursor { number, handle, open: Some(open), left }),
+            Err(e) => {
+                stats.failed(e);
+                None
+            }
+        }
+    }
+
+    /// Drops decoded columns until the rest is within the budget, but not those of the row being read.
+    fn keep_within(budget_bytes: usize, cursors: &mut [Option<Cursor>], reading: usize) {
+        let bytes = |c: &Option<Cursor>| c.as_ref().and_then(|c| c.open.as_ref()).map_or(0, |o| o.bytes);
+        let mut used: usize = cursors.iter().map(bytes).sum();
+        for (i, cursor) in cursors.iter_mut().enumerate() {
+            if used <= budget_bytes {
+                return;
+            }
+            if i != reading {
+                used -= bytes(cursor);
+                if let Some(cursor) = cursor {
+                    cursor.open = None;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Passing over blocks that cannot match, by what is known of them without reading a column.
+
+use crate::filter::{Filter, Needs, Test};
+use duramen::Result;
+use duramen::block::{Block, names};
+
+/// Whether every row of a block with these times matches, without looking at one.
+pub(crate) fn matches_all(filter: &Filter, times: (i64, i64)) -> bool {
+    match filter {
+        Filter::All => true,
+        Filter::Time(range) => range.contains(times.0) && range.contains(times.1),
+        Filter::And(parts) => parts.iter().all(|p| matches_all(p, times)),
+        Filter::Or(parts) => parts.iter().any(|p| matches_all(p, times)),
+        Filter::Not(_) | Filter::Field { .. } | Filter::Stream(_) => false,
+    }
+}
+
+/// Whether a row of the block may match; `false` is certain.
+pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
+    Ok(match filter {
+        Filter::All | Filter::Not(_) | Filter::Time(_) => true,
+        Filter::And(parts) => {
+            for part in parts {
+                if !may_match(part, block)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        Filter::Or(parts) => {
+            for part in parts {
+                if may_match(part, block)? {
+                    return Ok(true);
+                }
+            }
+            false
+        }
+        Filter::Stream(selector) => may_hold(names::STREAM, &selector.needs(), block)?,
+        Filter::Field { field, .. } if **field == *names::TIME => true,
+        Filter::Field { field, test } => {
+            let in_range = match test {
+                Test::Compare(range) => {
+                    block.int_range(field)?.is_none_or(|(min, max)| range.overlaps(min, max))
+                }
+                Test::Exact(exact) => match exact.int() {
+                    Some(n) => block.int_range(field)?.is_none_or(|(min, max)| (min..=max).contains(&n)),
+                    None => true,
+                },
+                _ => true,
+            };
+            in_range && may_hold(field, &test.needs(), block)?
+        }
+    })
+}
+
+fn may_hold(field: &str, needs: &Needs, block: &dyn Block) -> Result<bool> {
+    let holds =
+        |words: &[u64]| if words.is_empty() { Ok(true) } else { block.may_contain_words(field, words) };
+    match needs {
+        Needs::Nothing => Ok(true),
+        Needs::Words(words) => holds(words),
+        Needs::OneOf(alternatives) => {
+            for words in alternatives {
+                if holds(words)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! `>5`, `<=10KB`, `range[1, 5)`: the value lies between two bounds.
+//!
+//! Bounds that are numbers compare with values that are numbers; other values do not match. A bound that is
+//! no number compares texts byte by byte.
+
+use crate::number::Number;
+use crate::parse::quote;
+use std::fmt;
+
+/// One end of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound<T> {
+    /// No end.
+    Open,
+    /// Up to and with it.
+    Included(T),
+    /// Up to but without it.
+    Excluded(T),
+}
+
+/// A range of numbers or of texts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Range {
+    /// Of numbers.
+    Numbers(Bound<Number>, Bound<Number>),
+    /// Of texts.
+    Texts(Bound<Box<str>>, Bound<Box<str>>),
+}
+
+fn above<T: PartialOrd + ?Sized, B: std::borrow::Borrow<T>>(value: &T, bound: &Bound<B>) -> bool {
+    match bound {
+        Bound::Open => true,
+        Bound::Included(b) => value >= b.borrow(),
+        Bound::Excluded(b) => value > b.borrow(),
+    }
+}
+
+fn below<T: PartialOrd + ?Sized, B: std::borrow::Borrow<T>>(value: &T, bound: &Bound<B>) -> bool {
+    match bound {
+        Bound::Open => true,
+        Bound::Included(b) => value <= b.borrow(),
+        Bound::Excluded(b) => value < b.borrow(),
+    }
+}
+
+impl Range {
+    /// Whether the value lies in the range.
+    pub fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Numbers(from, to) => Number::parse(text).is_some_and(|n| above(&n, from) && below(&n, to)),
+            Self::Texts(from, to) => above(text, from) && below(text, to),
+        }
+    }
+
+    /// Whether the integer lies in a range of numbers.
+    pub fn matches_int(&self, n: i64) -> Option<bool> {
+        match self {
+            Self::Numbers(from, to) => {
+                let n = Number::Int(n);
+                Some(above(&n, from) && below(&n, to))
+            }
+            Self::Texts(..) => None,
+        }
+    }
+
+    /// Whether any integer from `min` to `max` may lie in the range.
+    pub fn overlaps(&self, min: i64, max: i64) -> bool {
+        match self {
+            Self::Numbers(from, to) => above(&Number::Int(max), from) && below(&Number::Int(min), to),
+            Self::Texts(..) => true,
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbers(from, to) => show(f, from, to, &|n| n.to_string()),
+            Self::Texts(from, to) => show(f, from, to, &|t| quote(t).into_owned()),
+        }
+    }
+}
+
+fn show<T>(
+    f: &mut fmt::Formatter<'_>,
+    from: &Bound<T>,
+    to: &Bound<T>,
+    text: &dyn Fn(&T) -> String,
+) -> fmt::Result {
+    match (from, to) {
+        (Bound::Open, Bound::Open) => f.write_str("range[-Inf, Inf]"),
+        (Bound::Included(a), Bound::Open) => write!(f, ">={}", text(a)),
+        (Bound::Excluded(a), Bound::Open) => write!(f, ">{}", text(a)),
+        (Bound::Open, Bound::Included(b)) => write!(f, "<={}", text(b)),
+        (Bound::Open, Bound::Excluded(b)) => write!(f, "<{}", text(b)),
+        (Bound::Included(a), Bound::Included(b)) => write!(f, "range[{}, {}]", text(a), text(b)),
+        (Bound::Included(a), Bound::Excluded(b)) => write!(f, "range[{}, {})", text(a), text(b)),
+        (Bound::Excluded(a), Bound::Included(b)) => write!(f, "range({}, {}]", text(a), text(b)),
+        (Bound::Excluded(a), Bound::Excluded(b)) => write!(f, "range({}, {})", text(a), text(b)),
+    }
+}

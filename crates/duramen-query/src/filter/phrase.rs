@@ -1,0 +1,145 @@
+//! `word`, `"a phrase"`, `prefix*`: a run of text between word boundaries.
+
+use super::Needs;
+use crate::parse::quote;
+use duramen::token::{self, is_word_char};
+use memchr::memmem::Finder;
+use std::fmt;
+
+/// A text to find inside a value. Where the phrase itself begins (or, unless it is a prefix, ends) with a
+/// word character, a word must begin (end) there in the value, too. Case matters.
+#[derive(Clone, Debug)]
+pub struct Phrase {
+    text: Box<str>,
+    prefix: bool,
+    finder: Finder<'static>,
+    starts_word: bool,
+    ends_word: bool,
+}
+
+impl Phrase {
+    /// A phrase, or a phrase whose last word may go on. The empty phrase is in every text.
+    pub fn new(text: &str, prefix: bool) -> Self {
+        Self {
+            finder: Finder::new(text).into_owned(),
+            starts_word: text.starts_with(is_word_char),
+            ends_word: !prefix && text.ends_with(is_word_char),
+            text: text.into(),
+            prefix,
+        }
+    }
+
+    /// The text to find.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the last word may go on.
+    pub fn is_prefix(&self) -> bool {
+        self.prefix
+    }
+
+    /// Whether `text` holds the phrase.
+    pub fn matches(&self, text: &str) -> bool {
+        self.find(text.as_bytes(), 0).is_some()
+    }
+
+    /// Where the phrase is next at or after `from`, seen as one text from the first byte to the last.
+    pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
+        while let Some(at) = self.find_raw(bytes, from) {
+            if self.bounded(bytes, at) {
+                return Some(at);
+            }
+            from = at + 1;
+        }
+        None
+    }
+
+    /// As [`Phrase::find`], without regard to boundaries.
+    pub fn find_raw(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        Some(from + self.finder.find(bytes.get(from..)?)?)
+    }
+
+    /// Whether an occurrence at `at` in a whole value lies on word boundaries.
+    pub fn bounded(&self, value: &[u8], at: usize) -> bool {
+        (!self.starts_word || !ends_in_word(&value[..at]))
+            && (!self.ends_word || !starts_with_word(&value[at + self.text.len()..]))
+    }
+
+    /// The words that a value with the phrase holds.
+    pub fn needs(&self) -> Needs {
+        Needs::Words(whole_words(&self.text, !self.prefix))
+    }
+}
+
+/// The hashes of a text's words; without the last one if that may go on.
+pub fn whole_words(text: &str, ends: bool) -> Vec<u64> {
+    let mut words: Vec<u64> = token::words(text).map(token::hash).collect();
+    if !ends && text.ends_with(is_word_char) {
+        words.pop();
+    }
+    words
+}
+
+/// Whether bytes that are the front of a valid UTF-8 text, up to a character boundary, end in a word.
+fn ends_in_word(bytes: &[u8]) -> bool {
+    match bytes.last() {
+        None => false,
+        Some(&b) if b < 128 => is_word_char(b as char),
+        Some(_) => {
+            let start = bytes.iter().rposition(|b| b & 0xC0 != 0x80).unwrap_or(0);
+            std::str::from_utf8(&bytes[start..]).is_ok_and(|s| s.ends_with(is_word_char))
+        }
+    }
+}
+
+/// Whether bytes that are the rest of a valid UTF-8 text, from a character boundary, begin with a word.
+fn starts_with_word(bytes: &[u8]) -> bool {
+    match bytes.first() {
+        None => false,
+        Some(&b) if b < 128 => is_word_char(b as char),
+        Some(_) => {
+            let len = 1 + bytes[1..].iter().take_while(|b| **b & 0xC0 == 0x80).count();
+            std::str::from_utf8(&bytes[..len]).is_ok_and(|s| s.starts_with(is_word_char))
+        }
+    }
+}
+
+impl PartialEq for Phrase {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.prefix == other.prefix
+    }
+}
+
+impl fmt::Display for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", quote(&self.text), if self.prefix { "*" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_count_where_the_phrase_has_words() {
+        for (phrase, prefix, text, found) in [
+            ("error", false, "an error.", true),
+            ("error", false, "errors", false),
+            ("error", false, "myerror error", true),
+            ("Error", false, "error", false),
+            ("err", true, "cannot: error", true),
+            ("err", true, "fooerror", false),
+            ("ssh: login fail", false, "ERROR: ssh: login fail!", true),
+            ("ssh: login fail", false, "ssh: login failed", false),
+            ("ssh: login fail", true, "ssh: login failed", true),
+            ("=5", false, "a=5", true),
+            ("5", false, "é5", false),
+            ("5", false, "5é", false),
+            ("5", false, "–5–", true),
+            ("[", false, "a[b", true),
+        ] {
+            assert_eq!(Phrase::new(phrase, prefix).matches(text), found, "{phrase} {prefix} in {text}");
+        }
+    }
+}

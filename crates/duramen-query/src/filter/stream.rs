@@ -1,0 +1,175 @@
+//! `{app="x", host=~"web-.*"}`: the row's stream, by its labels.
+
+use super::Needs;
+use super::phrase::whole_words;
+use crate::parse::{quote, quote_always};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Alternatives (`or`) of label conditions that must all hold (`,`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selector {
+    /// At least one alternative; one without conditions matches every stream.
+    pub alternatives: Vec<Vec<Condition>>,
+}
+
+/// A condition on one label. A label that a stream does not have is the empty text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The label's name.
+    pub label: Box<str>,
+    /// Whether the test must fail instead.
+    pub negated: bool,
+    /// The test.
+    pub test: LabelTest,
+}
+
+/// A test of a label's value.
+#[derive(Clone, Debug)]
+pub enum LabelTest {
+    /// `label="value"`
+    Is(Box<str>),
+    /// `label in ("a", "b")`
+    In(Vec<Box<str>>),
+    /// `label=~"regexp"`, which must match the whole value.
+    Matches(Box<str>, regex::Regex),
+}
+
+impl LabelTest {
+    /// A test by a regular expression.
+    ///
+    /// # Errors
+    /// What is wrong with the expression, in a few words.
+    pub fn regex(expression: &str) -> Result<Self, String> {
+        // Compiled alone first, so that `)(` cannot break out of the group.
+        super::regex::Pattern::new(expression)?;
+        let whole = format!("^(?s:{expression})$");
+        let compiled = regex::RegexBuilder::new(&whole).size_limit(4 << 20).build();
+        compiled.map(|regex| Self::Matches(expression.into(), regex)).map_err(|e| e.to_string())
+    }
+
+    fn matches(&self, value: &str) -> bool {
+        match self {
+            Self::Is(text) => **text == *value,
+            Self::In(texts) => texts.iter().any(|t| **t == *value),
+            Self::Matches(_, regex) => regex.is_match(value),
+        }
+    }
+}
+
+impl PartialEq for LabelTest {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Is(a), Self::Is(b)) => a == b,
+            (Self::In(a), Self::In(b)) => a == b,
+            (Self::Matches(a, _), Self::Matches(b, _)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Selector {
+    /// Whether a stream's text, as in `{app="x",host="y"}`, satisfies the selector.
+    pub fn matches(&self, stream: &str) -> bool {
+        let labels: Vec<(&str, Cow<'_, str>)> =
+            Labels { rest: stream.strip_prefix('{').unwrap_or("") }.collect();
+        self.alternatives.iter().any(|conditions| {
+            conditions.iter().all(|c| {
+                let value = labels.iter().find(|(name, _)| *name == &*c.label).map_or("", |(_, v)| v);
+                c.test.matches(value) != c.negated
+            })
+        })
+    }
+
+    /// The words that a matching stream's text holds.
+    pub fn needs(&self) -> Needs {
+        let words = |conditions: &Vec<Condition>| {
+            let plain = conditions.iter().filter(|c| !c.negated).filter_map(|c| match &c.test {
+                // Escapes put letters beside the value's own.
+                LabelTest::Is(v) if !v.contains(|ch: char| ch.is_control() || ch == '\\' || ch == '"') => {
+                    Some(whole_words(v, true))
+                }
+                _ => None,
+            });
+            plain.flatten().collect()
+        };
+        Needs::OneOf(self.alternatives.iter().map(words).collect())
+    }
+}
+
+/// The labels of a stream's text; ends at the first thing that is no label.
+struct Labels<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Labels<'a> {
+    type Item = (&'a str, Cow<'a, str>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, rest) = self.rest.split_once("=\"")?;
+        let name = name.trim_start_matches([',', ' ']);
+        let mut escaped = false;
+        let end = rest.bytes().position(|b| {
+            let ends = b == b'"' && !escaped;
+            escaped = b == b'\\' && !escaped;
+            ends
+        })?;
+        let (value, rest) = (&rest[..end], &rest[end + 1..]);
+        self.rest = rest;
+        Some((name, if value.contains('\\') { unescape(value).into() } else { value.into() }))
+    }
+}
+
+fn unescape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n')) => out.push('\n'),
+            ('\\', Some('t')) => out.push('\t'),
+            ('\\', Some('r')) => out.push('\r'),
+            ('\\', Some(other)) => out.push(other),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (i, conditions) in self.alternatives.iter().enumerate() {
+            f.write_str(if i > 0 { " or " } else { "" })?;
+            for (j, c) in conditions.iter().enumerate() {
+                f.write_str(if j > 0 { "," } else { "" })?;
+                let label = quote(&c.label);
+                match (&c.test, c.negated) {
+                    (LabelTest::Is(v), false) => write!(f, "{label}={}", quote_always(v))?,
+                    (LabelTest::Is(v), true) => write!(f, "{label}!={}", quote_always(v))?,
+                    (LabelTest::Matches(e, _), false) => write!(f, "{label}=~{}", quote_always(e))?,
+                    (LabelTest::Matches(e, _), true) => write!(f, "{label}!~{}", quote_always(e))?,
+                    (LabelTest::In(values), negated) => {
+                        write!(f, "{label} {}(", if negated { "not_in" } else { "in" })?;
+                        for (k, v) in values.iter().enumerate() {
+                            write!(f, "{}{}", if k > 0 { "," } else { "" }, quote_always(v))?;
+                        }
+                        f.write_str(")")?;
+                    }
+                }
+            }
+        }
+        f.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_read_with_their_escapes() {
+        let labels: Vec<_> = Labels { rest: r#"app="a\"b\\",host="x,y=\"",n="1\n2"}"# }.collect();
+        assert_eq!(labels, [("app", "a\"b\\".into()), ("host", "x,y=\"".into()), ("n", Cow::from("1\n2"))]);
+        assert_eq!(Labels { rest: "app=x}" }.count(), 0);
+    }
+}

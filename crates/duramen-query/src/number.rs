@@ -1,0 +1,300 @@
+//! Numbers as LogsQL writes them: `-12`, `4.5e3`, `1_000`, `5KB`, `2.5MiB`, `10ms`, `1h33m`.
+//!
+//! Sizes count bytes and durations count nanoseconds, so that `took:>10ms` finds `took=1.5s`.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A number: integers stay exact to 64 bits, so that ids compare correctly.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// A whole number.
+    Int(i64),
+    /// Any other; never not-a-number.
+    Float(f64),
+}
+
+/// Size suffixes, and what each multiplies with.
+const SIZES: &[(&str, i64)] = &[
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
+    ("Ti", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("K", 1_000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("T", 1_000_000_000_000),
+    ("B", 1),
+];
+
+/// Duration suffixes, and how many nanoseconds each is.
+const DURATIONS: &[(&str, i64)] = &[
+    ("ns", 1),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+    ("w", 7 * 86_400_000_000_000),
+    ("y", 365 * 86_400_000_000_000),
+];
+
+impl Number {
+    /// Reads a whole text as a number; `None` if it is not one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let first = *text.as_bytes().first()?;
+        if let Some(n) = duramen::entry::plain_integer(text) {
+            return Some(Self::Int(n));
+        }
+        let (negative, body) = match first {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        if body.eq_ignore_ascii_case("inf") || body.eq_ignore_ascii_case("infinity") {
+            return Some(Self::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
+        }
+        let starts_well = |s: &str| {
+            let b = s.as_bytes();
+            b.first().is_some_and(u8::is_ascii_digit)
+                || (b.first() == Some(&b'.') && b.get(1).is_some_and(u8::is_ascii_digit))
+        };
+        if !starts_well(body) {
+            return None;
+        }
+        let (value, suffix) = split_plain(body)?;
+        let number = if suffix.is_empty() {
+            value
+        } else if let Some(&(_, by)) = SIZES.iter().find(|(s, _)| *s == suffix) {
+            value.times(by)
+        } else {
+            duration(body)?
+        };
+        Some(if negative { number.negated() } else { number })
+    }
+
+    /// The integer, if it is one.
+    pub fn as_int(self) -> Option<i64> {
+        match self {
+            Self::Int(n) => Some(n),
+            Self::Float(_) => None,
+        }
+    }
+
+    /// The nearest floating-point number.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(n) => n as f64,
+            Self::Float(x) => x,
+        }
+    }
+
+    fn from_f64(x: f64) -> Self {
+        if x.fract() == 0.0 && x.abs() < 9e15 { Self::Int(x as i64) } else { Self::Float(x) }
+    }
+
+    fn times(self, by: i64) -> Self {
+        match self {
+            Self::Int(n) => n.checked_mul(by).map_or_else(|| Self::Float(n as f64 * by as f64), Self::Int),
+            Self::Float(x) => Self::from_f64(x * by as f64),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) if a.checked_add(b).is_some() => Self::Int(a.saturating_add(b)),
+            (a, b) => Self::from_f64(a.as_f64() + b.as_f64()),
+        }
+    }
+
+    fn negated(self) -> Self {
+        match self {
+            Self::Int(n) => n.checked_neg().map_or(Self::Float(-(n as f64)), Self::Int),
+            Self::Float(x) => Self::Float(-x),
+        }
+    }
+}
+
+/// Splits digits, fraction and exponent off the front, and gives what follows.
+fn split_plain(text: &str) -> Option<(Number, &str)> {
+    let bytes = text.as_bytes();
+    let digits = |mut at: usize| {
+        while bytes.get(at).is_some_and(|b| b.is_ascii_digit() || *b == b'_') {
+            at += 1;
+        }
+        at
+    };
+    let whole = digits(0);
+    let mut end = whole;
+    if bytes.get(end) == Some(&b'.') {
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'-' | b'+')));
+        let exponent_end = digits(end + 1 + sign);
+        if exponent_end > end + 1 + sign {
+            end = exponent_end;
+        }
+    }
+    let (number, rest) = (&text[..end], &text[end..]);
+    let plain: std::borrow::Cow<'_, str> =
+        if number.contains('_') { number.replace('_', "").into() } else { number.into() };
+    let value = match (end == whole).then(|| plain.parse::<i64>()) {
+        Some(Ok(n)) => Number::Int(n),
+        _ => Number::from_f64(plain.parse::<f64>().ok().filter(|x| !x.is_nan())?),
+    };
+    Some((value, rest))
+}
+
+/// Reads durations one after another: `1h33m`.
+fn duration(mut text: &str) -> Option<Number> {
+    let mut sum = Number::Int(0);
+    while !text.is_empty() {
+        let (value, rest) = split_plain(text)?;
+        let unit_len = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let (unit, rest) = rest.split_at(unit_len);
+        let &(_, ns) = DURATIONS.iter().find(|(s, _)| *s == unit)?;
+        sum = sum.plus(value.times(ns));
+        text = rest;
+    }
+    Some(sum)
+}
+
+/// Reads a duration (a number of nanoseconds with a unit), possibly negative; `None` if it is none, or is
+/// longer than 64 bits of nanoseconds hold (292 years).
+pub fn parse_duration_ns(text: &str) -> Option<i64> {
+    let (negative, body) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    if !body.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    let n = match duration(body)? {
+        Number::Int(n) => n,
+        Number::Float(x) if x.abs() < 9.2e18 => x as i64,
+        Number::Float(_) => return None,
+    };
+    Some(if negative { -n } else { n })
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Number {}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (*self, *other) {
+            (Self::Int(a), Self::Int(b)) => a.cmp(&b),
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+            (Self::Int(a), Self::Float(b)) => int_float(a, b),
+            (Self::Float(a), Self::Int(b)) => int_float(b, a).reverse(),
+        }
+    }
+}
+
+/// Compares without rounding the integer to a float.
+fn int_float(a: i64, b: f64) -> Ordering {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if b >= LIMIT {
+        Ordering::Less
+    } else if b < -LIMIT {
+        Ordering::Greater
+    } else {
+        let whole = b.trunc();
+        a.cmp(&(whole as i64)).then_with(|| 0.0f64.partial_cmp(&(b - whole)).unwrap_or(Ordering::Equal))
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(n) => write!(f, "{n}"),
+            Self::Float(x) => f.write_str(&format_float(*x)),
+        }
+    }
+}
+
+/// The shortest text that reads back as the same number; the infinities as `Inf` and `-Inf`.
+pub fn format_float(x: f64) -> String {
+    if x.is_infinite() { if x > 0.0 { "Inf".into() } else { "-Inf".into() } } else { format!("{x}") }
+}
+
+/// A computed number, rounded to 15 significant digits: sums of the same numbers in another order (blocks
+/// are read in parallel) then look the same, and `0.1 + 0.2` is `0.3`.
+pub fn format_rounded(x: f64) -> String {
+    format_float(format!("{x:.14e}").parse().unwrap_or(x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_logsql_writes() {
+        for (text, value) in [
+            ("0", 0.0),
+            ("-12", -12.0),
+            ("0012", 12.0),
+            ("4.5e3", 4500.0),
+            ("1_234_567", 1_234_567.0),
+            ("1.234_5", 1.2345),
+            ("5KB", 5000.0),
+            ("1.5KiB", 1536.0),
+            ("10ms", 1e7),
+            ("1.5s", 1.5e9),
+            ("1h33m", 93.0 * 60e9),
+            ("-1h", -3600e9),
+            ("2µs", 2000.0),
+            (".5", 0.5),
+            ("Inf", f64::INFINITY),
+            ("-inf", f64::NEG_INFINITY),
+        ] {
+            assert_eq!(Number::parse(text).map(Number::as_f64), Some(value), "{text}");
+        }
+        for text in ["", "-", ".", "abc", "1.2.3.4", "5KBx", "1h33", "nan", "--1", "- 1", "1 ", "5mm"] {
+            assert_eq!(Number::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn big_ids_compare_exactly() {
+        let a = Number::parse("9007199254740993").unwrap();
+        let b = Number::parse("9007199254740992").unwrap();
+        assert!(a > b);
+        assert!(Number::Int(3) < Number::Float(3.5) && Number::Int(-3) > Number::Float(-3.5));
+        assert!(Number::Int(i64::MAX) < Number::Float(1e19));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[-+0-9._eKMGTiBnuµmshdwy]{0,12}|.{0,8}") {
+            if let Some(n) = Number::parse(&text) {
+                let again = Number::parse(&n.to_string());
+                proptest::prop_assert_eq!(again, Some(n));
+            }
+            let _ = parse_duration_ns(&text);
+        }
+    }
+}

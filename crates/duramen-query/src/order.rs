@@ -1,0 +1,133 @@
+//! The order of values: nothing, then numbers by size, then texts in natural order (`web-2` before `web-10`).
+
+use crate::number::Number;
+use std::cmp::Ordering;
+
+/// A value ready to be compared many times.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SortKey {
+    /// No value, or the empty one.
+    Empty,
+    /// A number; `1` and `1.0` are the same.
+    Number(Number),
+    /// Any other text.
+    Text(NaturalText),
+}
+
+impl SortKey {
+    /// The key of a text.
+    pub fn new(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::Empty;
+        }
+        match Number::parse(text) {
+            Some(n) => Self::Number(n),
+            None => Self::Text(NaturalText(text.into())),
+        }
+    }
+
+    /// The key of an integer.
+    pub fn int(n: i64) -> Self {
+        Self::Number(Number::Int(n))
+    }
+
+    /// Bytes it holds on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Empty | Self::Number(_) => 0,
+            Self::Text(text) => text.0.len(),
+        }
+    }
+}
+
+/// A text in natural order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NaturalText(Box<str>);
+
+impl PartialOrd for NaturalText {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for NaturalText {
+    fn cmp(&self, other: &Self) -> Ordering {
+        natural_cmp(&self.0, &other.0)
+    }
+}
+
+/// Compares any two values as `sort` does, and tells `1` from `1.0` by their texts.
+pub fn compare(a: &str, b: &str) -> Ordering {
+    match (Number::parse(a), Number::parse(b)) {
+        (Some(x), Some(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
+        (Some(_), None) => {
+            if b.is_empty() {
+                Ordering::Greater
+            } else {
+                Ordering::Less
+            }
+        }
+        (None, Some(_)) => {
+            if a.is_empty() {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
+        (None, None) => natural_cmp(a, b),
+    }
+}
+
+/// Compares texts byte by byte, but runs of ASCII digits by the number they write.
+pub fn natural_cmp(a: &str, b: &str) -> Ordering {
+    let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
+    loop {
+        let (Some(&p), Some(&q)) = (x.first(), y.first()) else {
+            return x.len().cmp(&y.len()).then_with(|| a.cmp(b));
+        };
+        if p.is_ascii_digit() && q.is_ascii_digit() {
+            let (m, n) = (digits(x), digits(y));
+            let (u, v) = (without_zeros(&x[..m]), without_zeros(&y[..n]));
+            match u.len().cmp(&v.len()).then_with(|| u.cmp(v)) {
+                Ordering::Equal => (x, y) = (&x[m..], &y[n..]),
+                unequal => return unequal,
+            }
+        } else if p == q {
+            (x, y) = (&x[1..], &y[1..]);
+        } else {
+            return p.cmp(&q);
+        }
+    }
+}
+
+fn digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| b.is_ascii_digit()).count()
+}
+
+fn without_zeros(digits: &[u8]) -> &[u8] {
+    &digits[digits.iter().take_while(|&&b| b == b'0').count()..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn natural_order() {
+        let mut values = ["web-10", "", "10", "web-2", "9", "1.5s", "web-02", "alpha"];
+        values.sort_by(|a, b| compare(a, b));
+        assert_eq!(values, ["", "9", "10", "1.5s", "alpha", "web-02", "web-2", "web-10"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn keys_and_texts_agree_and_the_order_is_one(a in "[a1-0.]{0,5}", b in "[a1-0.]{0,5}", c in "[a1-0.]{0,5}") {
+            let keys = SortKey::new(&a).cmp(&SortKey::new(&b));
+            proptest::prop_assert!(keys == compare(&a, &b) || keys.is_eq() && Number::parse(&a).is_some());
+            proptest::prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
+            if compare(&a, &b).is_le() && compare(&b, &c).is_le() {
+                proptest::prop_assert!(compare(&a, &c).is_le());
+            }
+        }
+    }
+}

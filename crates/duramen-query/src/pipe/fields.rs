@@ -1,0 +1,98 @@
+//! `fields a, b*` keeps those fields, in that order; `delete a, b*` keeps all others.
+
+use super::{Flow, Stage};
+use crate::error::{ParseError, Result};
+use crate::parse::{Parser, quote};
+use crate::row::ResultRow;
+use std::fmt;
+
+/// A field's name, or the beginning of names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern {
+    /// The name, or its beginning.
+    pub name: Box<str>,
+    /// Whether names may go on.
+    pub prefix: bool,
+}
+
+impl NamePattern {
+    /// One name.
+    pub fn exact(name: &str) -> Self {
+        Self { name: name.into(), prefix: false }
+    }
+
+    /// Whether a name is meant.
+    pub fn matches(&self, name: &str) -> bool {
+        if self.prefix { name.starts_with(&*self.name) } else { *name == *self.name }
+    }
+}
+
+impl fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.prefix, self.name.is_empty()) {
+            (true, true) => f.write_str("*"),
+            (true, false) => write!(f, "{}*", quote(&self.name)),
+            (false, _) => write!(f, "{}", quote(&self.name)),
+        }
+    }
+}
+
+/// The fields to keep, or to delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Their names.
+    pub patterns: Vec<NamePattern>,
+    /// Whether they go rather than stay.
+    pub delete: bool,
+}
+
+impl Fields {
+    pub(super) fn parse(p: &mut Parser<'_>, delete: bool) -> Result<Self, ParseError> {
+        let mut patterns = Vec::new();
+        loop {
+            let pattern = if p.eat_punct('*')? {
+                NamePattern { name: "".into(), prefix: true }
+            } else {
+                NamePattern { name: p.field_name()?, prefix: p.eat_star()? }
+            };
+            patterns.push(pattern);
+            if !p.eat_punct(',')? {
+                return if p.at_pipe_end() {
+                    Ok(Self { patterns, delete })
+                } else {
+                    Err(p.expected("`,` or `|`"))
+                };
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.delete { "delete " } else { "fields " })?;
+        for (i, pattern) in self.patterns.iter().enumerate() {
+            write!(f, "{}{pattern}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct FieldsStage<'a> {
+    pub fields: &'a Fields,
+    pub next: Box<dyn Stage + 'a>,
+}
+
+impl Stage for FieldsStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        let rank = |name: &str| self.fields.patterns.iter().position(|p| p.matches(name));
+        row.retain(|name| rank(name).is_some() != self.fields.delete);
+        if !self.fields.delete {
+            row.order_by(|name| rank(name).unwrap_or(usize::MAX));
+        }
+        self.next.push(row)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.next.finish()
+    }
+}

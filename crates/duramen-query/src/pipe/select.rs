@@ -1,0 +1,28 @@
+//! `filter …` (or `where …`): lets the rows through that match. Behind `stats` it is what SQL calls HAVING.
+
+use super::{Flow, Stage};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::parse::time::parse_time;
+use crate::row::ResultRow;
+use duramen::block::names;
+
+pub(super) struct SelectStage<'a> {
+    pub filter: &'a Filter,
+    pub next: Box<dyn Stage + 'a>,
+}
+
+impl Stage for SelectStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        let time = row.get(names::TIME).and_then(parse_time);
+        if self.filter.matches(time, &|name| row.get(name).unwrap_or("")) {
+            self.next.push(row)
+        } else {
+            Ok(Flow::Continue)
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.next.finish()
+    }
+}

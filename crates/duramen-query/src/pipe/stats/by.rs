@@ -1,0 +1,221 @@
+//! What makes a group: a field's value, or the bucket that the value falls into.
+
+use crate::error::ParseError;
+use crate::number::{Number, parse_duration_ns};
+use crate::parse::time::{format_time, parse_time};
+use crate::parse::{Parser, quote};
+use duramen::block::names;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A field to group by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct By {
+    /// The field.
+    pub field: Box<str>,
+    /// Its values are rounded down to one of these, if given.
+    pub bucket: Option<Bucket>,
+}
+
+/// How values are rounded down.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bucket {
+    /// Time stamps to multiples of nanoseconds, in the days of an offset east of UTC.
+    Time {
+        /// At least 1.
+        step_ns: i64,
+        /// East of UTC.
+        offset_ns: i64,
+    },
+    /// Time stamps to the start of the month.
+    Month,
+    /// Time stamps to the start of the year.
+    Year,
+    /// Numbers to multiples of this, which is more than 0.
+    Number(Number),
+}
+
+impl By {
+    /// `by (a, b:10, _time:5m offset 1h)`; the word `by` may be left out.
+    pub(crate) fn parse_list(p: &mut Parser<'_>) -> Result<Vec<Self>, ParseError> {
+        if p.eat_word("by")? && !p.at_punct('(') {
+            return Ok(vec![Self::parse(p)?]);
+        }
+        let list = p.list(Self::parse)?;
+        for (i, by) in list.iter().enumerate() {
+            if list[..i].iter().any(|b| b.field == by.field) {
+                return Err(p.error(format!("`{}` is there twice", by.field), "name each field once"));
+            }
+        }
+        Ok(list)
+    }
+
+    fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let field = p.field_name()?;
+        if !p.eat_punct(':')? {
+            return Ok(Self { field, bucket: None });
+        }
+        let time = *field == *names::TIME;
+        let at = p.token.start;
+        let text = p.text_token("the size of a bucket, such as 5m or 10KB")?;
+        let step = if time { named_step(&text).or_else(|| parse_duration_ns(&text)) } else { None };
+        let bucket = match (time, &*text) {
+            (true, "month") => Bucket::Month,
+            (true, "year") => Bucket::Year,
+            (true, _) => match step.filter(|&s| s > 0) {
+                Some(step_ns) => {
+                    let offset_at = p.token.start;
+                    let offset_ns = if p.eat_word("offset")? {
+                        parse_duration_ns(&p.text_token("a duration such as 2h")?).ok_or_else(|| {
+                            ParseError::new(
+                                p.text,
+                                offset_at,
+                                "not a duration",
+                                "expected offset and a duration such as 2h",
+                            )
+                        })?
+                    } else {
+                        0
+                    };
+                    Bucket::Time { step_ns, offset_ns }
+                }
+                None => {
+                    let hint =
+                        "expected a duration such as 5m, or second, minute, hour, day, week, month, year";
+                    return Err(ParseError::new(
+                        p.text,
+                        at,
+                        format!("`{text}` is no size of a time bucket"),
+                        hint,
+                    ));
+                }
+            },
+            (false, _) => {
+                match Number::parse(&text).filter(|&n| n > Number::Int(0) && n.as_f64().is_finite()) {
+                    Some(step) => Bucket::Number(step),
+                    None => {
+                        let message = format!("`{text}` is no size of a bucket");
+                        return Err(ParseError::new(
+                            p.text,
+                            at,
+                            message,
+                            "expected a number above 0 such as 10 or 5KB",
+                        ));
+                    }
+                }
+            }
+        };
+        Ok(Self { field, bucket: Some(bucket) })
+    }
+
+    /// How a list prints.
+    pub(crate) fn show(list: &[Self]) -> String {
+        format!("({})", list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+    }
+
+    /// The group that a value falls into.
+    pub fn value<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.bucket {
+            None => text.into(),
+            Some(Bucket::Number(step)) => match Number::parse(text) {
+                Some(n) => round_down(n, *step).to_string().into(),
+                None => text.into(),
+            },
+            Some(_) => match parse_time(text) {
+                Some(time) => format_time(self.time_bucket(time)).into(),
+                None => text.into(),
+            },
+        }
+    }
+
+    /// The start of the bucket of a time stamp; the time stamp itself without buckets.
+    pub fn time_bucket(&self, time: i64) -> i64 {
+        match &self.bucket {
+            Some(Bucket::Time { step_ns, offset_ns }) => {
+                let local = i128::from(time) + i128::from(*offset_ns);
+                let start =
+                    local.div_euclid(i128::from(*step_ns)) * i128::from(*step_ns) - i128::from(*offset_ns);
+                i64::try_from(start).unwrap_or(i64::MIN)
+            }
+            Some(Bucket::Month) => calendar(time, Date::first_of_month),
+            Some(Bucket::Year) => calendar(time, Date::first_of_year),
+            Some(Bucket::Number(_)) | None => time,
+        }
+    }
+
+    /// The first time stamp after the bucket that begins at `start`, or what is certainly not after it.
+    pub fn time_bucket_end(&self, start: i64) -> i64 {
+        match &self.bucket {
+            Some(Bucket::Time { step_ns, .. }) => start.saturating_add(*step_ns),
+            Some(Bucket::Month | Bucket::Year) => {
+                let span = if self.bucket == Some(Bucket::Month) {
+                    Span::new().months(1)
+                } else {
+                    Span::new().years(1)
+                };
+                let next = civil(start).and_then(|d| d.checked_add(span).ok()).and_then(midnight);
+                next.unwrap_or(i64::MAX)
+            }
+            Some(Bucket::Number(_)) | None => start.saturating_add(1),
+        }
+    }
+}
+
+fn civil(time: i64) -> Option<Date> {
+    Some(Timestamp::from_nanosecond(i128::from(time)).ok()?.to_zoned(TimeZone::UTC).date())
+}
+
+fn midnight(date: Date) -> Option<i64> {
+    i64::try_from(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond()).ok()
+}
+
+fn calendar(time: i64, first: fn(Date) -> Date) -> i64 {
+    civil(time).map(first).and_then(midnight).unwrap_or(i64::MIN)
+}
+
+fn round_down(n: Number, step: Number) -> Number {
+    match (n, step) {
+        (Number::Int(n), Number::Int(step)) => {
+            n.div_euclid(step).checked_mul(step).map_or(Number::Int(i64::MIN), Number::Int)
+        }
+        (n, step) => {
+            let rounded = (n.as_f64() / step.as_f64()).floor() * step.as_f64();
+            if rounded.is_nan() {
+                n
+            } else {
+                Number::parse(&crate::number::format_rounded(rounded)).unwrap_or(n)
+            }
+        }
+    }
+}
+
+fn named_step(text: &str) -> Option<i64> {
+    parse_duration_ns(match text {
+        "nanosecond" => "1ns",
+        "microsecond" => "1us",
+        "millisecond" => "1ms",
+        "second" => "1s",
+        "minute" => "1m",
+        "hour" => "1h",
+        "day" => "1d",
+        "week" => "1w",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", quote(&self.field))?;
+        match &self.bucket {
+            None => Ok(()),
+            Some(Bucket::Time { step_ns, offset_ns: 0 }) => write!(f, ":{step_ns}ns"),
+            Some(Bucket::Time { step_ns, offset_ns }) => write!(f, ":{step_ns}ns offset {offset_ns}ns"),
+            Some(Bucket::Month) => f.write_str(":month"),
+            Some(Bucket::Year) => f.write_str(":year"),
+            Some(Bucket::Number(step)) => write!(f, ":{step}"),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The groups while rows come in: a hash table from the group's values to what its functions remember.
+
+use super::function::State;
+use super::{Aggregate, Cell};
+use crate::error::Result;
+use crate::exec::memory::Memory;
+use crate::order;
+use crate::parse::time::parse_time;
+use crate::row::ResultRow;
+use duramen::ValueKind;
+use duramen::block::names;
+use hashbrown::HashMap;
+use std::cmp::Ordering;
+
+/// Groups of one aggregate, of the rows that one thread has seen.
+#[derive(Debug)]
+pub struct Groups<'a> {
+    aggregate: &'a Aggregate,
+    memory: &'a Memory,
+    index: HashMap<Box<[u8]>, u32, foldhash::fast::FixedState>,
+    keys: Vec<Box<[u8]>>,
+    states: Vec<Vec<State>>,
+    /// Goes up when groups are dropped, and their numbers change.
+    generation: u64,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn new(aggregate: &'a Aggregate, memory: &'a Memory) -> Self {
+        Self {
+            aggregate,
+            memory,
+            index: HashMap::default(),
+            keys: Vec::new(),
+            states: Vec::new(),
+            generation: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The number of the group with these values, which is there then. It holds until [`Groups::tidy`].
+    pub(crate) fn group<'v>(&mut self, values: impl Iterator<Item = &'v str>) -> Result<usize> {
+        let mut key = std::mem::take(&mut self.scratch);
+        key.clear();
+        for value in values {
+            key.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            key.extend_from_slice(value.as_bytes());
+        }
+        let group = self.group_of_key(&key);
+        self.scratch = key;
+        group
+    }
+
+    fn group_of_key(&mut self, key: &[u8]) -> Result<usize> {
+        if let Some(&group) = self.index.get(key) {
+            return Ok(group as usize);
+        }
+        let functions = &self.aggregate.functions;
+        self.memory.charge(key.len() * 2 + 96 + functions.len() * size_of::<State>(), "groups")?;
+        let group = self.states.len();
+        self.index.insert(key.into(), group as u32);
+        self.keys.push(key.into());
+        self.states.push(functions.iter().map(super::Function::state).collect());
+        Ok(group)
+    }
+
+    /// Gives a row's values to one of a group's functions.
+    pub(crate) fn add(&mut self, group: usize, function: usize, cells: &[Cell<'_>]) -> Result<()> {
+        self.aggregate.functions[function].add(&mut self.states[group][function], cells, self.memory)
+    }
+
+    /// Counts rows that were not looked at: for `count()` of all.
+    pub(crate) fn add_rows(&mut self, group: usize, rows: u64) {
+        for state in &mut self.states[group] {
+            if let State::Count(n) = state {
+                *n += rows;
+            }
+        }
+    }
+
+    /// Adds a row that came out of another pipe.
+    pub(crate) fn add_row(&mut self, row: &ResultRow) -> Result<()> {
+        let aggregate = self.aggregate;
+        let values: Vec<_> = aggregate.by.iter().map(|b| b.value(row.get(&b.field).unwrap_or(""))).collect();
+        let group = self.group(values.iter().map(|v| &**v))?;
+        for (i, function) in aggregate.functions.iter().enumerate() {
+            let cells: Vec<Cell<'_>> =
+                function.fields.iter().map(|f| Cell::Text(row.get(f).unwrap_or(""))).collect();
+            self.add(group, i, &cells)?;
+        }
+        self.tidy();
+        Ok(())
+    }
+
+    /// Drops what cannot be among the first groups any more, if only so many are to be kept.
+    pub(crate) fn tidy(&mut self) {
+        if let Some(keep) = self.aggregate.keep
+            && self.keys.len() > keep.saturating_mul(2).saturating_add(256)
+        {
+            self.keep_first(keep);
+        }
+    }
+
+    fn keep_first(&mut self, keep: usize) {
+        let mut all: Vec<_> =
+            std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states)).collect();
+        all.sort_by(|a, b| self.compare(&a.0, &b.0));
+        for (key, states) in all.drain(keep.min(all.len())..) {
+            self.memory.release(key.len() * 2 + 96 + states.len() * size_of::<State>());
+        }
+        self.index.clear();
+        self.index.extend(all.iter().enumerate().map(|(i, (key, _))| (key.clone(), i as u32)));
+        (self.keys, self.states) = all.into_iter().unzip();
+        self.generation += 1;
+    }
+
+    /// Adds another thread's groups.
+    pub(crate) fn merge(&mut self, other: Self) -> Result<()> {
+        for (key, states) in other.keys.into_iter().zip(other.states) {
+            let group = self.group_of_key(&key)?;
+            let functions = self.aggregate.functions.iter();
+            for ((mine, theirs), function) in self.states[group].iter_mut().zip(states).zip(functions) {
+                function.merge(mine, theirs, self.memory)?;
+            }
+        }
+        self.tidy();
+        Ok(())
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let pairs = values(a).zip(values(b)).zip(&self.aggregate.by).map(|((x, y), by)| {
+            if *by.field == *names::TIME
+                && let (Some(x), Some(y)) = (parse_time(x), parse_time(y))
+            {
+                return x.cmp(&y);
+            }
+            order::compare(x, y)
+        });
+        pairs.fold(Ordering::Equal, Ordering::then)
+    }
+
+    /// One row a group, in the order of their values, with the functions' results under these names.
+    pub(crate) fn into_rows(mut self, names: &[Box<str>]) -> Vec<ResultRow> {
+        if self.aggregate.by.is_empty() && self.keys.is_empty() {
+            self.keys.push(Box::default());
+            self.states.push(self.aggregate.functions.iter().map(super::Function::state).collect());
+        }
+        self.keep_first(self.aggregate.keep.unwrap_or(usize::MAX));
+        let groups = std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states));
+        groups
+            .map(|(key, states)| {
+                let mut row = ResultRow::new();
+                for (by, value) in self.aggregate.by.iter().zip(values(&key)) {
+                    row.push(&by.field, value, ValueKind::String);
+                }
+                for ((state, function), name) in states.into_iter().zip(&self.aggregate.functions).zip(names)
+                {
+                    let (text, kind) = function.result(state, self.memory);
+                    row.push(name, &text, kind);
+                }
+                row
+            })
+            .collect()
+    }
+}
+
+/// The values in a key.
+fn values(key: &[u8]) -> impl Iterator<Item = &str> {
+    let mut rest = key;
+    std::iter::from_fn(move || {
+        let (len, after) = rest.split_first_chunk::<4>()?;
+        let (value, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        rest = after;
+        std::str::from_utf8(value).ok()
+    })
+}

@@ -1,0 +1,131 @@
+//! `stats by (app, _time:5m) count() errors, max(took)`: figures over groups of rows.
+//!
+//! [`by`] says what a group is, [`function`] what is computed of it, [`groups`] holds the groups while
+//! rows come in. `top` and `uniq` are made of the same parts.
+
+pub mod by;
+pub mod function;
+pub mod groups;
+
+pub use by::By;
+pub use function::{Cell, Function};
+pub use groups::Groups;
+
+use super::{Flow, Stage};
+use crate::error::{ParseError, Result};
+use crate::exec::memory::Memory;
+use crate::parse::{Parser, quote};
+use crate::row::ResultRow;
+use std::fmt;
+
+/// Groups of rows and what to compute of each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// What makes a group; nothing: all rows are one, even if there is none.
+    pub by: Vec<By>,
+    /// What to compute.
+    pub functions: Vec<Function>,
+    /// The most groups to keep, the first in order; only for functions that this does not change.
+    pub keep: Option<usize>,
+}
+
+/// The pipe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stats {
+    /// The groups and functions.
+    pub aggregate: Aggregate,
+    /// The name of each function's result.
+    pub names: Vec<Box<str>>,
+}
+
+impl Stats {
+    pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let by = if p.at_word("by") || p.at_punct('(') { By::parse_list(p)? } else { Vec::new() };
+        let mut stats =
+            Self { aggregate: Aggregate { by, functions: Vec::new(), keep: None }, names: Vec::new() };
+        loop {
+            let at = p.token.start;
+            let function = Function::parse(p)?;
+            let named = p.eat_word("as")? || !(p.at_pipe_end() || p.at_punct(','));
+            let name = if named { p.field_name()? } else { function.to_string().into() };
+            let taken = stats.names.contains(&name) || stats.aggregate.by.iter().any(|b| b.field == name);
+            if taken {
+                let message = format!("there are two results named `{name}`");
+                return Err(ParseError::new(p.text, at, message, "give it a name of its own: … as name"));
+            }
+            stats.aggregate.functions.push(function);
+            stats.names.push(name);
+            if !p.eat_punct(',')? {
+                return if p.at_pipe_end() {
+                    Ok(stats)
+                } else {
+                    Err(p.expected("`,` and another function, or `|`"))
+                };
+            }
+        }
+    }
+
+    pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
+        groups.into_rows(&self.names)
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stats ")?;
+        if !self.aggregate.by.is_empty() {
+            write!(f, "by {} ", By::show(&self.aggregate.by))?;
+        }
+        for (i, (function, name)) in self.aggregate.functions.iter().zip(&self.names).enumerate() {
+            write!(f, "{}{function} as {}", if i > 0 { ", " } else { "" }, quote(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// What makes rows of finished groups.
+pub(super) type ToRows<'a> = Box<dyn Fn(Groups<'a>) -> Vec<ResultRow> + 'a>;
+
+/// Groups rows that come out of another pipe.
+pub(super) struct StatsStage<'a> {
+    groups: Option<Groups<'a>>,
+    rows: ToRows<'a>,
+    next: Box<dyn Stage + 'a>,
+}
+
+impl<'a> StatsStage<'a> {
+    pub fn new(
+        aggregate: &'a Aggregate,
+        rows: ToRows<'a>,
+        memory: &'a Memory,
+        next: Box<dyn Stage + 'a>,
+    ) -> Self {
+        Self { groups: Some(Groups::new(aggregate, memory)), rows, next }
+    }
+}
+
+impl Stage for StatsStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        if let Some(groups) = &mut self.groups {
+            groups.add_row(row)?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if let Some(groups) = self.groups.take() {
+            give(&mut (self.rows)(groups), &mut *self.next)?;
+        }
+        self.next.finish()
+    }
+}
+
+/// Gives rows on until no more are wanted.
+pub(crate) fn give(rows: &mut [ResultRow], next: &mut dyn Stage) -> Result<()> {
+    for row in rows {
+        if next.push(row)? == Flow::Stop {
+            break;
+        }
+    }
+    Ok(())
+}

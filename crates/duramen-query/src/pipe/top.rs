@@ -1,0 +1,77 @@
+//! `top 5 by (a, b)`: the values that most rows have, with how many in `hits`.
+
+use super::stats::{Aggregate, By, Function, Groups};
+use crate::error::ParseError;
+use crate::parse::{Parser, quote};
+use crate::row::ResultRow;
+use duramen::ValueKind;
+use std::fmt;
+
+/// What to count, and how much of it to show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Top {
+    limit: usize,
+    hits: Box<str>,
+    rank: Option<Box<str>>,
+    pub(crate) aggregate: Aggregate,
+}
+
+impl Top {
+    pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let limit = if p.at_word("by") || p.at_punct('(') {
+            10
+        } else {
+            p.count("a number of values, or `by (…)`")?
+        };
+        let by = By::parse_list(p)?;
+        let mut top = Self {
+            limit,
+            hits: "hits".into(),
+            rank: None,
+            aggregate: Aggregate { by, functions: vec![Function::count()], keep: None },
+        };
+        while !p.at_pipe_end() {
+            p.eat_word("with")?;
+            let (rank, hits) = (p.eat_word("rank")?, p.eat_word("hits")?);
+            if rank == hits {
+                return Err(p.expected("`hits as name`, `rank` or `|`"));
+            }
+            let name = if p.eat_word("as")? {
+                p.field_name()?
+            } else if rank {
+                "rank".into()
+            } else {
+                "hits".into()
+            };
+            if rank { top.rank = Some(name) } else { top.hits = name }
+        }
+        Ok(top)
+    }
+
+    pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
+        let mut rows = groups.into_rows(std::slice::from_ref(&self.hits));
+        // Rows come in the order of their values, and stay in it where they were seen equally often.
+        rows.sort_by_key(|row| std::cmp::Reverse(hits(row)));
+        rows.truncate(self.limit);
+        if let Some(name) = &self.rank {
+            for (i, row) in rows.iter_mut().enumerate() {
+                row.push(name, &(i + 1).to_string(), ValueKind::Number);
+            }
+        }
+        rows
+    }
+}
+
+fn hits(row: &ResultRow) -> u64 {
+    row.iter().last().and_then(|(_, text, _)| text.parse().ok()).unwrap_or(0)
+}
+
+impl fmt::Display for Top {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "top {} by {}", self.limit, By::show(&self.aggregate.by))?;
+        if *self.hits != *"hits" {
+            write!(f, " hits as {}", quote(&self.hits))?;
+        }
+        self.rank.as_ref().map_or(Ok(()), |name| write!(f, " rank as {}", quote(name)))
+    }
+}

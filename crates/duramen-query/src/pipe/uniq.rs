@@ -1,0 +1,46 @@
+//! `uniq by (a, b) with hits limit 10`: every combination of values once.
+
+use super::stats::{Aggregate, By, Function, Groups};
+use crate::error::ParseError;
+use crate::parse::Parser;
+use crate::row::ResultRow;
+use std::fmt;
+
+/// Whose values, and how many of them. With a limit, these are the first in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Uniq {
+    pub(crate) aggregate: Aggregate,
+}
+
+impl Uniq {
+    pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let by = By::parse_list(p)?;
+        let mut aggregate = Aggregate { by, functions: Vec::new(), keep: None };
+        while !p.at_pipe_end() {
+            if p.eat_word("limit")? {
+                aggregate.keep = Some(p.count("a number of values")?);
+            } else {
+                p.eat_word("with")?;
+                if !p.eat_word("hits")? {
+                    return Err(p.expected("`with hits`, `limit N` or `|`"));
+                }
+                aggregate.functions = vec![Function::count()];
+            }
+        }
+        Ok(Self { aggregate })
+    }
+
+    pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
+        groups.into_rows(&["hits".into()])
+    }
+}
+
+impl fmt::Display for Uniq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "uniq by {}", By::show(&self.aggregate.by))?;
+        if !self.aggregate.functions.is_empty() {
+            f.write_str(" with hits")?;
+        }
+        self.aggregate.keep.map_or(Ok(()), |n| write!(f, " limit {n}"))
+    }
+}
