@@ -1,5 +1,6 @@
 //! What every file system promises: the operating system's and the simulated one are held to the same.
 #![allow(unsafe_code)] // to write and read segments' memory, each in one thread
+#![allow(clippy::unwrap_used, clippy::panic)] // all of this is test
 
 use duramen_engine::io::sim::Sim;
 use duramen_engine::io::{Env, Fs, OpenMode, Segment};

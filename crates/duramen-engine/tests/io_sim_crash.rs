@@ -1,5 +1,6 @@
 //! What survives which end, in the simulated world.
 #![allow(unsafe_code)] // to write segments' memory, in one thread
+#![allow(clippy::unwrap_used, clippy::panic)] // all of this is test
 
 use duramen_engine::io::sim::{Fault, Sim};
 use duramen_engine::io::{Env, Fs, OpenMode, Segment};
@@ -62,6 +63,31 @@ fn what_a_process_left_unsynced_can_still_be_lost_with_the_power() {
     assert_eq!(content(&sim, "a")[5000..5006], *b"mapped");
     sim.crash_power_keeping(0);
     assert_eq!(content(&sim, "a"), [0; 8192]);
+}
+
+#[test]
+fn what_a_process_left_unsynced_can_also_survive_the_loss_of_power() {
+    let sim = Sim::new(1);
+    let segment = fs(&sim).create_segment(Path::new("a"), 8192).unwrap();
+    write(&*segment, 5000, b"mapped");
+    sim.crash_process();
+    sim.crash_power_keeping(100);
+    assert_eq!(content(&sim, "a")[5000..5006], *b"mapped");
+    assert_eq!(sim.used_bytes(), 8192);
+}
+
+#[test]
+fn a_removed_file_is_freed_when_the_last_who_has_it_open_is_gone() {
+    let sim = Sim::new(1);
+    let fs = fs(&sim);
+    let file = fs.open(Path::new("a"), OpenMode::CreateNew).unwrap();
+    file.write_all_at(b"still here", 0).unwrap();
+    fs.remove_file(Path::new("a")).unwrap();
+    sync_dir(&*fs, "/");
+    file.read_exact_at(&mut [0; 10], 0).unwrap();
+    assert_eq!(sim.used_bytes(), 4096);
+    drop(file);
+    assert_eq!(sim.used_bytes(), 0);
 }
 
 #[test]
@@ -343,7 +369,7 @@ fn failures_of_replacing(sync: bool) -> usize {
         sim.sync_all();
         let start = sim.operations();
         if let Some(at) = crash_at {
-            sim.fail_at(start + at, if seed % 2 == 0 { Fault::Crash } else { Fault::TornWrite });
+            sim.fail_at(start + at, if seed.is_multiple_of(2) { Fault::Crash } else { Fault::TornWrite });
         }
         let done = replace(&*fs, &versions[1], sync).is_ok();
         let operations = sim.operations() - start;

@@ -1,5 +1,6 @@
 //! Each fault and each condition of the simulated world, and the trace.
 #![allow(unsafe_code)] // to write segments' memory, in one thread
+#![allow(clippy::unwrap_used, clippy::panic)] // all of this is test
 
 use duramen_engine::io::sim::{Fault, OperationKind, Sim};
 use duramen_engine::io::{File, Fs, OpenMode, Segment};
@@ -286,6 +287,8 @@ fn a_full_disk_takes_what_fits_and_heals() {
     assert_eq!(sim.used_bytes(), 6 * 4096);
     apart.truncate(1).unwrap();
     assert_eq!(sim.used_bytes(), 4 * 4096);
+    fs.create_segment(Path::new("d"), 8 * 4096).unwrap().truncate(4097).unwrap();
+    assert_eq!(sim.used_bytes(), 6 * 4096);
 }
 
 #[test]
