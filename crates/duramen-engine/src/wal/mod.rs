@@ -23,6 +23,9 @@
 
 pub mod format;
 
+mod anonymous;
+mod arena;
+mod group;
 mod names;
 mod options;
 mod reader;

@@ -1,11 +1,24 @@
-//! Following a segment.
+//! Following a segment: one's own or another process's, alive, sealed or recovered.
 //!
-//! Signatures first; the bodies follow in the next commit.
+//! How far may be read? A writer's own reader, and one of a mapped segment, read up to the counter `committed`,
+//! which the writer raises after each record. A written segment's memory is not the file, so there the counter
+//! `published` tells, which the writer writes to the file after the records; and because a reader may see the
+//! kernel copying, a record that does not verify there is one that has not arrived yet. Nothing above the
+//! counter is ever touched: the owner cuts the file there when it seals it, and a mapping without a file behind
+//! it ends in a SIGBUS.
 
-use super::format::SegmentId;
-use crate::io::Env;
+use super::arena::settled;
+use super::format::{
+    COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, Identity, IdentityError, KIND_CALLER_MAX, KIND_SEAL,
+    PUBLISHED, SEALED, SegmentId, SegmentKind, decode_record,
+};
+use super::names::{parse_segment_name, parse_writer_dir};
+use crate::io::{Env, Segment};
 use crate::{Error, Result};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A record in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,61 +42,228 @@ pub struct Record<'a> {
 /// number of threads.
 #[derive(Debug)]
 pub struct SegmentReader {
+    segment: Arc<dyn Segment>,
     id: SegmentId,
+    path: Option<PathBuf>,
+    source: Source,
+}
+
+/// What tells how far may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// `committed`.
+    Memory,
+    /// `published`.
+    File,
+    /// The writer is dead and a recovery has found out.
+    Recovered { end: usize },
 }
 
 impl SegmentReader {
     /// Opens a segment by its file. `None` if nothing was ever in it: its writer has not come to the header
-    /// yet, or lost power before the header was on the device.
+    /// yet, or lost power before the header was on the device. What a dead writer left is for
+    /// [`recover`](super::recover): after a loss of power counters may be older or newer than the records.
     ///
     /// # Errors
     /// [`Error::Corruption`] if its header is not one, or its name is not what the header says;
     /// [`Error::TooNew`]; [`Error::Io`] (see [`Error::is_not_found`]: it may have been flushed meanwhile).
     pub fn open(env: &Env, path: &Path) -> Result<Option<Self>> {
-        let _ = env;
-        Err(Error::InvalidArgument(format!("{}", path.display())))
+        let segment = match env.fs.open_segment(path) {
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            other => other.map_err(Error::io("open", path))?,
+        };
+        let identity = match read_identity(&*segment, path)? {
+            Header::Zeros => return Ok(None),
+            Header::Damaged(detail) => return Err(Error::corruption(path, 0, detail)),
+            Header::Good(identity) => identity,
+        };
+        let source = match identity.kind {
+            SegmentKind::Mapped => Source::Memory,
+            SegmentKind::Written => Source::File,
+        };
+        Ok(Some(Self { segment, id: identity.id, path: Some(path.to_path_buf()), source }))
     }
+
+    /// For the writer itself.
+    pub(super) fn own(segment: Arc<dyn Segment>, id: SegmentId, path: Option<PathBuf>) -> Self {
+        Self { segment, id, path, source: Source::Memory }
+    }
+
+    /// For a recovery that knows where the records end.
+    pub(super) fn recovered(segment: Arc<dyn Segment>, id: SegmentId, path: PathBuf, end: usize) -> Self {
+        Self { segment, id, path: Some(path), source: Source::Recovered { end } }
+    }
+
     /// Whose segment it is.
     pub fn writer_id(&self) -> u64 {
         self.id.writer_id
     }
+
     /// Its number.
     pub fn number(&self) -> u64 {
         self.id.number
     }
+
     /// Its file; `None` if the WAL keeps none.
     pub fn path(&self) -> Option<&Path> {
-        None
+        self.path.as_deref()
     }
+
     /// The sequence number of its first record; `None` while there is none.
     pub fn first_seq(&self) -> Option<u64> {
-        None
+        if matches!(self.source, Source::Recovered { .. }) {
+            // The counter may not have survived; the record did.
+            return self.next_any(self.start()).ok().flatten().map(|(record, _)| record.seq);
+        }
+        match self.counter(FIRST_SEQ) {
+            0 => None,
+            seq => Some(seq),
+        }
     }
+
     /// How many bytes of it hold finished records: what may be read. Only grows.
     pub fn committed(&self) -> u64 {
-        0
+        self.limit() as u64
     }
+
     /// Whether it has its final length: nothing will be added.
     pub fn is_sealed(&self) -> bool {
-        false
+        matches!(self.source, Source::Recovered { .. }) || self.counter(SEALED) != 0
     }
+
     /// Where the first record lies: the offset to start [`SegmentReader::next_record`] with.
     pub fn start(&self) -> u64 {
-        super::format::FIRST_RECORD as u64
+        FIRST_RECORD as u64
     }
+
     /// The caller's record at or after `offset` (which is [`SegmentReader::start`] or what the call before
     /// returned) and the offset of what follows; `None` if there is none yet, or no more.
     ///
     /// # Errors
-    /// [`Error::Corruption`] if the bytes there are not a record.
-    pub fn next_record(&self, offset: u64) -> Result<Option<(Record<'_>, u64)>> {
-        let _ = offset;
-        Ok(None)
+    /// [`Error::Corruption`] if the bytes there are not a record, or a sealed segment ends without saying so.
+    pub fn next_record(&self, mut offset: u64) -> Result<Option<(Record<'_>, u64)>> {
+        loop {
+            match self.next_any(offset)? {
+                None => return Ok(None),
+                Some((record, next)) if record.kind <= KIND_CALLER_MAX => return Ok(Some((record, next))),
+                Some((record, _)) if record.kind == KIND_SEAL => return Ok(None),
+                Some((_, next)) => offset = next,
+            }
+        }
     }
+
+    /// As [`SegmentReader::next_record`], the WAL's own records included.
+    pub(super) fn next_any(&self, offset: u64) -> Result<Option<(Record<'_>, u64)>> {
+        // In this order: a segment seen sealed has its final limit.
+        let sealed = self.is_sealed();
+        let limit = self.limit();
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        if at < FIRST_RECORD {
+            return Err(Error::InvalidArgument(format!("no record begins at byte {offset} of a segment")));
+        }
+        if at >= limit {
+            return match self.source {
+                // A sealed segment's reader stops at the SEAL, so it comes here only if that is missing.
+                Source::Memory | Source::File if sealed => {
+                    Err(self.damaged(limit, "sealed, but its end is missing"))
+                }
+                _ => Ok(None),
+            };
+        }
+        let Some(bytes) = settled(self.segment.memory(), at..limit, limit) else { return Ok(None) };
+        let Some((header, payload)) = decode_record(self.id, bytes) else {
+            return match self.source {
+                Source::File if !sealed => Ok(None),
+                _ => Err(self.damaged(at, "the record's checksum is wrong")),
+            };
+        };
+        let record = Record {
+            seq: header.seq,
+            count: header.count,
+            kind: header.kind,
+            payload,
+            offset,
+            payload_offset: u32::try_from(at + header.record_len() - payload.len()).unwrap_or(u32::MAX),
+        };
+        Ok(Some((record, offset + header.record_len() as u64)))
+    }
+
     /// The `len` bytes at `offset`, unverified, for those who have seen the record before; `None` if they
     /// are not all committed.
+    #[inline]
     pub fn bytes(&self, offset: u32, len: u32) -> Option<&[u8]> {
-        let _ = (offset, len);
-        None
+        let start = offset as usize;
+        settled(self.segment.memory(), start..start.checked_add(len as usize)?, self.limit())
+    }
+
+    fn limit(&self) -> usize {
+        let limit = match self.source {
+            Source::Memory => self.counter(COMMITTED),
+            Source::File => self.counter(PUBLISHED),
+            Source::Recovered { end } => end as u64,
+        };
+        usize::try_from(limit).unwrap_or(usize::MAX).min(self.segment.memory().len())
+    }
+
+    fn counter(&self, offset: usize) -> u64 {
+        let counter = self.segment.memory().counter(offset);
+        let mut value = counter.load(Ordering::Acquire);
+        if self.source == Source::File {
+            // The kernel copies the word into the page, byte by byte if it likes: believe what was seen twice.
+            loop {
+                let again = counter.load(Ordering::Acquire);
+                if again == value {
+                    break;
+                }
+                value = again;
+            }
+        }
+        value
+    }
+
+    fn damaged(&self, offset: usize, detail: &str) -> Error {
+        Error::corruption(self.path.as_deref().unwrap_or(Path::new("(memory)")), offset as u64, detail)
+    }
+}
+
+/// What the first bytes of a segment's file are.
+pub(super) enum Header {
+    /// Nothing was written yet, or it was lost.
+    Zeros,
+    /// Something else.
+    Damaged(String),
+    /// A header, and the file's name agrees with it.
+    Good(Identity),
+}
+
+/// Reads and checks the header of the segment at `path`; fails only if it is too new.
+pub(super) fn read_identity(segment: &dyn Segment, path: &Path) -> Result<Header> {
+    let memory = segment.memory();
+    let len = memory.len();
+    // The identity is written once, before anything counts; whoever sees half of it sees a wrong checksum.
+    let bytes = settled(memory, 0..IDENTITY_BYTES.min(len), len).unwrap_or_default();
+    if bytes.iter().all(|b| *b == 0) {
+        return Ok(Header::Zeros);
+    }
+    let identity = match Identity::decode(bytes) {
+        Ok(identity) => identity,
+        Err(IdentityError::Damaged(what)) => return Ok(Header::Damaged(what.into())),
+        Err(IdentityError::TooNew(found)) => {
+            let supported = super::format::FORMAT_VERSION;
+            return Err(Error::TooNew { path: path.to_path_buf(), found, supported });
+        }
+    };
+    if len < FIRST_RECORD {
+        return Ok(Header::Damaged("the header is cut short".into()));
+    }
+    let SegmentId { writer_id, number } = identity.id;
+    if parse_segment_name(path) != Some(number) {
+        return Ok(Header::Damaged(format!("the header says segment {number}, the file's name does not")));
+    }
+    match path.parent().and_then(parse_writer_dir) {
+        Some(named) if named != writer_id => Ok(Header::Damaged(format!(
+            "the header says writer {writer_id:016x}, the directory {named:016x}"
+        ))),
+        _ => Ok(Header::Good(identity)),
     }
 }

@@ -1,0 +1,67 @@
+//! One segment of a dead writer, as its file is.
+
+use super::scan::{Scan, scan};
+use crate::io::{Env, Segment};
+use crate::wal::arena::settled;
+use crate::wal::format::{FIRST_RECORD, SYNCED, SegmentId};
+use crate::wal::names::SegmentFile;
+use crate::wal::reader::{Header, SegmentReader, read_identity};
+use crate::{Error, Result};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One segment of a dead writer, as its file is.
+pub(super) struct Loaded {
+    pub(super) file: SegmentFile,
+    pub(super) id: SegmentId,
+    segment: Option<Arc<dyn Segment>>,
+    pub(super) scan: Scan,
+    /// What is wrong with the header.
+    pub(super) bad_header: Option<String>,
+    /// How many bytes were on the device, as far as the header tells.
+    pub(super) synced: u64,
+}
+
+impl Loaded {
+    /// Reads the file. `None` if it is gone.
+    pub(super) fn load(env: &Env, writer_id: u64, file: SegmentFile) -> Result<Option<Self>> {
+        let id = SegmentId { writer_id, number: file.number };
+        let segment = match env.fs.open_segment(&file.path) {
+            Ok(segment) => Some(segment),
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => None,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io("open", &file.path)(e)),
+        };
+        let mut loaded = Self {
+            file,
+            id,
+            segment: None,
+            scan: Scan { content_end: FIRST_RECORD, ..Scan::default() },
+            bad_header: None,
+            synced: 0,
+        };
+        let Some(segment) = segment else { return Ok(Some(loaded)) };
+        let memory = segment.memory();
+        match read_identity(&*segment, &loaded.file.path)? {
+            Header::Zeros => {}
+            Header::Damaged(detail) => loaded.bad_header = Some(detail),
+            Header::Good(_) => loaded.synced = memory.counter(SYNCED).load(Ordering::Acquire),
+        }
+        let bytes = settled(memory, 0..memory.len(), memory.len()).unwrap_or_default();
+        loaded.scan = scan(id, bytes);
+        loaded.segment = Some(segment);
+        Ok(Some(loaded))
+    }
+
+    /// Whether anything was ever written behind the header.
+    pub(super) fn has_content(&self) -> bool {
+        self.scan.content_end > FIRST_RECORD
+    }
+
+    /// Its reader, ending at `end`.
+    pub(super) fn reader(&self, end: usize) -> Option<Arc<SegmentReader>> {
+        let segment = Arc::clone(self.segment.as_ref()?);
+        Some(Arc::new(SegmentReader::recovered(segment, self.id, self.file.path.clone(), end)))
+    }
+}

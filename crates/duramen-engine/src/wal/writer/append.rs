@@ -1,0 +1,238 @@
+//! The critical section, and waiting for room.
+
+use super::state::{Active, State};
+use super::{Appended, Inner};
+use crate::wal::format::{
+    COUNT_MAX, KIND_CALLER_MAX, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
+    RecordHeader,
+};
+use crate::wal::group::Position;
+use crate::wal::options::{Background, Durability, WalKind, WriteOptions, segment_bytes_for};
+use crate::{Error, Result};
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug)]
+enum Need {
+    /// Room for a payload of this length.
+    Room(usize),
+    /// That this segment is not the active one any more.
+    Rotation(u64),
+}
+
+impl Need {
+    /// Whether the active segment fulfils it.
+    #[inline]
+    fn is_met(self, active: &Active) -> bool {
+        match self {
+            // The reserve is for a SYNC in front of the record and the SEAL behind it.
+            Self::Room(len) => RECORD_HEADER_BYTES + len + RESERVED_BYTES <= active.tail.room(),
+            Self::Rotation(number) => active.handle.number != number,
+        }
+    }
+
+    /// How long a new segment must be.
+    fn segment_bytes(self) -> usize {
+        segment_bytes_for(if let Self::Room(len) = self { len } else { 0 })
+    }
+}
+
+impl Inner {
+    #[inline]
+    pub(super) fn append(
+        &self,
+        kind: u8,
+        count: u32,
+        payload: &[u8],
+        options: WriteOptions,
+    ) -> Result<Appended> {
+        let durability = options.durability.unwrap_or(self.options.durability);
+        self.check(kind, count, payload, durability)?;
+        // The long part of the work, before the lock.
+        let payload_crc = crc32c::crc32c(payload);
+
+        let mut state = self.state();
+        self.usable()?;
+        if !state.active.as_ref().is_some_and(|a| Need::Room(payload.len()).is_met(a)) {
+            state = self.make_room(state, Need::Room(payload.len()), options.no_slowdown)?;
+        }
+        let State { active: Some(active), mark, next_seq, metrics, end, .. } = &mut *state else {
+            return Err(closed());
+        };
+        let id = active.handle.id;
+        let first_seq = *next_seq;
+        let Some(following) = first_seq.checked_add(u64::from(count)) else {
+            return Err(Error::InvalidArgument("no sequence numbers are left".into()));
+        };
+        if let Some(Position { number, offset }) = mark.take() {
+            active.put_own(id, KIND_SYNC, first_seq, number, offset);
+            metrics.bytes += OWN_RECORD_BYTES as u64;
+        }
+        let header = RecordHeader { len: payload.len() as u32, seq: first_seq, kind, count };
+        active.put(id, header, payload_crc, payload);
+        *next_seq = following;
+        active.records += 1;
+        metrics.records += 1;
+        metrics.bytes += header.record_len() as u64;
+        let segment = active.handle.number;
+        let mapped = active.handle.segment.is_mapped();
+        let at = active.tail.end();
+        *end = Position { number: segment, offset: at as u64 };
+        let end = *end;
+        if at >= active.prepare_at {
+            active.prepare_at = usize::MAX;
+            if state.prepared.is_none() && state.want(segment_bytes_for(0)) {
+                self.work.notify_one();
+            }
+        }
+        if let Durability::IntervalMs(ms) = durability {
+            self.schedule_sync(&mut state, ms, options.durability.is_some());
+        }
+        drop(state);
+
+        match durability {
+            Durability::None => {}
+            Durability::Process | Durability::IntervalMs(_) if mapped => {}
+            Durability::Process | Durability::IntervalMs(_) => self.publish_through(end)?,
+            Durability::Sync => self.sync_through(end)?,
+        }
+        Ok(Appended { first_seq, segment, payload_offset: (at - payload.len()) as u32 })
+    }
+
+    #[inline]
+    fn check(&self, kind: u8, count: u32, payload: &[u8], durability: Durability) -> Result<()> {
+        let refuse = |what: String| Err(Error::InvalidArgument(what));
+        if kind > KIND_CALLER_MAX {
+            return refuse(format!(
+                "record kind {kind} is the WAL's own; callers have 0..={KIND_CALLER_MAX}"
+            ));
+        }
+        if count == 0 || count > COUNT_MAX {
+            return refuse(format!("a record takes 1..={COUNT_MAX} sequence numbers, not {count}"));
+        }
+        if payload.len() > self.options.max_record_bytes {
+            let (len, most) = (payload.len(), self.options.max_record_bytes);
+            return refuse(format!("a record of {len} bytes; at most {most} (max_record_bytes)"));
+        }
+        let needs_file = matches!(durability, Durability::Sync | Durability::IntervalMs(_));
+        if needs_file && self.options.wal_kind == WalKind::None {
+            return refuse("wal_kind none keeps no file that could be synced".into());
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the records are synced within `ms`. The clock is read once per interval; `tighten`
+    /// says that this may be shorter than the interval that was set.
+    fn schedule_sync(&self, state: &mut State, ms: u64, tighten: bool) {
+        if state.sync_due.is_some() && !tighten {
+            return;
+        }
+        let due = self.env.clock.monotonic().saturating_add(Duration::from_millis(ms));
+        if state.sync_due.is_none_or(|already| due < already) {
+            state.sync_due = Some(due);
+            self.work.notify_one();
+        }
+    }
+
+    pub(super) fn rotate(&self) -> Result<Option<u64>> {
+        let state = self.state();
+        self.usable()?;
+        let Some(active) = &state.active else { return Err(closed()) };
+        if active.records == 0 {
+            return Ok(None);
+        }
+        let number = active.handle.number;
+        let _rotated = self.make_room(state, Need::Rotation(number), false)?;
+        Ok(Some(number))
+    }
+
+    /// Makes the prepared segment active, as soon as there is one and a write buffer is free for it.
+    #[cold]
+    fn make_room<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        need: Need,
+        no_slowdown: bool,
+    ) -> Result<MutexGuard<'a, State>> {
+        let mut since = None;
+        let mut helped_at = None;
+        let done = loop {
+            if let Err(e) = self.usable() {
+                break Err(e);
+            }
+            let Some(active) = state.active.as_ref().filter(|_| !state.closed) else { break Err(closed()) };
+            if need.is_met(active) {
+                break Ok(());
+            }
+            let free =
+                active.records == 0 || state.immutable.len() + 1 < self.options.max_write_buffer_number;
+            let fits =
+                |(_, tail): &(_, crate::wal::arena::Tail)| need.segment_bytes() <= tail.end() + tail.room();
+            if free && state.prepared.as_ref().is_some_and(fits) {
+                state.retire_active();
+                state.active = state.prepared.take().map(|(handle, tail)| Active::new(handle, tail));
+                self.work.notify_one();
+                continue;
+            }
+            if free {
+                state.want(need.segment_bytes());
+                self.work.notify_one();
+            }
+
+            // From here on it is a stall.
+            if since.is_none() {
+                since = Some(self.env.clock.monotonic());
+                state.metrics.stalls += 1;
+            }
+            if no_slowdown {
+                // Why the last attempt failed says more than that there is no room.
+                let told =
+                    state.prepare_error.as_ref().filter(|_| free).map(super::state::PrepareError::tell);
+                break Err(told.unwrap_or_else(|| self.stalled()));
+            }
+            match self.options.background {
+                Background::Manual => {
+                    let here = (active_number(&state), state.prepared.is_some(), state.immutable.len());
+                    if helped_at == Some(here) {
+                        break Err(self.stalled());
+                    }
+                    helped_at = Some(here);
+                    drop(state);
+                    let stepped = self.background_step(false);
+                    state = self.state();
+                    if let Err(e) = stepped {
+                        break Err(e);
+                    }
+                }
+                Background::Thread => {
+                    let failures = state.metrics.prepare_failures;
+                    state.waiting += 1;
+                    state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state.waiting -= 1;
+                    if free && state.metrics.prepare_failures != failures && state.prepared.is_none() {
+                        let told = state.prepare_error.as_ref().map(super::state::PrepareError::tell);
+                        break Err(told.unwrap_or_else(|| self.stalled()));
+                    }
+                }
+            }
+        };
+        if let Some(since) = since {
+            let waited = self.env.clock.monotonic().saturating_sub(since).as_nanos();
+            state.metrics.stall_ns += u64::try_from(waited).unwrap_or(u64::MAX);
+        }
+        done.map(|()| state)
+    }
+
+    fn stalled(&self) -> Error {
+        Error::Stalled { max_write_buffer_number: self.options.max_write_buffer_number }
+    }
+}
+
+fn active_number(state: &State) -> u64 {
+    state.active.as_ref().map_or(0, |a| a.handle.number)
+}
+
+fn closed() -> Error {
+    Error::InvalidArgument("the WAL is closed".into())
+}

@@ -1,0 +1,173 @@
+//! What is done off the writers' path: preparing, sealing, interval syncs, noticing flushes.
+
+use super::Inner;
+use super::durable::raise;
+use super::handle::Handle;
+use super::state::{PrepareError, State};
+use crate::wal::format::{FIRST_RECORD, SEALED};
+use crate::wal::group::Position;
+use crate::{Error, Result};
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// How often to look whether another process has flushed our segments: often while somebody waits for it.
+const POLL: Duration = Duration::from_millis(250);
+const POLL_STALLED: Duration = Duration::from_millis(10);
+
+impl Inner {
+    /// The thread.
+    pub(super) fn run(&self) {
+        loop {
+            let mut state = self.state();
+            loop {
+                if state.stop || self.poison.get().is_some() {
+                    return;
+                }
+                let wait = match self.due_in(&state) {
+                    Some(Duration::ZERO) => break,
+                    wait => wait,
+                };
+                match wait {
+                    None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+                    Some(wait) => {
+                        let woken = self.work.wait_timeout(state, wait);
+                        let (guard, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
+                        state = guard;
+                        if timeout.timed_out() {
+                            break;
+                        }
+                    }
+                }
+            }
+            drop(state);
+            // Whoever appends next is told: the state remembers it.
+            let _told_to_appends = self.background_step(false);
+        }
+    }
+
+    /// How long until something is to be done; `None` if nothing is.
+    fn due_in(&self, state: &State) -> Option<Duration> {
+        let pending = state.wanted_bytes != 0 || !state.discarded.is_empty();
+        if pending || state.immutable.iter().any(|i| !i.sealed) {
+            return Some(Duration::ZERO);
+        }
+        let sync = state.sync_due.map(|due| due.saturating_sub(self.env.clock.monotonic()));
+        let poll = (!state.immutable.is_empty() && self.dir.is_some()).then_some(if state.waiting > 0 {
+            POLL_STALLED
+        } else {
+            POLL
+        });
+        sync.into_iter().chain(poll).min()
+    }
+
+    /// One round of everything that is due. `closing` seals durably whatever the options say.
+    pub(super) fn background_step(&self, closing: bool) -> Result<()> {
+        let mut sealed = Vec::new();
+        let done = {
+            let _one_at_a_time = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+            self.usable().and_then(|()| self.step(closing, &mut sealed))
+        };
+        if let Some(on_sealed) = &self.options.on_sealed {
+            for number in sealed {
+                on_sealed(number);
+            }
+        }
+        done
+    }
+
+    fn step(&self, closing: bool, sealed: &mut Vec<u64>) -> Result<()> {
+        // Before anything slow: appends may be waiting for it.
+        let prepared = self.prepare();
+        self.discard();
+        while let Some((handle, len)) = self.next_to_seal() {
+            self.seal(&handle, len, closing || self.options.sync_on_seal)?;
+            sealed.push(handle.number);
+        }
+        if self.is_sync_due() {
+            let end = self.state().end;
+            self.sync_through(end)?;
+        }
+        self.poll_released();
+        prepared
+    }
+
+    /// Makes the next segment, if one is wanted and the one there is, is too short.
+    fn prepare(&self) -> Result<()> {
+        let mut state = self.state();
+        let wanted = std::mem::take(&mut state.wanted_bytes);
+        let long_enough = |bytes: usize| wanted <= bytes;
+        if wanted == 0
+            || state.closed
+            || state.prepared.as_ref().is_some_and(|(_, t)| long_enough(t.end() + t.room()))
+        {
+            return Ok(());
+        }
+        let (number, bytes) = state.next_segment(wanted);
+        drop(state);
+        let made = self.make_segment(number, bytes);
+        let mut state = self.state();
+        let done = match made {
+            Ok(made) => {
+                let unused = if state.closed { Some(made) } else { state.prepared.replace(made) };
+                state.discarded.extend(unused.and_then(|(unused, _)| unused.path.clone()));
+                state.prepare_error = None;
+                state.grow();
+                Ok(())
+            }
+            Err(e) => {
+                state.metrics.prepare_failures += 1;
+                state.prepare_error = Some(PrepareError::remember(&e));
+                Err(e)
+            }
+        };
+        drop(state);
+        self.room.notify_all();
+        done
+    }
+
+    /// Removes the files of segments that were never used. One that stays is found empty by recovery.
+    fn discard(&self) {
+        let discarded = std::mem::take(&mut self.state().discarded);
+        for path in discarded {
+            let _best_effort = self.env.fs.remove_file(&path);
+        }
+    }
+
+    fn next_to_seal(&self) -> Option<(Arc<Handle>, usize)> {
+        let state = self.state();
+        let next = state.immutable.iter().find(|i| !i.sealed)?;
+        Some((Arc::clone(&next.handle), next.len))
+    }
+
+    /// Brings a segment into its final form. Its records are first made durable, then declared complete: who
+    /// reads `sealed` may rely on them.
+    fn seal(&self, handle: &Handle, len: usize, durably: bool) -> Result<()> {
+        let end = Position { number: handle.number, offset: len as u64 };
+        if !handle.segment.is_mapped() {
+            self.publish_through(end)?;
+        }
+        if handle.path.is_some() && durably {
+            self.sync_sealed(end)?;
+        }
+        let path = handle.path.as_deref().unwrap_or(Path::new("(memory)"));
+        self.poison(raise(handle, SEALED, len).map_err(Error::io("write", path)))?;
+        if handle.path.is_some() {
+            self.poison(handle.segment.truncate(len).map_err(Error::io("truncate", path)))?;
+            if durably {
+                self.poison(handle.segment.sync(0, FIRST_RECORD).map_err(Error::io("sync", path)))?;
+            }
+        }
+        let mut state = self.state();
+        if let Some(immutable) = state.immutable.iter_mut().find(|i| i.handle.number == handle.number) {
+            immutable.sealed = true;
+        }
+        state.metrics.segments_sealed += 1;
+        Ok(())
+    }
+
+    fn is_sync_due(&self) -> bool {
+        let due = self.state().sync_due;
+        due.is_some_and(|due| due <= self.env.clock.monotonic())
+    }
+}

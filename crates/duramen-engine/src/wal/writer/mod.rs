@@ -1,0 +1,397 @@
+//! Appending, rotating, syncing.
+//!
+//! ```text
+//!            append: lock, copy, raise `committed`, unlock            no I/O, no allocation
+//!               │ full                          ▲ a prepared segment
+//!               ▼                               │
+//!  immutable segments ──seal──▶ flush ──release─┘   stall while max_write_buffer_number hold records
+//! ```
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `state` | what the lock guards |
+//! | `append` | the critical section, and waiting for room |
+//! | `handle` | one segment, made and remembered |
+//! | `durable` | publishing and syncing, many records at once |
+//! | `background` | preparing, sealing, interval syncs, noticing flushes |
+
+mod append;
+mod background;
+mod durable;
+mod handle;
+mod state;
+
+use super::group::Group;
+use super::names::{LOCK, writer_dir};
+use super::options::{Background, Durability, WalKind, WalOptions, WriteOptions};
+use super::reader::SegmentReader;
+use crate::io::{Env, Lock};
+use crate::{Error, Result};
+use handle::Handle;
+use state::{Active, State};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+/// Where a record went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The sequence number of its first entry.
+    pub first_seq: u64,
+    /// The segment it is in.
+    pub segment: u64,
+    /// Where its payload begins, in bytes from the start of the segment.
+    pub payload_offset: u32,
+}
+
+/// What a WAL has done since it was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct WalMetrics {
+    /// Records appended, the WAL's own not counted.
+    pub records: u64,
+    /// Bytes appended, headers and the WAL's own records included.
+    pub bytes: u64,
+    /// Segments sealed.
+    pub segments_sealed: u64,
+    /// Syncs of segments that made records durable.
+    pub syncs: u64,
+    /// How often an append had to wait for a write buffer, or would have had to.
+    pub stalls: u64,
+    /// How long appends waited for one, in ns, all together.
+    pub stall_ns: u64,
+    /// How often a segment could not be prepared.
+    pub prepare_failures: u64,
+}
+
+/// A writer's log. All methods may be called from any number of threads.
+///
+/// Dropping it without [`Wal::close`] leaves what the death of the process would leave: records that are to be
+/// recovered.
+///
+/// ```
+/// use duramen_engine::{io::Env, wal::{Wal, WalOptions, WriteOptions}};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let wal = Wal::create(&Env::os(), &dir.path().join("wal"), WalOptions::default())?;
+/// let seq = wal.append(0, 1, b"it survives kill -9 from here on", WriteOptions::default())?;
+/// let segment = &wal.live_segments()[0];
+/// let (record, _next) = segment.next_record(segment.start())?.unwrap();
+/// assert_eq!((record.seq, record.payload), (seq, &b"it survives kill -9 from here on"[..]));
+/// wal.close()?;
+/// # Ok::<(), duramen_engine::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Wal {
+    inner: Arc<Inner>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the appending threads and the background share.
+#[derive(Debug)]
+struct Inner {
+    env: Env,
+    options: WalOptions,
+    writer_id: u64,
+    /// The writer's directory; `None` if it keeps no files.
+    dir: Option<PathBuf>,
+    lock: Mutex<Option<Box<dyn Lock>>>,
+    state: Mutex<State>,
+    /// Signalled when appends that wait for room should look again.
+    room: Condvar,
+    /// Signalled when there is something to do in the background.
+    work: Condvar,
+    /// Held for a background step: one at a time.
+    step: Mutex<()>,
+    publishing: Group,
+    syncing: Group,
+    /// Whether the names of our directory and of the one it lies in are durable.
+    parents_synced: AtomicBool,
+    /// Whether mapping turned out not to work here.
+    unmapped: AtomicBool,
+    syncs: AtomicU64,
+    poison: OnceLock<String>,
+}
+
+impl Wal {
+    /// Starts a log of its own, under a random writer id, in its own directory under `wal_dir`, which is created
+    /// if missing.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if an option is out of range; [`Error::Io`].
+    pub fn create(env: &Env, wal_dir: &Path, options: WalOptions) -> Result<Self> {
+        let options = options.checked()?;
+        // A directory may be taken from under us, between its creation and our lock on it, by somebody who
+        // cleans up after dead writers; then we were never there and begin anew.
+        const ATTEMPTS: usize = 8;
+        let mut last = Error::InvalidArgument("no free writer id".into());
+        for _ in 0..ATTEMPTS {
+            let writer_id = env.random.next_u64();
+            if options.wal_kind == WalKind::None {
+                return Self::start(env, None, None, writer_id, options);
+            }
+            let dir = writer_dir(wal_dir, writer_id);
+            if env.fs.exists(&dir).map_err(Error::io("look for", &dir))? {
+                continue;
+            }
+            env.fs.create_dir_all(&dir).map_err(Error::io("create directory", &dir))?;
+            let lock_path = dir.join(LOCK);
+            last = match env.fs.try_lock(&lock_path) {
+                Ok(Some(lock)) => {
+                    match Self::start(env, Some(dir.clone()), Some(lock), writer_id, options.clone()) {
+                        Ok(wal) => return Ok(wal),
+                        Err(e) => e,
+                    }
+                }
+                Ok(None) => Error::Locked { path: lock_path.clone() },
+                Err(e) => Error::io("lock", &lock_path)(e),
+            };
+            if !last.is_not_found() && !matches!(last, Error::Locked { .. }) {
+                // It never held a record: do not leave it for others to wonder about.
+                let _best_effort = env.fs.remove_file(&lock_path);
+                let _best_effort = env.fs.remove_dir(&dir);
+                return Err(last);
+            }
+        }
+        Err(last)
+    }
+
+    fn start(
+        env: &Env,
+        dir: Option<PathBuf>,
+        lock: Option<Box<dyn Lock>>,
+        writer_id: u64,
+        options: WalOptions,
+    ) -> Result<Self> {
+        let inner = Inner {
+            env: env.clone(),
+            state: Mutex::new(State::new(&options)),
+            options,
+            writer_id,
+            dir,
+            lock: Mutex::new(lock),
+            room: Condvar::new(),
+            work: Condvar::new(),
+            step: Mutex::new(()),
+            publishing: Group::default(),
+            syncing: Group::default(),
+            parents_synced: AtomicBool::new(false),
+            unmapped: AtomicBool::new(false),
+            syncs: AtomicU64::new(0),
+            poison: OnceLock::new(),
+        };
+        let (number, capacity) = inner.state().next_segment(0);
+        let (handle, tail) = inner.make_segment(number, capacity)?;
+        inner.state().active = Some(Active::new(handle, tail));
+        let inner = Arc::new(inner);
+        let thread = match inner.options.background {
+            Background::Manual => None,
+            Background::Thread => {
+                let inner = Arc::clone(&inner);
+                let spawned =
+                    std::thread::Builder::new().name("duramen-wal".into()).spawn(move || inner.run());
+                Some(spawned.map_err(Error::io("start a thread for", "the WAL"))?)
+            }
+        };
+        Ok(Self { inner, thread: Mutex::new(thread) })
+    }
+
+    /// Appends a record of `kind` (0..=239) that takes `count` (1..2^24) sequence numbers, and returns the first.
+    /// When it returns, the record is as durable as `options` ask, or the log's own options if they do not.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if `kind`, `count` or the payload's length is out of range, or the log is
+    /// closed; [`Error::Stalled`] if every write buffer is full and `options` say not to wait (or nobody but the
+    /// caller could free one, with [`Background::Manual`]); [`Error::Io`] if there is no room for a segment. In
+    /// all these cases nothing was appended, and a later append may succeed. [`Error::Io`] from a failed write
+    /// or sync, and [`Error::Poisoned`] ever after: whether the record survives is unknown until recovery.
+    #[inline]
+    pub fn append(&self, kind: u8, count: u32, payload: &[u8], options: WriteOptions) -> Result<u64> {
+        Ok(self.inner.append(kind, count, payload, options)?.first_seq)
+    }
+
+    /// As [`Wal::append`], and says where the payload is.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn append_located(
+        &self,
+        kind: u8,
+        count: u32,
+        payload: &[u8],
+        options: WriteOptions,
+    ) -> Result<Appended> {
+        self.inner.append(kind, count, payload, options)
+    }
+
+    /// Makes everything appended so far survive a loss of power.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a write or sync fails now, [`Error::Poisoned`] if one did before;
+    /// [`Error::InvalidArgument`] with [`WalKind::None`].
+    pub fn sync(&self) -> Result<()> {
+        self.inner.usable()?;
+        let end = self.inner.state().end;
+        self.inner.sync_through(end)
+    }
+
+    /// Makes the active segment immutable if it holds records, so that they can be flushed, and says its number.
+    /// Waits for a free write buffer like an append. The background seals it afterwards.
+    ///
+    /// # Errors
+    /// As [`Wal::append`], without `no_slowdown`.
+    pub fn rotate(&self) -> Result<Option<u64>> {
+        self.inner.rotate()
+    }
+
+    /// Seals and syncs what is there, gives space and lock back, and stops the thread. Later appends fail; a
+    /// second close does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a write or sync fails now, [`Error::Poisoned`] if one did before. The lock is given back
+    /// even then, so that the records can be recovered.
+    pub fn close(&self) -> Result<()> {
+        self.inner.refuse_appends();
+        self.stop_thread();
+        let closed = self.inner.finish();
+        *self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        closed
+    }
+
+    /// The records of every segment up to this number are in tables, durably. Their buffers are free again.
+    /// Removing the files is the caller's.
+    pub fn release(&self, through_segment_number: u64) {
+        self.inner.release(|number| number <= through_segment_number);
+    }
+
+    /// Releases the sealed segments whose file is gone: another process flushed them.
+    pub fn poll_released(&self) {
+        self.inner.poll_released();
+    }
+
+    /// Does what is due in the background: prepares the next segment, seals immutable ones and tells
+    /// [`WalOptions::on_sealed`], syncs at intervals, notices what others flushed. Called by the log's own thread
+    /// unless [`Background::Manual`]; calling it besides does no harm. Not to be called from `on_sealed`.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], or the [`Error::Io`] that poisoned the log now; [`Error::Io`] if the next segment
+    /// could not be prepared, which harms nothing yet.
+    pub fn background_step(&self) -> Result<()> {
+        self.inner.background_step(false)
+    }
+
+    /// The segments that are not released, oldest first, the active one last. They read this process's memory:
+    /// every record whose append has returned is in there.
+    pub fn live_segments(&self) -> Vec<Arc<SegmentReader>> {
+        let state = self.inner.state();
+        let immutable = state.immutable.iter().map(|i| &i.handle);
+        immutable.chain(state.active.as_ref().map(|a| &a.handle)).map(|h| Arc::clone(&h.reader)).collect()
+    }
+
+    /// This writer's identity.
+    pub fn writer_id(&self) -> u64 {
+        self.inner.writer_id
+    }
+
+    /// This writer's directory; `None` with [`WalKind::None`].
+    pub fn writer_dir(&self) -> Option<&Path> {
+        self.inner.dir.as_deref()
+    }
+
+    /// Why the log refuses every call, if it does.
+    pub fn poisoned(&self) -> Option<String> {
+        self.inner.poison.get().cloned()
+    }
+
+    /// What was done so far.
+    pub fn metrics(&self) -> WalMetrics {
+        WalMetrics { syncs: self.inner.syncs.load(Ordering::Relaxed), ..self.inner.state().metrics }
+    }
+
+    fn stop_thread(&self) {
+        let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        self.inner.state().stop = true;
+        self.inner.work.notify_all();
+        // `on_sealed` may hold the last reference; a thread cannot wait for itself.
+        if thread.thread().id() != std::thread::current().id() {
+            let _it_reports_through_the_state = thread.join();
+        }
+    }
+}
+
+impl Drop for Wal {
+    fn drop(&mut self) {
+        self.inner.refuse_appends();
+        self.stop_thread();
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if an earlier write or sync did.
+    #[inline]
+    fn usable(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Poisoned { reason: reason.clone() }),
+        }
+    }
+
+    /// Remembers the first failure of a write or sync, after which nobody knows what is on the device.
+    fn poison<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(e) = &result {
+            let _the_first_stays = self.poison.set(e.to_string());
+            // Whoever waits under the lock is to see it.
+            drop(self.state());
+            self.room.notify_all();
+            self.work.notify_all();
+        }
+        result
+    }
+
+    fn refuse_appends(&self) {
+        self.state().closed = true;
+        self.room.notify_all();
+    }
+
+    /// Seals what is left, once nobody appends any more.
+    fn finish(&self) -> Result<()> {
+        self.usable()?;
+        let mut state = self.state();
+        state.retire_active();
+        if let Some((prepared, _)) = state.prepared.take() {
+            state.discarded.extend(prepared.path.clone());
+        }
+        state.wanted_bytes = 0;
+        drop(state);
+        self.background_step(true)
+    }
+
+    fn release(&self, released: impl Fn(u64) -> bool) {
+        let mut state = self.state();
+        let before = state.immutable.len();
+        state.immutable.retain(|i| !released(i.handle.number));
+        let freed = state.immutable.len() < before;
+        drop(state);
+        if freed {
+            self.room.notify_all();
+        }
+    }
+
+    fn poll_released(&self) {
+        let sealed: Vec<Arc<Handle>> =
+            self.state().immutable.iter().filter(|i| i.sealed).map(|i| Arc::clone(&i.handle)).collect();
+        let gone = |h: &Handle| h.path.as_ref().is_some_and(|p| matches!(self.env.fs.exists(p), Ok(false)));
+        let gone: Vec<u64> = sealed.iter().filter(|h| gone(h)).map(|h| h.number).collect();
+        if !gone.is_empty() {
+            self.release(|number| gone.contains(&number));
+        }
+    }
+
+    fn wants_sync_early(&self) -> bool {
+        matches!(self.options.durability, Durability::Sync | Durability::IntervalMs(_))
+    }
+}

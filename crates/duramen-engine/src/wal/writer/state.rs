@@ -1,0 +1,185 @@
+//! What the writer's lock guards.
+
+use super::WalMetrics;
+use super::handle::Handle;
+use crate::Error;
+use crate::wal::arena::Tail;
+use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own};
+use crate::wal::group::Position;
+use crate::wal::options::WalOptions;
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the writer's lock guards.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Where records are appended; `None` once closed.
+    pub(super) active: Option<Active>,
+    /// What becomes active next.
+    pub(super) prepared: Option<(Arc<Handle>, Tail)>,
+    /// Full segments whose records are not in tables yet, oldest first.
+    pub(super) immutable: VecDeque<Immutable>,
+    /// Files of segments that were never used.
+    pub(super) discarded: Vec<PathBuf>,
+    /// The next record's sequence number.
+    pub(super) next_seq: u64,
+    /// Where the last record ends.
+    pub(super) end: Position,
+    /// How long the prepared segment must be; 0 if none is wanted.
+    pub(super) wanted_bytes: usize,
+    /// A sync reached this far, and no record says so yet.
+    pub(super) mark: Option<Position>,
+    /// When the records are to be synced, by the monotonic clock.
+    pub(super) sync_due: Option<Duration>,
+    /// How many appends wait for room.
+    pub(super) waiting: usize,
+    /// Why the last segment could not be prepared.
+    pub(super) prepare_error: Option<PrepareError>,
+    /// No more appends.
+    pub(super) closed: bool,
+    /// The thread is to end.
+    pub(super) stop: bool,
+    pub(super) metrics: WalMetrics,
+    next_number: u64,
+    next_bytes: usize,
+    most_bytes: usize,
+}
+
+/// The segment that records go to.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) handle: Arc<Handle>,
+    pub(super) tail: Tail,
+    /// How many of the caller's records are in it.
+    pub(super) records: u64,
+    /// Where the next segment is asked for: halfway, so that a short-lived writer never makes a second.
+    pub(super) prepare_at: usize,
+}
+
+/// A segment that takes no more.
+#[derive(Debug)]
+pub(super) struct Immutable {
+    pub(super) handle: Arc<Handle>,
+    /// Its final length.
+    pub(super) len: usize,
+    /// Whether everything is done that sealing takes.
+    pub(super) sealed: bool,
+}
+
+/// A refusal of the operating system that several appends may have to be told.
+#[derive(Debug)]
+pub(super) struct PrepareError {
+    os_code: Option<i32>,
+    kind: io::ErrorKind,
+    text: String,
+    path: PathBuf,
+}
+
+impl PrepareError {
+    pub(super) fn remember(error: &Error) -> Self {
+        match error {
+            Error::Io { source, path, .. } => Self {
+                os_code: source.raw_os_error(),
+                kind: source.kind(),
+                text: source.to_string(),
+                path: path.clone(),
+            },
+            other => Self {
+                os_code: None,
+                kind: io::ErrorKind::Other,
+                text: other.to_string(),
+                path: PathBuf::new(),
+            },
+        }
+    }
+
+    pub(super) fn tell(&self) -> Error {
+        let source = match self.os_code {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(self.kind, self.text.clone()),
+        };
+        Error::io("prepare WAL segment", &self.path)(source)
+    }
+}
+
+impl Active {
+    pub(super) fn new(handle: Arc<Handle>, tail: Tail) -> Self {
+        let prepare_at = tail.end() + tail.room() / 2;
+        Self { handle, tail, records: 0, prepare_at }
+    }
+
+    /// Appends a record, which must fit.
+    #[inline]
+    pub(super) fn put(&mut self, id: SegmentId, header: RecordHeader, payload_crc: u32, payload: &[u8]) {
+        self.tail.put(header.seq, &header.encode(id, payload_crc), payload);
+    }
+
+    /// Appends one of the WAL's own records.
+    pub(super) fn put_own(&mut self, id: SegmentId, kind: u8, seq: u64, a: u64, b: u64) {
+        let payload = encode_own(a, b);
+        let header = RecordHeader { len: payload.len() as u32, seq, kind, count: 0 };
+        self.put(id, header, crc32c::crc32c(&payload), &payload);
+    }
+}
+
+impl State {
+    pub(super) fn new(options: &WalOptions) -> Self {
+        Self {
+            active: None,
+            prepared: None,
+            immutable: VecDeque::with_capacity(options.max_write_buffer_number),
+            discarded: Vec::new(),
+            next_seq: options.first_seq,
+            end: Position::default(),
+            wanted_bytes: 0,
+            mark: None,
+            sync_due: None,
+            waiting: 0,
+            prepare_error: None,
+            closed: false,
+            stop: false,
+            metrics: WalMetrics::default(),
+            next_number: 1,
+            next_bytes: options.first_segment_bytes,
+            most_bytes: options.write_buffer_size,
+        }
+    }
+
+    /// Number and length for a segment of at least `bytes`. Numbers are not reused, even if it is never made.
+    pub(super) fn next_segment(&mut self, bytes: usize) -> (u64, usize) {
+        let number = self.next_number;
+        self.next_number += 1;
+        (number, self.next_bytes.max(bytes))
+    }
+
+    /// A segment was made: the next is twice as long as is usual now.
+    pub(super) fn grow(&mut self) {
+        self.next_bytes = self.next_bytes.saturating_mul(2).min(self.most_bytes);
+    }
+
+    /// Asks for a prepared segment of at least `bytes`. Whether that is news.
+    pub(super) fn want(&mut self, bytes: usize) -> bool {
+        let news = self.wanted_bytes < bytes;
+        self.wanted_bytes = self.wanted_bytes.max(bytes);
+        news
+    }
+
+    /// Ends the active segment: with a SEAL behind its records, or, if it has none, as if it had never been.
+    pub(super) fn retire_active(&mut self) -> Option<u64> {
+        let mut active = self.active.take()?;
+        if active.records == 0 {
+            self.discarded.extend(active.handle.path.clone());
+            return None;
+        }
+        let len = active.tail.end() + OWN_RECORD_BYTES;
+        active.put_own(active.handle.id, KIND_SEAL, self.next_seq, len as u64, active.records);
+        self.metrics.bytes += OWN_RECORD_BYTES as u64;
+        let number = active.handle.number;
+        self.end = Position { number, offset: len as u64 };
+        self.immutable.push_back(Immutable { handle: active.handle, len, sealed: false });
+        Some(number)
+    }
+}
