@@ -1,7 +1,7 @@
 //! The bytes of the manifest file. All numbers are little-endian; every checksum is CRC-32C.
 //!
 //! ```text
-//! file    header | snapshot frame | (edit frame | mark frame)*
+//! file    header | snapshot frame | edit frame * any number | mark frame, if any
 //!
 //! header (24 bytes)    its form never changes, so that any version can tell which one wrote a file
 //!  0      8         12     20        24
@@ -21,15 +21,19 @@
 //! ```
 //!
 //! **What a bad frame means.** An edit is acknowledged once it is synced; then a mark is written after it,
-//! itself not synced. A bad tail with nothing valid after it is a write that was cut off before it was
-//! acknowledged: it is left out, and the owner cuts it off. A bad frame with a valid one anywhere after it
-//! was whole once: that is damage, and an error. So the mark is what protects the last acknowledged edit,
-//! which else would look just like one that was cut off.
+//! itself not synced, and the next edit is written over the mark. A bad tail with nothing valid after it is
+//! an edit that was cut off before it was acknowledged: it is left out, and the owner writes the file anew. A bad
+//! frame with a valid one after it was whole once: that is damage, and an error. So the mark protects the
+//! last acknowledged edit, which else would look just like one that was cut off. And since there is never
+//! more than one frame after what is synced, no loss of power can leave the later of two and take the
+//! earlier.
 
 use super::cbor::{decode_edit, decode_state};
 use super::state::State;
 use crate::{Error, Result};
+use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: usize = 24;
@@ -121,78 +125,85 @@ fn read_frame(bytes: &[u8]) -> Result<Frame<'_>, &'static str> {
 #[derive(Clone, Debug)]
 pub(super) struct Replayed {
     /// The state.
-    pub(super) state: State,
-    /// How many bytes of the input hold it: what follows, if anything, was cut off while it was written.
+    pub(super) state: Arc<State>,
+    /// How many bytes of the input hold it: what follows is a mark, or was cut off while it was written.
     pub(super) valid: usize,
     /// How many of these the snapshot takes; 0 if there was none to read.
     pub(super) snapshot: usize,
-    /// Whether a mark says that the last edit is durable.
+    /// Whether a mark follows that says that the state is durable.
     pub(super) marked: bool,
 }
 
 /// Replays the frames in `bytes`, which begin `offset` bytes into the file: from a snapshot if `state` is
 /// `None`, else edits upon `state`.
-pub(super) fn replay(path: &Path, offset: u64, bytes: &[u8], state: Option<State>) -> Result<Replayed> {
-    let damaged = |at: usize, detail: &str| Error::corruption(path, offset + at as u64, detail);
-    let mut at = 0;
-    let mut marked = true;
-    let mut state = match state {
-        Some(state) => state,
-        None => {
-            // A manifest gets its name only once its snapshot is synced, so this frame is never half written.
-            let frame = read_frame(bytes).map_err(|detail| damaged(0, detail))?;
-            if frame.kind != Kind::Snapshot as u8 {
-                return Err(damaged(0, "the first frame is not a snapshot"));
-            }
-            at = frame.bytes;
-            let state = decode_state(frame.payload).map_err(|e| damaged(0, &format!("the snapshot: {e}")))?;
-            if state.version != frame.version {
-                return Err(damaged(0, "the snapshot is not of the version its frame says"));
-            }
-            state
-        }
+pub(super) fn replay(path: &Path, offset: u64, bytes: &[u8], state: Option<Arc<State>>) -> Result<Replayed> {
+    let damaged = |at: usize, detail: &dyn Display| Error::corruption(path, offset + at as u64, detail);
+    let (mut state, snapshot) = match state {
+        Some(state) => (state, 0),
+        None => read_snapshot(bytes).map_err(|detail| damaged(0, &detail))?,
     };
-    let snapshot = at;
+    let mut at = snapshot;
+    let mut bad = None;
+    let mut marked = false;
     while at < bytes.len() {
-        let frame = match read_frame(&bytes[at..]) {
-            Ok(frame) => frame,
-            Err(detail) => {
-                if let Some(later) = later_frame(&bytes[at..], state.version) {
-                    let detail = format!(
-                        "{detail}, and a valid frame follows at byte {}",
-                        offset + (at + later) as u64
-                    );
-                    return Err(damaged(at, &detail));
-                }
+        match read_frame(&bytes[at..]) {
+            Ok(frame)
+                if frame.kind == Kind::Edit as u8 && Some(frame.version) == state.version.checked_add(1) =>
+            {
+                let edit =
+                    decode_edit(frame.payload).map_err(|e| damaged(at, &format_args!("the edit: {e}")))?;
+                Arc::make_mut(&mut state).advance(&edit).map_err(|e| damaged(at, &e))?;
+                at += frame.bytes;
+            }
+            Ok(frame) if frame.kind == Kind::Mark as u8 && frame.version == state.version => {
+                marked = true;
                 break;
             }
-        };
-        if frame.kind == Kind::Edit as u8 && Some(frame.version) == state.version.checked_add(1) {
-            let edit = decode_edit(frame.payload).map_err(|e| damaged(at, &format!("the edit: {e}")))?;
-            state = state.apply(&edit).map_err(|e| damaged(at, &e.to_string()))?;
-            marked = false;
-        } else if frame.kind == Kind::Mark as u8 && frame.version == state.version {
-            marked = true;
-        } else {
-            let (kind, found, version) = (frame.kind, frame.version, state.version);
-            let detail =
-                format!("a frame of kind {kind} and version {found} cannot follow version {version}");
-            return Err(damaged(at, &detail));
+            Ok(frame) => {
+                let (kind, found, version) = (frame.kind, frame.version, state.version);
+                let detail =
+                    format!("a frame of kind {kind} and version {found} cannot follow version {version}");
+                return Err(damaged(at, &detail));
+            }
+            Err(detail) => {
+                bad = Some(detail);
+                break;
+            }
         }
-        at += frame.bytes;
+    }
+    if let Some(later) = later_frame(&bytes[at..], state.version) {
+        let detail = bad.unwrap_or("an edit is missing");
+        return Err(damaged(
+            at,
+            &format_args!("{detail}, but a valid frame follows at byte {}", offset + (at + later) as u64),
+        ));
     }
     Ok(Replayed { state, valid: at, snapshot, marked })
 }
 
-/// Where a frame follows that was written after version `after`. The kind and version that it must have
-/// leave few places whose checksum has to be computed.
-fn later_frame(bytes: &[u8], after: u64) -> Option<usize> {
+/// The snapshot at the start of `bytes`, and its frame's length. A manifest gets its name only once its
+/// snapshot is synced, so this frame is never half written.
+fn read_snapshot(bytes: &[u8]) -> Result<(Arc<State>, usize), String> {
+    let frame = read_frame(bytes)?;
+    if frame.kind != Kind::Snapshot as u8 {
+        return Err("the first frame is not a snapshot".into());
+    }
+    let state = decode_state(frame.payload).map_err(|e| format!("the snapshot: {e}"))?;
+    if state.version != frame.version {
+        return Err("the snapshot is not of the version its frame says".into());
+    }
+    Ok((Arc::new(state), frame.bytes))
+}
+
+/// Where in `bytes`, after the first, a frame begins that belongs to a version above `version`. The kind
+/// and version that it must have leave few places whose checksum has to be computed.
+fn later_frame(bytes: &[u8], version: u64) -> Option<usize> {
     (1..bytes.len()).find(|&at| {
         let Some(header) = bytes[at..].get(..FRAME_BYTES) else { return false };
-        let (kind, version) = (header[8], u64_at(header, 9));
+        let (kind, found) = (header[8], u64_at(header, 9));
         let may_follow = (kind == Kind::Edit as u8 || kind == Kind::Mark as u8)
-            && version >= after
-            && version - after <= bytes.len() as u64;
+            && found > version
+            && found - version <= bytes.len() as u64;
         may_follow && read_frame(&bytes[at..]).is_ok()
     })
 }

@@ -1,7 +1,7 @@
 //! The manifest as its one writer holds it.
 
 use super::cbor::{encode_edit, encode_state};
-use super::log::{HEADER_BYTES, Kind, decode_header, encode_frame, encode_header, replay};
+use super::log::{FRAME_BYTES, HEADER_BYTES, Kind, decode_header, encode_frame, encode_header, replay};
 use super::state::{Edit, State};
 use super::{FILE_NAME, TMP_NAME};
 use crate::io::{Env, File, OpenMode};
@@ -23,8 +23,9 @@ pub struct Manifest {
     file: Arc<dyn File>,
     generation: u64,
     state: Arc<State>,
-    /// Where the header and the snapshot end, and where the next frame goes.
+    /// Where the snapshot ends.
     snapshot_end: u64,
+    /// Where the last edit ends: the next is written there, over the mark if there is one.
     end: u64,
     poisoned: Option<String>,
 }
@@ -58,8 +59,8 @@ impl Manifest {
         })
     }
 
-    /// Opens the manifest in `dir`. An edit that was cut off while it was written is removed: it was never
-    /// acknowledged. Whatever else was written is made durable, for the caller will act upon it.
+    /// Opens the manifest in `dir`. An edit that was cut off while it was written is left out: it was never
+    /// acknowledged. Everything else was, or is made durable now, for the caller will act upon it.
     ///
     /// # Errors
     /// [`Error::Io`], with [`Error::is_not_found`], if there is none, or for what the file system said;
@@ -72,19 +73,7 @@ impl Manifest {
         let generation = decode_header(&path, &bytes)?;
         let frames = &bytes[HEADER_BYTES..];
         let replayed = replay(&path, HEADER_BYTES as u64, frames, None)?;
-        let end = (HEADER_BYTES + replayed.valid) as u64;
-        if end < bytes.len() as u64 {
-            file.set_len(end).map_err(Error::io("cut", &path))?;
-        }
-        // The process before may have died between writing and syncing, or between renaming and syncing.
-        file.sync_data().map_err(Error::io("sync", &path))?;
-        env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
-        let tmp = dir.join(TMP_NAME);
-        match env.fs.remove_file(&tmp) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &tmp)(e)),
-            _ => {}
-        }
-        let state = Arc::new(replayed.state);
+        let state = replayed.state;
         let mut manifest = Self {
             env: env.clone(),
             dir: dir.to_path_buf(),
@@ -93,11 +82,20 @@ impl Manifest {
             generation,
             state: state.clone(),
             snapshot_end: (HEADER_BYTES + replayed.snapshot) as u64,
-            end,
+            end: (HEADER_BYTES + replayed.valid) as u64,
             poisoned: None,
         };
-        if !replayed.marked {
-            manifest.mark();
+        let rest = frames.len() - replayed.valid;
+        let settled = if replayed.marked { rest == FRAME_BYTES } else { frames.len() == replayed.snapshot };
+        if settled {
+            // The snapshot was synced before it got its name, the edits before they were marked. Only the
+            // name may not be durable yet: the process before may have died between rename and sync.
+            env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+            remove_tmp(env, dir)?;
+        } else {
+            // The last edit may be in the kernel's memory only, and if syncing it has failed before, syncing
+            // it again proves nothing (the kernel counts the page as clean). So all is written anew.
+            manifest.replace(&state)?;
         }
         Ok((manifest, state))
     }
@@ -120,18 +118,14 @@ impl Manifest {
         let state = self.state.apply(&edit)?;
         let frame = encode_frame(Kind::Edit, state.version, &encode_edit(&edit))?;
         let edits = self.end - self.snapshot_end + frame.len() as u64;
-        let written = if edits > MIN_EDIT_BYTES.max(self.snapshot_end) {
-            self.replace(&state)
-        } else {
-            self.append(&frame)
-        };
+        let append = edits <= MIN_EDIT_BYTES.max(self.snapshot_end);
+        let written = if append { self.append(&frame) } else { self.replace(&state) };
         if let Err(error) = written {
             self.poisoned = Some(error.to_string());
             return Err(error);
         }
-        let appended = self.end > self.snapshot_end;
         self.state = Arc::new(state);
-        if appended {
+        if append {
             self.mark();
         }
         Ok(self.state.clone())
@@ -154,15 +148,13 @@ impl Manifest {
     }
 
     /// Notes in the file that the present state is durable. That it is does not hang on this note, so a
-    /// failure only stops what comes after: no frame may follow one that may be half written.
+    /// failure is none of the edit's: it only stops later ones, for the disk is not to be trusted.
     fn mark(&mut self) {
         let marked = encode_frame(Kind::Mark, self.state.version, &[]).and_then(|frame| {
-            self.file.write_all_at(&frame, self.end).map_err(Error::io("write", &self.path))?;
-            Ok(frame.len() as u64)
+            self.file.write_all_at(&frame, self.end).map_err(Error::io("write", &self.path))
         });
-        match marked {
-            Ok(len) => self.end += len,
-            Err(error) => self.poisoned = Some(error.to_string()),
+        if let Err(error) = marked {
+            self.poisoned = Some(error.to_string());
         }
     }
 }
@@ -173,19 +165,22 @@ fn write_whole(env: &Env, dir: &Path, generation: u64, state: &State) -> Result<
     let (path, tmp) = (dir.join(FILE_NAME), dir.join(TMP_NAME));
     let mut bytes = encode_header(generation).to_vec();
     bytes.extend_from_slice(&encode_frame(Kind::Snapshot, state.version, &encode_state(state))?);
-    let file = match env.fs.open(&tmp, OpenMode::CreateNew) {
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-            env.fs.remove_file(&tmp).map_err(Error::io("remove", &tmp))?;
-            env.fs.open(&tmp, OpenMode::CreateNew)
-        }
-        other => other,
-    };
-    let file = file.map_err(Error::io("create", &tmp))?;
+    remove_tmp(env, dir)?;
+    let file = env.fs.open(&tmp, OpenMode::CreateNew).map_err(Error::io("create", &tmp))?;
     file.write_all_at(&bytes, 0).map_err(Error::io("write", &tmp))?;
     file.sync_data().map_err(Error::io("sync", &tmp))?;
     env.fs.rename(&tmp, &path).map_err(Error::io("rename", &tmp))?;
     env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
     Ok((file, bytes.len() as u64))
+}
+
+/// Removes what an interrupted [`write_whole`] left.
+fn remove_tmp(env: &Env, dir: &Path) -> Result<()> {
+    let tmp = dir.join(TMP_NAME);
+    match env.fs.remove_file(&tmp) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", &tmp)(e)),
+        _ => Ok(()),
+    }
 }
 
 /// Reads a file from `offset` to its end.

@@ -22,7 +22,7 @@ pub struct ManifestReader {
     env: Env,
     path: PathBuf,
     generation: u64,
-    /// How many bytes of the file `state` comes from.
+    /// How many bytes of the file `state` comes from. A mark is not among them: the next edit replaces it.
     end: u64,
     state: Arc<State>,
 }
@@ -67,18 +67,16 @@ impl ManifestReader {
         if generation == self.generation && self.end > 0 {
             let bytes = read_from(&*file, &self.path, self.end)?;
             if !bytes.is_empty() {
-                let replayed = replay(&self.path, self.end, &bytes, Some(State::clone(&self.state)))?;
+                let replayed = replay(&self.path, self.end, &bytes, Some(self.state.clone()))?;
                 self.end += replayed.valid as u64;
-                if replayed.state.version != self.state.version {
-                    self.state = Arc::new(replayed.state);
-                }
+                self.state = replayed.state;
             }
         } else {
             let bytes = read_from(&*file, &self.path, HEADER_BYTES as u64)?;
             let replayed = replay(&self.path, HEADER_BYTES as u64, &bytes, None)?;
             self.end = (HEADER_BYTES + replayed.valid) as u64;
             self.generation = generation;
-            self.state = Arc::new(replayed.state);
+            self.state = replayed.state;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What the manifest records, and which edits of it are valid.
 
 use crate::{Error, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 /// Everything the manifest records, at one version.
@@ -66,20 +66,27 @@ impl State {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the edit does not fit: it removes a table that is not live, adds a
-    /// number or a path that is, adds a path that leads out of the store, gives a table its keys the wrong
-    /// way round, or takes back what was flushed.
+    /// number or a path that is (even one it removes), adds a path that leads out of the store, gives a
+    /// table its keys the wrong way round, or takes back what was flushed.
     pub fn apply(&self, edit: &Edit) -> Result<State> {
         let mut next = self.clone();
+        next.advance(edit)?;
+        Ok(next)
+    }
+
+    /// [`State::apply`] in place: for replaying many edits. After an error the state is of no use.
+    pub(super) fn advance(&mut self, edit: &Edit) -> Result<()> {
         let invalid = |detail: String| Err(Error::InvalidArgument(format!("manifest edit: {detail}")));
+        let mut removed = Vec::new();
         for number in &edit.remove_tables {
-            if next.tables.remove(number).is_none() {
-                return invalid(format!("table {number} is removed but not live"));
+            match self.tables.remove(number) {
+                Some(table) => removed.push(table),
+                None => return invalid(format!("table {number} is removed but not live")),
             }
         }
-        let mut paths: BTreeSet<&str> = self.tables.values().map(|table| table.path.as_str()).collect();
         for table in &edit.add_tables {
             let number = table.number;
-            if self.tables.contains_key(&number) || next.tables.contains_key(&number) {
+            if self.tables.contains_key(&number) || removed.iter().any(|other| other.number == number) {
                 return invalid(format!("table {number} is added but live already"));
             }
             if !is_inner_path(&table.path) {
@@ -88,7 +95,7 @@ impl State {
                     table.path
                 ));
             }
-            if !paths.insert(&table.path) {
+            if self.tables.values().chain(&removed).any(|other| other.path == table.path) {
                 return invalid(format!("table {number} has the path {:?} of another", table.path));
             }
             if table.min_key > table.max_key {
@@ -97,12 +104,12 @@ impl State {
             let Some(above) = number.checked_add(1) else {
                 return invalid(format!("table number {number} leaves no number for the next"));
             };
-            next.next_table = next.next_table.max(above);
-            next.tables.insert(number, table.clone());
+            self.next_table = self.next_table.max(above);
+            self.tables.insert(number, table.clone());
         }
-        next.next_table = next.next_table.max(edit.next_table.unwrap_or(0));
+        self.next_table = self.next_table.max(edit.next_table.unwrap_or(0));
         for &(writer, through) in &edit.flushed {
-            let before = next.writers.insert(writer, through);
+            let before = self.writers.insert(writer, through);
             if let Some(before) = before.filter(|&before| before > through) {
                 return invalid(format!(
                     "writer {writer} was flushed through {before}, now only through {through}"
@@ -110,16 +117,19 @@ impl State {
             }
         }
         for writer in &edit.forget_writers {
-            next.writers.remove(writer);
+            self.writers.remove(writer);
         }
         for key in &edit.remove_values {
-            next.values.remove(key);
+            self.values.remove(key);
         }
         for (key, value) in &edit.set_values {
-            next.values.insert(key.clone(), value.clone());
+            self.values.insert(key.clone(), value.clone());
         }
-        next.version += 1;
-        Ok(next)
+        let Some(version) = self.version.checked_add(1) else {
+            return invalid(format!("version {} leaves no version for the next", self.version));
+        };
+        self.version = version;
+        Ok(())
     }
 }
 

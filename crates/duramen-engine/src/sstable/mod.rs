@@ -15,6 +15,9 @@
 //! | [`filter`] | binary fuse filters: whether a block may hold something |
 //! | [`rows`] | the engine's own codec: prefix-compressed sorted rows |
 
+pub mod filter;
+pub mod rows;
+
 mod builder;
 mod format;
 mod index;

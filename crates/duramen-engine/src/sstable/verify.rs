@@ -10,7 +10,7 @@ use super::index::Index;
 use super::table::{Table, open_file, read_footer, read_index};
 use crate::io::{Env, File};
 use crate::{Error, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What a damaged place of a table was for.
@@ -36,7 +36,7 @@ pub enum Part {
 /// A damaged place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where it begins, in bytes from the start of the file.
+    /// Where it begins, in bytes from the start of the file; for a chunk, that of its frame.
     pub offset: u64,
     /// How many bytes cannot be trusted.
     pub bytes: u64,
@@ -105,7 +105,8 @@ impl Table {
                 } else {
                     (Part::Index, footer.index)
                 };
-                damage.push(whole_part(at.offset, u64::from(at.len), part, error));
+                let frame = FRAME_BYTES as u64;
+                damage.push(whole_part(at.offset - frame, u64::from(at.len) + frame, part, error));
                 None
             }
         });
@@ -151,7 +152,10 @@ struct Frame {
 
 impl Walk<'_> {
     fn run(&mut self, end: u64) {
-        let landmarks = self.landmarks(end);
+        let known = self.known_frames();
+        let mut landmarks: BTreeSet<u64> = known.iter().flat_map(|(&start, &end)| [start, end]).collect();
+        landmarks.extend(self.index.iter().flat_map(|index| &index.ends));
+        landmarks.insert(end);
         let mut buffer = vec![0; 1 << 18];
         let mut at = HEADER_BYTES as u64;
         while at < end {
@@ -162,32 +166,26 @@ impl Walk<'_> {
                     at = frame.next;
                     continue;
                 }
-                Ok(frame) if self.lengths_hold(frame.next, limit, &mut buffer) => {
+                Ok(frame)
+                    if !known.contains_key(&at) && self.lengths_hold(frame.next, limit, &mut buffer) =>
+                {
                     (frame.next, "its checksum does not match".to_owned())
                 }
-                Ok(_) => (limit, "its checksum does not match, and its length leads nowhere".to_owned()),
+                Ok(_) => (limit, "its length or its checksum does not match".to_owned()),
                 Err(detail) => (limit, detail),
             };
             let (block, part) = self.place(at);
-            let offset = (at + FRAME_BYTES as u64).min(next);
-            self.damage.push(Damage { offset, bytes: next - offset, block, part, detail });
+            self.damage.push(Damage { offset: at, bytes: next - at, block, part, detail });
             at = next;
         }
     }
 
-    /// Where frames are known to start, and where the last ends.
-    fn landmarks(&self, end: u64) -> BTreeSet<u64> {
-        let mut landmarks = BTreeSet::from([end]);
-        if let Some(index) = self.index {
-            landmarks.extend(&index.ends);
-            let handles = index.blocks.iter().flat_map(|block| [Some(block.directory), block.filter]);
-            landmarks.extend(handles.flatten().filter_map(|handle| handle.frame_start()));
-        }
-        if let Some(footer) = &self.footer {
-            landmarks
-                .extend([footer.index, footer.properties].iter().filter_map(|handle| handle.frame_start()));
-        }
-        landmarks
+    /// The frames that index and footer know: where each starts and ends.
+    fn known_frames(&self) -> BTreeMap<u64, u64> {
+        let blocks = self.index.iter().flat_map(|index| &index.blocks);
+        let of_blocks = blocks.flat_map(|block| [Some(block.directory), block.filter]).flatten();
+        let of_footer = self.footer.iter().flat_map(|footer| [footer.index, footer.properties]);
+        of_blocks.chain(of_footer).filter_map(|handle| handle.frame_start().zip(handle.end())).collect()
     }
 
     /// Reads the frame at `at`, which must end by `limit`.

@@ -1,0 +1,134 @@
+//! Building a filter: choosing a layout, then *peeling*.
+//!
+//! Peeling: a slot that only one remaining key has among its three can be left to that key, whatever the
+//! others need; so the key is set aside and its other slots have one key less. If all keys can be set
+//! aside that way, filling the slots in reverse order satisfies each. If not, another seed is tried.
+
+use super::FuseFilter;
+use super::layout::{Layout, MAX_SEGMENT_LOG2, fingerprint, mix};
+
+/// Builds a filter of distinct hashes.
+pub(super) fn build(hashes: &[u64]) -> FuseFilter {
+    if hashes.is_empty() {
+        return FuseFilter { layout: Layout::Empty, seed: 0, bytes: Vec::new() };
+    }
+    let mut peeling = Peeling::default();
+    let mut plan = Plan::of(hashes.len());
+    loop {
+        for seed in 0..plan.seeds {
+            if peeling.peel(hashes, plan.layout, seed) {
+                return FuseFilter { layout: plan.layout, seed, bytes: peeling.assign(plan.layout) };
+            }
+        }
+        // A larger array peels more easily, so this ends.
+        plan.enlarge();
+    }
+}
+
+/// A layout, and how many seeds to try before a larger one.
+struct Plan {
+    layout: Layout,
+    seeds: u8,
+}
+
+impl Plan {
+    fn of(keys: usize) -> Self {
+        let blocks = blocks_for(keys);
+        let fuse = fuse_for(keys);
+        if blocks.layout.len() <= fuse.layout.len() { blocks } else { fuse }
+    }
+
+    fn enlarge(&mut self) {
+        match &mut self.layout {
+            Layout::Empty => {}
+            Layout::Blocks { slots } => *slots += *slots / 64 + 1,
+            Layout::Fuse { segments, .. } => *segments += *segments / 64 + 1,
+        }
+    }
+}
+
+/// Three blocks: a random such layout peels from 1.23 slots a key on, small ones at less with some luck.
+fn blocks_for(keys: usize) -> Plan {
+    let (slots, seeds) = match keys {
+        0..=64 => (keys as u64 * 112 / 100 + 1, 40),
+        65..=1024 => (keys as u64 * 120 / 100 + 3, 12),
+        _ => (keys as u64 * 124 / 100 + 8, 8),
+    };
+    Plan { layout: Layout::Blocks { slots: u32::try_from(slots.div_ceil(3)).unwrap_or(u32::MAX) }, seeds }
+}
+
+/// Binary fuse with the sizes of the paper (section 3): segments of 3.33-logarithmic growth, and an array
+/// of 1.125 slots a key for large sets, more for smaller ones.
+fn fuse_for(keys: usize) -> Plan {
+    let n = keys.max(2) as f64;
+    let log2 = (n.ln() / 3.33f64.ln() + 2.25).floor().clamp(0.0, f64::from(MAX_SEGMENT_LOG2)) as u8;
+    let factor = (0.875 + 0.25 * 1e6f64.ln() / n.ln()).max(1.125);
+    let slots = (n * factor).round() as u64;
+    let segments = slots.div_ceil(1 << log2).saturating_sub(2).max(1);
+    Plan { layout: Layout::Fuse { log2, segments: u32::try_from(segments).unwrap_or(u32::MAX) }, seeds: 8 }
+}
+
+/// The state of peeling, kept between attempts for its memory.
+#[derive(Default)]
+struct Peeling {
+    /// For each slot, how many remaining keys have it, and the XOR of their mixed hashes.
+    slots: Vec<Slot>,
+    /// Slots found with one key, yet to be looked at.
+    alone: Vec<u32>,
+    /// Keys set aside, each with the slot left to it.
+    peeled: Vec<(u64, u32)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    hashes: u64,
+    keys: u32,
+}
+
+impl Peeling {
+    /// Whether all keys could be set aside.
+    fn peel(&mut self, hashes: &[u64], layout: Layout, seed: u8) -> bool {
+        self.slots.clear();
+        self.slots.resize(layout.len() as usize, Slot::default());
+        self.alone.clear();
+        self.peeled.clear();
+        for &hash in hashes {
+            let hash = mix(hash, seed);
+            for position in layout.positions(hash) {
+                let slot = &mut self.slots[position];
+                slot.keys += 1;
+                slot.hashes ^= hash;
+            }
+        }
+        for start in 0..self.slots.len() {
+            if self.slots[start].keys == 1 {
+                self.alone.push(start as u32);
+            }
+            while let Some(at) = self.alone.pop() {
+                let Slot { hashes: hash, keys: 1 } = self.slots[at as usize] else { continue };
+                self.peeled.push((hash, at));
+                for position in layout.positions(hash) {
+                    let slot = &mut self.slots[position];
+                    slot.keys -= 1;
+                    slot.hashes ^= hash;
+                    // Slots further on are looked at when the outer loop comes to them.
+                    if slot.keys == 1 && position <= start {
+                        self.alone.push(position as u32);
+                    }
+                }
+            }
+        }
+        self.peeled.len() == hashes.len()
+    }
+
+    /// Fills the slots, after a successful [`Peeling::peel`].
+    fn assign(&self, layout: Layout) -> Vec<u8> {
+        let mut bytes = vec![0u8; layout.len() as usize];
+        for &(hash, at) in self.peeled.iter().rev() {
+            let [a, b, c] = layout.positions(hash);
+            // The slot itself is still 0, so it does not count among the three.
+            bytes[at as usize] = fingerprint(hash) ^ bytes[a] ^ bytes[b] ^ bytes[c];
+        }
+        bytes
+    }
+}
