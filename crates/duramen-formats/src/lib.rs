@@ -1,1 +1,44 @@
-//! See Cargo.toml's description.
+//! Lines of real systems to entries.
+//!
+//! Bytes go into an [`EntryReader`] in chunks of any size; entries come out of it into a [`Sink`], each with
+//! the offset in the input up to which everything has been handed over, so that whoever stops there can go
+//! on there. Nothing is dropped: a line that no format explains is kept whole as a plain message.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`reader`] | lines to events to entries: which format a line has, which lines belong together |
+//! | [`lines`] | chunks to lines: line ends, over-long lines, offsets |
+//! | [`detect`] | what the first lines of an input tell about the rest |
+//! | [`event`] | which lines continue the event before them: stack traces, indentation |
+//! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
+//! | [`time`] | time stamps as logs write them |
+//! | [`level`] | levels as logs write them |
+//! | [`fields`] | fields on their way into an entry: names said twice, and which are time, message and level |
+//!
+//! Messages: of a text format the message is the whole line, so that what `grep` finds, a search for a word
+//! finds; what could be parsed is there as fields besides. Of a JSON line it is the field that holds it.
+
+pub mod access;
+pub mod detect;
+pub mod event;
+pub mod fields;
+mod format;
+pub mod json;
+pub mod level;
+pub mod lines;
+pub mod logfmt;
+mod options;
+pub mod plain;
+pub mod reader;
+mod report;
+mod roles;
+pub mod syslog;
+pub mod time;
+
+pub use detect::{DETECT_BYTES, Detected, is_binary};
+pub use format::{LineFormat, UnknownFormat};
+pub use options::ReaderOptions;
+pub use reader::{EntryReader, Sink};
+pub use report::{FormatCounts, Report};
+pub use roles::{LEVEL_FIELDS, MESSAGE_FIELDS, TIME_FIELDS};
+pub use time::{StampParser, parse_timestamp};

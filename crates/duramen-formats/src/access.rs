@@ -1,0 +1,267 @@
+//! Access logs of web servers: common and combined log format, and what nginx and Apache add after them.
+//!
+//! ```text
+//! [vhost] ip ident user [26/Jan/2019:19:45:25 +0330] "GET /a HTTP/1.1" 200 512 "referer" "agent" "forwarded for" …
+//! ```
+
+use crate::time::StampParser;
+use duramen::{EntryBuf, Value};
+
+/// The parts of an access log line; those that are `-`, or missing, are `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessLine<'a> {
+    /// When the request was received, ns since the epoch.
+    pub time_ns: i64,
+    /// The virtual host, where the line begins with one.
+    pub vhost: Option<&'a str>,
+    /// The client's address or host name.
+    pub ip: &'a str,
+    /// The identity that identd gave.
+    pub ident: Option<&'a str>,
+    /// The authenticated user.
+    pub user: Option<&'a str>,
+    /// The request line as it was received.
+    pub request: Option<&'a str>,
+    /// Its method, path and protocol, if it is a request line of HTTP.
+    pub http: Option<HttpRequest<'a>>,
+    /// The status code, three digits.
+    pub status: Option<&'a str>,
+    /// The size of the response, in bytes.
+    pub bytes: Option<&'a str>,
+    /// The rest of the line: more fields, in quotes or not.
+    pub rest: &'a str,
+}
+
+/// A request line of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpRequest<'a> {
+    /// `GET`
+    pub method: &'a str,
+    /// `/a?b=c`
+    pub path: &'a str,
+    /// `HTTP/1.1`; `None` for a request of HTTP/0.9.
+    pub protocol: Option<&'a str>,
+}
+
+/// Reads a line of an access log; `None` if it is none.
+pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AccessLine<'a>> {
+    let s = line.as_bytes();
+    // Cheap first: the bracket before the date, and the date's slashes.
+    let head = &s[..s.len().min(512)];
+    let bracket = memchr::memchr_iter(b'[', head).find(|&at| {
+        at > 0 && s[at - 1] == b' ' && s.get(at + 3) == Some(&b'/') && s.get(at + 7) == Some(&b'/')
+    })?;
+    let (time_ns, consumed) = stamps.parse(line.get(bracket + 1..)?)?;
+    let (vhost, ip, ident, user) = client(line.get(..bracket - 1)?)?;
+    let rest = line.get(bracket + 1 + consumed..)?.strip_prefix("] \"")?;
+    let (request, rest) = until_quote(rest)?;
+    let (status, rest) = word(rest);
+    let (bytes, rest) = word(rest);
+    if status != "-" && !(status.len() == 3 && status.bytes().all(|b| b.is_ascii_digit())) {
+        return None;
+    }
+    let dash = |text: &'a str| (text != "-" && !text.is_empty()).then_some(text);
+    Some(AccessLine {
+        time_ns,
+        vhost,
+        ip,
+        ident: dash(ident),
+        user: dash(user),
+        request: dash(request),
+        http: http(request),
+        status: dash(status),
+        bytes: dash(bytes),
+        rest: rest.trim_end(),
+    })
+}
+
+/// `[vhost] ip ident user`; a user's name may have spaces.
+fn client(text: &str) -> Option<(Option<&str>, &str, &str, &str)> {
+    let (first, rest) = text.split_once(' ')?;
+    let (second, rest) = rest.split_once(' ')?;
+    if first.is_empty() {
+        return None;
+    }
+    if let Some((third, user)) = rest.split_once(' ')
+        && looks_like_address(second)
+    {
+        return Some((Some(first), second, third, user));
+    }
+    Some((None, first, second, rest))
+}
+
+fn looks_like_address(text: &str) -> bool {
+    text.bytes().filter(|b| matches!(b, b'.' | b':')).count() >= 2
+        && text.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':'))
+}
+
+fn http(request: &str) -> Option<HttpRequest<'_>> {
+    let (method, rest) = request.split_once(' ')?;
+    if method.is_empty() || method.len() > 20 || !method.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+    {
+        return None;
+    }
+    Some(match rest.rsplit_once(' ') {
+        Some((path, protocol)) if protocol.starts_with("HTTP/") => {
+            HttpRequest { method, path, protocol: Some(protocol) }
+        }
+        _ => HttpRequest { method, path: rest, protocol: None },
+    })
+}
+
+/// The text up to the closing quote, and what follows it. Quotes inside are escaped by a backslash.
+fn until_quote(text: &str) -> Option<(&str, &str)> {
+    let s = text.as_bytes();
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', s.get(at..)?)?;
+        if s[at] == b'"' {
+            return Some((text.get(..at)?, text.get(at + 1..)?));
+        }
+        at += 2;
+    }
+}
+
+/// The next word, and what follows it.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start_matches(' ');
+    text.split_at(memchr::memchr(b' ', text.as_bytes()).unwrap_or(text.len()))
+}
+
+impl<'a> AccessLine<'a> {
+    /// The fields after the response's size, in their order: names are `referer`, `agent` and
+    /// `x_forwarded_for` for the first three in quotes, and `extra.1`, `extra.2`… for all others.
+    pub fn extra(&self) -> impl Iterator<Item = (&'static str, usize, &'a str)> {
+        let mut rest = self.rest;
+        let (mut quoted, mut others) = (0, 0);
+        std::iter::from_fn(move || {
+            rest = rest.trim_start_matches(' ');
+            if rest.is_empty() {
+                return None;
+            }
+            let (value, is_quoted);
+            (value, rest, is_quoted) = match rest.strip_prefix('"').and_then(until_quote) {
+                Some((value, after)) => (value, after, true),
+                None => {
+                    let (value, after) = word(rest);
+                    (value, after, false)
+                }
+            };
+            const NAMES: [&str; 3] = ["referer", "agent", "x_forwarded_for"];
+            if is_quoted && let Some(name) = NAMES.get(quoted) {
+                quoted += 1;
+                return Some((*name, 0, value));
+            }
+            others += 1;
+            Some(("extra", others, value))
+        })
+    }
+
+    /// Adds the parts as fields: `vhost`, `ip`, `ident`, `user`, `method`, `path`, `protocol` (or `request`
+    /// if it is none of HTTP), `status` and `bytes` as numbers, `referer`, `agent`, `x_forwarded_for`, `extra.N`.
+    pub fn add_to(&self, entry: &mut EntryBuf) {
+        let mut text = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                entry.field(name, value);
+            }
+        };
+        text("vhost", self.vhost);
+        text("ip", Some(self.ip));
+        text("ident", self.ident);
+        text("user", self.user);
+        match self.http {
+            Some(http) => {
+                text("method", Some(http.method));
+                text("path", Some(http.path));
+                text("protocol", http.protocol);
+            }
+            None => text("request", self.request),
+        }
+        for (name, value) in [("status", self.status), ("bytes", self.bytes)] {
+            if let Some(value) = value {
+                entry.field(name, typed(value));
+            }
+        }
+        let mut numbered = String::new();
+        for (name, number, value) in self.extra().take(64) {
+            if value == "-" || value.is_empty() {
+                continue;
+            }
+            if number == 0 {
+                entry.field(name, value);
+            } else {
+                numbered.clear();
+                numbered.push_str(name);
+                numbered.push('.');
+                numbered.push_str(&number.to_string());
+                entry.field(&numbered, typed(value));
+            }
+        }
+    }
+}
+
+/// A number if it is one.
+fn typed(text: &str) -> Value<'_> {
+    if crate::logfmt::is_number(text) { Value::Number(text) } else { Value::Str(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duramen::EntryRef;
+
+    fn read(line: &str) -> Option<String> {
+        let stamps = StampParser::new(jiff::tz::TimeZone::UTC, 0, None);
+        let parsed = parse(line, &stamps)?;
+        let mut entry = EntryBuf::default();
+        parsed.add_to(entry.start(parsed.time_ns));
+        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
+        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
+        Some(format!("{} {}", e.time / 1_000_000_000, fields.join(" ")))
+    }
+
+    #[test]
+    fn lines_are_taken_apart() {
+        for (line, expected) in [
+            (
+                r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "GET /a?b=c HTTP/1.1" 200 512"#,
+                r#"1548519325 ip=Str("192.0.2.1") method=Str("GET") path=Str("/a?b=c") protocol=Str("HTTP/1.1") status=Int(200) bytes=Int(512)"#,
+            ),
+            (
+                r#"2001:db8::1 - ann smith [26/Jan/2019:19:45:25 +0330] "-" 408 - "-" "-" "-""#,
+                r#"1548519325 ip=Str("2001:db8::1") user=Str("ann smith") status=Int(408)"#,
+            ),
+            (
+                r#"example.org:443 192.0.2.1 - ann [26/Jan/2019:19:45:25 +0330] "GET /x y HTTP/1.0" 304 0 "https://r/" "A \"b\" c" "203.0.113.9" 0.005 "q""#,
+                r#"1548519325 vhost=Str("example.org:443") ip=Str("192.0.2.1") user=Str("ann") method=Str("GET") path=Str("/x y") protocol=Str("HTTP/1.0") status=Int(304) bytes=Int(0) referer=Str("https://r/") agent=Str("A \\\"b\\\" c") x_forwarded_for=Str("203.0.113.9") extra.1=Number("0.005") extra.2=Str("q")"#,
+            ),
+            (
+                r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "\x16\x03\x01" 400 157"#,
+                r#"1548519325 ip=Str("192.0.2.1") request=Str("\\x16\\x03\\x01") status=Int(400) bytes=Int(157)"#,
+            ),
+        ] {
+            assert_eq!(read(line).as_deref(), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for line in [
+            "",
+            "[26/Jan/2019:19:45:25 +0330]",
+            r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "GET"#,
+            r#"192.0.2.1 - - [26/Foo/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
+            r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" ok 1"#,
+            r#"192.0.2.1 [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(line in "[a1.: -]{0,9} \\[26/Jan/2019:19:45:25 \\+0330\\] \"[aé\\\\\" -]{0,20}\"[0-9 \"é-]{0,12}") {
+            read(&line);
+        }
+    }
+}

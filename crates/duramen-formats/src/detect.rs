@@ -1,0 +1,164 @@
+//! What the first lines of an input tell about the rest.
+
+use crate::fields::Fields;
+use crate::json::JsonParser;
+use crate::time::StampParser;
+use crate::{LineFormat, access, event, logfmt, plain, syslog};
+
+/// How much of an input is looked at before the first entry comes out of it, in bytes.
+pub const DETECT_BYTES: usize = 64 << 10;
+
+/// What is known about an input. The same head always gives the same: whoever goes on in the middle of an
+/// input passes what its first bytes gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// The format of at least four fifths of the lines; [`LineFormat::Plain`] if no other has as many.
+    pub format: LineFormat,
+    /// Whether some line was a JSON object.
+    pub has_json: bool,
+    /// Whether some line was logfmt.
+    pub has_logfmt: bool,
+    /// Whether events lead with a time stamp or level, so that lines without one go on with the event.
+    pub events_lead: bool,
+    /// Whether indentation means anything: not where every line is indented.
+    pub indentation_joins: bool,
+}
+
+impl Detected {
+    /// Looks at the first [`DETECT_BYTES`] of an input, or all of it if it is shorter.
+    pub fn of(head: &[u8], stamps: &StampParser) -> Self {
+        let head = &head[..head.len().min(DETECT_BYTES)];
+        // The last line may be cut off; if it is the only one, it has to do.
+        let whole = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..end]);
+        let mut counts = Counts::default();
+        let (mut json, mut fields) = (JsonParser::new(), Fields::new());
+        for line in whole.split(|b| *b == b'\n') {
+            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+            counts.look_at(&line, stamps, &mut json, &mut fields);
+        }
+        counts.conclude()
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    lines: usize,
+    indented: usize,
+    /// Lines of text that begin an event or could: not indented, not of a shape that goes on.
+    heads: usize,
+    leads: usize,
+    json: usize,
+    logfmt: usize,
+    syslog: usize,
+    access: usize,
+}
+
+impl Counts {
+    fn look_at(&mut self, line: &str, stamps: &StampParser, json: &mut JsonParser, fields: &mut Fields) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        self.lines += 1;
+        if line.trim_ascii_start().starts_with('{') && json.parse(line, fields).is_ok() {
+            self.json += 1;
+            return;
+        }
+        if event::is_indented(line) {
+            self.indented += 1;
+            return;
+        }
+        if event::Trace::default().continues(line) {
+            return;
+        }
+        self.heads += 1;
+        let known = if access::parse(line, stamps).is_some() {
+            &mut self.access
+        } else if syslog::parse(line, stamps).is_some() {
+            &mut self.syslog
+        } else if is_logfmt(line, fields) {
+            &mut self.logfmt
+        } else {
+            self.leads += usize::from(plain::lead(line, stamps).begins_event);
+            return;
+        };
+        *known += 1;
+        self.leads += 1;
+    }
+
+    fn conclude(&self) -> Detected {
+        let format = [
+            (self.json, LineFormat::Ndjson),
+            (self.logfmt, LineFormat::Logfmt),
+            (self.syslog, LineFormat::Syslog),
+            (self.access, LineFormat::AccessLog),
+        ]
+        .into_iter()
+        .find(|(count, _)| *count > 0 && count * 5 >= self.lines * 4)
+        .map_or(LineFormat::Plain, |(_, format)| format);
+        Detected {
+            format,
+            has_json: self.json > 0,
+            has_logfmt: self.logfmt > 0,
+            // A third, because every event may carry a line or two of its own that do not lead.
+            events_lead: self.leads > 0 && self.leads * 3 >= self.heads,
+            indentation_joins: self.indented < self.lines,
+        }
+    }
+}
+
+/// Whether a line is logfmt and nothing else: at least two pairs and no word outside them.
+pub(crate) fn is_logfmt(line: &str, fields: &mut Fields) -> bool {
+    logfmt::may_be(line) && logfmt::parse(line, fields).is_some_and(|l| l.pairs >= 2 && l.bare_words == 0)
+}
+
+/// Whether the head of an input looks like no text at all: zero bytes, or more than a tenth control
+/// characters and bytes that are not UTF-8. Such an input still can be read, as lines of escaped bytes; to
+/// ask first is kinder. UTF-16 counts as binary.
+pub fn is_binary(head: &[u8]) -> bool {
+    let head = &head[..head.len().min(DETECT_BYTES)];
+    let mut strange = head.iter().filter(|b| matches!(b, 1..=8 | 14..=26 | 28..=31 | 127)).count();
+    strange += head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
+    head.contains(&0) || strange * 10 > head.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect(head: &str) -> Detected {
+        Detected::of(
+            head.as_bytes(),
+            &StampParser::new(jiff::tz::TimeZone::UTC, 1_718_452_800_000_000_000, None),
+        )
+    }
+
+    #[test]
+    fn formats_are_told_by_most_of_the_lines() {
+        assert_eq!(detect("{\"a\":1}\n{\"b\":2}\n").format, LineFormat::Ndjson);
+        assert_eq!(detect("a=1 b=2\nc=\"3\" d=4").format, LineFormat::Logfmt);
+        assert_eq!(detect("Jun  1 00:00:00 h a[1]: x\n").format, LineFormat::Syslog);
+        let access = "192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] \"GET / HTTP/1.1\" 200 512\n";
+        assert_eq!(detect(access).format, LineFormat::AccessLog);
+        let mixed = detect(&format!("{access}{{\"a\":1}}\na=1 b=2\n"));
+        assert_eq!(mixed.format, LineFormat::Plain);
+        assert!(mixed.has_json && mixed.has_logfmt && mixed.events_lead);
+        assert_eq!(detect("").format, LineFormat::Plain);
+    }
+
+    #[test]
+    fn whether_events_lead_is_told_by_the_lines_that_could() {
+        assert!(detect("2024-06-01 00:00:00 x\ny\nz\n").events_lead);
+        assert!(!detect("2024-06-01 00:00:00 x\ny\nz\nu\n").events_lead);
+        assert!(detect("2024-06-01 00:00:00 x\n\ty\n\tz\n}\n").events_lead);
+        assert!(!detect("  a\n  b\n").indentation_joins);
+    }
+
+    #[test]
+    fn binary_is_told_from_text() {
+        assert!(!is_binary(b""));
+        assert!(!is_binary("häßlich\n\x1b[31mred\x1b[0m\n".as_bytes()));
+        assert!(is_binary(b"a\0b"));
+        assert!(is_binary(&[0x1f, 0x8b, 8, 0, 0]));
+        assert!(is_binary(b"\xff\xfea\n"));
+    }
+}

@@ -1,0 +1,109 @@
+//! Which lines continue the event before them.
+//!
+//! Two things tell. An input whose events lead with time stamps or levels ([`Detected::events_lead`]) says
+//! itself where one begins, and all between belongs to it. And whatever the input, some lines show by their
+//! shape that they go on: indentation, `Caused by:`, the frames and last line of a traceback.
+//!
+//! [`Detected::events_lead`]: crate::Detected::events_lead
+
+/// What an open event has shown so far that its next lines are judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    None,
+    /// Python's `Traceback (most recent call last):` has been seen, and not yet its last line.
+    Traceback,
+    /// The last line of a traceback has been seen; another may be chained to it.
+    AfterTraceback,
+    /// Go's `panic:` or `goroutine 1 [running]:` has been seen.
+    Go,
+}
+
+impl Trace {
+    /// Takes note of a line of the event.
+    pub fn saw(&mut self, line: &str) {
+        self.state = if line.contains("Traceback (most recent call last)") {
+            State::Traceback
+        } else if line.starts_with("panic: ")
+            || line.starts_with("fatal error: ")
+            || line.starts_with("goroutine ")
+        {
+            State::Go
+        } else if self.state == State::Traceback && !line.is_empty() && !is_indented(line) {
+            State::AfterTraceback
+        } else {
+            self.state
+        };
+    }
+
+    /// Whether a line that is neither indented nor blank shows by its shape that it goes on with an event.
+    pub fn continues(self, line: &str) -> bool {
+        if line.starts_with("Caused by: ")
+            || line.starts_with("Suppressed: ")
+            || line.starts_with("at ")
+            || line.starts_with("... ")
+            || line.starts_with(['}', ')', ']'])
+        {
+            return true;
+        }
+        match self.state {
+            State::None => false,
+            State::Traceback => is_last_of_traceback(line),
+            State::AfterTraceback => {
+                line.starts_with("During handling of the above exception")
+                    || line.starts_with("The above exception was the direct cause")
+                    || line.starts_with("Traceback (most recent call last)")
+            }
+            State::Go => {
+                line.starts_with("goroutine ")
+                    || line.starts_with("created by ")
+                    || line.starts_with("exit status ")
+                    || line.starts_with("[signal ")
+                    || (line.ends_with(')') && line.contains('('))
+            }
+        }
+    }
+}
+
+/// Whether a line begins with white space.
+pub(crate) fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t'])
+}
+
+/// `ValueError: text`, `requests.exceptions.HTTPError`, `KeyboardInterrupt`
+fn is_last_of_traceback(line: &str) -> bool {
+    let name = line.split(':').next().unwrap_or_default();
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_continue() {
+        let mut trace = Trace::default();
+        assert!(trace.continues("Caused by: java.lang.X"));
+        assert!(trace.continues("... 12 more"));
+        assert!(trace.continues("}"));
+        assert!(!trace.continues("ValueError: x"));
+        trace.saw("Traceback (most recent call last):");
+        trace.saw("  File \"a.py\", line 1, in <module>");
+        assert!(trace.continues("ValueError: x"));
+        assert!(!trace.continues("and then: x"));
+        trace.saw("ValueError: x");
+        assert!(!trace.continues("ValueError: x"));
+        trace.saw("");
+        assert!(trace.continues("During handling of the above exception, another exception occurred:"));
+        let mut go = Trace::default();
+        go.saw("panic: x");
+        assert!(go.continues("main.main()"));
+        assert!(go.continues("goroutine 1 [running]:"));
+        assert!(!go.continues("done"));
+    }
+}

@@ -1,0 +1,319 @@
+//! Fields on their way into an entry.
+//!
+//! A JSON or logfmt line is first read into [`Fields`], because only when all of it is known can be said
+//! which of its fields holds the message, and whether a name is said again later: the last one keeps the
+//! name, the ones before it are kept as `name#1`, `name#2` and so on.
+//!
+//! Nothing is copied that can be pointed at: a text is a range of the line, or, if it had escapes, of a
+//! buffer of unescaped text. All buffers are kept for the next line.
+
+use crate::level;
+use crate::roles::{OWN, Role, Roles};
+use crate::time::StampParser;
+use duramen::entry::{MAX_FIELD_NAME_BYTES, MAX_FIELDS};
+use duramen::{EntryBuf, Level, Value};
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+
+/// A range of bytes in one of the buffers. Lines are far below 4 GiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// `None` past 4 GiB.
+    pub fn new(start: usize, end: usize) -> Option<Self> {
+        Some(Self { start: u32::try_from(start).ok()?, end: u32::try_from(end).ok()? })
+    }
+
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// A value, pointing into the line or the unescaped text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Raw {
+    Text(Span),
+    Unescaped(Span),
+    Number(Span),
+    Json(Span),
+    Bool(bool),
+    Null,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    name: Span,
+    value: Raw,
+    /// How many fields of this name there are up to here, this one counted.
+    ordinal: u32,
+    /// Whether another of this name comes later.
+    superseded: bool,
+}
+
+/// A slot of the table of names: valid in the line whose number it has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    line: u32,
+    field: u32,
+    hash: u32,
+}
+
+/// The fields of one line. Reused from line to line.
+#[derive(Debug, Default)]
+pub struct Fields {
+    names: String,
+    unescaped: String,
+    fields: Vec<Field>,
+    slots: Vec<Slot>,
+    line: u32,
+    hasher: FixedState,
+    renamed: String,
+}
+
+impl Fields {
+    /// No fields; all buffers empty.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets the line before.
+    pub(crate) fn clear(&mut self) {
+        self.names.clear();
+        self.unescaped.clear();
+        self.fields.clear();
+        self.line = self.line.wrapping_add(1);
+        if self.line == 0 {
+            // Slots of four billion lines ago must not look valid.
+            self.slots.fill(Slot::default());
+            self.line = 1;
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Keeps unescaped text and says where.
+    pub(crate) fn keep(&mut self, text: &str) -> Option<Span> {
+        let start = self.unescaped.len();
+        self.unescaped.push_str(text);
+        Span::new(start, self.unescaped.len())
+    }
+
+    /// The buffer of unescaped text, for those who unescape into it.
+    pub(crate) fn unescaped(&mut self) -> &mut String {
+        &mut self.unescaped
+    }
+
+    /// Adds a field. `None` if it is one more, or its name longer, than an entry can hold.
+    pub(crate) fn push(&mut self, name: &str, value: Raw) -> Option<()> {
+        // Room for the `#` and number that a repeated name gets.
+        if self.fields.len() >= MAX_FIELDS || name.len() > MAX_FIELD_NAME_BYTES - 8 {
+            return None;
+        }
+        let start = self.names.len();
+        self.names.push_str(name);
+        let span = Span::new(start, self.names.len())?;
+        let index = u32::try_from(self.fields.len()).ok()?;
+        let earlier = self.enter(name, index);
+        let ordinal = match earlier.and_then(|i| self.fields.get_mut(i as usize)) {
+            Some(earlier) => {
+                earlier.superseded = true;
+                earlier.ordinal + 1
+            }
+            None => 1,
+        };
+        self.fields.push(Field { name: span, value, ordinal, superseded: false });
+        Some(())
+    }
+
+    /// Puts a name into the table and gives the field that had it before.
+    fn enter(&mut self, name: &str, index: u32) -> Option<u32> {
+        if self.slots.len() < (self.fields.len() + 1) * 2 {
+            self.grow();
+        }
+        let hash = self.hasher.hash_one(name.as_bytes()) as u32;
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.line != self.line {
+                self.slots[at] = Slot { line: self.line, field: index, hash };
+                return None;
+            }
+            if slot.hash == hash
+                && let Some(field) = self.fields.get(slot.field as usize)
+                && field.name.of(&self.names) == name
+            {
+                self.slots[at].field = index;
+                return Some(slot.field);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(64);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        for slot in old.into_iter().filter(|slot| slot.line == self.line) {
+            let mut at = slot.hash as usize & (size - 1);
+            while self.slots[at].line == self.line {
+                at = (at + 1) & (size - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
+
+    /// The fields in their order, with the names they have in an entry (`name#1` for those said again
+    /// later). `line` is the line they were read from.
+    pub fn for_each(&mut self, line: &str, mut f: impl FnMut(&str, Value<'_>)) {
+        for field in &self.fields {
+            let value = text_value(field.value, line, &self.unescaped);
+            f(final_name(field, &self.names, &mut self.renamed), value);
+        }
+    }
+
+    /// Tells which fields hold time, message and level.
+    pub(crate) fn find_roles(&self, line: &str, roles: &Roles, stamps: &StampParser) -> Found {
+        let mut found = Found::default();
+        let (mut time_rank, mut message_rank, mut level_rank) = (u8::MAX, u8::MAX, u8::MAX);
+        for (i, field) in self.fields.iter().enumerate() {
+            if field.superseded {
+                continue;
+            }
+            let name = field.name.of(&self.names);
+            match roles.of(name) {
+                Some(Role::Time(rank)) if rank < time_rank => {
+                    let time = match field.value {
+                        Raw::Number(span) => stamps.parse_number(span.of(line)),
+                        _ => self.string(field.value, line).and_then(|s| stamps.parse_value(s)),
+                    };
+                    if let Some(time) = time {
+                        (time_rank, found.time, found.time_field) = (rank, Some(time), i);
+                    }
+                }
+                Some(Role::Message(rank)) if rank < message_rank => {
+                    let is_message = match field.value {
+                        Raw::Text(_) | Raw::Unescaped(_) => {
+                            self.string(field.value, line).is_some_and(|s| !s.is_empty())
+                        }
+                        Raw::Number(_) | Raw::Json(_) => rank == OWN,
+                        Raw::Bool(_) | Raw::Null => false,
+                    };
+                    if is_message {
+                        (message_rank, found.message) = (rank, Some(i));
+                    }
+                }
+                Some(Role::Level(rank)) if rank < level_rank => {
+                    let text = match field.value {
+                        Raw::Number(span) => Some(span.of(line)),
+                        _ => self.string(field.value, line),
+                    };
+                    let windows = name == "Level" && self.has("EventID");
+                    if let Some(level) = text.and_then(|text| level::of_field(name, text, windows)) {
+                        (level_rank, found.level) = (rank, Some(level));
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.own_time = time_rank == OWN;
+        found.own_message = message_rank == OWN;
+        found
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.name.of(&self.names) == name)
+    }
+
+    fn string<'a>(&'a self, value: Raw, line: &'a str) -> Option<&'a str> {
+        match value {
+            Raw::Text(span) => Some(span.of(line)),
+            Raw::Unescaped(span) => Some(span.of(&self.unescaped)),
+            _ => None,
+        }
+    }
+
+    /// The text that [`Found::message`] points at.
+    pub(crate) fn message<'a>(&'a self, found: &Found, line: &'a str) -> &'a str {
+        let Some(field) = found.message.and_then(|i| self.fields.get(i)) else { return "" };
+        match field.value {
+            Raw::Number(span) | Raw::Json(span) => span.of(line),
+            value => self.string(value, line).unwrap_or_default(),
+        }
+    }
+
+    /// Adds the fields to an entry, the one that is the message as such. The names `_time` and `_msg` belong
+    /// to the entry: the fields of these names are left out if they are its time and message, and keep their
+    /// values under `_time#1` and `_msg#1` if not.
+    pub(crate) fn add_to(&mut self, entry: &mut EntryBuf, line: &str, found: &Found) {
+        for (i, field) in self.fields.iter().enumerate() {
+            let name = final_name(field, &self.names, &mut self.renamed);
+            if found.message == Some(i) {
+                if !found.own_message {
+                    entry.field_same_as_message(name);
+                }
+                continue;
+            }
+            let value = text_value(field.value, line, &self.unescaped);
+            match name {
+                "_time" if found.own_time && found.time_field == i => {}
+                "_msg" if matches!(value, Value::Str("") | Value::Null) => {}
+                "_time" => _ = entry.field("_time#1", value),
+                "_msg" => _ = entry.field("_msg#1", value),
+                name => _ = entry.field(name, value),
+            }
+        }
+    }
+}
+
+/// What [`Fields::find_roles`] found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    pub time: Option<i64>,
+    time_field: usize,
+    own_time: bool,
+    pub message: Option<usize>,
+    own_message: bool,
+    pub level: Option<Level>,
+}
+
+impl Found {
+    /// The same for a line whose message is the line itself.
+    pub fn without_message(self) -> Self {
+        Self { message: None, own_message: false, ..self }
+    }
+}
+
+fn text_value<'a>(value: Raw, line: &'a str, unescaped: &'a str) -> Value<'a> {
+    match value {
+        Raw::Text(span) => Value::Str(span.of(line)),
+        Raw::Unescaped(span) => Value::Str(span.of(unescaped)),
+        Raw::Number(span) => Value::Number(span.of(line)),
+        Raw::Json(span) => Value::Json(span.of(line)),
+        Raw::Bool(b) => Value::Bool(b),
+        Raw::Null => Value::Null,
+    }
+}
+
+fn final_name<'a>(field: &Field, names: &'a str, renamed: &'a mut String) -> &'a str {
+    let name = field.name.of(names);
+    if !field.superseded {
+        return name;
+    }
+    renamed.clear();
+    renamed.push_str(name);
+    renamed.push('#');
+    renamed.push_str(&field.ordinal.to_string());
+    renamed
+}

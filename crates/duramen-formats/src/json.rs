@@ -1,0 +1,188 @@
+//! NDJSON: one object a line.
+//!
+//! Nested objects are flattened: `{"a":{"b":1}}` is the field `a.b`. Numbers keep the text they were sent
+//! with; arrays and empty objects are kept as JSON text; `null` is null.
+
+use crate::fields::{Fields, Found, Raw, Span};
+use crate::roles::Roles;
+use crate::time::StampParser;
+use crate::{ReaderOptions, level};
+use duramen::{EntryBuf, Level};
+use jiter::{Jiter, JiterResult, Peek};
+
+/// How deep objects may be nested.
+pub const MAX_DEPTH: usize = 128;
+
+/// Why a line is not an entry's fields.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// It is not a JSON object, or something follows it.
+    #[error("not a JSON object: {0}")]
+    Syntax(String),
+    /// Objects nested over [`MAX_DEPTH`] deep, more fields or longer names than an entry can hold.
+    #[error("the object is too deep, or has too many fields or too long a name for an entry")]
+    Limit,
+}
+
+impl From<jiter::JiterError> for JsonError {
+    fn from(e: jiter::JiterError) -> Self {
+        Self::Syntax(e.error_type.to_string())
+    }
+}
+
+/// Reads JSON lines, keeping its buffers from line to line. Can be sent to another thread, not shared.
+#[derive(Debug, Default)]
+pub struct JsonParser {
+    tape: Vec<u8>,
+    path: String,
+}
+
+impl JsonParser {
+    /// One with empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the fields of the one object that `line` is; white space may stand around it.
+    ///
+    /// # Errors
+    /// [`JsonError`] if it is not one, or over a limit; `fields` are then of no use.
+    pub fn parse(&mut self, line: &str, fields: &mut Fields) -> Result<(), JsonError> {
+        fields.clear();
+        self.path.clear();
+        let mut jiter = Jiter::with_tape(line.as_bytes(), std::mem::take(&mut self.tape));
+        let result = (|| {
+            if jiter.peek()? != Peek::Object {
+                return Err(JsonError::Syntax("it begins with something else".to_owned()));
+            }
+            if !object(&mut jiter, line, &mut self.path, fields, MAX_DEPTH)? {
+                return Err(JsonError::Limit);
+            }
+            jiter.finish()?;
+            Ok(())
+        })();
+        self.tape = jiter.into_tape();
+        result
+    }
+}
+
+/// Reads an object at the cursor into `fields`, each name after `path`. `Ok(false)` if over a limit.
+fn object(
+    jiter: &mut Jiter<'_>,
+    line: &str,
+    path: &mut String,
+    fields: &mut Fields,
+    depth: usize,
+) -> JiterResult<bool> {
+    let parent = path.len();
+    let mut key = jiter.known_object()?;
+    while let Some(name) = key {
+        path.truncate(parent);
+        path.push_str(name);
+        let peek = jiter.peek()?;
+        let start = jiter.current_index();
+        let value = match peek {
+            Peek::String => {
+                let text = jiter.known_str()?;
+                // Without escapes the text lies in the line itself, after the quote.
+                if text.as_ptr() == line.as_bytes()[start..].as_ptr().wrapping_add(1) {
+                    Span::new(start + 1, start + 1 + text.len()).map(Raw::Text)
+                } else {
+                    fields.keep(text).map(Raw::Unescaped)
+                }
+            }
+            Peek::True | Peek::False => Some(Raw::Bool(jiter.known_bool(peek)?)),
+            Peek::Null => {
+                jiter.known_null()?;
+                Some(Raw::Null)
+            }
+            Peek::Object if is_empty_object(line, start) => {
+                jiter.known_object()?;
+                Span::new(start, jiter.current_index()).map(Raw::Json)
+            }
+            Peek::Object => {
+                if depth <= 1 {
+                    return Ok(false);
+                }
+                path.push('.');
+                if !object(jiter, line, path, fields, depth - 1)? {
+                    return Ok(false);
+                }
+                key = jiter.next_key()?;
+                continue;
+            }
+            Peek::Array => {
+                jiter.known_skip(peek)?;
+                Span::new(start, jiter.current_index()).map(Raw::Json)
+            }
+            _ => {
+                jiter.known_number_bytes(peek)?;
+                Span::new(start, jiter.current_index()).map(Raw::Number)
+            }
+        };
+        if value.and_then(|value| fields.push(path, value)).is_none() {
+            return Ok(false);
+        }
+        key = jiter.next_key()?;
+    }
+    Ok(true)
+}
+
+/// Whether the object at `start` has no members.
+fn is_empty_object(line: &str, start: usize) -> bool {
+    line.as_bytes()[start + 1..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'}')
+}
+
+/// Makes entries of JSON lines as [`EntryReader`](crate::EntryReader) does: time, message and level from
+/// the fields that hold them, all fields as they were sent.
+#[derive(Debug)]
+pub struct JsonFlattener {
+    parser: JsonParser,
+    fields: Fields,
+    roles: Roles,
+    stamps: StampParser,
+}
+
+impl JsonFlattener {
+    /// For the zone and field names of these options.
+    pub fn new(options: &ReaderOptions) -> Self {
+        Self {
+            parser: JsonParser::new(),
+            fields: Fields::new(),
+            roles: Roles::new(options),
+            stamps: StampParser::new(options.timezone.clone(), options.reference_time_ns, options.year),
+        }
+    }
+
+    /// Starts an entry and fills it from a line; says whether the line has a time of its own. If not, the
+    /// entry's is `time_ns`.
+    ///
+    /// # Errors
+    /// [`JsonError`] as [`JsonParser::parse`]; the entry is then as it was.
+    pub fn flatten(&mut self, line: &str, time_ns: i64, entry: &mut EntryBuf) -> Result<bool, JsonError> {
+        self.parser.parse(line, &mut self.fields)?;
+        Ok(fill(&mut self.fields, line, &self.roles, &self.stamps, time_ns, entry))
+    }
+}
+
+/// Starts an entry and fills it from the fields of a line. A line without a level field has the level that
+/// its message shows.
+pub(crate) fn fill(
+    fields: &mut Fields,
+    line: &str,
+    roles: &Roles,
+    stamps: &StampParser,
+    time_ns: i64,
+    entry: &mut EntryBuf,
+) -> bool {
+    let found: Found = fields.find_roles(line, roles, stamps);
+    let message = fields.message(&found, line);
+    let level = found.level.or_else(|| level::find(message).map(|(level, _)| level));
+    entry.start(found.time.unwrap_or(time_ns)).level(level.unwrap_or(Level::Unknown)).message(message);
+    fields.add_to(entry, line, &found);
+    found.time.is_some()
+}
+
+#[cfg(test)]
+mod tests;

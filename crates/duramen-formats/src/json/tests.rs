@@ -1,0 +1,178 @@
+//! Lines to entries, and every leaf compared with what another parser reads.
+
+use super::*;
+use duramen::{EntryRef, Value};
+use std::collections::BTreeMap;
+
+const NOW: i64 = 1_718_452_800_000_000_000;
+
+fn flatten(line: &str) -> Result<String, JsonError> {
+    let mut entry = EntryBuf::default();
+    JsonFlattener::new(&ReaderOptions::new(NOW)).flatten(line, 7, &mut entry)?;
+    let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
+    let fields: Vec<String> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
+    Ok(format!("{} {:?} {:?} {}", e.time, e.level, e.message, fields.join(" ")))
+}
+
+#[test]
+fn lines_become_entries() {
+    for (line, expected) in [
+        (r#"{}"#, r#"7 Unknown "" "#),
+        (
+            r#"  {"a":1 , "b":{"c":true,"d":{"e":null}}} "#,
+            r#"7 Unknown "" a=Int(1) b.c=Bool(true) b.d.e=Null"#,
+        ),
+        (
+            r#"{"a":[1, {"x":2}],"b":{},"c":{ }}"#,
+            r#"7 Unknown "" a=Json("[1, {\"x\":2}]") b=Json("{}") c=Json("{ }")"#,
+        ),
+        (
+            r#"{"n":1.50,"m":-0,"k":12345678901234567890}"#,
+            r#"7 Unknown "" n=Number("1.50") m=Number("-0") k=Number("12345678901234567890")"#,
+        ),
+        (
+            r#"{"msg":"a\"b","level":"warn","ts":1669575482.5}"#,
+            r#"1669575482500000000 Warn "a\"b" msg=Str("a\"b") level=Str("warn") ts=Number("1669575482.5")"#,
+        ),
+        (
+            r#"{"_msg":"hello","_time":"2024-06-27T00:00:07Z","msg":"x"}"#,
+            r#"1719446407000000000 Unknown "hello" msg=Str("x")"#,
+        ),
+        (r#"{"_msg":5,"_time":"never"}"#, r#"7 Unknown "5" _time#1=Str("never")"#),
+        (r#"{"_msg":"","msg":"x"}"#, r#"7 Unknown "x" msg=Str("x")"#),
+        (r#"{"_msg":null,"msg":""}"#, r#"7 Unknown "" msg=Str("")"#),
+        (r#"{"a":1,"b":2,"a":3,"a":4}"#, r#"7 Unknown "" a#1=Int(1) b=Int(2) a#2=Int(3) a=Int(4)"#),
+        (r#"{"a":{"b":1},"a.b":2}"#, r#"7 Unknown "" a.b#1=Int(1) a.b=Int(2)"#),
+        (r#"{"level":30}"#, r#"7 Info "" level=Int(30)"#),
+        (
+            r#"{"log":"17:20:29.299 ERROR o.a.c\n"}"#,
+            r#"7 Error "17:20:29.299 ERROR o.a.c\n" log=Str("17:20:29.299 ERROR o.a.c\n")"#,
+        ),
+        (
+            r#"{"level":"info","msg":"record","record":{"error_severity":"FATAL","message":"no"}}"#,
+            r#"7 Fatal "no" level=Str("info") msg=Str("record") record.error_severity=Str("FATAL") record.message=Str("no")"#,
+        ),
+        (
+            r#"{"TimeUnixNano":-6795364578871345152,"time":12.5,"Log":{"time":"2023-01-29T09:20:29.5Z"}}"#,
+            r#"1674984029500000000 Unknown "" TimeUnixNano=Int(-6795364578871345152) time=Number("12.5") Log.time=Str("2023-01-29T09:20:29.5Z")"#,
+        ),
+        (r#"{"":1,"a":{"":2}}"#, r#"7 Unknown "" =Int(1) a.=Int(2)"#),
+        (r#"{"k\u0041\"":"\ud83d\ude00é"}"#, r#"7 Unknown "" kA"=Str("😀é")"#),
+    ] {
+        assert_eq!(flatten(line).as_deref(), Ok(expected), "{line}");
+    }
+}
+
+#[test]
+fn what_is_no_object_is_an_error() {
+    for line in [
+        "",
+        " ",
+        "1",
+        "[1]",
+        "\"a\"",
+        "{",
+        r#"{"a""#,
+        r#"{"a":"#,
+        r#"{"a":1"#,
+        r#"{"a":1} x"#,
+        r#"{"a":01}"#,
+        r#"{"a":.5}"#,
+        r#"{"a":NaN}"#,
+        r#"{"a":"\ud800"}"#,
+        r#"{"a":"\x"}"#,
+        "{\"a\":\"\u{1}\"}",
+        r#"{a:1}"#,
+        r#"{"a":1,}"#,
+        r#"{"a":[1,]}"#,
+        r#"{"a":tru}"#,
+        r#"{"a":{"b":1}"#,
+    ] {
+        assert!(matches!(flatten(line), Err(JsonError::Syntax(_))), "{line}");
+    }
+}
+
+#[test]
+fn limits_are_errors_and_bound_the_work() {
+    let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+    assert!(flatten(&nested(MAX_DEPTH)).is_ok());
+    assert_eq!(flatten(&nested(MAX_DEPTH + 1)), Err(JsonError::Limit));
+    assert_eq!(flatten(&nested(100_000)), Err(JsonError::Limit));
+    let many =
+        |n: usize| format!("{{{}}}", (0..n).map(|i| format!("\"f{i}\":1")).collect::<Vec<_>>().join(","));
+    assert!(flatten(&many(16_384)).is_ok());
+    assert_eq!(flatten(&many(16_385)), Err(JsonError::Limit));
+    assert_eq!(flatten(&format!("{{\"{}\":1}}", "n".repeat(1_020))), Err(JsonError::Limit));
+}
+
+/// What serde_json reads, flattened by the same rules, the last of a repeated name.
+pub(crate) fn leaves(prefix: &str, value: &serde_json::Value, out: &mut BTreeMap<String, String>) {
+    match value {
+        serde_json::Value::Object(map) if !map.is_empty() => {
+            for (name, value) in map {
+                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                leaves(&name, value, out);
+            }
+        }
+        value => _ = out.insert(prefix.to_owned(), value.to_string()),
+    }
+}
+
+fn as_json(value: Value<'_>) -> String {
+    match value {
+        Value::Str(s) => serde_json::Value::from(s).to_string(),
+        Value::Int(n) => n.to_string(),
+        Value::Float(x) => x.to_string(),
+        Value::Bool(b) => b.to_string(),
+        Value::Null => "null".to_owned(),
+        Value::Number(s) | Value::Json(s) => {
+            serde_json::from_str::<serde_json::Value>(s).unwrap().to_string()
+        }
+    }
+}
+
+fn json_value() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
+    use proptest::prelude::*;
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        (-1e300..1e300f64).prop_map(Into::into),
+        any::<String>().prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+            proptest::collection::btree_map("[a-z\"\\\\é]{1,4}", inner, 0..5)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_leaf_is_what_another_parser_reads(value in proptest::collection::btree_map("[a-z]{1,3}", json_value(), 0..8)) {
+        let value = serde_json::Value::Object(value.into_iter().collect());
+        let line = value.to_string();
+        // Both sides read numbers from the text, with the same parser's rounding.
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let mut expected = BTreeMap::new();
+        if value.as_object().is_some_and(|o| !o.is_empty()) {
+            leaves("", &value, &mut expected);
+        }
+        let (mut parser, mut fields) = (JsonParser::new(), Fields::new());
+        parser.parse(&line, &mut fields).unwrap();
+        let mut found = BTreeMap::new();
+        fields.for_each(&line, |name, value| _ = found.insert(name.to_owned(), as_json(value)));
+        proptest::prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "[{}\\[\\]\":,a\\\\u0-9. e-]{0,60}") {
+        let (mut parser, mut fields) = (JsonParser::new(), Fields::new());
+        let ours = parser.parse(&text, &mut fields).is_ok();
+        let theirs = serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|v| v.is_object());
+        // A parser that reads numbers as doubles refuses some that are only too large for one.
+        if theirs { proptest::prop_assert!(ours, "{}", text); }
+    }
+}

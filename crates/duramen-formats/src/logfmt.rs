@@ -1,0 +1,198 @@
+//! logfmt: `time=2024-06-27T00:00:07Z level=info msg="user logged in" took=1.5ms ok=true`.
+//!
+//! Values in quotes are strings; of the others, what JSON would call a number is a number, `true` and
+//! `false` are truth values, and the rest are strings. A key without `=` is a bare word.
+
+use crate::fields::{Fields, Raw, Span};
+use jiter::Jiter;
+
+/// What a line consists of besides its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logfmt {
+    /// How many `key=value` pairs there are.
+    pub pairs: usize,
+    /// How many words stand outside pairs: in a line that is logfmt and nothing else, none.
+    pub bare_words: usize,
+}
+
+/// Reads the pairs of a line into `fields`. `None` if a quote is not closed, a pair has no key, or there are
+/// more or longer ones than an entry can hold; `fields` are then of no use.
+pub fn parse(line: &str, fields: &mut Fields) -> Option<Logfmt> {
+    fields.clear();
+    let s = line.as_bytes();
+    let mut counts = Logfmt { pairs: 0, bare_words: 0 };
+    let mut i = 0;
+    loop {
+        i += s.get(i..)?.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        if i >= s.len() {
+            return Some(counts);
+        }
+        let key_at = i;
+        i += s[i..].iter().take_while(|b| is_key(**b)).count();
+        if s.get(i) != Some(&b'=') {
+            i += s[i..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
+            counts.bare_words += 1;
+            continue;
+        }
+        if i == key_at {
+            return None;
+        }
+        let key = line.get(key_at..i)?;
+        i += 1;
+        let value = if s.get(i) == Some(&b'"') {
+            let (value, end) = quoted(line, i, fields)?;
+            i = end;
+            value
+        } else {
+            let start = i;
+            i += s[i..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
+            bare(line.get(start..i)?, Span::new(start, i)?)
+        };
+        fields.push(key, value)?;
+        counts.pairs += 1;
+    }
+}
+
+/// Whether a line begins as logfmt does: its first word has a `=` after a key.
+pub(crate) fn may_be(line: &str) -> bool {
+    let s = line.as_bytes();
+    let key = s.iter().take(64).take_while(|b| is_key(**b)).count();
+    key > 0 && s.get(key) == Some(&b'=')
+}
+
+fn is_key(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@' | b'/' | b'#' | b'$') || b >= 0x80
+}
+
+/// Reads the quoted value at `at`: escapes are those of JSON, and one that is none stands for itself.
+fn quoted(line: &str, at: usize, fields: &mut Fields) -> Option<(Raw, usize)> {
+    let s = line.as_bytes();
+    let mut escaped = false;
+    let mut end = at + 1;
+    loop {
+        end += memchr::memchr2(b'"', b'\\', s.get(end..)?)?;
+        if s[end] == b'"' {
+            break;
+        }
+        escaped = true;
+        end += 2;
+    }
+    // A pair ends where white space follows.
+    if s.get(end + 1).is_some_and(|b| !b.is_ascii_whitespace()) {
+        return None;
+    }
+    if !escaped {
+        return Some((Raw::Text(Span::new(at + 1, end)?), end + 1));
+    }
+    let quoted = line.get(at..=end)?;
+    if let Ok(text) = Jiter::new(quoted.as_bytes()).next_str() {
+        return Some((Raw::Unescaped(fields.keep(text)?), end + 1));
+    }
+    let start = fields.unescaped().len();
+    unescape(line.get(at + 1..end)?, fields.unescaped());
+    let stop = fields.unescaped().len();
+    Some((Raw::Unescaped(Span::new(start, stop)?), end + 1))
+}
+
+/// For text that is not quite JSON: knows the common escapes and leaves the others as they are.
+fn unescape(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let mut after = rest[at + 1..].chars();
+        match after.next() {
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some('r') => out.push('\r'),
+            Some(c @ ('"' | '\\')) => out.push(c),
+            Some(c) => {
+                out.push('\\');
+                out.push(c);
+            }
+            None => out.push('\\'),
+        }
+        rest = after.as_str();
+    }
+    out.push_str(rest);
+}
+
+/// The type of a value without quotes.
+fn bare(text: &str, span: Span) -> Raw {
+    match text {
+        "true" => Raw::Bool(true),
+        "false" => Raw::Bool(false),
+        text if is_number(text) => Raw::Number(span),
+        _ => Raw::Text(span),
+    }
+}
+
+/// Whether JSON would call this a number.
+pub(crate) fn is_number(text: &str) -> bool {
+    let s = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let digits = |at: usize| s.get(at..).map_or(0, |s| s.iter().take_while(|b| b.is_ascii_digit()).count());
+    let whole = digits(0);
+    if whole == 0 || (whole > 1 && s[0] == b'0') {
+        return false;
+    }
+    let mut i = whole;
+    if s.get(i) == Some(&b'.') {
+        let fraction = digits(i + 1);
+        if fraction == 0 {
+            return false;
+        }
+        i += 1 + fraction;
+    }
+    if matches!(s.get(i), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(s.get(i + 1), Some(b'+' | b'-')));
+        let exponent = digits(i + 1 + sign);
+        if exponent == 0 {
+            return false;
+        }
+        i += 1 + sign + exponent;
+    }
+    i == s.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<String> {
+        let mut fields = Fields::new();
+        let counts = parse(line, &mut fields)?;
+        let mut out = format!("{}/{}", counts.pairs, counts.bare_words);
+        fields.for_each(line, |name, value| out += &format!(" {name}={value:?}"));
+        Some(out)
+    }
+
+    #[test]
+    fn pairs_are_read_and_typed() {
+        for (line, expected) in [
+            ("", "0/0"),
+            ("a=1 b=-2.5e3 c=true d=x", r#"4/0 a=Number("1") b=Number("-2.5e3") c=Bool(true) d=Str("x")"#),
+            (r#"msg="a \"b\" \\ c" t=1.5ms"#, r#"2/0 msg=Str("a \"b\" \\ c") t=Str("1.5ms")"#),
+            (r#"a="" b= c="1""#, r#"3/0 a=Str("") b=Str("") c=Str("1")"#),
+            (r#"a="x\qy\n\u00e9" "#, "1/0 a=Str(\"x\\\\qy\\n\\\\u00e9\")"),
+            (r#"a="\u00e9""#, r#"1/0 a=Str("é")"#),
+            ("hello a=1 world", r#"1/2 a=Number("1")"#),
+            ("a=1 a=2", r##"2/0 a#1=Number("1") a=Number("2")"##),
+            (
+                "v=007 w=1.2.3 x=1. y=+1 z=-",
+                r#"5/0 v=Str("007") w=Str("1.2.3") x=Str("1.") y=Str("+1") z=Str("-")"#,
+            ),
+            ("a=b=c", r#"1/0 a=Str("b=c")"#),
+        ] {
+            assert_eq!(read(line).as_deref(), Some(expected), "{line}");
+        }
+        for line in [r#"a="x"#, r#"a="x"y"#, "=1", r#"a="x\"#] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(line in "[a=\" \\\\né0-9.-]{0,40}") {
+            read(&line);
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! Lines to events to entries.
+//!
+//! A line is looked at in this order:
+//!
+//! 1. A JSON object is an entry of its own.
+//! 2. A line that goes on with the open event is added to it ([`crate::event`]).
+//! 3. Any other begins an event: an access log line, a syslog line, logfmt, or text.
+//!
+//! The event stays open, its fields already in the [`EntryBuf`] and its lines in a buffer, until a line
+//! shows that the next one begins. Which formats are tried depends on [`ReaderOptions::format`].
+
+use crate::detect::{DETECT_BYTES, Detected, is_logfmt};
+use crate::event::{Trace, is_indented};
+use crate::fields::Fields;
+use crate::json::{self, JsonParser};
+use crate::lines::{Line, LineSplitter};
+use crate::options::MAX_TEXT_BYTES;
+use crate::roles::Roles;
+use crate::time::StampParser;
+use crate::{LineFormat, ReaderOptions, Report, access, logfmt, plain, syslog};
+use duramen::{EntryBuf, Level};
+use std::fmt::Write;
+
+/// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
+pub trait Sink {
+    /// Why it takes no more.
+    type Error;
+
+    /// Takes an entry: its bytes (see [`duramen::entry`]), its level, and how many bytes of the input there
+    /// are up to the end of its last line, line end included. An input read from there on, by
+    /// [`EntryReader::resume`], gives exactly the entries after this one.
+    ///
+    /// # Errors
+    /// Stops the reader, which cannot go on after that: resume another after the last entry taken.
+    fn entry(&mut self, entry: &[u8], level: Level, end_offset: u64) -> Result<(), Self::Error>;
+}
+
+impl<E, F: FnMut(&[u8], Level, u64) -> Result<(), E>> Sink for F {
+    type Error = E;
+
+    fn entry(&mut self, entry: &[u8], level: Level, end_offset: u64) -> Result<(), E> {
+        self(entry, level, end_offset)
+    }
+}
+
+/// Makes entries of the bytes of one input. Can be sent to another thread, not shared.
+///
+/// ```
+/// use duramen::{EntryRef, Level};
+/// use duramen_formats::{EntryReader, ReaderOptions};
+///
+/// let mut messages = Vec::new();
+/// let mut sink = |entry: &[u8], level: Level, end_offset: u64| {
+///     messages.push((EntryRef::decode(entry)?.message.to_owned(), level, end_offset));
+///     Ok::<(), duramen::Error>(())
+/// };
+/// let mut reader = EntryReader::new(ReaderOptions::new(1_700_000_000_000_000_000));
+/// reader.feed(b"2024-06-27 00:00:07 ERROR refused\n\tat App.main\n{\"msg\":\"hel", &mut sink)?;
+/// reader.feed(b"lo\",\"level\":\"info\"}\n", &mut sink)?;
+/// reader.finish(&mut sink)?;
+/// assert_eq!(messages[0], ("2024-06-27 00:00:07 ERROR refused\n\tat App.main".into(), Level::Error, 47));
+/// assert_eq!(messages[1], ("hello".into(), Level::Info, 78));
+/// # Ok::<(), duramen::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct EntryReader {
+    lines: LineSplitter,
+    /// The first bytes, until there are enough of them to look at.
+    head: Vec<u8>,
+    builder: Builder,
+}
+
+impl EntryReader {
+    /// A reader at the start of an input.
+    pub fn new(options: ReaderOptions) -> Self {
+        Self {
+            lines: LineSplitter::new(0, options.max_line_bytes.clamp(64, MAX_TEXT_BYTES)),
+            head: Vec::new(),
+            builder: Builder::new(options),
+        }
+    }
+
+    /// A reader that goes on at `offset`, where an entry ended. `detected` is what [`EntryReader::detected`]
+    /// said then, or [`EntryReader::detect`] says of the first bytes of the input, and `last_time_ns` the
+    /// time of the last entry, for lines that have none. Its report counts from here.
+    pub fn resume(
+        options: ReaderOptions,
+        offset: u64,
+        detected: Detected,
+        last_time_ns: Option<i64>,
+    ) -> Self {
+        let mut reader = Self::new(options);
+        reader.lines =
+            LineSplitter::new(offset, reader.builder.options.max_line_bytes.clamp(64, MAX_TEXT_BYTES));
+        reader.builder.detected = Some(detected);
+        if let Some(time) = last_time_ns {
+            reader.builder.last_time = time;
+        }
+        reader
+    }
+
+    /// What the first [`DETECT_BYTES`] of an input tell, or all of it if it is shorter.
+    pub fn detect(options: &ReaderOptions, head: &[u8]) -> Detected {
+        Detected::of(head, &stamps(options))
+    }
+
+    /// What the first bytes told; `None` until there are enough of them, or the input is finished.
+    pub fn detected(&self) -> Option<Detected> {
+        self.builder.detected
+    }
+
+    /// What became of the lines so far.
+    pub fn report(&self) -> &Report {
+        &self.builder.report
+    }
+
+    /// Takes the next bytes and hands over every entry that they complete. The first entry comes only after
+    /// [`DETECT_BYTES`], or at the end.
+    ///
+    /// # Errors
+    /// What the sink returns.
+    pub fn feed<S: Sink + ?Sized>(&mut self, mut chunk: &[u8], sink: &mut S) -> Result<(), S::Error> {
+        if self.builder.detected.is_none() {
+            let (head, rest) = chunk.split_at(chunk.len().min(DETECT_BYTES - self.head.len()));
+            self.head.extend_from_slice(head);
+            if self.head.len() < DETECT_BYTES {
+                return Ok(());
+            }
+            self.look_at_head(sink)?;
+            chunk = rest;
+        }
+        self.lines.feed(chunk, |line| self.builder.line(line, sink))
+    }
+
+    /// Ends the input and hands over what is left of it. More bytes begin a line and an event of their own.
+    ///
+    /// # Errors
+    /// What the sink returns.
+    pub fn finish<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        if self.builder.detected.is_none() {
+            self.look_at_head(sink)?;
+        }
+        self.lines.finish(|line| self.builder.line(line, sink))?;
+        self.builder.flush(sink)
+    }
+
+    fn look_at_head<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        let head = std::mem::take(&mut self.head);
+        self.builder.detected = Some(Detected::of(&head, &self.builder.stamps));
+        self.lines.feed(&head, |line| self.builder.line(line, sink))
+    }
+}
+
+fn stamps(options: &ReaderOptions) -> StampParser {
+    StampParser::new(options.timezone.clone(), options.reference_time_ns, options.year)
+}
+
+/// Makes entries of lines.
+#[derive(Debug)]
+struct Builder {
+    options: ReaderOptions,
+    detected: Option<Detected>,
+    stamps: StampParser,
+    roles: Roles,
+    json: JsonParser,
+    fields: Fields,
+    entry: EntryBuf,
+    report: Report,
+    last_time: i64,
+    open: Option<Open>,
+    /// The lines of the open event.
+    text: String,
+    /// A line whose bytes are not all UTF-8, made so.
+    escaped: String,
+}
+
+/// The event whose lines may still be going on. Its fields are in the entry.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    lines: usize,
+    raw_len: usize,
+    end_offset: u64,
+    trace: Trace,
+    /// Whether it began with a time stamp or level, so that a line without one goes on with it.
+    led: bool,
+}
+
+impl Builder {
+    fn new(options: ReaderOptions) -> Self {
+        Self {
+            detected: None,
+            stamps: stamps(&options),
+            roles: Roles::new(&options),
+            json: JsonParser::new(),
+            fields: Fields::new(),
+            entry: EntryBuf::new(options.stream_fields.iter().map(String::as_str)),
+            report: Report::default(),
+            last_time: options.reference_time_ns,
+            open: None,
+            text: String::new(),
+            escaped: String::new(),
+            options,
+        }
+    }
+
+    fn line<S: Sink + ?Sized>(&mut self, line: Line<'_>, sink: &mut S) -> Result<(), S::Error> {
+        let at_start = line.end_offset == line.raw_len as u64;
+        let bytes = if at_start {
+            line.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line.bytes)
+        } else {
+            line.bytes
+        };
+        if line.is_first {
+            self.report.lines += 1;
+            self.report.cut_lines += u64::from(!line.is_last);
+        } else {
+            self.report.cut_pieces += 1;
+        }
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.text_line(text, line, sink);
+        }
+        self.report.lines_not_utf8 += 1;
+        let mut escaped = std::mem::take(&mut self.escaped);
+        escaped.clear();
+        for chunk in bytes.utf8_chunks() {
+            escaped.push_str(chunk.valid());
+            for byte in chunk.invalid() {
+                // Writing to a String cannot fail.
+                let _infallible = write!(escaped, "\\x{byte:02X}");
+            }
+        }
+        let result = self.text_line(&escaped, line, sink);
+        self.escaped = escaped;
+        result
+    }
+
+    fn text_line<S: Sink + ?Sized>(
+        &mut self,
+        text: &str,
+        line: Line<'_>,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        if !line.is_first {
+            // The rest of a cut line explains nothing by itself.
+            self.flush(sink)?;
+            self.begin(None, None, LineFormat::Plain);
+            return self.single(text, line, sink);
+        }
+        let format = self.options.format;
+        let tries_json = matches!(format, LineFormat::Auto | LineFormat::Ndjson);
+        if tries_json
+            && text.trim_ascii_start().starts_with('{')
+            && self.json.parse(text, &mut self.fields).is_ok()
+        {
+            self.flush(sink)?;
+            return self.json_line(text, line, sink);
+        }
+        if format == LineFormat::Ndjson {
+            self.flush(sink)?;
+            self.report.unparsed_lines += u64::from(!text.trim_ascii().is_empty());
+            self.begin_text(text);
+            return self.single(text, line, sink);
+        }
+        if self.joins(text) {
+            self.join(text, line);
+            return Ok(());
+        }
+        if self.structured_line(text, line, sink)? {
+            return Ok(());
+        }
+        let lead = plain::lead(text, &self.stamps);
+        let events_lead = self.detected.is_some_and(|d| d.events_lead);
+        let goes_on = events_lead && !lead.begins_event && self.open.is_some_and(|open| open.led);
+        if goes_on && self.can_join(text) {
+            self.join(text, line);
+            return Ok(());
+        }
+        self.flush(sink)?;
+        self.count_unparsed(text);
+        self.begin(lead.time_ns, lead.level, LineFormat::Plain);
+        // An event over the limits goes on in the next entry as it would have in this one.
+        self.open(text, line, lead.begins_event || goes_on);
+        Ok(())
+    }
+
+    /// Whether a line goes on with the open event by its shape alone.
+    fn joins(&self, text: &str) -> bool {
+        let (Some(open), Some(detected)) = (self.open, self.detected) else { return false };
+        if text.trim_ascii().is_empty() {
+            return (open.lines > 1 || (open.led && detected.events_lead)) && self.can_join(text);
+        }
+        let shape = if is_indented(text) { detected.indentation_joins } else { open.trace.continues(text) };
+        shape && self.can_join(text)
+    }
+
+    fn can_join(&self, text: &str) -> bool {
+        self.options.join_lines
+            && self.open.is_some_and(|open| open.lines < self.options.max_event_lines)
+            && self.text.len() + 1 + text.len() <= self.options.max_event_bytes.min(MAX_TEXT_BYTES)
+    }
+
+    fn join(&mut self, text: &str, line: Line<'_>) {
+        let Some(open) = &mut self.open else { return };
+        open.lines += 1;
+        open.raw_len += line.raw_len;
+        open.end_offset = line.end_offset;
+        open.trace.saw(text);
+        self.text.push('\n');
+        self.text.push_str(text);
+        self.report.joined_lines += 1;
+    }
+
+    /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
+    fn structured_line<S: Sink + ?Sized>(
+        &mut self,
+        text: &str,
+        line: Line<'_>,
+        sink: &mut S,
+    ) -> Result<bool, S::Error> {
+        let format = self.options.format;
+        let tries = |f| format == f || format == LineFormat::Auto;
+        if tries(LineFormat::AccessLog)
+            && let Some(parsed) = access::parse(text, &self.stamps)
+        {
+            self.flush(sink)?;
+            self.begin(Some(parsed.time_ns), None, LineFormat::AccessLog);
+            parsed.add_to(&mut self.entry);
+            self.single(text, line, sink)?;
+            return Ok(true);
+        }
+        if tries(LineFormat::Syslog)
+            && let Some(parsed) = syslog::parse(text, &self.stamps)
+        {
+            self.flush(sink)?;
+            self.begin(parsed.time_ns, parsed.level(), LineFormat::Syslog);
+            parsed.add_to(&mut self.entry);
+            self.open(text, line, true);
+            return Ok(true);
+        }
+        let is_logfmt = match format {
+            LineFormat::Logfmt => logfmt::parse(text, &mut self.fields).is_some_and(|l| l.pairs > 0),
+            // Where events lead and none of the first was logfmt, `a=b c=d` is some event's second line.
+            LineFormat::Auto => {
+                self.detected.is_none_or(|d| d.has_logfmt || !d.events_lead)
+                    && is_logfmt(text, &mut self.fields)
+            }
+            _ => false,
+        };
+        if is_logfmt {
+            self.flush(sink)?;
+            let found = self.fields.find_roles(text, &self.roles, &self.stamps).without_message();
+            self.begin(found.time, found.level, LineFormat::Logfmt);
+            self.fields.add_to(&mut self.entry, text, &found);
+            self.open(text, line, true);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Counts a line kept as text where something else was promised.
+    fn count_unparsed(&mut self, text: &str) {
+        if text.trim_ascii().is_empty() {
+            return;
+        }
+        let promised = match (self.options.format, self.detected) {
+            (LineFormat::Plain, _) => false,
+            (LineFormat::Auto, Some(d)) => {
+                d.format != LineFormat::Plain || (d.has_json && text.starts_with('{'))
+            }
+            _ => true,
+        };
+        self.report.unparsed_lines += u64::from(promised);
+    }
+
+    fn json_line<S: Sink + ?Sized>(
+        &mut self,
+        text: &str,
+        line: Line<'_>,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        let had_time =
+            json::fill(&mut self.fields, text, &self.roles, &self.stamps, self.last_time, &mut self.entry);
+        self.count(LineFormat::Ndjson, had_time);
+        self.last_time = self.entry.current_time();
+        self.emit(text, line.raw_len, line.end_offset, sink)
+    }
+
+    /// Starts an entry of a text format.
+    fn begin(&mut self, time: Option<i64>, level: Option<Level>, format: LineFormat) {
+        self.count(format, time.is_some());
+        self.last_time = time.unwrap_or(self.last_time);
+        self.entry.start(self.last_time).level(level.unwrap_or_default());
+    }
+
+    fn begin_text(&mut self, text: &str) {
+        let lead = plain::lead(text, &self.stamps);
+        self.begin(lead.time_ns, lead.level, LineFormat::Plain);
+    }
+
+    fn count(&mut self, format: LineFormat, had_time: bool) {
+        self.report.entries += 1;
+        self.report.lines_without_time += u64::from(!had_time);
+        self.report.formats.add(format);
+    }
+
+    /// Leaves the entry open for more lines.
+    fn open(&mut self, text: &str, line: Line<'_>, led: bool) {
+        self.text.clear();
+        self.text.push_str(text);
+        let mut trace = Trace::default();
+        trace.saw(text);
+        self.open = Some(Open { lines: 1, raw_len: line.raw_len, end_offset: line.end_offset, trace, led });
+    }
+
+    /// Hands over an entry of one line.
+    fn single<S: Sink + ?Sized>(&mut self, text: &str, line: Line<'_>, sink: &mut S) -> Result<(), S::Error> {
+        self.entry.message(text);
+        self.emit(text, line.raw_len, line.end_offset, sink)
+    }
+
+    /// Hands over the open event.
+    fn flush<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let text = std::mem::take(&mut self.text);
+        self.entry.message(&text);
+        let result = self.emit(&text, open.raw_len, open.end_offset, sink);
+        self.text = text;
+        result
+    }
+
+    /// Hands over the entry as built, or, if it is over a limit of entries, its text alone.
+    fn emit<S: Sink + ?Sized>(
+        &mut self,
+        text: &str,
+        raw_len: usize,
+        end_offset: u64,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        let level = self.entry.current_level();
+        match self.entry.raw_len(raw_len).finish() {
+            Ok(bytes) => return sink.entry(bytes, level, end_offset),
+            Err(_over_a_limit) => self.report.unparsed_lines += 1,
+        }
+        let time = self.entry.current_time();
+        match self.entry.start(time).level(level).raw_len(raw_len).message(text).finish() {
+            Ok(bytes) => sink.entry(bytes, level, end_offset),
+            // No text is that long: `MAX_TEXT_BYTES` is asserted to fit.
+            Err(_) => Ok(()),
+        }
+    }
+}

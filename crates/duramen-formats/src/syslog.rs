@@ -1,0 +1,370 @@
+//! Syslog as it is on the wire and in files.
+//!
+//! ```text
+//! RFC 5424   <165>1 2003-10-11T22:14:15.003Z host app 1234 ID47 [id param="value"] message
+//! RFC 3164   <34>Oct 11 22:14:15 host app[1234]: message
+//! files      Oct 11 22:14:15 host app[1234]: message
+//!            2003-10-11T22:14:15.003+02:00 host app[1234]: message
+//! ```
+
+use crate::level;
+use crate::time::StampParser;
+use duramen::entry::MAX_FIELDS;
+use duramen::{EntryBuf, Level, Value};
+
+/// The names of the facilities 0 to 23.
+pub const FACILITIES: [&str; 24] = [
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
+    "ntp", "audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
+    "local7",
+];
+/// The names of the severities 0 to 7.
+pub const SEVERITIES: [&str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
+
+/// The parts of a syslog line; those that are `-`, or missing, are `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyslogLine<'a> {
+    /// Facility times eight plus severity, 0 to 191, from `<PRI>`.
+    pub priority: Option<u8>,
+    /// The time, ns since the epoch.
+    pub time_ns: Option<i64>,
+    /// The host.
+    pub host: Option<&'a str>,
+    /// The program.
+    pub app: Option<&'a str>,
+    /// Its process id, or what stands in its place.
+    pub pid: Option<&'a str>,
+    /// RFC 5424's message id.
+    pub msgid: Option<&'a str>,
+    /// RFC 5424's structured data, with its brackets.
+    pub structured_data: Option<&'a str>,
+    /// What the program said.
+    pub message: &'a str,
+}
+
+impl SyslogLine<'_> {
+    /// The severity's level, or without a `<PRI>` the level that the message shows.
+    pub fn level(&self) -> Option<Level> {
+        match self.priority {
+            Some(priority) => level::of_syslog_severity(priority & 7),
+            None => level::find(self.message).map(|(level, _)| level),
+        }
+    }
+
+    /// Adds the parts as fields: `host`, `app`, `pid`, `priority`, `facility` and `severity` (names), `msgid`,
+    /// and each parameter of the structured data as `sd.ID.PARAM`.
+    pub fn add_to(&self, entry: &mut EntryBuf) {
+        for (name, value) in [("host", self.host), ("app", self.app), ("msgid", self.msgid)] {
+            if let Some(value) = value {
+                entry.field(name, value);
+            }
+        }
+        if let Some(pid) = self.pid {
+            entry.field(
+                "pid",
+                if crate::logfmt::is_number(pid) { Value::Number(pid) } else { Value::Str(pid) },
+            );
+        }
+        if let Some(priority) = self.priority {
+            entry.field("priority", i64::from(priority));
+            let facility = FACILITIES.get(usize::from(priority / 8)).copied().unwrap_or_default();
+            let severity = SEVERITIES.get(usize::from(priority % 8)).copied().unwrap_or_default();
+            entry.field("facility", facility).field("severity", severity);
+        }
+        if let Some(data) = self.structured_data {
+            let mut name = String::new();
+            let mut count = 0;
+            each_parameter(data, |id, param, value| {
+                count += 1;
+                if count <= MAX_FIELDS {
+                    name.clear();
+                    name.extend(["sd.", id, ".", param]);
+                    entry.field(&name, value);
+                }
+            });
+        }
+    }
+}
+
+/// Reads a line that has a `<PRI>`, a BSD time stamp, or an RFC 3339 one followed by host and program;
+/// `None` if it has none of them.
+pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
+    match line.as_bytes().first()? {
+        b'<' => {
+            let (priority, rest) = pri(line)?;
+            let parsed = match rest.strip_prefix("1 ") {
+                Some(rest) => rfc5424(rest, stamps),
+                None => None,
+            };
+            let parsed = parsed.or_else(|| bsd(rest, stamps, false)).unwrap_or(EMPTY.with_message(rest));
+            Some(SyslogLine { priority: Some(priority), ..parsed })
+        }
+        b'A'..=b'Z' | b'0'..=b'9' => bsd(line, stamps, true),
+        _ => None,
+    }
+}
+
+const EMPTY: SyslogLine<'static> = SyslogLine {
+    priority: None,
+    time_ns: None,
+    host: None,
+    app: None,
+    pid: None,
+    msgid: None,
+    structured_data: None,
+    message: "",
+};
+
+impl<'a> SyslogLine<'a> {
+    fn with_message(self, message: &'a str) -> SyslogLine<'a> {
+        SyslogLine { message, ..self }
+    }
+}
+
+/// `<0>` to `<191>`.
+fn pri(line: &str) -> Option<(u8, &str)> {
+    let (number, rest) = line.strip_prefix('<')?.split_once('>')?;
+    let digits = !number.is_empty() && number.len() <= 3 && number.bytes().all(|b| b.is_ascii_digit());
+    let priority: u8 = if digits { number.parse().ok()? } else { return None };
+    (priority <= 191).then_some((priority, rest))
+}
+
+/// What follows `<PRI>1 `.
+fn rfc5424<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
+    let (time, rest) = text.split_once(' ')?;
+    let time_ns =
+        if time == "-" { None } else { Some(stamps.parse(time).filter(|(_, end)| *end == time.len())?.0) };
+    let (host, rest) = rest.split_once(' ')?;
+    let (app, rest) = rest.split_once(' ')?;
+    let (pid, rest) = rest.split_once(' ')?;
+    let (msgid, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let (structured_data, message) = match rest.strip_prefix('-') {
+        Some(message) => (None, message),
+        None if rest.starts_with('[') => {
+            let end = each_parameter(rest, |_, _, _| {})?;
+            (rest.get(..end), rest.get(end..)?)
+        }
+        None => (None, rest),
+    };
+    let message = message.strip_prefix(' ').unwrap_or(message);
+    let nil = |text: &'a str| (text != "-" && !text.is_empty()).then_some(text);
+    Some(SyslogLine {
+        priority: None,
+        time_ns,
+        host: nil(host),
+        app: nil(app),
+        pid: nil(pid),
+        msgid: nil(msgid),
+        structured_data,
+        message: message.strip_prefix('\u{feff}').unwrap_or(message),
+    })
+}
+
+/// Calls `f` with id, name and value of each parameter of `[id a="b" c="d"][id2 …]`, the value as it is
+/// written (`\"`, `\\` and `\]` unescaped), and says where the data end; `None` if they do not.
+fn each_parameter(data: &str, mut f: impl FnMut(&str, &str, &str)) -> Option<usize> {
+    let s = data.as_bytes();
+    let mut i = 0;
+    let mut value = String::new();
+    while s.get(i) == Some(&b'[') {
+        let id_at = i + 1;
+        i = id_at + s[id_at..].iter().position(|b| matches!(b, b' ' | b']'))?;
+        let id = data.get(id_at..i)?;
+        while s.get(i) == Some(&b' ') {
+            let name_at = i + 1;
+            i = name_at + memchr::memchr(b'=', s.get(name_at..)?)?;
+            let name = data.get(name_at..i)?;
+            if s.get(i + 1) != Some(&b'"') {
+                return None;
+            }
+            i += 2;
+            value.clear();
+            loop {
+                let stop = i + memchr::memchr2(b'"', b'\\', s.get(i..)?)?;
+                value.push_str(data.get(i..stop)?);
+                i = stop + 1;
+                if s[stop] == b'"' {
+                    break;
+                }
+                // A backslash before anything else is itself.
+                match s.get(i)? {
+                    b'"' | b'\\' | b']' => {
+                        value.push(char::from(s[i]));
+                        i += 1;
+                    }
+                    _ => value.push('\\'),
+                }
+            }
+            f(id, name, &value);
+        }
+        if s.get(i) != Some(&b']') {
+            return None;
+        }
+        i += 1;
+    }
+    Some(i)
+}
+
+/// `stamp host app[pid]: message`. `strict` where no `<PRI>` says that this is syslog: there a stamp that
+/// other logs have, too, needs a program after the host.
+fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLine<'a>> {
+    let s = text.as_bytes();
+    let named_month = s.first()?.is_ascii_uppercase() && s.get(3) == Some(&b' ');
+    let rfc3339 = matches!(s.get(10), Some(b'T')) && s.get(4) == Some(&b'-');
+    if !(named_month || rfc3339) {
+        return None;
+    }
+    let (time_ns, end) = stamps.parse(text)?;
+    // `Mon Jan  2 15:04:05 2006` is the ctime of some other log, and not a host called 2006.
+    if strict && named_month && (end > 15 || matches!(s.get(4), Some(b'A'..=b'Z'))) {
+        return None;
+    }
+    let rest = text.get(end..)?.strip_prefix(' ')?;
+    let rest = rest.trim_start_matches(' ');
+    let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
+    let host_like = !host.is_empty()
+        && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'/'));
+    if strict && (!host_like || Level::parse(host.trim_end_matches(':')).is_some()) {
+        return None;
+    }
+    let line = SyslogLine { time_ns: Some(time_ns), ..EMPTY };
+    // Relays and small devices leave the host out: `Oct 11 22:14:15 app[1]: message`.
+    if host.ends_with(':')
+        && let Some((app, pid, message)) = tag(rest)
+    {
+        return Some(SyslogLine { app: Some(app), pid, message, ..line });
+    }
+    if !host_like {
+        return Some(line.with_message(rest));
+    }
+    let after_host = after_host.trim_start_matches(' ');
+    match tag(after_host) {
+        Some((app, pid, message)) => {
+            Some(SyslogLine { host: Some(host), app: Some(app), pid, message, ..line })
+        }
+        None if strict && !named_month => None,
+        None => Some(SyslogLine { host: Some(host), message: after_host, ..line }),
+    }
+}
+
+/// `app[pid]: message` and `app: message`.
+fn tag(text: &str) -> Option<(&str, Option<&str>, &str)> {
+    let s = text.as_bytes();
+    let end = s.iter().take(128).position(|b| matches!(b, b'[' | b':' | b' '))?;
+    let app = text.get(..end)?;
+    if app.is_empty() {
+        return None;
+    }
+    let (pid, after) = match s[end] {
+        b'[' => {
+            let close = end + s[end..].iter().take(64).position(|b| *b == b']')?;
+            (Some(text.get(end + 1..close)?).filter(|pid| !pid.is_empty()), close + 1)
+        }
+        _ => (None, end),
+    };
+    match s.get(after) {
+        Some(b':') => {
+            let message = text.get(after + 1..)?;
+            Some((app, pid, message.strip_prefix(' ').unwrap_or(message)))
+        }
+        _ if pid.is_some() => Some((app, pid, text.get(after..)?.trim_start_matches(' '))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duramen::EntryRef;
+    use jiff::tz::TimeZone;
+
+    /// Read in June 2024.
+    fn read(line: &str) -> Option<String> {
+        let stamps = StampParser::new(TimeZone::UTC, 1_718_452_800_000_000_000, None);
+        let parsed = parse(line, &stamps)?;
+        let mut entry = EntryBuf::default();
+        parsed.add_to(entry.start(0));
+        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
+        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
+        let time = parsed.time_ns.map(|ns| ns / 1_000_000_000);
+        Some(format!("{time:?} {:?} {} | {}", parsed.level(), fields.join(" "), parsed.message))
+    }
+
+    #[test]
+    fn lines_are_taken_apart() {
+        for (line, expected) in [
+            (
+                "Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster",
+                r#"Some(1702191346) None host=Str("LabSZ") app=Str("sshd") pid=Int(24200) | Invalid user webmaster"#,
+            ),
+            (
+                "Jun 14 15:16:01 combo sshd(pam_unix)[19939]: check pass",
+                r#"Some(1718378161) None host=Str("combo") app=Str("sshd(pam_unix)") pid=Int(19939) | check pass"#,
+            ),
+            (
+                "Jun  9 06:06:20 combo kernel: Linux version 2.6",
+                r#"Some(1717913180) None host=Str("combo") app=Str("kernel") | Linux version 2.6"#,
+            ),
+            (
+                "Jun  9 06:06:20 combo syslogd 1.4.1: restart.",
+                r#"Some(1717913180) None host=Str("combo") | syslogd 1.4.1: restart."#,
+            ),
+            (
+                "<34>Oct 11 22:14:15 mymachine su: 'su root' failed",
+                r#"Some(1697062455) Some(Fatal) host=Str("mymachine") app=Str("su") priority=Int(34) facility=Str("auth") severity=Str("crit") | 'su root' failed"#,
+            ),
+            (
+                r#"<165>1 2003-10-11T22:14:15.003Z host.example.com evntslog - ID47 [ex@32473 iut="3" src="a \"b\" \] \\ \x"][o@1 k="v"] BOMless"#,
+                r#"Some(1065910455) Some(Info) host=Str("host.example.com") app=Str("evntslog") msgid=Str("ID47") priority=Int(165) facility=Str("local4") severity=Str("notice") sd.ex@32473.iut=Str("3") sd.ex@32473.src=Str("a \"b\" ] \\ \\x") sd.o@1.k=Str("v") | BOMless"#,
+            ),
+            (
+                "<11>1 - - - - - -",
+                r#"None Some(Error) priority=Int(11) facility=Str("user") severity=Str("err") | "#,
+            ),
+            (
+                "2024-01-02T03:04:05.678901+02:00 web-1 nginx[77]: error: x",
+                r#"Some(1704157445) Some(Error) host=Str("web-1") app=Str("nginx") pid=Int(77) | error: x"#,
+            ),
+            (
+                "<13>just text",
+                r#"None Some(Info) priority=Int(13) facility=Str("user") severity=Str("notice") | just text"#,
+            ),
+            (
+                "Feb 10 23:15:39 test-pc postgres[10809]: [4-1] db=,user=,app=,client= LOG:  ready",
+                r#"Some(1707606939) Some(Info) host=Str("test-pc") app=Str("postgres") pid=Int(10809) | [4-1] db=,user=,app=,client= LOG:  ready"#,
+            ),
+        ] {
+            assert_eq!(read(line).as_deref(), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for line in [
+            "",
+            "<",
+            "<192>x",
+            "<1234>x",
+            "<a>x",
+            "Mon Jan  2 15:04:05 2006 hello",
+            "Jan  2 15:04:05 2006 hello there: x",
+            "Jan  2 15:04:05 ERROR main: x",
+            "2024-01-02T03:04:05Z INFO main: x",
+            "2024-01-02T03:04:05Z started the server",
+            "2024-01-02 03:04:05 host app: x",
+            "Janitor came",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(
+            head in "(<1[0-9]{0,2}>)?(1 )?(- |Jan  2 15:04:05 |2024-01-02T03:04:05Z )?",
+            tail in "[ab:\\[\\]=\"\\\\ é-]{0,30}",
+        ) {
+            read(&format!("{head}{tail}"));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Digits, and the time of day.
+
+/// The number of two digits at `at`.
+pub(crate) fn two(s: &[u8], at: usize) -> Option<u32> {
+    let (a, b) = (s.get(at)?.wrapping_sub(b'0'), s.get(at + 1)?.wrapping_sub(b'0'));
+    (a < 10 && b < 10).then_some(u32::from(a) * 10 + u32::from(b))
+}
+
+/// The number of four digits at `at`.
+pub(crate) fn four(s: &[u8], at: usize) -> Option<u32> {
+    Some(two(s, at)? * 100 + two(s, at + 2)?)
+}
+
+/// The number of one digit, or two, at `at`, and where it ends.
+pub(crate) fn one_or_two(s: &[u8], at: usize) -> Option<(u32, usize)> {
+    if let Some(n) = two(s, at) {
+        return Some((n, at + 2));
+    }
+    let a = s.get(at)?.wrapping_sub(b'0');
+    (a < 10).then_some((u32::from(a), at + 1))
+}
+
+/// How many digits stand at `at`, up to 20.
+pub(crate) fn digits(s: &[u8], at: usize) -> usize {
+    s.get(at..).map_or(0, |s| s.iter().take(20).take_while(|b| b.is_ascii_digit()).count())
+}
+
+/// A time of day: seconds since midnight, nanoseconds, where it ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock {
+    pub secs: u32,
+    pub nanos: u32,
+    pub end: usize,
+}
+
+/// `hh:mm:ss` with a fraction after `.` or `,` (or three digits after `:`), also `h:mm:ss`; without seconds
+/// only where `seconds_may_miss`; ` AM` or ` PM` after it counts.
+pub(crate) fn read(s: &[u8], at: usize, seconds_may_miss: bool) -> Option<Clock> {
+    let (mut hour, i) = one_or_two(s, at)?;
+    if s.get(i) != Some(&b':') {
+        return None;
+    }
+    let minute = two(s, i + 1)?;
+    let (second, mut end) = match s.get(i + 3) {
+        Some(b':') => (two(s, i + 4)?, i + 6),
+        _ if seconds_may_miss => (0, i + 3),
+        _ => return None,
+    };
+    if s.get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let mut nanos = 0;
+    if end == i + 6 {
+        (nanos, end) = fraction(s, end);
+    }
+    if s.get(end) == Some(&b' ') && s.get(end + 2).is_some_and(|m| m | 0x20 == b'm') {
+        let boundary = !s.get(end + 3).is_some_and(u8::is_ascii_alphanumeric);
+        match s.get(end + 1).map(|b| b | 0x20) {
+            Some(b'a') if boundary && (1..=12).contains(&hour) => {
+                (hour, end) = (hour % 12, end + 3);
+            }
+            Some(b'p') if boundary && (1..=12).contains(&hour) => {
+                (hour, end) = (hour % 12 + 12, end + 3);
+            }
+            _ => {}
+        }
+    }
+    build(hour, minute, second, nanos, end)
+}
+
+/// `hhmmss`, with a fraction.
+pub(crate) fn read_compact(s: &[u8], at: usize) -> Option<Clock> {
+    let (hour, minute, second) = (two(s, at)?, two(s, at + 2)?, two(s, at + 4)?);
+    let (nanos, end) = fraction(s, at + 6);
+    build(hour, minute, second, nanos, end)
+}
+
+/// `hh.mm.ss`, with a fraction.
+pub(crate) fn read_dotted(s: &[u8], at: usize) -> Option<Clock> {
+    let (hour, minute, second) = (two(s, at)?, two(s, at + 3)?, two(s, at + 6)?);
+    if s.get(at + 2) != Some(&b'.') || s.get(at + 5) != Some(&b'.') {
+        return None;
+    }
+    let (nanos, end) = fraction(s, at + 8);
+    build(hour, minute, second, nanos, end)
+}
+
+fn build(hour: u32, minute: u32, second: u32, nanos: u32, end: usize) -> Option<Clock> {
+    (hour < 24 && minute < 60 && second <= 60).then_some(Clock {
+        secs: hour * 3600 + minute * 60 + second,
+        nanos,
+        end,
+    })
+}
+
+/// The nanoseconds of the fraction at `at`, if there is one, and where it ends. Digits past the ninth do
+/// not count.
+pub(crate) fn fraction(s: &[u8], at: usize) -> (u32, usize) {
+    let is_fraction = match s.get(at) {
+        Some(b'.' | b',') => s.get(at + 1).is_some_and(u8::is_ascii_digit),
+        Some(b':') => digits(s, at + 1) == 3,
+        _ => false,
+    };
+    if !is_fraction {
+        return (0, at);
+    }
+    let (mut nanos, mut scale, mut end) = (0, 100_000_000, at + 1);
+    while let Some(digit) = s.get(end).map(|b| b.wrapping_sub(b'0'))
+        && digit < 10
+    {
+        nanos += u32::from(digit) * scale;
+        scale /= 10;
+        end += 1;
+    }
+    (nanos, end)
+}

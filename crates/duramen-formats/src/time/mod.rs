@@ -1,0 +1,103 @@
+//! Time stamps as logs write them.
+//!
+//! | shape | example |
+//! |---|---|
+//! | RFC 3339 and its relatives | `2024-06-27T00:00:07.123Z`, `2015-07-29 17:41:44,747`, `2024/06/27 00:00:07 CEST` |
+//! | ISO 8601, basic | `20240627T000007Z`, `20171223-22:15:29:606` |
+//! | dots (Blue Gene) | `2005-06-03-15.42.50.675872` |
+//! | BSD syslog, `ctime` | `Dec 10 06:55:46`, `Mon Jan  2 15:04:05 2006`, `Mon Jan  2 15:04:05 UTC 2006` |
+//! | mail, Java, web servers | `Mon, 02 Jan 2006 15:04:05 GMT`, `Jun 14, 2024 3:04:05 PM`, `26/Jan/2019:19:45:25 +0330` |
+//! | day, month's name, year | `02-Jan-2006 15:04:05.123`, `02 Jan 2006 15:04:05` |
+//! | month, day, year | `01/02/2006 15:04:05` (day first if the first number is over 12) |
+//! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx) |
+//! | no year | `03-17 16:13:38.811`, `I0109 12:34:56.789012` |
+//! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude |
+//!
+//! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `UTC`, `CET` and the
+//! other abbreviations of [`zone::ABBREVIATIONS`]. Others are read in the zone that the options give.
+//! Only times from 1970 to 2261 are stamps: what reads as another is some other number.
+
+mod civil;
+mod clock;
+mod epoch;
+mod shapes;
+mod value;
+pub mod zone;
+
+use civil::Civil;
+use jiff::tz::TimeZone;
+use zone::Zone;
+
+const NS: i64 = 1_000_000_000;
+const DAY_SECS: i64 = 86_400;
+
+/// Reads the stamp that `text` begins with: nanoseconds since the epoch, and how many bytes it takes, zone
+/// included. A stamp without a zone is in `timezone`; one without a year is in the latest year in which it
+/// is not more than a day after `reference_time_ns`. Keep a [`StampParser`] to read many.
+pub fn parse_timestamp(text: &str, timezone: &TimeZone, reference_time_ns: i64) -> Option<(i64, usize)> {
+    StampParser::new(timezone.clone(), reference_time_ns, None).parse(text)
+}
+
+/// Reads time stamps, with what they leave out: zone and year. Can be sent to another thread, not shared.
+#[derive(Clone, Debug)]
+pub struct StampParser {
+    zone: Zone,
+    year: Option<i64>,
+    /// A day after the reference time, by the local clock: seconds, and its year.
+    latest: i64,
+    latest_year: i64,
+}
+
+impl StampParser {
+    /// For stamps of `timezone`, without a year near `reference_time_ns`, or in `year`.
+    pub fn new(timezone: TimeZone, reference_time_ns: i64, year: Option<i16>) -> Self {
+        let zone = Zone::new(timezone);
+        let reference = reference_time_ns.div_euclid(NS);
+        let latest = reference + DAY_SECS + zone.offset_at(reference);
+        let (latest_year, _, _) = civil::date_of_day(latest.div_euclid(DAY_SECS));
+        Self { zone, year: year.map(i64::from), latest, latest_year }
+    }
+
+    /// Reads the stamp that `text` begins with: nanoseconds since the epoch, and how many bytes it takes,
+    /// zone included.
+    pub fn parse(&self, text: &str) -> Option<(i64, usize)> {
+        let (civil, end) = match shapes::read(text.as_bytes())? {
+            shapes::Stamp::Civil(civil, end) => (civil, end),
+            shapes::Stamp::Epoch(ns, end) => return Some((ns, end)),
+        };
+        Some((self.resolve(&civil)?, end))
+    }
+
+    /// Fills in year and zone.
+    fn resolve(&self, civil: &Civil) -> Option<i64> {
+        let local = match civil.year.or(self.year) {
+            Some(year) => civil.local_secs(year).or_else(|| self.nearest_year(civil))?,
+            None => self.nearest_year(civil)?,
+        };
+        let secs = match civil.offset {
+            Some(offset) => local - i64::from(offset),
+            None => local - self.zone.offset_of_local(local),
+        };
+        // 1970 to 2261: all that i64 nanoseconds hold.
+        if !(0..9_214_646_400).contains(&secs) {
+            return None;
+        }
+        Some(secs * NS + i64::from(civil.nanos))
+    }
+
+    /// The latest year in which it is not after `latest`; 29 February may have to go back eight.
+    fn nearest_year(&self, civil: &Civil) -> Option<i64> {
+        if civil.year.is_some() {
+            return None;
+        }
+        (0..=8).find_map(|back| civil.local_secs(self.latest_year - back).filter(|&s| s <= self.latest))
+    }
+}
+
+/// Whether a time of day with seconds stands at `at`.
+pub(crate) fn is_clock(s: &[u8], at: usize) -> bool {
+    s.get(at + 2) == Some(&b':') && clock::read(s, at, false).is_some()
+}
+
+#[cfg(test)]
+mod tests;

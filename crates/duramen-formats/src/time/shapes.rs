@@ -1,0 +1,237 @@
+//! Which shape a stamp has, told by its first bytes, and reading it.
+
+use super::civil::{Civil, is_weekday, month_of_name};
+use super::clock::{self, Clock, digits, four, one_or_two, two};
+use super::{epoch, zone};
+
+/// A stamp read: a calendar time or nanoseconds since the epoch; and where it ends.
+pub(crate) enum Stamp {
+    Civil(Civil, usize),
+    Epoch(i64, usize),
+}
+
+/// Reads the stamp at the start.
+pub(crate) fn read(s: &[u8]) -> Option<Stamp> {
+    match s.first()? {
+        b'0'..=b'9' => from_digit(s),
+        b'A'..=b'Z' => from_letter(s),
+        _ => None,
+    }
+}
+
+fn from_digit(s: &[u8]) -> Option<Stamp> {
+    match digits(s, 0) {
+        4 => year_first(s),
+        2 => match (s.get(2)?, s.get(3)?) {
+            (b'/' | b'-' | b' ', b'A'..=b'Z' | b'a'..=b'z') => day_month_name(s, 2),
+            (b'/', _) => slashes(s),
+            (b'-', _) => month_day(s),
+            _ => None,
+        },
+        1 if s.get(1) == Some(&b' ') => day_month_name(s, 1),
+        6 => compact(s, i64::from(two_digit_year(two(s, 0)?)), 2),
+        8 => compact(s, i64::from(four(s, 0)?), 4),
+        10 | 13 | 16 | 19 => from_epoch(s),
+        _ => None,
+    }
+}
+
+fn from_letter(s: &[u8]) -> Option<Stamp> {
+    if matches!(s[0], b'I' | b'W' | b'E' | b'F' | b'D') && digits(s, 1) == 4 {
+        return klog(s);
+    }
+    if month_of_name(s).is_some() {
+        return month_name_first(s, 0);
+    }
+    if is_weekday(s) {
+        let at = if s.get(3) == Some(&b',') { 4 } else { 3 };
+        if s.get(at) != Some(&b' ') {
+            return None;
+        }
+        return match s.get(at + 1)? {
+            b'0'..=b'9' => {
+                let shifted = s.get(at + 1..)?;
+                let days = one_or_two(shifted, 0)?.1;
+                match day_month_name(shifted, days)? {
+                    Stamp::Civil(civil, end) => Some(Stamp::Civil(civil, end + at + 1)),
+                    epoch @ Stamp::Epoch(..) => Some(epoch),
+                }
+            }
+            _ => month_name_first(s, at + 1),
+        };
+    }
+    None
+}
+
+/// Puts a date and a time of day together and reads the zone after them.
+fn with_zone(s: &[u8], year: Option<i64>, month: u32, day: u32, clock: Clock) -> Option<Stamp> {
+    let (offset, end) = zone::read(s, clock.end);
+    finish(year, month, day, clock, offset, end)
+}
+
+fn finish(
+    year: Option<i64>,
+    month: u32,
+    day: u32,
+    clock: Clock,
+    offset: Option<i32>,
+    end: usize,
+) -> Option<Stamp> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let Clock { secs, nanos, .. } = clock;
+    Some(Stamp::Civil(Civil { year, month, day, secs, nanos, offset }, end))
+}
+
+/// `yyyy-mm-dd hh:mm:ss`, with `-`, `/` or `.` in the date and `T`, a space and others before the time;
+/// `yyyy-mm-dd-hh.mm.ss.ffffff`.
+fn year_first(s: &[u8]) -> Option<Stamp> {
+    let separator = *s.get(4)?;
+    if !matches!(separator, b'-' | b'/' | b'.') || s.get(7) != Some(&separator) {
+        return None;
+    }
+    let (year, month, day) = (four(s, 0)?, two(s, 5)?, two(s, 8)?);
+    let clock = match s.get(10)? {
+        b'-' if s.get(13) == Some(&b'.') => clock::read_dotted(s, 11)?,
+        b'T' | b't' => clock::read(s, 11, true)?,
+        b' ' if s.get(11) == Some(&b' ') => clock::read(s, 12, false)?,
+        b' ' | b'_' | b'-' | b':' => clock::read(s, 11, true)?,
+        _ => return None,
+    };
+    with_zone(s, Some(i64::from(year)), month, day, clock)
+}
+
+/// `dd/Mon/yyyy:hh:mm:ss`, `dd-Mon-yyyy hh:mm:ss`, `d Mon yyyy hh:mm:ss`; the month's name begins at `at + 1`.
+fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
+    let (day, _) = one_or_two(s, 0)?;
+    let month = month_of_name(s.get(at + 1..)?)?;
+    let separator = s.get(at)?;
+    let year_at = at + 5;
+    if s.get(at + 4) != Some(separator) || digits(s, year_at) != 4 {
+        return None;
+    }
+    let year = four(s, year_at)?;
+    if !matches!(s.get(year_at + 4)?, b':' | b' ') {
+        return None;
+    }
+    with_zone(s, Some(i64::from(year)), month, day, clock::read(s, year_at + 5, false)?)
+}
+
+/// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and `dd/mm/yyyy` where the first number can be no month.
+fn slashes(s: &[u8]) -> Option<Stamp> {
+    let (a, b) = (two(s, 0)?, two(s, 3)?);
+    if s.get(5) != Some(&b'/') {
+        return None;
+    }
+    match digits(s, 6) {
+        2 if s.get(8) == Some(&b' ') => {
+            let year = i64::from(two_digit_year(a));
+            with_zone(s, Some(year), b, two(s, 6)?, clock::read(s, 9, false)?)
+        }
+        4 => {
+            let after = if s.get(10) == Some(&b',') { 11 } else { 10 };
+            if s.get(after) != Some(&b' ') {
+                return None;
+            }
+            let (month, day) = if a > 12 { (b, a) } else { (a, b) };
+            with_zone(s, Some(i64::from(four(s, 6)?)), month, day, clock::read(s, after + 1, false)?)
+        }
+        _ => None,
+    }
+}
+
+/// `mm-dd hh:mm:ss.fff`
+fn month_day(s: &[u8]) -> Option<Stamp> {
+    if digits(s, 3) != 2 || s.get(5) != Some(&b' ') {
+        return None;
+    }
+    let clock = clock::read(s, 6, false)?;
+    finish(None, two(s, 0)?, two(s, 3)?, clock, None, clock.end)
+}
+
+/// `yymmdd hhmmss` and `yyyymmddThhmmss`: a year of `year_digits` digits, then month and day at once; the
+/// time of day with colons or without.
+fn compact(s: &[u8], year: i64, year_digits: usize) -> Option<Stamp> {
+    let (month, day) = (two(s, year_digits)?, two(s, year_digits + 2)?);
+    let mut at = year_digits + 4;
+    match s.get(at)? {
+        b' ' if s.get(at + 1) == Some(&b' ') => at += 2,
+        b' ' => at += 1,
+        b'T' | b'-' | b'_' if year_digits == 4 => at += 1,
+        _ => return None,
+    }
+    let clock = match digits(s, at) {
+        6 => clock::read_compact(s, at)?,
+        _ => clock::read(s, at, false)?,
+    };
+    with_zone(s, Some(year), month, day, clock)
+}
+
+/// `I0109 12:34:56.789012`
+fn klog(s: &[u8]) -> Option<Stamp> {
+    if s.get(5) != Some(&b' ') {
+        return None;
+    }
+    let clock = clock::read(s, 6, false)?;
+    finish(None, two(s, 1)?, two(s, 3)?, clock, None, clock.end)
+}
+
+/// `Mon d hh:mm:ss`, with the year after the day, after the time, or after time and zone.
+fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
+    let month = month_of_name(s.get(at..)?)?;
+    let mut i = at + 3;
+    if s.get(i) != Some(&b' ') {
+        return None;
+    }
+    i += 1;
+    if s.get(i) == Some(&b' ') {
+        i += 1;
+    }
+    let (day, mut i) = one_or_two(s, i)?;
+    if s.get(i) == Some(&b',') {
+        i += 1;
+    }
+    if s.get(i) != Some(&b' ') {
+        return None;
+    }
+    i += 1;
+    if digits(s, i) == 4 && s.get(i + 4) == Some(&b' ') {
+        let year = Some(i64::from(four(s, i)?));
+        return with_zone(s, year, month, day, clock::read(s, i + 5, false)?);
+    }
+    let clock = clock::read(s, i, false)?;
+    let (offset, end) = zone::read(s, clock.end);
+    match s.get(end) {
+        Some(b' ') if digits(s, end + 1) == 4 && ends_a_word(s, end + 5) => {
+            let year = four(s, end + 1)?;
+            if (1970..2262).contains(&year) {
+                return finish(Some(i64::from(year)), month, day, clock, offset, end + 5);
+            }
+            finish(None, month, day, clock, offset, end)
+        }
+        _ => finish(None, month, day, clock, offset, end),
+    }
+}
+
+fn ends_a_word(s: &[u8], at: usize) -> bool {
+    s.get(at).is_none_or(|b| matches!(b, b' ' | b']' | b':' | b',' | b')' | b'"'))
+}
+
+/// 10, 13, 16 or 19 digits, and for seconds a fraction, that end as a word does.
+fn from_epoch(s: &[u8]) -> Option<Stamp> {
+    let whole = digits(s, 0);
+    let mut end = whole;
+    if whole == 10 && s.get(end) == Some(&b'.') && digits(s, end + 1) > 0 {
+        end += 1 + digits(s, end + 1);
+    }
+    if !ends_a_word(s, end) {
+        return None;
+    }
+    let text = std::str::from_utf8(s.get(..end)?).ok()?;
+    Some(Stamp::Epoch(epoch::read(text)?, end))
+}
+
+fn two_digit_year(yy: u32) -> u32 {
+    if yy < 70 { 2000 + yy } else { 1900 + yy }
+}

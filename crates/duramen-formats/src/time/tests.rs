@@ -1,0 +1,201 @@
+//! Stamps and what they say; the expected times are written in RFC 3339 and read by jiff.
+
+use super::*;
+use jiff::Timestamp;
+
+fn ns(text: &str) -> i64 {
+    i64::try_from(text.parse::<Timestamp>().unwrap().as_nanosecond()).unwrap()
+}
+
+/// A reference in June 2024.
+fn parser(zone: &str) -> StampParser {
+    let zone = if zone == "UTC" { TimeZone::UTC } else { TimeZone::get(zone).unwrap() };
+    StampParser::new(zone, ns("2024-06-15T12:00:00Z"), None)
+}
+
+#[test]
+fn stamps_of_real_logs_are_read() {
+    let table = [
+        ("2024-06-27T00:00:07Z|", "2024-06-27T00:00:07Z"),
+        ("2024-06-27T00:00Z|", "2024-06-27T00:00:00Z"),
+        ("2024-06-27T00:00:07.123456789123+02:00| x", "2024-06-26T22:00:07.123456789Z"),
+        ("2024-06-27 00:00:07,123| - INFO", "2024-06-27T00:00:07.123Z"),
+        ("2024-06-27 00:00:07 CEST| [58151]: x", "2024-06-26T22:00:07Z"),
+        ("2024-06-27 00:00:07.5 UTC| x", "2024-06-27T00:00:07.5Z"),
+        ("2024-06-27 00:00:07| INFO x", "2024-06-27T00:00:07Z"),
+        ("2024-06-27 00:00:07+0330| x", "2024-06-26T20:30:07Z"),
+        ("2024-06-27 00:00:07 -0500| x", "2024-06-27T05:00:07Z"),
+        ("2024-06-27 00:00:07-05| x", "2024-06-27T05:00:07Z"),
+        ("2024-06-27 00:00:07 -5 x", "2024-06-27T00:00:07Z"),
+        ("2024/06/27 00:00:07| [error]", "2024-06-27T00:00:07Z"),
+        ("2016-12-31T23:59:60Z|", "2017-01-01T00:00:00Z"),
+        ("2005-06-03-15.42.50.675872| R02", "2005-06-03T15:42:50.675872Z"),
+        ("20240627T000007Z|", "2024-06-27T00:00:07Z"),
+        ("20240627T000007.25+0200|", "2024-06-26T22:00:07.25Z"),
+        ("20171223-22:15:29:606||Step", "2017-12-23T22:15:29.606Z"),
+        ("26/Jan/2019:19:45:25 +0330|] x", "2019-01-26T16:15:25Z"),
+        ("02-Jan-2006 15:04:05.123| queries", "2006-01-02T15:04:05.123Z"),
+        ("01 Jan 2024 12:00:00.5| * Ready", "2024-01-01T12:00:00.5Z"),
+        ("Mon, 02 Jan 2006 15:04:05 GMT|", "2006-01-02T15:04:05Z"),
+        ("Mon Jan  2 15:04:05 2006|", "2006-01-02T15:04:05Z"),
+        ("Sun Dec 04 04:47:44 2005|] [error]", "2005-12-04T04:47:44Z"),
+        ("Mon Jan  2 15:04:05 MST 2006|", "2006-01-02T22:04:05Z"),
+        ("Jun 14, 2024 3:04:05 PM| org.x", "2024-06-14T15:04:05Z"),
+        ("Jun 14, 2024 12:04:05 AM| org.x", "2024-06-14T00:04:05Z"),
+        ("Dec 10 06:55:46| LabSZ", "2023-12-10T06:55:46Z"),
+        ("Jun  9 06:06:01| combo", "2024-06-09T06:06:01Z"),
+        ("Jun 16 11:59:59| within a day after", "2024-06-16T11:59:59Z"),
+        ("Jun 16 12:00:01| later than that", "2023-06-16T12:00:01Z"),
+        ("Feb 29 10:00:00| leap", "2024-02-29T10:00:00Z"),
+        ("Nov 9 12:01:01| dn228", "2023-11-09T12:01:01Z"),
+        ("Jun 1 12:01:01 1131| x", "2024-06-01T12:01:01Z"),
+        ("03-17 16:13:38.811|  1702", "2024-03-17T16:13:38.811Z"),
+        ("I0109 12:34:56.789012|    1 main.go:1]", "2024-01-09T12:34:56.789012Z"),
+        ("17/06/09 20:10:41| INFO", "2017-06-09T20:10:41Z"),
+        ("99/06/09 20:10:41| INFO", "1999-06-09T20:10:41Z"),
+        ("01/02/2006 15:04:05| x", "2006-01-02T15:04:05Z"),
+        ("13/02/2006, 15:04:05| x", "2006-02-13T15:04:05Z"),
+        ("081109 203615| 148 INFO", "2008-11-09T20:36:15Z"),
+        ("081109  9:36:15| mysql", "2008-11-09T09:36:15Z"),
+        ("1117838570| 2005.06.03", "2005-06-03T22:42:50Z"),
+        ("1286536309.586|    180", "2010-10-08T11:11:49.586Z"),
+        ("1446249499322|", "2015-10-30T23:58:19.322Z"),
+        ("1674981741123210741|", "2023-01-29T08:42:21.123210741Z"),
+    ];
+    let parser = parser("UTC");
+    for (text, expected) in table {
+        let end = text.find('|');
+        let plain = end.map_or(text.to_owned(), |end| text[..end].to_owned() + &text[end + 1..]);
+        let (time, consumed) = parser.parse(&plain).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(time, ns(expected), "{text}: {}", Timestamp::from_nanosecond(time.into()).unwrap());
+        if let Some(end) = end
+            && !plain.starts_with("Jun 1 ")
+        {
+            assert_eq!(consumed, end, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_stamp_is_none() {
+    let parser = parser("UTC");
+    for text in [
+        "",
+        "2",
+        "20",
+        "2024",
+        "2024-",
+        "2024-06-27",
+        "2024-06-27T",
+        "2024-13-01T00:00:00Z",
+        "2023-02-29T00:00:00Z",
+        "2024-06-27T24:00:00Z",
+        "2024-06-27T00:60:00Z",
+        "0001-01-01T00:00:00Z",
+        "9999-01-01T00:00:00Z",
+        "2262-01-01T00:00:00Z",
+        "2005.06.03 R02",
+        "Jan",
+        "Jan ",
+        "Jan 1",
+        "Jan 32 00:00:00",
+        "January 1 00:00:00",
+        "Mon",
+        "Mon,",
+        "99-17 16:13:38",
+        "1234567890123456789012",
+        "0000000001",
+        "1117838570x",
+        "I9999 12:00:00",
+        "081109 ",
+        "081399 203615 x",
+        "12/34/5678 00:00:00",
+        "31/Foo/2019:19:45:25",
+        "é",
+        "1é",
+        "12:34:56",
+    ] {
+        assert_eq!(parser.parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_zone_is_used_where_the_stamp_names_none() {
+    let berlin = parser("Europe/Berlin");
+    for (text, expected) in [
+        ("2024-06-27 12:00:00", "2024-06-27T10:00:00Z"),
+        ("2024-01-27 12:00:00", "2024-01-27T11:00:00Z"),
+        ("2024-01-27 12:00:00Z", "2024-01-27T12:00:00Z"),
+        ("2024-03-31 01:59:59", "2024-03-31T00:59:59Z"),
+        ("2024-03-31 02:30:00", "2024-03-31T01:30:00Z"),
+        ("2024-03-31 03:00:00", "2024-03-31T01:00:00Z"),
+        ("2024-10-27 02:30:00", "2024-10-27T00:30:00Z"),
+        ("Jun 15 12:00:00", "2024-06-15T10:00:00Z"),
+        ("2024-06-27 12:00:00 XYZ", "2024-06-27T10:00:00Z"),
+    ] {
+        assert_eq!(berlin.parse(text).unwrap().0, ns(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_given_year_is_used() {
+    let parser = StampParser::new(TimeZone::UTC, ns("2024-06-15T12:00:00Z"), Some(2005));
+    assert_eq!(parser.parse("Dec 10 06:55:46").unwrap().0, ns("2005-12-10T06:55:46Z"));
+    assert_eq!(parser.parse("Dec 10 06:55:46 2006").unwrap().0, ns("2006-12-10T06:55:46Z"));
+    // 2005 has no such day: better the nearest year that does than no time.
+    assert_eq!(parser.parse("Feb 29 06:55:46").unwrap().0, ns("2024-02-29T06:55:46Z"));
+}
+
+#[test]
+fn values_are_times_as_a_whole() {
+    let parser = parser("UTC");
+    for (text, expected) in [
+        ("2022-11-27 18:58:02.096 UTC", Some("2022-11-27T18:58:02.096Z")),
+        (" 2022-11-27T18:58:02Z ", Some("2022-11-27T18:58:02Z")),
+        ("2022-11-27T18:58:02+01:00[Europe/Berlin]", Some("2022-11-27T17:58:02Z")),
+        ("2022-11-27", Some("2022-11-27T00:00:00Z")),
+        ("1669575482.0968924", Some("2022-11-27T18:58:02.0968924Z")),
+        ("1669575482096892", Some("2022-11-27T18:58:02.096892Z")),
+        ("1.669575482E9", Some("2022-11-27T18:58:02Z")),
+        ("1669575482096.25", Some("2022-11-27T18:58:02.09625Z")),
+        ("2022-11-27 18:58:02 and more", None),
+        ("-6795364578871345152", None),
+        ("0", None),
+        ("12.5", None),
+        ("99999999999999999999999", None),
+        ("1e400", None),
+        ("1.2.3", None),
+        ("", None),
+        ("2022-11-2", None),
+    ] {
+        assert_eq!(parser.parse_value(text), expected.map(ns), "{text}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_time_in_rfc_3339_is_read_as_jiff_reads_it(secs in 0i64..9_214_646_400, nanos in 0i32..1_000_000_000) {
+        let t = Timestamp::new(secs, nanos).unwrap();
+        let (time, end) = parser("UTC").parse(&t.to_string()).unwrap();
+        proptest::prop_assert_eq!(i128::from(time), t.as_nanosecond());
+        proptest::prop_assert_eq!(end, t.to_string().len());
+    }
+
+    #[test]
+    fn any_local_time_is_read_as_jiff_reads_it(secs in 0i64..4_000_000_000) {
+        let zone = TimeZone::get("America/New_York").unwrap();
+        let local = zone.to_datetime(Timestamp::from_second(secs).unwrap());
+        let expected = zone.to_ambiguous_timestamp(local).compatible().unwrap();
+        let (time, _) = parser("America/New_York").parse(&local.to_string()).unwrap();
+        proptest::prop_assert_eq!(i128::from(time), expected.as_nanosecond());
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "[0-9A-Za-z:/ .,+TZé-]{0,40}") {
+        let parser = parser("Europe/Berlin");
+        if let Some((_, end)) = parser.parse(&text) {
+            proptest::prop_assert!(text.is_char_boundary(end));
+        }
+        parser.parse_value(&text);
+    }
+}

@@ -1,0 +1,275 @@
+//! Inputs to entries: formats side by side, events of several lines, limits, offsets, bad bytes.
+
+mod common;
+
+use common::{Got, options, read, read_with};
+use duramen::Level;
+use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
+use proptest::prelude::*;
+
+const JSON: &str = "{\"level\":\"warn\",\"msg\":\"slow\",\"time\":\"2024-06-01T00:00:00Z\",\"took\":1.50}";
+const ACCESS: &str =
+    "192.0.2.1 - - [01/Jun/2024:00:00:01 +0000] \"GET /a HTTP/1.1\" 200 512 \"-\" \"curl/8\"";
+const SYSLOG: &str = "<11>Jun  1 00:00:02 web-1 cron[7]: (root) CMD (x)";
+const LOGFMT: &str = "ts=2024-06-01T00:00:03Z level=error msg=\"no route\" code=7";
+const TEXT: &str = "2024-06-01 00:00:04,5 ERROR refused";
+
+fn messages(got: &[Got]) -> Vec<&str> {
+    got.iter().map(|g| g.message.as_str()).collect()
+}
+
+#[test]
+fn a_mixed_input_is_read_line_by_line() {
+    let input =
+        [JSON, ACCESS, SYSLOG, LOGFMT, TEXT, "\tat App.main", JSON, "\tat nowhere", "", ""].join("\n");
+    let (got, report) = read(LineFormat::Auto, &input);
+    let base = 1_717_200_000_000_000_000;
+    let summary: Vec<_> =
+        got.iter().map(|g| ((g.time - base) / 100_000_000, g.level, g.message.as_str())).collect();
+    let text = format!("{TEXT}\n\tat App.main");
+    assert_eq!(
+        summary,
+        [
+            (0, Level::Warn, "slow"),
+            (10, Level::Unknown, ACCESS),
+            (20, Level::Error, SYSLOG),
+            (30, Level::Error, LOGFMT),
+            (45, Level::Error, &text),
+            (0, Level::Warn, "slow"),
+            (0, Level::Unknown, "\tat nowhere"),
+            (0, Level::Unknown, ""),
+        ]
+    );
+    assert_eq!(got[0].field("took"), Some("1.50"));
+    assert_eq!(got[1].field("status"), Some("200"));
+    assert_eq!(got[2].field("app"), Some("\"cron\""));
+    assert_eq!(got[3].field("code"), Some("7"));
+    assert_eq!(got[3].field("msg"), Some("\"no route\""));
+    assert!(report.balances());
+    let f = report.formats;
+    assert_eq!((f.ndjson, f.access_log, f.syslog, f.logfmt, f.plain), (2, 1, 1, 1, 3));
+    assert_eq!((report.lines, report.joined_lines, report.unparsed_lines), (9, 1, 0));
+    assert_eq!(report.lines_without_time, 2);
+    assert_eq!(got.last().unwrap().end_offset, input.len() as u64);
+}
+
+#[test]
+fn a_format_asked_for_is_the_only_one_tried() {
+    let input = [JSON, ACCESS, SYSLOG, LOGFMT, TEXT].join("\n");
+    for (format, parsed) in [
+        (LineFormat::Ndjson, 1),
+        (LineFormat::AccessLog, 1),
+        (LineFormat::Syslog, 1),
+        (LineFormat::Logfmt, 1),
+        (LineFormat::Plain, 0),
+    ] {
+        let mut options = options(format);
+        options.join_lines = false;
+        let (got, report) = read_with(EntryReader::new(options), input.as_bytes(), 10);
+        assert_eq!(got.len(), 5);
+        assert_eq!(got.iter().filter(|g| !g.fields.is_empty()).count(), parsed, "{format}");
+        let unparsed = if format == LineFormat::Plain { 0 } else { 5 - parsed as u64 };
+        assert_eq!(report.unparsed_lines, unparsed, "{format}");
+        assert!(report.balances());
+    }
+}
+
+#[test]
+fn stack_traces_are_one_entry() {
+    let java = "2024-06-01 00:00:00 ERROR x\njava.lang.IllegalStateException: y\n\tat A.b(A.java:1)\nCaused by: Z\n\t... 3 more";
+    let python = "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: x\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"b.py\", line 2\nKeyError: y";
+    let go = "panic: x\n\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:3 +0x1d\nexit status 2";
+    let (got, _) = read(LineFormat::Auto, &format!("{java}\n2024-06-01 00:00:01 INFO on\n"));
+    assert_eq!(messages(&got), [java, "2024-06-01 00:00:01 INFO on"]);
+    assert_eq!(got[0].raw_len as usize, java.len() + 1);
+    let (got, report) = read(LineFormat::Auto, &format!("hello\n{python}\nbye\n"));
+    assert_eq!(messages(&got), ["hello", python, "bye"]);
+    assert!(report.balances());
+    // Without anything before it, a blank line after the first is an entry of its own.
+    let (got, _) = read(LineFormat::Auto, &go.replace("\n\n", "\n"));
+    assert_eq!(got.len(), 1);
+}
+
+#[test]
+fn lines_are_joined_only_when_asked_and_up_to_the_limits() {
+    let input = format!("2024-06-01 00:00:00 x\n{}", "\ty\n".repeat(10));
+    let (got, _) = read(LineFormat::Plain, &input);
+    assert_eq!(got.len(), 1);
+    let with = |set: fn(&mut ReaderOptions)| {
+        let mut options = options(LineFormat::Plain);
+        set(&mut options);
+        let (got, report) = read_with(EntryReader::new(options), input.as_bytes(), 3);
+        assert!(report.balances());
+        assert!(got.windows(2).all(|w| w[0].end_offset < w[1].end_offset && w[0].time == w[1].time));
+        got.len()
+    };
+    assert_eq!(with(|o| o.join_lines = false), 11);
+    assert_eq!(with(|o| o.max_event_lines = 4), 3);
+    assert_eq!(with(|o| o.max_event_bytes = 24), 3);
+    assert_eq!(with(|o| o.max_event_bytes = 8), 5);
+}
+
+#[test]
+fn blank_lines_count() {
+    let (got, report) = read(LineFormat::Ndjson, "{}\n\n{\"msg\":\"a\"}\r\n  \n");
+    assert_eq!(messages(&got), ["", "", "a", "  "]);
+    assert_eq!((report.lines, report.unparsed_lines), (4, 0));
+    let (got, _) = read(LineFormat::Auto, "a\n\nb\n");
+    assert_eq!(messages(&got), ["a", "", "b"]);
+}
+
+#[test]
+fn what_is_no_json_is_kept_whole_and_counted() {
+    let lines =
+        ["{\"a\":1}", "{\"a\":", "{\"a\":\"\\ud800\"}", "{\"a\":1} x", "{\"b\":2}", "{\"c\":2}", "{\"c\":3}"];
+    for format in [LineFormat::Auto, LineFormat::Ndjson] {
+        let (got, report) = read(format, &lines.join("\n"));
+        assert_eq!(messages(&got), ["", lines[1], lines[2], lines[3], "", "", ""]);
+        assert_eq!(report.unparsed_lines, 3);
+    }
+}
+
+#[test]
+fn an_entry_over_a_limit_is_kept_as_its_text() {
+    // Far more parameters than an entry has fields, or a longer name than it may have.
+    let many = (0..20_000).map(|i| format!("\"f{i}\":1")).collect::<Vec<_>>().join(",");
+    let line = format!("{{{many}}}");
+    let (got, report) = read(LineFormat::Ndjson, &line);
+    assert_eq!((messages(&got), report.unparsed_lines), (vec![&*line], 1));
+    let line = format!("<11>1 - h a - - [{} k=\"v\"] m", "i".repeat(2_000));
+    let (got, report) = read(LineFormat::Syslog, &line);
+    assert_eq!((messages(&got), report.unparsed_lines), (vec![&*line], 1));
+    assert_eq!((got[0].level, got[0].fields.len()), (Level::Error, 0));
+}
+
+#[test]
+fn long_lines_are_cut_and_all_pieces_kept() {
+    let mut options = options(LineFormat::Auto);
+    options.max_line_bytes = 64;
+    let long = format!("2024-06-01 00:00:00 ERROR {}", "ä".repeat(100));
+    let input = format!("{long}\nshort\n{long}");
+    let (got, report) = read_with(EntryReader::new(options), input.as_bytes(), 5);
+    let text: String = got.iter().map(|g| g.message.as_str()).collect();
+    assert_eq!(text, input.replace('\n', ""));
+    assert!(got.iter().all(|g| g.message.len() <= 66 && g.time == 1_717_200_000_000_000_000));
+    assert_eq!((report.lines, report.cut_lines, report.cut_pieces), (3, 2, 6));
+    assert!(report.balances());
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_kept_as_text() {
+    let (got, report) =
+        read_with(EntryReader::new(options(LineFormat::Auto)), b"a\xffb\xc3\n{\"m\":\"\xe9\"}\nok\n", 2);
+    assert_eq!(messages(&got), ["a\\xFFb\\xC3", "{\"m\":\"\\xE9\"}", "ok"]);
+    assert_eq!(report.lines_not_utf8, 2);
+    let (got, _) =
+        read_with(EntryReader::new(options(LineFormat::Auto)), "\u{feff}{\"msg\":\"x\"}\n".as_bytes(), 2);
+    assert_eq!((messages(&got), got[0].end_offset), (vec!["x"], 15));
+}
+
+#[test]
+fn fields_asked_for_go_first() {
+    let line = "{\"msg\":\"a\",\"say\":\"b\",\"time\":\"2024-06-01T00:00:00Z\",\"at\":1717200001,\"level\":\"info\",\"bad\":\"error\",\"app\":\"x\"}";
+    let mut options = options(LineFormat::Ndjson);
+    options.message_field = Some("say".to_owned());
+    options.time_field = Some("at".to_owned());
+    options.level_field = Some("bad".to_owned());
+    options.stream_fields = vec!["app".to_owned()];
+    let (got, _) = read_with(EntryReader::new(options), line.as_bytes(), 100);
+    assert_eq!((got[0].time, got[0].level, &*got[0].message), (1_717_200_001_000_000_000, Level::Error, "b"));
+    // Stream fields come first.
+    assert_eq!(got[0].fields[0], ("app".to_owned(), "\"x\"".to_owned()));
+    assert_eq!(got[0].fields.len(), 7);
+}
+
+#[test]
+fn a_sink_that_fails_stops_the_reader() {
+    let mut reader = EntryReader::new(options(LineFormat::Ndjson));
+    let mut count = 0;
+    let mut sink = |_: &[u8], _: Level, end: u64| {
+        count += 1;
+        if count == 2 { Err(end) } else { Ok(()) }
+    };
+    reader.feed(b"{}\n{}\n{}\n", &mut sink).unwrap();
+    assert_eq!(reader.finish(&mut sink), Err(6));
+    assert_eq!(count, 2);
+}
+
+/// Lines of every format, with some that are broken.
+fn any_input() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop_oneof![
+        proptest::sample::select(vec![
+            JSON,
+            ACCESS,
+            SYSLOG,
+            LOGFMT,
+            TEXT,
+            "",
+            " ",
+            "\tat x",
+            "Caused by: y",
+            "{",
+            "}",
+            "panic: x",
+            "[INFO] z",
+            "Traceback (most recent call last):",
+            "ValueError: x",
+            "01:02:03 x",
+            "a=1 b=2",
+        ])
+        .prop_map(|s| s.as_bytes().to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..30),
+        "[ -~é]{0,90}".prop_map(String::into_bytes),
+    ];
+    let end = proptest::sample::select(vec!["\n", "\n", "\r\n", ""]);
+    proptest::collection::vec((line, end), 0..30).prop_map(|lines| {
+        lines.into_iter().flat_map(|(line, end)| [line, end.as_bytes().to_vec()].concat()).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_input_balances_and_chunks_do_not_matter(
+        input in any_input(),
+        format in proptest::sample::select(LineFormat::all().to_vec()),
+        chunk in 1usize..40,
+    ) {
+        let mut options = options(format);
+        options.max_line_bytes = 64;
+        options.max_event_lines = 5;
+        let (got, report) = read_with(EntryReader::new(options.clone()), &input, chunk);
+        prop_assert!(report.balances());
+        prop_assert_eq!(report.entries, got.len() as u64);
+        prop_assert_eq!(got.last().map_or(0, |g| g.end_offset), input.len() as u64);
+        prop_assert_eq!(got.iter().map(|g| u64::from(g.raw_len)).sum::<u64>(), input.len() as u64);
+        let newlines = input.iter().filter(|b| **b == b'\n').count() as u64;
+        prop_assert_eq!(report.lines, newlines + u64::from(input.last().is_some_and(|b| *b != b'\n')));
+        let (again, report_again) = read_with(EntryReader::new(options), &input, usize::MAX);
+        prop_assert_eq!(again, got);
+        prop_assert_eq!(report_again, report);
+    }
+
+    #[test]
+    fn an_input_can_be_left_after_any_entry_and_gone_on_with(input in any_input(), at in any::<proptest::sample::Index>()) {
+        let mut options = options(LineFormat::Auto);
+        options.max_line_bytes = 64;
+        let (got, _) = read_with(EntryReader::new(options.clone()), &input, 1000);
+        if got.is_empty() {
+            return Ok(());
+        }
+        let at = at.index(got.len());
+        // A line that was cut is a line of its own after that.
+        prop_assume!(got[at].end_offset == input.len() as u64 || input[got[at].end_offset as usize - 1] == b'\n');
+        let detected = EntryReader::detect(&options, &input);
+        let reader = EntryReader::resume(options, got[at].end_offset, detected, Some(got[at].time));
+        let (rest, _) = read_with(reader, &input[got[at].end_offset as usize..], 7);
+        let mut expected = got[at + 1..].to_vec();
+        // Lines that an event's limit parted from it may join differently; here no event is that long.
+        for (a, b) in rest.iter().zip(&mut expected) {
+            prop_assert_eq!(a, &*b);
+        }
+        prop_assert_eq!(rest.len(), expected.len());
+    }
+}
