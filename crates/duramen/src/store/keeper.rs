@@ -76,7 +76,7 @@ impl Keeper {
     /// keeper must then be given up and become anew, because the manifest may have refused an edit.
     pub(crate) fn step(&mut self) -> Result<()> {
         let mut first_error = None;
-        let own = self.shared.wal.get().map(|wal| wal.writer_id());
+        let own = self.shared.living_writer();
         let wal_dir = self.shared.layout.wal();
         let writers = wal::writers(&self.shared.env, &wal_dir)?;
         for writer in &writers {
@@ -239,7 +239,7 @@ impl Keeper {
     /// Forgets the writers whose directories are gone. Their going must be durable first: a segment that
     /// came back, with nothing known of its writer, would be flushed a second time.
     fn forget_gone(&mut self, present: &[WriterDir]) -> Result<()> {
-        let own = self.shared.wal.get().map(|wal| wal.writer_id());
+        let own = self.shared.living_writer();
         let wal_dir = self.shared.layout.wal();
         let mut gone = Vec::new();
         for &writer in self.manifest.state().writers.keys() {

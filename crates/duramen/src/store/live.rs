@@ -30,10 +30,13 @@ pub(crate) struct LiveSegment {
     pub(crate) reader: Arc<SegmentReader>,
 }
 
+/// The rows found so far in one segment.
+type SharedRows = Arc<Mutex<RowSet>>;
+
 /// What has been read of segments, kept for the next snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct LiveCache {
-    rows: Mutex<BTreeMap<(u64, u64), Arc<Mutex<RowSet>>>>,
+    rows: Mutex<BTreeMap<(u64, u64), SharedRows>>,
     readers: Mutex<BTreeMap<(u64, u64), Arc<SegmentReader>>>,
 }
 

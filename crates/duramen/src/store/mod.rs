@@ -237,7 +237,7 @@ impl Store {
         if let Some(mut background) = lock(&self.background).take() {
             background.stop();
         }
-        let closed = self.shared.wal.get().map_or(Ok(()), |wal| wal.close());
+        let closed = self.shared.close_wal();
         let flushed = match self.shared.wal.get() {
             Some(_) if self.shared.options.keeper => background::step(&self.shared, &self.keeper),
             _ => Ok(()),

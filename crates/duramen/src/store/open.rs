@@ -80,7 +80,11 @@ fn assemble_with(shared: Arc<Shared>, read_only: bool, keeper: KeeperSlot) -> Re
 
 fn manifest_exists(env: &Env, layout: &Layout) -> Result<bool> {
     let path = layout.manifest();
-    Ok(env.fs.exists(&path).map_err(EngineError::io("look for", &path))?)
+    match env.fs.exists(&path) {
+        // The directory is a file: `check_not_foreign` says so better.
+        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+        other => Ok(other.map_err(EngineError::io("look for", &path))?),
+    }
 }
 
 /// Refuses a directory that holds anything that is not a store's: it would be a mistyped path.

@@ -4,6 +4,7 @@ use crate::store::layout::Layout;
 use crate::store::options::StoreOptions;
 use duramen_engine::io::Env;
 use duramen_engine::wal::Wal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What the parts of an opened store share.
@@ -14,6 +15,7 @@ pub(crate) struct Shared {
     pub(crate) options: StoreOptions,
     /// This process's writer, made by the first append.
     pub(crate) wal: OnceLock<Arc<Wal>>,
+    wal_closed: AtomicBool,
     incidents: Mutex<Incidents>,
 }
 
@@ -31,7 +33,20 @@ pub struct Incidents {
 
 impl Shared {
     pub(crate) fn new(env: Env, layout: Layout, options: StoreOptions) -> Self {
-        Self { env, layout, options, wal: OnceLock::new(), incidents: Mutex::default() }
+        Self { env, layout, options, wal: OnceLock::new(), wal_closed: AtomicBool::new(false), incidents: Mutex::default() }
+    }
+
+    /// This process's writer, if it lives.
+    pub(crate) fn living_writer(&self) -> Option<u64> {
+        let wal = self.wal.get()?;
+        (!self.wal_closed.load(Ordering::SeqCst)).then(|| wal.writer_id())
+    }
+
+    /// Closes this process's writer: from now on the keeper treats what it left like any other dead writer's.
+    pub(crate) fn close_wal(&self) -> crate::Result<()> {
+        let closed = self.wal.get().map_or(Ok(()), |wal| wal.close());
+        self.wal_closed.store(true, Ordering::SeqCst);
+        Ok(closed?)
     }
 
     /// Remembers something that went wrong; said again at once, it is remembered once.

@@ -1,0 +1,218 @@
+//! A store does what it says on a real file system: appended lines are visible at once, to every process's
+//! worth of openers, before and after they are flushed, each once.
+
+use duramen::{Batch, EntryBuf, Level, SourcePosition, Store, StoreOptions, Value};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+fn entry(buf: &mut EntryBuf, time: i64, n: i64) -> Vec<u8> {
+    buf.start(time).level(Level::Info).message(&format!("line number {n}"));
+    buf.field("app", "test").field("n", n).field("odd", n % 2 == 1);
+    if n % 3 == 0 {
+        buf.field("third", Value::Null);
+    }
+    buf.finish().unwrap().to_vec()
+}
+
+fn buf() -> EntryBuf {
+    EntryBuf::new(["app"])
+}
+
+/// The field `n` of every row, in the order of a scan.
+fn numbers(store: &Store) -> Vec<i64> {
+    let mut found = Vec::new();
+    store
+        .scan(i64::MIN, i64::MAX, &mut |row| {
+            let n: i64 = row.field("n").unwrap().parse().unwrap();
+            assert_eq!(row.message(), format!("line number {n}"));
+            assert_eq!(row.field("_stream").unwrap(), "{app=\"test\"}");
+            assert_eq!(row.field("level").unwrap(), "info");
+            assert_eq!(row.field("third").is_some(), n % 3 == 0);
+            found.push(n);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found
+}
+
+fn small(dir: &Path) -> Store {
+    StoreOptions::new().write_buffer_size(64 << 10).open(dir).unwrap()
+}
+
+#[test]
+fn lines_are_there_before_and_after_the_flush_and_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("store");
+    let store = small(&dir);
+    let reader = Store::open_read_only(&dir).unwrap();
+    let mut b = buf();
+    for n in 0..5_000 {
+        // Over three days, some late.
+        let time = (n % 3) * DAY_NS + n * 1_000_000;
+        store.append(&entry(&mut b, time, n)).unwrap();
+        if n % 1_000 == 0 {
+            assert_eq!(numbers(&store).len() as i64, n + 1);
+            assert_eq!(numbers(&reader).len() as i64, n + 1);
+        }
+    }
+    let mut expected: Vec<i64> = (0..5_000).collect();
+    expected.sort_by_key(|n| ((n % 3) * DAY_NS + n * 1_000_000, *n));
+    assert_eq!(numbers(&reader), expected);
+    store.flush().unwrap();
+    assert_eq!(numbers(&reader), expected);
+    store.close().unwrap();
+    assert_eq!(numbers(&reader), expected);
+    let stats = reader.stats().unwrap();
+    assert_eq!(stats.days.keys().collect::<Vec<_>>(), ["19700101", "19700102", "19700103"]);
+    assert_eq!(stats.days.values().map(|d| d.lines).sum::<u64>(), 5_000);
+    assert_eq!(stats.wal, Default::default());
+    assert_eq!(stats.fields.fields["n"].rows, 5_000);
+    assert!(std::fs::read_dir(dir.join("wal")).unwrap().next().is_none(), "a closed writer leaves nothing");
+    let report = reader.verify(&mut |_| {}).unwrap();
+    assert_eq!((report.lines, report.damage.len()), (5_000, 0));
+    assert_eq!(numbers(&small(&dir)), expected);
+}
+
+#[test]
+fn two_writers_share_a_store_and_one_keeps_for_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, two) = (small(dir.path()), small(dir.path()));
+    assert!(one.is_keeper() && !two.is_keeper());
+    let mut b = buf();
+    for n in 0..2_000 {
+        let store = if n % 2 == 0 { &one } else { &two };
+        store.append(&entry(&mut b, n, n)).unwrap();
+    }
+    let all: Vec<i64> = (0..2_000).collect();
+    assert_eq!(numbers(&one), all);
+    assert_eq!(numbers(&two), all);
+    two.close().unwrap();
+    one.flush().unwrap();
+    let stats = one.stats().unwrap();
+    assert_eq!(stats.days["19700101"].lines, 2_000);
+    assert_eq!(numbers(&one), all);
+    one.close().unwrap();
+}
+
+#[test]
+fn a_writer_that_vanished_is_recovered_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let lost = small(dir.path());
+    let mut b = buf();
+    for n in 0..500 {
+        lost.append(&entry(&mut b, n, n)).unwrap();
+    }
+    // As after kill -9: nothing is closed, and the locks fall.
+    let copy = tempfile::tempdir().unwrap();
+    copy_dir(dir.path(), copy.path());
+    let store = small(copy.path());
+    let all: Vec<i64> = (0..500).collect();
+    assert_eq!(numbers(&store), all, "visible before it is recovered");
+    store.flush().unwrap();
+    assert_eq!(numbers(&store), all);
+    assert_eq!(store.stats().unwrap().days["19700101"].lines, 500);
+    assert!(store.incidents().messages.is_empty(), "{:?}", store.incidents());
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn batches_carry_how_far_their_source_was_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path());
+    let mut b = buf();
+    let mut batch = Batch::new();
+    let position = |entries| SourcePosition {
+        name: "/var/log/x".into(),
+        head_bytes: 4,
+        head_hash: 1,
+        read_bytes: entries * 10,
+        read_hash: entries,
+        entries,
+    };
+    for round in 1..=40 {
+        for n in 0..100 {
+            batch.push(&entry(&mut b, n, n)).unwrap();
+        }
+        store.append_batch(&mut batch, Some(&position(round * 100))).unwrap();
+        assert!(batch.is_empty());
+        assert_eq!(store.source_positions().unwrap(), [position(round * 100)]);
+    }
+    store.close().unwrap();
+    let store = Store::open_read_only(dir.path()).unwrap();
+    assert_eq!(store.source_positions().unwrap(), [position(4_000)]);
+    assert_eq!(numbers(&store).len(), 4_000);
+}
+
+#[test]
+fn a_tail_gives_every_row_once_whatever_happens_to_it_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path());
+    let mut b = buf();
+    store.append(&entry(&mut b, 0, -1)).unwrap();
+    let mut tail = Store::open_read_only(dir.path()).unwrap().tail().unwrap();
+    assert!(tail.poll(Duration::ZERO).unwrap().is_empty(), "only what comes after");
+    let mut seen = Vec::new();
+    let mut n = 0;
+    for round in 0..30 {
+        for _ in 0..round * 20 {
+            store.append(&entry(&mut b, n, n)).unwrap();
+            n += 1;
+        }
+        if round % 3 == 0 {
+            store.flush().unwrap();
+        }
+        for block in tail.poll(Duration::ZERO).unwrap() {
+            let column = block.column("n").unwrap().unwrap();
+            let mut digits = duramen::column::IntText::default();
+            for row in 0..block.rows() {
+                seen.push(column.text(row, &mut digits).unwrap().parse::<i64>().unwrap());
+            }
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..n).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_no_store_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = |r: duramen::Result<Store>| r.unwrap_err().to_string();
+    let missing = dir.path().join("missing");
+    assert!(error(Store::open_read_only(&missing)).contains("no store at"));
+    assert!(!missing.exists());
+    std::fs::write(dir.path().join("notes.txt"), "mine").unwrap();
+    for opened in [Store::open(dir.path()), Store::open_read_only(dir.path())] {
+        let error = error(opened);
+        assert!(error.contains("not a duramen store") && error.contains("notes.txt"), "{error}");
+    }
+    let file = dir.path().join("notes.txt");
+    assert!(error(Store::open(&file)).contains("it is a file"));
+    assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+fn a_read_only_store_refuses_to_write() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Store::open(dir.path()).unwrap());
+    let store = Store::open_read_only(dir.path()).unwrap();
+    let mut b = buf();
+    let refused = store.append(&entry(&mut b, 0, 0)).unwrap_err();
+    assert!(matches!(refused, duramen::Error::ReadOnly));
+    assert!(store.append(b"no entry").is_err());
+    assert!(matches!(store.flush().unwrap_err(), duramen::Error::ReadOnly));
+}
