@@ -22,7 +22,8 @@ unsafe impl Sync for Region {}
 impl Region {
     /// At least `len` zeros.
     pub(super) fn new(len: usize) -> io::Result<Self> {
-        let layout = Layout::from_size_align(len.max(1), 4096).map_err(io::Error::other)?;
+        // At an alignment no larger than the allocator's own, zeros cost nothing until they are touched.
+        let layout = Layout::from_size_align(len.max(1), 16).map_err(io::Error::other)?;
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -62,7 +63,7 @@ impl Region {
     /// The region must live as long as the result does.
     pub(super) unsafe fn memory(&self, len: usize) -> SegmentMemory {
         self.check(0, len);
-        // SAFETY: readable, writable, aligned to 4096; lives long enough by this method's contract.
+        // SAFETY: readable, writable, aligned to 16; lives long enough by this method's contract.
         unsafe { SegmentMemory::new(self.start, len) }
     }
 }
