@@ -3,10 +3,11 @@
 use std::fmt;
 
 /// The kind of a field's value, as its sender typed it. The text of the value is kept exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ValueKind {
     /// A string.
+    #[default]
     String = 0,
     /// A number, integer or not; the text is the number as it was written (`1.50` stays `1.50`).
     Number = 1,

@@ -1,0 +1,261 @@
+//! The directory of a block: everything a reader needs to find the rest.
+//!
+//! ```text
+//! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
+//! plain:
+//!   version u8 = 1
+//!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
+//!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
+//!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
+//!   structure   location
+//!   maps        count varint, then each: location
+//!   columns     count varint, then each:
+//!     name (counted)
+//!     form u8     0 constant, 1 alias, 2 copy, 3 integers, 4 texts
+//!     kind u8     a ValueKind; 128: one byte a value at the start of the part's `bytes`
+//!     map varint  0: every slot has a value; n: those of map n-1, and then: values varint
+//!     constant    text (counted)
+//!     alias       nothing: every value is the message
+//!     copy        column varint: every value is that column's, which is integers or texts
+//!     integers    min zigzag, max - min varint, location
+//!     texts       location
+//!
+//! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
+//! Parts of one bundle follow one another in the order of their locations here.
+//! ```
+//!
+//! The structure's part holds, as sequences of integers: times, writers, sequence numbers (one a row; unsigned
+//! 64-bit numbers as the signed ones of the same bits); then the streams: count varint, per stream the count
+//! of its labels and per label name, value (counted) and kind u8, all in `text`; the stream of each row; and
+//! the levels, as 0 (each is what the text of the column `level` means) or 1 and a sequence of integers, one a
+//! slot. A map is 0 and, in `bytes`, one bit a slot; or 1, a count, and a sequence of run lengths: absent,
+//! present, absent …
+
+use super::MAX_ROWS;
+use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
+use super::streams::{MAX_STREAM_BYTES, STREAMS, Zstd, expand};
+use crate::error::{Error, Result};
+use duramen_engine::sstable::ChunkHandle;
+
+const VERSION: u8 = 1;
+const PER_VALUE: u8 = 128;
+
+/// Where a part lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) bundle: usize,
+    /// Where it starts in each stream: not stored, but summed up.
+    pub(crate) starts: [usize; STREAMS],
+    pub(crate) lens: [usize; STREAMS],
+}
+
+/// How a column is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Constant(Box<str>),
+    Alias,
+    Copy(usize),
+    Integers { min: i64, max: i64, at: Location },
+    Texts { at: Location },
+}
+
+/// A column's entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ColumnEntry {
+    pub(crate) name: String,
+    pub(crate) form: Form,
+    /// The kind of all values, or `None`: each has its own.
+    pub(crate) kind: Option<u8>,
+    /// Which map says what slots have a value; `None`: all.
+    pub(crate) map: Option<usize>,
+    /// How many values there are.
+    pub(crate) count: usize,
+}
+
+/// The directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Directory {
+    pub(crate) rows: usize,
+    pub(crate) min_time: i64,
+    pub(crate) max_time: i64,
+    pub(crate) raw_bytes: u64,
+    pub(crate) bundles: Vec<ChunkHandle>,
+    pub(crate) filter: Option<ChunkHandle>,
+    pub(crate) structure: Location,
+    pub(crate) maps: Vec<Location>,
+    pub(crate) columns: Vec<ColumnEntry>,
+}
+
+fn put_location(out: &mut Vec<u8>, at: &Location) {
+    put_varint(out, at.bundle as u64);
+    at.lens.iter().for_each(|&len| put_varint(out, len as u64));
+}
+
+impl Directory {
+    /// Writes the chunk into `out`, which is cleared first.
+    pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<()> {
+        let mut p = vec![VERSION];
+        put_varint(&mut p, self.rows as u64);
+        put_zigzag(&mut p, self.min_time);
+        put_varint(&mut p, self.max_time.wrapping_sub(self.min_time) as u64);
+        put_varint(&mut p, self.raw_bytes);
+        put_varint(&mut p, self.bundles.len() as u64);
+        let mut end = 0u64;
+        for bundle in &self.bundles {
+            put_zigzag(&mut p, bundle.offset.wrapping_sub(end) as i64);
+            put_varint(&mut p, u64::from(bundle.len));
+            end = bundle.offset.wrapping_add(u64::from(bundle.len));
+        }
+        match &self.filter {
+            None => put_varint(&mut p, 0),
+            Some(filter) => {
+                put_varint(&mut p, u64::from(filter.len));
+                put_zigzag(&mut p, filter.offset.wrapping_sub(end) as i64);
+            }
+        }
+        put_location(&mut p, &self.structure);
+        put_varint(&mut p, self.maps.len() as u64);
+        self.maps.iter().for_each(|at| put_location(&mut p, at));
+        put_varint(&mut p, self.columns.len() as u64);
+        for column in &self.columns {
+            column.write(&mut p);
+        }
+        out.clear();
+        let mut body = Vec::new();
+        let method = zstd.append(&p, &mut body)?;
+        out.push(method);
+        put_varint(out, p.len() as u64);
+        out.extend_from_slice(if method == 0 { &p } else { &body });
+        Ok(())
+    }
+
+    pub(crate) fn read(chunk: &[u8]) -> Result<Self> {
+        let mut r = Reader::new(chunk);
+        let method = r.u8()?;
+        let plain_len = r.count(MAX_STREAM_BYTES)?;
+        let plain = expand(method, r.take(r.remaining())?, plain_len)?;
+        let mut r = Reader::new(&plain);
+        let version = r.u8()?;
+        if version != VERSION {
+            return Err(Error::decode(
+                "a column block",
+                format!("format version {version}; this version reads {VERSION}"),
+            ));
+        }
+        let rows = r.count(MAX_ROWS)?;
+        if rows == 0 {
+            return Err(bad("it has no rows"));
+        }
+        let min_time = r.zigzag()?;
+        let max_time = min_time.wrapping_add(r.varint()? as i64);
+        let raw_bytes = r.varint()?;
+        let mut end = 0u64;
+        let mut bundles = Vec::new();
+        for _ in 0..r.count(plain.len())? {
+            let offset = end.wrapping_add(r.zigzag()? as u64);
+            let len = u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))?;
+            end = offset.wrapping_add(u64::from(len));
+            bundles.push(ChunkHandle { offset, len });
+        }
+        let filter = match u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))? {
+            0 => None,
+            len => Some(ChunkHandle { offset: end.wrapping_add(r.zigzag()? as u64), len }),
+        };
+        let mut locations = Locations { ends: vec![[0; STREAMS]; bundles.len()] };
+        let structure = locations.next(&mut r)?;
+        let maps = (0..r.count(plain.len())?).map(|_| locations.next(&mut r)).collect::<Result<Vec<_>>>()?;
+        let count = r.count(plain.len())?;
+        let mut columns = Vec::new();
+        for _ in 0..count {
+            columns.push(ColumnEntry::read(&mut r, rows, maps.len(), count, &mut locations)?);
+        }
+        Ok(Self { rows, min_time, max_time, raw_bytes, bundles, filter, structure, maps, columns })
+    }
+}
+
+impl ColumnEntry {
+    fn write(&self, p: &mut Vec<u8>) {
+        put_bytes(p, self.name.as_bytes());
+        p.push(match self.form {
+            Form::Constant(_) => 0,
+            Form::Alias => 1,
+            Form::Copy(_) => 2,
+            Form::Integers { .. } => 3,
+            Form::Texts { .. } => 4,
+        });
+        p.push(self.kind.unwrap_or(PER_VALUE));
+        match self.map {
+            None => put_varint(p, 0),
+            Some(map) => {
+                put_varint(p, map as u64 + 1);
+                put_varint(p, self.count as u64);
+            }
+        }
+        match &self.form {
+            Form::Constant(text) => put_bytes(p, text.as_bytes()),
+            Form::Alias => {}
+            Form::Copy(of) => put_varint(p, *of as u64),
+            Form::Integers { min, max, at } => {
+                put_zigzag(p, *min);
+                put_varint(p, max.wrapping_sub(*min) as u64);
+                put_location(p, at);
+            }
+            Form::Texts { at } => put_location(p, at),
+        }
+    }
+
+    fn read(
+        r: &mut Reader<'_>,
+        rows: usize,
+        maps: usize,
+        columns: usize,
+        locations: &mut Locations,
+    ) -> Result<Self> {
+        let name = r.str()?.to_owned();
+        let form = r.u8()?;
+        let kind = match r.u8()? {
+            PER_VALUE => None,
+            kind if kind <= 4 => Some(kind),
+            _ => return Err(bad("a kind of values is unknown")),
+        };
+        let (map, count) = match r.count(maps)? {
+            0 => (None, rows),
+            map => (Some(map - 1), r.count(rows)?),
+        };
+        let form = match form {
+            0 => Form::Constant(r.str()?.into()),
+            1 => Form::Alias,
+            2 => Form::Copy(r.count(columns - 1)?),
+            3 => {
+                let min = r.zigzag()?;
+                let max = min.wrapping_add(r.varint()? as i64);
+                Form::Integers { min, max, at: locations.next(r)? }
+            }
+            4 => Form::Texts { at: locations.next(r)? },
+            _ => return Err(bad("a form of columns is unknown")),
+        };
+        if kind.is_none() && !matches!(form, Form::Integers { .. } | Form::Texts { .. }) {
+            return Err(bad("kinds have no place"));
+        }
+        Ok(Self { name, form, kind, map, count })
+    }
+}
+
+/// Sums up where parts start.
+struct Locations {
+    ends: Vec<[usize; STREAMS]>,
+}
+
+impl Locations {
+    fn next(&mut self, r: &mut Reader<'_>) -> Result<Location> {
+        let bundle = r.count(usize::MAX)?;
+        let ends = self.ends.get_mut(bundle).ok_or_else(|| bad("there is no such bundle"))?;
+        let starts = *ends;
+        let mut lens = [0; STREAMS];
+        for (len, end) in lens.iter_mut().zip(ends) {
+            *len = r.count(MAX_STREAM_BYTES)?;
+            *end = end.checked_add(*len).ok_or_else(|| bad("a part is out of range"))?;
+        }
+        Ok(Location { bundle, starts, lens })
+    }
+}

@@ -1,0 +1,366 @@
+//! Sequences of 64-bit integers.
+//!
+//! ```text
+//! in meta:
+//!   0  constant      value zigzag
+//!   1  linear        first zigzag, step zigzag
+//!   2  reference     min zigzag, gcd varint, layout              value = min + gcd * stored
+//!   3  delta         first zigzag, min step zigzag, gcd varint,  value = the one before + min step
+//!                    layout of count-1 values                            + gcd * stored
+//!   4  dictionary    size varint, its values (a sequence, ascending), layout of the codes
+//!
+//! layout u8:
+//!   0..=64      packed: that many bits each, in the packed stream
+//!   128 + n     planes: all lowest bytes, then all second bytes … (n of 1..=8), in the bytes stream
+//! ```
+//!
+//! The count is known to whoever reads. All arithmetic wraps, so that any 64 bits come back.
+
+use super::bitpack::{bits, pack, packed_len, unpack};
+use super::bytes::{bad, put_varint, put_zigzag};
+use super::streams::{Part, Streams};
+use crate::error::Result;
+use hashbrown::HashMap;
+
+const CONSTANT: u8 = 0;
+const LINEAR: u8 = 1;
+const REFERENCE: u8 = 2;
+const DELTA: u8 = 3;
+const DICTIONARY: u8 = 4;
+const PLANES: u8 = 128;
+
+/// How many values are looked at to guess what an encoding would cost.
+const SAMPLE: usize = 1024;
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Encodes `values`.
+pub(crate) fn encode(values: &[i64], out: &mut Streams) {
+    let Some((&first, rest)) = values.split_first() else { return };
+    let (mut min, mut max) = (first, first);
+    let (mut step_min, mut step_max) = (i64::MAX, i64::MIN);
+    let mut step_overflow = false;
+    let mut last = first;
+    for &v in rest {
+        min = min.min(v);
+        max = max.max(v);
+        let (step, overflow) = v.overflowing_sub(last);
+        step_overflow |= overflow;
+        step_min = step_min.min(step);
+        step_max = step_max.max(step);
+        last = v;
+    }
+    if min == max {
+        out.meta.push(CONSTANT);
+        put_zigzag(&mut out.meta, first);
+        return;
+    }
+    if step_min == step_max && !step_overflow {
+        out.meta.push(LINEAR);
+        put_zigzag(&mut out.meta, first);
+        put_zigzag(&mut out.meta, step_min);
+        return;
+    }
+    let mut scale = 0;
+    for &v in values {
+        scale = gcd(v.wrapping_sub(min) as u64, scale);
+        if scale == 1 {
+            break;
+        }
+    }
+    let scale = scale.max(1);
+    let range = max.wrapping_sub(min) as u64 / scale;
+    let reference_cost = cost(values, |v, _| v.wrapping_sub(min) as u64 / scale, bits(range));
+    let delta_ok = !step_overflow && step_max.checked_sub(step_min).is_some();
+    let step_range = step_max.wrapping_sub(step_min) as u64 / scale;
+    // The steps are multiples of the same divisor, but need an origin that is one, too.
+    let delta_cost = if delta_ok {
+        cost(
+            values,
+            |v, before| v.wrapping_sub(before).wrapping_sub(step_min) as u64 / scale,
+            bits(step_range),
+        )
+    } else {
+        f32::INFINITY
+    };
+    let best = reference_cost.min(delta_cost);
+    if best > values.len() as f32 * 2.0 && dictionary(values, best, out) {
+        return;
+    }
+    if delta_cost < reference_cost * 0.97 {
+        out.meta.push(DELTA);
+        put_zigzag(&mut out.meta, first);
+        put_zigzag(&mut out.meta, step_min);
+        put_varint(&mut out.meta, scale);
+        let mut last = first;
+        layout(
+            rest.iter().map(|&v| {
+                let stored = v.wrapping_sub(last).wrapping_sub(step_min) as u64 / scale;
+                last = v;
+                stored
+            }),
+            rest.len(),
+            bits(step_range),
+            delta_cost,
+            out,
+        );
+    } else {
+        out.meta.push(REFERENCE);
+        put_zigzag(&mut out.meta, min);
+        put_varint(&mut out.meta, scale);
+        let stored = values.iter().map(|&v| v.wrapping_sub(min) as u64 / scale);
+        layout(stored, values.len(), bits(range), reference_cost, out);
+    }
+}
+
+/// Guesses how many bits the values take after `transform(value, the one before)` in the better layout.
+fn cost(values: &[i64], transform: impl Fn(i64, i64) -> u64, width: u32) -> f32 {
+    let packed = values.len() as f32 * width as f32;
+    if values.len() < 64 {
+        return packed;
+    }
+    let planes = width.div_ceil(8) as usize;
+    let mut counts = [[0u16; 256]; 8];
+    let runs = SAMPLE.div_ceil(128).min(values.len().div_ceil(128));
+    let mut seen = 0u32;
+    for run in 0..runs {
+        let start = (values.len() * run / runs).max(1);
+        let end = (start + 128).min(values.len());
+        for i in start..end {
+            let v = transform(values[i], values[i - 1]);
+            for (plane, counts) in counts[..planes].iter_mut().enumerate() {
+                counts[(v >> (8 * plane) & 0xff) as usize] += 1;
+            }
+            seen += 1;
+        }
+    }
+    let seen = seen.max(1) as f32;
+    let mut total = 0.0;
+    for counts in &counts[..planes] {
+        let mut entropy = 0.0;
+        let mut distinct = 0.0;
+        for &c in counts {
+            if c > 0 {
+                let c = f32::from(c);
+                entropy -= c * (c / seen).log2();
+                distinct += 1.0;
+            }
+        }
+        // A small sample looks less random than it is; and the compressor's own tables cost, too.
+        let per_value = ((entropy + (distinct - 1.0) * 0.72) / seen).min(8.0);
+        total += per_value * values.len() as f32 + distinct.min(64.0) * 4.0;
+    }
+    total.min(packed)
+}
+
+/// Writes `stored` in the layout that `cost` found the better one.
+fn layout(stored: impl Iterator<Item = u64>, count: usize, width: u32, cost: f32, out: &mut Streams) {
+    let packed = count as f32 * width as f32;
+    let planes = width.div_ceil(8) as usize;
+    if count >= 64 && (cost < packed * 0.97 || width.is_multiple_of(8)) {
+        out.meta.push(PLANES + planes as u8);
+        let start = out.bytes.len();
+        out.bytes.resize(start + count * planes, 0);
+        let area = &mut out.bytes[start..];
+        match planes {
+            1 => area.iter_mut().zip(stored).for_each(|(b, v)| *b = v as u8),
+            _ => {
+                for (i, v) in stored.enumerate() {
+                    for plane in 0..planes {
+                        area[plane * count + i] = (v >> (8 * plane)) as u8;
+                    }
+                }
+            }
+        }
+    } else {
+        out.meta.push(width as u8);
+        pack(stored, width, &mut out.packed);
+    }
+}
+
+/// Encodes few distinct values as such, if that is sure to pay; `false` and nothing written otherwise.
+fn dictionary(values: &[i64], best: f32, out: &mut Streams) -> bool {
+    if values.len() < 64 {
+        return false;
+    }
+    let mut codes: HashMap<i64, u32, foldhash::fast::FixedState> = HashMap::default();
+    // A look at some tells whether it is worth a look at all.
+    let step = (values.len() / 256).max(1);
+    for &v in values.iter().step_by(step) {
+        codes.insert(v, 0);
+    }
+    if codes.len() > 96 {
+        return false;
+    }
+    let limit = (values.len() / 4).min(256);
+    for &v in values {
+        codes.insert(v, 0);
+        if codes.len() > limit {
+            return false;
+        }
+    }
+    let mut sorted: Vec<i64> = codes.keys().copied().collect();
+    sorted.sort_unstable();
+    for (code, v) in (0..).zip(&sorted) {
+        codes.insert(*v, code);
+    }
+    let coded: Vec<i64> = values.iter().map(|v| codes.get(v).map_or(0, |&c| i64::from(c))).collect();
+    let width = bits(sorted.len() as u64 - 1);
+    let code_cost = cost(&coded, |v, _| v as u64, width);
+    if code_cost + sorted.len() as f32 * 24.0 > best {
+        return false;
+    }
+    out.meta.push(DICTIONARY);
+    put_varint(&mut out.meta, sorted.len() as u64);
+    encode(&sorted, out);
+    // Codes are for the compressor, which sees their patterns where a guess sees only how many there are.
+    layout(coded.iter().map(|&c| c as u64), coded.len(), width, 0.0, out);
+    true
+}
+
+/// Decodes `count` integers.
+pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Vec<i64>> {
+    decode_nested(part, count, true)
+}
+
+fn decode_nested(part: &mut Part<'_>, count: usize, may_nest: bool) -> Result<Vec<i64>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut values = Vec::new();
+    match part.meta.u8()? {
+        CONSTANT => values.resize(count, part.meta.zigzag()?),
+        LINEAR => {
+            let first = part.meta.zigzag()?;
+            let step = part.meta.zigzag()?;
+            let mut next = first;
+            values.extend((0..count).map(|_| {
+                let v = next;
+                next = next.wrapping_add(step);
+                v
+            }));
+        }
+        REFERENCE => {
+            let min = part.meta.zigzag()?;
+            let scale = part.meta.varint()?;
+            read_layout(part, count, &mut values, |v| min.wrapping_add(v.wrapping_mul(scale) as i64))?;
+        }
+        DELTA => {
+            let first = part.meta.zigzag()?;
+            let step_min = part.meta.zigzag()?;
+            let scale = part.meta.varint()?;
+            values.push(first);
+            let mut last = first;
+            read_layout(part, count - 1, &mut values, |v| {
+                last = last.wrapping_add(step_min).wrapping_add(v.wrapping_mul(scale) as i64);
+                last
+            })?;
+        }
+        DICTIONARY if may_nest => {
+            let size = part.meta.count(count)?;
+            let dictionary = decode_nested(part, size, false)?;
+            if dictionary.is_empty() {
+                return Err(bad("a dictionary is empty"));
+            }
+            let mut out_of_range = false;
+            read_layout(part, count, &mut values, |v| match dictionary.get(v as usize) {
+                Some(&v) => v,
+                None => {
+                    out_of_range = true;
+                    0
+                }
+            })?;
+            if out_of_range {
+                return Err(bad("a code is not in its dictionary"));
+            }
+        }
+        _ => return Err(bad("an encoding of integers is unknown")),
+    }
+    Ok(values)
+}
+
+fn read_layout(
+    part: &mut Part<'_>,
+    count: usize,
+    out: &mut Vec<i64>,
+    mut each: impl FnMut(u64) -> i64,
+) -> Result<()> {
+    let layout = part.meta.u8()?;
+    match layout {
+        0..=64 => {
+            let width = u32::from(layout);
+            let bytes = part.packed.take(packed_len(count, width))?;
+            out.reserve(count);
+            unpack(bytes, count, width, |v| out.push(each(v)))
+        }
+        129..=136 => {
+            let planes = usize::from(layout - PLANES);
+            let area = part.bytes.take(count.checked_mul(planes).ok_or_else(|| bad("too many integers"))?)?;
+            out.reserve(count);
+            match planes {
+                1 => out.extend(area.iter().map(|&b| each(u64::from(b)))),
+                2 => {
+                    let (low, high) = area.split_at(count);
+                    out.extend(
+                        low.iter().zip(high).map(|(&l, &h)| each(u64::from(u16::from_le_bytes([l, h])))),
+                    );
+                }
+                _ => {
+                    for i in 0..count {
+                        let v = (0..planes)
+                            .fold(0, |v, plane| v | u64::from(area[plane * count + i]) << (8 * plane));
+                        out.push(each(v));
+                    }
+                }
+            }
+            Ok(())
+        }
+        _ => Err(bad("a layout of integers is unknown")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::streams::{Bundle, Zstd};
+    use super::*;
+
+    fn round_trip(values: &[i64]) {
+        let mut streams = Streams::default();
+        encode(values, &mut streams);
+        let mut chunk = Vec::new();
+        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        let bundle = Bundle::read(&chunk).unwrap();
+        let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+        assert_eq!(decode(&mut part, values.len()).unwrap(), values);
+        assert_eq!((part.meta.remaining(), part.bytes.remaining(), part.packed.remaining()), (0, 0, 0));
+    }
+
+    #[test]
+    fn each_encoding_comes_back() {
+        round_trip(&[]);
+        round_trip(&[7; 1000]);
+        round_trip(&(0..1000).map(|i| i * 3 - 50).collect::<Vec<_>>());
+        round_trip(&(0..1000).map(|i| (i * i) % 97 * 1_000_000).collect::<Vec<_>>());
+        round_trip(&(0..1000).map(|i| i * 1000 + (i * 7919) % 1000).collect::<Vec<_>>());
+        round_trip(&(0..1000).map(|i| [200, 404, 1 << 60][i % 3]).collect::<Vec<_>>());
+        round_trip(&[i64::MIN, i64::MAX, 0, -1, 1]);
+        round_trip(&[i64::MIN, i64::MAX].repeat(100));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_integers_come_back(values: Vec<i64>) {
+            round_trip(&values);
+        }
+
+        #[test]
+        fn small_integers_come_back(values in proptest::collection::vec(-300i64..300, 0..400), scale in 1i64..1_000_000) {
+            round_trip(&values.iter().map(|v| v * scale).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Streams: each distinct set of stream fields is kept once in a block; rows have its number.
+
+use crate::column::{Column, ColumnData, IntText, Kinds, bit};
+use crate::value::ValueKind;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One stream field: its name, its text, and the number of its [`ValueKind`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Label {
+    pub(crate) name: Box<str>,
+    pub(crate) value: Box<str>,
+    pub(crate) kind: u8,
+}
+
+/// The stream fields of a stream, by name.
+pub(crate) type LabelSet = Vec<Label>;
+
+/// The text of a stream: `{app="x",host="y"}`.
+pub(crate) fn render(labels: &[Label]) -> String {
+    let mut out = String::from("{");
+    for (i, label) in labels.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-/@".contains(c);
+        if !label.name.is_empty() && label.name.chars().all(plain) {
+            out.push_str(&label.name);
+        } else {
+            quote(&label.name, &mut out);
+        }
+        out.push('=');
+        quote(&label.value, &mut out);
+    }
+    out.push('}');
+    out
+}
+
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// The streams of a block, and which slots belong to each: slots of one stream lie together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamTable {
+    /// The distinct label sets.
+    pub(crate) sets: Vec<LabelSet>,
+    /// Where the slots of each stream end.
+    pub(crate) slot_ends: Vec<u32>,
+    /// The slot of each row, if they differ.
+    pub(crate) order: Option<Arc<Vec<u32>>>,
+    /// How many rows there are.
+    pub(crate) rows: usize,
+}
+
+impl StreamTable {
+    /// One code a slot.
+    fn codes(&self, code_of_stream: &[u32]) -> Vec<u32> {
+        let mut codes = Vec::with_capacity(self.rows);
+        for (&end, &code) in self.slot_ends.iter().zip(code_of_stream) {
+            codes.resize((end as usize).clamp(codes.len(), self.rows), code);
+        }
+        codes.resize(self.rows, ColumnData::ABSENT);
+        codes
+    }
+
+    /// The column `_stream`.
+    pub(crate) fn stream_column(&self) -> Column {
+        let data = match &*self.sets {
+            [only] => ColumnData::Const(render(only).into()),
+            sets => ColumnData::Dict {
+                values: sets.iter().map(|set| render(set).into()).collect(),
+                codes: self.codes(&(0..sets.len() as u32).collect::<Vec<_>>()),
+            },
+        };
+        Column { data, kinds: Kinds::All(ValueKind::String), order: self.order.clone(), rows: self.rows }
+    }
+
+    /// The names of all stream fields.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.sets.iter().flatten().map(|label| &*label.name)
+    }
+
+    /// The column of a stream field. A field that is part of the stream in some rows only, and a plain one in
+    /// others, has its plain values in `stored`.
+    pub(crate) fn label_column(&self, name: &str, stored: Option<&Column>) -> Option<Column> {
+        let mut values: Vec<(&str, u8)> = Vec::new();
+        let mut index: BTreeMap<(&str, u8), u32> = BTreeMap::new();
+        let codes: Vec<u32> = self
+            .sets
+            .iter()
+            .map(|set| {
+                let Some(label) = set.iter().find(|label| &*label.name == name) else {
+                    return ColumnData::ABSENT;
+                };
+                *index.entry((&label.value, label.kind)).or_insert_with(|| {
+                    values.push((&label.value, label.kind));
+                    values.len() as u32 - 1
+                })
+            })
+            .collect();
+        if values.is_empty() {
+            return None;
+        }
+        let slot_codes = self.codes(&codes);
+        if let Some(stored) = stored {
+            return Some(self.merge(&values, &slot_codes, stored));
+        }
+        let first_kind = values[0].1;
+        let kinds = if values.iter().all(|v| v.1 == first_kind) {
+            Kinds::All(ValueKind::from_u8(first_kind).unwrap_or(ValueKind::String))
+        } else {
+            Kinds::PerSlot(slot_codes.iter().map(|&c| values.get(c as usize).map_or(0, |v| v.1)).collect())
+        };
+        let data = match &*values {
+            [(only, _)] if codes.iter().all(|&c| c == 0) => ColumnData::Const((*only).into()),
+            _ => ColumnData::Dict { values: values.iter().map(|v| v.0.into()).collect(), codes: slot_codes },
+        };
+        Some(Column { data, kinds, order: self.order.clone(), rows: self.rows })
+    }
+
+    fn merge(&self, values: &[(&str, u8)], codes: &[u32], stored: &Column) -> Column {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::with_capacity(self.rows);
+        let mut kinds = Vec::with_capacity(self.rows);
+        let mut present = vec![0u64; self.rows.div_ceil(64)];
+        let mut digits = IntText::default();
+        for (slot, &code) in codes.iter().enumerate() {
+            let label = values.get(code as usize);
+            let (text, kind) = match stored.text_at(slot, &mut digits) {
+                Some(text) => (Some(text), stored.kind_at(slot) as u8),
+                None => (label.map(|v| v.0), label.map_or(0, |v| v.1)),
+            };
+            if let Some(text) = text {
+                bytes.extend_from_slice(text.as_bytes());
+                present[slot / 64] |= 1 << (slot % 64);
+            }
+            ends.push(bytes.len() as u32);
+            kinds.push(kind);
+        }
+        let all = (0..self.rows).all(|slot| bit(&present, slot));
+        Column {
+            data: ColumnData::Text { bytes, ends, present: (!all).then_some(present) },
+            kinds: Kinds::PerSlot(kinds),
+            order: self.order.clone(),
+            rows: self.rows,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_rendered_with_its_values_escaped() {
+        let label = |name: &str, value: &str| Label { name: name.into(), value: value.into(), kind: 0 };
+        let set = [label("app", "a\"b\\c\n"), label("my host", "")];
+        assert_eq!(render(&set), r#"{app="a\"b\\c\n","my host"=""}"#);
+        assert_eq!(render(&[]), "{}");
+    }
+}

@@ -1,0 +1,189 @@
+//! Rows that are still in the WAL, as a block.
+
+use super::Row;
+use super::columnize::{Collected, Columnizer, Form};
+use super::labels::StreamTable;
+use crate::block::{Block, names};
+use crate::column::{Column, ColumnData, Kinds};
+use crate::error::{Error, Result};
+use crate::value::ValueKind;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::sync::Arc;
+
+/// A block in memory: the same rows and columns as if they had been encoded, without compression or filters.
+/// May be shared between threads.
+#[derive(Debug)]
+pub struct MemoryBlock {
+    times: Arc<Vec<i64>>,
+    writers: Vec<i64>,
+    seqs: Vec<i64>,
+    streams: StreamTable,
+    columns: Vec<(String, Arc<Column>)>,
+    by_name: HashMap<String, usize, FixedState>,
+    raw_bytes: u64,
+}
+
+impl MemoryBlock {
+    /// Builds a block of rows, which must be in order of (time, writer, sequence number).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are no rows, more than [`super::MAX_ROWS`], too much text, or if the order
+    /// is wrong.
+    pub fn build(rows: &[Row<'_>]) -> Result<Self> {
+        let mut c = Columnizer::default();
+        c.fill(rows)?;
+        let mut columns: Vec<(String, Arc<Column>)> = Vec::new();
+        for held in c.columns() {
+            if held.count == 0 {
+                continue;
+            }
+            let data = match held.form {
+                Form::Alias => alias(held, c.columns(), rows.len()),
+                _ => data(held, rows.len()),
+            };
+            let kinds = if held.kinds.is_empty() {
+                Kinds::All(ValueKind::from_u8(held.kind).unwrap_or_default())
+            } else {
+                Kinds::PerSlot(spread(&held.kinds, 0, held, rows.len()))
+            };
+            let column = Column { data, kinds, order: c.streams.order.clone(), rows: rows.len() };
+            columns.push((held.name.clone(), Arc::new(column)));
+        }
+        Ok(Self {
+            by_name: columns.iter().enumerate().map(|(i, (name, _))| (name.clone(), i)).collect(),
+            columns,
+            times: Arc::new(c.times),
+            writers: c.writers,
+            seqs: c.seqs,
+            streams: c.streams,
+            raw_bytes: c.raw_bytes,
+        })
+    }
+
+    /// As [`super::EncodedBlock::raw_bytes`].
+    pub fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+}
+
+/// Whether `slot` of a column has a value.
+fn has(held: &Collected, slot: usize) -> bool {
+    if held.present.is_empty() { slot < held.count } else { crate::column::bit(&held.present, slot) }
+}
+
+/// One value a slot.
+fn spread<T: Copy>(values: &[T], absent: T, held: &Collected, rows: usize) -> Vec<T> {
+    let mut values = values.iter().copied();
+    (0..rows).map(|slot| if has(held, slot) { values.next().unwrap_or(absent) } else { absent }).collect()
+}
+
+fn map(held: &Collected, rows: usize) -> Option<Vec<u64>> {
+    (!held.is_dense(rows)).then(|| {
+        let mut map = vec![0u64; rows.div_ceil(64)];
+        (0..rows).filter(|&slot| has(held, slot)).for_each(|slot| map[slot / 64] |= 1 << (slot % 64));
+        map
+    })
+}
+
+fn data(held: &Collected, rows: usize) -> ColumnData {
+    let text = |i: usize| -> Box<str> { String::from_utf8_lossy(held.texts.get(i)).into() };
+    match held.form {
+        Form::Ints => ColumnData::Int { values: spread(&held.ints, 0, held, rows), present: map(held, rows) },
+        Form::Dictionary if held.is_dense(rows) && held.codes.iter().all(|&c| c == held.codes[0]) => {
+            ColumnData::Const(text(held.codes[0] as usize))
+        }
+        Form::Dictionary => ColumnData::Dict {
+            values: (0..held.texts.len()).map(text).collect(),
+            codes: spread(&held.codes, ColumnData::ABSENT, held, rows),
+        },
+        Form::Texts | Form::Alias | Form::Empty => {
+            let mut ends = Vec::with_capacity(rows);
+            let mut next = held.texts.ends.iter().copied();
+            let mut end = 0;
+            for slot in 0..rows {
+                if has(held, slot) {
+                    end = next.next().unwrap_or(end);
+                }
+                ends.push(end);
+            }
+            ColumnData::Text { bytes: held.texts.bytes.clone(), ends, present: map(held, rows) }
+        }
+    }
+}
+
+/// The message's values, where this column has any.
+fn alias(held: &Collected, columns: &[Collected], rows: usize) -> ColumnData {
+    match data(&columns[super::columnize::MESSAGE], rows) {
+        ColumnData::Const(text) => ColumnData::Dict {
+            values: vec![text],
+            codes: (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT }).collect(),
+        },
+        ColumnData::Dict { values, mut codes } => {
+            for (slot, code) in codes.iter_mut().enumerate() {
+                if !has(held, slot) {
+                    *code = ColumnData::ABSENT;
+                }
+            }
+            ColumnData::Dict { values, codes }
+        }
+        ColumnData::Text { bytes, ends, .. } => ColumnData::Text { bytes, ends, present: map(held, rows) },
+        ColumnData::Int { values, .. } => ColumnData::Int { values, present: map(held, rows) },
+    }
+}
+
+/// The names that [`Block::field_names`] lists, sorted.
+pub(super) fn field_names<'a>(
+    columns: impl Iterator<Item = &'a str>,
+    streams: &'a StreamTable,
+) -> Vec<String> {
+    let shadowed = [names::TIME, names::STREAM];
+    let mut all: Vec<String> =
+        columns.chain(streams.names()).filter(|name| !shadowed.contains(name)).map(str::to_owned).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+impl Block for MemoryBlock {
+    fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    fn times(&self) -> Result<Arc<Vec<i64>>> {
+        Ok(self.times.clone())
+    }
+
+    fn field_names(&self) -> Result<Vec<String>> {
+        Ok(field_names(self.columns.iter().map(|(name, _)| &**name), &self.streams))
+    }
+
+    fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
+        if name == names::STREAM {
+            return Ok(Some(Arc::new(self.streams.stream_column())));
+        }
+        let stored = self.by_name.get(name).map(|&i| &self.columns[i].1);
+        match self.streams.label_column(name, stored.map(|c| &**c)) {
+            Some(column) => Ok(Some(Arc::new(column))),
+            None => Ok(stored.cloned()),
+        }
+    }
+
+    fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {
+        let known = name == names::STREAM
+            || self.by_name.contains_key(name)
+            || self.streams.names().any(|n| n == name);
+        Ok(words.is_empty() || known)
+    }
+
+    fn int_range(&self, _name: &str) -> Result<Option<(i64, i64)>> {
+        Ok(None)
+    }
+
+    fn identity(&self, row: usize) -> Result<(u64, u64)> {
+        match (self.writers.get(row), self.seqs.get(row)) {
+            (Some(&writer), Some(&seq)) => Ok((writer as u64, seq as u64)),
+            _ => Err(Error::Invalid(format!("row {row} of a block of {}", self.times.len()))),
+        }
+    }
+}

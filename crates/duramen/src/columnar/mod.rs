@@ -1,0 +1,65 @@
+//! Column blocks: how rows lie on disk, and how they come back.
+//!
+//! A block is some thousand rows in order of (time, writer, sequence number), split into columns: each field
+//! of the sender's is one, the message is one. A column is encoded as what it turns out to be (one text, few
+//! texts, integers, texts of one pattern) and then compressed; small columns share a chunk. A *directory*
+//! says where everything is, so that a query reads the columns it names and no others; a filter over all words
+//! says which blocks cannot match.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `columnize` | rows to columns in memory |
+//! | `encode` | [`BlockEncoder`]: columns to chunks |
+//! | `table` | [`TableBlock`]: chunks to columns, as a query asks for them |
+//! | `memory` | [`MemoryBlock`]: rows that are not in a table yet, as a block |
+//! | `directory` | the bytes of the directory |
+//! | `labels` | streams: sets of stream fields, kept once |
+//! | `presence` | which rows have a field |
+//! | `leaf` | encodings of texts |
+//! | `ints` | encodings of integers |
+//! | `bitpack` | integers of a fixed width in bits |
+//! | `streams` | the four byte streams of a chunk, compressed |
+//! | `filter`, `words` | which words a block has |
+//! | `texts` | many texts in one buffer |
+//! | `bytes` | variable-length integers, bounds-checked reading |
+
+mod bitpack;
+mod bytes;
+mod columnize;
+mod directory;
+mod encode;
+mod filter;
+mod ints;
+mod labels;
+mod leaf;
+mod memory;
+mod presence;
+mod streams;
+mod table;
+mod texts;
+mod words;
+
+pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
+pub use memory::MemoryBlock;
+pub use table::TableBlock;
+
+use crate::entry::EntryRef;
+
+/// The most rows that a block may have. Whoever cuts blocks should stop at [`MAX_BLOCK_ROWS`].
+pub const MAX_ROWS: usize = 1 << 20;
+/// How many rows a block should have at most.
+pub const MAX_BLOCK_ROWS: usize = 64 << 10;
+/// How many bytes of raw lines a block should have: large enough to compress well, small enough to be
+/// decoded at once by every thread of a query.
+pub const TARGET_BLOCK_RAW_BYTES: u64 = 16 << 20;
+
+/// One row of a block to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The entry.
+    pub entry: EntryRef<'a>,
+    /// Which writer wrote it.
+    pub writer: u64,
+    /// As its how-manieth.
+    pub seq: u64,
+}

@@ -1,0 +1,38 @@
+//! Many texts in one buffer.
+
+/// Texts one after another, and where each ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Texts {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<u32>,
+}
+
+impl Texts {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().map_or(0, |&end| end as usize));
+    }
+
+    /// Where a text begins.
+    fn start(&self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.ends[i - 1] as usize }
+    }
+
+    pub(crate) fn get(&self, i: usize) -> &[u8] {
+        &self.bytes[self.start(i)..self.ends[i] as usize]
+    }
+}

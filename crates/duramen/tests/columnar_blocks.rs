@@ -1,0 +1,267 @@
+//! What goes into a block comes out, from a table and from memory alike.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod columnar_common;
+
+use columnar_common::{Field, Rows, check, encode};
+use duramen::block::Block;
+use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row};
+use duramen::{Level, token};
+use proptest::prelude::*;
+
+#[test]
+fn all_kinds_of_fields_come_back() {
+    let mut rows = Rows::new(&["app", "host"]);
+    for i in 0..1000i64 {
+        rows.add(
+            i * 37_000_003,
+            Level::from_u8((i % 7) as u8).unwrap(),
+            &format!("request {i} took {}ms", i * i % 811),
+            vec![
+                ("app", Field::Str(["web", "db"][(i % 3 / 2) as usize].into())),
+                ("const", Field::Str("always".into())),
+                ("n", Field::Int(i * i - 500)),
+                ("mixed", if i % 2 == 0 { Field::Int(i) } else { Field::Str(format!("x{i}")) }),
+                ("rare", if i % 100 == 3 { Field::Bool(true) } else { Field::None }),
+                ("tail", if i > 800 { Field::Number(format!("{}.50", i)) } else { Field::None }),
+                ("null", Field::Null),
+                ("json", Field::Json(format!("[{i}]"))),
+                ("same", if i % 5 > 0 { Field::SameAsMessage } else { Field::None }),
+                ("late", if i < 500 { Field::SameAsMessage } else { Field::Str(format!("other {i}")) }),
+                ("float", Field::Float(i as f64 / 8.0)),
+                (
+                    "id",
+                    Field::Str(format!(
+                        "{:032x}",
+                        (i as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834)
+                    )),
+                ),
+            ],
+        );
+    }
+    check(&rows);
+}
+
+#[test]
+fn hard_texts_come_back() {
+    let long = "x1".repeat(40_000);
+    let texts = [
+        "",
+        "0",
+        "007",
+        "\0",
+        "\0\0\u{11}\u{12}\u{13}\u{14}",
+        "\u{202e}שלום עולם 5",
+        "👩‍👩‍👧 17 👍",
+        &long,
+        "\n\t 1\r\n",
+        "é1é",
+        "1é",
+        "é1",
+        "ß_9",
+        "2023-02-30 10:00:00",
+        "10.0.0.1:80",
+        "-",
+        "--1",
+        "1.",
+        ".1",
+        "1..2",
+        "1-",
+        "a-1-b.c",
+        "\u{7f}9\u{80}",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "00000000000000000000000000000001",
+        "İ1",
+        "1\u{0301}",
+    ];
+    let mut rows = Rows::new(&[]);
+    for i in 0..300 {
+        let text = texts[i % texts.len()];
+        let other = texts[(i * 7 + i / 3) % texts.len()];
+        rows.add(
+            i as i64,
+            Level::Info,
+            text,
+            vec![
+                ("f", Field::Str(other.into())),
+                ("g", Field::Str(format!("{other}{i}{text}"))),
+                ("", Field::Str("a field without a name".into())),
+            ],
+        );
+    }
+    check(&rows);
+}
+
+#[test]
+fn rows_of_thousands_of_fields_come_back() {
+    let mut rows = Rows::new(&["f0"]);
+    let names: Vec<String> = (0..5000).map(|i| format!("f{i}")).collect();
+    for row in 0..4 {
+        let fields = names.iter().enumerate().filter(|(i, _)| (i + row) % 4 != 0);
+        rows.add(
+            row as i64,
+            Level::Unknown,
+            "",
+            fields.map(|(i, n)| (&**n, Field::Int((i * row) as i64))).collect(),
+        );
+    }
+    check(&rows);
+}
+
+#[test]
+fn of_a_name_used_twice_in_a_row_the_last_is_shown() {
+    let mut rows = Rows::new(&["s"]);
+    for i in 0..200 {
+        rows.add(
+            i,
+            Level::Warn,
+            "m",
+            vec![
+                ("a", Field::Int(i)),
+                ("a", Field::Str(format!("text {i}"))),
+                ("b", Field::Str("x".into())),
+                ("b", Field::Int(i)),
+                ("b", Field::SameAsMessage),
+                ("c", Field::SameAsMessage),
+                ("c", Field::Int(7)),
+                ("d", Field::Str(format!("{i}"))),
+                ("d", Field::Str(format!("{}", i + 1))),
+                ("s", Field::Int(1)),
+                ("s", Field::Str("y".into())),
+                ("level", Field::Str("INFO".into())),
+            ],
+        );
+    }
+    check(&rows);
+}
+
+#[test]
+fn a_level_the_sender_spelled_is_shown_as_spelled() {
+    let mut rows = Rows::new(&["level"]);
+    rows.add(0, Level::Warn, "a", vec![]);
+    rows.add(1, Level::Warn, "b", vec![("level", Field::Str("WARNING".into()))]);
+    rows.add(2, Level::Unknown, "c", vec![("level", Field::Int(30))]);
+    rows.add(3, Level::Unknown, "d", vec![]);
+    check(&rows);
+    let mut rows = Rows::new(&[]);
+    rows.add(0, Level::Info, "a", vec![("level", Field::Int(30))]);
+    rows.add(1, Level::Warn, "b", vec![("level", Field::Str("WARNING".into()))]);
+    check(&rows);
+}
+
+#[test]
+fn a_field_may_be_of_the_stream_in_some_rows_only() {
+    let mut with = Rows::new(&["app"]);
+    with.add(0, Level::Info, "a", vec![("app", Field::Str("in the stream".into()))]);
+    let mut without = Rows::new(&[]);
+    without.add(1, Level::Info, "b", vec![("app", Field::Int(5))]);
+    without.add(2, Level::Info, "c", vec![]);
+    with.append(without);
+    check(&with);
+}
+
+#[test]
+fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
+    let mut rows = Rows::new(&["app"]);
+    for i in 0..100 {
+        rows.add(
+            i,
+            Level::Info,
+            &format!("took {i}ms"),
+            vec![
+                ("n", Field::Int(i - 50)),
+                ("digits", Field::Str(format!("{}", i * 2))),
+                ("status", Field::Str(["ok", "failed"][i as usize % 2].into())),
+                ("app", Field::Str("web".into())),
+            ],
+        );
+    }
+    let block = encode(&rows);
+    assert_eq!(block.int_range("n").unwrap(), Some((-50, 49)));
+    assert_eq!(block.int_range("digits").unwrap(), Some((0, 198)));
+    assert_eq!(block.int_range("status").unwrap(), None);
+    let has = |field: &str, word: &str| block.may_contain_words(field, &[token::hash(word)]).unwrap();
+    assert!(has("_msg", "TOOK") && has("_msg", "7ms") && has("status", "failed"));
+    assert!(!has("nothing", "took") && !has("_msg", "absent") && !has("status", "took_not"));
+    block.column("status").unwrap();
+    assert!(!has("status", "took") && has("status", "ok"));
+    assert_eq!(block.stream_field_names().unwrap(), ["app"]);
+}
+
+#[test]
+fn wrong_rows_are_refused() {
+    let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+    let mut sink = columnar_common::Chunks::default();
+    assert!(encoder.encode(&[], &mut sink).is_err());
+    assert!(MemoryBlock::build(&[]).is_err());
+    let mut rows = Rows::new(&[]);
+    rows.add(5, Level::Info, "later", vec![]);
+    rows.add(4, Level::Info, "earlier", vec![]);
+    let rows: Vec<Row<'_>> = rows.rows();
+    assert!(encoder.encode(&rows, &mut sink).unwrap_err().to_string().contains("order"));
+    assert!(encoder.encode(&rows[1..], &mut sink).is_ok(), "an encoder works on after an error");
+}
+
+fn field() -> impl Strategy<Value = Field> {
+    prop_oneof![
+        2 => Just(Field::None),
+        1 => Just(Field::SameAsMessage),
+        2 => (-3i64..300).prop_map(Field::Int),
+        1 => any::<i64>().prop_map(Field::Int),
+        1 => any::<bool>().prop_map(Field::Bool),
+        1 => any::<f64>().prop_map(Field::Float),
+        1 => Just(Field::Null),
+        2 => "[a-c]{0,2}[0-9]{0,3}".prop_map(Field::Str),
+        1 => "\\PC{0,12}".prop_map(Field::Str),
+        1 => "[1-9][0-9]{0,3}\\.[0-9]{1,4}".prop_map(Field::Number),
+        1 => "(10|20)\\.[0-9]{1,3}\\.0\\.1".prop_map(Field::Str),
+        1 => "2024-0[1-9]-[0-3][0-9][T ][0-2][0-9]:[0-6][0-9]:00(\\.[0-9]{3})?Z?".prop_map(Field::Str),
+    ]
+}
+
+fn message() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "(user [a-z]{3}|took) [0-9]{1,3}(ms|\\.[0-9]{2}s)? from 10\\.0\\.0\\.[0-9]{1,2}(:[0-9]{2})?",
+        "\\PC{0,30}",
+        "([a-c0-9]{1,4}[-.:/ _é\u{11}\u{12}]){0,6}",
+        Just(String::new()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_rows_come_back(
+        rows in proptest::collection::vec((0i64..1_000_000_000_000, 0u8..7, message(), proptest::collection::vec((0usize..6, field()), 0..8)), 1..120),
+        streams in 0usize..3,
+    ) {
+        let mut sorted = rows;
+        sorted.sort_by_key(|r| r.0);
+        let names = ["a", "b", "c", "level", "app", "_msg2"];
+        let mut out = Rows::new(&["app", "b"][..streams]);
+        for (time, level, message, fields) in sorted {
+            let fields = fields.into_iter().map(|(i, f)| (names[i], f)).collect();
+            out.add(time, Level::from_u8(level).unwrap(), &message, fields);
+        }
+        check(&out);
+    }
+
+    #[test]
+    fn damaged_blocks_do_not_panic(flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), seed in 0i64..50) {
+        let mut rows = Rows::new(&["app"]);
+        for i in 0..80 {
+            let n = (i * 7919 + seed) % 1009;
+            rows.add(i * 1000, Level::Info, &format!("request {n} from 10.0.0.{} took {}.{:03}s", n % 250, n % 9, n), vec![
+                ("app", Field::Int(n % 2)),
+                ("n", Field::Int(n)),
+                ("ip", Field::Str(format!("10.0.0.{}", n % 250))),
+                ("text", Field::Str(format!("t{n}"))),
+                ("odd", if n % 3 == 0 { Field::Bool(true) } else { Field::None }),
+                ("same", Field::SameAsMessage),
+            ]);
+        }
+        columnar_common::read_damaged(&rows, &flips);
+    }
+}

@@ -1,0 +1,219 @@
+//! Rows to try, chunks in memory, and the comparison of what went in with what comes out.
+#![allow(dead_code)]
+
+use duramen::block::Block;
+use duramen::column::IntText;
+use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
+use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, token};
+use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Chunks in memory.
+#[derive(Debug, Default)]
+pub struct Chunks {
+    pub chunks: Vec<Vec<u8>>,
+    pub reads: Mutex<Vec<u64>>,
+}
+
+impl ChunkSink for Chunks {
+    fn add_chunk(&mut self, bytes: &[u8]) -> duramen_engine::Result<ChunkHandle> {
+        self.chunks.push(bytes.to_vec());
+        Ok(ChunkHandle { offset: self.chunks.len() as u64 - 1, len: bytes.len() as u32 })
+    }
+}
+
+impl ChunkSource for Chunks {
+    fn read_chunk(&self, h: ChunkHandle) -> duramen_engine::Result<Vec<u8>> {
+        self.reads.lock().unwrap().push(h.offset);
+        let missing = || duramen_engine::Error::InvalidArgument("no such chunk".into());
+        self.chunks.get(usize::try_from(h.offset).unwrap_or(usize::MAX)).cloned().ok_or_else(missing)
+    }
+}
+
+/// A value to try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Field {
+    None,
+    SameAsMessage,
+    Str(String),
+    Int(i64),
+    Float(f64),
+    Number(String),
+    Bool(bool),
+    Null,
+    Json(String),
+}
+
+/// Rows to try.
+pub struct Rows {
+    buf: EntryBuf,
+    entries: Vec<Vec<u8>>,
+}
+
+impl Rows {
+    pub fn new(stream_fields: &[&str]) -> Self {
+        Self { buf: EntryBuf::new(stream_fields.iter().copied()), entries: Vec::new() }
+    }
+
+    pub fn add(&mut self, time: i64, level: Level, message: &str, fields: Vec<(&str, Field)>) {
+        let buf = &mut self.buf;
+        buf.start(time).level(level).message(message);
+        for (name, field) in fields {
+            match &field {
+                Field::None => &mut *buf,
+                Field::SameAsMessage => buf.field_same_as_message(name),
+                Field::Str(s) => buf.field(name, s.as_str()),
+                Field::Int(n) => buf.field(name, *n),
+                Field::Float(x) => buf.field(name, *x),
+                Field::Number(s) => buf.field(name, Value::Number(s)),
+                Field::Bool(b) => buf.field(name, *b),
+                Field::Null => buf.field(name, Value::Null),
+                Field::Json(s) => buf.field(name, Value::Json(s)),
+            };
+        }
+        self.entries.push(buf.finish().unwrap().to_vec());
+    }
+
+    pub fn append(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+    }
+
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let row = |(i, e)| Row { entry: EntryRef::decode(e).unwrap(), writer: 3 + i / 50, seq: i * 2 };
+        (0u64..).zip(self.entries.iter().map(Vec::as_slice)).map(row).collect()
+    }
+}
+
+pub fn encode(rows: &Rows) -> TableBlock {
+    let mut chunks = Chunks::default();
+    let encoded =
+        BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    TableBlock::open(Arc::new(chunks), encoded.directory).unwrap()
+}
+
+fn text(value: Value<'_>) -> (String, ValueKind) {
+    match value {
+        Value::Str(s) => (s.into(), ValueKind::String),
+        Value::Int(n) => (n.to_string(), ValueKind::Number),
+        Value::Float(x) => (x.to_string(), ValueKind::Number),
+        Value::Number(s) => (s.into(), ValueKind::Number),
+        Value::Bool(b) => (b.to_string(), ValueKind::Bool),
+        Value::Null => (String::new(), ValueKind::Null),
+        Value::Json(s) => (s.into(), ValueKind::Json),
+    }
+}
+
+/// The rows as a person would write them down.
+fn expected(row: &Row<'_>) -> BTreeMap<String, (String, ValueKind)> {
+    let mut fields = BTreeMap::new();
+    if !row.entry.message.is_empty() {
+        fields.insert("_msg".into(), (row.entry.message.into(), ValueKind::String));
+    }
+    if row.entry.level != Level::Unknown {
+        fields.insert("level".into(), (row.entry.level.name().into(), ValueKind::String));
+    }
+    let mut labels = BTreeMap::new();
+    for (name, value) in row.entry.stream() {
+        labels.insert(name, text(value).0);
+        fields.insert(name.into(), text(value));
+    }
+    for (name, value) in row.entry.fields() {
+        fields.insert(name.into(), text(value));
+    }
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(k, v)| {
+            format!("{k}=\"{}\"", v.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+        })
+        .collect();
+    fields.insert("_stream".into(), (format!("{{{}}}", labels.join(",")), ValueKind::String));
+    fields
+}
+
+/// Encodes the rows, and compares them with a table's block and with one in memory.
+pub fn check(rows: &Rows) {
+    let rows_ref = rows.rows();
+    let table = encode(rows);
+    let memory = MemoryBlock::build(&rows_ref).unwrap();
+    assert_eq!(table.raw_bytes(), memory.raw_bytes());
+    let levels: Vec<Level> = rows_ref.iter().map(|r| r.entry.level).collect();
+    assert_eq!(table.levels().unwrap(), levels);
+    check_block(&rows_ref, &table);
+    check_block(&rows_ref, &memory);
+}
+
+pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
+    assert_eq!(block.rows(), rows.len());
+    assert_eq!(*block.times().unwrap(), rows.iter().map(|r| r.entry.time).collect::<Vec<_>>());
+    let all: Vec<_> = rows.iter().map(expected).collect();
+    let mut names: Vec<String> =
+        all.iter().flat_map(|f| f.keys().cloned()).filter(|n| n != "_stream").collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(block.field_names().unwrap(), names);
+    names.push("_stream".into());
+    let mut digits = IntText::default();
+    for (i, row) in rows.iter().enumerate() {
+        assert_eq!(block.identity(i).unwrap(), (row.writer, row.seq));
+    }
+    for name in &names {
+        // Before the column is decoded, and after, no word that is there may be denied.
+        check_words(&all, block, name);
+        let column = block.column(name).unwrap().unwrap();
+        assert_eq!(column.rows, rows.len());
+        for (row, fields) in all.iter().enumerate() {
+            let found = column.text(row, &mut digits);
+            assert_eq!(found, fields.get(name).map(|f| &*f.0), "{name:?} in row {row}");
+            if let Some((_, kind)) = fields.get(name) {
+                assert_eq!(column.kind_at(column.slot(row)), *kind, "kind of {name:?} in row {row}");
+            }
+        }
+        check_words(&all, block, name);
+        if let Some((min, max)) = block.int_range(name).unwrap() {
+            let numbers: Vec<i64> =
+                all.iter().filter_map(|f| f.get(name)).map(|f| f.0.parse().unwrap()).collect();
+            assert_eq!((Some(&min), Some(&max)), (numbers.iter().min(), numbers.iter().max()));
+        }
+    }
+    assert!(block.column("no such field").unwrap().is_none());
+}
+
+fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block, name: &str) {
+    for (text, _) in all.iter().filter_map(|fields| fields.get(name)) {
+        let words: Vec<u64> = token::words(text).map(token::hash).collect();
+        assert!(block.may_contain_words(name, &words).unwrap(), "{name:?} is said not to have {text:?}");
+    }
+}
+
+/// Flips bytes of a block's chunks and reads all that can be read: anything but a panic is right.
+pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
+    let mut chunks = Chunks::default();
+    let encoded =
+        BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    let total: usize = chunks.chunks.iter().map(Vec::len).sum();
+    for (at, value) in flips {
+        let mut at = at.index(total);
+        for chunk in &mut chunks.chunks {
+            if at < chunk.len() {
+                chunk[at] = *value;
+                break;
+            }
+            at -= chunk.len();
+        }
+    }
+    let Ok(block) = TableBlock::open(Arc::new(chunks), encoded.directory) else { return };
+    let _ = block.times();
+    let _ = block.levels();
+    let mut digits = IntText::default();
+    for name in block.field_names().unwrap_or_default().iter().map(String::as_str).chain(["_stream"]) {
+        let _ = block.may_contain_words(name, &[1, 2]);
+        let _ = block.int_range(name);
+        if let Ok(Some(column)) = block.column(name) {
+            for row in 0..block.rows() {
+                let _ = column.text(row, &mut digits);
+                let _ = column.kind_at(column.slot(row));
+            }
+        }
+    }
+}
