@@ -121,7 +121,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn keys_and_texts_agree_and_the_order_is_one(a in "[a1-0.]{0,5}", b in "[a1-0.]{0,5}", c in "[a1-0.]{0,5}") {
+        fn keys_and_texts_agree_and_the_order_is_one(a in "[a10.-]{0,5}", b in "[a10.-]{0,5}", c in "[a10.-]{0,5}") {
             let keys = SortKey::new(&a).cmp(&SortKey::new(&b));
             proptest::prop_assert!(keys == compare(&a, &b) || keys.is_eq() && Number::parse(&a).is_some());
             proptest::prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());

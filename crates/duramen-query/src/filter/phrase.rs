@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Phrase {
     text: Box<str>,
     prefix: bool,
-    finder: Finder<'static>,
+    finder: Box<Finder<'static>>,
     starts_word: bool,
     ends_word: bool,
 }
@@ -21,7 +21,7 @@ impl Phrase {
     /// A phrase, or a phrase whose last word may go on. The empty phrase is in every text.
     pub fn new(text: &str, prefix: bool) -> Self {
         Self {
-            finder: Finder::new(text).into_owned(),
+            finder: Box::new(Finder::new(text).into_owned()),
             starts_word: text.starts_with(is_word_char),
             ends_word: !prefix && text.ends_with(is_word_char),
             text: text.into(),

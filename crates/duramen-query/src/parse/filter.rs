@@ -27,7 +27,7 @@ impl Parser<'_> {
         while self.eat_word("or")? {
             parts.push(self.filter_and(field)?);
         }
-        if parts.iter().any(|p| *p == Filter::All) {
+        if parts.contains(&Filter::All) {
             return Ok(Filter::All);
         }
         let flat = parts.into_iter().flat_map(|p| if let Filter::Or(inner) = p { inner } else { vec![p] });

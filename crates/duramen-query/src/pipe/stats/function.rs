@@ -262,11 +262,7 @@ impl Function {
                 *any_float |= any;
                 *count += c;
             }
-            (State::Extreme(a), State::Extreme(b)) => {
-                if let Some(text) = b {
-                    self.better(a, &text);
-                }
-            }
+            (State::Extreme(a), State::Extreme(Some(text))) => self.better(a, &text),
             (State::Numbers(a), State::Numbers(b)) => {
                 memory.charge(b.len() * size_of::<Number>(), "quantiles")?;
                 a.extend(b);

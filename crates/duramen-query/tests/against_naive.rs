@@ -1,0 +1,104 @@
+//! Random rows in random blocks answer random queries as the naive evaluator does.
+
+mod support;
+
+use duramen_query::{Order, ParseOptions, Query, RunOptions};
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::sync::Arc;
+use support::naive::{self, NaiveRow};
+use support::query::{F, P, filter, pipe};
+use support::{Row, TestBlock};
+
+fn row() -> impl Strategy<Value = Row> {
+    let message = proptest::collection::vec(
+        select(vec!["error", "Error", "err", "disk full", "a", "b", "é", "10", "x-y", "full", "ERR"]),
+        0..4,
+    );
+    let separator = select(vec![" ", "=", "-", ", "]);
+    let optional = |values: Vec<&'static str>| proptest::option::of(select(values));
+    (
+        0i64..60,
+        (message, separator).prop_map(|(words, by)| words.join(by)),
+        optional(vec!["a", "b", "c d"]),
+        optional(vec!["-3", "0", "5", "10", "11"]),
+        optional(vec!["1", "1.0", "2.5", "-3", "x", "", "a", "error"]),
+        optional(vec!["error", "ERR", "warn", "INFO", "odd"]),
+        optional(vec!["{host=\"h1\"}", "{host=\"h2\"}"]),
+    )
+        .prop_map(|(time, message, app, n, mix, level, stream)| {
+            let optional = [("app", app), ("n", n), ("mix", mix), ("level", level), ("_stream", stream)];
+            let mut fields: Vec<(&str, &str)> = vec![("_msg", &message)];
+            fields.extend(optional.iter().filter_map(|(name, value)| Some((*name, (*value)?))));
+            Row::new(time * 1_000_000_000 + 500_000_000, &fields)
+        })
+}
+
+/// Entries in the order of the answer.
+fn naive_rows(blocks: &[Arc<TestBlock>], order: Order) -> Vec<NaiveRow> {
+    let mut rows = Vec::new();
+    for (b, block) in blocks.iter().enumerate() {
+        for (r, row) in block.rows().iter().enumerate() {
+            let time = jiff::Timestamp::from_nanosecond(row.time as i128).unwrap().to_string();
+            let mut cells = vec![("_time".to_string(), time)];
+            let field = |name: &str| row.fields.get(name).map(|v| (name.to_string(), v.0.clone()));
+            cells.extend(field("_stream"));
+            cells.extend(field("_msg"));
+            cells.extend(row.fields.keys().filter(|n| !n.starts_with('_')).filter_map(|n| field(n)));
+            rows.push(NaiveRow { cells, place: Some((row.time, b, r)) });
+        }
+    }
+    rows.sort_by_key(|r| r.place);
+    if order == Order::NewestFirst {
+        rows.reverse();
+    }
+    rows
+}
+
+fn query_text(filter: &F, pipes: &[P]) -> String {
+    pipes.iter().fold(filter.text(), |text, p| format!("{text} | {}", p.text()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn blocks_answer_as_rows_do(
+        blocks in proptest::collection::vec((proptest::collection::vec(row(), 1..20), any::<u64>()), 0..5),
+        filter in filter(),
+        pipes in proptest::collection::vec(pipe(), 0..4),
+        order in select(vec![Order::NewestFirst, Order::OldestFirst]),
+        threads in 0usize..4,
+        limit in proptest::option::of(0usize..10),
+    ) {
+        let blocks: Vec<Arc<TestBlock>> = blocks.into_iter().map(|(rows, seed)| Arc::new(TestBlock::new(rows, seed))).collect();
+        let text = query_text(&filter, &pipes);
+        let holds_rows = pipes.iter().any(|p| matches!(p, P::Sort(..) | P::Stats(..) | P::Top(..) | P::Uniq(..)));
+        // Without pipes that hold rows, a byte must do: every block is dropped and read again.
+        let memory_limit_bytes = if holds_rows { 1 << 20 } else { 1 };
+        let options = RunOptions { order, limit, threads, memory_limit_bytes };
+        let (answer, stats) = support::run(&text, &blocks, &options).unwrap();
+        let expected = naive::run(&filter, &pipes, naive_rows(&blocks, order), limit);
+        prop_assert_eq!(answer, expected, "{}", text);
+        prop_assert_eq!(stats.blocks_failed, 0);
+
+        // The printed query is the same plan.
+        let query = Query::parse(&text, &ParseOptions::default()).unwrap();
+        let again = Query::parse(&query.to_string(), &ParseOptions::default());
+        prop_assert_eq!(again.as_ref(), Ok(&query), "{}", query);
+        let (from, to) = query.time_range();
+        // Live tail finds what the filter finds, and the bounds hold it.
+        let alone = Query::parse(&filter.text(), &ParseOptions::default()).unwrap();
+        let bounds = alone.time_range();
+        prop_assert!(from >= bounds.0 && to <= bounds.1 || from > to);
+        for block in &blocks {
+            let found = alone.matches(&(block.clone() as Arc<dyn duramen::block::Block>)).unwrap();
+            for (i, row) in naive_rows(std::slice::from_ref(block), Order::OldestFirst).iter().enumerate() {
+                prop_assert_eq!(found.contains(i), naive::matches(&filter, row));
+                if found.contains(i) {
+                    prop_assert!((bounds.0..=bounds.1).contains(&block.rows()[i].time));
+                }
+            }
+        }
+    }
+}

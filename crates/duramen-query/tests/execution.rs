@@ -1,0 +1,182 @@
+//! How queries run: what they read, when they stop, what they hold.
+
+mod support;
+
+use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use support::{Row, TestBlock, handles, run};
+
+/// `blocks` blocks, one after another in time, of `rows` rows each.
+fn store(blocks: i64, rows: i64) -> Vec<Arc<TestBlock>> {
+    let row = |b: i64, r: i64| {
+        let n = (b * rows + r).to_string();
+        Row::new((b * rows + r) * 1_000_000_000, &[("_msg", &format!("line {n} of block{b}")), ("n", &n)])
+    };
+    let block = |b| Arc::new(TestBlock::new((0..rows).map(|r| row(b, r)).collect(), b as u64));
+    (0..blocks).map(block).collect()
+}
+
+fn opened(blocks: &[Arc<TestBlock>]) -> usize {
+    blocks.iter().map(|b| b.opened.load(Relaxed)).sum()
+}
+
+fn columns_read(blocks: &[Arc<TestBlock>]) -> usize {
+    blocks.iter().map(|b| b.columns_read.load(Relaxed)).sum()
+}
+
+#[test]
+fn a_limit_opens_only_the_newest_blocks() {
+    let blocks = store(50, 10);
+    let (rows, stats) = run("line | limit 12 | fields n", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows.len(), 12);
+    assert_eq!(rows[0], [("n".to_string(), "499".to_string())]);
+    assert_eq!((opened(&blocks), stats.blocks_read, stats.blocks_total), (2, 2, 50));
+    let options = RunOptions { order: Order::OldestFirst, limit: Some(1), ..RunOptions::default() };
+    let (rows, _) = run("*", &blocks, &options).unwrap();
+    assert_eq!(rows[0][1].1, "line 0 of block0");
+    assert_eq!(opened(&blocks), 3);
+}
+
+#[test]
+fn blocks_without_the_words_are_not_read() {
+    let blocks = store(50, 10);
+    let (rows, stats) = run("block7", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!((rows.len(), stats.blocks_read, stats.rows_scanned, stats.rows_matched), (10, 1, 10, 10));
+    let (rows, stats) = run("n:>=495", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!((rows.len(), stats.blocks_read), (5, 1));
+    let (rows, stats) =
+        run("_time:[1970-01-01T00:00:05Z, 1970-01-01T00:00:12Z]", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!((rows.len(), stats.blocks_read), (8, 2));
+}
+
+#[test]
+fn counting_all_reads_nothing() {
+    let blocks = store(50, 10);
+    let (rows, stats) = run("* | stats count() n", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows, [[("n".to_string(), "500".to_string())]]);
+    assert_eq!((opened(&blocks), stats.blocks_read, stats.rows_matched), (0, 0, 500));
+    // Only the block at the edge of the time range is looked at, and no column of it.
+    let (rows, _) =
+        run("_time:<1970-01-01T00:00:15Z | stats count() n", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows[0][0].1, "15");
+    assert_eq!((opened(&blocks), columns_read(&blocks)), (1, 0));
+}
+
+#[test]
+fn only_needed_columns_of_matching_blocks_are_read() {
+    let blocks = store(10, 10);
+    let (rows, _) = run("n:=55 | fields n", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(columns_read(&blocks), 1);
+    run("n:>5 | stats sum(n) s", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(columns_read(&blocks), 11);
+}
+
+#[test]
+fn a_sink_that_breaks_ends_the_run() {
+    let blocks = store(50, 10);
+    let query = Query::parse("*", &ParseOptions::default()).unwrap();
+    let mut seen = 0;
+    query
+        .run(handles(&blocks), &RunOptions::default(), &Cancel::new(), &mut |_| {
+            seen += 1;
+            if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    assert_eq!((seen, opened(&blocks)), (3, 1));
+}
+
+#[test]
+fn cancelling_ends_every_kind_of_run() {
+    let blocks = store(200, 10);
+    for text in ["*", "* | stats by (n) count()", "* | sort by (n)", "* | stats count()"] {
+        let query = Query::parse(text, &ParseOptions::default()).unwrap();
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let result =
+            query.run(handles(&blocks), &RunOptions::default(), &cancel, &mut |_| ControlFlow::Continue(()));
+        assert!(matches!(result, Err(Error::Cancelled)), "{text}");
+    }
+    assert_eq!(opened(&blocks), 0);
+    // In the midst of the rows, at the next block.
+    let query = Query::parse("*", &ParseOptions::default()).unwrap();
+    let (cancel, mut seen) = (Cancel::new(), 0);
+    let result = query.run(handles(&blocks), &RunOptions::default(), &cancel, &mut |_| {
+        seen += 1;
+        cancel.cancel();
+        ControlFlow::Continue(())
+    });
+    assert!(matches!(result, Err(Error::Cancelled)));
+    assert_eq!(seen, 10);
+}
+
+#[test]
+fn memory_has_a_limit_that_says_what_to_do() {
+    let blocks = store(100, 100);
+    let options = RunOptions { memory_limit_bytes: 50_000, threads: 2, ..RunOptions::default() };
+    for text in [
+        "* | sort by (n)",
+        "* | stats by (n) count()",
+        "* | uniq by (n)",
+        "* | stats count_uniq(n)",
+        "* | stats median(n)",
+    ] {
+        let error = run(text, &blocks, &options).unwrap_err();
+        assert!(
+            error.to_string().contains("limit of 50000 bytes") && error.to_string().contains("limit N"),
+            "{text}: {error}"
+        );
+    }
+    // What is bounded stays within it.
+    for text in [
+        "* | sort by (n desc) limit 5",
+        "* | uniq by (n) limit 5",
+        "* | stats uniq_values(n) limit 5",
+        "*",
+        "* | sort by (_time)",
+    ] {
+        run(text, &blocks, &options).unwrap_or_else(|e| panic!("{text}: {e}"));
+    }
+    let (rows, _) = run("* | sort by (n desc) limit 2 | fields n", &blocks, &options).unwrap();
+    assert_eq!(rows.concat().into_iter().map(|(_, v)| v).collect::<Vec<_>>(), ["9999", "9998"]);
+}
+
+#[test]
+fn a_damaged_block_costs_that_block() {
+    let mut blocks = store(5, 10);
+    Arc::get_mut(&mut blocks[2]).unwrap().damaged = true;
+    for (text, first) in [
+        ("line", "line 49 of block4"),
+        ("* | stats count(n) c", "40"),
+        ("* | sort by (n) limit 1 | fields n", "0"),
+    ] {
+        let (rows, stats) = run(text, &blocks, &RunOptions::default()).unwrap();
+        assert!(rows[0].iter().any(|(_, v)| v == first), "{text}: {rows:?}");
+        assert_eq!(stats.blocks_failed, 1, "{text}");
+        assert!(stats.first_failure.unwrap().to_string().contains("damaged"));
+    }
+}
+
+#[test]
+fn rows_become_json_lines_by_kind() {
+    use duramen::ValueKind;
+    let mut row = Row::new(1_500_000_000, &[("_msg", "a \"b\""), ("_stream", "{app=\"x\"}"), ("s", "5")]);
+    row.fields.insert("n".into(), ("1.50".into(), ValueKind::Number));
+    row.fields.insert("z".into(), ("".into(), ValueKind::Null));
+    let blocks = [Arc::new(TestBlock::new(vec![row], 1))];
+    let query = Query::parse("*", &ParseOptions::default()).unwrap();
+    let mut out = Vec::new();
+    query
+        .run(handles(&blocks), &RunOptions::default(), &Cancel::new(), &mut |row| {
+            assert_eq!(row.time_ns(), Some(1_500_000_000));
+            row.write_json(&mut out);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        r#"{"_time":"1970-01-01T00:00:01.5Z","_stream":"{app=\"x\"}","_msg":"a \"b\"","n":1.50,"s":"5","z":null}"#
+    );
+}

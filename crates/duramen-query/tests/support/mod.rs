@@ -1,0 +1,180 @@
+//! Blocks in memory, in every encoding a column can have.
+#![allow(dead_code)]
+
+pub mod naive;
+pub mod query;
+
+use duramen::block::{Block, BlockHandle};
+use duramen::column::{Column, ColumnData, Kinds};
+use duramen::{Result, ValueKind, entry::plain_integer, token};
+use duramen_query::{Cancel, Error, ParseOptions, Query, RunOptions, RunStats};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A row: its time and its fields, `_msg` and `_stream` among them.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub time: i64,
+    pub fields: BTreeMap<String, (String, ValueKind)>,
+}
+
+impl Row {
+    pub fn new(time: i64, fields: &[(&str, &str)]) -> Self {
+        let fields = fields.iter().map(|(n, v)| (n.to_string(), (v.to_string(), ValueKind::String)));
+        Self { time, fields: fields.collect() }
+    }
+}
+
+#[derive(Debug)]
+pub struct TestBlock {
+    rows: Vec<Row>,
+    seed: u64,
+    pub opened: AtomicUsize,
+    pub columns_read: AtomicUsize,
+    /// Reading any column fails.
+    pub damaged: bool,
+}
+
+impl TestBlock {
+    /// Rows are put in order of time; `seed` chooses how columns are encoded.
+    pub fn new(mut rows: Vec<Row>, seed: u64) -> Self {
+        rows.sort_by_key(|r| r.time);
+        Self { rows, seed, opened: 0.into(), columns_read: 0.into(), damaged: false }
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    fn present<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.rows.iter().filter_map(move |r| r.fields.get(name).map(|v| &*v.0))
+    }
+}
+
+#[derive(Debug)]
+pub struct Handle(pub Arc<TestBlock>);
+
+impl BlockHandle for Handle {
+    fn rows(&self) -> usize {
+        self.0.rows.len()
+    }
+    fn min_time(&self) -> i64 {
+        self.0.rows[0].time
+    }
+    fn max_time(&self) -> i64 {
+        self.0.rows[self.0.rows.len() - 1].time
+    }
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        self.0.opened.fetch_add(1, Ordering::Relaxed);
+        Ok(self.0.clone())
+    }
+}
+
+fn bits(present: &[bool]) -> Option<Vec<u64>> {
+    if present.iter().all(|p| *p) {
+        return None;
+    }
+    let mut words = vec![0u64; present.len().div_ceil(64)];
+    present.iter().enumerate().filter(|(_, p)| **p).for_each(|(i, _)| words[i / 64] |= 1 << (i % 64));
+    Some(words)
+}
+
+impl Block for TestBlock {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn times(&self) -> Result<Arc<Vec<i64>>> {
+        Ok(Arc::new(self.rows.iter().map(|r| r.time).collect()))
+    }
+
+    fn field_names(&self) -> Result<Vec<String>> {
+        let names: BTreeSet<&String> = self.rows.iter().flat_map(|r| r.fields.keys()).collect();
+        Ok(names.into_iter().filter(|n| *n != "_stream").cloned().collect())
+    }
+
+    fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
+        if self.damaged {
+            return Err(duramen::Error::decode("a test block", "damaged"));
+        }
+        self.columns_read.fetch_add(1, Ordering::Relaxed);
+        if self.present(name).next().is_none() {
+            return Ok(None);
+        }
+        let rows = self.rows.len();
+        let seed = name.bytes().fold(self.seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
+        // A permutation: turned by some, and perhaps backwards.
+        let order: Option<Vec<u32>> = (seed % 3 > 0).then(|| {
+            let turned = (0..rows).map(|r| ((r + seed as usize % 7) % rows) as u32);
+            if seed % 3 == 1 { turned.collect() } else { turned.rev().collect() }
+        });
+        let mut in_slots: Vec<Option<&(String, ValueKind)>> = vec![None; rows];
+        for (r, row) in self.rows.iter().enumerate() {
+            in_slots[order.as_ref().map_or(r, |o| o[r] as usize)] = row.fields.get(name);
+        }
+        let texts: Vec<Option<&str>> = in_slots.iter().map(|v| v.map(|v| &*v.0)).collect();
+        let present: Vec<bool> = texts.iter().map(Option::is_some).collect();
+        let all_same = texts.iter().all(|t| *t == texts[0]);
+        let all_int = texts.iter().flatten().all(|t| plain_integer(t).is_some());
+        let data = if all_same && seed % 5 > 0 {
+            ColumnData::Const(texts[0].unwrap().into())
+        } else if all_int && seed % 4 > 0 {
+            let values = texts.iter().map(|t| t.and_then(plain_integer).unwrap_or(0)).collect();
+            ColumnData::Int { values, present: bits(&present) }
+        } else if seed % 2 == 0 {
+            let values: Vec<&str> =
+                texts.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
+            let code = |t: &Option<&str>| {
+                t.map_or(ColumnData::ABSENT, |t| values.iter().position(|v| *v == t).unwrap() as u32)
+            };
+            let codes = texts.iter().map(code).collect();
+            ColumnData::Dict { values: values.iter().map(|v| (*v).into()).collect(), codes }
+        } else {
+            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+            for text in &texts {
+                bytes.extend_from_slice(text.unwrap_or("").as_bytes());
+                ends.push(bytes.len() as u32);
+            }
+            ColumnData::Text { bytes, ends, present: bits(&present) }
+        };
+        let kinds = in_slots.iter().map(|v| v.map_or(0, |v| v.1 as u8)).collect();
+        Ok(Some(Arc::new(Column { data, kinds: Kinds::PerSlot(kinds), order: order.map(Arc::new), rows })))
+    }
+
+    fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {
+        Ok(self.present(name).any(|text| {
+            let has: BTreeSet<u64> = token::words(text).map(token::hash).collect();
+            words.iter().all(|w| has.contains(w))
+        }))
+    }
+
+    fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {
+        let Some(ints) = self.present(name).map(plain_integer).collect::<Option<Vec<i64>>>() else {
+            return Ok(None);
+        };
+        Ok(ints.iter().min().copied().zip(ints.iter().max().copied()))
+    }
+
+    fn identity(&self, row: usize) -> Result<(u64, u64)> {
+        Ok((self.seed, row as u64))
+    }
+}
+
+/// Names and texts of a row of an answer.
+pub type Answer = Vec<Vec<(String, String)>>;
+
+pub fn handles(blocks: &[Arc<TestBlock>]) -> Vec<Arc<dyn BlockHandle>> {
+    blocks.iter().map(|b| Arc::new(Handle(b.clone())) as Arc<dyn BlockHandle>).collect()
+}
+
+pub fn run(text: &str, blocks: &[Arc<TestBlock>], options: &RunOptions) -> Result<(Answer, RunStats), Error> {
+    let query = Query::parse(text, &ParseOptions::default()).unwrap_or_else(|e| panic!("{text}\n{e}"));
+    let mut rows = Vec::new();
+    let stats = query.run(handles(blocks), options, &Cancel::new(), &mut |row| {
+        rows.push(row.iter().map(|(n, t, _)| (n.to_string(), t.to_string())).collect());
+        ControlFlow::Continue(())
+    })?;
+    Ok((rows, stats))
+}

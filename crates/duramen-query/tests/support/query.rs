@@ -1,0 +1,199 @@
+//! Random queries as data, and how they are written. Says nothing of how the crate under test sees them.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+#[derive(Clone, Debug)]
+pub enum F {
+    All,
+    And(Vec<F>),
+    Or(Vec<F>),
+    Not(Box<F>),
+    Phrase(&'static str, String),
+    Prefix(&'static str, String),
+    Fold(&'static str, String),
+    Exact(&'static str, String),
+    ExactPrefix(&'static str, String),
+    In(&'static str, Vec<String>),
+    Compare(&'static str, &'static str, i64),
+    Range(&'static str, i64, bool, i64, bool),
+    Any(&'static str),
+    Empty(&'static str),
+    Contains(&'static str, &'static str),
+    Level(&'static str),
+    Time(i64, i64),
+    Host(&'static str, bool),
+}
+
+#[derive(Clone, Debug)]
+pub enum P {
+    Limit(usize),
+    Offset(usize),
+    Fields(Vec<&'static str>),
+    Delete(Vec<&'static str>),
+    Rename(&'static str, &'static str),
+    Copy(&'static str, &'static str),
+    Where(F),
+    Sort(Vec<(&'static str, bool)>, usize, Option<usize>),
+    Stats(Vec<&'static str>, Option<i64>, Vec<(&'static str, Vec<&'static str>)>),
+    Top(usize, Vec<&'static str>),
+    Uniq(Vec<&'static str>, bool, Option<usize>),
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+pub fn time_text(seconds: i64) -> String {
+    format!("1970-01-01T00:{:02}:{:02}Z", seconds / 60, seconds % 60)
+}
+
+impl F {
+    pub fn text(&self) -> String {
+        let join = |parts: &[F], by: &str| {
+            parts.iter().map(|p| format!("({})", p.text())).collect::<Vec<_>>().join(by)
+        };
+        match self {
+            F::All => "*".into(),
+            F::And(parts) => join(parts, " "),
+            F::Or(parts) => join(parts, " or "),
+            F::Not(inner) => format!("!({})", inner.text()),
+            F::Phrase(f, t) => format!("{f}:{}", quoted(t)),
+            F::Prefix(f, t) => format!("{f}:{}*", quoted(t)),
+            F::Fold(f, t) => format!("{f}:i({})", quoted(t)),
+            F::Exact(f, t) => format!("{f}:={}", quoted(t)),
+            F::ExactPrefix(f, t) => format!("{f}:={}*", quoted(t)),
+            F::In(f, t) => format!("{f}:in({})", t.iter().map(|t| quoted(t)).collect::<Vec<_>>().join(",")),
+            F::Compare(f, op, n) => format!("{f}:{op}{n}"),
+            F::Range(f, a, with_a, b, with_b) => {
+                format!(
+                    "{f}:range{}{a}, {b}{}",
+                    if *with_a { '[' } else { '(' },
+                    if *with_b { ']' } else { ')' }
+                )
+            }
+            F::Any(f) => format!("{f}:*"),
+            F::Empty(f) => format!("{f}:\"\""),
+            F::Contains(f, t) => format!("{f}:~{}", quoted(t)),
+            F::Level(l) => format!("level:{l}"),
+            F::Time(a, b) => format!("_time:[{}, {})", time_text(*a), time_text(*b)),
+            F::Host(h, equal) => format!("{{host{}\"{h}\"}}", if *equal { "=" } else { "!=" }),
+        }
+    }
+}
+
+impl P {
+    pub fn text(&self) -> String {
+        match self {
+            P::Limit(n) => format!("limit {n}"),
+            P::Offset(n) => format!("offset {n}"),
+            P::Fields(f) => format!("fields {}", f.join(", ")),
+            P::Delete(f) => format!("delete {}", f.join(", ")),
+            P::Rename(a, b) => format!("rename {a} as {b}"),
+            P::Copy(a, b) => format!("copy {a} as {b}"),
+            P::Where(f) => format!("where {}", f.text()),
+            P::Sort(by, offset, limit) => {
+                let by: Vec<_> =
+                    by.iter().map(|(n, d)| format!("{n}{}", if *d { " desc" } else { "" })).collect();
+                let limit = limit.map_or(String::new(), |n| format!(" limit {n}"));
+                format!("sort by ({}) offset {offset}{limit}", by.join(", "))
+            }
+            P::Stats(by, bucket, functions) => {
+                let mut by: Vec<String> = by.iter().map(|b| b.to_string()).collect();
+                by.extend(bucket.map(|s| format!("_time:{s}s")));
+                let functions: Vec<_> = functions
+                    .iter()
+                    .map(|(f, fields)| {
+                        let phi = if *f == "quantile" { "0.9, " } else { "" };
+                        format!("{f}({phi}{})", fields.join(", "))
+                    })
+                    .enumerate()
+                    .map(|(i, f)| format!("{f} as r{i}"))
+                    .collect();
+                format!("stats by ({}) {}", by.join(", "), functions.join(", "))
+            }
+            P::Top(n, by) => format!("top {n} by ({})", by.join(", ")),
+            P::Uniq(by, hits, limit) => format!(
+                "uniq by ({}){}{}",
+                by.join(", "),
+                if *hits { " with hits" } else { "" },
+                limit.map_or(String::new(), |n| format!(" limit {n}"))
+            ),
+        }
+    }
+}
+
+pub const FIELDS: &[&str] = &["_msg", "app", "n", "mix", "level", "none"];
+
+fn field() -> impl Strategy<Value = &'static str> {
+    select(FIELDS)
+}
+
+fn needle() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(vec!["error", "err", "Error", "disk full", "a", "b", "10", "2.5", "=", "é", "x-", "full"])
+            .prop_map(str::to_string),
+        "[ab =é]{1,3}",
+    ]
+}
+
+pub fn filter() -> impl Strategy<Value = F> {
+    let leaf = prop_oneof![
+        1 => Just(F::All),
+        4 => (field(), needle()).prop_map(|(f, t)| F::Phrase(f, t)).prop_filter("levels are their own", |f| !matches!(f, F::Phrase("level", _))),
+        2 => (field(), needle()).prop_map(|(f, t)| F::Prefix(f, t)),
+        1 => (field(), needle()).prop_map(|(f, t)| F::Fold(f, t)),
+        2 => (field(), needle()).prop_map(|(f, t)| F::Exact(f, t)),
+        1 => (field(), needle()).prop_map(|(f, t)| F::ExactPrefix(f, t)),
+        1 => (field(), vec(needle(), 0..3)).prop_map(|(f, t)| F::In(f, t)),
+        3 => (field(), select(vec![">", ">=", "<", "<="]), -4i64..12).prop_map(|(f, o, n)| F::Compare(f, o, n)),
+        1 => (field(), -4i64..12, any::<bool>(), -4i64..12, any::<bool>()).prop_map(|(f, a, x, b, y)| F::Range(f, a, x, b, y)),
+        1 => field().prop_map(F::Any),
+        1 => field().prop_map(F::Empty),
+        1 => (field(), select(vec!["err", "a", "1", "é"])).prop_map(|(f, t)| F::Contains(f, t)),
+        1 => select(vec!["error", "ERR", "warning", "info"]).prop_map(F::Level),
+        2 => (0i64..60, 0i64..60).prop_map(|(a, b)| F::Time(a, b)),
+        1 => (select(vec!["h1", "h2", ""]), any::<bool>()).prop_map(|(h, e)| F::Host(h, e)),
+    ];
+    leaf.prop_recursive(3, 10, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 2..4).prop_map(F::And),
+            vec(inner.clone(), 2..4).prop_map(F::Or),
+            inner.prop_map(|f| F::Not(Box::new(f))),
+        ]
+    })
+}
+
+fn names(max: usize) -> impl Strategy<Value = Vec<&'static str>> {
+    proptest::sample::subsequence(vec!["app", "level", "mix", "n", "none"], 1..=max)
+}
+
+pub fn pipe() -> impl Strategy<Value = P> {
+    let function = (
+        select(vec!["count", "count_uniq", "sum", "avg", "min", "max", "uniq_values", "quantile", "median"]),
+        names(2),
+    );
+    let count = Just(("count", vec![]));
+    prop_oneof![
+        (0usize..8).prop_map(P::Limit),
+        (0usize..4).prop_map(P::Offset),
+        proptest::sample::subsequence(vec!["n", "_time", "_msg", "app", "mix"], 1..4).prop_map(P::Fields),
+        names(2).prop_map(P::Delete),
+        select(vec![("app", "z"), ("n", "app"), ("none", "mix"), ("_msg", "b")])
+            .prop_map(|(a, b)| P::Rename(a, b)),
+        select(vec![("app", "z"), ("n", "app"), ("none", "mix"), ("_msg", "b")])
+            .prop_map(|(a, b)| P::Copy(a, b)),
+        filter().prop_map(P::Where),
+        (
+            vec((select(vec!["app", "n", "mix", "_time", "_msg"]), any::<bool>()), 1..3),
+            0usize..3,
+            proptest::option::of(0usize..6)
+        )
+            .prop_map(|(by, offset, limit)| P::Sort(by, offset, limit)),
+        (names(2), proptest::option::of(select(vec![7i64, 20])), vec(prop_oneof![count, function], 1..3))
+            .prop_map(|(by, bucket, f)| P::Stats(by, bucket, f)),
+        (0usize..4, names(2)).prop_map(|(n, by)| P::Top(n, by)),
+        (names(2), any::<bool>(), proptest::option::of(0usize..4)).prop_map(|(by, h, l)| P::Uniq(by, h, l)),
+    ]
+}
