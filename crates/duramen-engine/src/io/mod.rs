@@ -182,6 +182,9 @@ pub trait Clock: Send + Sync + Debug {
     fn now_unix_ns(&self) -> i64;
     /// Time since some fixed moment; never goes back.
     fn monotonic(&self) -> Duration;
+    /// Tells this run of the machine from all earlier ones: what was in memory before a loss of power is
+    /// not now. 0 where the operating system does not say.
+    fn boot_id(&self) -> u64;
 }
 
 /// Randomness for identities.

@@ -45,13 +45,16 @@ impl Keeper {
             return Ok(None);
         };
         let manifest_path = layout.manifest();
-        let manifest =
-            if env.fs.exists(&manifest_path).map_err(EngineError::io("look for", &manifest_path))? {
-                Manifest::open(env, layout.root())?.0
-            } else {
-                make_directories(shared)?;
-                Manifest::create(env, layout.root(), env.random.next_u64())?
-            };
+        let made = env.fs.exists(&manifest_path).map_err(EngineError::io("look for", &manifest_path))?;
+        let manifest = if made {
+            // Whoever made these may have crashed before their names were durable.
+            sync_directories(shared)?;
+            Manifest::open(env, layout.root())?.0
+        } else {
+            refuse_tables_without_manifest(shared)?;
+            make_directories(shared)?;
+            Manifest::create(env, layout.root(), env.random.next_u64())?
+        };
         let flusher = Flusher::new(env.clone(), layout.clone())?;
         let keeper =
             Self { shared: shared.clone(), manifest, flusher, watched: BTreeMap::new(), _lock: lock };
@@ -280,12 +283,43 @@ impl Keeper {
     }
 }
 
+/// Makes the store's directories, their names durable before anything in them can be.
 fn make_directories(shared: &Shared) -> Result<()> {
     let Shared { env, layout, .. } = shared;
     for dir in [layout.wal(), layout.tables()] {
         env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
     }
-    env.fs.sync_dir(layout.root()).map_err(EngineError::io("sync", layout.root()))?;
+    if let Some(parent) = layout.root().parent().filter(|p| !p.as_os_str().is_empty()) {
+        match env.fs.sync_dir(parent) {
+            // Its own making is then not ours to make durable, either.
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {}
+            other => other.map_err(EngineError::io("sync", parent))?,
+        }
+    }
+    sync_directories(shared)
+}
+
+fn sync_directories(shared: &Shared) -> Result<()> {
+    let Shared { env, layout, .. } = shared;
+    for dir in [layout.root().to_path_buf(), layout.wal(), layout.tables()] {
+        match env.fs.sync_dir(&dir) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            other => other.map_err(EngineError::io("sync", &dir))?,
+        }
+    }
+    Ok(())
+}
+
+/// Tables without a manifest are a store whose manifest was lost, not a new one: nothing may be removed.
+fn refuse_tables_without_manifest(shared: &Shared) -> Result<()> {
+    let Shared { env, layout, .. } = shared;
+    for day in list(env, &layout.tables())? {
+        let dir = layout.tables().join(&day.name);
+        if let Some(table) = list(env, &dir)?.iter().find(|entry| entry.name.ends_with(".sst")) {
+            let detail = format!("it is missing, but there are tables ({}/{})", dir.display(), table.name);
+            return Err(EngineError::corruption(layout.manifest(), 0, detail).into());
+        }
+    }
     Ok(())
 }
 

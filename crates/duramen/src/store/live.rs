@@ -72,10 +72,14 @@ impl LiveCache {
     }
 
     /// The rows of these segments, as blocks; what other segments held is forgotten.
-    pub(crate) fn blocks(&self, shared: &Shared, live: &LiveSegments) -> Result<Vec<Arc<dyn BlockHandle>>> {
+    pub(crate) fn blocks(&self, shared: &Shared, live: &LiveSegments) -> Vec<Arc<dyn BlockHandle>> {
         let mut handles = Vec::new();
         let mut kept = BTreeMap::new();
+        let mut prefix = Prefix::default();
         for segment in &live.segments {
+            if !prefix.goes_on_with(segment) {
+                continue;
+            }
             let key = (segment.writer, segment.number);
             let rows = lock(&self.rows).get(&key).cloned().unwrap_or_else(|| {
                 let mut rows = RowSet::default();
@@ -84,13 +88,44 @@ impl LiveCache {
             });
             kept.insert(key, rows.clone());
             let mut rows = lock(&rows);
-            if let Err(damage) = rows.extend() {
-                shared.incident(damage);
-            }
+            prefix.has(shared, rows.extend(), rows.next_seq());
             handles.extend(handles_of(&rows));
         }
         *lock(&self.rows) = kept;
-        Ok(handles)
+        handles
+    }
+}
+
+/// What a loss of power left of a writer's segments is read as recovery will read it: up to the first gap,
+/// so that nothing is shown that is not there a moment later. Segments come in order of writer and number.
+#[derive(Debug, Default)]
+pub(crate) struct Prefix {
+    writer: u64,
+    next_seq: Option<u64>,
+    ended: bool,
+}
+
+impl Prefix {
+    /// Whether the segment's records follow on those of the one before.
+    pub(crate) fn goes_on_with(&mut self, segment: &LiveSegment) -> bool {
+        if segment.writer != self.writer {
+            *self = Self { writer: segment.writer, next_seq: None, ended: false };
+        }
+        let gap = match (self.next_seq, segment.reader.first_seq()) {
+            (Some(expected), Some(first)) => expected != first,
+            _ => false,
+        };
+        self.ended |= gap;
+        !self.ended
+    }
+
+    /// What reading the segment came to.
+    pub(crate) fn has(&mut self, shared: &Shared, outcome: Result<()>, next_seq: Option<u64>) {
+        if let Err(damage) = outcome {
+            shared.incident(damage);
+            self.ended = true;
+        }
+        self.next_seq = next_seq.or(self.next_seq);
     }
 }
 

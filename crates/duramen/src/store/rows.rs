@@ -28,6 +28,7 @@ pub(crate) struct RowSet {
     index: VecMemtable<RowKey>,
     sources: Vec<SourcePosition>,
     undecodable: u64,
+    next_seq: Option<u64>,
 }
 
 /// A segment and how far it has been read.
@@ -43,7 +44,13 @@ pub(crate) struct Arenas(Vec<Arc<SegmentReader>>);
 
 impl Default for RowSet {
     fn default() -> Self {
-        Self { segments: Vec::new(), index: VecMemtable::new(), sources: Vec::new(), undecodable: 0 }
+        Self {
+            segments: Vec::new(),
+            index: VecMemtable::new(),
+            sources: Vec::new(),
+            undecodable: 0,
+            next_seq: None,
+        }
     }
 }
 
@@ -63,6 +70,7 @@ impl RowSet {
             let reader = self.segments[i].reader.clone();
             while let Some((record, after)) = reader.next_record(self.segments[i].next)? {
                 self.add_record(i as u32, reader.writer_id(), &record);
+                self.next_seq = record.seq.checked_add(u64::from(record.count));
                 self.segments[i].next = after;
             }
         }
@@ -95,6 +103,11 @@ impl RowSet {
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.index.len()
+    }
+
+    /// The sequence number after the last record's; `None` before the first.
+    pub(crate) fn next_seq(&self) -> Option<u64> {
+        self.next_seq
     }
 
     /// How many entries could not be decoded.

@@ -33,7 +33,14 @@ pub struct Incidents {
 
 impl Shared {
     pub(crate) fn new(env: Env, layout: Layout, options: StoreOptions) -> Self {
-        Self { env, layout, options, wal: OnceLock::new(), wal_closed: AtomicBool::new(false), incidents: Mutex::default() }
+        Self {
+            env,
+            layout,
+            options,
+            wal: OnceLock::new(),
+            wal_closed: AtomicBool::new(false),
+            incidents: Mutex::default(),
+        }
     }
 
     /// This process's writer, if it lives.

@@ -7,8 +7,8 @@
 
 use crate::block::BlockHandle;
 use crate::error::Result;
-use crate::store::live::{LiveCache, LiveSegments};
-use crate::store::payload;
+use crate::store::live::{LiveCache, LiveSegments, Prefix};
+use crate::store::rows::RowSet;
 use crate::store::shared::{Shared, lock};
 use crate::store::source::{KEY_PREFIX, SourcePosition};
 use crate::store::tables::{TableBlockHandle, TableCache};
@@ -62,13 +62,13 @@ impl Snapshots {
             }
             found.insert(key.clone(), SourcePosition::decode(value)?);
         }
+        let mut prefix = Prefix::default();
         for segment in &live.segments {
-            let mut at = segment.reader.start();
-            while let Some((record, next)) = segment.reader.next_record(at)? {
-                if let Some(position) = payload::source_of(record.kind, record.count, record.payload)? {
-                    found.insert(position.key(), position);
-                }
-                at = next;
+            if prefix.goes_on_with(segment) {
+                let mut rows = RowSet::default();
+                rows.follow(segment.reader.clone());
+                prefix.has(&self.shared, rows.extend(), rows.next_seq());
+                found.extend(rows.sources().iter().map(|source| (source.key(), source.clone())));
             }
         }
         Ok(found.into_values().collect())
@@ -92,7 +92,7 @@ impl Snapshots {
     pub(crate) fn take(&self) -> Result<Snapshot> {
         let View { state, live } = self.view()?;
         let mut blocks = TableBlockHandle::of_all(&self.tables, &state)?;
-        blocks.extend(self.live.blocks(&self.shared, &live)?);
+        blocks.extend(self.live.blocks(&self.shared, &live));
         Ok(Snapshot { blocks })
     }
 }

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::store::field_counts::FieldCounts;
 use crate::store::flush::FIELDS_PROPERTY;
 use crate::store::layout::{day_name, day_of};
+use crate::store::live::Prefix;
 use crate::store::rows::RowSet;
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::table_facts::TableFacts;
@@ -84,13 +85,15 @@ impl Snapshots {
             }
         }
         let mut writers = BTreeSet::new();
+        let mut prefix = Prefix::default();
         for segment in &live.segments {
             writers.insert(segment.writer);
+            if !prefix.goes_on_with(segment) {
+                continue;
+            }
             let mut rows = RowSet::default();
             rows.follow(segment.reader.clone());
-            if let Err(damage) = rows.extend() {
-                self.shared().incident(damage);
-            }
+            prefix.has(self.shared(), rows.extend(), rows.next_seq());
             stats.wal.segments += 1;
             stats.wal.lines += rows.len() as u64;
             stats.wal.bytes += segment.reader.committed();

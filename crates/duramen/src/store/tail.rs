@@ -7,6 +7,7 @@
 use crate::block::Block;
 use crate::columnar::MemoryBlock;
 use crate::error::Result;
+use crate::store::live::Prefix;
 use crate::store::rows::{RowPlace, RowSet};
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::some_rows::SomeRows;
@@ -77,16 +78,18 @@ impl Tail {
     fn new_live_rows(&mut self, view: &View) -> Result<Vec<Arc<dyn Block>>> {
         let mut following = std::mem::take(&mut self.following);
         let mut blocks: Vec<Arc<dyn Block>> = Vec::new();
+        let mut prefix = Prefix::default();
         for segment in &view.live.segments {
+            if !prefix.goes_on_with(segment) {
+                continue;
+            }
             let key = (segment.writer, segment.number);
             let mut followed = following.remove(&key).unwrap_or_else(|| {
                 let mut rows = RowSet::default();
                 rows.follow(segment.reader.clone());
                 Followed { rows }
             });
-            if let Err(damage) = followed.rows.extend() {
-                self.snapshots.shared().incident(damage);
-            }
+            prefix.has(self.snapshots.shared(), followed.rows.extend(), followed.rows.next_seq());
             let given = self.given.entry(segment.writer).or_insert(0);
             let found = followed.rows.take();
             let fresh: Vec<RowPlace> =

@@ -8,11 +8,20 @@ use std::time::{Duration, Instant, SystemTime};
 #[derive(Debug)]
 pub struct OsClock {
     start: Instant,
+    boot_id: u64,
 }
 
 impl Default for OsClock {
     fn default() -> Self {
-        Self { start: Instant::now() }
+        Self { start: Instant::now(), boot_id: read_boot_id() }
+    }
+}
+
+/// Linux makes up a UUID at every start.
+fn read_boot_id() -> u64 {
+    match std::fs::read("/proc/sys/kernel/random/boot_id") {
+        Ok(uuid) if !uuid.is_empty() => xxhash_rust::xxh3::xxh3_64(&uuid).max(1),
+        _ => 0,
     }
 }
 
@@ -26,6 +35,10 @@ impl Clock for OsClock {
 
     fn monotonic(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn boot_id(&self) -> u64 {
+        self.boot_id
     }
 }
 

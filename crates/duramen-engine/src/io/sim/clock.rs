@@ -12,12 +12,13 @@ const START_UNIX_NS: i64 = 1_767_225_600 * 1_000_000_000;
 pub struct SimClock {
     unix_ns: AtomicI64,
     monotonic_ns: AtomicU64,
+    boot_id: AtomicU64,
 }
 
 impl Default for SimClock {
     /// 2026-01-01T00:00:00Z, and no time passed.
     fn default() -> Self {
-        Self { unix_ns: AtomicI64::new(START_UNIX_NS), monotonic_ns: AtomicU64::new(0) }
+        Self { unix_ns: AtomicI64::new(START_UNIX_NS), monotonic_ns: AtomicU64::new(0), boot_id: AtomicU64::new(1) }
     }
 }
 
@@ -41,6 +42,11 @@ impl SimClock {
         self.move_wall(|now, by| now.saturating_sub(by), by);
     }
 
+    /// The machine starts anew.
+    pub(super) fn reboot(&self) {
+        self.boot_id.fetch_add(1, Ordering::SeqCst);
+    }
+
     fn move_wall(&self, moved: impl Fn(i64, i64) -> i64, by: Duration) {
         let by = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
         let _always_some =
@@ -55,6 +61,10 @@ impl Clock for SimClock {
 
     fn monotonic(&self) -> Duration {
         Duration::from_nanos(self.monotonic_ns.load(Ordering::SeqCst))
+    }
+
+    fn boot_id(&self) -> u64 {
+        self.boot_id.load(Ordering::SeqCst)
     }
 }
 

@@ -140,12 +140,14 @@ impl Sim {
     /// Ends every process and loses power: of what was not synced, an arbitrary part survives, from
     /// nothing to everything. How much is chosen from the seed.
     pub fn crash_power(&self) {
+        self.clock.reboot();
         self.world().crash_power(None);
     }
 
     /// As [`Sim::crash_power`], where each unsynced change survives with a probability of `keep_percent`:
     /// 0 keeps nothing, 100 and more everything; in between, some blocks are torn too.
     pub fn crash_power_keeping(&self, keep_percent: u8) {
+        self.clock.reboot();
         self.world().crash_power(Some(keep_percent.min(100)));
     }
 
