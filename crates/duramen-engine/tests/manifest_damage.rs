@@ -106,6 +106,17 @@ fn a_later_format_says_so() {
     assert!(matches!(ManifestReader::open(&env, ""), Err(Error::TooNew { found: 9, .. })));
 }
 
+#[test]
+fn deep_nesting_under_an_unknown_key_is_skipped_or_refused() {
+    let (bytes, states) = manifest();
+    for nested in [0x81, 0x9f, 0xa1, 0xc1] {
+        let mut payload = vec![0xa1, 9];
+        payload.extend(vec![nested; 1 << 20]);
+        let file = file(&[&bytes[..states[3].0], &frame(2, 4, &payload)].concat());
+        assert!(Manifest::open(&file, "").unwrap_err().is_corruption(), "{nested:x}");
+    }
+}
+
 /// A frame as the manifest writes it, with a right checksum.
 fn frame(kind: u8, version: u64, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_le_bytes().to_vec();

@@ -21,12 +21,12 @@
 //! ```
 //!
 //! **What a bad frame means.** An edit is acknowledged once it is synced; then a mark is written after it,
-//! itself not synced, and the next edit is written over the mark. A bad tail with nothing valid after it is
-//! an edit that was cut off before it was acknowledged: it is left out, and the owner writes the file anew. A bad
-//! frame with a valid one after it was whole once: that is damage, and an error. So the mark protects the
-//! last acknowledged edit, which else would look just like one that was cut off. And since there is never
-//! more than one frame after what is synced, no loss of power can leave the later of two and take the
-//! earlier.
+//! itself not synced, and the next edit is written over the mark. A bad tail with nothing valid after it
+//! is an edit that was cut off before it was acknowledged: it is left out, and the owner writes the file
+//! anew. A bad frame with a valid one after it was whole once: that is damage, and an error. So the mark
+//! protects the last acknowledged edit, which else would look just like one that was cut off. And since
+//! there is never more than one frame after what is synced, no loss of power can leave the later of two
+//! and take the earlier.
 
 use super::cbor::{decode_edit, decode_state};
 use super::state::State;
