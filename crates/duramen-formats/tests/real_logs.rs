@@ -1,6 +1,8 @@
 //! Every file of the real logs: all lines are there, times are of the year they were written in, and every
 //! leaf of the JSON files is what another parser reads.
 
+#![allow(clippy::unwrap_used)] // Helpers of tests are not taken for tests by clippy.
+
 mod common;
 
 use common::{data, load, read_with};
