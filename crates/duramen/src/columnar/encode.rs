@@ -6,6 +6,7 @@ use super::directory::{ColumnEntry, Directory, Form, Location};
 use super::labels::StreamTable;
 use super::leaf::{self, Spans, spans_of};
 use super::streams::{Streams, Zstd};
+use super::template::{Hit, Templates};
 use super::words::Words;
 use super::{Row, filter, ints, presence};
 use crate::block::names;
@@ -90,6 +91,7 @@ pub struct BlockEncoder {
     zstd: Zstd,
     columnizer: Columnizer,
     words: Words,
+    templates: Templates,
     shared: Streams,
     scratch: Streams,
     chunk: Vec<u8>,
@@ -121,6 +123,7 @@ impl BlockEncoder {
             zstd: Zstd::new(options.zstd_level)?,
             columnizer: Columnizer::default(),
             words: Words::default(),
+            templates: Templates::default(),
             shared: Streams::default(),
             scratch: Streams::default(),
             chunk: Vec::new(),
@@ -154,7 +157,7 @@ impl BlockEncoder {
             if column.count == 0 {
                 continue;
             }
-            let form = self.encode_column(column, &mut progress)?;
+            let form = self.encode_column(c, column, &mut progress)?;
             columns.push(ColumnEntry {
                 name: column.name.clone(),
                 form,
@@ -246,7 +249,12 @@ impl BlockEncoder {
         Ok((locations, map_of))
     }
 
-    fn encode_column(&mut self, column: &Collected, progress: &mut Progress<'_>) -> Result<Form> {
+    fn encode_column(
+        &mut self,
+        c: &Columnizer,
+        column: &Collected,
+        progress: &mut Progress<'_>,
+    ) -> Result<Form> {
         self.scratch.clear();
         self.scratch.bytes.extend_from_slice(&column.kinds);
         match column.form {
@@ -284,7 +292,11 @@ impl BlockEncoder {
             ints::encode(&ints, &mut self.scratch);
             return Ok(Form::Integers { min, max, at: self.place(progress)? });
         } else {
-            leaf::encode(values, &mut self.scratch, &mut self.words);
+            let near = times_of(c, column);
+            let hits = |_: usize, _: &mut Vec<Hit>| {};
+            if !self.templates.encode(values, &near, hits, &mut self.scratch, &mut self.words) {
+                leaf::encode(values, &mut self.scratch, &mut self.words);
+            }
         }
         Ok(Form::Texts { at: self.place(progress)? })
     }
@@ -293,6 +305,24 @@ impl BlockEncoder {
 /// The integers that all these texts plainly are.
 fn plain_integers(values: Spans<'_>) -> Option<Vec<i64>> {
     values.iter().map(|v| crate::entry::plain_integer(std::str::from_utf8(v).ok()?)).collect()
+}
+
+/// The time of the row of each value.
+fn times_of(c: &Columnizer, column: &Collected) -> Vec<i64> {
+    let mut by_slot;
+    let times = match &c.streams.order {
+        None => &c.times,
+        Some(order) => {
+            by_slot = vec![0; c.times.len()];
+            order.iter().zip(&c.times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
+            &by_slot
+        }
+    };
+    if column.present.is_empty() {
+        return times[..column.count].to_vec();
+    }
+    let has = |slot: &usize| bit(&column.present, *slot);
+    (0..times.len()).filter(has).map(|slot| times[slot]).collect()
 }
 
 /// The map of a column, one bit a slot.

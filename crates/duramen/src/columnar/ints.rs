@@ -39,6 +39,19 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// About how many bits the values would take.
+pub(crate) fn estimate(values: &[i64]) -> f32 {
+    let (Some(&min), Some(&max)) = (values.iter().min(), values.iter().max()) else { return 0.0 };
+    if min == max {
+        return 0.0;
+    }
+    let reference = cost(values, |v, _| v.wrapping_sub(min) as u64, bits(max.wrapping_sub(min) as u64));
+    let steps = values.windows(2).map(|w| w[1].wrapping_sub(w[0]));
+    let (Some(low), Some(high)) = (steps.clone().min(), steps.max()) else { return reference };
+    let width = bits(high.wrapping_sub(low) as u64);
+    reference.min(cost(values, |v, before| v.wrapping_sub(before).wrapping_sub(low) as u64, width))
+}
+
 /// Encodes `values`.
 pub(crate) fn encode(values: &[i64], out: &mut Streams) {
     let Some((&first, rest)) = values.split_first() else { return };

@@ -403,6 +403,11 @@ pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Leaf> {
     decode_nested(part, count, 2)
 }
 
+/// The tag of what comes next.
+pub(crate) fn peek(part: &Part<'_>) -> Option<u8> {
+    part.meta.clone().u8().ok()
+}
+
 fn decode_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<Leaf> {
     if count == 0 {
         return Ok(Leaf::Texts(Texts::default()));

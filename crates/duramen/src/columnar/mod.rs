@@ -16,6 +16,7 @@
 //! | `labels` | streams: sets of stream fields, kept once |
 //! | `presence` | which rows have a field |
 //! | `leaf` | encodings of texts |
+//! | `template`, `timetext` | texts of few patterns; time stamps in text |
 //! | `ints` | encodings of integers |
 //! | `bitpack` | integers of a fixed width in bits |
 //! | `streams` | the four byte streams of a chunk, compressed |
@@ -36,7 +37,9 @@ mod memory;
 mod presence;
 mod streams;
 mod table;
+mod template;
 mod texts;
+mod timetext;
 mod words;
 
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};

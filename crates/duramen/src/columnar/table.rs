@@ -8,7 +8,7 @@ use super::labels::{Label, StreamTable};
 use super::leaf::{self, Leaf};
 use super::streams::{Bundle, MAX_STREAM_BYTES, Part};
 use super::texts::Texts;
-use super::{filter, ints, presence};
+use super::{filter, ints, presence, template};
 use crate::block::{Block, names};
 use crate::column::{Column, ColumnData, IntText, Kinds, bit};
 use crate::error::Result;
@@ -170,6 +170,24 @@ impl TableBlock {
         })
     }
 
+    /// A column that the texts of column `i` refer to.
+    fn referenced(&self, of: usize, i: usize, depth: u32) -> Result<Arc<Column>> {
+        if of == i || of >= self.columns.len() {
+            return Err(bad("a template refers to no column"));
+        }
+        self.stored(of, depth + 1).cloned()
+    }
+
+    /// The time of the row of each value of a column with this map.
+    fn times_of(&self, map: Option<&Vec<u64>>) -> Result<Vec<i64>> {
+        let structure = self.structure()?;
+        let mut by_slot = structure.times.to_vec();
+        if let Some(order) = &structure.streams.order {
+            order.iter().zip(&*structure.times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
+        }
+        Ok(slots_of(map, by_slot.len()).into_iter().map(|slot| by_slot[slot as usize]).collect())
+    }
+
     fn decode_column(&self, i: usize, depth: u32) -> Result<Column> {
         let entry = &self.directory.columns[i];
         let rows = self.directory.rows;
@@ -221,12 +239,26 @@ impl TableBlock {
             })?,
             Form::Texts { at } => self.with_part(at, |part| {
                 take_kinds(part)?;
+                if leaf::peek(part) == Some(template::TEMPLATES) && entry.count > 0 {
+                    part.meta.u8()?;
+                    let context = template::Context {
+                        near: &|| self.times_of(map),
+                        slots: &|| slots_of(map, rows),
+                        column: &|of| self.referenced(of, i, depth),
+                    };
+                    return texts(template::decode(part, entry.count, &context)?, map, rows);
+                }
                 let leaf = leaf::decode(part, entry.count)?;
                 from_leaf(leaf, entry.count, map, rows)
             })?,
         };
         Ok(Column { data, kinds, order: streams.order.clone(), rows })
     }
+}
+
+/// The slots that have a value.
+fn slots_of(map: Option<&Vec<u64>>, rows: usize) -> Vec<u32> {
+    (0..rows).filter(|&slot| map.is_none_or(|map| bit(map, slot))).map(|slot| slot as u32).collect()
 }
 
 fn integers(values: Vec<i64>, map: Option<&Vec<u64>>, rows: usize) -> ColumnData {

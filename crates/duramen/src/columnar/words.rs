@@ -103,6 +103,18 @@ impl Words {
         }
     }
 
+    /// Adds the words of a text that comes after `last`, whose words are in: those from where they differ.
+    pub(crate) fn add_changed(&mut self, last: &[u8], text: &[u8]) {
+        let mut same = last.iter().zip(text).take_while(|(a, b)| a == b).count();
+        if same == text.len() && same == last.len() {
+            return;
+        }
+        while same > 0 && LOWER[text[same - 1] as usize] != 0 {
+            same -= 1;
+        }
+        self.add(&text[same..]);
+    }
+
     #[cold]
     fn add_any(&mut self, text: &[u8]) {
         for word in token::words(&String::from_utf8_lossy(text)) {
