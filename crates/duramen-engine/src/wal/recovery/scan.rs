@@ -49,12 +49,14 @@ pub(super) fn scan(id: SegmentId, bytes: &[u8]) -> Scan {
             min_seq = island.next_seq;
             found.islands.push(island);
         } else {
-            match search(id, &bytes[..found.content_end.min(bytes.len())], at, min_seq, &mut budget) {
+            match search(id, bytes, at, min_seq, &mut budget) {
                 Some(next) => at = next,
                 None => break,
             }
         }
     }
+    // A record may end in zeros.
+    found.content_end = found.content_end.max(at);
     found
 }
 

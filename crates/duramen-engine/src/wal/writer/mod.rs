@@ -114,7 +114,7 @@ struct Inner {
 
 impl Wal {
     /// Starts a log of its own, under a random writer id, in its own directory under `wal_dir`, which is created
-    /// if missing.
+    /// if missing. That the directory in which `wal_dir` lies survives a loss of power is the caller's to see to.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if an option is out of range; [`Error::Io`].
@@ -181,7 +181,10 @@ impl Wal {
         };
         let (number, capacity) = inner.state().next_segment(0);
         let (handle, tail) = inner.make_segment(number, capacity)?;
-        inner.state().active = Some(Active::new(handle, tail));
+        let mut state = inner.state();
+        state.active = Some(Active::new(handle, tail));
+        state.grow();
+        drop(state);
         let inner = Arc::new(inner);
         let thread = match inner.options.background {
             Background::Manual => None,
