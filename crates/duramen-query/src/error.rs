@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// How many characters of a long line are shown before and after the place.
+const SHOWN_CHARS: usize = 60;
+
 /// The text is not a query. Its [`Display`](fmt::Display) shows the line, a caret under the place, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
@@ -28,14 +31,15 @@ impl ParseError {
         }
         let start = text[..position].rfind('\n').map_or(0, |i| i + 1);
         let end = text[position..].find('\n').map_or(text.len(), |i| position + i);
-        let visible = |s: &str| s.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
-        Self {
-            message: message.into(),
-            position,
-            hint: hint.into(),
-            line: visible(&text[start..end]),
-            column: text[start..position].chars().count(),
-        }
+        let (before, after) = (&text[start..position], &text[position..end]);
+        let cut = before.chars().count().saturating_sub(SHOWN_CHARS);
+        let shown = before.chars().skip(cut).chain(after.chars().take(SHOWN_CHARS));
+        let shown = shown.map(|c| if c.is_control() { ' ' } else { c });
+        let ellipsis = |cut: bool| if cut { "…" } else { "" };
+        let line: String = ellipsis(cut > 0).chars().chain(shown).collect();
+        let column = before.chars().count() - cut + usize::from(cut > 0);
+        let line = line + ellipsis(after.chars().nth(SHOWN_CHARS).is_some());
+        Self { message: message.into(), position, hint: hint.into(), line, column }
     }
 }
 

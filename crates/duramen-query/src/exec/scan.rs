@@ -90,7 +90,7 @@ impl Scan<'_> {
             let Some(cursor) = cursors[index].as_mut() else { continue };
             let Some((r, time)) = cursor.left.pop() else { continue };
             emitted += 1;
-            if emitted % CANCEL_INTERVAL_ROWS == 0 {
+            if emitted.is_multiple_of(CANCEL_INTERVAL_ROWS) {
                 self.cancel.check()?;
             }
             let reopened = cursor.open.is_none();

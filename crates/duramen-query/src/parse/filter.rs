@@ -121,16 +121,12 @@ impl Parser<'_> {
             self.advance()?;
             return self.nested(|p| p.field_value(&text));
         }
-        if field.is_none() && text == names::TIME && rest.starts_with(['=', '<', '>']) {
-            self.advance()?;
-            return self.time_filter();
-        }
         if field.is_none()
             && (rest.starts_with(['=', '<', '>', '~']) || rest.starts_with("!=") || rest.starts_with("!~"))
         {
             self.advance()?;
             let negated = self.eat_punct('!')?;
-            let leaf = self.operator(Some(&text))?;
+            let leaf = if text == names::TIME { self.time_filter()? } else { self.operator(Some(&text))? };
             return Ok(if negated { negate(leaf) } else { leaf });
         }
         self.advance()?;
