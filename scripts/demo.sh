@@ -96,7 +96,7 @@ before=0
 if [ -d "$store" ]; then
     before=$(count)
 fi
-"$duramen" generate --lines "$lines" --seed 1 --start 26h | "$duramen" ingest --store "$store" -
+"$duramen" generate --lines "$lines" --seed 1 --start 25h | "$duramen" ingest --store "$store" -
 after=$(count)
 if [ $((after - before)) -ne "$lines" ]; then
     echo "demo: $lines lines were generated, but $((after - before)) are in the store" >&2
