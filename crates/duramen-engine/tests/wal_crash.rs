@@ -1,6 +1,6 @@
 //! A crash at every single operation, for every durability and both kinds of segments: what is recovered is a prefix of
 //! what was appended, holds everything that was acknowledged as durable, and nothing else.
-#![allow(clippy::unwrap_used, clippy::panic)] // all of this is test code
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
 
 mod wal_common;
 

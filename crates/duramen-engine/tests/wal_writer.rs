@@ -1,5 +1,5 @@
 //! Appending, rotating, stalling, syncing together, failing.
-#![allow(clippy::unwrap_used, clippy::panic)] // all of this is test code
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
 
 mod wal_common;
 

@@ -11,7 +11,8 @@
 //!      24  number          8  as in the file's name
 //!      32  capacity        8  bytes reserved for the file when it was made
 //!      40  created         8  ns since 1970-01-01T00:00:00Z, signed; for people, never for ordering
-//!      48  zero           12
+//!      48  log's first     8  the sequence number of the writer's very first record
+//!      56  zero            4
 //!      60  CRC-32C         4  of bytes 0..60
 //!     128  first seq       8  counter: 0, or the sequence number of the first record
 //!     192  committed       8  counter: bytes of the file that hold finished records (mapped segments)
@@ -127,6 +128,8 @@ pub struct Identity {
     pub capacity: u64,
     /// When it was made, in ns since 1970-01-01T00:00:00Z.
     pub created_unix_ns: i64,
+    /// The sequence number of the writer's very first record, so that its loss can be noticed.
+    pub log_first_seq: u64,
 }
 
 /// Why bytes are not an [`Identity`].
@@ -153,6 +156,7 @@ impl Identity {
         out[24..32].copy_from_slice(&self.id.number.to_le_bytes());
         out[32..40].copy_from_slice(&self.capacity.to_le_bytes());
         out[40..48].copy_from_slice(&self.created_unix_ns.to_le_bytes());
+        out[48..56].copy_from_slice(&self.log_first_seq.to_le_bytes());
         let crc = crc32c::crc32c(&out[..60]);
         out[60..64].copy_from_slice(&crc.to_le_bytes());
         out
@@ -190,6 +194,7 @@ impl Identity {
             kind,
             capacity: u64_at(bytes, 32),
             created_unix_ns: u64_at(bytes, 40) as i64,
+            log_first_seq: u64_at(bytes, 48),
         })
     }
 }
@@ -332,10 +337,10 @@ mod tests {
         }
 
         #[test]
-        fn a_header_comes_back(writer_id: u64, number: u64, capacity: u64, created_unix_ns: i64, mapped: bool) {
+        fn a_header_comes_back(writer_id: u64, number: u64, capacity: u64, created_unix_ns: i64, log_first_seq: u64, mapped: bool) {
             let kind = if mapped { SegmentKind::Mapped } else { SegmentKind::Written };
             let id = SegmentId { writer_id, number };
-            let identity = Identity { id, kind, capacity, created_unix_ns };
+            let identity = Identity { id, kind, capacity, created_unix_ns, log_first_seq };
             prop_assert_eq!(Identity::decode(&identity.encode()), Ok(identity));
         }
     }
@@ -347,7 +352,8 @@ mod tests {
 
     #[test]
     fn a_newer_header_says_its_version() {
-        let identity = Identity { id: ID, kind: SegmentKind::Mapped, capacity: 0, created_unix_ns: 0 };
+        let identity =
+            Identity { id: ID, kind: SegmentKind::Mapped, capacity: 0, created_unix_ns: 0, log_first_seq: 1 };
         let mut bytes = identity.encode();
         bytes[8] = 9;
         let crc = crc32c::crc32c(&bytes[..60]);

@@ -1,6 +1,6 @@
 //! What the WAL's tests share: records that tell themselves apart, and ways to read them back.
 #![allow(dead_code)] // each test uses its part
-#![allow(clippy::unwrap_used, clippy::panic)] // all of this is test code
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
 
 use duramen_engine::wal::{Recovered, SegmentReader, Wal, WalOptions, WriteOptions};
 use std::path::PathBuf;

@@ -21,6 +21,8 @@ pub(super) struct Loaded {
     pub(super) bad_header: Option<String>,
     /// How many bytes were on the device, as far as the header tells.
     pub(super) synced: u64,
+    /// The sequence number of the writer's very first record, if the header can be read.
+    pub(super) log_first_seq: Option<u64>,
 }
 
 impl Loaded {
@@ -40,13 +42,17 @@ impl Loaded {
             scan: Scan { content_end: FIRST_RECORD, ..Scan::default() },
             bad_header: None,
             synced: 0,
+            log_first_seq: None,
         };
         let Some(segment) = segment else { return Ok(Some(loaded)) };
         let memory = segment.memory();
         match read_identity(&*segment, &loaded.file.path)? {
             Header::Zeros => {}
             Header::Damaged(detail) => loaded.bad_header = Some(detail),
-            Header::Good(_) => loaded.synced = memory.counter(SYNCED).load(Ordering::Acquire),
+            Header::Good(identity) => {
+                loaded.synced = memory.counter(SYNCED).load(Ordering::Acquire);
+                loaded.log_first_seq = Some(identity.log_first_seq);
+            }
         }
         let bytes = settled(memory, 0..memory.len(), memory.len()).unwrap_or_default();
         loaded.scan = scan(id, bytes);

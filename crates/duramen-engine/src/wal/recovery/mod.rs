@@ -164,7 +164,11 @@ pub fn recover_unflushed(
         is_flushed,
         proof: Proof::collect(&files),
         newest: files.iter().rev().find(|f| f.has_content()).map(|f| f.file.number),
-        expected: None,
+        // If even the first segment's file is there, the first record must be.
+        expected: files
+            .first()
+            .filter(|first| first.file.number == 1)
+            .and_then(|_| files.iter().find_map(|f| f.log_first_seq)),
         last: None,
         ended: false,
         found: Recovered {
@@ -199,6 +203,16 @@ impl Proof {
     }
 }
 
+/// The segment that was last gone through.
+#[derive(Clone)]
+struct Last {
+    file: SegmentFile,
+    /// Where its records end.
+    end: usize,
+    /// Whether that is their end: nothing was ever behind it.
+    complete: bool,
+}
+
 /// Goes through the segments, oldest first.
 struct Walk<'a> {
     mode: WalRecoveryMode,
@@ -208,8 +222,8 @@ struct Walk<'a> {
     newest: Option<u64>,
     /// The next record's sequence number; `None` while unknown.
     expected: Option<u64>,
-    /// The last segment with content so far, and where its records end.
-    last: Option<(SegmentFile, usize)>,
+    /// Where records went so far: whoever finds some missing next, misses them from here on.
+    last: Option<Last>,
     /// Records are missing, and nothing is offered any more.
     ended: bool,
     found: Recovered,
@@ -232,7 +246,7 @@ impl Walk<'_> {
             if let Some(damage) = self.found.damage.first() {
                 return Err(damage.to_error());
             }
-            if let (1.., Some((file, end))) = (self.found.torn_bytes, &self.last) {
+            if let (1.., Some(Last { file, end, .. })) = (self.found.torn_bytes, &self.last) {
                 let detail = format!("{} bytes of an unfinished record", self.found.torn_bytes);
                 return Err(Error::corruption(&file.path, *end as u64, detail));
             }
@@ -256,6 +270,9 @@ impl Walk<'_> {
                     true,
                     "its records were on the device and are gone".into(),
                 );
+            }
+            if self.last.as_ref().is_none_or(|last| last.complete) {
+                self.last = Some(Last { file: loaded.file.clone(), end: FIRST_RECORD, complete: false });
             }
             self.found.empty.push(loaded.file.path.clone());
             return;
@@ -293,14 +310,14 @@ impl Walk<'_> {
         let mut at = FIRST_RECORD;
         for island in &loaded.scan.islands {
             if !self.joins(loaded, at, island, &mut offer) {
-                self.last = Some((loaded.file.clone(), at));
+                self.last = Some(Last { file: loaded.file.clone(), end: at, complete: false });
                 return offer;
             }
             offer.ranges.push(island.range.clone());
             at = island.range.end;
             self.expected = Some(island.next_seq);
         }
-        self.last = Some((loaded.file.clone(), at));
+        self.last = Some(Last { file: loaded.file.clone(), end: at, complete: loaded.scan.sealed });
         if !loaded.scan.sealed {
             self.tail(loaded, at, &mut offer);
         }
@@ -338,7 +355,10 @@ impl Walk<'_> {
             );
         } else {
             // The segment begins well: what is missing was in one before it.
-            let (file, end) = self.last.clone().unwrap_or_else(|| (loaded.file.clone(), at));
+            let (file, end) = match &self.last {
+                Some(last) => (last.file.clone(), last.end),
+                None => (loaded.file.clone(), at),
+            };
             let proven = self.proof.covers(file.number, end);
             let next = island.first_seq;
             self.damage(
