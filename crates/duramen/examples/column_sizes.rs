@@ -4,7 +4,7 @@
 //!
 //! A file of JSON lines becomes entries with their members as fields (nested objects flattened with dots); any
 //! other becomes one entry a line. The time is that of the first member that looks like one, else the line's
-//! number in milliseconds. `COLUMNS=1` also prints each column; `LEVEL` is the zstd level.
+//! number in milliseconds. `FIELDS=1` also parses access logs into fields, as ingest does. `COLUMNS=1` also prints each column; `LEVEL` is the zstd level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::panic)]
 
 use duramen::block::Block;
@@ -259,10 +259,39 @@ fn entries_of(raw: &[u8], json: bool) -> Vec<Vec<u8>> {
             });
         } else {
             buf.message(&text);
+            if std::env::var_os("FIELDS").is_some() {
+                access_log_fields(&text, &mut buf);
+            }
         }
         out.push(buf.finish().unwrap().to_vec());
     }
     out
+}
+
+/// The fields of a line in the combined access log format, and its time.
+fn access_log_fields(line: &str, buf: &mut EntryBuf) {
+    let quoted: Vec<&str> = line.split('"').collect();
+    let head: Vec<&str> = line.split(' ').collect();
+    let (Some(request), Some(after), Some(stamp)) = (quoted.get(1), quoted.get(2), head.get(3)) else {
+        return;
+    };
+    let mut request = request.splitn(3, ' ');
+    buf.field("ip", head[0]);
+    for name in ["method", "path", "protocol"] {
+        if let Some(text) = request.next() {
+            buf.field(name, text);
+        }
+    }
+    for (name, text) in ["status", "bytes"].iter().zip(after.split_whitespace()) {
+        buf.field(name, Value::Number(text));
+    }
+    if let (Some(referrer), Some(agent)) = (quoted.get(3), quoted.get(5)) {
+        buf.field("referrer", *referrer).field("agent", *agent);
+    }
+    let clock: Vec<i64> = stamp.split(':').skip(1).filter_map(|n| n.parse().ok()).collect();
+    if let [h, m, s] = *clock {
+        buf.time(((h * 60 + m) * 60 + s) * 1_000_000_000);
+    }
 }
 
 fn flatten(prefix: &str, value: &Json, each: &mut impl FnMut(&str, &Json)) {

@@ -5,6 +5,7 @@ use super::columnize::{Collected, Columnizer, Form as Held, MESSAGE};
 use super::directory::{ColumnEntry, Directory, Form, Location};
 use super::labels::StreamTable;
 use super::leaf::{self, Spans, spans_of};
+use super::references::References;
 use super::streams::{Streams, Zstd};
 use super::template::{Hit, Templates};
 use super::words::Words;
@@ -92,6 +93,7 @@ pub struct BlockEncoder {
     columnizer: Columnizer,
     words: Words,
     templates: Templates,
+    references: References,
     shared: Streams,
     scratch: Streams,
     chunk: Vec<u8>,
@@ -124,6 +126,7 @@ impl BlockEncoder {
             columnizer: Columnizer::default(),
             words: Words::default(),
             templates: Templates::default(),
+            references: References::default(),
             shared: Streams::default(),
             scratch: Streams::default(),
             chunk: Vec::new(),
@@ -152,12 +155,19 @@ impl BlockEncoder {
         encode_structure(c, &mut self.scratch);
         let structure = self.place(&mut progress)?;
         let (maps, map_of) = self.encode_maps(c, &mut progress)?;
+        self.references.learn(c);
+        let mut numbers = Vec::new();
+        let mut count = 0;
+        for column in c.columns() {
+            numbers.push(count);
+            count += u32::from(column.count > 0);
+        }
         let mut columns: Vec<ColumnEntry> = Vec::new();
         for (i, column) in c.columns().iter().enumerate() {
             if column.count == 0 {
                 continue;
             }
-            let form = self.encode_column(c, column, &mut progress)?;
+            let form = self.encode_column(c, i, &numbers, &mut progress)?;
             columns.push(ColumnEntry {
                 name: column.name.clone(),
                 form,
@@ -252,9 +262,11 @@ impl BlockEncoder {
     fn encode_column(
         &mut self,
         c: &Columnizer,
-        column: &Collected,
+        i: usize,
+        numbers: &[u32],
         progress: &mut Progress<'_>,
     ) -> Result<Form> {
+        let column = &c.columns()[i];
         self.scratch.clear();
         self.scratch.bytes.extend_from_slice(&column.kinds);
         match column.form {
@@ -292,13 +304,40 @@ impl BlockEncoder {
             ints::encode(&ints, &mut self.scratch);
             return Ok(Form::Integers { min, max, at: self.place(progress)? });
         } else {
-            let near = times_of(c, column);
-            let hits = |_: usize, _: &mut Vec<Hit>| {};
-            if !self.templates.encode(values, &near, hits, &mut self.scratch, &mut self.words) {
-                leaf::encode(values, &mut self.scratch, &mut self.words);
-            }
+            self.encode_texts(c, i, numbers, values);
         }
         Ok(Form::Texts { at: self.place(progress)? })
+    }
+}
+
+impl BlockEncoder {
+    /// Encodes the texts of column `i`, as templates if they have any.
+    fn encode_texts(&mut self, c: &Columnizer, i: usize, numbers: &[u32], values: Spans<'_>) {
+        let column = &c.columns()[i];
+        let near = times_of(c, column);
+        let references = &self.references;
+        let sources = &references.sources[i];
+        let slots = if sources.is_empty() { Vec::new() } else { references.slots_of(column) };
+        let hits = |text: usize, hits: &mut Vec<Hit>| {
+            if !sources.is_empty() {
+                let base = values.spans[text].0 as usize;
+                let number = |i: usize| numbers[i];
+                references.search(
+                    c.columns(),
+                    sources,
+                    slots[text] as usize,
+                    values.get(text),
+                    base,
+                    number,
+                    hits,
+                );
+            }
+        };
+        if self.templates.encode(values, &near, hits, &mut self.scratch, &mut self.words) {
+            references.add_words(c.columns(), i, &mut self.words);
+        } else {
+            leaf::encode(values, &mut self.scratch, &mut self.words);
+        }
     }
 }
 

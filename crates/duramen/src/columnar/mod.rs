@@ -17,6 +17,7 @@
 //! | `presence` | which rows have a field |
 //! | `leaf` | encodings of texts |
 //! | `template`, `timetext` | texts of few patterns; time stamps in text |
+//! | `references` | which texts repeat the values of other fields |
 //! | `ints` | encodings of integers |
 //! | `bitpack` | integers of a fixed width in bits |
 //! | `streams` | the four byte streams of a chunk, compressed |
@@ -35,6 +36,7 @@ mod labels;
 mod leaf;
 mod memory;
 mod presence;
+mod references;
 mod streams;
 mod table;
 mod template;

@@ -267,10 +267,10 @@ impl Templates {
         self.of_text.clear();
         self.variables.clear();
         self.times.clear();
-        for i in 0..values.len() {
+        for (i, &time) in near.iter().enumerate().take(values.len()) {
             hits.clear();
             hits_of(i, &mut hits);
-            self.add(values, i, near[i], &hits);
+            self.add(values, i, time, &hits);
         }
         self.write(values, near, out, words)
     }

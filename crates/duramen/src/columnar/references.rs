@@ -1,0 +1,243 @@
+//! Which columns repeat the values of others: a line is kept whole as the message, and its fields are parts
+//! of it; a JSON record has its trace id as a field and in its text.
+//!
+//! A look at some rows tells which fields' values occur in a column's texts, and in which order. Then, row by
+//! row, they are searched for in that order, each behind the one before; what is found becomes a reference of
+//! the row's template. A wrong find costs nothing but a less common template: the text comes back all the same.
+
+use super::columnize::{Collected, Columnizer, Form};
+use super::template::Hit;
+use super::words::Words;
+use crate::column::{IntText, bit};
+use memchr::memmem;
+
+/// How many texts are looked at.
+const SAMPLE: usize = 48;
+/// Texts that are shorter on average have no parts worth a reference.
+const MIN_TEXT_BYTES: usize = 16;
+/// Values that are shorter on average are cheaper as they are.
+const MIN_VALUE_BYTES: usize = 2;
+/// The most columns that one may refer to.
+const MAX_SOURCES: usize = 48;
+
+/// For each column, which others its texts refer to, in order; empty for most.
+#[derive(Debug, Default)]
+pub(crate) struct References {
+    pub(crate) sources: Vec<Vec<usize>>,
+    /// Per column with a map: how many values lie before each word of the map.
+    ranks: Vec<Vec<u32>>,
+}
+
+fn is_word(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80
+}
+
+/// Where `value` first stands in `text` from `from` on without being part of a longer word.
+fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
+    let (&first, &last) = (value.first()?, value.last()?);
+    let mut from = from;
+    loop {
+        let at = from + memmem::find(text.get(from..)?, value)?;
+        let end = at + value.len();
+        let joined_before = at > 0 && is_word(text[at - 1]) && is_word(first);
+        let joined_after = text.get(end).is_some_and(|&c| is_word(c)) && is_word(last);
+        if !joined_before && !joined_after {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// The mean length of a column's values in bytes, from some.
+fn mean_len(column: &Collected) -> usize {
+    let mut digits = IntText::default();
+    let step = (column.count / SAMPLE).max(1);
+    let (mut total, mut seen) = (0, 0);
+    for i in (0..column.count).step_by(step) {
+        total += column.text(i, &mut digits).len();
+        seen += 1;
+    }
+    total / seen.max(1)
+}
+
+impl References {
+    /// Looks for references in the columns.
+    pub(crate) fn learn(&mut self, c: &Columnizer) {
+        let columns = c.columns();
+        self.sources.clear();
+        self.sources.resize(columns.len(), Vec::new());
+        self.ranks.clear();
+        for column in columns {
+            let mut before = 0;
+            let rank = |word: &u64| {
+                let rank = before;
+                before += word.count_ones();
+                rank
+            };
+            self.ranks.push(column.present.iter().map(rank).collect());
+        }
+        let lens: Vec<usize> = columns.iter().map(mean_len).collect();
+        let mut users: Vec<usize> = (0..columns.len())
+            .filter(|&i| columns[i].form == Form::Texts && lens[i] >= MIN_TEXT_BYTES)
+            .collect();
+        users.sort_by_key(|&i| (lens[i], i));
+        for user in users {
+            let candidates = (0..columns.len()).filter(|&i| {
+                let varies = match columns[i].form {
+                    Form::Dictionary => columns[i].texts.len() > 1,
+                    Form::Ints | Form::Texts => true,
+                    Form::Empty | Form::Alias => false,
+                };
+                // What refers itself is not referred to, so that no circle comes about.
+                varies
+                    && columns[i].count > 0
+                    && (lens[i], i) < (lens[user], user)
+                    && lens[i] >= MIN_VALUE_BYTES
+                    && self.sources[i].is_empty()
+            });
+            self.sources[user] = self.choose(columns, user, candidates.collect(), &lens);
+        }
+    }
+
+    /// The candidates whose values are found in the texts of `user`, in the order in which they are.
+    fn choose(
+        &self,
+        columns: &[Collected],
+        user: usize,
+        candidates: Vec<usize>,
+        lens: &[usize],
+    ) -> Vec<usize> {
+        let texts = &columns[user];
+        let step = (texts.count / SAMPLE).max(1);
+        let sample: Vec<(usize, &[u8])> = self
+            .slots(texts)
+            .enumerate()
+            .step_by(step)
+            .map(|(i, slot)| (slot, texts.texts.get(i)))
+            .filter(|(_, text)| text.len() < 16 << 10)
+            .collect();
+        let mut digits = IntText::default();
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for candidate in candidates {
+            let (mut present, mut hits, mut position) = (0, 0, 0);
+            for (slot, text) in &sample {
+                let Some(value) = self.value(columns, candidate, *slot, &mut digits) else { continue };
+                present += 1;
+                if let Some(at) = find(text, 0, value) {
+                    hits += 1;
+                    position += at * 1000 / text.len().max(1);
+                }
+                // Most columns are in no text at all: that shows soon.
+                if present >= 12 && hits * 6 < present {
+                    break;
+                }
+            }
+            if hits >= 3 && hits * 2 >= present {
+                found.push((position / hits, candidate));
+            }
+        }
+        found.sort_by_key(|&(position, i)| (position, std::cmp::Reverse(lens[i]), i));
+        found.truncate(MAX_SOURCES);
+        let ordered: Vec<usize> = found.into_iter().map(|(_, i)| i).collect();
+        let mut uses = vec![0usize; columns.len()];
+        let mut hits = Vec::new();
+        for &(slot, text) in &sample {
+            hits.clear();
+            self.search(columns, &ordered, slot, text, 0, |i| i as u32, &mut hits);
+            hits.iter().for_each(|h| uses[h.column as usize] += 1);
+        }
+        ordered
+            .into_iter()
+            .filter(|&i| uses[i] >= 3 && uses[i] * 4 >= sample.len().min(columns[i].count))
+            .collect()
+    }
+
+    /// The slots that have a value.
+    pub(crate) fn slots_of(&self, column: &Collected) -> Vec<u32> {
+        self.slots(column).map(|slot| slot as u32).collect()
+    }
+
+    fn slots<'a>(&self, column: &'a Collected) -> impl Iterator<Item = usize> + use<'a> {
+        let all = column.present.is_empty();
+        let end = if all { column.count } else { column.present.len() * 64 };
+        (0..end).filter(move |&slot| all || bit(&column.present, slot))
+    }
+
+    /// The text of a column in a slot.
+    fn value<'a>(
+        &self,
+        columns: &'a [Collected],
+        i: usize,
+        slot: usize,
+        digits: &'a mut IntText,
+    ) -> Option<&'a [u8]> {
+        let column = &columns[i];
+        let at = if column.present.is_empty() {
+            (slot < column.count).then_some(slot)?
+        } else {
+            let word = column.present.get(slot / 64)?;
+            if word >> (slot % 64) & 1 == 0 {
+                return None;
+            }
+            self.ranks[i][slot / 64] as usize + (word & ((1 << (slot % 64)) - 1)).count_ones() as usize
+        };
+        Some(column.text(at, digits))
+    }
+
+    /// Searches `text`, which begins at `base` of its buffer, for the values of the columns in `order`.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn search(
+        &self,
+        columns: &[Collected],
+        order: &[usize],
+        slot: usize,
+        text: &[u8],
+        base: usize,
+        number_of: impl Fn(usize) -> u32,
+        hits: &mut Vec<Hit>,
+    ) {
+        let mut digits = IntText::default();
+        let mut from = 0;
+        for &i in order {
+            let Some(value) = self.value(columns, i, slot, &mut digits) else { continue };
+            if let Some(at) = find(text, from, value) {
+                from = at + value.len();
+                hits.push(Hit { start: (base + at) as u32, end: (base + from) as u32, column: number_of(i) });
+            }
+        }
+    }
+
+    /// Adds the words of the columns that `user` refers to, of those whose words are not added anyway.
+    pub(crate) fn add_words(&self, columns: &[Collected], user: usize, words: &mut Words) {
+        let mut digits = IntText::default();
+        for &i in &self.sources[user] {
+            let column = &columns[i];
+            if column.form == Form::Ints {
+                let mut last = None;
+                for &n in &column.ints {
+                    if last != Some(n) {
+                        words.add(digits.format(n).as_bytes());
+                        last = Some(n);
+                    }
+                }
+            } else {
+                (0..column.texts.len()).for_each(|t| words.add(column.texts.get(t)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_where_it_is_no_part_of_a_word() {
+        assert_eq!(find(b"x200 GET /a200 200", 0, b"200"), Some(15));
+        assert_eq!(find(b"200", 1, b"200"), None);
+        assert_eq!(find(b"a/b", 0, b"/b"), Some(1));
+        assert_eq!(find("é1".as_bytes(), 0, b"1"), None);
+        assert_eq!(find(b"a", 0, b""), None);
+        assert_eq!(find(b"", 0, b"a"), None);
+    }
+}
