@@ -1,2 +1,45 @@
-//! The `duramen` command.
-fn main() {}
+//! The `duramen` command: parses what was typed, runs the verb, and turns how it ended into an exit code.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`args`] | what can be typed |
+//! | [`verbs`] | what is done, one module a verb |
+//! | [`input`] | the user's files and streams: opened, decompressed, recognised |
+//! | [`render`] | how answers look |
+//! | [`moment`] | times and zones as people type them |
+//! | [`interrupt`] | Ctrl-C |
+//! | [`failure`] | exit codes, and what is said on stderr |
+
+mod args;
+mod failure;
+mod input;
+mod interrupt;
+mod moment;
+mod render;
+mod verbs;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use duramen_engine::io::Env;
+use failure::Failure;
+use interrupt::Interrupt;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    run(&cli).unwrap_or_else(Failure::report)
+}
+
+fn run(cli: &Cli) -> failure::Outcome {
+    let env = Env::os();
+    let dir = &cli.store;
+    match &cli.verb {
+        Verb::Ingest(args) => verbs::ingest::run(args, dir, &env, &Interrupt::listen()),
+        Verb::Query(args) => verbs::query::run(args, dir, &env, &Interrupt::listen()),
+        Verb::Tail(args) => verbs::tail::run(args, dir, &env, &Interrupt::listen()),
+        Verb::Stats(args) => verbs::stats::run(args, dir),
+        Verb::Verify(args) => verbs::verify::run(args, dir, &Interrupt::listen()),
+        Verb::Generate(args) => verbs::generate::run(args, &env),
+        Verb::Completions { shell } => verbs::completions::run(*shell),
+    }
+}

@@ -1,0 +1,105 @@
+//! What can be typed: the verbs, their flags and their help. No verb is run from here.
+
+mod generate;
+mod ingest;
+mod query;
+mod store;
+
+pub(crate) use generate::GenerateArgs;
+pub(crate) use ingest::{DurabilityArg, IngestArgs};
+pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
+pub(crate) use store::{StatsArgs, VerifyArgs};
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen ingest /var/log/syslog app.ndjson.gz     take log files into ./duramen-data
+  duramen query 'error _time:1d'                   find lines with the word `error` of the last day
+  duramen query 'level:error | stats by (app) count()'
+  my-app 2>&1 | duramen ingest -                   take what a program writes, as it writes it
+  duramen tail -f                                  watch what comes in
+
+Exit codes:
+  0  done; also when a query matched nothing
+  1  failure: something could not be read, written or trusted
+  2  a flag or a query that cannot be understood
+  4  `query -e` matched nothing
+  130 after Ctrl-C";
+
+/// The durable log store: takes log files and streams in, and finds lines again.
+#[derive(Debug, Parser)]
+#[command(name = "duramen", version, after_help = EXAMPLES, propagate_version = true)]
+pub(crate) struct Cli {
+    /// The store's directory
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "DURAMEN_STORE",
+        default_value = "./duramen-data",
+        global = true,
+        value_hint = clap::ValueHint::DirPath
+    )]
+    pub(crate) store: PathBuf,
+
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Take log files, or stdin, into the store
+    Ingest(IngestArgs),
+    /// Find and count entries, in the language LogsQL
+    Query(QueryArgs),
+    /// Show the last entries, and follow
+    Tail(TailArgs),
+    /// Say what the store holds and what it takes on disk
+    Stats(StatsArgs),
+    /// Read every byte of the store and check every checksum
+    Verify(VerifyArgs),
+    /// Write realistic log lines to stdout, for demos, tests and benchmarks
+    Generate(GenerateArgs),
+    /// Print a shell's completion script
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  duramen completions bash > ~/.local/share/bash-completion/completions/duramen
+  duramen completions zsh  > ~/.zfunc/_duramen
+  duramen completions fish > ~/.config/fish/completions/duramen.fish";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_examples() {
+        for verb in Cli::command().get_subcommands().filter(|verb| verb.get_name() != "help") {
+            let help = verb.clone().render_help().to_string();
+            assert!(help.contains("Examples:\n  "), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn the_store_may_stand_before_or_after_the_verb() {
+        for line in [["duramen", "--store", "x", "stats"], ["duramen", "stats", "--store", "x"]] {
+            assert_eq!(Cli::try_parse_from(line).unwrap().store, PathBuf::from("x"));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Aligned columns of text, streamed: the first rows fix the widths, the rest follow without being held.
+
+use crate::render::color::Styles;
+use crate::render::escape::push_safe_line;
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
+
+/// How many rows are looked at before the first is written.
+const LOOKAHEAD_ROWS: usize = 1000;
+/// The widest a column is padded to: one huge value must not push the rest off the screen.
+const MAX_PADDED_WIDTH: usize = 60;
+
+/// On which side a column's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+    /// Right if everything seen before the first row is written is a number.
+    Auto,
+}
+
+/// Writes rows of cells as aligned columns under a heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    headings: Vec<String>,
+    align: Vec<Align>,
+    widths: Vec<usize>,
+    held: Vec<Vec<String>>,
+    started: bool,
+}
+
+impl Table {
+    /// A table of these columns.
+    pub(crate) fn new<S: AsRef<str>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
+        let (headings, align): (Vec<String>, Vec<Align>) =
+            columns.into_iter().map(|(name, align)| (clean(name.as_ref()), align)).unzip();
+        let widths = headings.iter().map(|h| h.width()).collect();
+        Self { headings, align, widths, held: Vec::new(), started: false }
+    }
+
+    /// Adds a row; one with fewer cells than columns ends in empty ones.
+    pub(crate) fn row<S: AsRef<str>>(
+        &mut self,
+        cells: impl IntoIterator<Item = S>,
+        styles: &Styles,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut cells: Vec<String> = cells.into_iter().map(|cell| clean(cell.as_ref())).collect();
+        cells.resize(self.headings.len(), String::new());
+        if self.started {
+            return self.write_row(&cells, out);
+        }
+        for (width, cell) in self.widths.iter_mut().zip(&cells) {
+            *width = (*width).max(cell.width().min(MAX_PADDED_WIDTH));
+        }
+        self.held.push(cells);
+        if self.held.len() >= LOOKAHEAD_ROWS { self.start(styles, out) } else { Ok(()) }
+    }
+
+    /// Writes what is still held. A table without rows writes nothing.
+    pub(crate) fn finish(mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
+        if self.started || self.held.is_empty() { Ok(()) } else { self.start(styles, out) }
+    }
+
+    fn start(&mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
+        self.started = true;
+        let held = std::mem::take(&mut self.held);
+        for (column, align) in self.align.iter_mut().enumerate() {
+            if *align == Align::Auto {
+                let numbers = held.iter().all(|row| row[column].is_empty() || is_number(&row[column]));
+                *align = if numbers { Align::Right } else { Align::Left };
+            }
+        }
+        let style = styles.strong;
+        write!(out, "{style}")?;
+        self.write_cells(&self.headings, out)?;
+        writeln!(out, "{style:#}")?;
+        held.iter().try_for_each(|row| self.write_row(row, out))
+    }
+
+    fn write_row(&self, cells: &[String], out: &mut dyn Write) -> io::Result<()> {
+        self.write_cells(cells, out)?;
+        out.write_all(b"\n")
+    }
+
+    fn write_cells(&self, cells: &[String], out: &mut dyn Write) -> io::Result<()> {
+        let last = cells.len().saturating_sub(1);
+        for (column, cell) in cells.iter().enumerate() {
+            if column > 0 {
+                out.write_all(b"  ")?;
+            }
+            let padding = self.widths[column].saturating_sub(cell.width());
+            if self.align[column] == Align::Right {
+                write!(out, "{:padding$}{cell}", "")?;
+            } else if column == last {
+                out.write_all(cell.as_bytes())?;
+            } else {
+                write!(out, "{cell}{:padding$}", "")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_safe_line(&mut out, text);
+    out
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_digit()) && text.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn render(columns: &[(&str, Align)], rows: &[&[&str]]) -> String {
+        let styles = Styles::new(false);
+        let mut out = Vec::new();
+        let mut table = Table::new(columns.iter().copied());
+        for row in rows {
+            table.row(row.iter(), &styles, &mut out).unwrap();
+        }
+        table.finish(&styles, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_aligned_by_what_they_hold() {
+        let auto = [("app", Align::Auto), ("n", Align::Auto), ("note", Align::Auto)];
+        assert_eq!(
+            render(&auto, &[&["checkout", "7", "x"], &["ÄÖ", "12.5", ""], &["b\x1b", "", "y"]]),
+            "app          n  note\n\
+             checkout     7  x\n\
+             ÄÖ        12.5  \n\
+             b\\x1b           y\n"
+        );
+        assert_eq!(render(&auto, &[]), "");
+    }
+
+    #[test]
+    fn a_long_table_is_not_held() {
+        let styles = Styles::new(false);
+        let mut out = Vec::new();
+        let mut table = Table::new([("n", Align::Right)]);
+        for n in 0..LOOKAHEAD_ROWS {
+            table.row([n.to_string()], &styles, &mut out).unwrap();
+        }
+        let before = out.len();
+        assert!(before > LOOKAHEAD_ROWS * 3);
+        table.row(["1234"], &styles, &mut out).unwrap();
+        assert_eq!(&out[before..], b"1234\n");
+        table.finish(&styles, &mut out).unwrap();
+        assert!(out.starts_with(b"  n\n  0\n"));
+    }
+}

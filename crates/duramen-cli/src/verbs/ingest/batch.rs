@@ -1,0 +1,101 @@
+//! Entries of one source on their way into the store: gathered, and appended together with how far the
+//! source has been read, so that both are in the store or neither.
+
+use crate::input::tracker::Tracker;
+use duramen::{Batch, EntryRef, Level, SourcePosition, Store};
+use duramen_formats::Sink;
+
+/// A batch with so many bytes is appended.
+const BATCH_BYTES: usize = 256 << 10;
+/// A batch with so many entries is appended.
+const BATCH_ENTRIES: usize = 4096;
+
+/// How far a source has been read.
+pub(super) struct Progressed {
+    /// The hash of what has been read.
+    pub(super) tracker: Tracker,
+    /// What the store will know; kept up to date.
+    pub(super) position: SourcePosition,
+}
+
+/// Gathers entries and appends them to a store.
+pub(super) struct Batcher<'s> {
+    store: &'s Store,
+    batch: Batch,
+    /// Where in the source the last entry of the batch ends.
+    end_offset: u64,
+    /// `None` for a source that cannot be read again.
+    source: Option<Progressed>,
+    appended: u64,
+    times: Option<(i64, i64)>,
+}
+
+impl<'s> Batcher<'s> {
+    /// For one source, whose position is recorded if there is one.
+    pub(super) fn new(store: &'s Store, source: Option<Progressed>) -> Self {
+        Self { store, batch: Batch::new(), end_offset: 0, source, appended: 0, times: None }
+    }
+
+    /// Takes note of the source's next bytes, before the entries in them come.
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        if let Some(source) = &mut self.source {
+            source.tracker.push(bytes);
+        }
+    }
+
+    /// Appends what is gathered. Nothing is lost if it fails, but the store takes no more.
+    ///
+    /// # Errors
+    /// As [`Store::append_batch`].
+    pub(super) fn append(&mut self) -> duramen::Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let entries = self.batch.len() as u64;
+        let position = self.source.as_mut().map(|source| {
+            source.tracker.consume_to(self.end_offset);
+            source.position.read_bytes = source.tracker.consumed_bytes();
+            source.position.read_hash = source.tracker.digest();
+            source.position.entries += entries;
+            &source.position
+        });
+        self.store.append_batch(&mut self.batch, position)?;
+        self.appended += entries;
+        Ok(())
+    }
+
+    /// Whether entries wait to be appended.
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// How many entries have been appended.
+    pub(super) fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    /// The earliest and latest time of an entry, ns since the epoch.
+    pub(super) fn times(&self) -> Option<(i64, i64)> {
+        self.times
+    }
+
+    /// How far the source is in the store.
+    pub(super) fn position(&self) -> Option<&SourcePosition> {
+        self.source.as_ref().map(|source| &source.position)
+    }
+}
+
+impl Sink for Batcher<'_> {
+    type Error = duramen::Error;
+
+    fn entry(&mut self, entry: &[u8], _level: Level, end_offset: u64) -> duramen::Result<()> {
+        if self.batch.bytes() + entry.len() > BATCH_BYTES {
+            self.append()?;
+        }
+        self.batch.push(entry)?;
+        self.end_offset = end_offset;
+        let time = EntryRef::peek_time(entry)?;
+        self.times = Some(self.times.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
+        if self.batch.len() >= BATCH_ENTRIES { self.append() } else { Ok(()) }
+    }
+}

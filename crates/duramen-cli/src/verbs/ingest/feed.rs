@@ -1,0 +1,157 @@
+//! One source into the store, from where it is to be read on to its end.
+
+use super::batch::{Batcher, Progressed};
+use super::progress::Progress;
+use crate::failure::Failure;
+use crate::input::open::{Source, SourceKind, read_failure};
+use crate::input::pump::{CHUNK_BYTES, Chunk, Filling, Pump};
+use crate::interrupt::Interrupt;
+use duramen::{SourcePosition, Store};
+use duramen_engine::io::Clock;
+use duramen_formats::{EntryReader, Report};
+use std::time::Duration;
+
+/// How long lines of a stream wait for others before readers can see them.
+const VISIBLE_WITHIN: Duration = Duration::from_millis(100);
+/// How often to look for Ctrl-C while a file gives nothing.
+const LOOK_UP: Duration = Duration::from_millis(500);
+/// A line of a stream is held back until it is whole, unless it is longer than this.
+const HOLD_BYTES: usize = 4 * CHUNK_BYTES;
+
+/// What became of a source.
+pub(super) struct Fed {
+    /// What became of its lines.
+    pub(super) report: Report,
+    /// How many bytes were read of it this time.
+    pub(super) read_bytes: u64,
+    /// How many entries are in the store.
+    pub(super) entries: u64,
+    /// The earliest and latest time of an entry.
+    pub(super) times: Option<(i64, i64)>,
+    /// How far it is in the store, if it can be read again.
+    pub(super) position: Option<SourcePosition>,
+    /// Why it was not read to its end, as a sentence for the user.
+    pub(super) cut_short: Option<String>,
+    /// How it took, reading, parsing and appending.
+    pub(super) elapsed: Duration,
+}
+
+/// Reads the source to its end, or until a signal stops it; what was read before is in the store.
+///
+/// # Errors
+/// What the store said: it takes no more.
+pub(super) fn feed(
+    store: &Store,
+    source: Source,
+    mut reader: EntryReader,
+    progressed: Option<Progressed>,
+    context: &mut FeedContext<'_>,
+) -> Result<Fed, Failure> {
+    let is_file = matches!(source.kind, SourceKind::File { .. });
+    let (filling, wait) =
+        if is_file { (Filling::Whole, LOOK_UP) } else { (Filling::AsTheyCome, VISIBLE_WITHIN) };
+    let started = context.clock.monotonic();
+    let pump = Pump::start(source.reader, filling)
+        .map_err(|e| Failure::Failed(format!("cannot start a thread: {e}")))?;
+    let mut batcher = Batcher::new(store, progressed);
+    let mut held = Vec::new();
+    let mut read_bytes = 0;
+    let mut unfinished = false;
+    let mut gathering_since = None;
+    let mut cut_short = None;
+    loop {
+        // A file is there the next time. Of a stream, what has come is taken first.
+        let stopping = context.interrupt.requested();
+        if stopping && is_file {
+            cut_short = Some(format!("{}: interrupted; run it again to go on", source.name));
+            break;
+        }
+        match pump.next(wait) {
+            Chunk::Bytes(bytes) => {
+                read_bytes += bytes.len() as u64;
+                batcher.read(&bytes);
+                unfinished = true;
+                if is_file {
+                    reader.feed(&bytes, &mut batcher)?;
+                } else {
+                    feed_whole_lines(&mut reader, &mut batcher, &mut held, &bytes)?;
+                }
+                pump.recycle(bytes);
+                context.progress.moved(&source.read_bytes, read_bytes, reader.report().lines);
+            }
+            // A file's last event is over when the file is; a stream's, when nothing follows.
+            Chunk::Idle if is_file => {}
+            Chunk::Idle if stopping => break,
+            Chunk::Idle => {
+                if std::mem::take(&mut unfinished) {
+                    reader.finish(&mut batcher)?;
+                    batcher.append()?;
+                }
+            }
+            Chunk::End => break,
+            Chunk::Failed(error) => {
+                cut_short = Some(read_failure(&source.name, source.compression, &error));
+                break;
+            }
+        }
+        // A stream that never rests for long must become visible all the same.
+        let now = context.clock.monotonic();
+        if batcher.is_empty() {
+            gathering_since = None;
+        } else if now.saturating_sub(*gathering_since.get_or_insert(now)) >= VISIBLE_WITHIN {
+            batcher.append()?;
+            gathering_since = None;
+        }
+    }
+    // The half line where a file was interrupted waits for the next run; else it is all there is of it.
+    if !(is_file && context.interrupt.requested()) {
+        reader.feed(&held, &mut batcher)?;
+        reader.finish(&mut batcher)?;
+    }
+    batcher.append()?;
+    Ok(Fed {
+        report: *reader.report(),
+        read_bytes,
+        entries: batcher.appended(),
+        times: batcher.times(),
+        position: batcher.position().cloned(),
+        cut_short,
+        elapsed: context.clock.monotonic().saturating_sub(started),
+    })
+}
+
+/// What feeding needs of its surroundings.
+pub(super) struct FeedContext<'a> {
+    /// Monotonic time.
+    pub(super) clock: &'a dyn Clock,
+    /// Whether to stop.
+    pub(super) interrupt: &'a Interrupt,
+    /// Who is told how far it is.
+    pub(super) progress: &'a mut Progress,
+}
+
+/// Hands over what there is up to the last line end, so that the reader can be told at any time that an
+/// event is over without cutting a line that is still being written.
+fn feed_whole_lines(
+    reader: &mut EntryReader,
+    batcher: &mut Batcher<'_>,
+    held: &mut Vec<u8>,
+    bytes: &[u8],
+) -> duramen::Result<()> {
+    match memchr::memrchr(b'\n', bytes) {
+        Some(end) => {
+            if !held.is_empty() {
+                reader.feed(held, batcher)?;
+                held.clear();
+            }
+            reader.feed(&bytes[..=end], batcher)?;
+            held.extend_from_slice(&bytes[end + 1..]);
+        }
+        None => held.extend_from_slice(bytes),
+    }
+    if held.len() > HOLD_BYTES {
+        reader.feed(held, batcher)?;
+        held.clear();
+    }
+    Ok(())
+}

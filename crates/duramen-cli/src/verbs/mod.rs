@@ -1,0 +1,10 @@
+//! One module a verb. Each has a `run` that takes the verb's arguments and gives the exit code.
+
+pub(crate) mod completions;
+pub(crate) mod generate;
+pub(crate) mod ingest;
+pub(crate) mod query;
+mod show;
+pub(crate) mod stats;
+pub(crate) mod tail;
+pub(crate) mod verify;

@@ -1,0 +1,89 @@
+//! `duramen query`.
+
+use crate::args::{OrderArg, QueryArgs};
+use crate::failure::{Failure, NOTHING_MATCHED, Outcome, complain, say};
+use crate::interrupt::Interrupt;
+use crate::moment::parse_moment;
+use crate::render::units::{count, counted, duration};
+use crate::verbs::show::{self, Delivery};
+use duramen::Store;
+use duramen_engine::io::Env;
+use duramen_query::{Error, Order, RunOptions, RunStats};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Runs the query and writes what it finds.
+pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
+    let now = show::now(&args.show, env);
+    let moment = |flag: &str, text: &Option<String>| {
+        let parse =
+            |text: &String| parse_moment(text, &now).map_err(|why| Failure::Usage(format!("{flag}: {why}")));
+        text.as_ref().map(parse).transpose()
+    };
+    let from_ns = moment("--since", &args.since)?.or(moment("--from", &args.from)?);
+    let query = show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?;
+    let started = env.clock.monotonic();
+    let store = Store::open_read_only(dir)?;
+    let (min_time, max_time) = query.time_range();
+    let blocks = store.snapshot()?.blocks(min_time, max_time);
+    let options = RunOptions {
+        order: match args.order {
+            OrderArg::Newest => Order::NewestFirst,
+            OrderArg::Oldest => Order::OldestFirst,
+        },
+        limit: args.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        threads: args.threads.map_or_else(cores, usize::from),
+        ..RunOptions::default()
+    };
+    let mut writer = show::writer(&args.show);
+    let mut delivery = Delivery { writer: &mut writer, failed: None };
+    let outcome = show::cancellable(interrupt, |cancel| {
+        query.run(blocks, &options, cancel, &mut |row| delivery.row(row))
+    });
+    if let Some(error) = delivery.failed {
+        return Err(Failure::output(error));
+    }
+    writer.flush().map_err(Failure::output)?;
+    let stats = match outcome {
+        Ok(stats) => stats,
+        Err(Error::Cancelled) => {
+            interrupt.check()?;
+            return Err(Failure::Failed(Error::Cancelled.to_string()));
+        }
+        Err(e) => return Err(Failure::Failed(e.to_string())),
+    };
+    if args.stats {
+        say(&summary(&stats, writer.rows(), env.clock.monotonic().saturating_sub(started)));
+    }
+    if let Some(why) = incomplete(&stats) {
+        complain(&why);
+        return Ok(ExitCode::from(1));
+    }
+    Ok(ExitCode::from(if args.fail_empty && writer.rows() == 0 { NOTHING_MATCHED } else { 0 }))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn summary(stats: &RunStats, rows: u64, elapsed: Duration) -> String {
+    format!(
+        "{} shown; {} matched of {} scanned in {} of {} in {}",
+        counted(rows, "row", "rows"),
+        count(stats.rows_matched),
+        counted(stats.rows_scanned, "row", "rows"),
+        count(stats.blocks_read),
+        counted(stats.blocks_total, "block", "blocks"),
+        duration(elapsed)
+    )
+}
+
+/// What to say of an answer that lacks something.
+pub(super) fn incomplete(stats: &RunStats) -> Option<String> {
+    let why = stats.first_failure.as_ref()?;
+    Some(format!(
+        "the answer is incomplete: {} could not be read ({why}); `duramen verify` tells what is damaged",
+        counted(stats.blocks_failed, "block", "blocks")
+    ))
+}

@@ -1,0 +1,105 @@
+//! What `query` and `tail` share: reading the query, and where its rows go.
+
+use crate::args::ShowArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::moment::now_in;
+use crate::render::color::{ColorChoice, Styles};
+use crate::render::rows::{Form, RowWriter};
+use duramen_engine::io::Env;
+use duramen_query::{Cancel, ParseOptions, Query, ResultRow};
+use jiff::Zoned;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Reads a query; relative times in it count from `now`.
+pub(super) fn parse(text: &str, now: &Zoned) -> Result<Query, Failure> {
+    Query::parse(text, &parse_options(now)).map_err(|e| Failure::Usage(format!("in the query: {e}")))
+}
+
+/// The same with a time range around it, ns since the epoch: from the first on, before the second.
+pub(super) fn parse_within(
+    text: &str,
+    now: &Zoned,
+    from_ns: Option<i64>,
+    to_ns: Option<i64>,
+) -> Result<Query, Failure> {
+    // By itself first, so that an error points into what the user typed.
+    let query = parse(text, now)?;
+    let mut around = String::new();
+    for (operator, bound) in [(">=", from_ns), ("<", to_ns)] {
+        if let Some(time) = bound.and_then(|ns| jiff::Timestamp::from_nanosecond(i128::from(ns)).ok()) {
+            around.push_str(&format!("_time:{operator}{time:.9} "));
+        }
+    }
+    if around.is_empty() {
+        return Ok(query);
+    }
+    parse(&format!("{around}| filter {text}"), now)
+}
+
+fn parse_options(now: &Zoned) -> ParseOptions {
+    let now_ns = i64::try_from(now.timestamp().as_nanosecond()).unwrap_or(i64::MAX);
+    ParseOptions { now_ns, timezone: now.time_zone().clone() }
+}
+
+/// The present, in the zone that was asked for.
+pub(super) fn now(show: &ShowArgs, env: &Env) -> Zoned {
+    now_in(show.timezone.clone(), &*env.clock)
+}
+
+/// A writer to stdout, in the form and colours that were asked for.
+pub(super) fn writer(show: &ShowArgs) -> RowWriter<Box<dyn Write>> {
+    let stdout = io::stdout();
+    let terminal = stdout.is_terminal();
+    let choice = if show.no_color { ColorChoice::Never } else { show.color };
+    let form = Form::resolve(show.output, terminal);
+    let out: Box<dyn Write> = Box::new(BufWriter::with_capacity(64 << 10, stdout.lock()));
+    RowWriter::new(form, Styles::new(choice.resolve(terminal)), show.timezone.clone(), terminal, out)
+}
+
+/// Feeds rows to a writer and remembers why it stopped.
+pub(super) struct Delivery<'a, W: Write> {
+    /// Where rows go.
+    pub(super) writer: &'a mut RowWriter<W>,
+    /// Why no more can be delivered.
+    pub(super) failed: Option<io::Error>,
+}
+
+impl<W: Write> Delivery<'_, W> {
+    /// Takes a row.
+    pub(super) fn row(&mut self, row: &ResultRow) -> ControlFlow<()> {
+        match self.writer.row(row) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                self.failed = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// Runs `work` with a flag that a signal cancels.
+pub(super) fn cancellable<T>(interrupt: &Interrupt, work: impl FnOnce(&Cancel) -> T) -> T {
+    /// How soon a signal is passed on.
+    const LOOK_EVERY: Duration = Duration::from_millis(50);
+    let (cancel, done) = (Cancel::new(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                if interrupt.requested() {
+                    cancel.cancel();
+                    return;
+                }
+                thread::park_timeout(LOOK_EVERY);
+            }
+        });
+        let outcome = work(&cancel);
+        done.store(true, Ordering::Release);
+        watch.thread().unpark();
+        outcome
+    })
+}

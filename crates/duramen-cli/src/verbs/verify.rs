@@ -1,0 +1,104 @@
+//! `duramen verify`: reads every byte of the store.
+
+use crate::args::VerifyArgs;
+use crate::failure::{Failure, Outcome, complain};
+use crate::interrupt::Interrupt;
+use crate::render::escape::push_safe_line;
+use crate::render::units::{bytes, counted};
+use duramen::Store;
+use duramen::store::Damage;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Checks the store and says what is damaged.
+pub(crate) fn run(args: &VerifyArgs, dir: &Path, interrupt: &Interrupt) -> Outcome {
+    let store = Store::open_read_only(dir)?;
+    let target = if args.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) =
+        ProgressStyle::with_template("{wide_bar} {percent:>3}%  {bytes}/{total_bytes}  {eta} left")
+    {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    let report = store.verify(&mut |so_far| {
+        bar.set_length(so_far.total_bytes);
+        bar.set_position(so_far.done_bytes);
+        if interrupt.requested() {
+            // Nothing is being written, so there is nothing to finish.
+            bar.finish_and_clear();
+            std::process::exit(130);
+        }
+    })?;
+    bar.finish_and_clear();
+    let mut out = std::io::stdout().lock();
+    let read = format!(
+        "{} and {} of {} read, {} whole",
+        counted(report.files, "file", "files"),
+        counted(report.blocks, "block", "blocks"),
+        bytes(report.bytes),
+        counted(report.lines, "line", "lines")
+    );
+    let mut text = String::new();
+    for damage in &report.damage {
+        push_safe_line(&mut text, &describe(damage));
+        text.push('\n');
+    }
+    if report.damage.is_empty() {
+        text.push_str(&format!("{read}: every byte is as it was written\n"));
+    } else {
+        text.push_str(&format!("{read}\n"));
+    }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)?;
+    if report.damage.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let places = counted(report.damage.len() as u64, "place is", "places are");
+    complain(&format!(
+        "{places} damaged; what is whole is still served, and the lines there can be ingested again"
+    ));
+    Ok(ExitCode::from(1))
+}
+
+/// Which file, block and offset, what was found, and what it costs.
+fn describe(damage: &Damage) -> String {
+    let mut text = format!("damaged: {}", damage.path.display());
+    if let Some(block) = damage.block {
+        text.push_str(&format!(", block {block}"));
+    }
+    if let Some(offset) = damage.offset {
+        text.push_str(&format!(", at byte {offset}"));
+    }
+    text.push_str(&format!(": {}", damage.detail));
+    text.push_str(&match damage.lines {
+        Some(lines) => format!("; costs {}", counted(lines, "line", "lines")),
+        None => "; what it costs cannot be told".into(),
+    });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damage_says_where_and_what_it_costs() {
+        let mut damage = Damage {
+            path: "/s/tables/20260101/00000001.sst".into(),
+            offset: Some(4096),
+            block: Some(2),
+            lines: Some(1),
+            detail: "the checksum is wrong".into(),
+        };
+        assert_eq!(
+            describe(&damage),
+            "damaged: /s/tables/20260101/00000001.sst, block 2, at byte 4096: the checksum is wrong; costs 1 line"
+        );
+        damage = Damage { offset: None, block: None, lines: None, ..damage };
+        assert_eq!(
+            describe(&damage),
+            "damaged: /s/tables/20260101/00000001.sst: the checksum is wrong; what it costs cannot be told"
+        );
+    }
+}

@@ -1,0 +1,69 @@
+use crate::sandbox::Sandbox;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_others_go_on() {
+    let sandbox = Sandbox::new();
+    sandbox.write("binary", b"\x7fELF\x02\x01\x01\0\0\0\0 and so on\n");
+    sandbox.write("utf16", b"\xff\xfeh\0i\0\n\0");
+    sandbox.write("log.xz", b"\xfd7zXZ\0 and so on");
+    std::fs::create_dir(sandbox.path("dir")).unwrap();
+    sandbox.write("good", "fine\n");
+    let ran = sandbox.run(["ingest", "missing", "binary", "utf16", "log.xz", "dir", "good"]).expect(1);
+    for complaint in [
+        "duramen: cannot read missing: no such file or directory",
+        "duramen: binary is binary (it has NUL bytes)",
+        "duramen: utf16 is UTF-16: pipe it through `iconv",
+        "duramen: log.xz is compressed with xz",
+        "duramen: dir is a directory",
+    ] {
+        assert!(ran.stderr.contains(complaint), "{complaint}: {}", ran.stderr);
+    }
+    assert_eq!(sandbox.messages("*"), ["fine"]);
+    let ran = sandbox.run_with_input(["ingest", "-"], b"ab\0cd\n").expect(1);
+    assert!(ran.stderr.contains("stdin is binary"), "{}", ran.stderr);
+    assert_eq!(sandbox.count(), 1);
+}
+
+#[test]
+fn binary_is_taken_when_told_to() {
+    let sandbox = Sandbox::new();
+    sandbox.write("holes", b"2026-11-21 10:00:00 INFO before\n\0\0\0\0\n2026-11-21 10:00:01 INFO after\n");
+    sandbox.run(["ingest", "holes"]).expect(1);
+    sandbox.run(["ingest", "--format", "plain", "holes"]).expect(0);
+    assert_eq!(sandbox.messages("before or after").len(), 2);
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_told() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("secret", "x\n");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&file).is_ok() {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    let ran = sandbox.run(["ingest", "secret"]).expect(1);
+    assert!(ran.stderr.contains("cannot read secret: permission denied"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_empty_file_is_no_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write("empty", "");
+    let ran = sandbox.run(["ingest", "empty"]).expect(0);
+    assert!(ran.stderr.contains("empty: empty"), "{}", ran.stderr);
+    assert_eq!(sandbox.count(), 0);
+    let ran = sandbox.run_with_input(["ingest", "-"], b"").expect(0);
+    assert!(ran.stderr.contains("stdin: empty"), "{}", ran.stderr);
+}
+
+#[test]
+fn very_long_lines_are_kept() {
+    let sandbox = Sandbox::new();
+    let long = "x".repeat(5 << 20);
+    sandbox.write("long", format!("short\n{long}\nend\n"));
+    sandbox.run(["ingest", "long"]).expect(0);
+    let kept: usize = sandbox.messages("*").iter().map(String::len).sum();
+    assert_eq!(kept, long.len() + "short".len() + "end".len());
+}

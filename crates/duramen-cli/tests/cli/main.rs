@@ -1,0 +1,25 @@
+//! The real command, run as a user runs it.
+//!
+//! | module | what it shows |
+//! |---|---|
+//! | `formats` | logs of each format go in and are found again |
+//! | `compressed` | gzip and zstd, whole, in parts and cut short |
+//! | `resume` | nothing is taken twice: grown, renamed, copied, compressed files |
+//! | `streams` | a pipe is visible while it is open; tail follows |
+//! | `bad_input` | what cannot be read is told, and the rest goes on |
+//! | `bad_store` | no store, no store's directory, a newer one, a full disk, a damaged one |
+//! | `query` | forms of output, exit codes, time ranges |
+//! | `usage` | help, completions, generate, stats |
+
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are tests, too
+#![allow(clippy::disallowed_methods)] // what is tested runs in other processes, with real files and time
+
+mod bad_input;
+mod bad_store;
+mod compressed;
+mod formats;
+mod query;
+mod resume;
+mod sandbox;
+mod streams;
+mod usage;

@@ -1,0 +1,93 @@
+use crate::sandbox::Sandbox;
+
+const LOG: &str = r#"{"time":"2026-11-20T10:00:00Z","level":"info","msg":"start","app":"web","ms":5}
+{"time":"2026-11-21T10:00:00Z","level":"error","msg":"refused \u001b[2J twice","app":"web","ms":70}
+{"time":"2026-11-21T11:00:00Z","level":"warn","msg":"slow\nvery","app":"shop","ms":900}
+"#;
+
+fn filled() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.ingest(&sandbox.write("app.ndjson", LOG));
+    sandbox
+}
+
+#[test]
+fn text_is_for_people() {
+    let sandbox = filled();
+    let ran = sandbox.run(["query", "*", "--output", "text", "--timezone", "+01:00"]).expect(0);
+    assert_eq!(
+        ran.stdout,
+        "2026-11-21 12:00:00.000 WARN  slow  app=shop ms=900\n    very\n\
+         2026-11-21 11:00:00.000 ERROR refused \\x1b[2J twice  app=web ms=70\n\
+         2026-11-20 11:00:00.000 INFO  start  app=web ms=5\n"
+    );
+    let coloured = sandbox.run(["query", "refused", "-o", "text", "--color", "always"]).expect(0).stdout;
+    assert!(coloured.contains("\x1b[31mERROR\x1b[0m"), "{coloured:?}");
+    assert!(!coloured.contains("\x1b[2J"), "{coloured:?}");
+    let plain = sandbox.run(["query", "refused", "-o", "text", "--no-color"]).expect(0).stdout;
+    assert!(!plain.contains('\x1b'), "{plain:?}");
+}
+
+#[test]
+fn counts_are_a_table_for_people() {
+    let sandbox = filled();
+    let query = "* | stats by (app) count() n, max(ms) slowest | sort by (app)";
+    let ran = sandbox.run(["query", query, "--output", "text"]).expect(0);
+    assert_eq!(ran.stdout, "app   n  slowest\nshop  1      900\nweb   2       70\n");
+    let raw = sandbox.run(["query", query, "--output", "raw"]).expect(0);
+    assert_eq!(raw.stdout, "shop\t1\t900\nweb\t2\t70\n");
+}
+
+#[test]
+fn piped_it_is_ndjson_newest_first() {
+    let sandbox = filled();
+    let out = sandbox.run(["query", "*", "--limit", "2"]).expect(0).stdout;
+    let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0]["_msg"], "slow\nvery");
+    assert_eq!(rows[1]["ms"], 70);
+    assert_eq!(sandbox.run(["query", "start", "-o", "raw"]).expect(0).stdout, "start\n");
+    let oldest = sandbox.run(["query", "*", "-n", "1", "--order", "oldest", "-o", "raw"]).expect(0).stdout;
+    assert_eq!(oldest, "start\n");
+}
+
+#[test]
+fn time_ranges_hold_around_the_whole_filter() {
+    let sandbox = filled();
+    let count = |args: &[&str]| {
+        let ran = sandbox.run(["query", "start or refused or slow", "--timezone", "UTC"].iter().chain(args));
+        ran.expect(0).stdout.lines().count()
+    };
+    assert_eq!(count(&[]), 3);
+    assert_eq!(count(&["--from", "2026-11-21"]), 2);
+    assert_eq!(count(&["--to", "2026-11-21"]), 1);
+    assert_eq!(count(&["--from", "2026-11-21 10:00", "--to", "2026-11-21 11:00"]), 1);
+    assert_eq!(count(&["--from", "2026-11-21T10:00:00.000000001Z"]), 1);
+    assert_eq!(count(&["--since", "1s", "--to", "now"]), 0);
+}
+
+#[test]
+fn exit_codes_are_for_scripts() {
+    let sandbox = filled();
+    assert_eq!(sandbox.run(["query", "nothing_like_it"]).expect(0).stdout, "");
+    sandbox.run(["query", "nothing_like_it", "-e"]).expect(4);
+    sandbox.run(["query", "start", "--fail-empty"]).expect(0);
+    let wrong = sandbox.run(["query", "app:web (start"]).expect(2);
+    assert!(wrong.stderr.starts_with("duramen: in the query: "), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("\n  app:web (start\n"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains('^'), "{}", wrong.stderr);
+    // The error is about what was typed, also with a time range around it.
+    let wrong = sandbox.run(["query", "a |", "--since", "1h"]).expect(2);
+    assert!(wrong.stderr.contains("\n  a |\n"), "{}", wrong.stderr);
+    let wrong = sandbox.run(["query", "a", "--since", "soon"]).expect(2);
+    assert!(wrong.stderr.contains("--since: `soon` is no time: use a duration"), "{}", wrong.stderr);
+    sandbox.run(["query", "a", "--timezone", "Mars"]).expect(2);
+    sandbox.run(["query"]).expect(2);
+}
+
+#[test]
+fn stats_say_what_was_read() {
+    let sandbox = filled();
+    let ran = sandbox.run(["query", "refused", "--stats", "--threads", "2"]).expect(0);
+    assert!(ran.stderr.starts_with("1 row shown; 1 matched of "), "{}", ran.stderr);
+}
