@@ -64,7 +64,7 @@ fn examples_answer_what_the_page_says() {
     let now_ns = "2024-05-17T12:00:00Z".parse::<jiff::Timestamp>().unwrap().as_nanosecond() as i64;
     let options = ParseOptions { now_ns, ..ParseOptions::default() };
     let examples = &fences[1..];
-    assert!(examples.len() > 60 && examples.len() % 2 == 0, "each example has an answer");
+    assert!(examples.len() > 60 && examples.len().is_multiple_of(2), "each example has an answer");
     for pair in examples.chunks(2) {
         let [(query_language, text), (answer_language, expected)] = pair else { panic!("{pair:?}") };
         assert_eq!((&**query_language, &**answer_language), ("logsql", "json"), "{text}");

@@ -181,3 +181,28 @@ fn rows_become_json_lines_by_kind() {
         r#"{"_time":"1970-01-01T00:00:01.5Z","_stream":"{app=\"x\"}","_msg":"a \"b\"","n":1.50,"s":"5","z":null}"#
     );
 }
+
+#[test]
+fn groups_that_are_dropped_on_the_way_do_not_mix_with_those_kept() {
+    // More rows than go by between two clean-ups, and more groups than a limit of 3 keeps.
+    for seed in 0..6 {
+        let row = |r: i64| Row::new(r, &[("k", &format!("k{:03}", r * 7 % 600))]);
+        let blocks = [Arc::new(TestBlock::new((0..9000).map(row).collect(), seed))];
+        let (rows, _) = run("* | uniq by (k) with hits limit 3", &blocks, &RunOptions::default()).unwrap();
+        let values: Vec<String> = rows.concat().into_iter().map(|(_, v)| v).collect();
+        assert_eq!(values, ["k000", "15", "k001", "15", "k002", "15"], "seed {seed}");
+    }
+}
+
+#[test]
+fn the_ends_of_a_blocks_range_belong_to_it() {
+    let blocks = store(3, 10);
+    for n in ["10", "19"] {
+        for text in
+            [format!("n:={n}"), format!("n:>={n} n:<={n}"), format!("n:range[{n}, {n}]"), format!("n:{n}")]
+        {
+            let (rows, _) = run(&text, &blocks, &RunOptions::default()).unwrap();
+            assert_eq!(rows.len(), 1, "{text}");
+        }
+    }
+}

@@ -75,9 +75,17 @@ impl Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Numbers(from, to) => show(f, from, to, &|n| n.to_string()),
+            Self::Numbers(from, to) => show(f, from, to, &number),
             Self::Texts(from, to) => show(f, from, to, &|t| quote(t).into_owned()),
         }
+    }
+}
+
+/// Infinities print as numbers too big to hold, for `level:<Inf` would mean the level info.
+fn number(n: &Number) -> String {
+    match n {
+        Number::Float(x) if x.is_infinite() => if *x > 0.0 { "1e999" } else { "-1e999" }.into(),
+        n => n.to_string(),
     }
 }
 
