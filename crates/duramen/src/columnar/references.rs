@@ -119,21 +119,23 @@ impl References {
         let mut digits = IntText::default();
         let mut found: Vec<(usize, usize)> = Vec::new();
         for candidate in candidates {
-            let (mut present, mut hits, mut position) = (0, 0, 0);
+            let mut present = 0;
+            let mut positions: Vec<usize> = Vec::new();
             for (slot, text) in &sample {
                 let Some(value) = self.value(columns, candidate, *slot, &mut digits) else { continue };
                 present += 1;
                 if let Some(at) = find(text, 0, value) {
-                    hits += 1;
-                    position += at * 1000 / text.len().max(1);
+                    positions.push(at * 1000 / text.len().max(1));
                 }
                 // Most columns are in no text at all: that shows soon.
-                if present >= 12 && hits * 6 < present {
+                if present >= 12 && positions.len() * 6 < present {
                     break;
                 }
             }
-            if hits >= 3 && hits * 2 >= present {
-                found.push((position / hits, candidate));
+            if positions.len() >= 3 && positions.len() * 2 >= present {
+                // The median: short values are sometimes found far from where they belong.
+                positions.sort_unstable();
+                found.push((positions[positions.len() / 2], candidate));
             }
         }
         found.sort_by_key(|&(position, i)| (position, std::cmp::Reverse(lens[i]), i));
