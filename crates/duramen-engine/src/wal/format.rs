@@ -257,11 +257,14 @@ pub fn decode_record(id: SegmentId, bytes: &[u8]) -> Option<(RecordHeader, &[u8]
 /// Binds the CRC of a payload to its record, segment and writer.
 #[inline]
 fn seal_crc(id: SegmentId, payload_crc: u32, header: &[u8; RECORD_HEADER_BYTES]) -> u32 {
-    let mut bound = [0u8; 32];
-    bound[..8].copy_from_slice(&id.writer_id.to_le_bytes());
-    bound[8..16].copy_from_slice(&id.number.to_le_bytes());
-    bound[16..].copy_from_slice(&header[4..]);
-    crc32c::crc32c_append(payload_crc, &bound)
+    /// Aligned, because then no byte of it is taken singly.
+    #[repr(align(8))]
+    struct Bound([u8; 32]);
+    let mut bound = Bound([0; 32]);
+    bound.0[..8].copy_from_slice(&id.writer_id.to_le_bytes());
+    bound.0[8..16].copy_from_slice(&id.number.to_le_bytes());
+    bound.0[16..].copy_from_slice(&header[4..]);
+    crc32c::crc32c_append(payload_crc, &bound.0)
 }
 
 /// The payload of a SYNC or a SEAL: two numbers.

@@ -105,6 +105,30 @@ mod tests {
 
     #[test]
     fn waiters_share_a_round() {
+        const THREADS: u64 = 8;
+        let group = Group::default();
+        let (appended, rounds) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|s| {
+            for _ in 0..THREADS {
+                s.spawn(|| {
+                    let mine = appended.fetch_add(1, Ordering::SeqCst) + 1;
+                    let lead = || {
+                        // A slow round: everybody else comes meanwhile.
+                        while appended.load(Ordering::SeqCst) < THREADS {
+                            std::thread::yield_now();
+                        }
+                        rounds.fetch_add(1, Ordering::Relaxed);
+                        Ok(at(THREADS))
+                    };
+                    group.reach(at(mine), || Ok(()), lead).unwrap();
+                });
+            }
+        });
+        assert_eq!(rounds.into_inner(), 1);
+    }
+
+    #[test]
+    fn who_comes_during_a_round_waits_for_the_next() {
         let group = Group::default();
         let (appended, rounds) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|s| {

@@ -14,7 +14,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
-//! | [`format`] | every byte of a segment |
+//! | [`format`](mod@format) | every byte of a segment |
 //! | `names` | directories, file names, the lock that tells a living writer from a dead one |
 //! | `arena` | the only place that touches segment memory |
 //! | `writer` | appending, rotating, syncing |
