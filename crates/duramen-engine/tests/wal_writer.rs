@@ -530,3 +530,17 @@ fn the_order_of_operations_is_the_protocol() {
     ];
     assert_eq!(sim.trace(), expected);
 }
+
+#[test]
+fn records_are_published_before_the_counter_that_readers_follow() {
+    let sim = Sim::new(1);
+    let options = manual(WalOptions { wal_kind: WalKind::Write, ..WalOptions::default() });
+    let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
+    let before = sim.operations();
+    wal.append(0, 1, b"one", WriteOptions::default()).unwrap();
+    wal.append(0, 1, b"two", WriteOptions::default()).unwrap();
+    let trace = sim.trace();
+    let ranges: Vec<&str> =
+        trace[before as usize..].iter().map(|op| op.rsplit(' ').next().unwrap()).collect();
+    assert_eq!(ranges, ["128..136", "4096..4119", "384..392", "4119..4142", "384..392"]);
+}
