@@ -189,6 +189,44 @@ fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
     assert_eq!(block.stream_field_names().unwrap(), ["app"]);
 }
 
+/// Rows whose message repeats its time and its fields, as a parsed access log's does.
+fn access_log(count: i64, scatter: i64) -> Rows {
+    let mut rows = Rows::new(&[]);
+    for i in 0..count {
+        let n = ((i + scatter) * (i + scatter) % 100_003 * 48_271 + i) % 100_003;
+        let ip = format!("10.{}.{}.{}", n % 200, n % 37, n % 251);
+        let path = format!("/item/{}?q={}", n % 5003, ["a b", "200", "é", ""][(n % 4) as usize]);
+        let (status, bytes) = ([200, 404, 301][(n % 3) as usize], n * 31 % 70_000);
+        let message = format!(
+            "{ip} - - [14/Nov/2023:{:02}:{:02}:{:02} +0100] \"GET {path} HTTP/1.1\" {status} {bytes}",
+            i / 3600 % 24,
+            i / 60 % 60,
+            i % 60
+        );
+        let fields = vec![
+            ("ip", Field::Str(ip)),
+            ("path", Field::Str(path)),
+            ("status", Field::Int(status)),
+            ("bytes", if n % 11 == 0 { Field::None } else { Field::Int(bytes) }),
+        ];
+        rows.add(1_699_920_000_000_000_000 + i * 1_000_000_000, Level::Info, &message, fields);
+    }
+    rows
+}
+
+#[test]
+fn a_message_that_repeats_its_fields_costs_next_to_nothing() {
+    let rows = access_log(4000, 0);
+    check(&rows);
+    let mut chunks = columnar_common::Chunks::default();
+    let encoded =
+        BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    let bytes = |name: &str| encoded.fields.iter().find(|f| f.name == name).unwrap().stored_bytes;
+    assert!(bytes("path") > 4000);
+    // 70 bytes a row. One row in eleven lacks the field `bytes`, so its number is in the message alone.
+    assert!(bytes("_msg") < 5000, "{}", bytes("_msg"));
+}
+
 #[test]
 fn wrong_rows_are_refused() {
     let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
@@ -249,11 +287,41 @@ proptest! {
     }
 
     #[test]
+    fn messages_of_few_shapes_come_back(
+        rows in proptest::collection::vec((0i64..1000, 0usize..5, "[a-z0-9]{1,3}", 0i64..100_000, field()), 20..200),
+    ) {
+        let mut out = Rows::new(&["app"]);
+        for (i, (ms, shape, word, n, field)) in (0..).zip(rows) {
+            let message = match shape {
+                0 => format!("2024-02-28 23:{:02}:{:02},{ms:03} user {word} did {n}", i / 60, i % 60),
+                1 => format!("1709164{i:03}.{ms:03} took {n}.{ms}s: {word}"),
+                2 => format!("id={n:08x}{n:08X} ip=10.0.{}.{}:{ms} -{n}- {word}", n % 256, n / 256),
+                3 => format!("{word} Feb 28 {:02}:10:{:02} x\u{11}{n}", i / 60, i % 60),
+                _ => format!("{word}\u{e9}{n} \u{e9}-1. 12:{ms}:{word} [{n}]"),
+            };
+            let fields = vec![
+                ("word", Field::Str(word)),
+                ("n", if n % 5 == 0 { Field::Str(format!("{n}")) } else { Field::Int(n) }),
+                ("text", Field::Str(message.chars().skip(10).collect()).only_if(shape < 3)),
+                ("any", field),
+                ("app", Field::Int(n % 2)),
+            ];
+            out.add(1_709_164_000_000_000_000 + i * 1_000_000_000, Level::Warn, &message, fields);
+        }
+        check(&out);
+    }
+
+    #[test]
+    fn damaged_logs_do_not_panic(flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), scatter in 0i64..50) {
+        columnar_common::read_damaged(&access_log(120, scatter), &flips);
+    }
+
+    #[test]
     fn damaged_blocks_do_not_panic(flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), seed in 0i64..50) {
         let mut rows = Rows::new(&["app"]);
         for i in 0..80 {
             let n = (i * 7919 + seed) % 1009;
-            rows.add(i * 1000, Level::Info, &format!("request {n} from 10.0.0.{} took {}.{:03}s", n % 250, n % 9, n), vec![
+            rows.add(i * 1_000_000_000, Level::Info, &format!("00:{:02}:{:02} request {n} from 10.0.0.{} took {}.{:03}s", i / 60, i % 60, n % 250, n % 9, n), vec![
                 ("app", Field::Int(n % 2)),
                 ("n", Field::Int(n)),
                 ("ip", Field::Str(format!("10.0.0.{}", n % 250))),

@@ -318,6 +318,13 @@ impl Columnizer {
                 }
             }
         }
+        for column in &mut self.columns[..self.used] {
+            // In a small block a dictionary may never have had to give up, and not pay all the same.
+            let size = column.texts.len();
+            if column.form == Form::Dictionary && size > 8 && size * 2 > column.count {
+                column.spread();
+            }
+        }
         if self.plain_bytes > MAX_STREAM_BYTES {
             return Err(Error::Invalid(format!(
                 "a block of {} bytes of text; at most {MAX_STREAM_BYTES}",

@@ -318,6 +318,7 @@ impl BlockEncoder {
         let references = &self.references;
         let sources = &references.sources[i];
         let slots = if sources.is_empty() { Vec::new() } else { references.slots_of(column) };
+        let mut gaps = vec![usize::MAX; sources.len()];
         let hits = |text: usize, hits: &mut Vec<Hit>| {
             if !sources.is_empty() {
                 let base = values.spans[text].0 as usize;
@@ -329,6 +330,7 @@ impl BlockEncoder {
                     values.get(text),
                     base,
                     number,
+                    &mut gaps,
                     hits,
                 );
             }

@@ -32,16 +32,24 @@ fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80
 }
 
+/// Whether `value` stands at `at` without being part of a longer word.
+fn stands_at(text: &[u8], at: usize, value: &[u8]) -> bool {
+    let (Some(&first), Some(&last)) = (value.first(), value.last()) else { return false };
+    let Some(rest) = text.get(at..) else { return false };
+    let joined_before = || at > 0 && is_word(text[at - 1]) && is_word(first);
+    let joined_after = || rest.get(value.len()).is_some_and(|&c| is_word(c)) && is_word(last);
+    rest.starts_with(value) && !joined_before() && !joined_after()
+}
+
 /// Where `value` first stands in `text` from `from` on without being part of a longer word.
 fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
-    let (&first, &last) = (value.first()?, value.last()?);
+    if value.is_empty() {
+        return None;
+    }
     let mut from = from;
     loop {
         let at = from + memmem::find(text.get(from..)?, value)?;
-        let end = at + value.len();
-        let joined_before = at > 0 && is_word(text[at - 1]) && is_word(first);
-        let joined_after = text.get(end).is_some_and(|&c| is_word(c)) && is_word(last);
-        if !joined_before && !joined_after {
+        if stands_at(text, at, value) {
             return Some(at);
         }
         from = at + 1;
@@ -141,11 +149,12 @@ impl References {
         found.sort_by_key(|&(position, i)| (position, std::cmp::Reverse(lens[i]), i));
         found.truncate(MAX_SOURCES);
         let ordered: Vec<usize> = found.into_iter().map(|(_, i)| i).collect();
+        let mut gaps = vec![usize::MAX; ordered.len()];
         let mut uses = vec![0usize; columns.len()];
         let mut hits = Vec::new();
         for &(slot, text) in &sample {
             hits.clear();
-            self.search(columns, &ordered, slot, text, 0, |i| i as u32, &mut hits);
+            self.search(columns, &ordered, slot, text, 0, |i| i as u32, &mut gaps, &mut hits);
             hits.iter().for_each(|h| uses[h.column as usize] += 1);
         }
         ordered
@@ -186,7 +195,8 @@ impl References {
         Some(column.text(at, digits))
     }
 
-    /// Searches `text`, which begins at `base` of its buffer, for the values of the columns in `order`.
+    /// Searches `text`, which begins at `base` of its buffer, for the values of the columns in `order`. `gaps`
+    /// remembers how far behind the one before each was found last time: it mostly is there again.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn search(
         &self,
@@ -196,13 +206,17 @@ impl References {
         text: &[u8],
         base: usize,
         number_of: impl Fn(usize) -> u32,
+        gaps: &mut [usize],
         hits: &mut Vec<Hit>,
     ) {
         let mut digits = IntText::default();
-        let mut from = 0;
-        for &i in order {
+        let mut from = 0usize;
+        for (&i, gap) in order.iter().zip(gaps) {
             let Some(value) = self.value(columns, i, slot, &mut digits) else { continue };
-            if let Some(at) = find(text, from, value) {
+            let guess = from.saturating_add(*gap);
+            let found = if stands_at(text, guess, value) { Some(guess) } else { find(text, from, value) };
+            if let Some(at) = found {
+                *gap = at - from;
                 from = at + value.len();
                 hits.push(Hit { start: (base + at) as u32, end: (base + from) as u32, column: number_of(i) });
             }

@@ -45,6 +45,12 @@ pub enum Field {
     Json(String),
 }
 
+impl Field {
+    pub fn only_if(self, there: bool) -> Self {
+        if there { self } else { Self::None }
+    }
+}
+
 /// Rows to try.
 pub struct Rows {
     buf: EntryBuf,
