@@ -54,6 +54,13 @@ pub enum Error {
         /// How many buffers there may be.
         max_write_buffer_number: usize,
     },
+    /// Every write buffer is full and the flush fails, so waiting is no use. Nothing was appended; once what is
+    /// wrong is mended (a full disk, mostly), the same call works again.
+    #[error("all write buffers are full and cannot be flushed: {reason}")]
+    FlushFails {
+        /// Why the flush fails.
+        reason: String,
+    },
     /// Another process holds what was asked for.
     #[error("{} is locked by another process", path.display())]
     Locked {

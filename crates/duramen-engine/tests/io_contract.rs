@@ -254,6 +254,22 @@ contract! {
         assert!(fs.try_lock(&path).unwrap().is_some());
     }
 
+    fn shared_locks_go_together_and_keep_the_exclusive_one_out(fs, dir) {
+        let path = dir.join("lock");
+        assert_eq!(fs.try_lock_shared(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        drop(fs.try_lock(&path).unwrap());
+        let one = fs.try_lock_shared(&path).unwrap().unwrap();
+        let two = fs.try_lock_shared(&path).unwrap().unwrap();
+        assert!(fs.try_lock(&path).unwrap().is_none());
+        drop(one);
+        assert!(fs.try_lock(&path).unwrap().is_none());
+        drop(two);
+        let exclusive = fs.try_lock(&path).unwrap().unwrap();
+        assert!(fs.try_lock_shared(&path).unwrap().is_none());
+        drop(exclusive);
+        assert!(fs.try_lock_shared(&path).unwrap().is_some());
+    }
+
     fn a_lock_is_on_the_file_and_not_on_its_name(fs, dir) {
         let path = dir.join("lock");
         put(fs, &path, b"kept");

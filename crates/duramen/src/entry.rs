@@ -63,6 +63,16 @@ impl EntryBuf {
         Self { stream_fields: stream_fields.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
+    /// Changes which fields make the stream, from the next entry on.
+    pub fn set_stream_fields(&mut self, names: &[String]) -> &mut Self {
+        let same = self.stream_fields.len() == names.len()
+            && self.stream_fields.iter().zip(names).all(|(a, b)| **a == **b);
+        if !same {
+            self.stream_fields = names.iter().map(|name| name.as_str().into()).collect();
+        }
+        self
+    }
+
     /// Begins an entry at `time_ns` since the epoch, forgetting the one before.
     pub fn start(&mut self, time_ns: i64) -> &mut Self {
         self.time = time_ns;

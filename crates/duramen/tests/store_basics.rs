@@ -216,3 +216,40 @@ fn a_read_only_store_refuses_to_write() {
     assert!(store.append(b"no entry").is_err());
     assert!(matches!(store.flush().unwrap_err(), duramen::Error::ReadOnly));
 }
+
+#[test]
+fn many_small_tables_are_merged_and_nothing_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
+    let mut b = buf();
+    for n in 0..400 {
+        // Interleaved over two days, so that tables overlap.
+        store.append(&entry(&mut b, (n % 2) * DAY_NS + (n * 7919) % 400, n)).unwrap();
+        if n % 10 == 9 {
+            store.flush().unwrap();
+        }
+    }
+    let before = numbers(&store);
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.days["19700101"].tables, 40);
+    let old = Store::open_read_only(dir.path()).unwrap();
+    let old_snapshot = old.snapshot().unwrap();
+    store.compact().unwrap();
+    assert_eq!(numbers(&store), before);
+    let merged = store.stats().unwrap();
+    assert_eq!(merged.days["19700101"].tables, 1);
+    assert_eq!(merged.days["19700101"].raw_bytes, stats.days["19700101"].raw_bytes);
+    assert_eq!(merged.fields, stats.fields);
+    assert!(store.verify(&mut |_| {}).unwrap().damage.is_empty());
+    // A snapshot taken before still reads what it saw, all of it; its files go only after it.
+    let tables = || std::fs::read_dir(dir.path().join("tables/19700101")).unwrap().count();
+    assert_eq!(tables(), 41);
+    let rows: usize =
+        old_snapshot.blocks(i64::MIN, i64::MAX).iter().map(|handle| handle.open().unwrap().rows()).sum();
+    assert_eq!(rows, 400);
+    drop(old_snapshot);
+    store.close().unwrap();
+    let store = small(dir.path());
+    assert_eq!(tables(), 1);
+    assert_eq!(numbers(&store), before);
+}

@@ -98,6 +98,9 @@ pub trait Fs: Send + Sync + Debug {
     /// another open file description holds it, in this process or another. It falls when the returned
     /// guard is dropped or the process ends, however it ends.
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
+    /// Takes a shared advisory lock on an existing file, which needs to be readable only, without waiting:
+    /// any number may hold it, and nobody the exclusive one meanwhile. `None` if somebody holds that.
+    fn try_lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
 }
 
 /// A held lock; dropping it releases it.

@@ -10,7 +10,7 @@
 //!      16  writer id       8
 //!      24  number          8  as in the file's name
 //!      32  capacity        8  bytes reserved for the file when it was made
-//!      40  created         8  ns since 1970-01-01T00:00:00Z, signed; for people, never for ordering
+//!      40  boot            8  which run of the machine it was made in; 0 if that was not known
 //!      48  log's first     8  the sequence number of the writer's very first record
 //!      56  zero            4
 //!      60  CRC-32C         4  of bytes 0..60
@@ -126,8 +126,9 @@ pub struct Identity {
     pub kind: SegmentKind,
     /// Bytes reserved for the file when it was made.
     pub capacity: u64,
-    /// When it was made, in ns since 1970-01-01T00:00:00Z.
-    pub created_unix_ns: i64,
+    /// Which run of the machine it was made in ([`Clock::boot_id`](crate::io::Clock::boot_id)): in a later
+    /// one its counters tell nothing.
+    pub boot_id: u64,
     /// The sequence number of the writer's very first record, so that its loss can be noticed.
     pub log_first_seq: u64,
 }
@@ -155,7 +156,7 @@ impl Identity {
         out[16..24].copy_from_slice(&self.id.writer_id.to_le_bytes());
         out[24..32].copy_from_slice(&self.id.number.to_le_bytes());
         out[32..40].copy_from_slice(&self.capacity.to_le_bytes());
-        out[40..48].copy_from_slice(&self.created_unix_ns.to_le_bytes());
+        out[40..48].copy_from_slice(&self.boot_id.to_le_bytes());
         out[48..56].copy_from_slice(&self.log_first_seq.to_le_bytes());
         let crc = crc32c::crc32c(&out[..60]);
         out[60..64].copy_from_slice(&crc.to_le_bytes());
@@ -193,7 +194,7 @@ impl Identity {
             id: SegmentId { writer_id: u64_at(bytes, 16), number: u64_at(bytes, 24) },
             kind,
             capacity: u64_at(bytes, 32),
-            created_unix_ns: u64_at(bytes, 40) as i64,
+            boot_id: u64_at(bytes, 40),
             log_first_seq: u64_at(bytes, 48),
         })
     }
@@ -340,10 +341,10 @@ mod tests {
         }
 
         #[test]
-        fn a_header_comes_back(writer_id: u64, number: u64, capacity: u64, created_unix_ns: i64, log_first_seq: u64, mapped: bool) {
+        fn a_header_comes_back(writer_id: u64, number: u64, capacity: u64, boot_id: u64, log_first_seq: u64, mapped: bool) {
             let kind = if mapped { SegmentKind::Mapped } else { SegmentKind::Written };
             let id = SegmentId { writer_id, number };
-            let identity = Identity { id, kind, capacity, created_unix_ns, log_first_seq };
+            let identity = Identity { id, kind, capacity, boot_id, log_first_seq };
             prop_assert_eq!(Identity::decode(&identity.encode()), Ok(identity));
         }
     }
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn a_newer_header_says_its_version() {
         let identity =
-            Identity { id: ID, kind: SegmentKind::Mapped, capacity: 0, created_unix_ns: 0, log_first_seq: 1 };
+            Identity { id: ID, kind: SegmentKind::Mapped, capacity: 0, boot_id: 0, log_first_seq: 1 };
         let mut bytes = identity.encode();
         bytes[8] = 9;
         let crc = crc32c::crc32c(&bytes[..60]);

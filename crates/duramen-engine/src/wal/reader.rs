@@ -16,6 +16,7 @@ use super::names::{parse_segment_name, parse_writer_dir};
 use crate::io::{Env, Segment};
 use crate::{Error, Result};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,20 +50,21 @@ pub struct SegmentReader {
 }
 
 /// What tells how far may be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     /// `committed`.
     Memory,
     /// `published`.
     File,
-    /// The writer is dead and a recovery has found out.
-    Recovered { end: usize },
+    /// The writer is dead, and a recovery has found out where records are that it offers.
+    Recovered(Box<[Range<usize>]>),
 }
 
 impl SegmentReader {
     /// Opens a segment by its file. `None` if nothing was ever in it: its writer has not come to the header
-    /// yet, or lost power before the header was on the device. What a dead writer left is for
-    /// [`recover`](super::recover): after a loss of power counters may be older or newer than the records.
+    /// yet, or lost power before the header was on the device. A segment from before the machine was started
+    /// anew is read up to the first record that does not verify; what is missing between the segments of a
+    /// writer, only [`recover`](super::recover) can tell.
     ///
     /// # Errors
     /// [`Error::Corruption`] if its header is not one, or its name is not what the header says;
@@ -81,7 +83,29 @@ impl SegmentReader {
             SegmentKind::Mapped => Source::Memory,
             SegmentKind::Written => Source::File,
         };
-        Ok(Some(Self { segment, id: identity.id, path: Some(path.to_path_buf()), source }))
+        let mut reader = Self { segment, id: identity.id, path: Some(path.to_path_buf()), source };
+        let boot_id = env.clock.boot_id();
+        if identity.boot_id != 0 && boot_id != 0 && identity.boot_id != boot_id {
+            reader.source = Source::Recovered(Box::new([FIRST_RECORD..reader.end_by_checksums()]));
+        }
+        Ok(Some(reader))
+    }
+
+    /// Where the records end, told by their checksums: the machine was started anew, so the writer is dead,
+    /// and its counters may be older than its records or newer.
+    fn end_by_checksums(&self) -> usize {
+        let memory = self.segment.memory();
+        let len = memory.len();
+        let mut at = FIRST_RECORD.min(len);
+        while let Some(bytes) = settled(memory, at..len, len)
+            && let Some((header, _)) = decode_record(self.id, bytes)
+        {
+            at += header.record_len();
+            if header.kind == KIND_SEAL {
+                break;
+            }
+        }
+        at
     }
 
     /// For the writer itself.
@@ -89,9 +113,14 @@ impl SegmentReader {
         Self { segment, id, path, source: Source::Memory }
     }
 
-    /// For a recovery that knows where the records end.
-    pub(super) fn recovered(segment: Arc<dyn Segment>, id: SegmentId, path: PathBuf, end: usize) -> Self {
-        Self { segment, id, path: Some(path), source: Source::Recovered { end } }
+    /// For a recovery that knows where the records are, in rising order.
+    pub(super) fn recovered(
+        segment: Arc<dyn Segment>,
+        id: SegmentId,
+        path: PathBuf,
+        ranges: Vec<Range<usize>>,
+    ) -> Self {
+        Self { segment, id, path: Some(path), source: Source::Recovered(ranges.into()) }
     }
 
     /// Whose segment it is.
@@ -111,7 +140,7 @@ impl SegmentReader {
 
     /// The sequence number of its first record; `None` while there is none.
     pub fn first_seq(&self) -> Option<u64> {
-        if matches!(self.source, Source::Recovered { .. }) {
+        if matches!(self.source, Source::Recovered(_)) {
             // The counter may not have survived; the record did.
             return self.next_any(self.start()).ok().flatten().map(|(record, _)| record.seq);
         }
@@ -128,7 +157,7 @@ impl SegmentReader {
 
     /// Whether it has its final length: nothing will be added.
     pub fn is_sealed(&self) -> bool {
-        matches!(self.source, Source::Recovered { .. }) || self.counter(SEALED) != 0
+        matches!(self.source, Source::Recovered(_)) || self.counter(SEALED) != 0
     }
 
     /// Where the first record lies: the offset to start [`SegmentReader::next_record`] with.
@@ -157,9 +186,14 @@ impl SegmentReader {
         // In this order: a segment seen sealed has its final limit.
         let sealed = self.is_sealed();
         let limit = self.limit();
-        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
         if at < FIRST_RECORD {
             return Err(Error::InvalidArgument(format!("no record begins at byte {offset} of a segment")));
+        }
+        if let Source::Recovered(ranges) = &self.source {
+            // Over what is not offered.
+            let Some(range) = ranges.iter().find(|range| range.end > at) else { return Ok(None) };
+            at = at.max(range.start);
         }
         if at >= limit {
             return match self.source {
@@ -182,10 +216,10 @@ impl SegmentReader {
             count: header.count,
             kind: header.kind,
             payload,
-            offset,
+            offset: at as u64,
             payload_offset: u32::try_from(at + header.record_len() - payload.len()).unwrap_or(u32::MAX),
         };
-        Ok(Some((record, offset + header.record_len() as u64)))
+        Ok(Some((record, (at + header.record_len()) as u64)))
     }
 
     /// The `len` bytes at `offset`, unverified, for those who have seen the record before; `None` if they
@@ -197,10 +231,10 @@ impl SegmentReader {
     }
 
     fn limit(&self) -> usize {
-        let limit = match self.source {
+        let limit = match &self.source {
             Source::Memory => self.counter(COMMITTED),
             Source::File => self.counter(PUBLISHED),
-            Source::Recovered { end } => end as u64,
+            Source::Recovered(ranges) => ranges.last().map_or(0, |last| last.end as u64),
         };
         usize::try_from(limit).unwrap_or(usize::MAX).min(self.segment.memory().len())
     }

@@ -61,9 +61,13 @@ pub fn read_live(wal: &Wal) -> Vec<Written> {
 /// The records that a recovery offers.
 pub fn offered(recovered: &Recovered) -> Vec<Written> {
     let records = recovered.segments.iter().flat_map(|s| s.records());
-    records
+    let found: Vec<Written> = records
         .map(|r| Written { seq: r.seq, count: r.count, kind: r.kind, payload: r.payload.to_vec() })
-        .collect()
+        .collect();
+    // Its readers read the same, like those of any other segment.
+    let read: Vec<Written> = recovered.segments.iter().flat_map(|s| read_segment(&s.reader)).collect();
+    assert!(found == read);
+    found
 }
 
 /// Small segments, so that little work fills many.

@@ -1,4 +1,5 @@
-//! The thread that keeps: it tries to become keeper, and while it is, flushes what is sealed.
+//! The thread that keeps: it tries to become keeper, and while it is, flushes what is sealed, and merges
+//! small tables when it is quiet.
 
 use crate::store::keeper::Keeper;
 use crate::store::shared::{Shared, lock};
@@ -10,6 +11,9 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long the keeper rests after a failure, so that a full disk is not hammered.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// How often nothing was there to be flushed before tables are merged: two seconds' worth.
+const QUIET_LOOKS_BEFORE_MERGE: u32 = 10;
 
 /// The keeper of this process, if it is one. Locked while it works.
 pub(crate) type KeeperSlot = Arc<Mutex<Option<Keeper>>>;
@@ -39,14 +43,28 @@ impl Signal {
         self.changed.notify_one();
     }
 
-    /// Waits to be woken, at most so long. Whether to go on.
-    fn wait(&self, at_most: Duration) -> bool {
+    /// Waits to be woken, at most so long.
+    fn wait(&self, at_most: Duration) -> Wakened {
         let state = lock(&self.state);
         let waited = self.changed.wait_timeout_while(state, at_most, |state| !state.wake && !state.stop);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.wake = false;
-        !state.stop
+        match (state.stop, std::mem::take(&mut state.wake)) {
+            (true, _) => Wakened::Stop,
+            (false, true) => Wakened::Flush,
+            (false, false) => Wakened::Look,
+        }
     }
+}
+
+/// Why the thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wakened {
+    /// The store is being closed.
+    Stop,
+    /// This process sealed a segment.
+    Flush,
+    /// Time has passed.
+    Look,
 }
 
 /// The running thread.
@@ -61,8 +79,27 @@ impl Background {
         let for_thread = signal.clone();
         let thread = std::thread::Builder::new().name("duramen-keeper".into()).spawn(move || {
             let mut pause = LOOK_EVERY;
-            while for_thread.wait(pause) {
-                pause = if keep(&shared, &slot) { LOOK_EVERY } else { REST_AFTER_FAILURE };
+            let mut quiet_looks = 0;
+            loop {
+                let wakened = for_thread.wait(pause);
+                quiet_looks = if wakened == Wakened::Look { quiet_looks + 1 } else { 0 };
+                // Merging keeps the flush waiting, so it is for quiet times.
+                let merge = quiet_looks >= QUIET_LOOKS_BEFORE_MERGE;
+                let outcome = match wakened {
+                    Wakened::Stop => break,
+                    _ => step(&shared, &slot)
+                        .and_then(|()| if merge { compact(&shared, &slot) } else { Ok(()) }),
+                };
+                pause = match outcome {
+                    Ok(()) => {
+                        shared.flush_works();
+                        LOOK_EVERY
+                    }
+                    Err(e) => {
+                        shared.flush_fails(&e);
+                        REST_AFTER_FAILURE
+                    }
+                };
             }
         })?;
         Ok(Self { signal, thread: Some(thread) })
@@ -77,15 +114,24 @@ impl Background {
     }
 }
 
-/// Keeps once; whether that went well.
-fn keep(shared: &Arc<Shared>, slot: &KeeperSlot) -> bool {
-    match step(shared, slot) {
-        Ok(()) => true,
-        Err(e) => {
-            shared.flush_fails(&e);
-            false
+/// Merges until there is nothing to merge.
+///
+/// # Errors
+/// As [`step`].
+pub(crate) fn compact(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
+    become_keeper(shared, slot)?;
+    let mut slot = lock(slot);
+    let outcome = loop {
+        match slot.as_mut().map_or(Ok(false), Keeper::compact) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(e) => break Err(e),
         }
+    };
+    if outcome.is_err() {
+        *slot = None;
     }
+    outcome
 }
 
 /// Becomes keeper if there is none.

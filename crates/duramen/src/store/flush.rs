@@ -1,6 +1,6 @@
 //! Rows of WAL segments into tables: one or more a UTC day, none of them live before the manifest says so.
 
-use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
+use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES};
 use crate::error::Result;
 use crate::store::field_counts::FieldCounts;
 use crate::store::layout::{Layout, day_name, day_of};
@@ -46,56 +46,38 @@ impl Flusher {
         while start < rows.len() {
             let day = day_of(rows[start].0.time);
             let end = start + rows[start..].partition_point(|row| day_of(row.0.time) == day);
-            tables.push(self.write_table(arenas, &rows[start..end], day, next_table)?);
+            tables.push(self.write_table(arenas, &rows[start..end], next_table)?);
             next_table += 1;
             start = end;
         }
         Ok(tables)
     }
 
-    fn write_table(
-        &mut self,
-        arenas: &Arenas,
-        rows: &[RowPlace],
-        day: i64,
-        number: u64,
-    ) -> Result<TableMeta> {
-        let path = Layout::table_path(&day_name(day), number);
-        let full_path = self.layout.resolve(&path);
-        self.make_day_directory(day)?;
-        let mut builder = TableBuilder::create(&self.env, &full_path, COLUMN_CODEC_ID)?;
-        let mut facts = TableFacts::default();
-        let mut fields = FieldCounts::default();
+    fn write_table(&mut self, arenas: &Arenas, rows: &[RowPlace], number: u64) -> Result<TableMeta> {
+        let mut table = self.start_table(rows.first().map_or(0, |row| row.0.time), number)?;
         for block in block_ranges(rows) {
             let rows = rows[block].iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
-            let encoded = self.encoder.encode(&rows, &mut builder)?;
-            builder.add_block(BlockMeta {
-                min_key: time_key(encoded.min_time),
-                max_key: time_key(encoded.max_time),
-                entries: encoded.rows as u64,
-                directory: encoded.directory,
-                filter: None,
-                user: Vec::new(),
-            })?;
-            facts.raw_bytes += encoded.raw_bytes;
-            facts.blocks.push(BlockFacts {
-                rows: encoded.rows as u64,
-                min_time: encoded.min_time,
-                max_time: encoded.max_time,
-            });
-            fields.add_block(&encoded.fields);
+            table.add_block(&rows)?;
         }
-        builder.set_property(FIELDS_PROPERTY, fields.encode());
-        let info = builder.finish()?;
-        Ok(TableMeta {
+        table.finish(None)
+    }
+
+    /// Starts a table for the day that `time` (ns since the epoch) lies in.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn start_table(&mut self, time: i64, number: u64) -> Result<TableWriter<'_>> {
+        let day = day_of(time);
+        self.make_day_directory(day)?;
+        let path = Layout::table_path(&day_name(day), number);
+        let builder = TableBuilder::create(&self.env, self.layout.resolve(&path), COLUMN_CODEC_ID)?;
+        Ok(TableWriter {
+            encoder: &mut self.encoder,
+            builder,
             number,
             path,
-            file_bytes: info.file_bytes,
-            entries: info.entries,
-            blocks: info.blocks,
-            min_key: info.min_key,
-            max_key: info.max_key,
-            user: facts.encode(),
+            facts: TableFacts::default(),
+            fields: FieldCounts::default(),
         })
     }
 
@@ -108,6 +90,61 @@ impl Flusher {
             self.env.fs.sync_dir(&tables).map_err(duramen_engine::Error::io("sync", &tables))?;
         }
         Ok(())
+    }
+}
+
+/// A table in the making.
+pub(crate) struct TableWriter<'a> {
+    encoder: &'a mut BlockEncoder,
+    builder: TableBuilder,
+    number: u64,
+    path: String,
+    facts: TableFacts,
+    fields: FieldCounts,
+}
+
+impl TableWriter<'_> {
+    /// Adds a block of rows, which are in order and not before those of the last block.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn add_block(&mut self, rows: &[Row<'_>]) -> Result<()> {
+        let encoded = self.encoder.encode(rows, &mut self.builder)?;
+        let facts =
+            BlockFacts { rows: encoded.rows as u64, min_time: encoded.min_time, max_time: encoded.max_time };
+        self.builder.add_block(BlockMeta {
+            min_key: time_key(facts.min_time),
+            max_key: time_key(facts.max_time),
+            entries: facts.rows,
+            directory: encoded.directory,
+            filter: None,
+            user: Vec::new(),
+        })?;
+        self.facts.raw_bytes += encoded.raw_bytes;
+        self.facts.blocks.push(facts);
+        self.fields.add_block(&encoded.fields);
+        Ok(())
+    }
+
+    /// Writes index and footer, and makes it all durable. `raw_bytes` are those of its lines, where they are
+    /// known better than from its rows.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn finish(mut self, raw_bytes: Option<u64>) -> Result<TableMeta> {
+        self.facts.raw_bytes = raw_bytes.unwrap_or(self.facts.raw_bytes);
+        self.builder.set_property(FIELDS_PROPERTY, self.fields.encode());
+        let info = self.builder.finish()?;
+        Ok(TableMeta {
+            number: self.number,
+            path: self.path,
+            file_bytes: info.file_bytes,
+            entries: info.entries,
+            blocks: info.blocks,
+            min_key: info.min_key,
+            max_key: info.max_key,
+            user: self.facts.encode(),
+        })
     }
 }
 

@@ -5,14 +5,16 @@
 //! comes back (a power loss undid its removal) is recognised by its number and removed again.
 
 use crate::error::Result;
+use crate::store::compact;
 use crate::store::flush::Flusher;
 use crate::store::rows::RowSet;
 use crate::store::shared::Shared;
+use crate::store::tables::TableCache;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
-use duramen_engine::manifest::{Edit, Manifest, remove_orphans};
+use duramen_engine::manifest::{Edit, Manifest, orphans};
 use duramen_engine::wal::{self, SegmentReader, WalRecoveryMode, WriterDir};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +29,11 @@ pub(crate) struct Keeper {
     flusher: Flusher,
     /// Segments of living writers that were not sealed when last looked at.
     watched: BTreeMap<(u64, u64), Arc<SegmentReader>>,
+    tables: Arc<TableCache>,
+    /// Files of tables that no manifest names, which readers may still be at.
+    replaced: Vec<PathBuf>,
+    /// Tables that are damaged, or were to be merged with one that is.
+    not_mergeable: BTreeSet<u64>,
     _lock: Box<dyn Lock>,
 }
 
@@ -56,20 +63,31 @@ impl Keeper {
             Manifest::create(env, layout.root(), env.random.next_u64())?
         };
         let flusher = Flusher::new(env.clone(), layout.clone())?;
-        let keeper =
-            Self { shared: shared.clone(), manifest, flusher, watched: BTreeMap::new(), _lock: lock };
-        keeper.remove_unnamed_tables()?;
+        let mut keeper = Self {
+            shared: shared.clone(),
+            manifest,
+            flusher,
+            watched: BTreeMap::new(),
+            tables: Arc::new(TableCache::new(env.clone(), layout.clone())),
+            replaced: Vec::new(),
+            not_mergeable: BTreeSet::new(),
+            _lock: lock,
+        };
+        keeper.replaced = keeper.unnamed_tables()?;
+        keeper.remove_replaced()?;
         Ok(Some(keeper))
     }
 
-    /// Tables that a crash left without a manifest entry.
-    fn remove_unnamed_tables(&self) -> Result<()> {
+    /// Tables that a crash left without a manifest entry, or that were replaced while somebody read.
+    fn unnamed_tables(&self) -> Result<Vec<PathBuf>> {
         let Shared { env, layout, .. } = &*self.shared;
         let tables = layout.tables();
+        let mut found = Vec::new();
         for day in list(env, &tables)?.iter().filter(|entry| entry.is_dir) {
-            remove_orphans(env, layout.root(), format!("tables/{}", day.name), self.manifest.state())?;
+            let dir = format!("tables/{}", day.name);
+            found.extend(orphans(env, layout.root(), dir, self.manifest.state())?);
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Looks at every writer once: flushes what is sealed, recovers what the dead left.
@@ -228,6 +246,52 @@ impl Keeper {
         Ok(())
     }
 
+    /// Merges small tables of one day, if there are enough of them. Whether there were.
+    ///
+    /// # Errors
+    /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
+    pub(crate) fn compact(&mut self) -> Result<bool> {
+        let state = self.manifest.state().clone();
+        let Some(inputs) = compact::pick(&state, &self.not_mergeable) else { return Ok(false) };
+        let table = match compact::merge(&mut self.flusher, &self.tables, &inputs, state.next_table) {
+            Err(e) if e.is_corruption() => {
+                self.shared.incident(format!("tables were not merged: {e}"));
+                self.not_mergeable.extend(inputs.iter().map(|meta| meta.number));
+                return Ok(true);
+            }
+            other => other?,
+        };
+        self.manifest.apply(Edit {
+            add_tables: vec![table],
+            remove_tables: inputs.iter().map(|meta| meta.number).collect(),
+            ..Edit::default()
+        })?;
+        self.replaced.extend(inputs.iter().map(|meta| self.shared.layout.resolve(&meta.path)));
+        self.remove_replaced()?;
+        Ok(true)
+    }
+
+    /// Removes tables that no manifest names any more, unless somebody holds a snapshot, which may be older
+    /// than that. Each step tries again.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn remove_replaced(&mut self) -> Result<()> {
+        if self.replaced.is_empty() {
+            return Ok(());
+        }
+        let path = self.shared.layout.readers_lock();
+        let Some(_nobody_reads) =
+            self.shared.env.fs.try_lock(&path).map_err(EngineError::io("lock", &path))?
+        else {
+            return Ok(());
+        };
+        for path in std::mem::take(&mut self.replaced) {
+            self.remove(&path)?;
+        }
+        Ok(())
+    }
+
     /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.
     fn remove_writer_dir(&self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
         let env = &self.shared.env;
@@ -289,6 +353,9 @@ fn make_directories(shared: &Shared) -> Result<()> {
     for dir in [layout.wal(), layout.tables()] {
         env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
     }
+    // Taking the lock makes the file.
+    let readers = layout.readers_lock();
+    env.fs.try_lock(&readers).map_err(EngineError::io("lock", &readers))?;
     if let Some(parent) = layout.root().parent().filter(|p| !p.as_os_str().is_empty()) {
         match env.fs.sync_dir(parent) {
             // Its own making is then not ours to make durable, either.

@@ -4,6 +4,7 @@
 //! DIR/
 //!   MANIFEST              which tables are live, which WAL segments they hold
 //!   KEEPER                the lock of the process that flushes for all
+//!   READERS               locked, shared, by whoever holds a snapshot: what it may read is not removed
 //!   wal/<writer>/         one directory a writer: LOCK and its segments
 //!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst
 //!   quarantine/           what was found damaged, kept for a person to look at
@@ -37,6 +38,10 @@ impl Layout {
         self.root.join("KEEPER")
     }
 
+    pub(crate) fn readers_lock(&self) -> PathBuf {
+        self.root.join("READERS")
+    }
+
     pub(crate) fn wal(&self) -> PathBuf {
         self.root.join("wal")
     }
@@ -60,7 +65,7 @@ impl Layout {
 
     /// Whether a name in the root may be there before the manifest is: a store whose making was cut short.
     pub(crate) fn is_ours_before_manifest(name: &str) -> bool {
-        matches!(name, "KEEPER" | "MANIFEST.tmp" | "wal" | "tables" | "quarantine")
+        matches!(name, "KEEPER" | "READERS" | "MANIFEST.tmp" | "wal" | "tables" | "quarantine")
     }
 }
 

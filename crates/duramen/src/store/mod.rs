@@ -1,6 +1,7 @@
 //! The log store: a directory that any number of processes append to and read from.
 
 mod background;
+mod compact;
 mod field_counts;
 mod flush;
 mod keeper;
@@ -21,6 +22,7 @@ mod tables;
 mod tail;
 mod verify;
 
+pub use compact::{MAX_MERGE_INPUT_BYTES, MIN_MERGE_WIDTH};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
 pub use options::StoreOptions;
@@ -216,6 +218,18 @@ impl Store {
         if self.shared.options.keeper { background::step(&self.shared, &self.keeper) } else { Ok(()) }
     }
 
+    /// Merges small tables until there is nothing to merge, if this process is the keeper or can become it;
+    /// otherwise does nothing.
+    ///
+    /// # Errors
+    /// What the file system said; [`Error::ReadOnly`].
+    pub fn compact(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if self.shared.options.keeper { background::compact(&self.shared, &self.keeper) } else { Ok(()) }
+    }
+
     /// Whether this process is the keeper.
     pub fn is_keeper(&self) -> bool {
         lock(&self.keeper).is_some()
@@ -239,7 +253,8 @@ impl Store {
         }
         let closed = self.shared.close_wal();
         let flushed = match self.shared.wal.get() {
-            Some(_) if self.shared.options.keeper => background::step(&self.shared, &self.keeper),
+            Some(_) if self.shared.options.keeper => background::step(&self.shared, &self.keeper)
+                .and_then(|()| background::compact(&self.shared, &self.keeper)),
             _ => Ok(()),
         };
         *lock(&self.keeper) = None;

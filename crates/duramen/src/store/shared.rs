@@ -73,6 +73,16 @@ impl Shared {
     /// The flush could not do its work: those who wait for a free write buffer must not wait for ever.
     pub(crate) fn flush_fails(&self, error: &crate::Error) {
         self.incident(format!("cannot flush: {error}"));
+        if let Some(wal) = self.wal.get() {
+            wal.set_flush_error(Some(error.to_string()));
+        }
+    }
+
+    /// The flush works, again or still.
+    pub(crate) fn flush_works(&self) {
+        if let Some(wal) = self.wal.get() {
+            wal.set_flush_error(None);
+        }
     }
 
     pub(crate) fn incidents(&self) -> Incidents {

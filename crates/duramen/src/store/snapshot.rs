@@ -12,19 +12,30 @@ use crate::store::rows::RowSet;
 use crate::store::shared::{Shared, lock};
 use crate::store::source::{KEY_PREFIX, SourcePosition};
 use crate::store::tables::{TableBlockHandle, TableCache};
+use duramen_engine::io::Lock;
 use duramen_engine::manifest::{ManifestReader, State};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 /// How often a view is taken again before giving up: each time a segment was flushed in just the wrong
 /// moment, which can hardly happen twice in a row.
 const MAX_ATTEMPTS: usize = 1_000;
+
+/// Holds back the removal of files while it lives.
+pub(crate) type Pin = Option<Arc<dyn Lock>>;
+
+/// Never made: the type of a pin that was never taken.
+#[derive(Debug)]
+enum NoLock {}
+impl Lock for NoLock {}
 
 /// Where snapshots come from.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     shared: Arc<Shared>,
     manifest: Mutex<ManifestReader>,
+    pin: Mutex<Weak<dyn Lock>>,
     tables: Arc<TableCache>,
     live: LiveCache,
 }
@@ -33,10 +44,12 @@ pub(crate) struct Snapshots {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     blocks: Vec<Arc<dyn BlockHandle>>,
+    _pin: Pin,
 }
 
 /// The manifest's state, and the segments that hold what its tables do not.
 pub(crate) struct View {
+    pub(crate) pin: Pin,
     pub(crate) state: Arc<State>,
     pub(crate) live: LiveSegments,
 }
@@ -45,7 +58,13 @@ impl Snapshots {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
         let manifest = Mutex::new(ManifestReader::open(&shared.env, shared.layout.root())?);
         let tables = Arc::new(TableCache::new(shared.env.clone(), shared.layout.clone()));
-        Ok(Self { shared, manifest, tables, live: LiveCache::default() })
+        Ok(Self {
+            shared,
+            manifest,
+            pin: Mutex::new(Weak::<NoLock>::new()),
+            tables,
+            live: LiveCache::default(),
+        })
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -54,7 +73,7 @@ impl Snapshots {
 
     /// How far each source has been read: what the manifest says, and what live segments say after it.
     pub(crate) fn source_positions(&self) -> Result<Vec<SourcePosition>> {
-        let View { state, live } = self.view()?;
+        let View { state, live, .. } = self.view()?;
         let mut found = BTreeMap::new();
         for (key, value) in state.values.range(KEY_PREFIX.to_vec()..) {
             if !key.starts_with(KEY_PREFIX) {
@@ -78,22 +97,46 @@ impl Snapshots {
         &self.tables
     }
 
+    /// Keeps the files that a view taken from now on may read from being removed. One lock serves all views
+    /// of this process. A file system that refuses it (a read-only one has no keeper) is no hindrance.
+    fn pin(&self) -> Pin {
+        let mut held = lock(&self.pin);
+        if let Some(pin) = held.upgrade() {
+            return Some(pin);
+        }
+        let path = self.shared.layout.readers_lock();
+        for _ in 0..MAX_ATTEMPTS {
+            match self.shared.env.fs.try_lock_shared(&path) {
+                Ok(Some(pin)) => {
+                    let pin: Arc<dyn Lock> = Arc::from(pin);
+                    *held = Arc::downgrade(&pin);
+                    return Some(pin);
+                }
+                // The keeper is removing files, which takes it a moment.
+                Ok(None) => std::thread::park_timeout(Duration::from_millis(1)),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
     pub(crate) fn view(&self) -> Result<View> {
+        let pin = self.pin();
         for _ in 0..MAX_ATTEMPTS {
             let live = self.live.list(&self.shared)?;
             let state = lock(&self.manifest).refresh()?;
             if let Some(live) = live.without_flushed(&self.shared, &state)? {
-                return Ok(View { state, live });
+                return Ok(View { pin, state, live });
             }
         }
         Err(crate::Error::Invalid("segments are flushed faster than they can be listed".into()))
     }
 
     pub(crate) fn take(&self) -> Result<Snapshot> {
-        let View { state, live } = self.view()?;
+        let View { pin, state, live } = self.view()?;
         let mut blocks = TableBlockHandle::of_all(&self.tables, &state)?;
         blocks.extend(self.live.blocks(&self.shared, &live));
-        Ok(Snapshot { blocks })
+        Ok(Snapshot { blocks, _pin: pin })
     }
 }
 

@@ -59,7 +59,7 @@ pub struct WalStats {
 
 impl Snapshots {
     pub(crate) fn stats(&self) -> Result<StoreStats> {
-        let View { state, live } = self.view()?;
+        let View { pin: _pin, state, live } = self.view()?;
         let mut stats = StoreStats::default();
         for meta in state.tables.values() {
             let facts = TableFacts::decode(&meta.user)?;

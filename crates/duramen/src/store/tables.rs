@@ -91,12 +91,11 @@ impl TableBlockHandle {
     ///
     /// # Errors
     /// [`Error::Decode`] if the manifest's facts make no sense.
-    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta) -> Result<Vec<Arc<dyn BlockHandle>>> {
+    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta) -> Result<Vec<Arc<Self>>> {
         let facts = TableFacts::decode(&meta.user)?;
         let table = Arc::new(TableName { number: meta.number, path: meta.path.clone() });
         let handle = |(index, facts): (usize, BlockFacts)| {
             Arc::new(Self { cache: cache.clone(), table: table.clone(), index, facts })
-                as Arc<dyn BlockHandle>
         };
         Ok(facts.blocks.into_iter().enumerate().map(handle).collect())
     }
@@ -108,9 +107,34 @@ impl TableBlockHandle {
     pub(crate) fn of_all(cache: &Arc<TableCache>, state: &State) -> Result<Vec<Arc<dyn BlockHandle>>> {
         let mut all = Vec::new();
         for meta in state.tables.values() {
-            all.extend(Self::of(cache, meta)?);
+            all.extend(Self::of(cache, meta)?.into_iter().map(|handle| handle as Arc<dyn BlockHandle>));
         }
         Ok(all)
+    }
+}
+
+impl TableBlockHandle {
+    /// Opens the block as what it is, for those who need more of it than a query does.
+    ///
+    /// # Errors
+    /// As [`BlockHandle::open`].
+    pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
+        let table = self.cache.get(self.table.number, &self.table.path)?;
+        let meta = table.blocks().get(self.index).ok_or_else(|| {
+            Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
+        })?;
+        let block = TableBlock::open(table.clone(), meta.directory)?;
+        if block.rows() as u64 != self.facts.rows {
+            let detail = format!(
+                "block {} of {} has {} rows, the manifest says {}",
+                self.index,
+                self.table.path,
+                block.rows(),
+                self.facts.rows
+            );
+            return Err(Error::decode("a block", detail));
+        }
+        Ok(block)
     }
 }
 
@@ -128,21 +152,6 @@ impl BlockHandle for TableBlockHandle {
     }
 
     fn open(&self) -> Result<Arc<dyn Block>> {
-        let table = self.cache.get(self.table.number, &self.table.path)?;
-        let meta = table.blocks().get(self.index).ok_or_else(|| {
-            Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
-        })?;
-        let block = TableBlock::open(table.clone(), meta.directory)?;
-        if block.rows() as u64 != self.facts.rows {
-            let detail = format!(
-                "block {} of {} has {} rows, the manifest says {}",
-                self.index,
-                self.table.path,
-                block.rows(),
-                self.facts.rows
-            );
-            return Err(Error::decode("a block", detail));
-        }
-        Ok(Arc::new(block))
+        Ok(Arc::new(self.open_table_block()?))
     }
 }

@@ -4,7 +4,7 @@
 //! looked for in the live segments, and in tables that were not there the last time: a small segment may be
 //! filled, sealed, flushed and removed between two looks.
 
-use crate::block::Block;
+use crate::block::{Block, BlockHandle};
 use crate::columnar::MemoryBlock;
 use crate::error::Result;
 use crate::store::live::Prefix;

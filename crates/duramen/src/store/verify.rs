@@ -51,7 +51,7 @@ pub struct Damage {
 
 impl Snapshots {
     pub(crate) fn verify(&self, progress: &mut dyn FnMut(VerifyProgress)) -> Result<VerifyReport> {
-        let View { state, live } = self.view()?;
+        let View { pin: _pin, state, live } = self.view()?;
         let tables: u64 = state.tables.values().map(|t| t.file_bytes).sum();
         let segments: u64 = live.segments.iter().map(|s| s.reader.committed()).sum();
         let mut so_far = VerifyProgress { done_bytes: 0, total_bytes: tables + segments };

@@ -93,4 +93,13 @@ impl Fs for OsFs {
             Err(TryLockError::Error(e)) => Err(e),
         }
     }
+
+    fn try_lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        let file = fs::File::open(path)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Box::new(OsLock::new(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(e),
+        }
+    }
 }

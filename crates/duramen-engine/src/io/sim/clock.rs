@@ -18,7 +18,11 @@ pub struct SimClock {
 impl Default for SimClock {
     /// 2026-01-01T00:00:00Z, and no time passed.
     fn default() -> Self {
-        Self { unix_ns: AtomicI64::new(START_UNIX_NS), monotonic_ns: AtomicU64::new(0), boot_id: AtomicU64::new(1) }
+        Self {
+            unix_ns: AtomicI64::new(START_UNIX_NS),
+            monotonic_ns: AtomicU64::new(0),
+            boot_id: AtomicU64::new(1),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ impl World {
         self.processes.remove(&process);
         self.handles.retain(|_, (owner, _)| *owner != process);
         let handles = &self.handles;
-        self.locks.retain(|_, holder| handles.contains_key(holder));
+        self.locks.retain(|(_, holder), _| handles.contains_key(holder));
         self.forget_unreachable();
     }
 

@@ -30,6 +30,8 @@ pub enum OperationKind {
     Exists,
     /// `Fs::try_lock`.
     Lock,
+    /// `Fs::try_lock_shared`.
+    LockShared,
     /// `File::read_at`.
     Read,
     /// `File::write_at`.
@@ -86,6 +88,7 @@ impl OperationKind {
             Self::SyncDir => "sync_dir",
             Self::Exists => "exists",
             Self::Lock => "lock",
+            Self::LockShared => "lock_shared",
             Self::Read => "read",
             Self::Write => "write",
             Self::Len => "len",
@@ -104,7 +107,7 @@ impl OperationKind {
             Self::Rename | Self::Remove | Self::RemoveDir | Self::Link | Self::Lock => true,
             Self::Write | Self::SetLen | Self::Publish | Self::Truncate => true,
             Self::Open | Self::OpenSegment | Self::CreateDirAll | Self::ReadDir | Self::SyncDir => false,
-            Self::Exists | Self::Read | Self::Len | Self::Sync => false,
+            Self::Exists | Self::Read | Self::Len | Self::Sync | Self::LockShared => false,
         }
     }
 
@@ -120,6 +123,7 @@ impl OperationKind {
                 | Self::OpenSegment
                 | Self::ReadDir
                 | Self::SyncDir
+                | Self::LockShared
                 | Self::Lock
         )
     }

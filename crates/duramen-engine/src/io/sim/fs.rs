@@ -226,11 +226,26 @@ impl Fs for SimFs {
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
         let opened = self.operate(OperationKind::Lock, path, |world, _| {
             let (_, _, found) = world.resolve_name(path)?;
-            if found.is_some_and(|inode| world.locks.contains_key(&inode)) {
+            if found.is_some_and(|inode| world.locks_on(inode).next().is_some()) {
                 return Ok(None);
             }
             let (inode, handle) = self.open_or(world, path, FileBytes::empty)?;
-            world.locks.insert(inode, handle);
+            world.locks.insert((inode, handle), true);
+            Ok(Some((inode, handle)))
+        })?;
+        Ok(opened.map(|opened| Box::new(SimLock { _handle: self.handle(path, opened) }) as _))
+    }
+
+    fn try_lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        let opened = self.operate(OperationKind::LockShared, path, |world, _| {
+            let (_, _, found) = world.resolve_name(path)?;
+            let inode = found.ok_or(io::ErrorKind::NotFound)?;
+            world.bytes(inode)?;
+            if world.locks_on(inode).any(|exclusive| exclusive) {
+                return Ok(None);
+            }
+            let handle = world.open_handle(self.process, inode);
+            world.locks.insert((inode, handle), false);
             Ok(Some((inode, handle)))
         })?;
         Ok(opened.map(|opened| Box::new(SimLock { _handle: self.handle(path, opened) }) as _))

@@ -99,8 +99,8 @@ pub(super) struct World {
     /// Open files, segments and locks: the process and the inode of each.
     pub(super) handles: BTreeMap<u64, (u64, u64)>,
     pub(super) next_handle: u64,
-    /// Locked inodes, and by which handle.
-    pub(super) locks: BTreeMap<u64, u64>,
+    /// Locked inodes and by which handles; whether to the exclusion of others.
+    pub(super) locks: BTreeMap<(u64, u64), bool>,
     pub(super) processes: BTreeSet<u64>,
     pub(super) next_process: u64,
     pub(super) main_process: u64,
@@ -155,6 +155,11 @@ impl World {
         self.next_process
     }
 
+    /// The locks held on an inode: whether each is exclusive.
+    pub(super) fn locks_on(&self, inode: u64) -> impl Iterator<Item = bool> {
+        self.locks.range((inode, 0)..=(inode, u64::MAX)).map(|(_, exclusive)| *exclusive)
+    }
+
     pub(super) fn open_handle(&mut self, process: u64, inode: u64) -> u64 {
         self.next_handle += 1;
         self.handles.insert(self.next_handle, (process, inode));
@@ -163,7 +168,7 @@ impl World {
 
     fn close_handle(&mut self, id: u64) {
         if self.handles.remove(&id).is_some() {
-            self.locks.retain(|_, holder| *holder != id);
+            self.locks.retain(|(_, holder), _| *holder != id);
             self.forget_unreachable();
         }
     }

@@ -8,6 +8,7 @@ use crate::wal::names::SegmentFile;
 use crate::wal::reader::{Header, SegmentReader, read_identity};
 use crate::{Error, Result};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -65,9 +66,9 @@ impl Loaded {
         self.scan.content_end > FIRST_RECORD
     }
 
-    /// Its reader, ending at `end`.
-    pub(super) fn reader(&self, end: usize) -> Option<Arc<SegmentReader>> {
+    /// A reader of the records in `ranges`.
+    pub(super) fn reader(&self, ranges: Vec<Range<usize>>) -> Option<Arc<SegmentReader>> {
         let segment = Arc::clone(self.segment.as_ref()?);
-        Some(Arc::new(SegmentReader::recovered(segment, self.id, self.file.path.clone(), end)))
+        Some(Arc::new(SegmentReader::recovered(segment, self.id, self.file.path.clone(), ranges)))
     }
 }

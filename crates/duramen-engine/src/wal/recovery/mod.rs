@@ -19,13 +19,11 @@ mod load;
 mod scan;
 mod walk;
 
-use super::format::KIND_CALLER_MAX;
 use super::names::{parse_writer_dir, segments};
 use super::reader::{Record, SegmentReader};
 use crate::io::Env;
 use crate::{Error, Result};
 use load::Loaded;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walk::Walk;
@@ -77,30 +75,24 @@ pub struct SetAside {
 /// A segment that offers records.
 #[derive(Clone, Debug)]
 pub struct RecoveredSegment {
-    /// The segment. Its payloads live as long as this. Its [`SegmentReader::next_record`] reads every record that
-    /// is offered unless `damaged`; [`RecoveredSegment::records`] always does.
+    /// The segment. Its payloads live as long as this. [`SegmentReader::next_record`] steps over what is not
+    /// offered.
     pub reader: Arc<SegmentReader>,
     /// Whether the file also holds something that is not offered: keep it, in quarantine, when its records
     /// are in a table.
     pub damaged: bool,
-    ranges: Vec<Range<usize>>,
 }
 
 impl RecoveredSegment {
-    /// The caller's records, in order.
+    /// The caller's records that are offered, in order.
     pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        let reader = &self.reader;
-        let all = self.ranges.iter().flat_map(move |range| {
-            let mut at = range.start as u64;
-            let end = range.end as u64;
-            std::iter::from_fn(move || {
-                // The scan has verified all of the range, so nothing here fails.
-                let (record, next) = reader.next_any(at).ok().flatten().filter(|_| at < end)?;
-                at = next;
-                Some(record)
-            })
-        });
-        all.filter(|record| record.kind <= KIND_CALLER_MAX)
+        let mut at = self.reader.start();
+        std::iter::from_fn(move || {
+            // The scan has verified everything that is offered, so nothing here fails.
+            let (record, next) = self.reader.next_record(at).ok().flatten()?;
+            at = next;
+            Some(record)
+        })
     }
 }
 

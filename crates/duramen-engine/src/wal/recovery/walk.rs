@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let offered = self.offer(loaded);
-        let Some(last) = offered.ranges.last() else {
+        if offered.ranges.is_empty() {
             // Nothing in it verifies. If that is a torn first record, nothing is lost with the file.
             if offered.damaged || loaded.bad_header.is_some() {
                 self.set_aside(&loaded.file);
@@ -136,10 +136,10 @@ impl<'a> Walk<'a> {
                 self.found.empty.push(loaded.file.path.clone());
             }
             return;
-        };
-        if let Some(reader) = loaded.reader(last.end) {
+        }
+        if let Some(reader) = loaded.reader(offered.ranges) {
             let damaged = offered.damaged || loaded.bad_header.is_some();
-            self.found.segments.push(RecoveredSegment { reader, damaged, ranges: offered.ranges });
+            self.found.segments.push(RecoveredSegment { reader, damaged });
             self.found.next_seq = self.expected;
         }
     }

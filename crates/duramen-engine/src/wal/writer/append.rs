@@ -185,6 +185,9 @@ impl Inner {
                 since = Some(self.env.clock.monotonic());
                 state.metrics.stalls += 1;
             }
+            if let Some(reason) = state.flush_error.clone().filter(|_| !free) {
+                break Err(Error::FlushFails { reason });
+            }
             if no_slowdown {
                 // Why the last attempt failed says more than that there is no room.
                 let told =

@@ -55,14 +55,9 @@ impl Inner {
         };
         let id = SegmentId { writer_id: self.writer_id, number };
         let kind = if segment.is_mapped() { SegmentKind::Mapped } else { SegmentKind::Written };
-        let created_unix_ns = self.env.clock.now_unix_ns();
-        let identity = Identity {
-            id,
-            kind,
-            capacity: bytes as u64,
-            created_unix_ns,
-            log_first_seq: self.options.first_seq,
-        };
+        let boot_id = self.env.clock.boot_id();
+        let identity =
+            Identity { id, kind, capacity: bytes as u64, boot_id, log_first_seq: self.options.first_seq };
         let tail = Tail::start(Arc::clone(&segment), &identity.encode());
         let mut named = path.is_none();
         if let (Some(path), Some(dir)) = (path, &self.dir) {

@@ -272,6 +272,19 @@ impl Wal {
         self.inner.poll_released();
     }
 
+    /// Says that the segments cannot be flushed, and why; or with `None`, that they can. Appends that find
+    /// all write buffers full, those that already wait included, then fail with [`Error::FlushFails`]
+    /// instead of waiting for what may never come.
+    pub fn set_flush_error(&self, reason: Option<String>) {
+        let mut state = self.inner.state();
+        let fails = reason.is_some();
+        state.flush_error = reason;
+        drop(state);
+        if fails {
+            self.inner.room.notify_all();
+        }
+    }
+
     /// Does what is due in the background: prepares the next segment, seals immutable ones and tells
     /// [`WalOptions::on_sealed`], syncs at intervals, notices what others flushed. Called by the log's own thread
     /// unless [`Background::Manual`]; calling it besides does no harm. Not to be called from `on_sealed`.

@@ -38,6 +38,8 @@ pub(super) struct State {
     pub(super) waiting: usize,
     /// Why the last segment could not be prepared.
     pub(super) prepare_error: Option<PrepareError>,
+    /// Why whoever flushes cannot, if so.
+    pub(super) flush_error: Option<String>,
     /// No more appends.
     pub(super) closed: bool,
     /// The thread is to end.
@@ -139,6 +141,7 @@ impl State {
             sync_due: None,
             waiting: 0,
             prepare_error: None,
+            flush_error: None,
             closed: false,
             stop: false,
             metrics: WalMetrics::default(),

@@ -1,0 +1,238 @@
+//! Compaction: many small tables of a day become one.
+//!
+//! Size-tiered: a merge takes the smallest tables of a day, at least [`MIN_MERGE_WIDTH`] of them, as long as
+//! each is no larger than all the smaller ones together. So a row is written again only when what it lies in
+//! has grown by a factor, and large tables are left alone for good.
+
+use crate::block::{Block, BlockHandle, names};
+use crate::column::{Column, IntText};
+use crate::columnar::{Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
+use crate::entry::{EntryBuf, EntryRef};
+use crate::error::Result;
+use crate::store::flush::{Flusher, TableWriter};
+use crate::store::table_facts::TableFacts;
+use crate::store::tables::{TableBlockHandle, TableCache};
+use crate::value::{Level, Value, ValueKind};
+use duramen_engine::manifest::{State, TableMeta};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+/// The fewest tables that are merged.
+pub const MIN_MERGE_WIDTH: usize = 8;
+/// Tables larger than this, in bytes, are not merged any more.
+pub const MAX_MERGE_INPUT_BYTES: u64 = 64 << 20;
+
+/// The tables of one day to merge next, if there is anything to merge; none of those in `not`.
+pub(crate) fn pick<'s>(state: &'s State, not: &BTreeSet<u64>) -> Option<Vec<&'s TableMeta>> {
+    let mut days: BTreeMap<&str, Vec<&TableMeta>> = BTreeMap::new();
+    for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
+        let day = meta.path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        days.entry(day).or_default().push(meta);
+    }
+    days.into_values().find_map(pick_of_day)
+}
+
+fn pick_of_day(mut tables: Vec<&TableMeta>) -> Option<Vec<&TableMeta>> {
+    tables.sort_by_key(|meta| meta.file_bytes);
+    let mut total = 0;
+    let mut width = 0;
+    for (i, meta) in tables.iter().enumerate() {
+        let fits = i < MIN_MERGE_WIDTH || meta.file_bytes <= total;
+        if !fits || meta.file_bytes > MAX_MERGE_INPUT_BYTES {
+            break;
+        }
+        total += meta.file_bytes;
+        width = i + 1;
+    }
+    tables.truncate(width);
+    (width >= MIN_MERGE_WIDTH).then_some(tables)
+}
+
+/// Merges tables of one day into one new table, which no manifest names yet.
+///
+/// # Errors
+/// What the file system said; damage in an input: then all of them stay as they are.
+pub(crate) fn merge(
+    flusher: &mut Flusher,
+    cache: &Arc<TableCache>,
+    inputs: &[&TableMeta],
+    number: u64,
+) -> Result<TableMeta> {
+    let mut handles = Vec::new();
+    let mut raw_bytes = 0;
+    for meta in inputs {
+        handles.extend(TableBlockHandle::of(cache, meta)?);
+        raw_bytes += TableFacts::decode(&meta.user)?.raw_bytes;
+    }
+    handles.sort_by_key(|h| Reverse(h.min_time()));
+    let first = handles.last().map_or(0, |h| h.min_time());
+    let mut out = Output::new(flusher.start_table(first, number)?);
+    let mut open: BTreeMap<usize, Source> = BTreeMap::new();
+    let mut heap = BinaryHeap::new();
+    let mut opened = 0;
+    loop {
+        while let Some(handle) = handles.last()
+            && heap.peek().is_none_or(|Reverse(next): &Reverse<NextRow>| handle.min_time() <= next.time)
+        {
+            let source = Source::open(handle)?;
+            handles.pop();
+            heap.push(Reverse(source.row(0, opened)?));
+            open.insert(opened, source);
+            opened += 1;
+        }
+        let Some(Reverse(next)) = heap.pop() else { break };
+        let Some(source) = open.get(&next.source) else { break };
+        out.push(source, &next)?;
+        if next.row + 1 < source.times.len() {
+            heap.push(Reverse(source.row(next.row + 1, next.source)?));
+        } else {
+            open.remove(&next.source);
+        }
+    }
+    out.finish(raw_bytes)
+}
+
+/// The next row of an open block, ordered as rows are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct NextRow {
+    time: i64,
+    writer: u64,
+    seq: u64,
+    source: usize,
+    row: usize,
+}
+
+/// A block that rows are read from.
+struct Source {
+    block: TableBlock,
+    times: Arc<Vec<i64>>,
+    columns: Vec<(String, Arc<Column>)>,
+    levels: Vec<Level>,
+    stream_fields: Vec<String>,
+}
+
+impl Source {
+    fn open(handle: &TableBlockHandle) -> Result<Self> {
+        let block = handle.open_table_block()?;
+        let times = block.times()?;
+        let mut columns = Vec::new();
+        for name in block.field_names()? {
+            if let Some(column) = block.column(&name)? {
+                columns.push((name, column));
+            }
+        }
+        let (levels, stream_fields) = (block.levels()?, block.stream_field_names()?);
+        Ok(Self { block, times, columns, levels, stream_fields })
+    }
+
+    fn row(&self, row: usize, source: usize) -> Result<NextRow> {
+        let (writer, seq) = self.block.identity(row)?;
+        Ok(NextRow { time: self.times[row], writer, seq, source, row })
+    }
+
+    /// Builds the entry of a row again.
+    fn entry(&self, time: i64, row: usize, buf: &mut EntryBuf) {
+        let level = self.levels[row];
+        buf.set_stream_fields(&self.stream_fields).start(time).level(level);
+        let mut digits = IntText::default();
+        for (name, column) in &self.columns {
+            let slot = column.slot(row);
+            let Some(text) = column.text_at(slot, &mut digits) else { continue };
+            if name == names::MESSAGE {
+                buf.message(text);
+            } else if name != names::LEVEL || text != level.name() {
+                buf.field(name, value(text, column.kind_at(slot)));
+            }
+        }
+    }
+}
+
+fn value(text: &str, kind: ValueKind) -> Value<'_> {
+    match kind {
+        ValueKind::String => Value::Str(text),
+        ValueKind::Number => Value::Number(text),
+        ValueKind::Bool => Value::Bool(text == "true"),
+        ValueKind::Null => Value::Null,
+        ValueKind::Json => Value::Json(text),
+    }
+}
+
+/// Collects rows until they make a block.
+struct Output<'a> {
+    table: TableWriter<'a>,
+    buf: EntryBuf,
+    arena: Vec<u8>,
+    rows: Vec<(std::ops::Range<usize>, u64, u64)>,
+}
+
+impl<'a> Output<'a> {
+    fn new(table: TableWriter<'a>) -> Self {
+        Self { table, buf: EntryBuf::default(), arena: Vec::new(), rows: Vec::new() }
+    }
+
+    fn push(&mut self, source: &Source, next: &NextRow) -> Result<()> {
+        source.entry(next.time, next.row, &mut self.buf);
+        let start = self.arena.len();
+        self.arena.extend_from_slice(self.buf.finish()?);
+        self.rows.push((start..self.arena.len(), next.writer, next.seq));
+        if self.arena.len() as u64 >= TARGET_BLOCK_RAW_BYTES
+            || self.rows.len() >= crate::columnar::MAX_BLOCK_ROWS
+        {
+            self.write_block()?;
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self) -> Result<()> {
+        let row = |(range, writer, seq): &(std::ops::Range<usize>, u64, u64)| {
+            Ok(Row { entry: EntryRef::decode(&self.arena[range.clone()])?, writer: *writer, seq: *seq })
+        };
+        let rows = self.rows.iter().map(row).collect::<Result<Vec<_>>>()?;
+        self.table.add_block(&rows)?;
+        self.arena.clear();
+        self.rows.clear();
+        Ok(())
+    }
+
+    fn finish(mut self, raw_bytes: u64) -> Result<TableMeta> {
+        if !self.rows.is_empty() {
+            self.write_block()?;
+        }
+        self.table.finish(Some(raw_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(sizes: &[(&str, u64)]) -> State {
+        let mut state = State::default();
+        for (number, (day, file_bytes)) in (0u64..).zip(sizes) {
+            let path = format!("tables/{day}/{number:08}.sst");
+            state
+                .tables
+                .insert(number, TableMeta { number, path, file_bytes: *file_bytes, ..TableMeta::default() });
+        }
+        state
+    }
+
+    fn picked(sizes: &[(&str, u64)]) -> Option<Vec<u64>> {
+        pick(&state(sizes), &BTreeSet::new()).map(|tables| tables.iter().map(|meta| meta.number).collect())
+    }
+
+    #[test]
+    fn small_tables_of_one_day_are_merged_and_large_ones_left() {
+        let ten: Vec<_> = (0..10).map(|i| ("20260101", 100 + i)).collect();
+        assert_eq!(picked(&ten), Some((0..10).collect()));
+        assert_eq!(picked(&ten[..7]), None, "too few");
+        let apart: Vec<_> = ["20260101", "20260102"].into_iter().cycle().map(|d| (d, 1)).take(14).collect();
+        assert_eq!(picked(&apart), None, "seven each");
+        let mut with_large = ten.clone();
+        with_large.push(("20260101", 1_000_000));
+        assert_eq!(picked(&with_large), Some((0..10).collect()), "the large one is not worth writing again");
+        let huge = vec![("20260101", MAX_MERGE_INPUT_BYTES + 1); 20];
+        assert_eq!(picked(&huge), None);
+    }
+}
