@@ -62,8 +62,9 @@ enum Source {
 
 impl SegmentReader {
     /// Opens a segment by its file. `None` if nothing was ever in it: its writer has not come to the header
-    /// yet, or lost power before the header was on the device. What a dead writer left is for
-    /// [`recover`](super::recover): after a loss of power counters may be older or newer than the records.
+    /// yet, or lost power before the header was on the device. A segment from before the machine was started
+    /// anew is read up to the first record that does not verify; what is missing between the segments of a
+    /// writer, only [`recover`](super::recover) can tell.
     ///
     /// # Errors
     /// [`Error::Corruption`] if its header is not one, or its name is not what the header says;
@@ -82,7 +83,29 @@ impl SegmentReader {
             SegmentKind::Mapped => Source::Memory,
             SegmentKind::Written => Source::File,
         };
-        Ok(Some(Self { segment, id: identity.id, path: Some(path.to_path_buf()), source }))
+        let mut reader = Self { segment, id: identity.id, path: Some(path.to_path_buf()), source };
+        let boot_id = env.clock.boot_id();
+        if identity.boot_id != 0 && boot_id != 0 && identity.boot_id != boot_id {
+            reader.source = Source::Recovered(Box::new([FIRST_RECORD..reader.end_by_checksums()]));
+        }
+        Ok(Some(reader))
+    }
+
+    /// Where the records end, told by their checksums: the machine was started anew, so the writer is dead,
+    /// and its counters may be older than its records or newer.
+    fn end_by_checksums(&self) -> usize {
+        let memory = self.segment.memory();
+        let len = memory.len();
+        let mut at = FIRST_RECORD.min(len);
+        while let Some(bytes) = settled(memory, at..len, len)
+            && let Some((header, _)) = decode_record(self.id, bytes)
+        {
+            at += header.record_len();
+            if header.kind == KIND_SEAL {
+                break;
+            }
+        }
+        at
     }
 
     /// For the writer itself.
