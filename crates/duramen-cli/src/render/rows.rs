@@ -148,10 +148,16 @@ impl<W: Write> RowWriter<W> {
         self.out.write_all(self.text.as_bytes())
     }
 
-    /// How many bytes at the start of the message say the time that stands before it.
+    /// How many bytes at the start of the message say the time that stands before it: a time stamp, also
+    /// in brackets.
     fn repeated_time(&self, message: &str, time_ns: i64) -> usize {
-        match duramen_formats::parse_timestamp(message, &self.zone, time_ns) {
-            Some((stamp_ns, bytes)) if stamp_ns == time_ns => bytes,
+        let (stamp, bracket) = match message.strip_prefix('[') {
+            Some(rest) => (rest, true),
+            None => (message, false),
+        };
+        match duramen_formats::parse_timestamp(stamp, &self.zone, time_ns) {
+            Some((stamp_ns, bytes)) if stamp_ns == time_ns && !bracket => bytes,
+            Some((stamp_ns, bytes)) if stamp_ns == time_ns && stamp[bytes..].starts_with(']') => bytes + 2,
             _ => 0,
         }
     }

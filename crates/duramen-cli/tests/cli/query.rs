@@ -29,6 +29,20 @@ fn text_is_for_people() {
 }
 
 #[test]
+fn the_time_of_a_text_line_is_not_said_twice() {
+    let sandbox = Sandbox::new();
+    let text = "[2026-11-21 10:00:00,250] ERROR boom\n2026-11-21T10:00:01Z INFO pid=7 fine\n";
+    sandbox.run_with_input(["ingest", "-", "--timezone", "UTC"], text.as_bytes()).expect(0);
+    let shown = |zone| sandbox.run(["query", "*", "-o", "text", "--timezone", zone]).expect(0).stdout;
+    assert_eq!(
+        shown("UTC"),
+        "2026-11-21 10:00:01.000 INFO  INFO pid=7 fine\n2026-11-21 10:00:00.250 ERROR ERROR boom\n"
+    );
+    // In another zone a stamp that names none says something else, and stays.
+    assert!(shown("+01:00").contains("11:00:00.250 ERROR [2026-11-21 10:00:00,250] ERROR boom\n"));
+}
+
+#[test]
 fn counts_are_a_table_for_people() {
     let sandbox = filled();
     let query = "* | stats by (app) count() n, max(ms) slowest | sort by (app)";

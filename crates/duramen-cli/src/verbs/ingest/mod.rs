@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`feed`] | reads one source to its end |
+//! | [`mod@feed`] | reads one source to its end |
 //! | [`batch`] | gathers entries and appends them with the source's position |
 //! | [`progress`] | the bar |
 //! | [`summary`] | the line about each source |
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use summary::Totals;
 
 /// Bytes of a write buffer: with two of them, decoded columns and the reader, well below 256 MiB in all.
-const WRITE_BUFFER_BYTES: usize = 32 << 20;
+const WRITE_BUFFER_BYTES: usize = 24 << 20;
 
 /// Takes every file given; those that cannot be taken are told, and the others go on.
 pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
@@ -62,6 +62,10 @@ pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrup
     }
     ingest.finish(&paths);
     let progress = ingest.progress;
+    for incident in store.incidents().messages {
+        progress.suspended(|| complain(&incident));
+        all_well = false;
+    }
     // Whatever happened, what was taken is sealed and, if possible, put into tables.
     let closed = store.close();
     progress.clear();
