@@ -86,7 +86,8 @@ impl SegmentReader {
         let mut reader = Self { segment, id: identity.id, path: Some(path.to_path_buf()), source };
         let boot_id = env.clock.boot_id();
         if identity.boot_id != 0 && boot_id != 0 && identity.boot_id != boot_id {
-            reader.source = Source::Recovered(Box::new([FIRST_RECORD..reader.end_by_checksums()]));
+            let records = FIRST_RECORD..reader.end_by_checksums();
+            reader.source = Source::Recovered(std::iter::once(records).collect());
         }
         Ok(Some(reader))
     }
