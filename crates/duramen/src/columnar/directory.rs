@@ -11,12 +11,11 @@
 //!   maps        count varint, then each: location
 //!   columns     count varint, then each:
 //!     name (counted)
-//!     form u8     0 constant, 1 alias, 2 copy, 3 integers, 4 texts
+//!     form u8     0 constant, 1 alias, 2 integers, 3 texts
 //!     kind u8     a ValueKind; 128: one byte a value at the start of the part's `bytes`
 //!     map varint  0: every slot has a value; n: those of map n-1, and then: values varint
 //!     constant    text (counted)
 //!     alias       nothing: every value is the message
-//!     copy        column varint: every value is that column's, which is integers or texts
 //!     integers    min zigzag, max - min varint, location
 //!     texts       location
 //!
@@ -54,7 +53,6 @@ pub(crate) struct Location {
 pub(crate) enum Form {
     Constant(Box<str>),
     Alias,
-    Copy(usize),
     Integers { min: i64, max: i64, at: Location },
     Texts { at: Location },
 }
@@ -167,7 +165,7 @@ impl Directory {
         let count = r.count(plain.len())?;
         let mut columns = Vec::new();
         for _ in 0..count {
-            columns.push(ColumnEntry::read(&mut r, rows, maps.len(), count, &mut locations)?);
+            columns.push(ColumnEntry::read(&mut r, rows, maps.len(), &mut locations)?);
         }
         Ok(Self { rows, min_time, max_time, raw_bytes, bundles, filter, structure, maps, columns })
     }
@@ -179,9 +177,8 @@ impl ColumnEntry {
         p.push(match self.form {
             Form::Constant(_) => 0,
             Form::Alias => 1,
-            Form::Copy(_) => 2,
-            Form::Integers { .. } => 3,
-            Form::Texts { .. } => 4,
+            Form::Integers { .. } => 2,
+            Form::Texts { .. } => 3,
         });
         p.push(self.kind.unwrap_or(PER_VALUE));
         match self.map {
@@ -194,7 +191,6 @@ impl ColumnEntry {
         match &self.form {
             Form::Constant(text) => put_bytes(p, text.as_bytes()),
             Form::Alias => {}
-            Form::Copy(of) => put_varint(p, *of as u64),
             Form::Integers { min, max, at } => {
                 put_zigzag(p, *min);
                 put_varint(p, max.wrapping_sub(*min) as u64);
@@ -204,13 +200,7 @@ impl ColumnEntry {
         }
     }
 
-    fn read(
-        r: &mut Reader<'_>,
-        rows: usize,
-        maps: usize,
-        columns: usize,
-        locations: &mut Locations,
-    ) -> Result<Self> {
+    fn read(r: &mut Reader<'_>, rows: usize, maps: usize, locations: &mut Locations) -> Result<Self> {
         let name = r.str()?.to_owned();
         let form = r.u8()?;
         let kind = match r.u8()? {
@@ -225,13 +215,12 @@ impl ColumnEntry {
         let form = match form {
             0 => Form::Constant(r.str()?.into()),
             1 => Form::Alias,
-            2 => Form::Copy(r.count(columns - 1)?),
-            3 => {
+            2 => {
                 let min = r.zigzag()?;
                 let max = min.wrapping_add(r.varint()? as i64);
                 Form::Integers { min, max, at: locations.next(r)? }
             }
-            4 => Form::Texts { at: locations.next(r)? },
+            3 => Form::Texts { at: locations.next(r)? },
             _ => return Err(bad("a form of columns is unknown")),
         };
         if kind.is_none() && !matches!(form, Form::Integers { .. } | Form::Texts { .. }) {

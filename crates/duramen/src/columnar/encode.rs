@@ -463,7 +463,7 @@ fn summary(directory: Directory, handle: ChunkHandle, bundles: &[BundleSizes]) -
             kind: column.kind.and_then(ValueKind::from_u8).unwrap_or(ValueKind::String),
             stored_bytes: match &column.form {
                 Form::Integers { at, .. } | Form::Texts { at } => share(at),
-                Form::Constant(_) | Form::Alias | Form::Copy(_) => 0,
+                Form::Constant(_) | Form::Alias => 0,
             },
         })
         .collect();

@@ -228,10 +228,6 @@ impl TableBlock {
                 let message = self.stored(*message.ok_or_else(|| bad("there is no message"))?, depth + 1)?;
                 restrict(&message.data, map.map(Vec::as_slice), rows)
             }
-            Form::Copy(of) => {
-                let other = self.stored(*of, depth + 1)?;
-                restrict(&other.data, map.map(Vec::as_slice), rows)
-            }
             Form::Integers { at, .. } => self.with_part(at, |part| {
                 take_kinds(part)?;
                 let values = ints::decode(part, entry.count)?;
@@ -445,9 +441,6 @@ impl Block for TableBlock {
         match &self.directory.columns[i].form {
             Form::Constant(text) => return Ok(has_words(text, words)),
             Form::Integers { .. } => return Ok(true),
-            Form::Copy(of) if matches!(self.directory.columns[*of].form, Form::Integers { .. }) => {
-                return Ok(true);
-            }
             _ => {}
         }
         if let Some(handle) = self.directory.filter {
