@@ -17,6 +17,7 @@ pub mod parse;
 pub mod pipe;
 pub mod query;
 pub mod row;
+pub mod store;
 
 pub use bitmap::Bitmap;
 pub use error::{Error, ParseError, Result};
@@ -24,3 +25,4 @@ pub use exec::{Cancel, Order, RunOptions, RunStats};
 pub use parse::ParseOptions;
 pub use query::Query;
 pub use row::ResultRow;
+pub use store::{QueryError, QueryStore};

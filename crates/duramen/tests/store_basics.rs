@@ -1,5 +1,6 @@
 //! A store does what it says on a real file system: appended lines are visible at once, to every process's
 //! worth of openers, before and after they are flushed, each once.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
 use duramen::{Batch, EntryBuf, Level, SourcePosition, Store, StoreOptions, Value};
 use std::ops::ControlFlow;

@@ -1,6 +1,7 @@
 //! A crash at every single operation of a workload that appends, flushes and reopens, for each durability:
 //! afterwards the store opens, and holds a prefix of what was appended that has everything acknowledged as
 //! durable, each line once.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
 use duramen::{Batch, Durability, EntryBuf, SourcePosition, Store, StoreOptions};
 use duramen_engine::io::sim::{Fault, Sim};

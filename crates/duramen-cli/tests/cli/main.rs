@@ -6,6 +6,7 @@
 //! | `compressed` | gzip and zstd, whole, in parts and cut short |
 //! | `resume` | nothing is taken twice: grown, renamed, copied, compressed files |
 //! | `streams` | a pipe is visible while it is open; tail follows |
+//! | `kill` | killed at random moments, every line is there once |
 //! | `bad_input` | what cannot be read is told, and the rest goes on |
 //! | `bad_store` | no store, no store's directory, a newer one, a full disk, a damaged one |
 //! | `query` | forms of output, exit codes, time ranges |
@@ -18,6 +19,7 @@ mod bad_input;
 mod bad_store;
 mod compressed;
 mod formats;
+mod kill;
 mod query;
 mod resume;
 mod sandbox;

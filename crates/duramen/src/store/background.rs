@@ -1,6 +1,7 @@
 //! The thread that keeps: it tries to become keeper, and while it is, flushes what is sealed, and merges
 //! small tables when it is quiet.
 
+use crate::store::compact::MAX_MERGE_INPUT_BYTES;
 use crate::store::keeper::Keeper;
 use crate::store::shared::{Shared, lock};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -87,19 +88,12 @@ impl Background {
                 let merge = quiet_looks >= QUIET_LOOKS_BEFORE_MERGE;
                 let outcome = match wakened {
                     Wakened::Stop => break,
-                    _ => step(&shared, &slot)
-                        .and_then(|()| if merge { compact(&shared, &slot) } else { Ok(()) }),
+                    // What went wrong was told to those who wait for it.
+                    _ => step(&shared, &slot).and_then(|()| {
+                        if merge { compact(&shared, &slot, MAX_MERGE_INPUT_BYTES) } else { Ok(()) }
+                    }),
                 };
-                pause = match outcome {
-                    Ok(()) => {
-                        shared.flush_works();
-                        LOOK_EVERY
-                    }
-                    Err(e) => {
-                        shared.flush_fails(&e);
-                        REST_AFTER_FAILURE
-                    }
-                };
+                pause = if outcome.is_ok() { LOOK_EVERY } else { REST_AFTER_FAILURE };
             }
         })?;
         Ok(Self { signal, thread: Some(thread) })
@@ -114,15 +108,15 @@ impl Background {
     }
 }
 
-/// Merges until there is nothing to merge.
+/// Merges tables of up to so many bytes until there is nothing to merge.
 ///
 /// # Errors
 /// As [`step`].
-pub(crate) fn compact(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
+pub(crate) fn compact(shared: &Arc<Shared>, slot: &KeeperSlot, max_input_bytes: u64) -> crate::Result<()> {
     become_keeper(shared, slot)?;
     let mut slot = lock(slot);
     let outcome = loop {
-        match slot.as_mut().map_or(Ok(false), Keeper::compact) {
+        match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_input_bytes)) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(e) => break Err(e),
@@ -154,8 +148,12 @@ pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()>
     become_keeper(shared, slot)?;
     let mut slot = lock(slot);
     let outcome = slot.as_mut().map_or(Ok(()), Keeper::step);
-    if outcome.is_err() {
-        *slot = None;
+    match &outcome {
+        Ok(()) => shared.flush_works(),
+        Err(e) => {
+            shared.flush_fails(e);
+            *slot = None;
+        }
     }
     outcome
 }

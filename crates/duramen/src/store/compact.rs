@@ -22,24 +22,31 @@ use std::sync::Arc;
 pub const MIN_MERGE_WIDTH: usize = 8;
 /// Tables larger than this, in bytes, are not merged any more.
 pub const MAX_MERGE_INPUT_BYTES: u64 = 64 << 20;
+/// When a store is closed only tables up to this size, in bytes, are merged: a program that ends should not
+/// have to write again what it has just written.
+pub const MAX_MERGE_INPUT_AT_CLOSE_BYTES: u64 = 512 << 10;
 
 /// The tables of one day to merge next, if there is anything to merge; none of those in `not`.
-pub(crate) fn pick<'s>(state: &'s State, not: &BTreeSet<u64>) -> Option<Vec<&'s TableMeta>> {
+pub(crate) fn pick<'s>(
+    state: &'s State,
+    not: &BTreeSet<u64>,
+    max_input_bytes: u64,
+) -> Option<Vec<&'s TableMeta>> {
     let mut days: BTreeMap<&str, Vec<&TableMeta>> = BTreeMap::new();
     for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
         let day = meta.path.rsplit_once('/').map_or("", |(dir, _)| dir);
         days.entry(day).or_default().push(meta);
     }
-    days.into_values().find_map(pick_of_day)
+    days.into_values().find_map(|tables| pick_of_day(tables, max_input_bytes))
 }
 
-fn pick_of_day(mut tables: Vec<&TableMeta>) -> Option<Vec<&TableMeta>> {
+fn pick_of_day(mut tables: Vec<&TableMeta>, max_input_bytes: u64) -> Option<Vec<&TableMeta>> {
     tables.sort_by_key(|meta| meta.file_bytes);
     let mut total = 0;
     let mut width = 0;
     for (i, meta) in tables.iter().enumerate() {
         let fits = i < MIN_MERGE_WIDTH || meta.file_bytes <= total;
-        if !fits || meta.file_bytes > MAX_MERGE_INPUT_BYTES {
+        if !fits || meta.file_bytes > max_input_bytes {
             break;
         }
         total += meta.file_bytes;
@@ -219,7 +226,8 @@ mod tests {
     }
 
     fn picked(sizes: &[(&str, u64)]) -> Option<Vec<u64>> {
-        pick(&state(sizes), &BTreeSet::new()).map(|tables| tables.iter().map(|meta| meta.number).collect())
+        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_BYTES)
+            .map(|tables| tables.iter().map(|meta| meta.number).collect())
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::store::compact;
 use crate::store::flush::Flusher;
 use crate::store::rows::RowSet;
 use crate::store::shared::Shared;
+use crate::store::source::{SourcePosition, keep_furthest};
 use crate::store::tables::TableCache;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
@@ -223,7 +224,18 @@ impl Keeper {
                 job.damaged = true;
             }
         }
-        let set_values = rows.sources().iter().map(|source| (source.key(), source.to_bytes())).collect();
+        let mut furthest = BTreeMap::new();
+        rows.sources().iter().for_each(|source| keep_furthest(&mut furthest, source));
+        let known = &self.manifest.state().values;
+        let is_news = |key: &[u8], source: &SourcePosition| {
+            let known = known.get(key).and_then(|value| SourcePosition::decode(value).ok());
+            known.is_none_or(|known| source.read_bytes > known.read_bytes)
+        };
+        let set_values = furthest
+            .into_iter()
+            .filter(|(key, source)| is_news(key, source))
+            .map(|(key, source)| (key, source.to_bytes()))
+            .collect();
         let arenas = rows.arenas();
         let add_tables =
             self.flusher.write(&arenas, rows.take().entries(), self.manifest.state().next_table)?;
@@ -246,13 +258,15 @@ impl Keeper {
         Ok(())
     }
 
-    /// Merges small tables of one day, if there are enough of them. Whether there were.
+    /// Merges tables of one day, each of at most so many bytes, if there are enough of them. Whether there were.
     ///
     /// # Errors
     /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
-    pub(crate) fn compact(&mut self) -> Result<bool> {
+    pub(crate) fn compact(&mut self, max_input_bytes: u64) -> Result<bool> {
         let state = self.manifest.state().clone();
-        let Some(inputs) = compact::pick(&state, &self.not_mergeable) else { return Ok(false) };
+        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_input_bytes) else {
+            return Ok(false);
+        };
         let table = match compact::merge(&mut self.flusher, &self.tables, &inputs, state.next_table) {
             Err(e) if e.is_corruption() => {
                 self.shared.incident(format!("tables were not merged: {e}"));

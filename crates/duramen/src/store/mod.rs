@@ -22,7 +22,7 @@ mod tables;
 mod tail;
 mod verify;
 
-pub use compact::{MAX_MERGE_INPUT_BYTES, MIN_MERGE_WIDTH};
+pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_BYTES, MAX_MERGE_INPUT_BYTES, MIN_MERGE_WIDTH};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
 pub use options::StoreOptions;
@@ -211,10 +211,16 @@ impl Store {
         if self.read_only {
             return Err(Error::ReadOnly);
         }
+        // Once before, because sealing needs a free write buffer, and once after, for what was sealed.
+        self.keep()?;
         if let Some(wal) = self.shared.wal.get() {
             wal.rotate()?;
             wal.background_step()?;
         }
+        self.keep()
+    }
+
+    fn keep(&self) -> Result<()> {
         if self.shared.options.keeper { background::step(&self.shared, &self.keeper) } else { Ok(()) }
     }
 
@@ -227,7 +233,11 @@ impl Store {
         if self.read_only {
             return Err(Error::ReadOnly);
         }
-        if self.shared.options.keeper { background::compact(&self.shared, &self.keeper) } else { Ok(()) }
+        if self.shared.options.keeper {
+            background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_BYTES)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether this process is the keeper.
@@ -252,11 +262,10 @@ impl Store {
             background.stop();
         }
         let closed = self.shared.close_wal();
-        let flushed = match self.shared.wal.get() {
-            Some(_) if self.shared.options.keeper => background::step(&self.shared, &self.keeper)
-                .and_then(|()| background::compact(&self.shared, &self.keeper)),
-            _ => Ok(()),
-        };
+        let flushed = self.keep().and_then(|()| match self.shared.options.keeper {
+            true => background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_AT_CLOSE_BYTES),
+            false => Ok(()),
+        });
         *lock(&self.keeper) = None;
         closed?;
         flushed

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::store::live::{LiveCache, LiveSegments, Prefix};
 use crate::store::rows::RowSet;
 use crate::store::shared::{Shared, lock};
-use crate::store::source::{KEY_PREFIX, SourcePosition};
+use crate::store::source::{KEY_PREFIX, SourcePosition, keep_furthest};
 use crate::store::tables::{TableBlockHandle, TableCache};
 use duramen_engine::io::Lock;
 use duramen_engine::manifest::{ManifestReader, State};
@@ -87,7 +87,7 @@ impl Snapshots {
                 let mut rows = RowSet::default();
                 rows.follow(segment.reader.clone());
                 prefix.has(&self.shared, rows.extend(), rows.next_seq());
-                found.extend(rows.sources().iter().map(|source| (source.key(), source.clone())));
+                rows.sources().iter().for_each(|source| keep_furthest(&mut found, source));
             }
         }
         Ok(found.into_values().collect())

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use minicbor::{Decode, Encode};
+use std::collections::BTreeMap;
 
 /// How much of a source is in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -53,6 +54,15 @@ impl SourcePosition {
         key.extend_from_slice(&self.head_hash.to_be_bytes());
         key.extend_from_slice(self.name.as_bytes());
         key
+    }
+}
+
+/// Puts a position where it belongs unless one that is further is there: the positions of one source come
+/// from several writers, which have no order among them, and a source only ever gets further.
+pub(crate) fn keep_furthest(positions: &mut BTreeMap<Vec<u8>, SourcePosition>, position: &SourcePosition) {
+    let kept = positions.entry(position.key()).or_insert_with(|| position.clone());
+    if position.read_bytes > kept.read_bytes {
+        kept.clone_from(position);
     }
 }
 
