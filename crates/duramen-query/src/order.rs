@@ -1,6 +1,8 @@
 //! The order of values: nothing, then numbers by size, then texts in natural order (`web-2` before `web-10`).
 
 use crate::number::Number;
+use crate::parse::time::parse_time;
+use duramen::block::names;
 use std::cmp::Ordering;
 
 /// A value ready to be compared many times.
@@ -78,6 +80,20 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     }
 }
 
+/// Compares two values of a field: those of `_time` by when they are, because their fractions of a second have as
+/// many digits as they need, and behind everything that is no time; all others as [`compare`] does.
+pub fn compare_of(field: &str, a: &str, b: &str) -> Ordering {
+    if field != names::TIME {
+        return compare(a, b);
+    }
+    match (parse_time(a), parse_time(b)) {
+        (Some(x), Some(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
+        (Some(_), None) => Ordering::Greater,
+        (None, Some(_)) => Ordering::Less,
+        (None, None) => compare(a, b),
+    }
+}
+
 /// Compares texts byte by byte, but runs of ASCII digits by the number they write.
 pub fn natural_cmp(a: &str, b: &str) -> Ordering {
     let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
@@ -117,6 +133,15 @@ mod tests {
         let mut values = ["web-10", "", "10", "web-2", "9", "1.5s", "web-02", "alpha"];
         values.sort_by(|a, b| compare(a, b));
         assert_eq!(values, ["", "9", "10", "1.5s", "alpha", "web-02", "web-2", "web-10"]);
+    }
+
+    #[test]
+    fn times_are_in_the_order_of_time() {
+        let [a, b, c] = ["2024-05-17T11:50:00.952Z", "2024-05-17T11:50:00.97Z", "2024-05-17T11:50:01Z"];
+        let mut values = [c, "later", b, "", a, "2024-05-17T11:50:00.100Zx"];
+        values.sort_by(|a, b| compare_of("_time", a, b));
+        assert_eq!(values, ["", "2024-05-17T11:50:00.100Zx", "later", a, b, c]);
+        assert_eq!(compare_of("other", a, b), Ordering::Greater);
     }
 
     proptest::proptest! {

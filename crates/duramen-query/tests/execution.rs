@@ -206,3 +206,17 @@ fn the_ends_of_a_blocks_range_belong_to_it() {
         }
     }
 }
+
+#[test]
+fn the_first_and_the_last_time_are_told_by_time() {
+    // As texts, `.97` would be before `.952`, as a number of fewer digits.
+    let times = [1_952_000_000, 1_970_000_000, 1_100_000_000];
+    let rows = times.map(|time| Row::new(time, &[])).into();
+    let blocks = [Arc::new(TestBlock::new(rows, 0))];
+    let query = "* | stats min(_time) first, max(_time) last, uniq_values(_time) limit 2 as times";
+    let (rows, _) = run(query, &blocks, &RunOptions::default()).unwrap();
+    let values: Vec<&str> = rows[0].iter().map(|(_, value)| &**value).collect();
+    let [first, middle, last] =
+        ["1970-01-01T00:00:01.1Z", "1970-01-01T00:00:01.952Z", "1970-01-01T00:00:01.97Z"];
+    assert_eq!(values, [first, last, &format!(r#"["{first}","{middle}"]"#)]);
+}

@@ -219,9 +219,16 @@ impl Function {
         Ok(())
     }
 
+    fn compare(&self, a: &str, b: &str) -> Ordering {
+        match &*self.fields {
+            [field] => order::compare_of(field, a, b),
+            _ => order::compare(a, b),
+        }
+    }
+
     fn better(&self, best: &mut Option<Box<str>>, text: &str) {
         let wanted = if self.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
-        if best.as_ref().is_none_or(|b| order::compare(text, b) == wanted) {
+        if best.as_ref().is_none_or(|b| self.compare(text, b) == wanted) {
             *best = Some(text.into());
         }
     }
@@ -232,7 +239,7 @@ impl Function {
         let Some(limit) = self.limit else { return };
         if set.len() > limit.saturating_mul(slack) {
             let mut values: Vec<Box<str>> = set.drain().collect();
-            values.sort_unstable_by(|a, b| order::compare(a, b));
+            values.sort_unstable_by(|a, b| self.compare(a, b));
             values.drain(limit..).for_each(|v| memory.release(entry_bytes(&v)));
             set.extend(values);
         }
@@ -286,7 +293,7 @@ impl Function {
             State::Set(mut set) => {
                 self.keep_first(&mut set, memory, 1);
                 let mut values: Vec<_> = set.into_iter().collect();
-                values.sort_unstable_by(|a, b| order::compare(a, b));
+                values.sort_unstable_by(|a, b| self.compare(a, b));
                 let mut json = vec![b'['];
                 for (i, value) in values.iter().enumerate() {
                     if i > 0 {

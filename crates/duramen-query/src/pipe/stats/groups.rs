@@ -5,10 +5,8 @@ use super::{Aggregate, Cell};
 use crate::error::Result;
 use crate::exec::memory::Memory;
 use crate::order;
-use crate::parse::time::parse_time;
 use crate::row::ResultRow;
 use duramen::ValueKind;
-use duramen::block::names;
 use hashbrown::HashMap;
 use std::cmp::Ordering;
 
@@ -132,14 +130,8 @@ impl<'a> Groups<'a> {
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let pairs = values(a).zip(values(b)).zip(&self.aggregate.by).map(|((x, y), by)| {
-            if *by.field == *names::TIME
-                && let (Some(x), Some(y)) = (parse_time(x), parse_time(y))
-            {
-                return x.cmp(&y);
-            }
-            order::compare(x, y)
-        });
+        let pairs = values(a).zip(values(b)).zip(&self.aggregate.by);
+        let pairs = pairs.map(|((x, y), by)| order::compare_of(&by.field, x, y));
         pairs.fold(Ordering::Equal, Ordering::then)
     }
 
