@@ -155,7 +155,7 @@ fn measure(entries: &[Vec<u8>], level: Option<i32>, target: u64) -> Report {
     let start = cpu_time();
     let blocks: Vec<EncodedBlock> =
         cuts.windows(2).map(|w| encoder.encode(&rows[w[0]..w[1]], &mut chunks).unwrap()).collect();
-    let encode = (cpu_time() - start);
+    let encode = cpu_time() - start;
     let chunks = Arc::new(chunks);
     let (mut decode, mut decode_message, mut message_bytes) = (Duration::ZERO, Duration::ZERO, 0);
     for (w, block) in cuts.windows(2).zip(&blocks) {
@@ -170,11 +170,11 @@ fn measure(entries: &[Vec<u8>], level: Option<i32>, target: u64) -> Report {
             .iter()
             .map(|n| (n.clone(), table.column(n).unwrap().unwrap()))
             .collect();
-        decode += (cpu_time() - start);
+        decode += cpu_time() - start;
         let fresh = open();
         let start = cpu_time();
         let message = fresh.column("_msg").unwrap();
-        decode_message += (cpu_time() - start);
+        decode_message += cpu_time() - start;
         if let Some(message) = message
             && let ColumnData::Text { bytes, .. } = &message.data
         {

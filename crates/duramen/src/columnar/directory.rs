@@ -23,12 +23,8 @@
 //! Parts of one bundle follow one another in the order of their locations here.
 //! ```
 //!
-//! The structure's part holds, as sequences of integers: times, writers, sequence numbers (one a row; unsigned
-//! 64-bit numbers as the signed ones of the same bits); then the streams: count varint, per stream the count
-//! of its labels and per label name, value (counted) and kind u8, all in `text`; the stream of each row; and
-//! the levels, as 0 (each is what the text of the column `level` means) or 1 and a sequence of integers, one a
-//! slot. A map is 0 and, in `bytes`, one bit a slot; or 1, a count, and a sequence of run lengths: absent,
-//! present, absent …
+//! What the structure's part holds is drawn in `structure`, what a map's does in `presence`, and what a
+//! column's does in `ints`, `leaf` and `template`.
 
 use super::MAX_ROWS;
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};

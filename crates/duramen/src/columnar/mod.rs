@@ -13,6 +13,7 @@
 //! | `table` | [`TableBlock`]: chunks to columns, as a query asks for them |
 //! | `memory` | [`MemoryBlock`]: rows that are not in a table yet, as a block |
 //! | `directory` | the bytes of the directory |
+//! | `structure` | what all columns need: times, identities, streams, levels |
 //! | `labels` | streams: sets of stream fields, kept once |
 //! | `presence` | which rows have a field |
 //! | `leaf` | encodings of texts |
@@ -38,6 +39,7 @@ mod memory;
 mod presence;
 mod references;
 mod streams;
+mod structure;
 mod table;
 mod template;
 mod texts;

@@ -1,4 +1,9 @@
 //! Which slots have a value: one bit a slot. Columns that occur together share one map.
+//!
+//! ```text
+//! in meta: 0; in bytes: one bit a slot, least significant first
+//!      or: 1, count varint, run lengths as integers: absent, present, absent …
+//! ```
 
 use super::bytes::{bad, put_varint};
 use super::ints;

@@ -72,6 +72,10 @@ fn number(text: &[u8], at: &mut usize, len: usize) -> Option<i64> {
     digits.iter().try_fold(0, |n, d| d.is_ascii_digit().then(|| n * 10 + i64::from(d - b'0')))
 }
 
+fn next_is_digit(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(u8::is_ascii_digit)
+}
+
 fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80
 }
@@ -97,7 +101,14 @@ pub(crate) fn parse(text: &[u8], near: i64) -> Option<(TimeForm, usize, i64)> {
         (13, _) => &[13],
         _ => return None,
     };
-    candidates.iter().find_map(|&shape| parse_shape(text, shape, near))
+    // A time stamp counts only if it comes back to the letter: whatever a shape may have overlooked then
+    // costs some bytes, and never changes a text.
+    let found = candidates.iter().find_map(|&shape| parse_shape(text, shape, near));
+    found.filter(|&(form, len, time)| {
+        let mut written = Vec::with_capacity(40);
+        write(form, time, &mut written);
+        written == text[..len]
+    })
 }
 
 fn parse_shape(text: &[u8], shape: u8, near: i64) -> Option<(TimeForm, usize, i64)> {
@@ -143,6 +154,10 @@ fn parse_shape(text: &[u8], shape: u8, near: i64) -> Option<(TimeForm, usize, i6
     }
     let mut form = TimeForm { shape, point: 0, digits: 0, zulu: false };
     let mut fraction = 0;
+    let milliseconds = shape == 13;
+    if milliseconds && matches!(text.get(at), Some(b'.' | b',')) && next_is_digit(text, at + 1) {
+        return None;
+    }
     if let (Some(&point @ (b'.' | b',')), Some(b'0'..=b'9')) = (text.get(at), text.get(at + 1)) {
         let digits = text[at + 1..].iter().take(10).take_while(|c| c.is_ascii_digit()).count();
         if digits > 9 {
@@ -327,5 +342,25 @@ mod tests {
         fn any_number_can_be_written(shape: u8, digits: u8, time: i64) {
             write(TimeForm { shape, point: b'.', digits, zulu: true }, time, &mut Vec::new());
         }
+    }
+
+    #[test]
+    fn a_time_stamp_comes_back_to_the_letter_or_is_none() {
+        let near = 1_700_000_000_123_000_000;
+        for text in [
+            "1700000000123.4",
+            "1700000000123.456",
+            "1700000000123,4",
+            "1700000000.123456789",
+            "1700000000123",
+        ] {
+            if let Some((form, len, time)) = parse(text.as_bytes(), near) {
+                let mut written = Vec::new();
+                write(form, time, &mut written);
+                assert_eq!(written, text.as_bytes()[..len], "{text}");
+            }
+        }
+        assert!(parse(b"1700000000123.4", near).is_none());
+        assert!(parse(b"1700000000123", near).is_some());
     }
 }

@@ -1,0 +1,216 @@
+//! The values of one field as rows come in: a dictionary, integers, or references to the message as long as
+//! that does, texts otherwise.
+
+use super::super::texts::Texts;
+use crate::column::{IntText, bit};
+use crate::value::ValueKind;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// A dictionary is kept up to this many values whatever they are…
+const DICTIONARY_FREE: usize = 256;
+/// …and beyond while each value comes this many times on average.
+const DICTIONARY_USES: usize = 3;
+
+/// How the values of a column are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// No value yet.
+    #[default]
+    Empty,
+    /// Every value is the row's message.
+    Alias,
+    /// All were integers: in `ints`.
+    Ints,
+    /// Distinct texts in `texts`, and `codes`.
+    Dictionary,
+    /// All texts in `texts`.
+    Texts,
+}
+
+/// The values of one field, of the rows that have it, in the order of slots.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) name: String,
+    pub(crate) form: Form,
+    /// How many rows have it.
+    pub(crate) count: usize,
+    pub(crate) ints: Vec<i64>,
+    pub(crate) texts: Texts,
+    pub(crate) codes: Vec<u32>,
+    /// The kind of all values, unless `kinds` has one for each.
+    pub(crate) kind: u8,
+    pub(crate) kinds: Vec<u8>,
+    /// Which slots have it; empty while those are the first `count`.
+    pub(crate) present: Vec<u64>,
+    index: HashTable<u32>,
+    pub(super) last_slot: Option<u32>,
+    /// The column of the field that followed last time.
+    pub(super) next: usize,
+}
+
+impl Collected {
+    pub(super) fn reset(&mut self, name: &str) {
+        self.name.clear();
+        self.name.push_str(name);
+        self.form = Form::Empty;
+        self.count = 0;
+        self.ints.clear();
+        self.texts.clear();
+        self.codes.clear();
+        self.kind = 0;
+        self.kinds.clear();
+        self.present.clear();
+        self.index.clear();
+        self.last_slot = None;
+        self.next = usize::MAX;
+    }
+
+    /// Whether every slot of `rows` has it.
+    pub(crate) fn is_dense(&self, rows: usize) -> bool {
+        self.count == rows
+    }
+
+    /// Notes that `slot` has a value of this kind, replacing the one it has.
+    fn mark(&mut self, slot: u32, kind: ValueKind) {
+        if self.last_slot == Some(slot) {
+            self.pop();
+        }
+        self.last_slot = Some(slot);
+        let at = slot as usize;
+        if at != self.count && self.present.is_empty() {
+            let words = self.count / 64;
+            self.present.resize(words, u64::MAX);
+            self.present.push((1u64 << (self.count % 64)) - 1);
+        }
+        if !self.present.is_empty() {
+            if self.present.len() <= at / 64 {
+                self.present.resize(at / 64 + 1, 0);
+            }
+            self.present[at / 64] |= 1 << (at % 64);
+        }
+        let kind = kind as u8;
+        if self.count == 0 {
+            self.kind = kind;
+        } else if kind != self.kind && self.kinds.is_empty() {
+            self.kinds.resize(self.count, self.kind);
+        }
+        if !self.kinds.is_empty() {
+            self.kinds.push(kind);
+        }
+        self.count += 1;
+    }
+
+    fn pop(&mut self) {
+        self.count -= 1;
+        self.kinds.pop();
+        match self.form {
+            Form::Empty | Form::Alias => {}
+            Form::Ints => drop(self.ints.pop()),
+            Form::Dictionary => drop(self.codes.pop()),
+            Form::Texts => self.texts.pop(),
+        }
+    }
+
+    pub(super) fn push_int(&mut self, slot: u32, n: i64, message: Option<&Self>, digits: &mut IntText) {
+        if matches!(self.form, Form::Ints | Form::Empty) {
+            self.form = Form::Ints;
+            self.mark(slot, ValueKind::Number);
+            self.ints.push(n);
+        } else {
+            self.push_text(slot, digits.format(n), ValueKind::Number, message);
+        }
+    }
+
+    pub(super) fn push_alias(&mut self, slot: u32, text: &str, message: Option<&Self>) {
+        if matches!(self.form, Form::Alias | Form::Empty) {
+            self.form = Form::Alias;
+            self.mark(slot, ValueKind::String);
+        } else {
+            self.push_text(slot, text, ValueKind::String, message);
+        }
+    }
+
+    pub(super) fn push_text(&mut self, slot: u32, text: &str, kind: ValueKind, message: Option<&Self>) {
+        match self.form {
+            Form::Empty => self.form = Form::Dictionary,
+            Form::Ints | Form::Alias => self.make_texts(message),
+            Form::Dictionary | Form::Texts => {}
+        }
+        self.mark(slot, kind);
+        if self.form == Form::Texts {
+            self.texts.push(text.as_bytes());
+            return;
+        }
+        if let Some(&last) = self.codes.last()
+            && self.texts.get(last as usize) == text.as_bytes()
+        {
+            self.codes.push(last);
+            return;
+        }
+        let Self { index, texts, .. } = self;
+        let hash = FixedState::default().hash_one(text.as_bytes());
+        if let Some(&code) = index.find(hash, |&code| texts.get(code as usize) == text.as_bytes()) {
+            self.codes.push(code);
+            return;
+        }
+        let size = texts.len();
+        if size >= DICTIONARY_FREE && size * DICTIONARY_USES > self.count {
+            self.spread();
+            self.texts.push(text.as_bytes());
+            return;
+        }
+        texts.push(text.as_bytes());
+        index.insert_unique(hash, size as u32, |&code| {
+            FixedState::default().hash_one(texts.get(code as usize))
+        });
+        self.codes.push(size as u32);
+    }
+
+    /// Gives the dictionary up.
+    pub(super) fn spread(&mut self) {
+        let mut spread = Texts::default();
+        for &code in &self.codes {
+            spread.push(self.texts.get(code as usize));
+        }
+        self.texts = spread;
+        self.codes.clear();
+        self.form = Form::Texts;
+    }
+
+    /// Turns integers or references to the message into texts, because a value came that is neither.
+    fn make_texts(&mut self, message: Option<&Self>) {
+        let mut digits = IntText::default();
+        if self.form == Form::Ints {
+            for &n in &self.ints {
+                self.texts.push(digits.format(n).as_bytes());
+            }
+            self.ints.clear();
+        } else if let Some(message) = message {
+            let mut mine = 0;
+            let mut theirs = 0;
+            let mut slot = 0;
+            while mine < self.count {
+                let has = |c: &Self| c.present.is_empty() || bit(&c.present, slot);
+                if has(self) {
+                    self.texts.push(message.text(theirs, &mut digits));
+                    mine += 1;
+                }
+                theirs += usize::from(has(message));
+                slot += 1;
+            }
+        }
+        self.form = Form::Texts;
+    }
+
+    /// The text of the `i`th value that there is. An alias has none of its own.
+    pub(crate) fn text<'a>(&'a self, i: usize, digits: &'a mut IntText) -> &'a [u8] {
+        match self.form {
+            Form::Ints => digits.format(self.ints[i]).as_bytes(),
+            Form::Dictionary => self.texts.get(self.codes[i] as usize),
+            Form::Texts => self.texts.get(i),
+            Form::Empty | Form::Alias => b"",
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Rows to a block.
+
+mod column;
+mod summary;
+
+pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
+
+use super::columnize::{Collected, Columnizer};
+use super::directory::{ColumnEntry, Directory, Location};
+use super::references::References;
+use super::streams::{Streams, Zstd};
+use super::template::Templates;
+use super::words::Words;
+use super::{Row, filter, presence, structure};
+use crate::error::Result;
+use duramen_engine::sstable::ChunkSink;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use summary::{BundleSizes, summary};
+
+/// How blocks are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// The zstd level, 1 to 19. Default: 3.
+    pub zstd_level: i32,
+}
+
+impl Default for EncodeOptions {
+    fn default() -> Self {
+        Self { zstd_level: 3 }
+    }
+}
+
+/// Parts over this size do not share a chunk.
+pub(crate) const OWN_BUNDLE_BYTES: usize = 48 << 10;
+/// A shared chunk is closed beyond this size.
+const SHARED_BUNDLE_BYTES: usize = 128 << 10;
+
+/// Encodes blocks, one after another, with the same buffers. Not to be shared between threads; make one each.
+#[derive(Debug)]
+pub struct BlockEncoder {
+    zstd: Zstd,
+    columnizer: Columnizer,
+    words: Words,
+    templates: Templates,
+    references: References,
+    shared: Streams,
+    scratch: Streams,
+    chunk: Vec<u8>,
+}
+
+/// What is known about the block so far.
+struct Progress<'a> {
+    sink: &'a mut dyn ChunkSink,
+    bundles: Vec<BundleSizes>,
+    /// Which bundle the shared streams will be.
+    shared: Option<usize>,
+}
+
+impl BlockEncoder {
+    /// An encoder.
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] if zstd does not take the level.
+    pub fn new(options: EncodeOptions) -> Result<Self> {
+        Ok(Self {
+            zstd: Zstd::new(options.zstd_level)?,
+            columnizer: Columnizer::default(),
+            words: Words::default(),
+            templates: Templates::default(),
+            references: References::default(),
+            shared: Streams::default(),
+            scratch: Streams::default(),
+            chunk: Vec::new(),
+        })
+    }
+
+    /// Encodes the rows, which must be in order of (time, writer, sequence number), as one block.
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] if there are no rows, more than [`super::MAX_ROWS`], too much text, or if the
+    /// order is wrong; what `sink` says.
+    pub fn encode(&mut self, rows: &[Row<'_>], sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
+        self.columnizer.fill(rows)?;
+        self.words.clear();
+        self.shared.clear();
+        let columnizer = std::mem::take(&mut self.columnizer);
+        let result = self.encode_columns(&columnizer, sink);
+        self.columnizer = columnizer;
+        result
+    }
+
+    fn encode_columns(&mut self, c: &Columnizer, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
+        let rows = c.times.len();
+        let mut progress = Progress { sink, bundles: Vec::new(), shared: None };
+        self.scratch.clear();
+        structure::encode(c, &mut self.scratch);
+        let structure = self.place(&mut progress)?;
+        let (maps, map_of) = self.encode_maps(c, &mut progress)?;
+        self.references.learn(c);
+        let mut numbers = Vec::new();
+        let mut count = 0;
+        for column in c.columns() {
+            numbers.push(count);
+            count += u32::from(column.count > 0);
+        }
+        let mut columns: Vec<ColumnEntry> = Vec::new();
+        for (i, column) in c.columns().iter().enumerate() {
+            if column.count == 0 {
+                continue;
+            }
+            let form = self.encode_column(c, i, &numbers, &mut progress)?;
+            columns.push(ColumnEntry {
+                name: column.name.clone(),
+                form,
+                kind: column.kinds.is_empty().then_some(column.kind),
+                map: map_of[i],
+                count: column.count,
+            });
+        }
+        self.flush_shared(&mut progress)?;
+        filter::build(&self.words, &mut self.chunk);
+        let filter = if self.chunk.is_empty() { None } else { Some(progress.sink.add_chunk(&self.chunk)?) };
+        let directory = Directory {
+            rows,
+            min_time: c.times[0],
+            max_time: c.times[rows - 1],
+            raw_bytes: c.raw_bytes,
+            bundles: progress.bundles.iter().filter_map(|b| b.handle).collect(),
+            filter,
+            structure,
+            maps,
+            columns,
+        };
+        directory.write(&mut self.zstd, &mut self.chunk)?;
+        let handle = progress.sink.add_chunk(&self.chunk)?;
+        Ok(summary(directory, handle, &progress.bundles))
+    }
+
+    /// Moves what is in `scratch` to a bundle.
+    fn place(&mut self, progress: &mut Progress<'_>) -> Result<Location> {
+        let lens = self.scratch.lens();
+        if self.scratch.total() > OWN_BUNDLE_BYTES {
+            let stored = self.scratch.write(&mut self.zstd, &mut self.chunk)?;
+            let handle = progress.sink.add_chunk(&self.chunk)?;
+            let bundle = progress.bundles.len();
+            progress.bundles.push(BundleSizes { handle: Some(handle), plain: lens, stored });
+            return Ok(Location { bundle, starts: [0; 4], lens });
+        }
+        let bundle = *progress.shared.get_or_insert_with(|| {
+            progress.bundles.push(BundleSizes::default());
+            progress.bundles.len() - 1
+        });
+        let starts = self.shared.lens();
+        self.shared.append(&self.scratch);
+        if self.shared.total() > SHARED_BUNDLE_BYTES {
+            self.flush_shared(progress)?;
+        }
+        Ok(Location { bundle, starts, lens })
+    }
+
+    fn flush_shared(&mut self, progress: &mut Progress<'_>) -> Result<()> {
+        if let Some(bundle) = progress.shared.take() {
+            let plain = self.shared.lens();
+            let stored = self.shared.write(&mut self.zstd, &mut self.chunk)?;
+            let handle = progress.sink.add_chunk(&self.chunk)?;
+            progress.bundles[bundle] = BundleSizes { handle: Some(handle), plain, stored };
+            self.shared.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes each distinct map once. Says which column has which.
+    fn encode_maps(
+        &mut self,
+        c: &Columnizer,
+        progress: &mut Progress<'_>,
+    ) -> Result<(Vec<Location>, Vec<Option<usize>>)> {
+        let rows = c.times.len();
+        let mut index: HashMap<Vec<u64>, usize, FixedState> = HashMap::default();
+        let mut locations = Vec::new();
+        let mut map_of = Vec::new();
+        for column in c.columns() {
+            if column.is_dense(rows) || column.count == 0 {
+                map_of.push(None);
+                continue;
+            }
+            let map = full_map(column, rows);
+            let known = index.get(&map).copied();
+            map_of.push(Some(match known {
+                Some(i) => i,
+                None => {
+                    self.scratch.clear();
+                    presence::encode(&map, rows, &mut self.scratch);
+                    locations.push(self.place(progress)?);
+                    index.insert(map, locations.len() - 1);
+                    locations.len() - 1
+                }
+            }));
+        }
+        Ok((locations, map_of))
+    }
+}
+
+/// The map of a column, one bit a slot.
+fn full_map(column: &Collected, rows: usize) -> Vec<u64> {
+    let mut map = column.present.clone();
+    if map.is_empty() {
+        map.resize(column.count / 64, u64::MAX);
+        map.push((1u64 << (column.count % 64)) - 1);
+    }
+    map.resize(rows.div_ceil(64), 0);
+    map
+}

@@ -1,0 +1,109 @@
+//! What an encoder tells about the block it wrote.
+
+use super::super::directory::{Directory, Form, Location};
+use crate::value::ValueKind;
+use duramen_engine::sstable::ChunkHandle;
+
+/// What became of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedBlock {
+    /// Where its directory is: what [`super::super::TableBlock::open`] needs.
+    pub directory: ChunkHandle,
+    /// How many rows it has.
+    pub rows: usize,
+    /// The earliest time stamp, ns since the epoch.
+    pub min_time: i64,
+    /// The latest.
+    pub max_time: i64,
+    /// The bytes of the lines its rows were read from; of rows that never were lines, what they would have
+    /// as NDJSON (escapes not counted).
+    pub raw_bytes: u64,
+    /// Its fields, `_msg` and `level` among them if any row has them; stream fields are not.
+    pub fields: Vec<FieldSummary>,
+    /// Where its bytes are.
+    pub sizes: BlockSizes,
+    /// How many chunks it has, the directory included.
+    pub chunks: usize,
+}
+
+/// One field of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldSummary {
+    /// Its name.
+    pub name: String,
+    /// How many rows have it.
+    pub rows: usize,
+    /// The kind of its values; [`ValueKind::String`] where they differ.
+    pub kind: ValueKind,
+    /// The bytes its values take; those in shared chunks in proportion, names not counted.
+    pub stored_bytes: u64,
+}
+
+/// The stored bytes of a block by what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockSizes {
+    /// Times, identities, streams, levels, and which rows have which fields.
+    pub structure_bytes: u64,
+    /// The columns.
+    pub column_bytes: u64,
+    /// The word filter.
+    pub filter_bytes: u64,
+    /// The directory.
+    pub directory_bytes: u64,
+}
+
+/// A bundle that is in the making or written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BundleSizes {
+    pub(super) handle: Option<ChunkHandle>,
+    pub(super) plain: [usize; 4],
+    pub(super) stored: [usize; 4],
+}
+
+/// Sums up what was written.
+pub(super) fn summary(directory: Directory, handle: ChunkHandle, bundles: &[BundleSizes]) -> EncodedBlock {
+    // What a part takes of a bundle: of each stream, in proportion.
+    let share =
+        |at: &Location| -> u64 {
+            let b = &bundles[at.bundle];
+            (0..4)
+                .map(|i| {
+                    if b.plain[i] == 0 {
+                        0
+                    } else {
+                        at.lens[i] as u64 * b.stored[i] as u64 / b.plain[i] as u64
+                    }
+                })
+                .sum()
+        };
+    let structure_bytes = share(&directory.structure) + directory.maps.iter().map(share).sum::<u64>();
+    let bundle_bytes: u64 = directory.bundles.iter().map(|b| u64::from(b.len)).sum();
+    let fields = directory
+        .columns
+        .iter()
+        .map(|column| FieldSummary {
+            name: column.name.clone(),
+            rows: column.count,
+            kind: column.kind.and_then(ValueKind::from_u8).unwrap_or(ValueKind::String),
+            stored_bytes: match &column.form {
+                Form::Integers { at, .. } | Form::Texts { at } => share(at),
+                Form::Constant(_) | Form::Alias => 0,
+            },
+        })
+        .collect();
+    EncodedBlock {
+        directory: handle,
+        rows: directory.rows,
+        min_time: directory.min_time,
+        max_time: directory.max_time,
+        raw_bytes: directory.raw_bytes,
+        fields,
+        chunks: directory.bundles.len() + 1 + usize::from(directory.filter.is_some()),
+        sizes: BlockSizes {
+            structure_bytes,
+            column_bytes: bundle_bytes.saturating_sub(structure_bytes),
+            filter_bytes: directory.filter.map_or(0, |f| u64::from(f.len)),
+            directory_bytes: u64::from(handle.len),
+        },
+    }
+}

@@ -1,0 +1,104 @@
+//! Texts of which many are equal: each distinct one once, and codes. Codes of large dictionaries say how
+//! recent a text is, because in logs the texts of the last few rows tend to come again.
+
+use super::super::MAX_ROWS;
+use super::super::bytes::{bad, put_varint};
+use super::super::ints;
+use super::super::streams::{Part, Streams};
+use super::super::words::Words;
+use super::{DICTIONARY, Leaf, RECENCY, Spans, decode_nested, encode_nested};
+use crate::error::Result;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// Codes of dictionaries up to this size are stored as they are.
+const SMALL_DICTIONARY: usize = 256;
+
+/// Encodes texts and their words if enough of them are equal; says whether, and writes nothing if not.
+pub(super) fn encode(values: Spans<'_>, out: &mut Streams, words: &mut Words) -> bool {
+    let count = values.len();
+    if count < 4 {
+        return false;
+    }
+    let total: usize = values.spans.iter().map(|&(start, end)| (end - start) as usize).sum();
+    // A text must come often enough to pay for the codes of all.
+    let limit = if total / count >= 12 { count * 3 / 4 } else { count / 3 };
+    let sample = count.min(512);
+    let mut index: HashTable<u32> = HashTable::new();
+    let mut distinct: Vec<(u32, u32)> = Vec::new();
+    let mut codes: Vec<i64> = Vec::with_capacity(count);
+    let mut last: &[u8] = &[];
+    let mut last_code = None;
+    let hasher = FixedState::default();
+    for (i, v) in values.iter().enumerate() {
+        if last_code.is_some() && v == last {
+            codes.extend(last_code);
+            continue;
+        }
+        let hash = hasher.hash_one(v);
+        let of = |&code: &u32| {
+            let (start, end) = distinct[code as usize];
+            &values.bytes[start as usize..end as usize]
+        };
+        let code = match index.find(hash, |code| of(code) == v) {
+            Some(&code) => i64::from(code),
+            None => {
+                let code = distinct.len();
+                if code >= limit || (i >= sample && code * 16 > i * 15) {
+                    return false;
+                }
+                index.insert_unique(hash, code as u32, |code| hasher.hash_one(of(code)));
+                distinct.push(values.spans[i]);
+                code as i64
+            }
+        };
+        codes.push(code);
+        last = v;
+        last_code = Some(code);
+    }
+    write(Spans { bytes: values.bytes, spans: &distinct }, &mut codes, out, words);
+    true
+}
+
+/// Writes distinct texts, in order of first use, and codes.
+pub(crate) fn write(distinct: Spans<'_>, codes: &mut [i64], out: &mut Streams, words: &mut Words) {
+    let small = distinct.len() <= SMALL_DICTIONARY;
+    out.meta.push(if small { DICTIONARY } else { RECENCY });
+    put_varint(&mut out.meta, distinct.len() as u64);
+    encode_nested(distinct, out, words, false);
+    if !small {
+        let mut known = 0;
+        for code in &mut *codes {
+            if *code == known {
+                known += 1;
+                *code = 0;
+            } else {
+                *code = known - *code;
+            }
+        }
+    }
+    ints::encode(codes, out);
+}
+
+/// Reads what [`write()`] wrote; `tag` says in which of its two ways.
+pub(super) fn decode(part: &mut Part<'_>, tag: u8, count: usize, depth: u32) -> Result<Leaf> {
+    // More texts than values: one that a later value of the same row replaced is in it, too.
+    let size = part.meta.count(MAX_ROWS)?;
+    let values = decode_nested(part, size, depth - 1)?.into_texts(size)?;
+    let mut known = 0i64;
+    let mut codes = Vec::with_capacity(count);
+    for n in ints::decode(part, count)? {
+        let code = match n {
+            n if tag == DICTIONARY => n,
+            0 => {
+                known += 1;
+                known - 1
+            }
+            n => known.wrapping_sub(n),
+        };
+        let code = u32::try_from(code).ok().filter(|&c| (c as usize) < size);
+        codes.push(code.ok_or_else(|| bad("a code is not in its dictionary"))?);
+    }
+    Ok(Leaf::Dictionary { values, codes })
+}

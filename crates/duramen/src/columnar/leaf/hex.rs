@@ -1,0 +1,57 @@
+//! Texts of hexadecimal digits, all of one length: ids and hashes. Two digits are one byte.
+
+use super::super::bytes::bad;
+use super::super::streams::{Part, Streams};
+use super::super::texts::Texts;
+use super::{HEX, Spans};
+use crate::error::Result;
+
+fn digit(c: u8, upper: bool) -> Option<u8> {
+    match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'a'..=b'f' if !upper => Some(c - b'a' + 10),
+        b'A'..=b'F' if upper => Some(c - b'A' + 10),
+        _ => None,
+    }
+}
+
+pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
+    let digits = values.get(0).len();
+    if !(4..=254).contains(&digits) || !digits.is_multiple_of(2) {
+        return false;
+    }
+    let upper = values.iter().take(16).any(|v| v.iter().any(u8::is_ascii_uppercase));
+    let start = out.packed.len();
+    for v in values.iter() {
+        let even = v.len() == digits;
+        for pair in v.chunks_exact(2) {
+            match (digit(pair[0], upper), digit(pair[1], upper)) {
+                (Some(high), Some(low)) if even => out.packed.push(high << 4 | low),
+                _ => {
+                    out.packed.truncate(start);
+                    return false;
+                }
+            }
+        }
+        if !even {
+            out.packed.truncate(start);
+            return false;
+        }
+    }
+    out.meta.extend_from_slice(&[HEX, digits as u8, u8::from(upper)]);
+    true
+}
+
+/// Appends what [`encode`] wrote.
+pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+    let size = usize::from(part.meta.u8()?) / 2;
+    let letters = if part.meta.u8()? == 0 { b"0123456789abcdef" } else { b"0123456789ABCDEF" };
+    let total = count.checked_mul(size).ok_or_else(|| bad("too much hex"))?;
+    for value in part.packed.take(total)?.chunks(size.max(1)) {
+        for &byte in value {
+            out.bytes.extend_from_slice(&[letters[usize::from(byte >> 4)], letters[usize::from(byte & 15)]]);
+        }
+        out.push(b"");
+    }
+    if out.len() == count { Ok(()) } else { Err(bad("hex of no length")) }
+}

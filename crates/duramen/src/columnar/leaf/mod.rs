@@ -1,0 +1,251 @@
+//! Sequences of short texts: a column without structure inside, the values of a dictionary, or one variable
+//! of a template.
+//!
+//! ```text
+//! in meta: a tag, then
+//!   0  constant   text (counted)                                       all are this
+//!   1  integers   a sequence of integers                               plain decimal
+//!   2  padded     width u8, a sequence of integers                     decimal with zeros in front
+//!   3  affix      prefix (counted), suffix (counted), texts            what lies between them
+//!   4  hex        digits u8, case u8; in packed: digits/2 bytes each   fixed length
+//!   5  IPv4       a sequence of integers                               a.b.c.d as a*2^24 + … + d
+//!   6  decimal    scale u8, a sequence of integers                     -12.50 as -1250 with scale 2
+//!   7  dictionary size varint, its texts, codes as integers            code = code of the text
+//!   8  recency    as 7                                                 new texts are coded 0, known ones
+//!                                                                      by how many new ones ago they came
+//!   9  plain      lengths as integers; in text: the bytes
+//! ```
+//!
+//! Integers are those of `ints`. Numbers (1, 2, 6) are in `decimal`, codes (7, 8) in `dictionary`, the others in a
+//! file of their name. Every text comes back byte for byte: an encoding is used only if each text is exactly
+//! what decoding will write.
+
+mod affix;
+mod decimal;
+mod dictionary;
+mod hex;
+mod ipv4;
+mod plain;
+
+pub(crate) use dictionary::write as write_dictionary;
+
+use super::bytes::{bad, put_bytes};
+use super::ints;
+use super::streams::{MAX_STREAM_BYTES, Part, Streams};
+use super::texts::Texts;
+use super::words::Words;
+use crate::column::IntText;
+use crate::error::Result;
+
+const CONSTANT: u8 = 0;
+const INTEGERS: u8 = 1;
+const PADDED: u8 = 2;
+const AFFIX: u8 = 3;
+const HEX: u8 = 4;
+const IPV4: u8 = 5;
+const DECIMAL: u8 = 6;
+const DICTIONARY: u8 = 7;
+const RECENCY: u8 = 8;
+const PLAIN: u8 = 9;
+
+/// Texts as places in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spans<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) spans: &'a [(u32, u32)],
+}
+
+impl<'a> Spans<'a> {
+    pub(crate) fn get(&self, i: usize) -> &'a [u8] {
+        let (start, end) = self.spans[i];
+        &self.bytes[start as usize..end as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let Self { bytes, spans } = *self;
+        spans.iter().map(move |&(start, end)| &bytes[start as usize..end as usize])
+    }
+}
+
+/// The places of all texts.
+pub(crate) fn spans_of(texts: &Texts) -> Vec<(u32, u32)> {
+    let mut start = 0;
+    texts
+        .ends
+        .iter()
+        .map(|&end| {
+            let span = (start, end);
+            start = end;
+            span
+        })
+        .collect()
+}
+
+/// Encodes texts, and adds their words.
+pub(crate) fn encode(values: Spans<'_>, out: &mut Streams, words: &mut Words) {
+    encode_nested(values, out, words, true);
+}
+
+fn encode_nested(values: Spans<'_>, out: &mut Streams, words: &mut Words, dictionary: bool) {
+    if values.len() == 0 {
+        return;
+    }
+    let first = values.get(0);
+    if values.iter().all(|v| v == first) {
+        words.add(first);
+        out.meta.push(CONSTANT);
+        put_bytes(&mut out.meta, first);
+        return;
+    }
+    if decimal::encode_integers(values, out) {
+        values.iter().for_each(|v| words.add(v));
+        return;
+    }
+    if dictionary && dictionary::encode(values, out, words) {
+        return;
+    }
+    values.iter().for_each(|v| words.add(v));
+    let of_a_kind = decimal::encode_padded(values, out)
+        || ipv4::encode(values, out)
+        || decimal::encode_fractions(values, out)
+        || hex::encode(values, out)
+        || affix::encode(values, out);
+    if !of_a_kind {
+        plain::encode(values, out);
+    }
+}
+
+/// Decoded texts, as they were stored.
+#[derive(Debug)]
+pub(crate) enum Leaf {
+    Constant(Vec<u8>),
+    Integers(Vec<i64>),
+    Dictionary { values: Texts, codes: Vec<u32> },
+    Texts(Texts),
+}
+
+/// Decodes `count` texts.
+pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Leaf> {
+    decode_nested(part, count, 2)
+}
+
+/// The tag of what comes next.
+pub(crate) fn peek(part: &Part<'_>) -> Option<u8> {
+    part.meta.clone().u8().ok()
+}
+
+/// `depth` says how many encodings that hold others may follow.
+fn decode_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<Leaf> {
+    if count == 0 {
+        return Ok(Leaf::Texts(Texts::default()));
+    }
+    let mut out = Texts::default();
+    match part.meta.u8()? {
+        CONSTANT => return Ok(Leaf::Constant(part.meta.str()?.into())),
+        INTEGERS => return Ok(Leaf::Integers(ints::decode(part, count)?)),
+        tag @ (DICTIONARY | RECENCY) if depth > 0 => return dictionary::decode(part, tag, count, depth),
+        PADDED => decimal::decode_padded(part, count, &mut out)?,
+        AFFIX if depth > 0 => affix::decode(part, count, depth, &mut out)?,
+        HEX => hex::decode(part, count, &mut out)?,
+        IPV4 => ipv4::decode(part, count, &mut out)?,
+        DECIMAL => decimal::decode_fractions(part, count, &mut out)?,
+        PLAIN => plain::decode(part, count, &mut out)?,
+        _ => return Err(bad("an encoding of texts is unknown")),
+    }
+    if out.bytes.len() > MAX_STREAM_BYTES {
+        return Err(bad("a text is too long"));
+    }
+    Ok(Leaf::Texts(out))
+}
+
+impl Leaf {
+    /// The `i`th text.
+    pub(crate) fn get<'a>(&'a self, i: usize, digits: &'a mut IntText) -> &'a [u8] {
+        match self {
+            Self::Constant(text) => text,
+            Self::Integers(values) => digits.format(values[i]).as_bytes(),
+            Self::Dictionary { values, codes } => values.get(codes[i] as usize),
+            Self::Texts(texts) => texts.get(i),
+        }
+    }
+
+    /// All `count` texts one after another.
+    pub(crate) fn into_texts(self, count: usize) -> Result<Texts> {
+        if let Self::Texts(texts) = self {
+            return Ok(texts);
+        }
+        let mut out = Texts::default();
+        let mut digits = IntText::default();
+        for i in 0..count {
+            out.push(self.get(i, &mut digits));
+            if out.bytes.len() > MAX_STREAM_BYTES {
+                return Err(bad("a text is too long"));
+            }
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::streams::{Bundle, Zstd};
+    use super::*;
+
+    fn round_trip(values: &[&str]) -> u8 {
+        let mut texts = Texts::default();
+        values.iter().for_each(|v| texts.push(v.as_bytes()));
+        let mut streams = Streams::default();
+        let spans = spans_of(&texts);
+        encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
+        let mut chunk = Vec::new();
+        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        let bundle = Bundle::read(&chunk).unwrap();
+        let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+        assert_eq!(decode(&mut part, values.len()).unwrap().into_texts(values.len()).unwrap(), texts);
+        streams.meta.first().copied().unwrap_or(u8::MAX)
+    }
+
+    #[test]
+    fn each_encoding_is_chosen_and_comes_back() {
+        assert_eq!(round_trip(&["a", "a"]), CONSTANT);
+        assert_eq!(round_trip(&["1", "-20"]), INTEGERS);
+        assert_eq!(round_trip(&["001", "020"]), PADDED);
+        assert_eq!(round_trip(&["blk_-17", "blk_4"]), AFFIX);
+        assert_eq!(round_trip(&["(17)", "(4)"]), AFFIX);
+        assert_eq!(round_trip(&["00ff", "a0b1"]), HEX);
+        assert_eq!(round_trip(&["00FF", "A0B1"]), HEX);
+        assert_eq!(round_trip(&["10.0.0.1", "255.255.255.255"]), IPV4);
+        assert_eq!(round_trip(&["0.50", "-12.05", "-0.01"]), DECIMAL);
+        assert_eq!(round_trip(&["a", "bb", "a", "bb", "a", "a", "bb"]), DICTIONARY);
+        assert_eq!(round_trip(&["a", "bb"]), PLAIN);
+        assert_eq!(round_trip(&["01.0", "-0.0", "1.", "00", "ä", "ö", "\0", ""]), PLAIN);
+        let many: Vec<String> =
+            (0..3000).map(|i| format!("a text of some length {}", i * i % 1009)).collect();
+        assert_eq!(round_trip(&many.iter().map(|s| &**s).collect::<Vec<_>>()), RECENCY);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_number_comes_back() {
+        for pair in [["1.0.0.256", "1.2.3.4"], ["1.2.3.04", "1.2.3.4"], ["-0", "1"], ["00ff", "00FF"]] {
+            round_trip(&pair);
+        }
+        round_trip(&["aé", "aè"]);
+        round_trip(&["éa", "èa"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_texts_come_back(values: Vec<String>) {
+            round_trip(&values.iter().map(|s| &**s).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn texts_that_look_like_numbers_come_back(values in proptest::collection::vec("-?[0-9a-fA]{0,3}[.:]?[0-9]{0,3}(é|è)?", 0..50)) {
+            round_trip(&values.iter().map(|s| &**s).collect::<Vec<_>>());
+        }
+    }
+}

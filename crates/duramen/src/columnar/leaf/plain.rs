@@ -1,0 +1,36 @@
+//! Texts of no kind: their lengths, and their bytes for the compressor.
+
+use super::super::bytes::bad;
+use super::super::ints;
+use super::super::streams::{Part, Streams};
+use super::super::texts::Texts;
+use super::{PLAIN, Spans};
+use crate::error::Result;
+
+pub(super) fn encode(values: Spans<'_>, out: &mut Streams) {
+    out.meta.push(PLAIN);
+    let lens: Vec<i64> = values.spans.iter().map(|&(start, end)| i64::from(end - start)).collect();
+    ints::encode(&lens, out);
+    for v in values.iter() {
+        out.text.extend_from_slice(v);
+    }
+}
+
+/// Appends what [`encode`] wrote.
+pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+    let mut end = 0u32;
+    let lens = ints::decode(part, count)?;
+    out.ends.reserve(count);
+    for n in lens {
+        let n = u32::try_from(n).ok();
+        end = n.and_then(|n| end.checked_add(n)).ok_or_else(|| bad("a text is too long"))?;
+        out.ends.push(end);
+    }
+    let bytes = part.text.take(end as usize)?;
+    let whole = std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
+    if !out.ends.iter().all(|&end| whole.is_char_boundary(end as usize)) {
+        return Err(bad("a text is cut inside a character"));
+    }
+    out.bytes.extend_from_slice(bytes);
+    Ok(())
+}

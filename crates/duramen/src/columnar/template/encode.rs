@@ -1,0 +1,192 @@
+//! Taking all texts of a column apart, and writing what is alike once.
+
+use super::super::bytes::put_varint;
+use super::super::ints;
+use super::super::leaf::{self, Spans};
+use super::super::streams::Streams;
+use super::super::words::Words;
+use super::TEMPLATES;
+use super::pattern::{Piece, pieces};
+use super::split::{Hit, Split};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// A template must have this many texts to be worth its columns.
+const MIN_USES: u32 = 6;
+/// How many texts are looked at to see whether there are templates at all.
+const SAMPLE: usize = 512;
+
+#[derive(Debug)]
+struct Template {
+    pattern: (u32, u32),
+    hash: u64,
+    uses: u32,
+}
+
+/// Taking texts apart, with room that is kept from block to block.
+#[derive(Debug, Default)]
+pub(crate) struct Templates {
+    split: Split,
+    patterns: Vec<u8>,
+    templates: Vec<Template>,
+    index: HashTable<u32>,
+    /// Per text: its template and where its variables start; `u32::MAX` if kept whole.
+    of_text: Vec<(u32, u32)>,
+    variables: Vec<(u32, u32)>,
+    times: Vec<i64>,
+}
+
+impl Templates {
+    /// Encodes the texts if they have templates; says whether, and writes nothing if not.
+    ///
+    /// `near` is each text's row's time. `hits_of` gives the references in a text, in order and apart.
+    pub(crate) fn encode(
+        &mut self,
+        values: Spans<'_>,
+        near: &[i64],
+        mut hits_of: impl FnMut(usize, &mut Vec<Hit>),
+        out: &mut Streams,
+        words: &mut Words,
+    ) -> bool {
+        self.patterns.clear();
+        self.templates.clear();
+        self.index.clear();
+        self.of_text.clear();
+        self.variables.clear();
+        self.times.clear();
+        let mut hits = Vec::new();
+        let step = (values.len() / SAMPLE).max(1);
+        let mut sampled = 0;
+        for i in (0..values.len()).step_by(step) {
+            hits.clear();
+            hits_of(i, &mut hits);
+            self.add(values, i, near[i], &hits);
+            sampled += 1;
+        }
+        if self.templates.len() * 3 > sampled * 2 || sampled < 4 {
+            return false;
+        }
+        self.templates.iter_mut().for_each(|t| t.uses = 0);
+        self.of_text.clear();
+        self.variables.clear();
+        self.times.clear();
+        for (i, &time) in near.iter().enumerate().take(values.len()) {
+            hits.clear();
+            hits_of(i, &mut hits);
+            self.add(values, i, time, &hits);
+        }
+        self.write(values, near, out, words)
+    }
+
+    fn add(&mut self, values: Spans<'_>, i: usize, near: i64, hits: &[Hit]) {
+        let Self { split, patterns, templates, index, of_text, variables, times } = self;
+        if !split.split(values.bytes, values.spans[i], near, hits) {
+            of_text.push((u32::MAX, 0));
+            return;
+        }
+        let hash = FixedState::default().hash_one(&*split.pattern);
+        let same = |&t: &u32| {
+            let t = &templates[t as usize];
+            t.hash == hash && patterns[t.pattern.0 as usize..t.pattern.1 as usize] == *split.pattern
+        };
+        let template = match index.find(hash, same) {
+            Some(&t) => t,
+            None => {
+                let t = templates.len() as u32;
+                let start = patterns.len() as u32;
+                patterns.extend_from_slice(&split.pattern);
+                templates.push(Template { pattern: (start, patterns.len() as u32), hash, uses: 0 });
+                index.insert_unique(hash, t, |&t| templates[t as usize].hash);
+                t
+            }
+        };
+        templates[template as usize].uses += 1;
+        of_text.push((template, variables.len() as u32));
+        variables.extend_from_slice(&split.variables);
+        times.extend_from_slice(&split.times);
+    }
+
+    fn write(&mut self, values: Spans<'_>, near: &[i64], out: &mut Streams, words: &mut Words) -> bool {
+        let kept: u32 = self.templates.iter().map(|t| t.uses).filter(|&n| n >= MIN_USES).sum();
+        if (kept as usize) * 3 < values.len() {
+            return false;
+        }
+        // Numbers go by first use.
+        let mut number_of = vec![0u32; self.templates.len()];
+        let mut chosen: Vec<u32> = Vec::new();
+        let mut texts_of: Vec<Vec<u32>> = Vec::new();
+        let mut whole: Vec<(u32, u32)> = Vec::new();
+        let mut numbers: Vec<i64> = Vec::with_capacity(values.len());
+        for (i, &(t, _)) in self.of_text.iter().enumerate() {
+            let uses = self.templates.get(t as usize).map_or(0, |t| t.uses);
+            if uses < MIN_USES {
+                whole.push(values.spans[i]);
+                numbers.push(0);
+                continue;
+            }
+            let number = &mut number_of[t as usize];
+            if *number == 0 {
+                chosen.push(t);
+                texts_of.push(Vec::with_capacity(uses as usize));
+                *number = chosen.len() as u32;
+            }
+            texts_of[*number as usize - 1].push(i as u32);
+            numbers.push(i64::from(*number));
+        }
+        out.meta.push(TEMPLATES);
+        put_varint(&mut out.meta, chosen.len() as u64);
+        for &t in &chosen {
+            let (start, end) = self.templates[t as usize].pattern;
+            put_varint(&mut out.meta, u64::from(end - start));
+            out.text.extend_from_slice(&self.patterns[start as usize..end as usize]);
+        }
+        ints::encode(&numbers, out);
+        leaf::encode(Spans { bytes: values.bytes, spans: &whole }, out, words);
+        let mut column: Vec<(u32, u32)> = Vec::new();
+        for (&t, texts) in chosen.iter().zip(&texts_of) {
+            let (start, end) = self.templates[t as usize].pattern;
+            let pattern = &self.patterns[start as usize..end as usize];
+            let mut variable = 0;
+            for piece in pieces(pattern).unwrap_or_default() {
+                match piece {
+                    Piece::Literal { start, end } => words.add(&pattern[start as usize..end as usize]),
+                    Piece::Reference(_) => {}
+                    Piece::Variable => {
+                        column.clear();
+                        column.extend(
+                            texts
+                                .iter()
+                                .map(|&i| self.variables[self.of_text[i as usize].1 as usize + variable]),
+                        );
+                        leaf::encode(Spans { bytes: values.bytes, spans: &column }, out, words);
+                        variable += 1;
+                    }
+                    Piece::Time(_) => {
+                        let at = |i: u32| self.of_text[i as usize].1 as usize + variable;
+                        let mut last: &[u8] = &[];
+                        for &i in texts {
+                            let (start, end) = self.variables[at(i)];
+                            let text = &values.bytes[start as usize..end as usize];
+                            words.add_changed(last, text);
+                            last = text;
+                        }
+                        let times: Vec<i64> = texts.iter().map(|&i| self.times[at(i)]).collect();
+                        write_times(&times, texts, near, out);
+                        variable += 1;
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Writes times as they are or as differences to the rows' times, whichever is smaller.
+fn write_times(times: &[i64], texts: &[u32], near: &[i64], out: &mut Streams) {
+    let differences: Vec<i64> =
+        times.iter().zip(texts).map(|(t, &i)| t.wrapping_sub(near[i as usize])).collect();
+    let relative = ints::estimate(&differences) <= ints::estimate(times);
+    out.meta.push(u8::from(relative));
+    ints::encode(if relative { &differences } else { times }, out);
+}

@@ -1,0 +1,37 @@
+//! Texts of few patterns: a template is what stays the same, variables are what does not.
+//!
+//! A *token* is a longest run of letters, digits, `_` and what is not ASCII, with single `.` and `-` inside. A
+//! token with a digit is a variable; so is a time stamp, and so is another field's value that the text repeats
+//! (a *reference*: it costs nothing). All else is the template. The variables of one place of one template are
+//! a column of their own, encoded as what they turn out to be. Texts whose template is rare are kept whole.
+//!
+//! ```text
+//! in meta:
+//!   tag 16
+//!   templates   count varint, then each: length varint; the bytes are in text
+//!   numbers     sequence of integers, one a text: 0 kept whole, n template n-1
+//!   whole       those texts, as `leaf`
+//!   per template, per variable in order:
+//!     0x11      its texts, as `leaf`
+//!     0x12      base u8 (0 absolute, 1 difference to the row's time), sequence of integers in ns
+//!     0x13      nothing
+//!
+//! a template: bytes that stand for themselves, and
+//!   0x11                                  a variable
+//!   0x12 shape point digits zulu          a time stamp in that form
+//!   0x13 low middle high                  the value of the column with this number in the same slot
+//! ```
+//!
+//! Texts that hold one of these three bytes themselves are kept whole.
+
+mod decode;
+mod encode;
+mod pattern;
+mod split;
+
+pub(crate) use decode::{Context, decode};
+pub(crate) use encode::Templates;
+pub(crate) use split::Hit;
+
+/// The tag, apart from those of `leaf`.
+pub(crate) const TEMPLATES: u8 = 16;

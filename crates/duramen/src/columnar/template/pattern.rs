@@ -1,0 +1,71 @@
+//! The bytes of a template: what stands for itself, and marks for what does not.
+
+use super::super::timetext::TimeForm;
+
+pub(super) const VARIABLE: u8 = 0x11;
+pub(super) const TIME: u8 = 0x12;
+pub(super) const REFERENCE: u8 = 0x13;
+
+/// For each byte: 0 stands for itself, 1 belongs to tokens, 2 is a digit, 3 joins tokens, 4 is a mark.
+pub(super) const CLASS: [u8; 256] = {
+    let mut table = [0u8; 256];
+    let mut i = 0;
+    while i < 256 {
+        let c = i as u8;
+        table[i] = if c.is_ascii_digit() {
+            2
+        } else if c.is_ascii_alphabetic() || c == b'_' || c >= 0x80 {
+            1
+        } else if c == b'.' || c == b'-' {
+            3
+        } else if c >= VARIABLE && c <= REFERENCE {
+            4
+        } else {
+            0
+        };
+        i += 1;
+    }
+    table
+};
+
+/// One place of a template.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Piece {
+    Literal { start: u32, end: u32 },
+    Variable,
+    Time(TimeForm),
+    Reference(usize),
+}
+
+/// The pieces of a template; `None` if it is none.
+pub(super) fn pieces(pattern: &[u8]) -> Option<Vec<Piece>> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < pattern.len() {
+        let len = pattern[at..].iter().take_while(|&&c| CLASS[c as usize] != 4).count();
+        if len > 0 {
+            out.push(Piece::Literal { start: at as u32, end: (at + len) as u32 });
+            at += len;
+            continue;
+        }
+        match pattern[at] {
+            VARIABLE => {
+                out.push(Piece::Variable);
+                at += 1;
+            }
+            TIME => {
+                let &[shape, point, digits, zulu] = pattern.get(at + 1..at + 5)?.first_chunk::<4>()?;
+                // A fraction's point is a character, and a time stamp never joins two.
+                (point < 0x80).then_some(())?;
+                out.push(Piece::Time(TimeForm { shape, point, digits, zulu: zulu != 0 }));
+                at += 5;
+            }
+            _ => {
+                let &[low, middle, high] = pattern.get(at + 1..at + 4)?.first_chunk::<3>()?;
+                out.push(Piece::Reference(u32::from_le_bytes([low, middle, high, 0]) as usize));
+                at += 4;
+            }
+        }
+    }
+    Some(out)
+}

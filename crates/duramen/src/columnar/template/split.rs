@@ -1,0 +1,103 @@
+//! Taking one text apart into a template and variables.
+
+use super::super::timetext;
+use super::pattern::{CLASS, REFERENCE, TIME, VARIABLE};
+
+/// Texts with more variables are kept whole.
+const MAX_VARIABLES: usize = 96;
+/// Longer texts are kept whole: they are dumps, not messages.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// Part of a text that is another column's value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) column: u32,
+}
+
+/// A text taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Split {
+    /// Its template.
+    pub(super) pattern: Vec<u8>,
+    /// Its variables: spans of the text's buffer, or for time stamps the time.
+    pub(super) variables: Vec<(u32, u32)>,
+    pub(super) times: Vec<i64>,
+}
+
+impl Split {
+    /// Takes `bytes[start..end]` apart; `false` if it has to be kept whole.
+    pub(super) fn split(&mut self, bytes: &[u8], span: (u32, u32), near: i64, hits: &[Hit]) -> bool {
+        self.pattern.clear();
+        self.variables.clear();
+        self.times.clear();
+        let (mut at, end) = (span.0 as usize, span.1 as usize);
+        if end - at > MAX_TEXT_BYTES {
+            return false;
+        }
+        let mut literal = at;
+        let mut hits = hits.iter();
+        let mut hit = hits.next();
+        while at < end {
+            if let Some(h) = hit
+                && h.start as usize == at
+            {
+                self.pattern.extend_from_slice(&bytes[literal..at]);
+                self.pattern.push(REFERENCE);
+                self.pattern.extend_from_slice(&h.column.to_le_bytes()[..3]);
+                at = h.end as usize;
+                literal = at;
+                hit = hits.next();
+                continue;
+            }
+            let limit = hit.map_or(end, |h| h.start as usize);
+            let class = CLASS[bytes[at] as usize];
+            if class == 4 {
+                return false;
+            }
+            if class == 0 || class == 3 {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            let mut digits = class == 2;
+            at += 1;
+            while at < limit {
+                match CLASS[bytes[at] as usize] {
+                    1 => {}
+                    2 => digits = true,
+                    3 if at + 1 < limit && matches!(CLASS[bytes[at + 1] as usize], 1 | 2) => {}
+                    _ => break,
+                }
+                at += 1;
+            }
+            let may_be_time =
+                if class == 2 { digits } else { at - start == 3 && bytes[start].is_ascii_uppercase() };
+            if may_be_time && let Some((form, len, time)) = timetext::parse(&bytes[start..limit], near) {
+                self.pattern.extend_from_slice(&bytes[literal..start]);
+                self.pattern.extend_from_slice(&[
+                    TIME,
+                    form.shape,
+                    form.point,
+                    form.digits,
+                    u8::from(form.zulu),
+                ]);
+                at = start + len;
+                literal = at;
+                self.variables.push((start as u32, at as u32));
+                self.times.push(time);
+            } else if digits {
+                self.pattern.extend_from_slice(&bytes[literal..start]);
+                self.pattern.push(VARIABLE);
+                literal = at;
+                self.variables.push((start as u32, at as u32));
+                self.times.push(0);
+            }
+            if self.variables.len() > MAX_VARIABLES {
+                return false;
+            }
+        }
+        self.pattern.extend_from_slice(&bytes[literal..end]);
+        true
+    }
+}
