@@ -254,3 +254,43 @@ fn many_small_tables_are_merged_and_nothing_changes() {
     assert_eq!(tables(), 1);
     assert_eq!(numbers(&store), before);
 }
+
+#[test]
+fn merging_keeps_each_row_in_its_own_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
+    let mut in_stream = EntryBuf::new(["user"]);
+    let mut plain = EntryBuf::new([""; 0]);
+    for n in 0..64 {
+        let entry = if n % 2 == 0 { &mut in_stream } else { &mut plain };
+        entry
+            .start(n)
+            .level(Level::Warn)
+            .message("said twice")
+            .field("user", "q\"uote")
+            .field_same_as_message("msg");
+        entry.field("level", "WARNING").field("nothing", Value::Null).field("list", Value::Json("[1,\"a\"]"));
+        entry.field("x", Value::Number("1.50"));
+        store.append(entry.finish().unwrap()).unwrap();
+        if n % 4 == 3 {
+            store.flush().unwrap();
+        }
+    }
+    let rows = |store: &Store| {
+        let mut rows = Vec::new();
+        store
+            .scan(i64::MIN, i64::MAX, &mut |row| {
+                let mut fields = format!("{} {:?} {}", row.time(), row.id(), row.message());
+                row.for_each_field(&mut |name, text, kind| fields += &format!(" {name}={text}:{kind:?}"));
+                rows.push(fields);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        rows
+    };
+    let before = rows(&store);
+    assert!(before[0].contains("_stream={user=") && before[1].contains("_stream={}"), "{:?}", &before[..2]);
+    store.compact().unwrap();
+    assert_eq!(store.stats().unwrap().days["19700101"].tables, 1);
+    assert_eq!(rows(&store), before);
+}

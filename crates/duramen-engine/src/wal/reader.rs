@@ -47,6 +47,7 @@ pub struct SegmentReader {
     id: SegmentId,
     path: Option<PathBuf>,
     source: Source,
+    from_another_boot: bool,
 }
 
 /// What tells how far may be read.
@@ -83,13 +84,20 @@ impl SegmentReader {
             SegmentKind::Mapped => Source::Memory,
             SegmentKind::Written => Source::File,
         };
-        let mut reader = Self { segment, id: identity.id, path: Some(path.to_path_buf()), source };
+        let mut reader = Self { segment, id: identity.id, path: Some(path.to_path_buf()), source, from_another_boot: false };
         let boot_id = env.clock.boot_id();
         if identity.boot_id != 0 && boot_id != 0 && identity.boot_id != boot_id {
             let records = FIRST_RECORD..reader.end_by_checksums();
+            reader.from_another_boot = true;
             reader.source = Source::Recovered(std::iter::once(records).collect());
         }
         Ok(Some(reader))
+    }
+
+    /// Whether it was made before this machine was started, or by another machine: its counters are not
+    /// believed.
+    pub fn is_from_another_boot(&self) -> bool {
+        self.from_another_boot
     }
 
     /// Where the records end, told by their checksums: the machine was started anew, so the writer is dead,
@@ -111,7 +119,7 @@ impl SegmentReader {
 
     /// For the writer itself.
     pub(super) fn own(segment: Arc<dyn Segment>, id: SegmentId, path: Option<PathBuf>) -> Self {
-        Self { segment, id, path, source: Source::Memory }
+        Self { segment, id, path, source: Source::Memory, from_another_boot: false }
     }
 
     /// For a recovery that knows where the records are, in rising order.
@@ -121,7 +129,8 @@ impl SegmentReader {
         path: PathBuf,
         ranges: Vec<Range<usize>>,
     ) -> Self {
-        Self { segment, id, path: Some(path), source: Source::Recovered(ranges.into()) }
+        let source = Source::Recovered(ranges.into());
+        Self { segment, id, path: Some(path), source, from_another_boot: false }
     }
 
     /// Whose segment it is.

@@ -8,7 +8,7 @@ use crate::block::{Block, BlockHandle, names};
 use crate::column::{Column, IntText};
 use crate::columnar::{Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
 use crate::entry::{EntryBuf, EntryRef};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::flush::{Flusher, TableWriter};
 use crate::store::table_facts::TableFacts;
 use crate::store::tables::{TableBlockHandle, TableCache};
@@ -116,7 +116,9 @@ struct Source {
     times: Arc<Vec<i64>>,
     columns: Vec<(String, Arc<Column>)>,
     levels: Vec<Level>,
-    stream_fields: Vec<String>,
+    /// Each row's label set, and the names in each of the block's label sets.
+    stream: Arc<Column>,
+    stream_fields: BTreeMap<String, Vec<String>>,
 }
 
 impl Source {
@@ -129,8 +131,18 @@ impl Source {
                 columns.push((name, column));
             }
         }
-        let (levels, stream_fields) = (block.levels()?, block.stream_field_names()?);
-        Ok(Self { block, times, columns, levels, stream_fields })
+        let levels = block.levels()?;
+        let no_stream = || Error::decode("a block", "it has no streams");
+        let stream = block.column(names::STREAM)?.ok_or_else(no_stream)?;
+        let mut stream_fields = BTreeMap::new();
+        let mut digits = IntText::default();
+        for row in 0..times.len() {
+            let text = stream.text(row, &mut digits).unwrap_or_default();
+            if !stream_fields.contains_key(text) {
+                stream_fields.insert(text.to_owned(), label_names(text));
+            }
+        }
+        Ok(Self { block, times, columns, levels, stream, stream_fields })
     }
 
     fn row(&self, row: usize, source: usize) -> Result<NextRow> {
@@ -141,18 +153,51 @@ impl Source {
     /// Builds the entry of a row again.
     fn entry(&self, time: i64, row: usize, buf: &mut EntryBuf) {
         let level = self.levels[row];
-        buf.set_stream_fields(&self.stream_fields).start(time).level(level);
         let mut digits = IntText::default();
+        let stream = self.stream.text(row, &mut digits).unwrap_or_default();
+        buf.set_stream_fields(self.stream_fields.get(stream).map_or(&[], Vec::as_slice));
+        buf.start(time).level(level);
+        let message = self.columns.iter().find(|(name, _)| name == names::MESSAGE);
+        let mut message_digits = IntText::default();
+        let message = message.and_then(|(_, c)| c.text(row, &mut message_digits)).unwrap_or_default();
+        buf.message(message);
         for (name, column) in &self.columns {
             let slot = column.slot(row);
             let Some(text) = column.text_at(slot, &mut digits) else { continue };
-            if name == names::MESSAGE {
-                buf.message(text);
-            } else if name != names::LEVEL || text != level.name() {
-                buf.field(name, value(text, column.kind_at(slot)));
+            if name == names::MESSAGE || (name == names::LEVEL && text == level.name()) {
+                continue;
+            }
+            let kind = column.kind_at(slot);
+            if kind == ValueKind::String && text == message && !text.is_empty() {
+                buf.field_same_as_message(name);
+            } else {
+                buf.field(name, value(text, kind));
             }
         }
     }
+}
+
+/// The names in a label set such as `{app="x",host="y"}`, whose values may hold escaped quotes.
+fn label_names(labels: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = labels.strip_prefix('{').unwrap_or_default();
+    while let Some((name, value)) = rest.split_once("=\"") {
+        found.push(name.to_owned());
+        let mut escaped = false;
+        let end = value.find(|c| match c {
+            _ if escaped => {
+                escaped = false;
+                false
+            }
+            '\\' => {
+                escaped = true;
+                false
+            }
+            c => c == '"',
+        });
+        rest = end.map_or("", |end| value[end + 1..].trim_start_matches(','));
+    }
+    found
 }
 
 fn value(text: &str, kind: ValueKind) -> Value<'_> {
@@ -228,6 +273,13 @@ mod tests {
     fn picked(sizes: &[(&str, u64)]) -> Option<Vec<u64>> {
         pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_BYTES)
             .map(|tables| tables.iter().map(|meta| meta.number).collect())
+    }
+
+    #[test]
+    fn label_sets_tell_their_names() {
+        assert_eq!(label_names("{}"), [""; 0]);
+        assert_eq!(label_names(r#"{app="x"}"#), ["app"]);
+        assert_eq!(label_names(r#"{a="=\",b=\"",host="y\\",z=""}"#), ["a", "host", "z"]);
     }
 
     #[test]

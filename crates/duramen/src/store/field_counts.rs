@@ -57,7 +57,7 @@ impl FieldCounts {
         }
     }
 
-    /// CBOR: an array of `[name, rows, kinds]`, flattened.
+    /// CBOR: an array of arrays `[name, rows, kinds]`.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let flat: Vec<(&str, u64, u8)> =
             self.fields.iter().map(|(name, count)| (name.as_str(), count.rows, count.kinds)).collect();

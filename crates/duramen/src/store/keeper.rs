@@ -16,6 +16,7 @@ use duramen_engine::io::Lock;
 use duramen_engine::manifest::{Edit, Manifest, orphans};
 use duramen_engine::wal::{self, SegmentReader, WalRecoveryMode, WriterDir};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,6 +112,7 @@ impl Keeper {
             }
         }
         self.forget_gone(&writers)?;
+        self.remove_replaced()?;
         first_error.map_or(Ok(()), Err)
     }
 
@@ -142,7 +144,9 @@ impl Keeper {
                     None => break,
                 },
             };
-            if !reader.is_sealed() {
+            // One from before the machine was started, whose writer nevertheless lives, is another machine's: it
+            // is not ours to tell where it ends.
+            if !reader.is_sealed() || reader.is_from_another_boot() {
                 self.watched.insert(key, reader);
                 break;
             }
@@ -157,12 +161,14 @@ impl Keeper {
     fn bury(&mut self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
         let flushed = self.flushed_through(writer.writer_id);
         self.watched.retain(|(id, _), _| *id != writer.writer_id);
-        let recovered = wal::recover_unflushed(
-            &self.shared.env,
-            &writer.path,
-            WalRecoveryMode::PointInTime,
-            &|number| number <= flushed,
-        )?;
+        let recover =
+            |mode| wal::recover_unflushed(&self.shared.env, &writer.path, mode, &|number| number <= flushed);
+        // What a loss of power took ends what is offered, so that it is the store as it once was. Where bytes
+        // that were on the device are damaged, every line that is whole is worth more than that.
+        let mut recovered = recover(WalRecoveryMode::PointInTime)?;
+        if recovered.damage.iter().any(|damage| damage.proven) {
+            recovered = recover(WalRecoveryMode::SkipAnyCorrupted)?;
+        }
         for damage in &recovered.damage {
             self.shared.incident(format!(
                 "{} is damaged at byte {}: {}; it was moved to quarantine, and what could be read is in the store",
@@ -170,6 +176,9 @@ impl Keeper {
                 damage.offset,
                 damage.detail
             ));
+        }
+        for damage in &recovered.damage {
+            self.preserve(writer.writer_id, &damage.path)?;
         }
         let jobs =
             recovered.segments.iter().map(|s| Job { reader: s.reader.clone(), damaged: s.damaged }).collect();
@@ -179,12 +188,7 @@ impl Keeper {
                 "{} follows a gap that a loss of power left; it was moved to quarantine",
                 set_aside.path.display()
             ));
-            self.quarantine(writer.writer_id, &set_aside.path)?;
-        }
-        for damage in &recovered.damage {
-            if self.exists(&damage.path)? {
-                self.quarantine(writer.writer_id, &damage.path)?;
-            }
+            self.preserve(writer.writer_id, &set_aside.path)?;
         }
         self.remove_writer_dir(writer, lock)
     }
@@ -236,6 +240,11 @@ impl Keeper {
             .filter(|(key, source)| is_news(key, source))
             .map(|(key, source)| (key, source.to_bytes()))
             .collect();
+        for job in jobs.iter().filter(|job| job.damaged) {
+            if let Some(path) = job.reader.path() {
+                self.preserve(writer, path)?;
+            }
+        }
         let arenas = rows.arenas();
         let add_tables =
             self.flusher.write(&arenas, rows.take().entries(), self.manifest.state().next_table)?;
@@ -247,7 +256,7 @@ impl Keeper {
         })?;
         for job in &jobs {
             if let Some(path) = job.reader.path() {
-                if job.damaged { self.quarantine(writer, path)? } else { self.remove(path)? }
+                self.remove(path)?;
             }
         }
         if let Some(wal) = self.shared.wal.get()
@@ -310,7 +319,13 @@ impl Keeper {
     fn remove_writer_dir(&self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
         let env = &self.shared.env;
         for entry in list(env, &writer.path)? {
-            self.remove(&writer.path.join(entry.name))?;
+            let path = writer.path.join(&entry.name);
+            if entry.name == "LOCK" || entry.name.ends_with(".wal") {
+                self.remove(&path)?;
+            } else {
+                self.shared.incident(format!("{} is not ours; it was moved to quarantine", path.display()));
+                self.set_apart(writer.writer_id, &path)?;
+            }
         }
         env.fs.remove_dir(&writer.path).map_err(EngineError::io("remove", &writer.path))?;
         drop(lock);
@@ -343,20 +358,40 @@ impl Keeper {
 
     fn remove(&self, path: &Path) -> Result<()> {
         match self.shared.env.fs.remove_file(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             other => Ok(other.map_err(EngineError::io("remove", path))?),
         }
     }
 
-    /// Moves a damaged file out of the way, for a person to look at.
-    fn quarantine(&self, writer: u64, path: &Path) -> Result<()> {
+    /// Moves what is not ours out of a directory that has to go.
+    fn set_apart(&self, writer: u64, path: &Path) -> Result<()> {
+        let env = &self.shared.env;
+        let dir = self.shared.layout.quarantine();
+        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let to = dir.join(format!("{writer:016x}-{name}"));
+        Ok(env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?)
+    }
+
+    /// Gives a damaged file a second name in quarantine, for a person to look at, before its first is removed.
+    fn preserve(&self, writer: u64, path: &Path) -> Result<()> {
         let env = &self.shared.env;
         let dir = self.shared.layout.quarantine();
         env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let to: PathBuf = dir.join(format!("{writer:016x}-{name}"));
-        env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
-        env.fs.sync_dir(&dir).map_err(EngineError::io("sync", &dir))?;
+        match env.fs.hard_link(path, &to) {
+            // Kept before, by a keeper that did not come further; or gone since it was listed.
+            Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
+            // A file system without links: then the name moves, and what could be read of it with it.
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
+                env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
+            }
+            other => other.map_err(EngineError::io("link into quarantine", path))?,
+        }
+        for dir in [&dir, self.shared.layout.root()] {
+            env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir))?;
+        }
         Ok(())
     }
 }
@@ -373,7 +408,7 @@ fn make_directories(shared: &Shared) -> Result<()> {
     if let Some(parent) = layout.root().parent().filter(|p| !p.as_os_str().is_empty()) {
         match env.fs.sync_dir(parent) {
             // Its own making is then not ours to make durable, either.
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {}
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {}
             other => other.map_err(EngineError::io("sync", parent))?,
         }
     }
@@ -384,7 +419,7 @@ fn sync_directories(shared: &Shared) -> Result<()> {
     let Shared { env, layout, .. } = shared;
     for dir in [layout.root().to_path_buf(), layout.wal(), layout.tables()] {
         match env.fs.sync_dir(&dir) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
             other => other.map_err(EngineError::io("sync", &dir))?,
         }
     }
@@ -407,7 +442,7 @@ fn refuse_tables_without_manifest(shared: &Shared) -> Result<()> {
 /// The entries of a directory; none if it is not there.
 fn list(env: &duramen_engine::io::Env, dir: &Path) -> Result<Vec<duramen_engine::io::DirEntry>> {
     match env.fs.read_dir(dir) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         other => Ok(other.map_err(EngineError::io("list", dir))?),
     }
 }

@@ -19,6 +19,8 @@ const LIVE_BLOCK_ROWS: usize = 16_384;
 #[derive(Debug, Default)]
 pub(crate) struct LiveSegments {
     pub(crate) segments: Vec<LiveSegment>,
+    /// Segments that cannot be opened, and why.
+    pub(crate) damaged: Vec<(PathBuf, EngineError)>,
 }
 
 /// A segment that may hold rows no table has.
@@ -57,7 +59,8 @@ impl LiveCache {
                         Ok(None) => continue,
                         Err(e) if e.is_not_found() => continue,
                         Err(e) if e.is_corruption() => {
-                            shared.incident(e);
+                            shared.incident(&e);
+                            live.damaged.push((file.path, e));
                             continue;
                         }
                         Err(e) => return Err(e.into()),

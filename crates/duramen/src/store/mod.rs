@@ -130,19 +130,19 @@ impl Store {
     /// # Errors
     /// As [`Store::append`]; and [`duramen_engine::Error::Stalled`] if waiting was refused.
     pub fn append_with(&self, entry: &[u8], options: WriteOptions) -> Result<EntryId> {
-        EntryRef::peek_time(entry)?;
+        EntryRef::decode(entry)?;
         let wal = self.wal()?;
         let seq = wal.append(payload::ENTRY, 1, entry, options)?;
         Ok(EntryId { writer: wal.writer_id(), seq })
     }
 
     /// Appends a batch, and how far its source has been read if it was read from one: all of it survives a
-    /// crash, or nothing. The batch is empty afterwards if that went well.
+    /// crash, or nothing. The batch is empty afterwards if that went well; an empty one does nothing.
     ///
     /// # Errors
     /// As [`Store::append`].
     pub fn append_batch(&self, batch: &mut Batch, source: Option<&SourcePosition>) -> Result<()> {
-        if batch.is_empty() && source.is_none() {
+        if batch.is_empty() {
             return Ok(());
         }
         let wal = self.wal()?;

@@ -6,6 +6,7 @@
 //!                           they were read from: one record, so that all of it survives or nothing
 //! ```
 
+use crate::entry::EntryRef;
 use crate::error::{Error, Result};
 use crate::store::source::SourcePosition;
 use std::ops::Range;
@@ -48,8 +49,14 @@ impl Batch {
     /// Adds an entry, as [`crate::EntryBuf::finish`] gives it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the batch is full ([`MAX_BATCH_BYTES`], [`MAX_BATCH_ENTRIES`]): append it first.
+    /// [`Error::Invalid`] if the batch is full ([`MAX_BATCH_BYTES`], [`MAX_BATCH_ENTRIES`]): append it first;
+    /// [`Error::Decode`] if the bytes are no entry.
     pub fn push(&mut self, entry: &[u8]) -> Result<()> {
+        EntryRef::decode(entry)?;
+        self.push_unchecked(entry)
+    }
+
+    fn push_unchecked(&mut self, entry: &[u8]) -> Result<()> {
         if self.count > 0 && self.bytes.len() + entry.len() > MAX_BATCH_BYTES
             || self.count == MAX_BATCH_ENTRIES
         {
@@ -192,7 +199,7 @@ mod tests {
         };
         let mut batch = Batch::new();
         for text in [&b"one"[..], b"", b"three"] {
-            batch.push(text).unwrap();
+            batch.push_unchecked(text).unwrap();
         }
         for expected in [Some(&source), None] {
             batch
@@ -210,8 +217,8 @@ mod tests {
     #[test]
     fn a_full_batch_says_so() {
         let mut batch = Batch::new();
-        batch.push(&vec![0; MAX_BATCH_BYTES + 1]).unwrap();
-        let error = batch.push(b"x").unwrap_err().to_string();
+        batch.push_unchecked(&vec![0; MAX_BATCH_BYTES + 1]).unwrap();
+        let error = batch.push_unchecked(b"x").unwrap_err().to_string();
         assert!(error.contains("append it first"), "{error}");
     }
 

@@ -75,7 +75,7 @@ impl Snapshots {
             day.tables += 1;
             day.min_time = day.min_time.min(min_time);
             day.max_time = day.max_time.max(max_time);
-            match self.tables().get(meta.number, &meta.path) {
+            match self.tables().get(meta.number, &meta.path, meta.file_bytes) {
                 Ok(table) => {
                     if let Some(fields) = table.property(FIELDS_PROPERTY) {
                         stats.fields.add(&FieldCounts::decode(fields)?);

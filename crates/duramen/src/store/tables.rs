@@ -40,12 +40,16 @@ impl TableCache {
     ///
     /// # Errors
     /// What the file system said; corruption of its footer, index or properties.
-    pub(crate) fn get(&self, number: u64, path: &str) -> Result<Arc<Table>> {
+    pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<Arc<Table>> {
         if let Some(table) = lock(&self.open).touch(number) {
             return Ok(table);
         }
         // Opened without the lock: two may open the same table, which costs less than waiting for a disk.
         let table = Arc::new(Table::open(&self.env, self.layout.resolve(path), COLUMN_CODEC_ID)?);
+        if table.file_bytes() != file_bytes {
+            let detail = format!("it has {} bytes, the manifest says {file_bytes}", table.file_bytes());
+            return Err(duramen_engine::Error::corruption(self.layout.resolve(path), 0, detail).into());
+        }
         lock(&self.open).insert(number, table.clone());
         Ok(table)
     }
@@ -84,6 +88,7 @@ pub(crate) struct TableBlockHandle {
 struct TableName {
     number: u64,
     path: String,
+    file_bytes: u64,
 }
 
 impl TableBlockHandle {
@@ -93,7 +98,8 @@ impl TableBlockHandle {
     /// [`Error::Decode`] if the manifest's facts make no sense.
     pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta) -> Result<Vec<Arc<Self>>> {
         let facts = TableFacts::decode(&meta.user)?;
-        let table = Arc::new(TableName { number: meta.number, path: meta.path.clone() });
+        let table =
+            Arc::new(TableName { number: meta.number, path: meta.path.clone(), file_bytes: meta.file_bytes });
         let handle = |(index, facts): (usize, BlockFacts)| {
             Arc::new(Self { cache: cache.clone(), table: table.clone(), index, facts })
         };
@@ -119,7 +125,7 @@ impl TableBlockHandle {
     /// # Errors
     /// As [`BlockHandle::open`].
     pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
-        let table = self.cache.get(self.table.number, &self.table.path)?;
+        let table = self.cache.get(self.table.number, &self.table.path, self.table.file_bytes)?;
         let meta = table.blocks().get(self.index).ok_or_else(|| {
             Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
         })?;

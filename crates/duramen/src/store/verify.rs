@@ -79,6 +79,10 @@ impl Snapshots {
             so_far.done_bytes += segment.reader.committed();
             progress(so_far);
         }
+        for (path, error) in live.damaged {
+            report.files += 1;
+            report.damage.push(Damage::of_error(path, None, None, &error.into()));
+        }
         Ok(report)
     }
 

@@ -1,0 +1,282 @@
+//! Several processes at one store: whatever they do in whatever order, every one of them sees every
+//! acknowledged line once, before, during and after what the keeper does with it.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
+
+use duramen::block::Block;
+use duramen::column::IntText;
+use duramen::{Batch, EntryBuf, SourcePosition, Store, StoreOptions, Tail};
+use duramen_engine::io::sim::{Fault, Sim};
+use duramen_engine::io::{Env, OpenMode};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn options(env: Env) -> StoreOptions {
+    StoreOptions::new().env(env).background(false).write_buffer_size(64 << 10)
+}
+
+fn open(sim: &Sim) -> Store {
+    options(sim.env()).open("/logs").unwrap()
+}
+
+fn entry(n: u64) -> Vec<u8> {
+    let mut entry = EntryBuf::new(["app"]);
+    // Out of order, over two days.
+    let time = (n % 2) as i64 * 86_400_000_000_000 + (n * 7919 % 1000) as i64;
+    entry.start(time).message(&format!("{n} {}", "x".repeat(1200))).field("app", "sim");
+    entry.finish().unwrap().to_vec()
+}
+
+fn number(message: &str) -> u64 {
+    message.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// The numbers of all lines, sorted.
+fn numbers(store: &Store) -> Vec<u64> {
+    let mut found = Vec::new();
+    store
+        .scan(i64::MIN, i64::MAX, &mut |row| {
+            found.push(number(row.message()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    found
+}
+
+fn numbers_of(blocks: &[Arc<dyn Block>]) -> Vec<u64> {
+    let mut found = Vec::new();
+    for block in blocks {
+        let column = block.column("_msg").unwrap().unwrap();
+        let mut digits = IntText::default();
+        found.extend((0..block.rows()).map(|row| number(column.text(row, &mut digits).unwrap())));
+    }
+    found
+}
+
+fn poll(tail: &mut Tail) -> Vec<u64> {
+    let mut found = numbers_of(&tail.poll(Duration::ZERO).unwrap());
+    found.sort_unstable();
+    found
+}
+
+fn all(range: std::ops::Range<u64>) -> Vec<u64> {
+    range.collect()
+}
+
+fn tables(sim: &Sim) -> usize {
+    sim.files().iter().filter(|file| file.ends_with(".sst")).count()
+}
+
+#[test]
+fn merged_tables_hold_nothing_new_to_a_tail() {
+    let sim = Sim::new(1);
+    for n in 0..20 {
+        let store = open(&sim); // each its own writer, gone again
+        store.append(&entry(n)).unwrap();
+        store.flush().unwrap();
+        sim.crash_process(); // without the merge at close
+    }
+    let store = open(&sim);
+    let reader = options(sim.spawn_process().env()).keeper(false).open("/logs").unwrap();
+    let mut tail = reader.tail().unwrap();
+    for n in 20..30 {
+        store.append(&entry(n)).unwrap();
+        store.flush().unwrap();
+        if n % 3 == 0 {
+            // Half of what is new, it sees before the merge.
+            let expected = if n == 21 { all(20..22) } else { all(n - 2..n + 1) };
+            assert_eq!(poll(&mut tail), expected);
+        }
+    }
+    let before = tables(&sim);
+    store.compact().unwrap();
+    assert!(tables(&sim) < before, "there was something to merge");
+    assert_eq!(poll(&mut tail), all(28..30), "the new ones it had not seen, none of the old");
+    store.append(&entry(30)).unwrap();
+    assert_eq!(poll(&mut tail), [30]);
+}
+
+#[test]
+fn a_damaged_segment_of_a_living_writer_costs_no_line_of_the_others() {
+    let sim = Sim::new(2);
+    let keeper = open(&sim);
+    let process = sim.spawn_process();
+    let writer =
+        options(process.env()).max_write_buffer_number(6).keeper(false).open("/logs").unwrap();
+    let mut n = 0;
+    while sim.files().iter().filter(|file| file.ends_with(".wal")).count() < 5 {
+        writer.append(&entry(n)).unwrap();
+        n += 1;
+    }
+    writer.append(&entry(n)).unwrap();
+    let _not_keeper = writer.flush();
+    let first = sim.files().into_iter().find(|file| file.ends_with("00000001.wal")).unwrap();
+    sim.flip_bit(Path::new(&first), (4096 + 20_000) * 8).unwrap();
+    keeper.flush().unwrap();
+    let found = numbers(&keeper);
+    let lost = (n + 1) as usize - found.len();
+    assert!(lost > 0 && lost < 50, "one segment's rest is lost: {lost} lines of {}", n + 1);
+    let quarantined = keeper.stats().unwrap().quarantined;
+    assert_eq!(quarantined.len(), 1, "{quarantined:?}");
+}
+
+#[test]
+fn a_table_that_a_dead_keeper_left_does_not_stop_the_next_while_somebody_reads() {
+    let sim = Sim::new(3);
+    for n in 0..3 {
+        let process = sim.spawn_process();
+        let store = options(process.env()).open("/logs").unwrap();
+        store.append(&entry(n)).unwrap();
+        std::mem::forget(store); // as kill -9 would: nothing is closed
+        process.kill();
+    }
+    let reader = sim.spawn_process();
+    let reading = options(reader.env()).keeper(false).open("/logs").unwrap();
+    let snapshot = reading.snapshot().unwrap();
+    // The keeper dies between the table and the manifest's edit that names it.
+    let dies = sim.spawn_process();
+    let orphan = Path::new("/logs/tables/19700101");
+    dies.env().fs.create_dir_all(orphan).unwrap();
+    dies.env().fs.open(&orphan.join("00000000.sst"), OpenMode::CreateNew).unwrap();
+    dies.kill();
+    let store = open(&sim);
+    store.flush().unwrap();
+    assert_eq!(numbers(&store), all(0..3));
+    assert_eq!(snapshot.rows(), 3);
+    drop(store);
+    assert_eq!(numbers(&reading), all(0..3));
+}
+
+#[test]
+fn replaced_tables_go_when_nobody_reads_them_any_more() {
+    let sim = Sim::new(4);
+    let store = open(&sim);
+    for n in 0..20 {
+        store.append(&entry(n)).unwrap();
+        store.flush().unwrap();
+    }
+    let reader = sim.spawn_process();
+    let reading = options(reader.env()).keeper(false).open("/logs").unwrap();
+    let snapshot = reading.snapshot().unwrap();
+    numbers(&store);
+    store.compact().unwrap();
+    assert_eq!(tables(&sim), 22);
+    drop(snapshot);
+    store.flush().unwrap();
+    assert_eq!(tables(&sim), 2);
+    // Nor does anybody keep their space by an open descriptor.
+    assert_eq!(numbers(&store), all(0..20));
+    let used = sim.used_bytes();
+    drop((store, reading));
+    sim.crash_process();
+    assert!(used < sim.used_bytes() + (100 << 10), "{used} bytes, {} when all is closed", sim.used_bytes());
+}
+
+#[test]
+fn who_cannot_become_keeper_says_so_to_those_who_wait_for_it() {
+    let sim = Sim::new(5);
+    let process = sim.spawn_process();
+    let keeper = options(process.env()).open("/logs").unwrap();
+    let (told, wait) = std::sync::mpsc::channel();
+    let store = Arc::new(options(sim.env()).background(true).open("/logs").unwrap());
+    assert!(!store.is_keeper());
+    store.append(&entry(0)).unwrap();
+    sim.flip_bit(Path::new("/logs/MANIFEST"), 30 * 8).unwrap();
+    std::mem::forget(keeper);
+    process.kill();
+    let appends = store.clone();
+    let thread = std::thread::spawn(move || {
+        let failed = (1..1000).find_map(|n| appends.append(&entry(n)).err());
+        told.send(failed.map(|e| e.to_string())).unwrap();
+    });
+    let error = wait.recv_timeout(Duration::from_secs(20)).expect("an append must not wait for ever");
+    assert!(error.unwrap().contains("MANIFEST"));
+    assert!(store.incidents().messages.iter().any(|m| m.contains("MANIFEST")));
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_source_without_entries_is_remembered() {
+    let sim = Sim::new(6);
+    let store = open(&sim);
+    let source = |read_bytes| SourcePosition {
+        name: "empty.log".into(),
+        head_bytes: 0,
+        head_hash: 0,
+        read_bytes,
+        read_hash: 0,
+        entries: 0,
+    };
+    store.append(&entry(0)).unwrap();
+    store.append_batch(&mut Batch::new(), Some(&source(7))).unwrap();
+    store.append(&entry(1)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(store.source_positions().unwrap(), [source(7)]);
+        assert_eq!(numbers(&store), all(0..2));
+        assert_eq!(store.verify(&mut |_| {}).unwrap().lines, 2);
+        store.flush().unwrap();
+    }
+    assert!(store.incidents().messages.is_empty(), "{:?}", store.incidents());
+}
+
+#[test]
+fn what_is_not_ours_in_a_writers_directory_stops_nobody() {
+    let sim = Sim::new(7);
+    let process = sim.spawn_process();
+    let lost = options(process.env()).open("/logs").unwrap();
+    lost.append(&entry(0)).unwrap();
+    std::mem::forget(lost);
+    process.kill();
+    let segment = sim.files().into_iter().find(|file| file.ends_with(".wal")).unwrap();
+    let dir = Path::new("/").join(Path::new(&segment).parent().unwrap());
+    sim.env().fs.create_dir_all(&dir.join("notes")).unwrap();
+    sim.env().fs.open(&dir.join("notes/mine"), OpenMode::CreateNew).unwrap();
+    sim.env().fs.open(&dir.join("00000001.wal.bak"), OpenMode::CreateNew).unwrap();
+    let store = open(&sim);
+    for n in 1..3 {
+        store.append(&entry(n)).unwrap();
+        store.flush().unwrap();
+        assert_eq!(numbers(&store), all(0..n + 1));
+    }
+    assert!(sim.files().iter().any(|file| file.ends_with("notes/mine")));
+    assert!(sim.files().iter().any(|file| file.ends_with(".bak")), "not ours to remove");
+    assert!(store.incidents().messages.is_empty(), "{:?}", store.incidents());
+}
+
+#[test]
+fn a_crash_amid_the_recovery_after_a_power_loss_brings_back_no_line_behind_a_gap() {
+    let lost = |seed: u64| {
+        let sim = Sim::new(seed);
+        let store = options(sim.env()).max_write_buffer_number(6).open("/logs").unwrap();
+        (0..150).for_each(|n| drop(store.append(&entry(n)).unwrap()));
+        sim.crash_power_keeping(70);
+        std::mem::forget(store);
+        sim
+    };
+    for seed in 0..12 {
+        let sim = lost(seed);
+        let before = sim.operations();
+        let store = open(&sim);
+        let expected = numbers(&store).len();
+        store.flush().unwrap();
+        let recovered = numbers(&store);
+        assert_eq!(recovered, all(0..recovered.len() as u64));
+        assert!(recovered.len() >= expected);
+        let operations = sim.operations() - before;
+        for index in 0..operations {
+            let sim = lost(seed);
+            sim.fail_at(sim.operations() + index, Fault::Crash);
+            if let Ok(store) = options(sim.env()).open("/logs") {
+                let _cut_short = store.flush();
+            }
+            sim.crash_process();
+            let store = open(&sim);
+            let found = numbers(&store);
+            assert_eq!(found, all(0..found.len() as u64), "seed {seed}, operation {index}, before the flush");
+            store.flush().unwrap();
+            assert_eq!(numbers(&store), recovered, "seed {seed}, operation {index}");
+        }
+    }
+}
