@@ -11,7 +11,7 @@ fn value(n: u64, field: u64) -> String {
 #[test]
 fn a_message_may_repeat_any_of_two_hundred_fields() {
     let dir = tempfile::tempdir().unwrap();
-    let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
+    let store = StoreOptions::new().open(dir.path()).unwrap();
     let mut entry = EntryBuf::new([""; 0]);
     let message = |n: u64| format!("käse {} moved to {}", value(n, 190), value(n, 3));
     for n in 0..400u64 {
