@@ -23,14 +23,18 @@
 //! Parts of one bundle follow one another in the order of their locations here.
 //! ```
 //!
+//! A later version may change everything behind its number, but neither the number's place nor the chunk's
+//! first two fields: so an older reader can tell that it is too old.
+//!
 //! What the structure's part holds is drawn in `structure`, what a map's does in `presence`, and what a
 //! column's does in `ints`, `leaf` and `template`.
 
 use super::MAX_ROWS;
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
 use super::streams::{MAX_STREAM_BYTES, STREAMS, Zstd, expand};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
+use std::path::Path;
 
 const VERSION: u8 = 1;
 const PER_VALUE: u8 = 128;
@@ -123,18 +127,24 @@ impl Directory {
         Ok(())
     }
 
-    pub(crate) fn read(chunk: &[u8]) -> Result<Self> {
+    /// Reads the chunk, which lies in the file `path`.
+    ///
+    /// # Errors
+    /// [`duramen_engine::Error::TooNew`] if a later version wrote it, [`crate::Error::Decode`] if it makes no sense.
+    pub(crate) fn read(chunk: &[u8], path: &Path) -> Result<Self> {
         let mut r = Reader::new(chunk);
         let method = r.u8()?;
         let plain_len = r.count(MAX_STREAM_BYTES)?;
         let plain = expand(method, r.take(r.remaining())?, plain_len)?;
         let mut r = Reader::new(&plain);
-        let version = r.u8()?;
-        if version != VERSION {
-            return Err(Error::decode(
-                "a column block",
-                format!("format version {version}; this version reads {VERSION}"),
-            ));
+        match r.u8()? {
+            VERSION => {}
+            0 => return Err(bad("there is no format version 0")),
+            newer => {
+                let (found, supported) = (u32::from(newer), u32::from(VERSION));
+                let path = path.to_path_buf();
+                return Err(duramen_engine::Error::TooNew { path, found, supported }.into());
+            }
         }
         let rows = r.count(MAX_ROWS)?;
         if rows == 0 {
@@ -242,5 +252,26 @@ impl Locations {
             *end = end.checked_add(*len).ok_or_else(|| bad("a part is out of range"))?;
         }
         Ok(Location { bundle, starts, lens })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_a_later_version_is_not_taken_for_damage() {
+        let chunk = |version: u8| [0, 4, version, 0xff, 0xff, 0xff];
+        let error = Directory::read(&chunk(VERSION + 1), Path::new("tables/7.sst")).unwrap_err();
+        assert!(!error.is_corruption());
+        assert!(matches!(
+            &error,
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 2, supported: 1, .. })
+        ));
+        let text = error.to_string();
+        assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");
+        for version in [0, VERSION] {
+            assert!(Directory::read(&chunk(version), Path::new("x")).unwrap_err().is_corruption());
+        }
     }
 }

@@ -46,9 +46,10 @@ impl TableBlock {
     /// Reads the directory.
     ///
     /// # Errors
-    /// What `source` said; [`crate::Error::Decode`] if the chunk is no directory.
+    /// What `source` said; [`duramen_engine::Error::TooNew`] if a later version wrote the block;
+    /// [`crate::Error::Decode`] if the chunk is no directory.
     pub fn open(source: Arc<dyn ChunkSource>, directory: ChunkHandle) -> Result<Self> {
-        let directory = Directory::read(&source.read_chunk(directory)?)?;
+        let directory = Directory::read(&source.read_chunk(directory)?, source.path())?;
         let by_name = directory.columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
         Ok(Self {
             source,
