@@ -234,7 +234,8 @@ fn many_small_tables_are_merged_and_nothing_changes() {
     let stats = store.stats().unwrap();
     assert_eq!(stats.days["19700101"].tables, 40);
     let old = Store::open_read_only(dir.path()).unwrap();
-    let old_snapshot = old.snapshot().unwrap();
+    // The blocks alone keep what they need from being removed.
+    let old_blocks = old.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
     store.compact().unwrap();
     assert_eq!(numbers(&store), before);
     let merged = store.stats().unwrap();
@@ -245,10 +246,9 @@ fn many_small_tables_are_merged_and_nothing_changes() {
     // A snapshot taken before still reads what it saw, all of it; its files go only after it.
     let tables = || std::fs::read_dir(dir.path().join("tables/19700101")).unwrap().count();
     assert_eq!(tables(), 41);
-    let rows: usize =
-        old_snapshot.blocks(i64::MIN, i64::MAX).iter().map(|handle| handle.open().unwrap().rows()).sum();
+    let rows: usize = old_blocks.iter().map(|handle| handle.open().unwrap().rows()).sum();
     assert_eq!(rows, 400);
-    drop(old_snapshot);
+    drop(old_blocks);
     store.close().unwrap();
     let store = small(dir.path());
     assert_eq!(tables(), 1);

@@ -56,8 +56,10 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
     if args.stats {
         say(&summary(&stats, writer.rows(), env.clock.monotonic().saturating_sub(started)));
     }
-    if let Some(why) = incomplete(&stats) {
-        complain(&why);
+    let mut lacking = store.incidents().messages;
+    lacking.extend(incomplete(&stats));
+    if !lacking.is_empty() {
+        lacking.iter().for_each(|why| complain(why));
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::from(if args.fail_empty && writer.rows() == 0 { NOTHING_MATCHED } else { 0 }))

@@ -69,7 +69,7 @@ pub(crate) fn merge(
     let mut handles = Vec::new();
     let mut raw_bytes = 0;
     for meta in inputs {
-        handles.extend(TableBlockHandle::of(cache, meta)?);
+        handles.extend(TableBlockHandle::of(cache, meta, &None)?);
         raw_bytes += TableFacts::decode(&meta.user)?.raw_bytes;
     }
     handles.sort_by_key(|h| Reverse(h.min_time()));

@@ -10,6 +10,7 @@ mod live;
 mod open;
 mod options;
 mod payload;
+mod pin;
 mod rows;
 mod scan;
 mod shared;

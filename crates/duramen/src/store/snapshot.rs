@@ -8,34 +8,25 @@
 use crate::block::BlockHandle;
 use crate::error::Result;
 use crate::store::live::{LiveCache, LiveSegments, Prefix};
+use crate::store::pin::{Pin, Pins};
 use crate::store::rows::RowSet;
 use crate::store::shared::{Shared, lock};
 use crate::store::source::{KEY_PREFIX, SourcePosition, keep_furthest};
 use crate::store::tables::{TableBlockHandle, TableCache};
-use duramen_engine::io::Lock;
 use duramen_engine::manifest::{ManifestReader, State};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 /// How often a view is taken again before giving up: each time a segment was flushed in just the wrong
 /// moment, which can hardly happen twice in a row.
 const MAX_ATTEMPTS: usize = 1_000;
-
-/// Holds back the removal of files while it lives.
-pub(crate) type Pin = Option<Arc<dyn Lock>>;
-
-/// Never made: the type of a pin that was never taken.
-#[derive(Debug)]
-enum NoLock {}
-impl Lock for NoLock {}
 
 /// Where snapshots come from.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     shared: Arc<Shared>,
     manifest: Mutex<ManifestReader>,
-    pin: Mutex<Weak<dyn Lock>>,
+    pins: Pins,
     tables: Arc<TableCache>,
     live: LiveCache,
 }
@@ -44,7 +35,6 @@ pub(crate) struct Snapshots {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     blocks: Vec<Arc<dyn BlockHandle>>,
-    _pin: Pin,
 }
 
 /// The manifest's state, and the segments that hold what its tables do not.
@@ -58,13 +48,7 @@ impl Snapshots {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
         let manifest = Mutex::new(ManifestReader::open(&shared.env, shared.layout.root())?);
         let tables = Arc::new(TableCache::new(shared.env.clone(), shared.layout.clone()));
-        Ok(Self {
-            shared,
-            manifest,
-            pin: Mutex::new(Weak::<NoLock>::new()),
-            tables,
-            live: LiveCache::default(),
-        })
+        Ok(Self { shared, manifest, pins: Pins::default(), tables, live: LiveCache::default() })
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -97,31 +81,8 @@ impl Snapshots {
         &self.tables
     }
 
-    /// Keeps the files that a view taken from now on may read from being removed. One lock serves all views
-    /// of this process. A file system that refuses it (a read-only one has no keeper) is no hindrance.
-    fn pin(&self) -> Pin {
-        let mut held = lock(&self.pin);
-        if let Some(pin) = held.upgrade() {
-            return Some(pin);
-        }
-        let path = self.shared.layout.readers_lock();
-        for _ in 0..MAX_ATTEMPTS {
-            match self.shared.env.fs.try_lock_shared(&path) {
-                Ok(Some(pin)) => {
-                    let pin: Arc<dyn Lock> = Arc::from(pin);
-                    *held = Arc::downgrade(&pin);
-                    return Some(pin);
-                }
-                // The keeper is removing files, which takes it a moment.
-                Ok(None) => std::thread::park_timeout(Duration::from_millis(1)),
-                Err(_) => return None,
-            }
-        }
-        None
-    }
-
     pub(crate) fn view(&self) -> Result<View> {
-        let pin = self.pin();
+        let pin = self.pins.take(&self.shared);
         for _ in 0..MAX_ATTEMPTS {
             let live = self.live.list(&self.shared)?;
             let state = lock(&self.manifest).refresh()?;
@@ -134,9 +95,9 @@ impl Snapshots {
 
     pub(crate) fn take(&self) -> Result<Snapshot> {
         let View { pin, state, live } = self.view()?;
-        let mut blocks = TableBlockHandle::of_all(&self.tables, &state)?;
+        let mut blocks = TableBlockHandle::of_all(&self.tables, &state, &pin)?;
         blocks.extend(self.live.blocks(&self.shared, &live));
-        Ok(Snapshot { blocks, _pin: pin })
+        Ok(Snapshot { blocks })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
 use crate::store::flush::COLUMN_CODEC_ID;
 use crate::store::layout::Layout;
+use crate::store::pin::Pin;
 use crate::store::shared::lock;
 use crate::store::table_facts::{BlockFacts, TableFacts};
 use duramen_engine::io::Env;
@@ -81,6 +82,8 @@ pub(crate) struct TableBlockHandle {
     table: Arc<TableName>,
     index: usize,
     facts: BlockFacts,
+    /// As long as somebody may open the block, its file must stay.
+    _pin: Pin,
 }
 
 /// Which table a block is in.
@@ -96,12 +99,12 @@ impl TableBlockHandle {
     ///
     /// # Errors
     /// [`Error::Decode`] if the manifest's facts make no sense.
-    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta) -> Result<Vec<Arc<Self>>> {
+    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta, pin: &Pin) -> Result<Vec<Arc<Self>>> {
         let facts = TableFacts::decode(&meta.user)?;
         let table =
             Arc::new(TableName { number: meta.number, path: meta.path.clone(), file_bytes: meta.file_bytes });
         let handle = |(index, facts): (usize, BlockFacts)| {
-            Arc::new(Self { cache: cache.clone(), table: table.clone(), index, facts })
+            Arc::new(Self { cache: cache.clone(), table: table.clone(), index, facts, _pin: pin.clone() })
         };
         Ok(facts.blocks.into_iter().enumerate().map(handle).collect())
     }
@@ -110,10 +113,14 @@ impl TableBlockHandle {
     ///
     /// # Errors
     /// As [`TableBlockHandle::of`].
-    pub(crate) fn of_all(cache: &Arc<TableCache>, state: &State) -> Result<Vec<Arc<dyn BlockHandle>>> {
+    pub(crate) fn of_all(
+        cache: &Arc<TableCache>,
+        state: &State,
+        pin: &Pin,
+    ) -> Result<Vec<Arc<dyn BlockHandle>>> {
         let mut all = Vec::new();
         for meta in state.tables.values() {
-            all.extend(Self::of(cache, meta)?.into_iter().map(|handle| handle as Arc<dyn BlockHandle>));
+            all.extend(Self::of(cache, meta, pin)?.into_iter().map(|handle| handle as Arc<dyn BlockHandle>));
         }
         Ok(all)
     }

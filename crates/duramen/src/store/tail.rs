@@ -113,7 +113,7 @@ impl Tail {
             if self.seen_tables.contains(number) {
                 continue;
             }
-            for handle in TableBlockHandle::of(self.snapshots.tables(), meta)? {
+            for handle in TableBlockHandle::of(self.snapshots.tables(), meta, &view.pin)? {
                 let block = handle.open()?;
                 let mut fresh = Vec::new();
                 for row in 0..block.rows() {

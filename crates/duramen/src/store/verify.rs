@@ -114,7 +114,7 @@ impl Snapshots {
             });
         }
         // Checksums tell that the bytes are those written; decoding tells that they were written right.
-        let handles = TableBlockHandle::of(self.tables(), meta).unwrap_or_default();
+        let handles = TableBlockHandle::of(self.tables(), meta, &None).unwrap_or_default();
         for (i, handle) in handles.iter().enumerate() {
             if checked.damage.iter().any(|d| d.block == Some(i) || d.block.is_none()) {
                 continue;
