@@ -16,6 +16,7 @@
 //! `undefined` stands for the message's text (a JSON line's `msg` is both), and tag 262, embedded JSON, holds
 //! a number that neither an int nor a float gives back to the letter, an array, or an empty object.
 
+use crate::block::names;
 use crate::error::{Error, Result};
 use crate::value::{Level, Value};
 use minicbor::data::{Tag, Type};
@@ -123,6 +124,10 @@ impl EntryBuf {
     }
 
     /// Adds a field. One added twice under one name is there twice, and the later one is found by its name.
+    ///
+    /// `_time`, `_msg` and `_stream` are names that the store gives, and a field without a name could not be asked
+    /// for: fields that are called so are kept as `_time#1`, `_msg#1`, `_stream#1` and `#1`. Whether one is
+    /// part of the stream goes by the name it is given here.
     pub fn field<'v>(&mut self, name: &str, value: impl Into<Value<'v>>) -> &mut Self {
         let value = value.into();
         self.put(name, |e| encode_value(e, value))
@@ -138,6 +143,7 @@ impl EntryBuf {
     fn put(&mut self, name: &str, value: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> &mut Self {
         self.too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
         let in_stream = self.stream_fields.iter().any(|f| **f == *name);
+        let name = readable_name(name);
         let (buf, count) = if in_stream {
             (&mut self.stream, &mut self.stream_count)
         } else {
@@ -178,6 +184,17 @@ impl EntryBuf {
             Ok::<(), minicbor::encode::Error<std::convert::Infallible>>(())
         })();
         Ok(&self.out)
+    }
+}
+
+/// The name under which a field is kept, so that it can be read back.
+fn readable_name(name: &str) -> &str {
+    match name {
+        names::TIME => "_time#1",
+        names::MESSAGE => "_msg#1",
+        names::STREAM => "_stream#1",
+        "" => "#1",
+        other => other,
     }
 }
 
@@ -378,6 +395,20 @@ mod tests {
                 ("inf", Value::Str("inf")),
             ]
         );
+    }
+
+    #[test]
+    fn names_that_could_not_be_read_back_are_changed() {
+        let mut b = EntryBuf::new(["_stream", "app"]);
+        b.start(0).message("m").field("_time", 1).field("_msg", 2).field("_stream", 3).field("", 4);
+        b.field("_time#1", 5).field("_stream_id", 6).field_same_as_message("_msg");
+        let e = EntryRef::decode(b.finish().unwrap()).unwrap();
+        assert_eq!(e.message, "m");
+        assert_eq!(e.stream().collect::<Vec<_>>(), [("_stream#1", Value::Int(3))]);
+        let fields: Vec<_> = e.fields().collect();
+        let n = Value::Int;
+        assert_eq!(fields[..3], [("_time#1", n(1)), ("_msg#1", n(2)), ("#1", n(4))]);
+        assert_eq!(fields[3..], [("_time#1", n(5)), ("_stream_id", n(6)), ("_msg#1", Value::Str("m"))]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod columnar_common;
 
 use columnar_common::{Field, Rows, check, encode};
 use duramen::block::Block;
+use duramen::column::IntText;
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row};
 use duramen::{Level, token};
 use proptest::prelude::*;
@@ -134,6 +135,33 @@ fn of_a_name_used_twice_in_a_row_the_last_is_shown() {
         );
     }
     check(&rows);
+}
+
+#[test]
+fn fields_named_as_the_stores_own_are_found_under_another_name() {
+    let mut rows = Rows::new(&["app"]);
+    for i in 0..100 {
+        rows.add(
+            i,
+            Level::Info,
+            "the message",
+            vec![
+                ("_time", Field::Str("yesterday".into())),
+                ("_msg", Field::Int(i)),
+                ("_stream", Field::Str(format!("s{}", i % 3))),
+                ("", Field::Bool(true)),
+                ("app", Field::Str("web".into())),
+            ],
+        );
+    }
+    check(&rows);
+    let block = encode(&rows);
+    let names = ["#1", "_msg", "_msg#1", "_stream#1", "_time#1", "app", "level"];
+    assert_eq!(block.field_names().unwrap(), names);
+    let mut digits = IntText::default();
+    let mut text = |name: &str| block.column(name).unwrap().unwrap().text(5, &mut digits).unwrap().to_owned();
+    let found = ["_msg", "_stream", "#1", "_msg#1", "_stream#1", "_time#1"].map(&mut text);
+    assert_eq!(found, ["the message", "{app=\"web\"}", "true", "5", "s2", "yesterday"]);
 }
 
 #[test]
