@@ -39,6 +39,10 @@ impl Signal {
         self.changed.notify_one();
     }
 
+    fn is_stopped(&self) -> bool {
+        lock(&self.state).stop
+    }
+
     fn stop(&self) {
         lock(&self.state).stop = true;
         self.changed.notify_one();
@@ -90,7 +94,11 @@ impl Background {
                     Wakened::Stop => break,
                     // What went wrong was told to those who wait for it.
                     _ => step(&shared, &slot).and_then(|()| {
-                        if merge { compact(&shared, &slot, MAX_MERGE_INPUT_BYTES) } else { Ok(()) }
+                        if merge {
+                            compact(&shared, &slot, MAX_MERGE_INPUT_BYTES, &|| for_thread.is_stopped())
+                        } else {
+                            Ok(())
+                        }
                     }),
                 };
                 pause = if outcome.is_ok() { LOOK_EVERY } else { REST_AFTER_FAILURE };
@@ -108,21 +116,27 @@ impl Background {
     }
 }
 
-/// Merges tables of up to so many bytes until there is nothing to merge.
+/// Merges tables of up to so many bytes until there is nothing to merge, or `stop` says so.
 ///
 /// # Errors
 /// As [`step`].
-pub(crate) fn compact(shared: &Arc<Shared>, slot: &KeeperSlot, max_input_bytes: u64) -> crate::Result<()> {
+pub(crate) fn compact(
+    shared: &Arc<Shared>,
+    slot: &KeeperSlot,
+    max_input_bytes: u64,
+    stop: &dyn Fn() -> bool,
+) -> crate::Result<()> {
     become_keeper(shared, slot)?;
     let mut slot = lock(slot);
     let outcome = loop {
-        match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_input_bytes)) {
+        match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_input_bytes, stop)) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(e) => break Err(e),
         }
     };
-    if outcome.is_err() {
+    if let Err(e) = &outcome {
+        shared.incident(format!("cannot merge tables: {e}"));
         *slot = None;
     }
     outcome
@@ -145,15 +159,13 @@ pub(crate) fn become_keeper(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::R
 /// # Errors
 /// What kept the work from being done. The keeper was given up, to start afresh from what is on disk.
 pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
-    become_keeper(shared, slot)?;
-    let mut slot = lock(slot);
-    let outcome = slot.as_mut().map_or(Ok(()), Keeper::step);
+    let outcome = become_keeper(shared, slot).and_then(|()| {
+        let mut slot = lock(slot);
+        slot.as_mut().map_or(Ok(()), Keeper::step).inspect_err(|_| *slot = None)
+    });
     match &outcome {
         Ok(()) => shared.flush_works(),
-        Err(e) => {
-            shared.flush_fails(e);
-            *slot = None;
-        }
+        Err(e) => shared.flush_fails(e),
     }
     outcome
 }

@@ -9,7 +9,7 @@ use crate::column::{Column, IntText};
 use crate::columnar::{Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
 use crate::entry::{EntryBuf, EntryRef};
 use crate::error::{Error, Result};
-use crate::store::flush::{Flusher, TableWriter};
+use crate::store::flush::{Flusher, Inherited, TableWriter};
 use crate::store::table_facts::TableFacts;
 use crate::store::tables::{TableBlockHandle, TableCache};
 use crate::value::{Level, Value, ValueKind};
@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The fewest tables that are merged.
 pub const MIN_MERGE_WIDTH: usize = 8;
+/// The most tables that are merged at once: of each, a block may be in memory.
+const MAX_MERGE_WIDTH: usize = 64;
 /// Tables larger than this, in bytes, are not merged any more.
 pub const MAX_MERGE_INPUT_BYTES: u64 = 64 << 20;
 /// When a store is closed only tables up to this size, in bytes, are merged: a program that ends should not
@@ -42,6 +44,7 @@ pub(crate) fn pick<'s>(
 
 fn pick_of_day(mut tables: Vec<&TableMeta>, max_input_bytes: u64) -> Option<Vec<&TableMeta>> {
     tables.sort_by_key(|meta| meta.file_bytes);
+    tables.truncate(MAX_MERGE_WIDTH);
     let mut total = 0;
     let mut width = 0;
     for (i, meta) in tables.iter().enumerate() {
@@ -56,7 +59,8 @@ fn pick_of_day(mut tables: Vec<&TableMeta>, max_input_bytes: u64) -> Option<Vec<
     (width >= MIN_MERGE_WIDTH).then_some(tables)
 }
 
-/// Merges tables of one day into one new table, which no manifest names yet.
+/// Merges tables of one day into one new table, which no manifest names yet. `go_on` is asked after each block;
+/// if it says no, nothing is left of the table, and there is none.
 ///
 /// # Errors
 /// What the file system said; damage in an input: then all of them stay as they are.
@@ -65,12 +69,14 @@ pub(crate) fn merge(
     cache: &Arc<TableCache>,
     inputs: &[&TableMeta],
     number: u64,
-) -> Result<TableMeta> {
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<TableMeta>> {
     let mut handles = Vec::new();
-    let mut raw_bytes = 0;
+    let mut inherited = Inherited::default();
     for meta in inputs {
         handles.extend(TableBlockHandle::of(cache, meta, &None)?);
-        raw_bytes += TableFacts::decode(&meta.user)?.raw_bytes;
+        inherited.raw_bytes += TableFacts::decode(&meta.user)?.raw_bytes;
+        inherited.origins.add(cache.origins(meta)?);
     }
     handles.sort_by_key(|h| Reverse(h.min_time()));
     let first = handles.last().map_or(0, |h| h.min_time());
@@ -90,14 +96,16 @@ pub(crate) fn merge(
         }
         let Some(Reverse(next)) = heap.pop() else { break };
         let Some(source) = open.get(&next.source) else { break };
-        out.push(source, &next)?;
+        if out.push(source, &next)? && !go_on() {
+            return Ok(None);
+        }
         if next.row + 1 < source.times.len() {
             heap.push(Reverse(source.row(next.row + 1, next.source)?));
         } else {
             open.remove(&next.source);
         }
     }
-    out.finish(raw_bytes)
+    out.finish(inherited).map(Some)
 }
 
 /// The next row of an open block, ordered as rows are.
@@ -223,7 +231,8 @@ impl<'a> Output<'a> {
         Self { table, buf: EntryBuf::default(), arena: Vec::new(), rows: Vec::new() }
     }
 
-    fn push(&mut self, source: &Source, next: &NextRow) -> Result<()> {
+    /// Adds a row; whether that made a block full.
+    fn push(&mut self, source: &Source, next: &NextRow) -> Result<bool> {
         source.entry(next.time, next.row, &mut self.buf);
         let start = self.arena.len();
         self.arena.extend_from_slice(self.buf.finish()?);
@@ -232,8 +241,9 @@ impl<'a> Output<'a> {
             || self.rows.len() >= crate::columnar::MAX_BLOCK_ROWS
         {
             self.write_block()?;
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     fn write_block(&mut self) -> Result<()> {
@@ -247,11 +257,11 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn finish(mut self, raw_bytes: u64) -> Result<TableMeta> {
+    fn finish(mut self, inherited: Inherited) -> Result<TableMeta> {
         if !self.rows.is_empty() {
             self.write_block()?;
         }
-        self.table.finish(Some(raw_bytes))
+        self.table.finish(Some(inherited))
     }
 }
 

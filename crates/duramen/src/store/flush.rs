@@ -4,6 +4,7 @@ use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, Row, TARGET_B
 use crate::error::Result;
 use crate::store::field_counts::FieldCounts;
 use crate::store::layout::{Layout, day_name, day_of};
+use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::rows::{Arenas, RowPlace};
 use crate::store::table_facts::{BlockFacts, TableFacts, time_key};
 use duramen_engine::io::Env;
@@ -78,6 +79,7 @@ impl Flusher {
             path,
             facts: TableFacts::default(),
             fields: FieldCounts::default(),
+            origins: Origins::default(),
         })
     }
 
@@ -101,6 +103,16 @@ pub(crate) struct TableWriter<'a> {
     path: String,
     facts: TableFacts,
     fields: FieldCounts,
+    origins: Origins,
+}
+
+/// What a merged table takes over from those it was made of.
+#[derive(Debug, Default)]
+pub(crate) struct Inherited {
+    /// Bytes of the lines that became its rows.
+    pub(crate) raw_bytes: u64,
+    /// Where its rows come from.
+    pub(crate) origins: Origins,
 }
 
 impl TableWriter<'_> {
@@ -123,17 +135,21 @@ impl TableWriter<'_> {
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);
         self.fields.add_block(&encoded.fields);
+        rows.iter().for_each(|row| self.origins.add_row(self.number, row.writer, row.seq));
         Ok(())
     }
 
-    /// Writes index and footer, and makes it all durable. `raw_bytes` are those of its lines, where they are
-    /// known better than from its rows.
+    /// Writes index and footer, and makes it all durable. A merged table says what it has `inherited`.
     ///
     /// # Errors
     /// What the file system said.
-    pub(crate) fn finish(mut self, raw_bytes: Option<u64>) -> Result<TableMeta> {
-        self.facts.raw_bytes = raw_bytes.unwrap_or(self.facts.raw_bytes);
+    pub(crate) fn finish(mut self, inherited: Option<Inherited>) -> Result<TableMeta> {
+        if let Some(inherited) = inherited {
+            self.facts.raw_bytes = inherited.raw_bytes;
+            self.origins = inherited.origins;
+        }
         self.builder.set_property(FIELDS_PROPERTY, self.fields.encode());
+        self.builder.set_property(ORIGINS_PROPERTY, self.origins.encode());
         let info = self.builder.finish()?;
         Ok(TableMeta {
             number: self.number,

@@ -19,7 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+/// How often to look for what is to be flushed while tables are merged.
+const FLUSH_EVERY_WHILE_MERGING: Duration = Duration::from_millis(200);
 /// How many bytes of segments are flushed together, so that many small ones make one table.
 const FLUSH_GROUP_BYTES: u64 = 64 << 20;
 
@@ -76,7 +79,8 @@ impl Keeper {
             _lock: lock,
         };
         keeper.replaced = keeper.unnamed_tables()?;
-        keeper.remove_replaced()?;
+        keeper.remove_unfinished()?;
+        keeper.remove_replaced();
         Ok(Some(keeper))
     }
 
@@ -112,7 +116,7 @@ impl Keeper {
             }
         }
         self.forget_gone(&writers)?;
-        self.remove_replaced()?;
+        self.remove_replaced();
         first_error.map_or(Ok(()), Err)
     }
 
@@ -131,7 +135,11 @@ impl Keeper {
     fn flush_living(&mut self, writer: &WriterDir) -> Result<()> {
         let flushed = self.flushed_through(writer.writer_id);
         let mut jobs = Vec::new();
-        for file in wal::segments(&self.shared.env, &writer.path)? {
+        let files = wal::segments(&self.shared.env, &writer.path)?;
+        // One that was never used goes without having been sealed.
+        let there: BTreeSet<u64> = files.iter().map(|file| file.number).collect();
+        self.watched.retain(|(id, number), _| *id != writer.writer_id || there.contains(number));
+        for file in files {
             if file.number <= flushed {
                 self.remove(&file.path)?;
                 continue;
@@ -180,16 +188,21 @@ impl Keeper {
         for damage in &recovered.damage {
             self.preserve(writer.writer_id, &damage.path)?;
         }
-        let jobs =
-            recovered.segments.iter().map(|s| Job { reader: s.reader.clone(), damaged: s.damaged }).collect();
-        self.flush(writer.writer_id, jobs)?;
         for set_aside in &recovered.set_aside {
             self.shared.incident(format!(
                 "{} follows a gap that a loss of power left; it was moved to quarantine",
                 set_aside.path.display()
             ));
             self.preserve(writer.writer_id, &set_aside.path)?;
+            self.remove(&set_aside.path)?;
         }
+        if !recovered.set_aside.is_empty() {
+            // Before the flush: once what precedes the gap is in tables, nothing shows any more that there was one.
+            self.shared.env.fs.sync_dir(&writer.path).map_err(EngineError::io("sync", &writer.path))?;
+        }
+        let jobs =
+            recovered.segments.iter().map(|s| Job { reader: s.reader.clone(), damaged: s.damaged }).collect();
+        self.flush(writer.writer_id, jobs)?;
         self.remove_writer_dir(writer, lock)
     }
 
@@ -213,9 +226,8 @@ impl Keeper {
         let Some(through) = jobs.iter().map(|job| job.reader.number()).max() else { return Ok(()) };
         let mut rows = RowSet::default();
         for job in &mut jobs {
-            rows.follow(job.reader.clone());
             let undecodable_before = rows.undecodable();
-            if let Err(damage) = rows.extend() {
+            if let Err(damage) = rows.add(job.reader.clone()) {
                 self.shared.incident(format!("{damage}; the segment was moved to quarantine"));
                 job.damaged = true;
             }
@@ -267,22 +279,42 @@ impl Keeper {
         Ok(())
     }
 
-    /// Merges tables of one day, each of at most so many bytes, if there are enough of them. Whether there were.
+    /// Merges tables of one day, each of at most so many bytes, if there are enough of them. Whether there were,
+    /// and `stop` did not end it. Flushes meanwhile: a merge may take minutes, and writers wait for no merge.
     ///
     /// # Errors
     /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
-    pub(crate) fn compact(&mut self, max_input_bytes: u64) -> Result<bool> {
+    pub(crate) fn compact(&mut self, max_input_bytes: u64, stop: &dyn Fn() -> bool) -> Result<bool> {
         let state = self.manifest.state().clone();
         let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_input_bytes) else {
             return Ok(false);
         };
-        let table = match compact::merge(&mut self.flusher, &self.tables, &inputs, state.next_table) {
+        let number = state.next_table;
+        // The flushes meanwhile take other numbers.
+        self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
+        let (env, tables) = (self.shared.env.clone(), self.tables.clone());
+        let mut flusher = Flusher::new(env.clone(), self.shared.layout.clone())?;
+        let mut looked = env.clock.monotonic();
+        let mut flush_failed = None;
+        let merged = compact::merge(&mut flusher, &tables, &inputs, number, &mut || {
+            if env.clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
+                flush_failed = self.step().err();
+                looked = env.clock.monotonic();
+            }
+            flush_failed.is_none() && !stop()
+        });
+        if let Some(e) = flush_failed {
+            return Err(e);
+        }
+        let table = match merged {
             Err(e) if e.is_corruption() => {
                 self.shared.incident(format!("tables were not merged: {e}"));
                 self.not_mergeable.extend(inputs.iter().map(|meta| meta.number));
                 return Ok(true);
             }
-            other => other?,
+            Ok(None) => return Ok(false),
+            Ok(Some(table)) => table,
+            Err(e) => return Err(e),
         };
         self.manifest.apply(Edit {
             add_tables: vec![table],
@@ -290,29 +322,39 @@ impl Keeper {
             ..Edit::default()
         })?;
         self.replaced.extend(inputs.iter().map(|meta| self.shared.layout.resolve(&meta.path)));
-        self.remove_replaced()?;
+        self.tables.keep_live(self.manifest.state());
+        self.remove_replaced();
         Ok(true)
     }
 
+    /// Removes tables that never were in a manifest: no snapshot has them, and the next flush needs their names.
+    fn remove_unfinished(&mut self) -> Result<()> {
+        let next_table = self.manifest.state().next_table;
+        let (unfinished, replaced) = std::mem::take(&mut self.replaced)
+            .into_iter()
+            .partition::<Vec<_>, _>(|path| table_number(path).is_none_or(|number| number >= next_table));
+        self.replaced = replaced;
+        unfinished.iter().try_for_each(|path| self.remove(path))
+    }
+
     /// Removes tables that no manifest names any more, unless somebody holds a snapshot, which may be older
-    /// than that. Each step tries again.
-    ///
-    /// # Errors
-    /// What the file system said.
-    pub(crate) fn remove_replaced(&mut self) -> Result<()> {
+    /// than that. Each step tries again; what cannot be removed keeps nobody from anything, and is told.
+    fn remove_replaced(&mut self) {
         if self.replaced.is_empty() {
-            return Ok(());
+            return;
         }
         let path = self.shared.layout.readers_lock();
-        let Some(_nobody_reads) =
-            self.shared.env.fs.try_lock(&path).map_err(EngineError::io("lock", &path))?
-        else {
-            return Ok(());
+        let _nobody_reads = match self.shared.env.fs.try_lock(&path) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => return,
+            Err(e) => return self.shared.incident(EngineError::io("lock", &path)(e)),
         };
         for path in std::mem::take(&mut self.replaced) {
-            self.remove(&path)?;
+            if let Err(e) = self.remove(&path) {
+                self.shared.incident(e);
+                self.replaced.push(path);
+            }
         }
-        Ok(())
     }
 
     /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.
@@ -327,9 +369,13 @@ impl Keeper {
                 self.set_apart(writer.writer_id, &path)?;
             }
         }
-        env.fs.remove_dir(&writer.path).map_err(EngineError::io("remove", &writer.path))?;
+        let removed = match env.fs.remove_dir(&writer.path) {
+            // Somebody who does not know it is being removed made something in it: the next step looks again.
+            Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            other => Ok(other.map_err(EngineError::io("remove", &writer.path))?),
+        };
         drop(lock);
-        Ok(())
+        removed
     }
 
     /// Forgets the writers whose directories are gone. Their going must be durable first: a segment that
@@ -394,6 +440,11 @@ impl Keeper {
         }
         Ok(())
     }
+}
+
+/// The number in a table's name, if it has its final one.
+fn table_number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(".sst")?.parse().ok()
 }
 
 /// Makes the store's directories, their names durable before anything in them can be.

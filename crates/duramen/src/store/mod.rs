@@ -9,6 +9,7 @@ mod layout;
 mod live;
 mod open;
 mod options;
+mod origins;
 mod payload;
 mod pin;
 mod rows;
@@ -235,7 +236,7 @@ impl Store {
             return Err(Error::ReadOnly);
         }
         if self.shared.options.keeper {
-            background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_BYTES)
+            background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_BYTES, &|| false)
         } else {
             Ok(())
         }
@@ -264,7 +265,9 @@ impl Store {
         }
         let closed = self.shared.close_wal();
         let flushed = self.keep().and_then(|()| match self.shared.options.keeper {
-            true => background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_AT_CLOSE_BYTES),
+            true => {
+                background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_AT_CLOSE_BYTES, &|| false)
+            }
             false => Ok(()),
         });
         *lock(&self.keeper) = None;

@@ -66,13 +66,24 @@ impl RowSet {
     /// # Errors
     /// Corruption in a segment: what precedes it has been read, what follows it in this segment never is.
     pub(crate) fn extend(&mut self) -> Result<()> {
-        for i in 0..self.segments.len() {
-            let reader = self.segments[i].reader.clone();
-            while let Some((record, after)) = reader.next_record(self.segments[i].next)? {
-                self.add_record(i as u32, reader.writer_id(), &record);
-                self.next_seq = record.seq.checked_add(u64::from(record.count));
-                self.segments[i].next = after;
-            }
+        (0..self.segments.len()).try_for_each(|i| self.extend_from(i))
+    }
+
+    /// Adds a segment, and reads its records only.
+    ///
+    /// # Errors
+    /// As [`RowSet::extend`].
+    pub(crate) fn add(&mut self, reader: Arc<SegmentReader>) -> Result<()> {
+        self.follow(reader);
+        self.extend_from(self.segments.len() - 1)
+    }
+
+    fn extend_from(&mut self, i: usize) -> Result<()> {
+        let reader = self.segments[i].reader.clone();
+        while let Some((record, after)) = reader.next_record(self.segments[i].next)? {
+            self.add_record(i as u32, reader.writer_id(), &record);
+            self.next_seq = record.seq.checked_add(u64::from(record.count));
+            self.segments[i].next = after;
         }
         Ok(())
     }

@@ -87,6 +87,7 @@ impl Snapshots {
             let live = self.live.list(&self.shared)?;
             let state = lock(&self.manifest).refresh()?;
             if let Some(live) = live.without_flushed(&self.shared, &state)? {
+                self.tables.keep_live(&state);
                 return Ok(View { pin, state, live });
             }
         }

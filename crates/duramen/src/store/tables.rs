@@ -5,6 +5,7 @@ use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
 use crate::store::flush::COLUMN_CODEC_ID;
 use crate::store::layout::Layout;
+use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::pin::Pin;
 use crate::store::shared::lock;
 use crate::store::table_facts::{BlockFacts, TableFacts};
@@ -53,6 +54,22 @@ impl TableCache {
         }
         lock(&self.open).insert(number, table.clone());
         Ok(table)
+    }
+}
+
+impl TableCache {
+    /// Where a table's rows come from; nothing of a table that does not say.
+    ///
+    /// # Errors
+    /// As [`TableCache::get`].
+    pub(crate) fn origins(&self, meta: &TableMeta) -> Result<Origins> {
+        let table = self.get(meta.number, &meta.path, meta.file_bytes)?;
+        table.property(ORIGINS_PROPERTY).map_or_else(|| Ok(Origins::default()), Origins::decode)
+    }
+
+    /// Closes the tables that are not live any more: an open descriptor keeps a removed file's space.
+    pub(crate) fn keep_live(&self, state: &State) {
+        lock(&self.open).tables.retain(|number, _| state.tables.contains_key(number));
     }
 }
 

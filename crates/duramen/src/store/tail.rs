@@ -29,6 +29,10 @@ pub struct Tail {
     /// The last sequence number given out, by writer.
     given: BTreeMap<u64, u64>,
     seen_tables: BTreeSet<u64>,
+    /// The first table that was not there when the tail was made.
+    first_table: u64,
+    /// Found, and not given out yet, because looking for more failed.
+    found: Vec<Arc<dyn Block>>,
     /// Segments being followed, by writer and number.
     following: BTreeMap<(u64, u64), Followed>,
 }
@@ -45,12 +49,16 @@ impl Tail {
             snapshots,
             given: BTreeMap::new(),
             seen_tables: BTreeSet::new(),
+            first_table: 0,
+            found: Vec::new(),
             following: BTreeMap::new(),
         };
         // What is there already counts as given out.
         let view = tail.snapshots.view()?;
         tail.seen_tables = view.state.tables.keys().copied().collect();
+        tail.first_table = view.state.next_table;
         tail.new_live_rows(&view)?;
+        tail.found.clear();
         Ok(tail)
     }
 
@@ -64,20 +72,18 @@ impl Tail {
         let started = clock.monotonic();
         loop {
             let view = self.snapshots.view()?;
-            let from_tables = self.new_table_rows(&view)?;
-            let mut blocks = from_tables;
-            blocks.extend(self.new_live_rows(&view)?);
+            self.new_table_rows(&view)?;
+            self.new_live_rows(&view)?;
             let waited = clock.monotonic().saturating_sub(started);
-            if !blocks.is_empty() || waited >= at_most {
-                return Ok(blocks);
+            if !self.found.is_empty() || waited >= at_most {
+                return Ok(std::mem::take(&mut self.found));
             }
             std::thread::park_timeout(LOOK_EVERY.min(at_most - waited));
         }
     }
 
-    fn new_live_rows(&mut self, view: &View) -> Result<Vec<Arc<dyn Block>>> {
+    fn new_live_rows(&mut self, view: &View) -> Result<()> {
         let mut following = std::mem::take(&mut self.following);
-        let mut blocks: Vec<Arc<dyn Block>> = Vec::new();
         let mut prefix = Prefix::default();
         for segment in &view.live.segments {
             if !prefix.goes_on_with(segment) {
@@ -94,24 +100,32 @@ impl Tail {
             let found = followed.rows.take();
             let fresh: Vec<RowPlace> =
                 found.entries().iter().filter(|(key, _)| key.seq > *given).copied().collect();
-            *given = fresh.iter().map(|(key, _)| key.seq).max().unwrap_or(*given).max(*given);
             let arenas = followed.rows.arenas();
+            let mut blocks: Vec<Arc<dyn Block>> = Vec::new();
             for chunk in fresh.chunks(ROWS_PER_BLOCK) {
                 let rows = chunk.iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
                 blocks.push(Arc::new(MemoryBlock::build(&rows)?));
             }
+            *given = fresh.iter().map(|(key, _)| key.seq).max().unwrap_or(*given).max(*given);
+            self.found.extend(blocks);
             self.following.insert(key, followed);
         }
-        Ok(blocks)
+        Ok(())
     }
 
     /// Rows that came and went to a table between two looks.
-    fn new_table_rows(&mut self, view: &View) -> Result<Vec<Arc<dyn Block>>> {
+    fn new_table_rows(&mut self, view: &View) -> Result<()> {
         let mut blocks: Vec<Arc<dyn Block>> = Vec::new();
         let mut last = self.given.clone();
         for (number, meta) in &view.state.tables {
             if self.seen_tables.contains(number) {
                 continue;
+            }
+            // A merged table has rows that were in tables before the tail was made.
+            let origins = self.snapshots.tables().origins(meta)?;
+            for (writer, seq) in origins.before(self.first_table) {
+                let given = self.given.entry(writer).or_insert(seq);
+                *given = seq.max(*given);
             }
             for handle in TableBlockHandle::of(self.snapshots.tables(), meta, &view.pin)? {
                 let block = handle.open()?;
@@ -129,8 +143,12 @@ impl Tail {
                 }
             }
         }
-        self.given = last;
+        for (writer, seq) in last {
+            let given = self.given.entry(writer).or_insert(seq);
+            *given = seq.max(*given);
+        }
+        self.found.extend(blocks);
         self.seen_tables = view.state.tables.keys().copied().collect();
-        Ok(blocks)
+        Ok(())
     }
 }
