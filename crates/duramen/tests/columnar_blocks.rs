@@ -269,6 +269,30 @@ fn wrong_rows_are_refused() {
     assert!(encoder.encode(&rows[1..], &mut sink).is_ok(), "an encoder works on after an error");
 }
 
+#[test]
+fn the_largest_block_a_store_cuts_comes_back_and_a_larger_one_is_refused() {
+    let mebibyte: String =
+        (0u64..1 << 16).map(|i| format!("{:016x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let mut rows = Rows::new(&[]);
+    for i in 0..16 {
+        rows.add(i, Level::Info, &mebibyte, vec![]);
+    }
+    let largest = mebibyte.repeat(31);
+    rows.add(16, Level::Info, &largest, vec![]);
+    let message = encode(&rows).column("_msg").unwrap().unwrap();
+    let mut digits = IntText::default();
+    assert!((0..16).all(|row| message.text(row, &mut digits) == Some(&*mebibyte)));
+    assert!(message.text(16, &mut digits) == Some(&*largest));
+    for i in 17..19 {
+        rows.add(i, Level::Info, &largest, vec![]);
+    }
+    let rows = rows.rows();
+    let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+    let error = encoder.encode(&rows, &mut columnar_common::Chunks::default()).unwrap_err().to_string();
+    assert!(error.contains("_msg") && error.contains("at most"), "{error}");
+    assert_eq!(MemoryBlock::build(&rows).unwrap().rows(), 19, "what is not written has no such limit");
+}
+
 fn field() -> impl Strategy<Value = Field> {
     prop_oneof![
         2 => Just(Field::None),

@@ -245,6 +245,7 @@ fn decode_nested(part: &mut Part<'_>, count: usize, may_nest: bool) -> Result<Ve
     if count == 0 {
         return Ok(Vec::new());
     }
+    part.spend(count.saturating_mul(size_of::<i64>()))?;
     let mut values = Vec::new();
     match part.meta.u8()? {
         CONSTANT => values.resize(count, part.meta.zigzag()?),

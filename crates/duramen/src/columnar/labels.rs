@@ -1,6 +1,8 @@
 //! Streams: each distinct set of stream fields is kept once in a block; rows have its number.
 
+use super::bytes::bad;
 use crate::column::{Column, ColumnData, IntText, Kinds, bit};
+use crate::error::Result;
 use crate::value::ValueKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +94,11 @@ impl StreamTable {
 
     /// The column of a stream field. A field that is part of the stream in some rows only, and a plain one in
     /// others, has its plain values in `stored`.
-    pub(crate) fn label_column(&self, name: &str, stored: Option<&Column>) -> Option<Column> {
+    ///
+    /// # Errors
+    /// [`crate::Error::Decode`] if both together have more than 4 GiB of text, which rows that are in memory or
+    /// were written by an encoder do not.
+    pub(crate) fn label_column(&self, name: &str, stored: Option<&Column>) -> Result<Option<Column>> {
         let mut values: Vec<(&str, u8)> = Vec::new();
         let mut index: BTreeMap<(&str, u8), u32> = BTreeMap::new();
         let codes: Vec<u32> = self
@@ -109,11 +115,11 @@ impl StreamTable {
             })
             .collect();
         if values.is_empty() {
-            return None;
+            return Ok(None);
         }
         let slot_codes = self.codes(&codes);
         if let Some(stored) = stored {
-            return Some(self.merge(&values, &slot_codes, stored));
+            return self.merge(&values, &slot_codes, stored).map(Some);
         }
         let first_kind = values[0].1;
         let kinds = if values.iter().all(|v| v.1 == first_kind) {
@@ -125,10 +131,10 @@ impl StreamTable {
             [(only, _)] if codes.iter().all(|&c| c == 0) => ColumnData::Const((*only).into()),
             _ => ColumnData::Dict { values: values.iter().map(|v| v.0.into()).collect(), codes: slot_codes },
         };
-        Some(Column { data, kinds, order: self.order.clone(), rows: self.rows })
+        Ok(Some(Column { data, kinds, order: self.order.clone(), rows: self.rows }))
     }
 
-    fn merge(&self, values: &[(&str, u8)], codes: &[u32], stored: &Column) -> Column {
+    fn merge(&self, values: &[(&str, u8)], codes: &[u32], stored: &Column) -> Result<Column> {
         let mut bytes = Vec::new();
         let mut ends = Vec::with_capacity(self.rows);
         let mut kinds = Vec::with_capacity(self.rows);
@@ -144,16 +150,16 @@ impl StreamTable {
                 bytes.extend_from_slice(text.as_bytes());
                 present[slot / 64] |= 1 << (slot % 64);
             }
-            ends.push(bytes.len() as u32);
+            ends.push(u32::try_from(bytes.len()).map_err(|_| bad("a stream field is too long"))?);
             kinds.push(kind);
         }
         let all = (0..self.rows).all(|slot| bit(&present, slot));
-        Column {
+        Ok(Column {
             data: ColumnData::Text { bytes, ends, present: (!all).then_some(present) },
             kinds: Kinds::PerSlot(kinds),
             order: self.order.clone(),
             rows: self.rows,
-        }
+        })
     }
 }
 

@@ -163,7 +163,7 @@ impl Block for MemoryBlock {
             return Ok(Some(Arc::new(self.streams.stream_column())));
         }
         let stored = self.by_name.get(name).map(|&i| &self.columns[i].1);
-        match self.streams.label_column(name, stored.map(|c| &**c)) {
+        match self.streams.label_column(name, stored.map(|c| &**c))? {
             Some(column) => Ok(Some(Arc::new(column))),
             None => Ok(stored.cloned()),
         }

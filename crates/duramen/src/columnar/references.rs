@@ -18,7 +18,7 @@ const MIN_TEXT_BYTES: usize = 16;
 /// Values that are shorter on average are cheaper as they are.
 const MIN_VALUE_BYTES: usize = 2;
 /// The most columns that one may refer to.
-const MAX_SOURCES: usize = 48;
+pub(crate) const MAX_SOURCES: usize = 48;
 
 /// For each column, which others its texts refer to, in order; empty for most.
 #[derive(Debug, Default)]

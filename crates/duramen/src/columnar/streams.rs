@@ -19,13 +19,34 @@
 //! ```
 
 use super::bytes::{Reader, bad, put_varint};
+use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
+use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::{Error, Result};
 
 /// How many streams there are.
 pub(crate) const STREAMS: usize = 4;
 
-/// The most bytes that a stream of one block may have before compression.
-pub(crate) const MAX_STREAM_BYTES: usize = 512 << 20;
+/// The most bytes that a stream of a bundle may have before compression, and the decoded texts of a column:
+/// 96 MiB. Blocks that stop at [`MAX_BLOCK_ROWS`] and [`TARGET_BLOCK_RAW_BYTES`] stay below it even if their
+/// last entry is of the largest size there is, and no decoder allocates more for bytes that only claim so.
+pub(crate) const MAX_STREAM_BYTES: usize = 96 << 20;
+
+/// The longest text of a number that takes fewer bytes in an entry: 5e-324 in full, with its sign.
+const LONGEST_NUMBER_BYTES: usize = 327;
+
+const _: () = assert!(
+    TARGET_BLOCK_RAW_BYTES as usize + MAX_ENTRY_BYTES + MAX_BLOCK_ROWS * LONGEST_NUMBER_BYTES
+        <= MAX_STREAM_BYTES
+);
+const _: () = assert!(MAX_STREAM_BYTES <= u32::MAX as usize);
+
+/// The most bytes that decoding one part may make on its way. A value takes at most 24 bytes beside its text
+/// (an integer, a code, two ends), its text is there at most twice (with and without an affix), and there are at
+/// most 8 Mi values (those of templates) besides the rows: 3.6 times [`MAX_STREAM_BYTES`].
+const MAX_DECODED_BYTES: usize = 4 * MAX_STREAM_BYTES;
+
+/// The most that a byte of a zstd frame can stand for: a block of 128 KiB may be 4 bytes, header and one to repeat.
+const ZSTD_MAX_RATIO: usize = (128 << 10) / 4;
 
 /// The four streams, being written.
 #[derive(Clone, Debug, Default)]
@@ -132,11 +153,14 @@ impl Zstd {
     }
 }
 
-/// Undoes [`Zstd::append`].
+/// Undoes [`Zstd::append`]. Allocates no more than so many compressed bytes can stand for.
 pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
     match method {
         0 if stored.len() == plain_len => Ok(stored.to_vec()),
-        1 if plain_len <= MAX_STREAM_BYTES => {
+        1 if plain_len > MAX_STREAM_BYTES.min(stored.len().saturating_mul(ZSTD_MAX_RATIO)) => {
+            Err(bad("compressed bytes claim to be more than they can be"))
+        }
+        1 => {
             let plain = zstd::bulk::decompress(stored, plain_len)
                 .map_err(|_| bad("compressed bytes do not decompress"))?;
             if plain.len() == plain_len { Ok(plain) } else { Err(bad("decompressed bytes are too few")) }
@@ -172,7 +196,8 @@ impl Bundle {
             let part = self.streams[i].get(starts[i]..end);
             Ok(Reader::new(part.ok_or_else(|| bad("a part lies outside its bundle"))?))
         };
-        Ok(Part { meta: slice(0)?, bytes: slice(1)?, packed: slice(2)?, text: slice(3)? })
+        let budget = MAX_DECODED_BYTES;
+        Ok(Part { meta: slice(0)?, bytes: slice(1)?, packed: slice(2)?, text: slice(3)?, budget })
     }
 }
 
@@ -183,4 +208,51 @@ pub(crate) struct Part<'a> {
     pub(crate) bytes: Reader<'a>,
     pub(crate) packed: Reader<'a>,
     pub(crate) text: Reader<'a>,
+    /// How many bytes decoding may still make.
+    budget: usize,
+}
+
+impl Part<'_> {
+    /// Accounts for bytes that a decoder makes: few bytes can stand for many (a constant a million times), and
+    /// many times so in one part.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if no encoder would have written so much.
+    pub(crate) fn spend(&mut self, bytes: usize) -> Result<()> {
+        self.budget = self.budget.checked_sub(bytes).ok_or_else(|| bad("it claims to hold too much"))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_allocated_than_the_stored_bytes_can_stand_for() {
+        let plain = vec![7u8; 40 << 20];
+        let mut stored = Vec::new();
+        assert_eq!(Zstd::new(3).unwrap().append(&plain, &mut stored).unwrap(), 1);
+        assert!(stored.len() < 8 << 10, "{}", stored.len());
+        assert_eq!(expand(1, &stored, plain.len()).unwrap(), plain);
+        let refused = |stored: &[u8], len: usize| {
+            let error = expand(1, stored, len).unwrap_err();
+            assert!(error.is_corruption());
+            error.to_string().contains("more than they can be")
+        };
+        assert!(refused(&stored, MAX_STREAM_BYTES + 1));
+        assert!(refused(&stored[..100], 90 << 20));
+        assert!(!refused(&stored, plain.len() + 1));
+    }
+
+    #[test]
+    fn a_bundle_that_claims_to_be_huge_is_refused() {
+        let mut chunk = Vec::new();
+        for len in [1u64 << 40, 0, 0, 0] {
+            chunk.push(1);
+            put_varint(&mut chunk, len);
+            put_varint(&mut chunk, 0);
+        }
+        assert!(Bundle::read(&chunk).unwrap_err().is_corruption());
+    }
 }

@@ -1,5 +1,9 @@
 //! Many texts in one buffer.
 
+use super::bytes::bad;
+use super::streams::MAX_STREAM_BYTES;
+use crate::error::Result;
+
 /// Texts one after another, and where each ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
@@ -20,6 +24,14 @@ impl Texts {
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Tells whether a decoder has made more of it than an encoder writes.
+    ///
+    /// # Errors
+    /// [`crate::Error::Decode`] if so.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.bytes.len() > MAX_STREAM_BYTES { Err(bad("a text is too long")) } else { Ok(()) }
     }
 
     pub(crate) fn pop(&mut self) {

@@ -204,6 +204,14 @@ impl Collected {
         self.form = Form::Texts;
     }
 
+    /// How many bytes all its texts have, one a value.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self.form {
+            Form::Dictionary => self.codes.iter().map(|&code| self.texts.get(code as usize).len()).sum(),
+            _ => self.texts.bytes.len(),
+        }
+    }
+
     /// The text of the `i`th value that there is. An alias has none of its own.
     pub(crate) fn text<'a>(&'a self, i: usize, digits: &'a mut IntText) -> &'a [u8] {
         match self.form {

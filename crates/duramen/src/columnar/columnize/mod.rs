@@ -14,7 +14,6 @@ pub(crate) use collected::{Collected, Form};
 pub(crate) use slots::slots;
 
 use super::labels::StreamTable;
-use super::streams::MAX_STREAM_BYTES;
 use super::{MAX_ROWS, Row};
 use crate::block::names;
 use crate::column::IntText;
@@ -40,7 +39,6 @@ pub(crate) struct Columnizer {
     used: usize,
     by_name: HashMap<String, usize, FixedState>,
     pub(crate) raw_bytes: u64,
-    plain_bytes: usize,
 }
 
 /// The column of the message is the first.
@@ -74,7 +72,8 @@ impl Columnizer {
     /// Takes the rows in.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are none, or more than [`MAX_ROWS`], or if their order is wrong.
+    /// [`Error::Invalid`] if there are none, or more than [`MAX_ROWS`], or if their order is wrong, or if a field has
+    /// more than 4 GiB of text.
     pub(crate) fn fill(&mut self, rows: &[Row<'_>]) -> Result<()> {
         if rows.is_empty() || rows.len() > MAX_ROWS {
             return Err(Error::Invalid(format!("a block of {} rows; 1 to {MAX_ROWS}", rows.len())));
@@ -87,7 +86,6 @@ impl Columnizer {
         self.by_name.clear();
         self.used = 0;
         self.raw_bytes = 0;
-        self.plain_bytes = 0;
         self.column(names::MESSAGE);
         let level = self.column(names::LEVEL);
         self.take_identities(rows);
@@ -122,11 +120,11 @@ impl Columnizer {
                 column.spread();
             }
         }
-        if self.plain_bytes > MAX_STREAM_BYTES {
-            return Err(Error::Invalid(format!(
-                "a block of {} bytes of text; at most {MAX_STREAM_BYTES}",
-                self.plain_bytes
-            )));
+        for column in self.columns() {
+            // Where a text ends is kept in 32 bits.
+            if u32::try_from(column.texts.bytes.len()).is_err() {
+                return Err(Error::Invalid(format!("over 4 GiB of text in the field {:?}", column.name)));
+            }
         }
         Ok(())
     }
@@ -187,7 +185,6 @@ impl Columnizer {
                 }
             }
         }
-        self.plain_bytes += ndjson;
         let in_stream = has_level.get(self.stream_of(slot)).copied().unwrap_or(false);
         if entry.level != Level::Unknown && !in_stream && self.columns[level].last_slot != Some(slot) {
             let (message, column) = self.message_and(level);

@@ -4,8 +4,9 @@ use super::super::columnize::{Collected, Columnizer, Form as Held};
 use super::super::directory::Form;
 use super::super::ints;
 use super::super::leaf::{self, Spans, spans_of};
+use super::super::streams::MAX_STREAM_BYTES;
 use super::super::template::Hit;
-use super::{BlockEncoder, Progress};
+use super::{BlockEncoder, Progress, too_large};
 use crate::column::bit;
 use crate::error::Result;
 
@@ -22,6 +23,10 @@ impl BlockEncoder {
         progress: &mut Progress<'_>,
     ) -> Result<Form> {
         let column = &c.columns()[i];
+        let decoded = column.text_bytes();
+        if decoded > MAX_STREAM_BYTES {
+            return Err(too_large(&format!("the field {:?}", column.name), decoded));
+        }
         self.scratch.clear();
         self.scratch.bytes.extend_from_slice(&column.kinds);
         match column.form {

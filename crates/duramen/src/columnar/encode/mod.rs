@@ -8,11 +8,11 @@ pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
 use super::columnize::{Collected, Columnizer};
 use super::directory::{ColumnEntry, Directory, Location};
 use super::references::References;
-use super::streams::{Streams, Zstd};
+use super::streams::{MAX_STREAM_BYTES, Streams, Zstd};
 use super::template::Templates;
 use super::words::Words;
 use super::{Row, filter, presence, structure};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use duramen_engine::sstable::ChunkSink;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -140,6 +140,9 @@ impl BlockEncoder {
     /// Moves what is in `scratch` to a bundle.
     fn place(&mut self, progress: &mut Progress<'_>) -> Result<Location> {
         let lens = self.scratch.lens();
+        if let Some(len) = lens.iter().find(|&&len| len > MAX_STREAM_BYTES) {
+            return Err(too_large("a part", *len));
+        }
         if self.scratch.total() > OWN_BUNDLE_BYTES {
             let stored = self.scratch.write(&mut self.zstd, &mut self.chunk)?;
             let handle = progress.sink.add_chunk(&self.chunk)?;
@@ -200,6 +203,11 @@ impl BlockEncoder {
         }
         Ok((locations, map_of))
     }
+}
+
+/// The error for more rows than a decoder would take back.
+fn too_large(what: &str, len: usize) -> Error {
+    Error::Invalid(format!("{what} of a block has {len} bytes; at most {MAX_STREAM_BYTES}"))
 }
 
 /// The map of a column, one bit a slot.

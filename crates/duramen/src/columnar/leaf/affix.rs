@@ -1,7 +1,7 @@
 //! Texts that all begin and end alike, with something of a closer kind in between: `blk_17`, `12ms`.
 
-use super::super::bytes::{bad, put_bytes};
-use super::super::streams::{MAX_STREAM_BYTES, Part, Streams};
+use super::super::bytes::put_bytes;
+use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
 use super::{AFFIX, Spans, decimal, decode_nested, hex, ipv4};
 use crate::column::IntText;
@@ -61,15 +61,12 @@ pub(super) fn decode(part: &mut Part<'_>, count: usize, depth: u32, out: &mut Te
     let prefix = part.meta.str()?.as_bytes();
     let suffix = part.meta.str()?.as_bytes();
     let inner = decode_nested(part, count, depth - 1)?;
-    let added = count.saturating_mul(prefix.len() + suffix.len());
-    if added > MAX_STREAM_BYTES {
-        return Err(bad("a text is too long"));
-    }
     let mut digits = IntText::default();
     for i in 0..count {
         out.bytes.extend_from_slice(prefix);
         out.bytes.extend_from_slice(inner.get(i, &mut digits));
         out.push(suffix);
+        out.check()?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Texts that are numbers: plain integers, integers with zeros in front, decimal fractions.
 
+use super::super::bytes::bad;
 use super::super::ints;
 use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
@@ -7,6 +8,9 @@ use super::{DECIMAL, INTEGERS, PADDED, Spans};
 use crate::column::IntText;
 use crate::entry::plain_integer;
 use crate::error::Result;
+
+/// So many digits fit into an integer whatever they are.
+const MAX_DIGITS: usize = 18;
 
 pub(super) fn encode_integers(values: Spans<'_>, out: &mut Streams) -> bool {
     let mut ints = Vec::with_capacity(values.len());
@@ -23,7 +27,7 @@ pub(super) fn encode_integers(values: Spans<'_>, out: &mut Streams) -> bool {
 
 pub(super) fn encode_padded(values: Spans<'_>, out: &mut Streams) -> bool {
     let width = values.get(0).len();
-    if !(1..=18).contains(&width) {
+    if !(1..=MAX_DIGITS).contains(&width) {
         return false;
     }
     let mut ints = Vec::with_capacity(values.len());
@@ -42,6 +46,9 @@ pub(super) fn encode_padded(values: Spans<'_>, out: &mut Streams) -> bool {
 /// Appends what [`encode_padded`] wrote.
 pub(super) fn decode_padded(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
     let width = usize::from(part.meta.u8()?);
+    if width > MAX_DIGITS {
+        return Err(bad("a number is too long"));
+    }
     let mut digits = IntText::default();
     for n in ints::decode(part, count)? {
         let number = digits.format(n).as_bytes();
@@ -60,7 +67,7 @@ fn parse_decimal(v: &[u8]) -> Option<(i64, usize)> {
     let point = memchr::memchr(b'.', digits)?;
     let (whole, fraction) = (&digits[..point], &digits[point + 1..]);
     let plain_whole = matches!(whole, [b'0'] | [b'1'..=b'9', ..]);
-    if !plain_whole || fraction.is_empty() || digits.len() > 18 {
+    if !plain_whole || fraction.is_empty() || digits.len() > MAX_DIGITS {
         return None;
     }
     let mut n = 0i64;
@@ -95,6 +102,9 @@ pub(super) fn encode_fractions(values: Spans<'_>, out: &mut Streams) -> bool {
 /// Appends what [`encode_fractions`] wrote.
 pub(super) fn decode_fractions(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
     let scale = usize::from(part.meta.u8()?);
+    if scale > MAX_DIGITS {
+        return Err(bad("a number is too long"));
+    }
     let mut digits = IntText::default();
     for n in ints::decode(part, count)? {
         if n < 0 {

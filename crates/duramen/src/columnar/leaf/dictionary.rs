@@ -86,6 +86,8 @@ pub(super) fn decode(part: &mut Part<'_>, tag: u8, count: usize, depth: u32) -> 
     // More texts than values: one that a later value of the same row replaced is in it, too.
     let size = part.meta.count(MAX_ROWS)?;
     let values = decode_nested(part, size, depth - 1)?.into_texts(size)?;
+    // Its texts, whose ends have been accounted for if they were texts already; and a code a value.
+    part.spend(values.bytes.len() + count * size_of::<u32>())?;
     let mut known = 0i64;
     let mut codes = Vec::with_capacity(count);
     for n in ints::decode(part, count)? {

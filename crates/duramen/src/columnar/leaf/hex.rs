@@ -1,7 +1,7 @@
 //! Texts of hexadecimal digits, all of one length: ids and hashes. Two digits are one byte.
 
 use super::super::bytes::bad;
-use super::super::streams::{Part, Streams};
+use super::super::streams::{MAX_STREAM_BYTES, Part, Streams};
 use super::super::texts::Texts;
 use super::{HEX, Spans};
 use crate::error::Result;
@@ -47,6 +47,9 @@ pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Resu
     let size = usize::from(part.meta.u8()?) / 2;
     let letters = if part.meta.u8()? == 0 { b"0123456789abcdef" } else { b"0123456789ABCDEF" };
     let total = count.checked_mul(size).ok_or_else(|| bad("too much hex"))?;
+    if total > MAX_STREAM_BYTES / 2 {
+        return Err(bad("too much hex"));
+    }
     for value in part.packed.take(total)?.chunks(size.max(1)) {
         for &byte in value {
             out.bytes.extend_from_slice(&[letters[usize::from(byte >> 4)], letters[usize::from(byte & 15)]]);

@@ -31,7 +31,7 @@ pub(crate) use dictionary::write as write_dictionary;
 
 use super::bytes::{bad, put_bytes};
 use super::ints;
-use super::streams::{MAX_STREAM_BYTES, Part, Streams};
+use super::streams::{Part, Streams};
 use super::texts::Texts;
 use super::words::Words;
 use crate::column::IntText;
@@ -145,7 +145,11 @@ fn decode_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<Leaf> 
     }
     let mut out = Texts::default();
     match part.meta.u8()? {
-        CONSTANT => return Ok(Leaf::Constant(part.meta.str()?.into())),
+        CONSTANT => {
+            let text = part.meta.str()?;
+            part.spend(text.len())?;
+            return Ok(Leaf::Constant(text.into()));
+        }
         INTEGERS => return Ok(Leaf::Integers(ints::decode(part, count)?)),
         tag @ (DICTIONARY | RECENCY) if depth > 0 => return dictionary::decode(part, tag, count, depth),
         PADDED => decimal::decode_padded(part, count, &mut out)?,
@@ -156,9 +160,8 @@ fn decode_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<Leaf> 
         PLAIN => plain::decode(part, count, &mut out)?,
         _ => return Err(bad("an encoding of texts is unknown")),
     }
-    if out.bytes.len() > MAX_STREAM_BYTES {
-        return Err(bad("a text is too long"));
-    }
+    out.check()?;
+    part.spend(out.bytes.len() + out.ends.len() * size_of::<u32>())?;
     Ok(Leaf::Texts(out))
 }
 
@@ -182,9 +185,7 @@ impl Leaf {
         let mut digits = IntText::default();
         for i in 0..count {
             out.push(self.get(i, &mut digits));
-            if out.bytes.len() > MAX_STREAM_BYTES {
-                return Err(bad("a text is too long"));
-            }
+            out.check()?;
         }
         Ok(out)
     }
@@ -235,6 +236,40 @@ mod tests {
         }
         round_trip(&["aé", "aè"]);
         round_trip(&["éa", "èa"]);
+    }
+
+    /// How many times texts can be decoded from one part with this in `meta` until that is refused.
+    fn decoded_before_refusal(meta: &[u8], count: usize) -> usize {
+        let streams = Streams { meta: meta.to_vec(), ..Streams::default() };
+        let mut chunk = Vec::new();
+        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        let bundle = Bundle::read(&chunk).unwrap();
+        let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+        for times in 0.. {
+            if let Err(error) = decode(&mut part, count) {
+                assert!(error.is_corruption());
+                assert!(part.meta.remaining() > 0 || times == 0, "it came to the end");
+                return times;
+            }
+        }
+        0
+    }
+
+    #[test]
+    fn few_bytes_that_stand_for_too_many_are_refused() {
+        let mut constant = vec![AFFIX];
+        put_bytes(&mut constant, b"a");
+        put_bytes(&mut constant, b"");
+        constant.push(CONSTANT);
+        put_bytes(&mut constant, &vec![b'x'; 1 << 20]);
+        assert_eq!(decoded_before_refusal(&constant, 1 << 20), 0);
+        let mut dictionary = vec![DICTIONARY, 0x80, 0x80, 0x40];
+        dictionary.extend_from_slice(&constant);
+        assert_eq!(decoded_before_refusal(&dictionary, 1 << 20), 0);
+        assert_eq!(decoded_before_refusal(&[PADDED, 255, 0, 0], 1 << 20), 0);
+        assert_eq!(decoded_before_refusal(&[DECIMAL, 255, 0, 0], 1 << 20), 0);
+        // 8 MiB of integers from three bytes, again and again.
+        assert_eq!(decoded_before_refusal(&[INTEGERS, 0, 0].repeat(1000), 1 << 20), 48);
     }
 
     proptest::proptest! {

@@ -6,7 +6,7 @@ mod words;
 use super::bytes::bad;
 use super::directory::{Directory, Form, Location};
 use super::presence;
-use super::streams::{Bundle, MAX_STREAM_BYTES, Part};
+use super::streams::{Bundle, Part};
 use super::structure::{self, Structure, level_of};
 use crate::block::{Block, names};
 use crate::column::{Column, IntText};
@@ -171,7 +171,7 @@ impl Block for TableBlock {
             Some(&i) => Some(self.stored(i, 0)?),
             None => None,
         };
-        match streams.label_column(name, stored.map(|c| &**c)) {
+        match streams.label_column(name, stored.map(|c| &**c))? {
             Some(column) => Ok(Some(Arc::new(column))),
             None => Ok(stored.cloned()),
         }
@@ -201,6 +201,3 @@ impl Block for TableBlock {
         }
     }
 }
-
-/// Decoded texts never need more than this, or the block was not written by an encoder.
-const _: () = assert!(MAX_STREAM_BYTES <= u32::MAX as usize);

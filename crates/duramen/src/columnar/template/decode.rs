@@ -2,11 +2,12 @@
 
 use super::super::bytes::bad;
 use super::super::leaf::{self, Leaf};
-use super::super::streams::{MAX_STREAM_BYTES, Part};
+use super::super::streams::Part;
 use super::super::texts::Texts;
 use super::super::timetext::{self, TimeForm};
 use super::super::{MAX_ROWS, ints};
 use super::pattern::{Piece, pieces};
+use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
 use crate::column::{Column, IntText};
 use crate::error::Result;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub(crate) fn decode(part: &mut Part<'_>, count: usize, context: &Context<'_>) -
     let template_count = part.meta.count(MAX_ROWS.min(count))?;
     let mut patterns: Vec<&[u8]> = Vec::new();
     for _ in 0..template_count {
-        let len = part.meta.count(MAX_STREAM_BYTES)?;
+        let len = part.meta.count(MAX_PATTERN_BYTES)?;
         let pattern = part.text.take(len)?;
         patterns.push(pattern);
     }
@@ -49,9 +50,17 @@ pub(crate) fn decode(part: &mut Part<'_>, count: usize, context: &Context<'_>) -
     let whole = leaf::decode(part, whole_count)?;
     let mut near: Option<Vec<i64>> = None;
     let mut templates: Vec<Vec<Source>> = Vec::new();
+    let (mut piece_count, mut value_count) = (0, 0);
     for (pattern, texts) in patterns.iter().zip(&texts_of) {
+        let pieces = pieces(pattern).ok_or_else(|| bad("a template makes no sense"))?;
+        let variables = pieces.iter().filter(|p| matches!(p, Piece::Variable | Piece::Time(_))).count();
+        piece_count += pieces.len();
+        value_count += variables * texts.len();
+        if piece_count > MAX_PIECES || value_count > MAX_VALUES {
+            return Err(bad("its templates have too many pieces"));
+        }
         let mut sources = Vec::new();
-        for piece in pieces(pattern).ok_or_else(|| bad("a template makes no sense"))? {
+        for piece in pieces {
             sources.push(match piece {
                 Piece::Literal { start, end } => {
                     // Only the pieces between the holes are text: what describes a hole is bytes.
@@ -106,12 +115,11 @@ pub(crate) fn decode(part: &mut Part<'_>, count: usize, context: &Context<'_>) -
                             .extend_from_slice(text.ok_or_else(|| bad("a field is missing"))?.as_bytes());
                     }
                 }
+                out.check()?;
             }
             out.push(b"");
         }
-        if out.bytes.len() > MAX_STREAM_BYTES {
-            return Err(bad("a text is too long"));
-        }
+        out.check()?;
     }
     Ok(out)
 }

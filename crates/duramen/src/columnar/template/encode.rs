@@ -5,9 +5,9 @@ use super::super::ints;
 use super::super::leaf::{self, Spans};
 use super::super::streams::Streams;
 use super::super::words::Words;
-use super::TEMPLATES;
 use super::pattern::{Piece, pieces};
 use super::split::{Hit, Split};
+use super::{MAX_PIECES, MAX_VALUES, TEMPLATES};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -133,6 +133,13 @@ impl Templates {
             }
             texts_of[*number as usize - 1].push(i as u32);
             numbers.push(i64::from(*number));
+        }
+        let pieces_of = |&t: &u32| {
+            let (start, end) = self.templates[t as usize].pattern;
+            pieces(&self.patterns[start as usize..end as usize]).map_or(0, |pieces| pieces.len())
+        };
+        if self.variables.len() > MAX_VALUES || chosen.iter().map(pieces_of).sum::<usize>() > MAX_PIECES {
+            return false;
         }
         out.meta.push(TEMPLATES);
         put_varint(&mut out.meta, chosen.len() as u64);

@@ -35,3 +35,12 @@ pub(crate) use split::Hit;
 
 /// The tag, apart from those of `leaf`.
 pub(crate) const TEMPLATES: u8 = 16;
+
+/// Longer texts are kept whole: they are dumps, not messages.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// No template is longer than this. A reference takes 4 bytes for a value of at least one.
+const MAX_PATTERN_BYTES: usize = MAX_TEXT_BYTES + 4 * super::references::MAX_SOURCES;
+/// The most pieces that all templates of a column have together; texts that would need more are kept whole.
+const MAX_PIECES: usize = 1 << 20;
+/// The most variables that all texts of a column have together; likewise.
+const MAX_VALUES: usize = 8 << 20;

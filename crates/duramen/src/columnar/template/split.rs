@@ -1,12 +1,11 @@
 //! Taking one text apart into a template and variables.
 
 use super::super::timetext;
+use super::MAX_TEXT_BYTES;
 use super::pattern::{CLASS, REFERENCE, TIME, VARIABLE};
 
 /// Texts with more variables are kept whole.
 const MAX_VARIABLES: usize = 96;
-/// Longer texts are kept whole: they are dumps, not messages.
-const MAX_TEXT_BYTES: usize = 16 << 10;
 /// Part of a text that is another column's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
