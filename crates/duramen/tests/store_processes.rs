@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn options(env: Env) -> StoreOptions {
@@ -256,6 +257,44 @@ fn a_crash_amid_the_recovery_after_a_power_loss_brings_back_no_line_behind_a_gap
             assert_eq!(numbers(&store), recovered, "seed {seed}, operation {index}");
         }
     }
+}
+
+#[test]
+fn a_merge_lets_flushes_through() {
+    let sim = Sim::new(8);
+    let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+    let mut entry = EntryBuf::new(["app"]);
+    for table in 0..9i64 {
+        let mut batch = Batch::new();
+        for n in 0..8_000 {
+            entry.start(n * 10 + table).message("short");
+            batch.push(entry.finish().unwrap()).unwrap();
+        }
+        store.append_batch(&mut batch, None).unwrap();
+        store.flush().unwrap();
+    }
+    let process = sim.spawn_process();
+    let other = options(process.env()).open("/logs").unwrap();
+    other.append(entry.start(5).message("meanwhile").finish().unwrap()).unwrap();
+    other.flush().unwrap();
+    assert_eq!(store.stats().unwrap().wal.lines, 1, "sealed, and the keeper has not looked yet");
+    let merged = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !merged.load(Ordering::SeqCst) {
+                sim.clock().advance(Duration::from_secs(1));
+                std::thread::yield_now();
+            }
+        });
+        let outcome = store.compact();
+        merged.store(true, Ordering::SeqCst);
+        outcome.unwrap();
+    });
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.wal.lines, 0, "the keeper has looked while it merged");
+    let day = &stats.days["19700101"];
+    assert_eq!((day.lines, day.tables), (72_001, 2));
+    assert!(store.incidents().messages.is_empty(), "{:?}", store.incidents());
 }
 
 /// One of the processes, and what it holds.

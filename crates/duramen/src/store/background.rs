@@ -72,6 +72,21 @@ enum Wakened {
     Look,
 }
 
+/// Gives the keeper up if its thread panics: as long as this process held the lock, nobody else could take over.
+struct GiveUp {
+    shared: Arc<Shared>,
+    slot: KeeperSlot,
+}
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *lock(&self.slot) = None;
+            self.shared.flush_fails(&crate::Error::Invalid("the keeper's thread has panicked".into()));
+        }
+    }
+}
+
 /// The running thread.
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -83,12 +98,13 @@ impl Background {
     pub(crate) fn start(shared: Arc<Shared>, slot: KeeperSlot, signal: Arc<Signal>) -> std::io::Result<Self> {
         let for_thread = signal.clone();
         let thread = std::thread::Builder::new().name("duramen-keeper".into()).spawn(move || {
+            let _on_panic = GiveUp { shared: shared.clone(), slot: slot.clone() };
             let mut pause = LOOK_EVERY;
             let mut quiet_looks = 0;
             loop {
                 let wakened = for_thread.wait(pause);
                 quiet_looks = if wakened == Wakened::Look { quiet_looks + 1 } else { 0 };
-                // Merging keeps the flush waiting, so it is for quiet times.
+                // Merging slows the flush down, so it is for quiet times.
                 let merge = quiet_looks >= QUIET_LOOKS_BEFORE_MERGE;
                 let outcome = match wakened {
                     Wakened::Stop => break,

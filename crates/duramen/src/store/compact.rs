@@ -20,8 +20,11 @@ use std::sync::Arc;
 
 /// The fewest tables that are merged.
 pub const MIN_MERGE_WIDTH: usize = 8;
-/// The most tables that are merged at once: of each, a block may be in memory.
+/// The most tables that are merged at once: of each, a block may be in memory. Large ones have large blocks.
 const MAX_MERGE_WIDTH: usize = 64;
+const MAX_MERGE_WIDTH_OF_LARGE: usize = 16;
+/// Tables over this many bytes are large.
+const LARGE_TABLE_BYTES: u64 = 256 << 10;
 /// Tables larger than this, in bytes, are not merged any more.
 pub const MAX_MERGE_INPUT_BYTES: u64 = 64 << 20;
 /// When a store is closed only tables up to this size, in bytes, are merged: a program that ends should not
@@ -44,12 +47,13 @@ pub(crate) fn pick<'s>(
 
 fn pick_of_day(mut tables: Vec<&TableMeta>, max_input_bytes: u64) -> Option<Vec<&TableMeta>> {
     tables.sort_by_key(|meta| meta.file_bytes);
-    tables.truncate(MAX_MERGE_WIDTH);
     let mut total = 0;
     let mut width = 0;
     for (i, meta) in tables.iter().enumerate() {
         let fits = i < MIN_MERGE_WIDTH || meta.file_bytes <= total;
-        if !fits || meta.file_bytes > max_input_bytes {
+        let most =
+            if meta.file_bytes > LARGE_TABLE_BYTES { MAX_MERGE_WIDTH_OF_LARGE } else { MAX_MERGE_WIDTH };
+        if !fits || i >= most || meta.file_bytes > max_input_bytes {
             break;
         }
         total += meta.file_bytes;
@@ -304,5 +308,9 @@ mod tests {
         assert_eq!(picked(&with_large), Some((0..10).collect()), "the large one is not worth writing again");
         let huge = vec![("20260101", MAX_MERGE_INPUT_BYTES + 1); 20];
         assert_eq!(picked(&huge), None);
+        for (bytes, most) in [(100, MAX_MERGE_WIDTH), (1 << 20, MAX_MERGE_WIDTH_OF_LARGE)] {
+            let many = vec![("20260101", bytes); 1000];
+            assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");
+        }
     }
 }

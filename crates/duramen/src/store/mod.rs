@@ -117,7 +117,8 @@ impl Store {
         open::read_write(dir, options)
     }
 
-    /// Appends an entry, as [`crate::EntryBuf::finish`] gives it.
+    /// Appends an entry, as [`crate::EntryBuf::finish`] gives it. Waits while all write buffers are full, that
+    /// is until a keeper, in this process or another, has put one into tables; fails if this process's cannot.
     ///
     /// # Errors
     /// [`Error::ReadOnly`]; [`Error::Invalid`] if the bytes are no entry; the engine's
