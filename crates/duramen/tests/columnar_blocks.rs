@@ -187,6 +187,9 @@ fn a_field_may_be_of_the_stream_in_some_rows_only() {
     without.add(2, Level::Info, "c", vec![]);
     with.append(without);
     check(&with);
+    let block = encode(&with);
+    let has = |word: &str| block.may_contain_words("app", &[token::hash(word)]).unwrap();
+    assert!(has("stream") && has("5") && !has("a") && !has("6"));
 }
 
 #[test]
@@ -212,6 +215,11 @@ fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
     let has = |field: &str, word: &str| block.may_contain_words(field, &[token::hash(word)]).unwrap();
     assert!(has("_msg", "TOOK") && has("_msg", "7ms") && has("status", "failed"));
     assert!(!has("nothing", "took") && !has("_msg", "absent") && !has("status", "took_not"));
+    // Words that other columns have.
+    assert!(!has("status", "took") && has("status", "ok") && !has("app", "took") && has("app", "WEB"));
+    assert!(!has("n", "took") && !has("n", "51") && has("n", "49") && has("n", "50"));
+    assert!(!has("digits", "199") && has("digits", "198"));
+    assert!(has("_stream", "app") && has("_stream", "web") && !has("_stream", "took"));
     block.column("status").unwrap();
     assert!(!has("status", "took") && has("status", "ok"));
     assert_eq!(block.stream_field_names().unwrap(), ["app"]);

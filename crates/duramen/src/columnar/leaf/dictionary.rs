@@ -5,6 +5,7 @@ use super::super::MAX_ROWS;
 use super::super::bytes::{bad, put_varint};
 use super::super::ints;
 use super::super::streams::{Part, Streams};
+use super::super::texts::Texts;
 use super::super::words::Words;
 use super::{DICTIONARY, Leaf, RECENCY, Spans, decode_nested, encode_nested};
 use crate::error::Result;
@@ -81,13 +82,19 @@ pub(crate) fn write(distinct: Spans<'_>, codes: &mut [i64], out: &mut Streams, w
     ints::encode(codes, out);
 }
 
-/// Reads what [`write()`] wrote; `tag` says in which of its two ways.
-pub(super) fn decode(part: &mut Part<'_>, tag: u8, count: usize, depth: u32) -> Result<Leaf> {
-    // More texts than values: one that a later value of the same row replaced is in it, too.
+/// The distinct texts, which come first. One that a later value of the same row replaced is among them, too.
+pub(super) fn decode_values(part: &mut Part<'_>, depth: u32) -> Result<Texts> {
     let size = part.meta.count(MAX_ROWS)?;
     let values = decode_nested(part, size, depth - 1)?.into_texts(size)?;
-    // Its texts, whose ends have been accounted for if they were texts already; and a code a value.
-    part.spend(values.bytes.len() + count * size_of::<u32>())?;
+    part.spend(values.bytes.len())?;
+    Ok(values)
+}
+
+/// Reads what [`write()`] wrote; `tag` says in which of its two ways.
+pub(super) fn decode(part: &mut Part<'_>, tag: u8, count: usize, depth: u32) -> Result<Leaf> {
+    let values = decode_values(part, depth)?;
+    let size = values.len();
+    part.spend(count * size_of::<u32>())?;
     let mut known = 0i64;
     let mut codes = Vec::with_capacity(count);
     for n in ints::decode(part, count)? {

@@ -128,9 +128,25 @@ pub(crate) enum Leaf {
     Texts(Texts),
 }
 
+/// How many encodings that hold others may lie in one another: a dictionary of texts with affixes.
+const DEPTH: u32 = 2;
+
 /// Decodes `count` texts.
 pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Leaf> {
-    decode_nested(part, count, 2)
+    decode_nested(part, count, DEPTH)
+}
+
+/// The distinct texts alone, of at least one, if they are kept apart: those of a constant or a dictionary.
+pub(crate) fn decode_distinct(part: &mut Part<'_>) -> Result<Option<Texts>> {
+    match part.meta.u8()? {
+        CONSTANT => {
+            let mut texts = Texts::default();
+            texts.push(part.meta.str()?.as_bytes());
+            Ok(Some(texts))
+        }
+        DICTIONARY | RECENCY => dictionary::decode_values(part, DEPTH).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The tag of what comes next.

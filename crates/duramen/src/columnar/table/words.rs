@@ -1,19 +1,47 @@
 //! Which words a column may have, told without decoding it.
+//!
+//! What is at hand answers first: the labels of streams, constants in the directory, the range of integers. Then
+//! the block's filter, which does not know in which field a word is; and then, if the column is a small one,
+//! its dictionary without the codes.
 
-use super::super::directory::Form;
-use super::super::filter;
+use super::super::directory::{ColumnEntry, Form, Location};
+use super::super::labels::render;
+use super::super::{filter, leaf};
 use super::{TableBlock, get_or_make};
 use crate::block::names;
-use crate::column::ColumnData;
+use crate::column::{ColumnData, IntText};
 use crate::error::Result;
 use crate::token;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 
+/// Ranges of so many integers are tried one by one: some microseconds. HTTP's status codes are fewer.
+const MAX_TRIED_INTEGERS: u64 = 1024;
+/// Blocks of more streams are not searched for words of `_stream`: that would cost as much as the column.
+const MAX_TRIED_STREAMS: usize = 1024;
+
 /// Whether a text has a word of each of the hashes.
 fn has_words(text: &str, hashes: &[u64]) -> bool {
     let all: HashSet<u64, FixedState> = token::words(text).map(token::hash).collect();
     hashes.iter().all(|h| all.contains(h))
+}
+
+/// Whether an integer from `min` to `max` may have a word of each of the hashes. Its digits are its only word.
+fn integers_may_have(min: i64, max: i64, hashes: &[u64]) -> bool {
+    let Some((&wanted, others)) = hashes.split_first() else { return true };
+    if others.iter().any(|&h| h != wanted) {
+        return false;
+    }
+    let (a, b) = (min.unsigned_abs(), max.unsigned_abs());
+    let (low, high) = (if min <= 0 && max >= 0 { 0 } else { a.min(b) }, a.max(b));
+    if min > max || high - low >= MAX_TRIED_INTEGERS {
+        return true;
+    }
+    let mut digits = IntText::default();
+    (low..=high).any(|n| match i64::try_from(n) {
+        Ok(n) => token::hash(digits.format(n)) == wanted,
+        Err(_) => token::hash(&n.to_string()) == wanted,
+    })
 }
 
 impl TableBlock {
@@ -22,15 +50,32 @@ impl TableBlock {
         if words.is_empty() {
             return Ok(true);
         }
-        let streams = &self.structure()?.streams;
-        if name == names::STREAM || streams.names().any(|n| n == name) {
+        let sets = &self.structure()?.streams.sets;
+        if name == names::STREAM {
+            return Ok(
+                sets.len() > MAX_TRIED_STREAMS || sets.iter().any(|set| has_words(&render(set), words))
+            );
+        }
+        // A field may be of the stream in some rows, and a plain one in others.
+        let mut seen: HashSet<&str, FixedState> = HashSet::default();
+        let labels = sets.iter().flatten().filter(|label| &*label.name == name);
+        let mut distinct = labels.map(|label| &*label.value).filter(|value| seen.insert(value));
+        if distinct.any(|value| has_words(value, words)) {
             return Ok(true);
         }
-        let Some(&i) = self.by_name.get(name) else { return Ok(false) };
-        match &self.directory.columns[i].form {
+        match self.by_name.get(name) {
+            Some(&i) => self.stored_may_contain(i, words),
+            None => Ok(false),
+        }
+    }
+
+    /// The same of a stored column.
+    fn stored_may_contain(&self, i: usize, words: &[u64]) -> Result<bool> {
+        let entry = &self.directory.columns[i];
+        match &entry.form {
             Form::Constant(text) => return Ok(has_words(text, words)),
-            Form::Integers { .. } => return Ok(true),
-            _ => {}
+            Form::Integers { min, max, .. } => return Ok(integers_may_have(*min, *max, words)),
+            Form::Texts { .. } | Form::Alias => {}
         }
         if let Some(handle) = self.directory.filter {
             let filter = get_or_make(&self.filter, || Ok(self.source.read_chunk(handle)?))?;
@@ -38,12 +83,49 @@ impl TableBlock {
                 return Ok(false);
             }
         }
-        // The filter is over all columns. Once this one is here, and a dictionary, it tells exactly.
-        if let Some(column) = self.columns[i].get()
-            && let ColumnData::Dict { values, .. } = &column.data
-        {
-            return Ok(values.iter().any(|v| has_words(v, words)));
+        if let Some(column) = self.columns[i].get() {
+            return Ok(match &column.data {
+                ColumnData::Const(text) => has_words(text, words),
+                ColumnData::Dict { values, .. } => values.iter().any(|v| has_words(v, words)),
+                ColumnData::Int { .. } | ColumnData::Text { .. } => true,
+            });
         }
-        Ok(true)
+        match &entry.form {
+            Form::Texts { at } if self.is_shared(at) && entry.count > 0 => {
+                self.dictionary_may_contain(entry, at, words)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// The same of a column that shares its bundle, which is small and kept: of its dictionary, if it has one.
+    fn dictionary_may_contain(&self, entry: &ColumnEntry, at: &Location, words: &[u64]) -> Result<bool> {
+        self.with_part(at, |part| {
+            if entry.kind.is_none() {
+                part.bytes.take(entry.count)?;
+            }
+            let Some(values) = leaf::decode_distinct(part)? else { return Ok(true) };
+            let text = |i| std::str::from_utf8(values.get(i)).unwrap_or_default();
+            Ok((0..values.len()).any(|i| has_words(text(i), words)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_have_the_words_of_their_digits() {
+        let has = |min, max, words: &[&str]| {
+            integers_may_have(min, max, &words.iter().map(|w| token::hash(w)).collect::<Vec<_>>())
+        };
+        assert!(has(200, 599, &["404"]) && !has(200, 599, &["600"]) && !has(200, 599, &["ok"]));
+        assert!(has(200, 599, &["404", "404"]) && !has(200, 599, &["404", "200"]));
+        assert!(has(-7, -5, &["6"]) && !has(-7, -5, &["4"]) && has(-7, 2, &["0"]) && has(-2, 7, &["7"]));
+        assert!(has(i64::MIN, i64::MIN, &["9223372036854775808"]) && !has(i64::MIN, i64::MIN, &["1"]));
+        assert!(has(i64::MAX, i64::MAX, &["9223372036854775807"]));
+        assert!(has(0, i64::MAX, &["no number"]), "too many to try");
+        assert!(!has(0, i64::MAX, &["1", "2"]));
     }
 }
