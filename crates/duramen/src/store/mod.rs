@@ -121,7 +121,7 @@ impl Store {
     /// is until a keeper, in this process or another, has put one into tables; fails if this process's cannot.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::Invalid`] if the bytes are no entry; the engine's
+    /// [`Error::ReadOnly`]; [`Error::Decode`] if the bytes are no entry; the engine's
     /// [`duramen_engine::Error::Poisoned`] after a failed write or sync, and what the file system said.
     /// Without an `Ok` the entry may be there or not.
     pub fn append(&self, entry: &[u8]) -> Result<EntryId> {
@@ -243,7 +243,7 @@ impl Store {
         }
     }
 
-    /// Whether this process is the keeper.
+    /// Whether this process is the keeper. Waits for the flush or merge that it is at.
     pub fn is_keeper(&self) -> bool {
         lock(&self.keeper).is_some()
     }
