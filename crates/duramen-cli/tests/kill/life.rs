@@ -8,29 +8,34 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A running process, and what it says on stderr.
+///
+/// Each line is given to a function as it comes, which tells whether it is one that it should say. From the first
+/// that is not, all is kept, and shown when the life ends.
 pub struct Life {
     child: Child,
-    said: Receiver<String>,
-    listening: JoinHandle<()>,
+    said: Receiver<()>,
+    listening: JoinHandle<String>,
 }
 
 impl Life {
-    /// Starts it, `said` being called with each whole line of its stderr as it comes. A panic there shows when
-    /// the life ends.
-    pub fn start(command: &mut Command, mut said: impl FnMut(&str) + Send + 'static) -> Self {
+    /// Starts it.
+    pub fn start(command: &mut Command, mut expected: impl FnMut(&str) -> bool + Send + 'static) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (send, lines) = channel();
         let listening = std::thread::spawn(move || {
-            let mut line = String::new();
+            let (mut line, mut unexpected) = (String::new(), String::new());
             // A line without an end was cut by the kill.
             while stderr.read_line(&mut line).is_ok_and(|_| line.ends_with('\n')) {
-                said(&line);
-                if send.send(std::mem::take(&mut line)).is_err() {
-                    return;
+                if unexpected.is_empty() && expected(&line) {
+                    let _nobody_counts_them = send.send(());
+                } else {
+                    unexpected.push_str(&line);
                 }
+                line.clear();
             }
+            unexpected
         });
         Self { child, said: lines, listening }
     }
@@ -66,8 +71,8 @@ impl Life {
                 }
             }
         }
-        // What it said may have been nothing it should say.
-        self.listening.join().unwrap();
+        let unexpected = self.listening.join().unwrap();
+        assert!(unexpected.is_empty(), "a process said: {unexpected}");
         self.child.wait().unwrap()
     }
 }

@@ -8,7 +8,7 @@ use duramen::Store;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Lines that a reader sees before the kill, at most.
+/// Lines that a reader must see before the kill, at most; and at most as many are written besides.
 const SEEN: u64 = 5_000;
 /// Lines written at a time.
 const GULP: u64 = 50;
@@ -22,23 +22,28 @@ fn what_a_reader_saw_of_a_pipe_stays() {
     let mut seen = BTreeMap::new();
     for source in 0..plan.kills {
         let before = rows(&reader);
-        let mut life = Life::start(&mut sandbox.command(["ingest", "--quiet", "-"]), |said| panic!("{said}"));
+        let mut life = Life::start(&mut sandbox.command(["ingest", "--quiet", "-"]), |_| false);
         let mut stdin = life.stdin();
-        let feeding = std::thread::spawn(move || {
-            let gulps = (0..).step_by(GULP as usize);
-            let mut gulps =
-                gulps.map(|first| (first..first + GULP).map(|n| line(source, n)).collect::<String>());
-            // Until nobody reads it any more.
-            gulps.find(|gulp| stdin.write_all(gulp.as_bytes()).is_err());
-        });
         let wanted = 1 + plan.below(SEEN);
+        let written = wanted + plan.below(SEEN);
+        let feeding = std::thread::spawn(move || {
+            for first in (0..written).step_by(GULP as usize) {
+                let gulp = first..(first + GULP).min(written);
+                let text: String = gulp.map(|number| line(source, number)).collect();
+                if stdin.write_all(text.as_bytes()).is_err() {
+                    break;
+                }
+            }
+            // The pipe stays open until it is killed.
+            stdin
+        });
         let mut visible = 0;
         until("lines of a pipe", || {
             visible = rows(&reader) - before;
             visible >= wanted
         });
         assert_eq!(life.kill().code(), None);
-        feeding.join().unwrap();
+        drop(feeding.join().unwrap());
         seen.insert(source, visible);
         assert!(rows(&reader) >= before + visible);
     }

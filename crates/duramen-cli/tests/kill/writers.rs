@@ -88,8 +88,10 @@ fn start(dir: &Path, source: u64, acknowledged: &Acknowledged) -> Life {
     command.args(["writers::program_of_a_writer", "--exact", "--nocapture"]);
     command.env(SOURCE, source.to_string()).env(STORE, dir);
     Life::start(&mut command, move |said| {
-        let number = said.trim_end().parse().unwrap_or_else(|_| panic!("source {source} said: {said}"));
-        count.store(number, Ordering::SeqCst);
+        said.trim_end().parse().is_ok_and(|number| {
+            count.store(number, Ordering::SeqCst);
+            true
+        })
     })
 }
 
@@ -106,6 +108,7 @@ fn what_append_acknowledged_is_there_once() {
     let mut killed = 0;
     let looks = std::thread::scope(|scope| {
         let reader = scope.spawn(|| look_on(&dir, &acknowledged, &over));
+        let over_then = SetWhenDropped(&over);
         let mut lives: Vec<Option<Life>> = (0..WRITERS).map(|_| Some(begin())).collect();
         while killed < plan.kills && !reader.is_finished() {
             let slot = &mut lives[plan.below(WRITERS as u64) as usize];
@@ -121,7 +124,7 @@ fn what_append_acknowledged_is_there_once() {
         for life in lives.into_iter().flatten() {
             life.kill();
         }
-        over.store(true, Ordering::SeqCst);
+        drop(over_then);
         reader.join().unwrap()
     });
 
@@ -146,6 +149,15 @@ fn what_append_acknowledged_is_there_once() {
         acknowledged.lock().unwrap().len(),
         found.values().sum::<u64>(),
     );
+}
+
+/// Ends the reader, also when a check fails.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Looks again and again: all that was acknowledged before is there, and never fewer lines than the last time.
