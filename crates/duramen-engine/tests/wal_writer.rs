@@ -174,10 +174,31 @@ fn what_cannot_be_right_is_refused_and_harms_nothing() {
     assert_eq!(in_memory.append(0, 1, b"x", WriteOptions::default()).unwrap(), 1);
 }
 
+fn all_of_one_size(options: WalOptions) -> WalOptions {
+    WalOptions { first_segment_bytes: options.write_buffer_size, ..options }
+}
+
+#[test]
+fn small_first_segments_count_by_what_they_hold() {
+    let sim = Sim::new(1);
+    let options = manual(WalOptions::default());
+    let (buffer, number) = (options.write_buffer_size as u64, options.max_write_buffer_number as u64);
+    let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
+    let mut appended = vec![];
+    while append_next(&wal, &mut appended, no_slowdown()).is_ok() {
+        wal.background_step().unwrap();
+    }
+    let live = wal.live_segments();
+    assert!(live.len() > 2, "{} segments", live.len());
+    let held: u64 = live.iter().map(|segment| segment.committed()).sum();
+    assert!(held <= number * buffer, "{held} bytes in {number} buffers of {buffer}");
+}
+
 #[test]
 fn full_buffers_stall_until_they_are_released() {
     let sim = Sim::new(1);
-    let wal = Wal::create(&sim.env(), Path::new(WAL), manual(WalOptions::default())).unwrap();
+    let wal =
+        Wal::create(&sim.env(), Path::new(WAL), all_of_one_size(manual(WalOptions::default()))).unwrap();
     let mut appended = vec![];
     let stalled = loop {
         if let Err(e) = append_next(&wal, &mut appended, WriteOptions::default()) {
@@ -209,7 +230,7 @@ fn a_waiting_append_goes_on_when_a_buffer_is_released() {
         on_sealed: Some(Arc::new(move |number| told.send(number).unwrap())),
         ..WalOptions::default()
     });
-    let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
+    let wal = Wal::create(&sim.env(), Path::new(WAL), all_of_one_size(options)).unwrap();
     std::thread::scope(|s| {
         let appending = s.spawn(|| {
             let mut appended = vec![];

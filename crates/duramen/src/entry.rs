@@ -267,13 +267,9 @@ impl<'a> EntryRef<'a> {
         decode_entry(bytes).map_err(|e| Error::decode("an entry", e))
     }
 
-    /// The time of an entry, without reading the rest of it.
-    ///
-    /// # Errors
-    /// [`Error::Decode`] if the bytes do not begin as an entry does.
-    pub fn peek_time(bytes: &[u8]) -> Result<i64> {
-        let mut d = Decoder::new(bytes);
-        d.array().and_then(|_| d.i64()).map_err(|e| Error::decode("an entry's time", e))
+    /// Reads an entry that [`EntryRef::decode`] has read before: its fields are not walked over again.
+    pub(crate) fn decode_known(bytes: &'a [u8]) -> Result<Self> {
+        decode_known_entry(bytes).map_err(|e| Error::decode("an entry", e))
     }
 
     /// The fields that make its stream.
@@ -308,6 +304,19 @@ fn decode_entry(bytes: &[u8]) -> Result<(EntryRef<'_>, usize), minicbor::decode:
     let stream = decode_map(&mut d, bytes)?;
     let fields = decode_map(&mut d, bytes)?;
     Ok((EntryRef { time, level, raw_len, message, stream, fields }, d.position()))
+}
+
+fn decode_known_entry(bytes: &[u8]) -> Result<EntryRef<'_>, minicbor::decode::Error> {
+    let mut d = Decoder::new(bytes);
+    d.array()?;
+    let time = d.i64()?;
+    let level = Level::from_u8(d.u8()?).unwrap_or_default();
+    let raw_len = d.u32()?;
+    let message = d.str()?;
+    let stream = decode_map(&mut d, bytes)?;
+    let count = d.map()?.unwrap_or_default();
+    let fields = Map { bytes: &bytes[d.position()..], count };
+    Ok(EntryRef { time, level, raw_len, message, stream, fields })
 }
 
 fn decode_map<'a>(d: &mut Decoder<'a>, bytes: &'a [u8]) -> Result<Map<'a>, minicbor::decode::Error> {

@@ -54,8 +54,9 @@ pub struct WalOptions {
     /// Length of a writer's first segment in bytes; each next one is twice as long, up to
     /// `write_buffer_size`, so that a short-lived process costs little. From 8 KiB; default 1 MiB.
     pub first_segment_bytes: usize,
-    /// How many segments may hold records that are not in a table yet, the active one included; when all
-    /// are full, appends wait. At least 2; default 2.
+    /// How many segments of `write_buffer_size` may hold records that are not in a table yet, the active one
+    /// included; when all are full, appends wait. A writer's first, smaller ones count by their size, up to
+    /// 16 of them. At least 2; default 2.
     pub max_write_buffer_number: usize,
     /// Where segments live. Default [`WalKind::Mmap`].
     pub wal_kind: WalKind,

@@ -84,7 +84,13 @@ impl SegmentReader {
             SegmentKind::Mapped => Source::Memory,
             SegmentKind::Written => Source::File,
         };
-        let mut reader = Self { segment, id: identity.id, path: Some(path.to_path_buf()), source, from_another_boot: false };
+        let mut reader = Self {
+            segment,
+            id: identity.id,
+            path: Some(path.to_path_buf()),
+            source,
+            from_another_boot: false,
+        };
         let boot_id = env.clock.boot_id();
         if identity.boot_id != 0 && boot_id != 0 && identity.boot_id != boot_id {
             let records = FIRST_RECORD..reader.end_by_checksums();

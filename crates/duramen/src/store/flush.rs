@@ -1,7 +1,7 @@
 //! Rows of WAL segments into tables: one or more a UTC day, none of them live before the manifest says so.
 
 use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::field_counts::FieldCounts;
 use crate::store::layout::{Layout, day_name, day_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
@@ -23,15 +23,24 @@ pub(crate) const FIELDS_PROPERTY: &str = "fields";
 pub(crate) struct Flusher {
     env: Env,
     layout: Layout,
-    encoder: BlockEncoder,
+    /// One for each thread that may encode at once; at least one.
+    encoders: Vec<BlockEncoder>,
+}
+
+/// Rows of one day that become a table.
+struct Job<'a> {
+    rows: &'a [RowPlace],
+    number: u64,
 }
 
 impl Flusher {
-    pub(crate) fn new(env: Env, layout: Layout) -> Result<Self> {
-        Ok(Self { env, layout, encoder: BlockEncoder::new(EncodeOptions::default())? })
+    pub(crate) fn new(env: Env, layout: Layout, threads: usize) -> Result<Self> {
+        let encoder = |_| BlockEncoder::new(EncodeOptions::default());
+        Ok(Self { env, layout, encoders: (0..threads.max(1)).map(encoder).collect::<Result<_>>()? })
     }
 
-    /// Writes the rows, which are in order, into tables numbered from `next_table`.
+    /// Writes the rows, which are in order, into tables numbered from `next_table`: one a day, and as many as
+    /// there are threads for a day that is worth it.
     ///
     /// # Errors
     /// What the file system said. Tables already written are files that no manifest names: the next keeper
@@ -40,27 +49,48 @@ impl Flusher {
         &mut self,
         arenas: &Arenas,
         rows: &[RowPlace],
-        mut next_table: u64,
+        next_table: u64,
     ) -> Result<Vec<TableMeta>> {
-        let mut tables = Vec::new();
+        let jobs = self.jobs(rows, next_table);
+        for job in &jobs {
+            self.make_day_directory(job.day())?;
+        }
+        let Self { env, layout, encoders } = self;
+        let share = jobs.len().div_ceil(encoders.len()).max(1);
+        let written: Vec<Result<Vec<TableMeta>>> = std::thread::scope(|scope| {
+            let mut shares: Vec<_> = jobs.chunks(share).zip(encoders).collect();
+            let own = shares.pop();
+            let mut others = Vec::new();
+            for (jobs, encoder) in shares {
+                others.push(scope.spawn(|| write_jobs(env, layout, encoder, arenas, jobs)));
+            }
+            let own = own.map(|(jobs, encoder)| write_jobs(env, layout, encoder, arenas, jobs));
+            let panicked = || Err(Error::decode("rows", "the thread that encoded them panicked"));
+            others.into_iter().map(|t| t.join().unwrap_or_else(|_| panicked())).chain(own).collect()
+        });
+        written.into_iter().try_fold(Vec::new(), |mut all, tables| {
+            all.extend(tables?);
+            Ok(all)
+        })
+    }
+
+    /// Cuts the rows by day, and the days with many blocks for the threads to share.
+    fn jobs<'a>(&self, rows: &'a [RowPlace], next_table: u64) -> Vec<Job<'a>> {
+        let mut jobs = Vec::new();
         let mut start = 0;
         while start < rows.len() {
             let day = day_of(rows[start].0.time);
             let end = start + rows[start..].partition_point(|row| day_of(row.0.time) == day);
-            tables.push(self.write_table(arenas, &rows[start..end], next_table)?);
-            next_table += 1;
+            let blocks = block_ranges(&rows[start..end]);
+            for part in blocks.chunks(blocks.len().div_ceil(self.encoders.len()).max(1)) {
+                if let (Some(first), Some(last)) = (part.first(), part.last()) {
+                    let number = next_table + jobs.len() as u64;
+                    jobs.push(Job { rows: &rows[start + first.start..start + last.end], number });
+                }
+            }
             start = end;
         }
-        Ok(tables)
-    }
-
-    fn write_table(&mut self, arenas: &Arenas, rows: &[RowPlace], number: u64) -> Result<TableMeta> {
-        let mut table = self.start_table(rows.first().map_or(0, |row| row.0.time), number)?;
-        for block in block_ranges(rows) {
-            let rows = rows[block].iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
-            table.add_block(&rows)?;
-        }
-        table.finish(None)
+        jobs
     }
 
     /// Starts a table for the day that `time` (ns since the epoch) lies in.
@@ -68,19 +98,8 @@ impl Flusher {
     /// # Errors
     /// What the file system said.
     pub(crate) fn start_table(&mut self, time: i64, number: u64) -> Result<TableWriter<'_>> {
-        let day = day_of(time);
-        self.make_day_directory(day)?;
-        let path = Layout::table_path(&day_name(day), number);
-        let builder = TableBuilder::create(&self.env, self.layout.resolve(&path), COLUMN_CODEC_ID)?;
-        Ok(TableWriter {
-            encoder: &mut self.encoder,
-            builder,
-            number,
-            path,
-            facts: TableFacts::default(),
-            fields: FieldCounts::default(),
-            origins: Origins::default(),
-        })
+        self.make_day_directory(day_of(time))?;
+        TableWriter::start(&self.env, &self.layout, &mut self.encoders[0], time, number)
     }
 
     /// The day's directory, and its name in `tables/`, must be durable before a table in it is.
@@ -106,6 +125,32 @@ pub(crate) struct TableWriter<'a> {
     origins: Origins,
 }
 
+impl Job<'_> {
+    fn day(&self) -> i64 {
+        self.rows.first().map_or(0, |row| day_of(row.0.time))
+    }
+}
+
+fn write_jobs(
+    env: &Env,
+    layout: &Layout,
+    encoder: &mut BlockEncoder,
+    arenas: &Arenas,
+    jobs: &[Job<'_>],
+) -> Result<Vec<TableMeta>> {
+    let mut tables = Vec::new();
+    for job in jobs {
+        let time = job.rows.first().map_or(0, |row| row.0.time);
+        let mut table = TableWriter::start(env, layout, encoder, time, job.number)?;
+        for block in block_ranges(job.rows) {
+            let rows = job.rows[block].iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
+            table.add_block(&rows)?;
+        }
+        tables.push(table.finish(None)?);
+    }
+    Ok(tables)
+}
+
 /// What a merged table takes over from those it was made of.
 #[derive(Debug, Default)]
 pub(crate) struct Inherited {
@@ -115,7 +160,28 @@ pub(crate) struct Inherited {
     pub(crate) origins: Origins,
 }
 
-impl TableWriter<'_> {
+impl<'a> TableWriter<'a> {
+    /// Starts the file. The day's directory must be there.
+    fn start(
+        env: &Env,
+        layout: &Layout,
+        encoder: &'a mut BlockEncoder,
+        time: i64,
+        number: u64,
+    ) -> Result<Self> {
+        let path = Layout::table_path(&day_name(day_of(time)), number);
+        let builder = TableBuilder::create(env, layout.resolve(&path), COLUMN_CODEC_ID)?;
+        Ok(Self {
+            encoder,
+            builder,
+            number,
+            path,
+            facts: TableFacts::default(),
+            fields: FieldCounts::default(),
+            origins: Origins::default(),
+        })
+    }
+
     /// Adds a block of rows, which are in order and not before those of the last block.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ impl Keeper {
             make_directories(shared)?;
             Manifest::create(env, layout.root(), env.random.next_u64())?
         };
-        let flusher = Flusher::new(env.clone(), layout.clone())?;
+        let flusher = Flusher::new(env.clone(), layout.clone(), shared.options.flush_threads)?;
         let mut keeper = Self {
             shared: shared.clone(),
             manifest,
@@ -293,7 +293,7 @@ impl Keeper {
         // The flushes meanwhile take other numbers.
         self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
         let (env, tables) = (self.shared.env.clone(), self.tables.clone());
-        let mut flusher = Flusher::new(env.clone(), self.shared.layout.clone())?;
+        let mut flusher = Flusher::new(env.clone(), self.shared.layout.clone(), 1)?;
         let mut looked = env.clock.monotonic();
         let mut flush_failed = None;
         let merged = compact::merge(&mut flusher, &tables, &inputs, number, &mut || {

@@ -13,6 +13,7 @@ pub struct StoreOptions {
     pub(crate) durability: Durability,
     pub(crate) write_buffer_size: usize,
     pub(crate) max_write_buffer_number: usize,
+    pub(crate) flush_threads: usize,
     pub(crate) keeper: bool,
     pub(crate) background: bool,
 }
@@ -24,6 +25,7 @@ impl Default for StoreOptions {
             durability: Durability::Process,
             write_buffer_size: 64 << 20,
             max_write_buffer_number: 2,
+            flush_threads: std::thread::available_parallelism().map_or(1, usize::from).min(2),
             keeper: true,
             background: true,
         }
@@ -54,6 +56,13 @@ impl StoreOptions {
     /// until the flush has caught up. Default 2, at least 2.
     pub fn max_write_buffer_number(mut self, number: usize) -> Self {
         self.max_write_buffer_number = number;
+        self
+    }
+
+    /// How many threads encode blocks when a segment is flushed, each into a table of its own. More is faster
+    /// and takes more memory, about 40 MiB each. Default 2, or 1 on a machine with one core; at least 1.
+    pub fn flush_threads(mut self, threads: usize) -> Self {
+        self.flush_threads = threads;
         self
     }
 

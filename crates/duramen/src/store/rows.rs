@@ -158,6 +158,6 @@ impl Arenas {
             .get(key.segment as usize)
             .and_then(|reader| reader.bytes(location.offset, location.len))
             .unwrap_or_default();
-        Ok(Row { entry: EntryRef::decode(bytes)?, writer: key.writer, seq: key.seq })
+        Ok(Row { entry: EntryRef::decode_known(bytes)?, writer: key.writer, seq: key.seq })
     }
 }

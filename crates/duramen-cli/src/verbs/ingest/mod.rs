@@ -42,6 +42,7 @@ pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrup
         .env(env.clone())
         .durability(durability(args.durability))
         .write_buffer_size(WRITE_BUFFER_BYTES)
+        .flush_threads(1) // the other core reads and parses
         .open(dir)?;
     let progress = Progress::new(total_bytes(&paths), args.quiet);
     let known = store.source_positions()?;
@@ -125,7 +126,9 @@ impl Ingest<'_> {
     fn take(&mut self, path: &Path) -> Result<bool, Failure> {
         self.progress.begin(&open::display_name(path));
         let start = match self.start(path) {
-            Ok(start) => start,
+            Ok(Some(start)) => start,
+            // Nothing has come of it yet, so nothing is left behind.
+            Ok(None) => return Ok(true),
             Err(why) => {
                 self.progress.suspended(|| complain(&why));
                 return Ok(false);
@@ -152,9 +155,9 @@ impl Ingest<'_> {
         Ok(fed.cut_short.is_none())
     }
 
-    /// Opens an input and finds out where to go on reading it.
-    fn start(&self, path: &Path) -> Result<Start, String> {
-        let source = open::open(path)?;
+    /// Opens an input and finds out where to go on reading it; `None` if a signal came first.
+    fn start(&self, path: &Path) -> Result<Option<Start>, String> {
+        let Some(source) = open::open_unless(path, &|| self.interrupt.requested())? else { return Ok(None) };
         if self.args.format != LineFormat::Plain
             && let Some(why) = sniff::not_text(&source.head)
         {
@@ -163,15 +166,15 @@ impl Ingest<'_> {
         match &source.kind {
             SourceKind::File { path: file, .. } if !self.args.again => {
                 let file = file.clone();
-                resume::start(source, path, &file, &self.known)
+                resume::start(source, path, &file, &self.known).map(Some)
             }
             SourceKind::File { path: file, .. } => {
                 let name = file.to_string_lossy().into_owned();
-                Ok(resume::fresh(source, name))
+                Ok(Some(resume::fresh(source, name)))
             }
             SourceKind::Stream => {
                 let name = source.name.clone();
-                Ok(resume::fresh(source, name))
+                Ok(Some(resume::fresh(source, name)))
             }
         }
     }

@@ -165,8 +165,7 @@ impl Inner {
             if need.is_met(active) {
                 break Ok(());
             }
-            let free =
-                active.records == 0 || state.immutable.len() + 1 < self.options.max_write_buffer_number;
+            let free = active.records == 0 || state.may_retire(active, &self.options);
             let fits =
                 |(_, tail): &(_, crate::wal::arena::Tail)| need.segment_bytes() <= tail.end() + tail.room();
             if free && state.prepared.as_ref().is_some_and(fits) {

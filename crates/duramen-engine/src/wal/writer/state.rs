@@ -127,12 +127,27 @@ impl Active {
     }
 }
 
+/// How many segments may wait for the flush where they are so small that their number says little.
+const MAX_SMALL_IMMUTABLE: usize = 16;
+
 impl State {
+    /// Whether there is a free write buffer to go on in. A writer's first segments are small, and a buffer is
+    /// counted by what it holds: `max_write_buffer_number` of them are full when they hold that many times
+    /// `write_buffer_size`, the active one included.
+    pub(super) fn may_retire(&self, active: &Active, options: &WalOptions) -> bool {
+        if self.immutable.len() + 1 < options.max_write_buffer_number {
+            return true;
+        }
+        let held: usize = self.immutable.iter().map(|segment| segment.len).sum();
+        let budget = options.write_buffer_size.saturating_mul(options.max_write_buffer_number - 1);
+        self.immutable.len() < MAX_SMALL_IMMUTABLE && held.saturating_add(active.tail.end()) <= budget
+    }
+
     pub(super) fn new(options: &WalOptions) -> Self {
         Self {
             active: None,
             prepared: None,
-            immutable: VecDeque::with_capacity(options.max_write_buffer_number),
+            immutable: VecDeque::with_capacity(options.max_write_buffer_number.max(MAX_SMALL_IMMUTABLE)),
             discarded: Vec::new(),
             next_seq: options.first_seq,
             end: Position::default(),
