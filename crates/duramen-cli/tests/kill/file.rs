@@ -28,11 +28,13 @@ fn a_file_that_is_ingested_until_it_is_through_is_there_once() {
     let (mut killed, mut sources) = (0, 1);
     while killed < plan.kills {
         let path = write(&sandbox, sources);
+        let mut tries = 0;
         while killed < plan.kills {
             let mut command = sandbox.command(["ingest".as_ref(), "--quiet".as_ref(), path.as_os_str()]);
             let life = Life::start(&mut command, |_| false);
-            // Longer than it takes, so that some get through: a flush that is cut short begins anew.
-            life.wait_for(u64::MAX, plan.duration(whole * 3 / 2));
+            // Longer from try to try, so that it gets through: a flush that is cut short begins anew.
+            tries += 1;
+            life.wait_for(u64::MAX, plan.duration(whole / 2 * tries));
             let ended = life.kill();
             if ended.success() {
                 break;
