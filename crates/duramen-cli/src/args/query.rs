@@ -25,7 +25,8 @@ Examples:
   duramen tail -f app:checkout        and those that are coming, until Ctrl-C
   duramen tail -f -n 0 | jq .         NDJSON when piped
 
-The query may have a filter and the pipes fields, delete, rename and limit: what can be said of each entry by itself.";
+The query may have a filter and the pipes fields, delete, rename and limit: what
+can be said of each entry by itself.";
 
 /// How entries are shown.
 #[derive(Args, Debug)]

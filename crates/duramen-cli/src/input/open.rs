@@ -12,11 +12,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// What stands for stdin.
 pub(crate) const STDIN: &str = "-";
 /// How much of a file is looked at before it is taken for text.
 pub(crate) const LOOK_BYTES: usize = 64 << 10;
+
+/// How often to look whether opening is still wanted.
+const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// An opened input.
 pub(crate) struct Source {
@@ -74,9 +79,44 @@ pub(crate) fn open(path: &Path) -> Result<Source, String> {
     assemble(name, kind, file)
 }
 
-/// What to call an input to people.
+/// As [`open`], but gives up, with `None`, once `stop` says so: a named pipe opens only when somebody writes
+/// to it, and the first byte of stdin may never come. Asks every tenth of a second.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_unless(path: &Path, stop: &dyn Fn() -> bool) -> Result<Option<Source>, String> {
+    if input_len(path).is_some() {
+        return open(path).map(Some);
+    }
+    let (send, opened) = channel();
+    let owned = path.to_owned();
+    std::thread::Builder::new()
+        .name("open".into())
+        .spawn(move || {
+            // Whoever gave up needs it no more.
+            let _gave_up = send.send(open(&owned));
+        })
+        .map_err(|e| format!("cannot start a thread: {e}"))?;
+    loop {
+        match opened.recv_timeout(LOOK_UP) {
+            Ok(source) => return source.map(Some),
+            Err(RecvTimeoutError::Timeout) if stop() => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(format!("{}: the opening thread stopped unexpectedly", display_name(path)));
+            }
+        }
+    }
+}
+
+/// What to call an input to people: its path, on one line, whatever characters its name has.
 pub(crate) fn display_name(path: &Path) -> String {
-    if path == Path::new(STDIN) { "stdin".into() } else { path.display().to_string() }
+    if path == Path::new(STDIN) {
+        return "stdin".into();
+    }
+    let mut name = String::new();
+    crate::render::escape::push_safe_line(&mut name, &path.display().to_string());
+    name
 }
 
 fn assemble(name: String, kind: SourceKind, raw: impl Read + Send + 'static) -> Result<Source, String> {

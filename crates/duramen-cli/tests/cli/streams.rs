@@ -71,6 +71,23 @@ fn the_first_ctrl_c_keeps_what_has_come() {
 }
 
 #[test]
+fn a_signal_ends_waiting_for_the_first_byte() {
+    let sandbox = Sandbox::new();
+    let pipe = sandbox.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // stdin that says nothing, and a named pipe that nobody writes to.
+    for input in ["-", "pipe"] {
+        let mut child = sandbox.spawn(["ingest", input]);
+        let stdin = child.stdin.take();
+        // Once the store is there, signals are listened to.
+        until("the store", || sandbox.run(["query", "*"]).code == Some(0));
+        signal(&child, "-TERM");
+        assert_eq!(child.wait().unwrap().code(), Some(143), "{input}");
+        drop(stdin);
+    }
+}
+
+#[test]
 fn tail_shows_the_last_and_then_what_comes() {
     let sandbox = Sandbox::new();
     let text: String = (0..50).map(|n| format!("2026-11-21T10:00:{n:02}Z INFO old {n}\n")).collect();
