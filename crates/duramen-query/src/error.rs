@@ -48,7 +48,12 @@ impl fmt::Display for ParseError {
         writeln!(f, "{}", self.message)?;
         writeln!(f, "  {}", self.line)?;
         write!(f, "  {:width$}^", "", width = self.column)?;
-        if self.hint.is_empty() { Ok(()) } else { write!(f, " {}", self.hint) }
+        // What the first line says already need not be said again.
+        if self.hint.is_empty() || self.message.contains(&self.hint) {
+            Ok(())
+        } else {
+            write!(f, " {}", self.hint)
+        }
     }
 }
 
@@ -64,7 +69,7 @@ pub enum Error {
     /// Sorting or grouping needs more memory than the query may use.
     #[error(
         "the query needs more than its limit of {limit_bytes} bytes of memory for {what}: narrow it \
-         (a shorter _time range, more filters, `limit N` on the pipe, fewer `by` fields) or raise the limit"
+         (a shorter _time range, more filters, `limit N` on the pipe, fewer `by` fields)"
     )]
     MemoryLimit {
         /// The limit it ran into.

@@ -133,6 +133,9 @@ fn memory_has_a_limit_that_says_what_to_do() {
     // What is bounded stays within it.
     for text in [
         "* | sort by (n desc) limit 5",
+        "* | sort by (n desc) | limit 5",
+        "* | sort by (n desc) | fields n | offset 3 | limit 5",
+        "* | fields n | sort by (n desc) | limit 5",
         "* | uniq by (n) limit 5",
         "* | stats uniq_values(n) limit 5",
         "*",
@@ -142,6 +145,13 @@ fn memory_has_a_limit_that_says_what_to_do() {
     }
     let (rows, _) = run("* | sort by (n desc) limit 2 | fields n", &blocks, &options).unwrap();
     assert_eq!(rows.concat().into_iter().map(|(_, v)| v).collect::<Vec<_>>(), ["9999", "9998"]);
+    // A limit behind the sort, or around the query, bounds it as its own does, and means what it says.
+    let text = "* | sort by (n desc) offset 1 | fields n | offset 1 | limit 2";
+    let (rows, _) = run(text, &blocks, &options).unwrap();
+    assert_eq!(rows.concat().into_iter().map(|(_, v)| v).collect::<Vec<_>>(), ["9997", "9996"]);
+    let (rows, _) =
+        run("* | sort by (n) | fields n", &blocks, &RunOptions { limit: Some(2), ..options }).unwrap();
+    assert_eq!(rows.concat().into_iter().map(|(_, v)| v).collect::<Vec<_>>(), ["0", "1"]);
 }
 
 #[test]

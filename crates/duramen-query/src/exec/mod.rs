@@ -17,7 +17,7 @@ use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::pipe::stats::{Groups, give};
-use crate::pipe::{Flow, Pipe, Stage, chain};
+use crate::pipe::{Flow, Pipe, Stage, chain, limit_sorts};
 use crate::row::ResultRow;
 use duramen::block::{BlockHandle, names};
 use memory::Memory;
@@ -154,6 +154,7 @@ pub(crate) fn run(
     sink: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
 ) -> Result<RunStats> {
     cancel.check()?;
+    let pipes = &*limit_sorts(pipes, options.limit);
     let memory = Memory::new(options.memory_limit_bytes);
     let mut stats = RunStats { blocks_total: blocks.len() as u64, ..RunStats::default() };
     let last: Box<dyn Stage + '_> = Box::new(SinkStage { left: options.limit.unwrap_or(usize::MAX), sink });

@@ -121,6 +121,28 @@ impl fmt::Display for Pipe {
     }
 }
 
+/// The pipes, with every sort told how many rows will be taken of it at most: by a `limit` behind it, or by
+/// `limit`, that of the whole query, so that it holds no more.
+pub(crate) fn limit_sorts(pipes: &[Pipe], limit: Option<usize>) -> Vec<Pipe> {
+    let mut wanted = limit;
+    let mut limited: Vec<Pipe> = pipes.to_vec();
+    for pipe in limited.iter_mut().rev() {
+        match pipe {
+            Pipe::Limit(n) => wanted = Some(wanted.map_or(*n, |w| w.min(*n))),
+            Pipe::Offset(n) => wanted = wanted.map(|w| w.saturating_add(*n)),
+            // One row in, one row out.
+            Pipe::Fields(_) | Pipe::Rename(_) => {}
+            Pipe::Sort(sort) => {
+                if let Some(w) = wanted.take() {
+                    sort.limit = Some(sort.limit.map_or(w, |n| n.min(w)));
+                }
+            }
+            Pipe::Filter(_) | Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_) => wanted = None,
+        }
+    }
+    limited
+}
+
 /// Puts the stages of some pipes before a last one.
 pub(crate) fn chain<'a>(
     pipes: &'a [Pipe],

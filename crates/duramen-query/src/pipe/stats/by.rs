@@ -44,6 +44,9 @@ impl By {
         if p.eat_word("by")? && !p.at_punct('(') {
             return Ok(vec![Self::parse(p)?]);
         }
+        if !p.at_punct('(') {
+            return Err(p.expected("`by (field, …)`"));
+        }
         let list = p.list(Self::parse)?;
         for (i, by) in list.iter().enumerate() {
             if list[..i].iter().any(|b| b.field == by.field) {
