@@ -106,9 +106,11 @@ impl Counts {
     }
 }
 
-/// Whether a line is logfmt and nothing else: at least two pairs and no word outside them.
+/// Whether a line is logfmt: at least two pairs, and at most one word outside them (a key without a value)
+/// to three of them.
 pub(crate) fn is_logfmt(line: &str, fields: &mut Fields) -> bool {
-    logfmt::may_be(line) && logfmt::parse(line, fields).is_some_and(|l| l.pairs >= 2 && l.bare_words == 0)
+    logfmt::may_be(line)
+        && logfmt::parse(line, fields).is_some_and(|l| l.pairs >= 2 && l.bare_words * 3 <= l.pairs)
 }
 
 /// Whether the head of an input looks like no text at all: zero bytes, or more than a tenth control
@@ -136,6 +138,8 @@ mod tests {
     fn formats_are_told_by_most_of_the_lines() {
         assert_eq!(detect("{\"a\":1}\n{\"b\":2}\n").format, LineFormat::Ndjson);
         assert_eq!(detect("a=1 b=2\nc=\"3\" d=4").format, LineFormat::Logfmt);
+        assert_eq!(detect("level=info msg=\"up\" port=80 tls\n").format, LineFormat::Logfmt);
+        assert_eq!(detect("a=1 b=2 and that is all\n").format, LineFormat::Plain);
         assert_eq!(detect("Jun  1 00:00:00 h a[1]: x\n").format, LineFormat::Syslog);
         let access = "192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] \"GET / HTTP/1.1\" 200 512\n";
         assert_eq!(detect(access).format, LineFormat::AccessLog);

@@ -23,14 +23,17 @@ const STAMP_WITHIN_BYTES: usize = 64;
 /// words that are a level, a number, in brackets, before a `|`, or, at the very start, a label (`APPREAD`, `web-1`).
 pub fn lead(line: &str, stamps: &StampParser) -> Lead {
     let s = line.as_bytes();
-    let mut at = after_prefix(s, 0);
+    let start = after_prefix(s, 0);
+    let mut at = start;
     for _ in 0..4 {
         let Some(rest) = line.get(at..) else { break };
         if let Some((time, consumed)) = stamps.parse(rest) {
             let level = glog_letter(rest.as_bytes())
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
-                .or_else(|| if at > 0 { level::find(&line[..at]).map(|(level, _)| level) } else { None });
+                .or_else(|| {
+                    if at > start { level::find(&line[start..at]).map(|(level, _)| level) } else { None }
+                });
             return Lead { time_ns: Some(time), level, begins_event: true };
         }
         match skip_word(s, at) {
@@ -38,7 +41,6 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             _ => break,
         }
     }
-    let start = after_prefix(s, 0);
     let found = level::find(&line[start.min(line.len())..]);
     let clock = is_clock(s, start);
     Lead {
@@ -48,11 +50,15 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
     }
 }
 
-/// Past white space, opening brackets and quotes, and a lone dash.
+/// Past white space, opening brackets and quotes, a lone dash, and the colours a program left in its log.
 fn after_prefix(s: &[u8], mut at: usize) -> usize {
     while let Some(b) = s.get(at) {
         match b {
             b' ' | b'\t' | b'[' | b'(' | b'"' | b'\'' => at += 1,
+            0x1b => match color_len(&s[at..]) {
+                Some(len) => at += len,
+                None => return at,
+            },
             b'-' | b'*' | b'|' if s.get(at + 1) == Some(&b' ') => at += 2,
             b'<' => match s.iter().skip(at + 1).take(4).position(|b| *b == b'>') {
                 Some(len) if s[at + 1..at + 1 + len].iter().all(u8::is_ascii_digit) => at += len + 2,
@@ -64,13 +70,21 @@ fn after_prefix(s: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// The length of the colour sequence (`ESC [ 1 ; 31 m`) that `s` begins with.
+fn color_len(s: &[u8]) -> Option<usize> {
+    let numbers = s.strip_prefix(b"\x1b[")?;
+    let len = numbers.iter().take(16).take_while(|b| b.is_ascii_digit() || **b == b';').count();
+    (numbers.get(len) == Some(&b'm')).then_some(len + 3)
+}
+
 /// Where the word after the one at `at` begins, if the stamp may stand behind this one.
 fn skip_word(s: &[u8], at: usize) -> Option<usize> {
     let rest = s.get(at..)?;
     let rest = &rest[..rest.len().min(STAMP_WITHIN_BYTES)];
     let bracketed = at > 0 && s[at - 1] == b'[';
-    let len =
-        rest.iter().position(|b| if bracketed { *b == b']' } else { matches!(b, b' ' | b'\t' | b']') })?;
+    let len = rest
+        .iter()
+        .position(|b| if bracketed { *b == b']' } else { matches!(b, b' ' | b'\t' | b']' | 0x1b) })?;
     let word = &rest[..len];
     let text = std::str::from_utf8(word).ok()?;
     let bare = text.trim_end_matches([':', ',', ']']);
@@ -84,7 +98,8 @@ fn skip_word(s: &[u8], at: usize) -> Option<usize> {
             bare.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.' | b'@' | b'/'));
         at == 0 && !bare.is_empty() && word.len() <= 32 && (!letters || marked)
     };
-    (bracketed || is_level() || is_number() || is_label() || before_bar()).then_some(at + len + 1)
+    let end = usize::from(rest[len] != 0x1b);
+    (bracketed || is_level() || is_number() || is_label() || before_bar()).then_some(at + len + end)
 }
 
 /// `I0109 12:34:56.789012`: the letter is the level.
@@ -140,6 +155,9 @@ mod tests {
             ("web_1  | 2024-06-01 00:00:00 x", Some(1717200000), None, true),
             ("[INFO] Scanning for projects...", None, Some(Info), true),
             ("WARN: x", None, Some(Warn), true),
+            ("\x1b[2m2024-06-01T00:00:00Z\x1b[0m \x1b[32m INFO\x1b[0m x", Some(1717200000), Some(Info), true),
+            ("\x1b[1;31mERROR\x1b[0m 2024-06-01 00:00:00 x", Some(1717200000), Some(Error), true),
+            ("\x1b[2J2024-06-01T00:00:00Z x", None, None, false),
             ("01:44:14.911 [main] ERROR o.a - x", None, Some(Error), true),
             ("java.net.UnknownHostException: node1", None, None, false),
             ("finished the run of 2024-06-01 00:00:00", None, None, false),
@@ -156,7 +174,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(line in "[<\\[( -]{0,4}[0-9éa:|\\]> IE-]{0,30}") {
+        fn no_text_makes_it_panic(line in "[<\\[( \x1bm;-]{0,6}[0-9éa:|\\]> IE-]{0,30}") {
             lead(&line, &StampParser::new(TimeZone::UTC, 0, None));
         }
     }
