@@ -267,6 +267,15 @@ impl<'a> EntryRef<'a> {
         decode_entry(bytes).map_err(|e| Error::decode("an entry", e))
     }
 
+    /// The time of an entry, ns since the epoch, without reading the rest of it.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the bytes do not begin as an entry does.
+    pub fn peek_time(bytes: &[u8]) -> Result<i64> {
+        let mut d = Decoder::new(bytes);
+        d.array().and_then(|_| d.i64()).map_err(|e| Error::decode("an entry's time", e))
+    }
+
     /// Reads an entry that [`EntryRef::decode`] has read before: its fields are not walked over again.
     pub(crate) fn decode_known(bytes: &'a [u8]) -> Result<Self> {
         decode_known_entry(bytes).map_err(|e| Error::decode("an entry", e))

@@ -73,7 +73,7 @@ pub(crate) fn not_text(head: &[u8]) -> Option<&'static str> {
             Some("is UTF-16: pipe it through `iconv -f UTF-16 -t UTF-8` and ingest `-`")
         }
         _ if memchr::memchr(0, head).is_some() => Some(
-            "is binary (it has NUL bytes): nothing was taken from it; `--format plain` takes it as text all the same",
+            "is binary (it has NUL bytes): nothing was taken from it; `--format plain`, or its real format, takes it all the same",
         ),
         _ => None,
     }

@@ -94,7 +94,7 @@ impl Sink for Batcher<'_> {
         }
         self.batch.push(entry)?;
         self.end_offset = end_offset;
-        let time = EntryRef::decode(entry)?.time;
+        let time = EntryRef::peek_time(entry)?;
         self.times = Some(self.times.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
         if self.batch.len() >= BATCH_ENTRIES { self.append() } else { Ok(()) }
     }

@@ -158,7 +158,8 @@ impl Ingest<'_> {
     /// Opens an input and finds out where to go on reading it; `None` if a signal came first.
     fn start(&self, path: &Path) -> Result<Option<Start>, String> {
         let Some(source) = open::open_unless(path, &|| self.interrupt.requested())? else { return Ok(None) };
-        if self.args.format != LineFormat::Plain
+        // Whoever names a format knows what the file is: a log that lost power may hold runs of NUL bytes.
+        if self.args.format == LineFormat::Auto
             && let Some(why) = sniff::not_text(&source.head)
         {
             return Err(format!("{} {why}", source.name));
