@@ -3,7 +3,7 @@
 use crate::ask::{Asker, quote};
 use crate::files::DataFile;
 use crate::record::{Kind, Record};
-use crate::stamp::{Stamp, rfc3339};
+use crate::stamp::{Stamp, rfc3339, rfc3339_exact};
 use crate::words::{has_phrase, has_word_in_any_case, words};
 use std::collections::{BTreeMap, HashMap};
 
@@ -213,7 +213,7 @@ impl About {
             let mut ends = [asker.random.of(rows).time, asker.random.of(rows).time];
             ends.sort_unstable();
             let [from, to] = ends;
-            let [from_text, to_text] = ends.map(rfc3339);
+            let [from_text, to_text] = ends.map(rfc3339_exact);
             asker.matches(&format!("_time:[{from_text}, {to_text})"), |r| (from..to).contains(&r.time));
             asker.matches(&format!("_time:[{from_text}, {to_text}] {filter}"), |record| {
                 (from..=to).contains(&record.time) && has_phrase(self.text(record), word, false)

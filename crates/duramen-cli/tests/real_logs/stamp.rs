@@ -86,9 +86,14 @@ pub fn parse_rfc3339(text: &str) -> i64 {
     ns(text.parse().unwrap())
 }
 
-/// What the command reads in `_time:…`.
+/// As the command prints it.
 pub fn rfc3339(time_ns: i64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(time_ns)).unwrap().to_string()
+}
+
+/// To the nanosecond, for `_time:…`, where a time with fewer digits is a span of time.
+pub fn rfc3339_exact(time_ns: i64) -> String {
+    format!("{:.9}", jiff::Timestamp::from_nanosecond(i128::from(time_ns)).unwrap())
 }
 
 fn ns(time: jiff::Timestamp) -> i64 {
