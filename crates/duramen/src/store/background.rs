@@ -1,7 +1,7 @@
 //! The thread that keeps: it tries to become keeper, and while it is, flushes what is sealed, and merges
 //! small tables when it is quiet.
 
-use crate::store::compact::MAX_MERGE_INPUT_BYTES;
+use crate::store::compact::MAX_MERGE_INPUT_RAW_BYTES;
 use crate::store::keeper::Keeper;
 use crate::store::shared::{Shared, lock};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -111,7 +111,7 @@ impl Background {
                     // What went wrong was told to those who wait for it.
                     _ => step(&shared, &slot).and_then(|()| {
                         if merge {
-                            compact(&shared, &slot, MAX_MERGE_INPUT_BYTES, &|| for_thread.is_stopped())
+                            compact(&shared, &slot, MAX_MERGE_INPUT_RAW_BYTES, &|| for_thread.is_stopped())
                         } else {
                             Ok(())
                         }
@@ -132,20 +132,20 @@ impl Background {
     }
 }
 
-/// Merges tables of up to so many bytes until there is nothing to merge, or `stop` says so.
+/// Merges tables whose lines had up to so many bytes until there is nothing to merge, or `stop` says so.
 ///
 /// # Errors
 /// As [`step`].
 pub(crate) fn compact(
     shared: &Arc<Shared>,
     slot: &KeeperSlot,
-    max_input_bytes: u64,
+    max_raw_bytes: u64,
     stop: &dyn Fn() -> bool,
 ) -> crate::Result<()> {
     become_keeper(shared, slot)?;
     let mut slot = lock(slot);
     let outcome = loop {
-        match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_input_bytes, stop)) {
+        match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_raw_bytes, stop)) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(e) => break Err(e),

@@ -25,27 +25,29 @@ const MAX_MERGE_WIDTH: usize = 64;
 const MAX_MERGE_WIDTH_OF_LARGE: usize = 16;
 /// Tables over this many bytes are large.
 const LARGE_TABLE_BYTES: u64 = 256 << 10;
-/// Tables larger than this, in bytes, are not merged any more.
-pub const MAX_MERGE_INPUT_BYTES: u64 = 64 << 20;
-/// When a store is closed only tables up to this size, in bytes, are merged: a program that ends should not
-/// have to write again what it has just written.
-pub const MAX_MERGE_INPUT_AT_CLOSE_BYTES: u64 = 512 << 10;
+/// Tables whose lines had more bytes than this are not merged any more.
+pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
+/// When a store is closed only tables whose lines had at most so many bytes are merged: a program that ends
+/// should not have to write again what it has just written.
+pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
 
 /// The tables of one day to merge next, if there is anything to merge; none of those in `not`.
 pub(crate) fn pick<'s>(
     state: &'s State,
     not: &BTreeSet<u64>,
-    max_input_bytes: u64,
+    max_raw_bytes: u64,
 ) -> Option<Vec<&'s TableMeta>> {
     let mut days: BTreeMap<&str, Vec<&TableMeta>> = BTreeMap::new();
-    for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
+    let small =
+        |meta: &&TableMeta| TableFacts::decode(&meta.user).is_ok_and(|f| f.raw_bytes <= max_raw_bytes);
+    for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)).filter(small) {
         let day = meta.path.rsplit_once('/').map_or("", |(dir, _)| dir);
         days.entry(day).or_default().push(meta);
     }
-    days.into_values().find_map(|tables| pick_of_day(tables, max_input_bytes))
+    days.into_values().find_map(pick_of_day)
 }
 
-fn pick_of_day(mut tables: Vec<&TableMeta>, max_input_bytes: u64) -> Option<Vec<&TableMeta>> {
+fn pick_of_day(mut tables: Vec<&TableMeta>) -> Option<Vec<&TableMeta>> {
     tables.sort_by_key(|meta| meta.file_bytes);
     let mut total = 0;
     let mut width = 0;
@@ -53,7 +55,7 @@ fn pick_of_day(mut tables: Vec<&TableMeta>, max_input_bytes: u64) -> Option<Vec<
         let fits = i < MIN_MERGE_WIDTH || meta.file_bytes <= total;
         let most =
             if meta.file_bytes > LARGE_TABLE_BYTES { MAX_MERGE_WIDTH_OF_LARGE } else { MAX_MERGE_WIDTH };
-        if !fits || i >= most || meta.file_bytes > max_input_bytes {
+        if !fits || i >= most {
             break;
         }
         total += meta.file_bytes;
@@ -277,15 +279,15 @@ mod tests {
         let mut state = State::default();
         for (number, (day, file_bytes)) in (0u64..).zip(sizes) {
             let path = format!("tables/{day}/{number:08}.sst");
-            state
-                .tables
-                .insert(number, TableMeta { number, path, file_bytes: *file_bytes, ..TableMeta::default() });
+            let file_bytes = *file_bytes;
+            let user = TableFacts { raw_bytes: file_bytes * 10, blocks: Vec::new() }.encode();
+            state.tables.insert(number, TableMeta { number, path, file_bytes, user, ..TableMeta::default() });
         }
         state
     }
 
     fn picked(sizes: &[(&str, u64)]) -> Option<Vec<u64>> {
-        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_BYTES)
+        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES)
             .map(|tables| tables.iter().map(|meta| meta.number).collect())
     }
 
@@ -306,7 +308,7 @@ mod tests {
         let mut with_large = ten.clone();
         with_large.push(("20260101", 1_000_000));
         assert_eq!(picked(&with_large), Some((0..10).collect()), "the large one is not worth writing again");
-        let huge = vec![("20260101", MAX_MERGE_INPUT_BYTES + 1); 20];
+        let huge = vec![("20260101", MAX_MERGE_INPUT_RAW_BYTES / 10 + 1); 20];
         assert_eq!(picked(&huge), None);
         for (bytes, most) in [(100, MAX_MERGE_WIDTH), (1 << 20, MAX_MERGE_WIDTH_OF_LARGE)] {
             let many = vec![("20260101", bytes); 1000];

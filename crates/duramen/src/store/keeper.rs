@@ -279,14 +279,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Merges tables of one day, each of at most so many bytes, if there are enough of them. Whether there were,
+    /// Merges tables of one day, whose lines had at most so many bytes, if there are enough of them. Whether there were,
     /// and `stop` did not end it. Flushes meanwhile: a merge may take minutes, and writers wait for no merge.
     ///
     /// # Errors
     /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
-    pub(crate) fn compact(&mut self, max_input_bytes: u64, stop: &dyn Fn() -> bool) -> Result<bool> {
+    pub(crate) fn compact(&mut self, max_raw_bytes: u64, stop: &dyn Fn() -> bool) -> Result<bool> {
         let state = self.manifest.state().clone();
-        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_input_bytes) else {
+        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_raw_bytes) else {
             return Ok(false);
         };
         let number = state.next_table;

@@ -24,7 +24,7 @@ mod tables;
 mod tail;
 mod verify;
 
-pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_BYTES, MAX_MERGE_INPUT_BYTES, MIN_MERGE_WIDTH};
+pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
 pub use options::StoreOptions;
@@ -237,7 +237,7 @@ impl Store {
             return Err(Error::ReadOnly);
         }
         if self.shared.options.keeper {
-            background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_BYTES, &|| false)
+            background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_RAW_BYTES, &|| false)
         } else {
             Ok(())
         }
@@ -267,7 +267,7 @@ impl Store {
         let closed = self.shared.close_wal();
         let flushed = self.keep().and_then(|()| match self.shared.options.keeper {
             true => {
-                background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_AT_CLOSE_BYTES, &|| false)
+                background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, &|| false)
             }
             false => Ok(()),
         });
