@@ -77,7 +77,7 @@ impl Open {
         for (name, column) in self.output.iter().flatten() {
             let slot = column.slot(row);
             if let Some(text) = column.text_at(slot, &mut digits)
-                && !(text.is_empty() && name == names::STREAM)
+                && !(name == names::STREAM && matches!(text, "" | "{}"))
             {
                 out.push(name, text, column.kind_at(slot));
             }
