@@ -42,7 +42,7 @@ pub(crate) struct IngestArgs {
     pub(crate) year: Option<i16>,
 
     /// The fields that tell one stream of entries from another, separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "app,host")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) stream_fields: Vec<String>,
 
     /// Look for the time in this field first
