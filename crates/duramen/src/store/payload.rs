@@ -56,7 +56,12 @@ impl Batch {
         self.push_unchecked(entry)
     }
 
-    fn push_unchecked(&mut self, entry: &[u8]) -> Result<()> {
+    /// As [`Batch::push`], for bytes that come straight from [`crate::EntryBuf::finish`] and need no second
+    /// look. Others are found out only when they are flushed: then they are counted, told, and set aside.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the batch is full.
+    pub fn push_unchecked(&mut self, entry: &[u8]) -> Result<()> {
         if self.count > 0 && self.bytes.len() + entry.len() > MAX_BATCH_BYTES
             || self.count == MAX_BATCH_ENTRIES
         {

@@ -92,7 +92,7 @@ impl Sink for Batcher<'_> {
         if self.batch.bytes() + entry.len() > BATCH_BYTES {
             self.append()?;
         }
-        self.batch.push(entry)?;
+        self.batch.push_unchecked(entry)?;
         self.end_offset = end_offset;
         let time = EntryRef::peek_time(entry)?;
         self.times = Some(self.times.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
