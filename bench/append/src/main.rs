@@ -20,6 +20,9 @@ struct Args {
     /// Runs of each durability; the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Threads that encode blocks beside the appending one
+    #[arg(long, default_value_t = 2)]
+    flush_threads: usize,
     /// Where to put the stores: a directory on the disk to be measured
     #[arg(long, default_value = "bench/data")]
     work: PathBuf,
@@ -51,8 +54,9 @@ fn main() -> Result<()> {
     writeln!(out, "# `Store::append`, one thread\n")?;
     writeln!(
         out,
-        "{} entries of {mean_bytes} bytes on average ({DISTINCT} different ones), median of {} runs, {} cores.\n",
+        "{} entries of {mean_bytes} bytes on average ({DISTINCT} different ones), {} flush threads, median of {} runs, {} cores.\n",
         args.entries,
+        args.flush_threads,
         args.repeat,
         std::thread::available_parallelism()?
     )?;
@@ -113,7 +117,7 @@ fn build() -> Result<Vec<Vec<u8>>> {
 
 fn run(args: &Args, durability: Durability, entries: &[Vec<u8>]) -> Result<Run> {
     let dir = tempfile::tempdir_in(&args.work)?;
-    let store = StoreOptions::new().durability(durability).open(dir.path().join("store"))?;
+    let store = StoreOptions::new().durability(durability).flush_threads(args.flush_threads).open(dir.path().join("store"))?;
     let cpu = process_cpu()?;
     let begin = Instant::now();
     let mut left = args.entries;

@@ -276,7 +276,8 @@ impl<'a> EntryRef<'a> {
         d.array().and_then(|_| d.i64()).map_err(|e| Error::decode("an entry's time", e))
     }
 
-    /// Reads an entry that [`EntryRef::decode`] has read before: its fields are not walked over again.
+    /// Reads an entry without walking over its fields, for bytes that [`EntryRef::decode`] has read before or
+    /// that are about to be read by it: damage in the fields only ends their iteration.
     pub(crate) fn decode_known(bytes: &'a [u8]) -> Result<Self> {
         decode_known_entry(bytes).map_err(|e| Error::decode("an entry", e))
     }

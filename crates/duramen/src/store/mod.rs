@@ -133,7 +133,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append`]; and [`duramen_engine::Error::Stalled`] if waiting was refused.
     pub fn append_with(&self, entry: &[u8], options: WriteOptions) -> Result<EntryId> {
-        EntryRef::decode(entry)?;
+        EntryRef::decode_known(entry)?;
         let wal = self.wal()?;
         let seq = wal.append(payload::ENTRY, 1, entry, options)?;
         Ok(EntryId { writer: wal.writer_id(), seq })
