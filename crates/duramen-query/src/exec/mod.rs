@@ -1,8 +1,8 @@
 //! Running a plan over blocks.
 //!
 //! The first pipe that must see every row decides how blocks are read: `stats`, `top` and `uniq` straight
-//! from columns on several threads ([`aggregate`]), `sort` by its keys ([`sorted`]), and anything else in order
-//! of time ([`scan`]), row by row through the pipes.
+//! from columns on several threads (`aggregate`), `sort` by its keys (`sorted`), and anything else in order
+//! of time (`scan`), row by row through the pipes.
 
 pub(crate) mod aggregate;
 pub(crate) mod eval;
