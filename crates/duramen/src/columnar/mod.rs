@@ -49,6 +49,7 @@ mod words;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
+pub(crate) use timetext::date_of;
 
 use crate::entry::EntryRef;
 

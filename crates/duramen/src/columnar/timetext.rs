@@ -54,8 +54,9 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The date that many days after 1970-01-01: year, month, day.
-fn date_of(days: i64) -> (i64, i64, i64) {
+/// The date that many days after 1970-01-01: year, month, day (proleptic Gregorian). The conversion is Howard
+/// Hinnant's `civil_from_days` (<https://howardhinnant.github.io/date_algorithms.html>).
+pub(crate) fn date_of(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let of_era = z.rem_euclid(146_097);

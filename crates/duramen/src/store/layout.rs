@@ -10,6 +10,7 @@
 //!   quarantine/           what was found damaged, kept for a person to look at
 //! ```
 
+use crate::columnar::date_of;
 use std::path::{Path, PathBuf};
 
 /// The paths of one store.
@@ -75,19 +76,8 @@ pub(crate) fn day_of(time_ns: i64) -> i64 {
 }
 
 /// A day's directory name: `YYYYMMDD` (proleptic Gregorian, UTC).
-///
-/// The conversion is Howard Hinnant's `civil_from_days`
-/// (<https://howardhinnant.github.io/date_algorithms.html>).
 pub(crate) fn day_name(day: i64) -> String {
-    let z = day + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day_of_month) = date_of(day);
     format!("{year:04}{month:02}{day_of_month:02}")
 }
 
