@@ -7,11 +7,17 @@
 //! | [`memtable`] | an ordered index over the bytes that already lie in a WAL segment |
 //! | [`sstable`] | immutable tables: checksummed blocks behind a codec, a sparse index, filters, a footer |
 //! | [`manifest`] | which tables are live and which WAL segments they hold: checksummed, atomic edits |
+//! | [`kv`] | an embedded key-value store: what it can do, whichever engine it has |
+//! | [`lsm`] | the engine composed of all of the above |
+//! | [`log`] | the engine that is one append-only file |
 //!
 //! The log store (crate `duramen`) is composed from these parts.
 
 pub mod error;
 pub mod io;
+pub mod kv;
+pub mod log;
+pub mod lsm;
 pub mod manifest;
 pub mod memtable;
 pub mod sstable;

@@ -1,0 +1,39 @@
+//! An embedded key-value store: one trait, two engines.
+//!
+//! | engine | what it is | for |
+//! |---|---|---|
+//! | [`Lsm`](crate::lsm::Lsm) | memtable, WAL, SSTables, compaction | everything |
+//! | [`Log`](crate::log::Log) | one append-only file, scanned to read | tiny stores, and as the baseline to measure against |
+//!
+//! Keys and values are bytes; keys are ordered by them. Both engines keep to what [`Engine`] says, and pass one
+//! test suite. A directory records which engine made it, and the other refuses to open it.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `engine` | [`Engine`]: what a store can do |
+//! | `batch` | [`WriteBatch`]: several writes that happen together, and their bytes |
+//! | `value` | [`Value`]: what was found, without a copy where possible |
+//! | `scan` | [`Scan`]: a range of entries, in order |
+//! | `snapshot` | [`Snapshot`]: the store as it was |
+//! | `limits` | how large things may be |
+
+#![allow(dead_code, unused_imports)] // while the engines are being built
+
+mod batch;
+mod engine;
+mod limits;
+mod scan;
+mod snapshot;
+mod value;
+
+pub use batch::WriteBatch;
+pub(crate) use batch::{Op, OpKind, Ops, put_op};
+pub use engine::{Engine, EngineKind, ReadOptions, SortedRun};
+pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+pub(crate) use limits::{check_key, check_value};
+pub use scan::Scan;
+pub(crate) use scan::ScanSource;
+pub use snapshot::Snapshot;
+pub use value::Value;
+
+pub use crate::wal::{Durability, WriteOptions};

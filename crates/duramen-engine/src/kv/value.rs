@@ -1,0 +1,82 @@
+//! What was found.
+
+use crate::wal::SegmentReader;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// A value that was found. It derefs to its bytes, and keeps whatever they lie in (a cached block, a memtable)
+/// in memory for as long as it lives: copy it ([`Value::into_vec`]) to keep it for long.
+#[derive(Clone)]
+pub struct Value(Place);
+
+#[derive(Clone)]
+enum Place {
+    Owned(Vec<u8>),
+    Block(Arc<[u8]>, Range<usize>),
+    Segment(Arc<SegmentReader>, u32, u32),
+}
+
+impl Value {
+    /// A value of its own.
+    pub(crate) fn owned(bytes: Vec<u8>) -> Self {
+        Self(Place::Owned(bytes))
+    }
+
+    /// A part of a block.
+    pub(crate) fn in_block(block: Arc<[u8]>, range: Range<usize>) -> Self {
+        debug_assert!(block.get(range.clone()).is_some());
+        Self(Place::Block(block, range))
+    }
+
+    /// Bytes of a segment that have been read before.
+    pub(crate) fn in_segment(segment: Arc<SegmentReader>, offset: u32, len: u32) -> Self {
+        debug_assert!(segment.bytes(offset, len).is_some());
+        Self(Place::Segment(segment, offset, len))
+    }
+
+    /// The bytes, copied unless they are already on their own.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.0 {
+            Place::Owned(bytes) => bytes,
+            _ => self.to_vec(),
+        }
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Owned(bytes) => bytes,
+            Place::Block(block, range) => block.get(range.clone()).unwrap_or_default(),
+            Place::Segment(segment, offset, len) => segment.bytes(*offset, *len).unwrap_or_default(),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Value").field(&self.escape_ascii().to_string()).finish()
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Value {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl From<Value> for Vec<u8> {
+    fn from(value: Value) -> Self {
+        value.into_vec()
+    }
+}

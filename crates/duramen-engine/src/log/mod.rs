@@ -1,0 +1,1 @@
+//! The engine that is one append-only file.

@@ -1,0 +1,49 @@
+//! Versions of keys, in order, wherever they come from.
+//!
+//! The same key may have several versions, told apart by their sequence numbers. The order of versions is: by key,
+//! then the newest first. Deleted ranges are not among them; each source lists its own beside
+//! ([`RangeTombstone`]).
+
+use crate::Result;
+use crate::kv::{OpKind, Value};
+
+/// What was found of a key: its newest version that a reader may see.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) seq: u64,
+    /// Put or Delete.
+    pub(crate) kind: OpKind,
+    pub(crate) value: Value,
+}
+
+/// The keys from `start` on, below `end`, have no version older than `seq` any more.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RangeTombstone {
+    pub(crate) start: Vec<u8>,
+    pub(crate) end: Vec<u8>,
+    pub(crate) seq: u64,
+}
+
+/// Goes through versions in order, both ways. New, it is nowhere ([`Cursor::valid`] is false): seek first.
+/// After an error it is nowhere.
+pub(crate) trait Cursor: Send {
+    /// To the first version.
+    fn seek_to_first(&mut self) -> Result<()>;
+    /// To the last version.
+    fn seek_to_last(&mut self) -> Result<()>;
+    /// To the first version of `key` that is not newer than `seq`; if there is none, to what follows.
+    fn seek(&mut self, key: &[u8], seq: u64) -> Result<()>;
+    /// To the last version that is before what [`Cursor::seek`] of the same would find.
+    fn seek_before(&mut self, key: &[u8], seq: u64) -> Result<()>;
+    /// To the version after this one; nowhere after the last. Only while valid.
+    fn next(&mut self) -> Result<()>;
+    /// To the version before this one; nowhere before the first. Only while valid.
+    fn prev(&mut self) -> Result<()>;
+    /// Whether it is at a version. The methods below are only for then.
+    fn valid(&self) -> bool;
+    fn key(&self) -> &[u8];
+    fn seq(&self) -> u64;
+    /// Put or Delete.
+    fn kind(&self) -> OpKind;
+    fn value(&self) -> &[u8];
+}

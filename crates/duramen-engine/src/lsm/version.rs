@@ -1,0 +1,175 @@
+//! Which tables there are, level by level.
+
+use super::table::TableReader;
+use crate::manifest::{State, TableMeta};
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// How many levels there are.
+pub(super) const LEVELS: usize = 7;
+
+/// What the manifest says of a table beyond [`TableMeta`]: its `user` bytes, CBOR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, minicbor::Encode, minicbor::Decode)]
+#[cbor(map)]
+pub(super) struct TableFacts {
+    /// The level, below [`LEVELS`].
+    #[n(0)]
+    pub(super) level: u8,
+    /// The smallest sequence number in it.
+    #[n(1)]
+    pub(super) min_seq: u64,
+    /// The largest. Tables of level 0 are ordered by it.
+    #[n(2)]
+    pub(super) max_seq: u64,
+    /// When its newest entry was written, at the latest: seconds since 1970, by the wall clock.
+    #[n(3)]
+    pub(super) newest_unix_s: i64,
+    /// How many of its entries delete a key.
+    #[n(4)]
+    pub(super) deletes: u64,
+    /// How many deleted ranges it lists.
+    #[n(5)]
+    pub(super) range_deletes: u64,
+}
+
+impl TableFacts {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        // Writing to a Vec cannot fail.
+        minicbor::to_vec(self).unwrap_or_default()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        minicbor::decode::<Self>(bytes).ok().filter(|facts| usize::from(facts.level) < LEVELS)
+    }
+}
+
+/// Files whose last reader is gone: the background removes them.
+#[derive(Debug, Default)]
+pub(super) struct Obsolete(Mutex<Vec<PathBuf>>);
+
+impl Obsolete {
+    pub(super) fn take(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A live table. Its file is there for as long as this is.
+#[derive(Debug)]
+pub(super) struct TableFile {
+    /// What the manifest says.
+    pub(super) meta: TableMeta,
+    pub(super) facts: TableFacts,
+    pub(super) path: PathBuf,
+    /// The open table, once somebody has read from it.
+    pub(super) reader: OnceLock<Arc<TableReader>>,
+    /// Whether a compaction is reading it.
+    pub(super) compacting: AtomicBool,
+    dropped: AtomicBool,
+    obsolete: Arc<Obsolete>,
+}
+
+impl TableFile {
+    /// Of a table in the manifest of the store at `dir`.
+    pub(super) fn new(dir: &Path, meta: TableMeta, obsolete: &Arc<Obsolete>) -> Result<Arc<Self>> {
+        let path = dir.join(&meta.path);
+        let Some(facts) = TableFacts::decode(&meta.user) else {
+            return Err(Error::corruption(&path, 0, "the manifest's facts about this table make no sense"));
+        };
+        Ok(Arc::new(Self {
+            meta,
+            facts,
+            path,
+            reader: OnceLock::new(),
+            compacting: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
+            obsolete: Arc::clone(obsolete),
+        }))
+    }
+
+    /// The manifest no longer has it: when the last reader lets go, the file can be removed.
+    pub(super) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn min_key(&self) -> &[u8] {
+        &self.meta.min_key
+    }
+
+    pub(super) fn max_key(&self) -> &[u8] {
+        &self.meta.max_key
+    }
+
+    /// Whether it may hold a key of the closed range.
+    pub(super) fn overlaps(&self, first: &[u8], last: &[u8]) -> bool {
+        self.min_key() <= last && first <= self.max_key()
+    }
+}
+
+impl Drop for TableFile {
+    fn drop(&mut self) {
+        if self.dropped.load(Ordering::Relaxed) {
+            let mut obsolete = self.obsolete.0.lock().unwrap_or_else(PoisonError::into_inner);
+            obsolete.push(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+/// The tables at one moment. Level 0 may overlap and is ordered from the newest to the oldest; the others do
+/// not overlap within themselves and are ordered by key. A deeper level is older, key by key.
+#[derive(Clone, Debug)]
+pub(super) struct Version {
+    pub(super) levels: Vec<Vec<Arc<TableFile>>>,
+}
+
+impl Default for Version {
+    fn default() -> Self {
+        Self { levels: vec![Vec::new(); LEVELS] }
+    }
+}
+
+impl Version {
+    /// What a manifest's state says, with the open tables of `before` where they are the same.
+    pub(super) fn of(dir: &Path, state: &State, before: &Version, obsolete: &Arc<Obsolete>) -> Result<Self> {
+        let mut version = Self::default();
+        for meta in state.tables.values() {
+            let known = before.tables().find(|t| t.meta.number == meta.number && t.meta.user == meta.user);
+            let table = match known {
+                Some(table) => Arc::clone(table),
+                None => {
+                    let table = TableFile::new(dir, meta.clone(), obsolete)?;
+                    // A table that only changed its level is the same file.
+                    let same = before.tables().find(|t| t.meta.number == meta.number);
+                    if let Some(reader) = same.and_then(|t| t.reader.get()) {
+                        let _fresh = table.reader.set(Arc::clone(reader));
+                    }
+                    table
+                }
+            };
+            version.levels[usize::from(table.facts.level)].push(table);
+        }
+        version.levels[0].sort_by_key(|t| std::cmp::Reverse((t.facts.max_seq, t.meta.number)));
+        for level in &mut version.levels[1..] {
+            level.sort_by(|a, b| a.min_key().cmp(b.min_key()));
+        }
+        Ok(version)
+    }
+
+    /// All tables, from the newest data to the oldest.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
+        self.levels.iter().flatten()
+    }
+
+    /// The one table of a level (not 0) that may hold a key.
+    #[inline]
+    pub(super) fn table_for<'a>(level: &'a [Arc<TableFile>], key: &[u8]) -> Option<&'a Arc<TableFile>> {
+        let at = level.partition_point(|t| t.max_key() < key);
+        level.get(at).filter(|t| t.min_key() <= key)
+    }
+
+    /// The bytes of a level.
+    pub(super) fn level_bytes(&self, level: usize) -> u64 {
+        self.levels[level].iter().map(|t| t.meta.file_bytes).sum()
+    }
+}
