@@ -67,7 +67,7 @@ pub trait Fs: Send + Sync + Debug {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates the file, which must not exist, gives it `len` bytes of zeros with space reserved on the
-    /// device, and maps it for writing, its pages ready so that the first write to each takes no fault.
+    /// device, and maps it for writing.
     /// `ErrorKind::Unsupported` where the file system cannot reserve or map: use [`Fs::create_unmapped_segment`].
     /// `StorageFull` where there is no space, `InvalidInput` if `len` is 0. No failure leaves a file behind.
     fn create_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
@@ -172,6 +172,11 @@ pub trait Segment: Send + Sync + Debug {
     /// Makes the bytes `offset..offset + len` survive a loss of power, and the file's length; of an unmapped
     /// segment, those that were published. Any offset will do. `InvalidInput` if there are no such bytes.
     fn sync(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// Gets the memory of the bytes `offset..offset + len` ready, so that the first write to each page takes no
+    /// fault. Only a hint: it never fails, and where it does nothing, writes are somewhat slower.
+    fn prefault(&self, offset: usize, len: usize) {
+        let _nothing_to_do = (offset, len);
+    }
     /// Cuts the file to its first `len` bytes and gives the rest of the space back. The memory keeps its
     /// address and its first `len` bytes; past them it must not be touched (mapped, the rest of the page
     /// turns to zeros and the next one ends the process). `InvalidInput` if `len` is more than the segment

@@ -31,7 +31,6 @@ impl MappedSegment {
         // would be a SIGBUS in the middle of somebody's log call.
         reserve(&file, len as u64)?;
         let map = MmapOptions::new().len(len).map_raw(&file).map_err(or_unsupported)?;
-        prefault(&map);
         Self::new(file, map, true)
     }
 
@@ -103,15 +102,17 @@ fn check(memory: &SegmentMemory, offset: usize, len: usize) -> io::Result<()> {
     }
 }
 
-/// Takes the page faults of a fresh segment now, off the writers' path.
-fn prefault(map: &MmapRaw) {
+/// Takes the page faults of a part of a segment now, off the writers' path. The part lies in the mapping.
+fn prefault(map: &MmapRaw, offset: usize, len: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: the range is exactly the mapping, and populating changes no byte of it.
+    // SAFETY: the range lies in the mapping, and populating changes no byte of it; where the file has been cut
+    // meanwhile it fails, without a signal.
     let _older_kernels_fault_later = unsafe {
-        rustix::mm::madvise(map.as_mut_ptr().cast(), map.len(), rustix::mm::Advice::LinuxPopulateWrite)
+        let start = map.as_mut_ptr().add(offset).cast();
+        rustix::mm::madvise(start, len, rustix::mm::Advice::LinuxPopulateWrite)
     };
     #[cfg(not(target_os = "linux"))]
-    let _faults_later = map;
+    let _faults_later = (map, offset, len);
 }
 
 impl Segment for MappedSegment {
@@ -136,6 +137,15 @@ impl Segment for MappedSegment {
             self.map.flush_range(offset, len)
         } else {
             self.file.sync_data()
+        }
+    }
+
+    fn prefault(&self, offset: usize, len: usize) {
+        // The kernel wants whole pages; segments are.
+        let start = offset / 4096 * 4096;
+        let end = offset.saturating_add(len).min(self.memory.len());
+        if self.writable && start < end {
+            prefault(&self.map, start, end - start);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The critical section, and waiting for room.
 
-use super::state::{Active, State};
+use super::state::{Active, PREFAULT_BYTES, State};
 use super::{Appended, Inner};
 use crate::wal::format::{
     COUNT_MAX, KIND_CALLER_MAX, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
@@ -8,8 +8,9 @@ use crate::wal::format::{
 };
 use crate::wal::group::Position;
 use crate::wal::options::{Background, Durability, WalKind, WriteOptions, segment_bytes_for};
+use crate::wal::reader::SegmentReader;
 use crate::{Error, Result};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What somebody waits for.
@@ -27,7 +28,9 @@ impl Need {
     fn is_met(self, active: &Active) -> bool {
         match self {
             // The reserve is for a SYNC in front of the record and the SEAL behind it.
-            Self::Room(len) => RECORD_HEADER_BYTES + len + RESERVED_BYTES <= active.tail.room(),
+            Self::Room(len) => {
+                RECORD_HEADER_BYTES + len + RESERVED_BYTES + active.charged <= active.tail.room()
+            }
             Self::Rotation(number) => active.handle.number != number,
         }
     }
@@ -46,6 +49,7 @@ impl Inner {
         count: u32,
         payload: &[u8],
         options: WriteOptions,
+        then: impl FnOnce(Appended, &Arc<SegmentReader>) -> usize,
     ) -> Result<Appended> {
         let durability = options.durability.unwrap_or(self.options.durability);
         self.check(kind, count, payload, durability)?;
@@ -80,7 +84,15 @@ impl Inner {
         let at = active.tail.end();
         *end = Position { number: segment, offset: at as u64 };
         let end = *end;
-        if at >= active.prepare_at {
+        let appended = Appended { first_seq, segment, payload_offset: (at - payload.len()) as u32 };
+        active.charged = then(appended, &active.handle.reader);
+        if active.prefault_due() {
+            active.prefaulted += PREFAULT_BYTES;
+            state.prefault = true;
+            self.work.notify_one();
+        }
+        let State { active: Some(active), .. } = &mut *state else { return Err(closed()) };
+        if at + active.charged >= active.prepare_at {
             active.prepare_at = usize::MAX;
             if state.prepared.is_none() && state.want(segment_bytes_for(0)) {
                 self.work.notify_one();
@@ -97,7 +109,7 @@ impl Inner {
             Durability::Process | Durability::IntervalMs(_) => self.publish_through(end)?,
             Durability::Sync => self.sync_through(end)?,
         }
-        Ok(Appended { first_seq, segment, payload_offset: (at - payload.len()) as u32 })
+        Ok(appended)
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use super::Inner;
 use super::durable::raise;
 use super::handle::Handle;
-use super::state::{PrepareError, State};
+use super::state::{PREFAULT_BYTES, PrepareError, State};
 use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
@@ -48,7 +48,7 @@ impl Inner {
 
     /// How long until something is to be done; `None` if nothing is.
     fn due_in(&self, state: &State) -> Option<Duration> {
-        let pending = state.wanted_bytes != 0 || !state.discarded.is_empty();
+        let pending = state.wanted_bytes != 0 || state.prefault || !state.discarded.is_empty();
         if pending || state.immutable.iter().any(|i| !i.sealed) {
             return Some(Duration::ZERO);
         }
@@ -78,6 +78,7 @@ impl Inner {
 
     fn step(&self, closing: bool, sealed: &mut Vec<u64>) -> Result<()> {
         // Before anything slow: appends may be waiting for it.
+        self.prefault();
         let prepared = self.prepare();
         self.discard();
         while let Some((handle, len)) = self.next_to_seal() {
@@ -90,6 +91,18 @@ impl Inner {
         }
         self.poll_released();
         prepared
+    }
+
+    /// Gets the memory ready that the next records go to.
+    fn prefault(&self) {
+        let mut state = self.state();
+        if !std::mem::take(&mut state.prefault) {
+            return;
+        }
+        let Some(active) = &state.active else { return };
+        let (handle, end) = (Arc::clone(&active.handle), active.prefaulted);
+        drop(state);
+        handle.segment.prefault(end.saturating_sub(PREFAULT_BYTES), PREFAULT_BYTES);
     }
 
     /// Makes the next segment, if one is wanted and the one there is, is too short.

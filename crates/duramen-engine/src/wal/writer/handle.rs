@@ -1,6 +1,7 @@
 //! One segment, made and remembered.
 
 use super::Inner;
+use super::state::PREFAULT_BYTES;
 use crate::io::Segment;
 use crate::wal::anonymous::AnonymousSegment;
 use crate::wal::arena::Tail;
@@ -55,6 +56,7 @@ impl Inner {
         };
         let id = SegmentId { writer_id: self.writer_id, number };
         let kind = if segment.is_mapped() { SegmentKind::Mapped } else { SegmentKind::Written };
+        segment.prefault(0, PREFAULT_BYTES);
         let boot_id = self.env.clock.boot_id();
         let identity =
             Identity { id, kind, capacity: bytes as u64, boot_id, log_first_seq: self.options.first_seq };

@@ -209,7 +209,7 @@ impl Wal {
     /// or sync, and [`Error::Poisoned`] ever after: whether the record survives is unknown until recovery.
     #[inline]
     pub fn append(&self, kind: u8, count: u32, payload: &[u8], options: WriteOptions) -> Result<u64> {
-        Ok(self.inner.append(kind, count, payload, options)?.first_seq)
+        Ok(self.inner.append(kind, count, payload, options, |_, _| 0)?.first_seq)
     }
 
     /// As [`Wal::append`], and says where the payload is.
@@ -224,7 +224,26 @@ impl Wal {
         payload: &[u8],
         options: WriteOptions,
     ) -> Result<Appended> {
-        self.inner.append(kind, count, payload, options)
+        self.inner.append(kind, count, payload, options, |_, _| 0)
+    }
+
+    /// As [`Wal::append_located`], and calls `then` as soon as the record is in its segment, with the reader of
+    /// that: before any later append, and before the record is waited for to be durable. It is where an index
+    /// over the segment is kept; it says how many bytes that index takes now, which count as used of the segment's
+    /// buffer. It runs under the writer's lock, so it must be short, and must not call this log.
+    ///
+    /// # Errors
+    /// As there. If the record could not be made durable, `then` was called all the same.
+    #[inline]
+    pub fn append_then(
+        &self,
+        kind: u8,
+        count: u32,
+        payload: &[u8],
+        options: WriteOptions,
+        then: impl FnOnce(Appended, &Arc<SegmentReader>) -> usize,
+    ) -> Result<Appended> {
+        self.inner.append(kind, count, payload, options, then)
     }
 
     /// Makes everything appended so far survive a loss of power.

@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) prepare_error: Option<PrepareError>,
     /// Why whoever flushes cannot, if so.
     pub(super) flush_error: Option<String>,
+    /// Memory of the active segment is to be made ready.
+    pub(super) prefault: bool,
     /// No more appends.
     pub(super) closed: bool,
     /// The thread is to end.
@@ -59,6 +61,10 @@ pub(super) struct Active {
     pub(super) records: u64,
     /// Where the next segment is asked for: halfway, so that a short-lived writer never makes a second.
     pub(super) prepare_at: usize,
+    /// How much of the buffer its owner's index takes.
+    pub(super) charged: usize,
+    /// How far its memory is ready, or will be once the background gets there.
+    pub(super) prefaulted: usize,
 }
 
 /// A segment that takes no more.
@@ -110,7 +116,14 @@ impl PrepareError {
 impl Active {
     pub(super) fn new(handle: Arc<Handle>, tail: Tail) -> Self {
         let prepare_at = tail.end() + tail.room() / 2;
-        Self { handle, tail, records: 0, prepare_at }
+        Self { handle, tail, records: 0, prepare_at, charged: 0, prefaulted: PREFAULT_BYTES }
+    }
+
+    /// The part of the memory that is to be made ready next, when the records have come close to it.
+    #[inline]
+    pub(super) fn prefault_due(&self) -> bool {
+        self.prefaulted < self.tail.end() + PREFAULT_BYTES / 2
+            && self.prefaulted < self.tail.end() + self.tail.room()
     }
 
     /// Appends a record, which must fit.
@@ -126,6 +139,9 @@ impl Active {
         self.put(id, header, crc32c::crc32c(&payload), &payload);
     }
 }
+
+/// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
+pub(super) const PREFAULT_BYTES: usize = 8 << 20;
 
 /// How many segments may wait for the flush where they are so small that their number says little.
 const MAX_SMALL_IMMUTABLE: usize = 16;
@@ -157,6 +173,7 @@ impl State {
             waiting: 0,
             prepare_error: None,
             flush_error: None,
+            prefault: false,
             closed: false,
             stop: false,
             metrics: WalMetrics::default(),
