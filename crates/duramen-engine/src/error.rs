@@ -48,11 +48,11 @@ pub enum Error {
         /// The first failure.
         reason: String,
     },
-    /// Every write buffer is full and the caller asked not to wait. Try again later, or wait.
-    #[error("all {max_write_buffer_number} write buffers are full and the flush has not caught up")]
+    /// A write would have to wait, and the caller asked not to. Nothing was written: try again later, or wait.
+    #[error("the write would have to wait: {reason}")]
     Stalled {
-        /// How many buffers there may be.
-        max_write_buffer_number: usize,
+        /// What for: a free write buffer, mostly.
+        reason: String,
     },
     /// Every write buffer is full and the flush fails, so waiting is no use. Nothing was appended; once what is
     /// wrong is mended (a full disk, mostly), the same call works again.

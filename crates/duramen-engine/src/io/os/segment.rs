@@ -149,6 +149,16 @@ impl Segment for MappedSegment {
         }
     }
 
+    fn unload(&self) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: the range is exactly the mapping, which is shared: its bytes stay in the file's pages, and the
+        // next access maps them again.
+        let _it_is_only_a_hint = unsafe {
+            let start = self.map.as_mut_ptr().cast();
+            rustix::mm::madvise(start, self.map.len(), rustix::mm::Advice::LinuxDontNeed)
+        };
+    }
+
     fn truncate(&self, len: usize) -> io::Result<()> {
         check(&self.memory, len, 0)?;
         self.file.set_len(len as u64)

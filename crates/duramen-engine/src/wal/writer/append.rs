@@ -239,7 +239,9 @@ impl Inner {
     }
 
     fn stalled(&self) -> Error {
-        Error::Stalled { max_write_buffer_number: self.options.max_write_buffer_number }
+        let number = self.options.max_write_buffer_number;
+        let reason = format!("all {number} write buffers are full and the flush has not caught up");
+        Error::Stalled { reason }
     }
 }
 

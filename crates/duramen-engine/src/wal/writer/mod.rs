@@ -286,6 +286,25 @@ impl Wal {
         self.inner.release(|number| number <= through_segment_number);
     }
 
+    /// The records of every segment up to this number can be read elsewhere, though not durably yet. Their
+    /// buffers are free again; the segments stay, and are synced before any later record counts as synced, until
+    /// [`Wal::release`].
+    pub fn unload(&self, through_segment_number: u64) {
+        let mut state = self.inner.state();
+        let mut unloaded = Vec::new();
+        for i in &mut state.immutable {
+            if i.handle.number <= through_segment_number && !i.unloaded {
+                i.unloaded = true;
+                unloaded.push(Arc::clone(&i.handle));
+            }
+        }
+        drop(state);
+        self.inner.room.notify_all();
+        for handle in unloaded {
+            handle.segment.unload();
+        }
+    }
+
     /// Releases the sealed segments whose file is gone: another process flushed them.
     pub fn poll_released(&self) {
         self.inner.poll_released();

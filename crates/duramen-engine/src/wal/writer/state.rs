@@ -75,6 +75,8 @@ pub(super) struct Immutable {
     pub(super) len: usize,
     /// Whether everything is done that sealing takes.
     pub(super) sealed: bool,
+    /// Whether its buffer counts as free: its records can be read elsewhere, but are not durable there yet.
+    pub(super) unloaded: bool,
 }
 
 /// A refusal of the operating system that several appends may have to be told.
@@ -151,12 +153,14 @@ impl State {
     /// counted by what it holds: `max_write_buffer_number` of them are full when they hold that many times
     /// `write_buffer_size`, the active one included.
     pub(super) fn may_retire(&self, active: &Active, options: &WalOptions) -> bool {
-        if self.immutable.len() + 1 < options.max_write_buffer_number {
+        let full = || self.immutable.iter().filter(|segment| !segment.unloaded);
+        let number = full().count();
+        if number + 1 < options.max_write_buffer_number {
             return true;
         }
-        let held: usize = self.immutable.iter().map(|segment| segment.len).sum();
+        let held: usize = full().map(|segment| segment.len).sum();
         let budget = options.write_buffer_size.saturating_mul(options.max_write_buffer_number - 1);
-        self.immutable.len() < MAX_SMALL_IMMUTABLE && held.saturating_add(active.tail.end()) <= budget
+        number < MAX_SMALL_IMMUTABLE && held.saturating_add(active.tail.end()) <= budget
     }
 
     pub(super) fn new(options: &WalOptions) -> Self {
@@ -214,7 +218,7 @@ impl State {
         self.metrics.bytes += OWN_RECORD_BYTES as u64;
         let number = active.handle.number;
         self.end = Position { number, offset: len as u64 };
-        self.immutable.push_back(Immutable { handle: active.handle, len, sealed: false });
+        self.immutable.push_back(Immutable { handle: active.handle, len, sealed: false, unloaded: false });
         Some(number)
     }
 }
