@@ -82,6 +82,22 @@ fn edits_do_what_they_say_and_last() {
 }
 
 #[test]
+fn a_tables_facts_change_and_nothing_else_of_it() {
+    let (sim, mut manifest) = created();
+    manifest.apply(Edit { add_tables: vec![table(3), table(5)], ..Edit::default() }).unwrap();
+    let set_table_user = vec![(5, b"level 2".to_vec())];
+    let state = manifest.apply(Edit { set_table_user, ..add(6) }).unwrap();
+    assert_eq!(state.tables[&3], table(3));
+    assert_eq!(state.tables[&5], TableMeta { user: b"level 2".to_vec(), ..table(5) });
+    assert_eq!(state.tables[&6], table(6));
+    assert_eq!(reopened(&sim.env()), *state, "read from the edit");
+    for version in 0..5 {
+        manifest.apply(large(version)).unwrap();
+    }
+    assert_eq!(reopened(&sim.env()).tables, state.tables, "read from a snapshot");
+}
+
+#[test]
 fn an_edit_that_does_not_fit_changes_nothing() {
     let (sim, mut manifest) = created();
     manifest.apply(Edit { flushed: vec![(1, 5)], ..add(3) }).unwrap();
@@ -105,6 +121,13 @@ fn an_edit_that_does_not_fit_changes_nothing() {
             Edit { add_tables: vec![TableMeta { min_key: b"c".to_vec(), ..table(4) }], ..Edit::default() },
             "above its largest",
         ),
+        (Edit { set_table_user: vec![(4, vec![])], ..Edit::default() }, "table 4 are set but it is not live"),
+        (Edit { set_table_user: vec![(4, vec![])], ..add(4) }, "table 4 are set but it is not live"),
+        (
+            Edit { set_table_user: vec![(3, vec![])], remove_tables: vec![3], ..Edit::default() },
+            "table 3 are set but it is not live",
+        ),
+        (Edit { set_table_user: vec![(3, vec![]), (3, vec![])], ..Edit::default() }, "table 3 are set twice"),
         (Edit { flushed: vec![(1, 4)], ..Edit::default() }, "was flushed through 5"),
         (add(u64::MAX), "no number for the next"),
     ];
@@ -250,6 +273,7 @@ prop_compose! {
     fn any_edit()(
         add in prop::collection::vec((0u64..12, bytes(), bytes(), any::<[u64; 3]>()), 0..3),
         remove_tables in prop::collection::vec(0u64..12, 0..2),
+        set_table_user in prop::collection::vec((0u64..12, bytes()), 0..2),
         flushed in prop::collection::vec((0u64..4, 0u64..20), 0..2),
         forget_writers in prop::collection::vec(0u64..4, 0..2),
         set_values in prop::collection::vec((bytes(), bytes()), 0..3),
@@ -259,7 +283,9 @@ prop_compose! {
         let add_tables = add.into_iter().map(|(number, user, key, [file_bytes, entries, blocks])| {
             TableMeta { file_bytes, entries, blocks, user, min_key: Vec::new(), max_key: key, ..table(number) }
         }).collect();
-        Edit { add_tables, remove_tables, flushed, forget_writers, set_values, remove_values, next_table }
+        Edit {
+            add_tables, remove_tables, set_table_user, flushed, forget_writers, set_values, remove_values, next_table,
+        }
     }
 }
 

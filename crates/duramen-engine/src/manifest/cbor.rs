@@ -7,7 +7,8 @@
 //! state  {0: store_id, 1: [table...], 2: {writer: through...}, 3: {key: value...}, 4: next_table, 5: version}
 //! table  {0: number, 1: path, 2: file_bytes, 3: entries, 4: blocks, 5: min_key, 6: max_key, 7: user}
 //! edit   {0: [added table...], 1: [removed number...], 2: [writer, through, ...], 3: [forgotten writer...],
-//!         4: [key, value, ...] to set, 5: [key...] to remove, 6: next_table}
+//!         4: [key, value, ...] to set, 5: [key...] to remove, 6: next_table,
+//!         7: [live table's number, its new user, ...]}
 //! ```
 //!
 //! Keys, values and `user` are byte strings, the path is a text string, all else unsigned integers.
@@ -53,6 +54,7 @@ pub(super) fn encode_edit(edit: &Edit) -> Vec<u8> {
         if let Some(next_table) = edit.next_table {
             e.u8(6)?.u64(next_table)?;
         }
+        encode_list(e, 7, &edit.set_table_user, |e, (number, user)| e.u64(*number)?.bytes(user).map(|_| ()))?;
         e.end()?;
         Ok(())
     })
@@ -160,6 +162,10 @@ pub(super) fn decode_edit(bytes: &[u8]) -> Result<Edit, Error> {
                 Ok(())
             })?,
             6 => edit.next_table = Some(d.u64()?),
+            7 => each_item(d, |d| {
+                edit.set_table_user.push((d.u64()?, d.bytes()?.to_vec()));
+                Ok(())
+            })?,
             _ => d.skip()?,
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What the manifest records, and which edits of it are valid.
 
 use crate::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 /// Everything the manifest records, at one version.
@@ -49,6 +49,9 @@ pub struct Edit {
     pub add_tables: Vec<TableMeta>,
     /// The numbers of tables that are no longer.
     pub remove_tables: Vec<u64>,
+    /// Tables that stay, by number, and the owner's facts about them that take the place of
+    /// [`TableMeta::user`]: so a table changes its level without being written again.
+    pub set_table_user: Vec<(u64, Vec<u8>)>,
     /// Writers, and the number of the last WAL segment of theirs that is now in tables.
     pub flushed: Vec<(u64, u64)>,
     /// Writers that are gone, with all their segments. Applied after `flushed`.
@@ -67,7 +70,8 @@ impl State {
     /// # Errors
     /// [`Error::InvalidArgument`] if the edit does not fit: it removes a table that is not live, adds a
     /// number or a path that is (even one it removes), adds a path that leads out of the store, gives a
-    /// table its keys the wrong way round, or takes back what was flushed.
+    /// table its keys the wrong way round, sets the facts of a table that is not live before and after it, or
+    /// those of one table twice, or takes back what was flushed.
     pub fn apply(&self, edit: &Edit) -> Result<State> {
         let mut next = self.clone();
         next.advance(edit)?;
@@ -82,6 +86,17 @@ impl State {
             match self.tables.remove(number) {
                 Some(table) => removed.push(table),
                 None => return invalid(format!("table {number} is removed but not live")),
+            }
+        }
+        // Before tables are added: what is added brings its facts along.
+        let mut set = BTreeSet::new();
+        for (number, user) in &edit.set_table_user {
+            match self.tables.get_mut(number) {
+                _ if !set.insert(*number) => {
+                    return invalid(format!("the facts of table {number} are set twice"));
+                }
+                Some(table) => table.user.clone_from(user),
+                None => return invalid(format!("the facts of table {number} are set but it is not live")),
             }
         }
         for table in &edit.add_tables {
