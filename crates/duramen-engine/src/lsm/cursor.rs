@@ -47,3 +47,60 @@ pub(crate) trait Cursor: Send {
     fn kind(&self) -> OpKind;
     fn value(&self) -> &[u8];
 }
+
+impl<C: Cursor + ?Sized> Cursor for Box<C> {
+    #[inline]
+    fn seek_to_first(&mut self) -> Result<()> {
+        (**self).seek_to_first()
+    }
+
+    #[inline]
+    fn seek_to_last(&mut self) -> Result<()> {
+        (**self).seek_to_last()
+    }
+
+    #[inline]
+    fn seek(&mut self, key: &[u8], seq: u64) -> Result<()> {
+        (**self).seek(key, seq)
+    }
+
+    #[inline]
+    fn seek_before(&mut self, key: &[u8], seq: u64) -> Result<()> {
+        (**self).seek_before(key, seq)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        (**self).next()
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        (**self).prev()
+    }
+
+    #[inline]
+    fn valid(&self) -> bool {
+        (**self).valid()
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        (**self).key()
+    }
+
+    #[inline]
+    fn seq(&self) -> u64 {
+        (**self).seq()
+    }
+
+    #[inline]
+    fn kind(&self) -> OpKind {
+        (**self).kind()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        (**self).value()
+    }
+}

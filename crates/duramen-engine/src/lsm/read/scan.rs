@@ -1,0 +1,182 @@
+//! A range of keys as one reader sees it.
+
+use super::forward::ForwardScan;
+use super::key::prefix8;
+use super::reverse::ReverseScan;
+use super::tombstones::Coverage;
+use crate::kv::ScanSource;
+use crate::lsm::cursor::Cursor;
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+/// How many versions are stepped over one by one before seeking past all of a key's: a seek costs about as much as
+/// this many steps.
+pub(super) const STEPS_BEFORE_SEEK: u32 = 8;
+
+/// What a reader may see, and which way it goes.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    /// The newest sequence number that it sees.
+    pub(crate) seq: u64,
+    /// The deleted ranges of all sources, at `seq`.
+    pub(crate) tombstones: Coverage,
+    /// Whether it goes from the end of the range to its start.
+    pub(crate) reverse: bool,
+}
+
+/// The entries from `start` to `end` that a reader sees, one per key. Nothing is read before the first `advance`.
+pub(crate) fn scan<C: Cursor + 'static>(
+    cursor: C,
+    start: Bound<&[u8]>,
+    end: Bound<&[u8]>,
+    view: View,
+) -> Box<dyn ScanSource> {
+    if view.reverse {
+        Box::new(ReverseScan::new(cursor, start, end, view))
+    } else {
+        Box::new(ForwardScan::new(cursor, start, end, view))
+    }
+}
+
+/// Where a scan ends.
+#[derive(Debug)]
+pub(super) struct Limit {
+    key: Bound<Vec<u8>>,
+    /// The key's first bytes: with most keys they decide.
+    prefix: u64,
+}
+
+impl Limit {
+    pub(super) fn new(key: Bound<&[u8]>) -> Self {
+        let prefix = match key {
+            Bound::Included(key) | Bound::Excluded(key) => prefix8(key),
+            Bound::Unbounded => 0,
+        };
+        Self { key: key.map(<[u8]>::to_vec), prefix }
+    }
+
+    /// Whether the key is beyond the end of a forward scan.
+    #[inline]
+    pub(super) fn is_below(&self, key: &[u8]) -> bool {
+        self.is_beyond(key, Ordering::Greater)
+    }
+
+    /// Whether the key is beyond the end of a reverse scan.
+    #[inline]
+    pub(super) fn is_above(&self, key: &[u8]) -> bool {
+        self.is_beyond(key, Ordering::Less)
+    }
+
+    #[inline]
+    fn is_beyond(&self, key: &[u8], outside: Ordering) -> bool {
+        let (limit, included) = match &self.key {
+            Bound::Unbounded => return false,
+            Bound::Included(limit) => (limit, true),
+            Bound::Excluded(limit) => (limit, false),
+        };
+        match prefix8(key).cmp(&self.prefix).then_with(|| key.cmp(limit)) {
+            Ordering::Equal => !included,
+            order => order == outside,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::{OpKind, Scan};
+    use crate::lsm::read::VecCursor;
+    use crate::lsm::read::model::{Entries, Source, Write, any_history, any_key, cut, read_at, scan_at};
+    use proptest::prelude::*;
+
+    fn any_bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
+        prop_oneof![
+            Just(Bound::Unbounded),
+            any_key().prop_map(Bound::Included),
+            any_key().prop_map(Bound::Excluded),
+        ]
+    }
+
+    fn expected(
+        history: &[Write],
+        start: &Bound<Vec<u8>>,
+        end: &Bound<Vec<u8>>,
+        seq: u64,
+        reverse: bool,
+    ) -> Entries {
+        let after_start = |key: &Vec<u8>| match start {
+            Bound::Unbounded => true,
+            Bound::Included(start) => key >= start,
+            Bound::Excluded(start) => key > start,
+        };
+        let before_end = |key: &Vec<u8>| match end {
+            Bound::Unbounded => true,
+            Bound::Included(end) => key <= end,
+            Bound::Excluded(end) => key < end,
+        };
+        let mut entries: Vec<_> = read_at(history, seq).into_iter().collect();
+        entries.retain(|(key, _)| after_start(key) && before_end(key));
+        if reverse {
+            entries.reverse();
+        }
+        entries
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn a_range_is_as_a_reader_sees_it(
+            history in any_history(1, 120),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+            start in any_bound(),
+            end in any_bound(),
+            seqs in prop::collection::vec(0..125u64, 1..4),
+        ) {
+            let sources = cut(&history, cuts);
+            let bounds = (start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice));
+            for seq in seqs {
+                for reverse in [false, true] {
+                    let found = scan_at(&sources, bounds, seq, reverse).unwrap();
+                    prop_assert_eq!(found, expected(&history, &start, &end, seq, reverse));
+                }
+            }
+        }
+
+        #[test]
+        fn many_versions_of_few_keys_are_passed_over(
+            keys in prop::collection::vec(0..2u8, 0..120),
+            seqs in prop::collection::vec(0..125u64, 1..4),
+        ) {
+            let write = |key| Write { kind: if key == 1 { OpKind::Put } else { OpKind::Delete }, key: vec![key], end: vec![] };
+            let mut history: Vec<_> = keys.into_iter().map(write).collect();
+            history.iter_mut().skip(60).for_each(|write| write.kind = OpKind::Put);
+            let source = [Source::new(&history, 0)];
+            for seq in seqs {
+                for reverse in [false, true] {
+                    let found = scan_at(&source, (Bound::Unbounded, Bound::Unbounded), seq, reverse).unwrap();
+                    prop_assert_eq!(found, expected(&history, &Bound::Unbounded, &Bound::Unbounded, seq, reverse));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn after_an_error_a_scan_is_over() {
+        let versions = (0..9u8).map(|key| (vec![key], 1, OpKind::Put, Vec::new()));
+        let cursor = VecCursor::new(versions);
+        for reverse in [false, true] {
+            let view = View { seq: 9, reverse, ..View::default() };
+            let mut source = scan(cursor.clone().failing(4), Bound::Unbounded, Bound::Unbounded, view);
+            let mut seen = 0;
+            while let Ok(true) = source.advance() {
+                seen += 1;
+            }
+            assert_eq!(seen, if reverse { 3 } else { 4 });
+            assert!(matches!(source.advance(), Ok(false)));
+        }
+        let view = View { seq: 9, ..View::default() };
+        let mut scan = Scan::new(scan(cursor, Bound::Unbounded, Bound::Excluded(&[0]), view));
+        assert!(matches!(scan.next(), Ok(None)));
+        assert!(matches!(scan.next(), Ok(None)));
+    }
+}
