@@ -16,12 +16,14 @@
 //! | `scan` | [`Scan`]: a range of entries, in order |
 //! | `snapshot` | [`Snapshot`]: the store as it was |
 //! | `limits` | how large things may be |
+//! | `marker` | which engine a directory belongs to |
 
 #![allow(dead_code, unused_imports)] // while the engines are being built
 
 mod batch;
 mod engine;
 mod limits;
+pub(crate) mod marker;
 mod scan;
 mod snapshot;
 mod value;

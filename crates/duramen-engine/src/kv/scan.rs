@@ -15,8 +15,8 @@ pub(crate) trait ScanSource: Send {
 /// Goes through a range of entries in order of their keys, or backwards. It sees the store as it was when the
 /// scan began, whatever is written meanwhile.
 ///
-/// ```ignore
-/// # use duramen_engine::{io::Env, kv::{Engine, ReadOptions}, log::{Log, LogOptions}};
+/// ```
+/// # use duramen_engine::{kv::Engine, log::{Log, LogOptions}};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let store = Log::open(dir.path(), LogOptions::default())?;
 /// store.put(b"a", b"1")?;

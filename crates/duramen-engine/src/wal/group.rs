@@ -7,16 +7,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A place in a writer's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Position {
-    /// The segment.
-    pub(super) number: u64,
+pub(crate) struct Position {
+    /// The file: a segment's number, a log's generation.
+    pub(crate) number: u64,
     /// The offset in it.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
 }
 
 /// How far the log has come, and whether somebody is at work to bring it further.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(crate) struct Group {
     progress: Mutex<Progress>,
     changed: Condvar,
 }
@@ -49,7 +49,7 @@ impl Group {
     /// Returns once the log has come to `wanted`. `usable` fails if it never will; it is asked before every
     /// round, so a leader that fails must make it fail before it returns. `lead` does a round and says how far
     /// it came.
-    pub(super) fn reach(
+    pub(crate) fn reach(
         &self,
         wanted: Position,
         usable: impl Fn() -> Result<()>,

@@ -32,6 +32,7 @@ mod reader;
 mod recovery;
 mod writer;
 
+pub(crate) use group::{Group, Position};
 pub use names::{SegmentFile, WriterDir, lock_writer_dir, segment_path, segments, writer_dir, writers};
 pub use options::{Background, Durability, OnSealed, WalKind, WalOptions, WriteOptions};
 pub use reader::{Record, SegmentReader};
