@@ -4,6 +4,7 @@
 //! then the newest first. Deleted ranges are not among them; each source lists its own beside
 //! ([`RangeTombstone`]).
 
+use super::read::Head;
 use crate::Result;
 use crate::kv::{OpKind, Value};
 
@@ -46,6 +47,30 @@ pub(crate) trait Cursor: Send {
     /// Put or Delete.
     fn kind(&self) -> OpKind;
     fn value(&self) -> &[u8];
+
+    /// Says in short where it is; `false`, and nothing, if it is nowhere. One call for several.
+    #[inline]
+    fn head(&self, head: &mut Head) -> bool {
+        let valid = self.valid();
+        if valid {
+            head.set(self.key(), self.seq(), self.kind());
+        }
+        valid
+    }
+
+    /// [`Cursor::next`], then [`Cursor::head`].
+    #[inline]
+    fn next_head(&mut self, head: &mut Head) -> Result<bool> {
+        self.next()?;
+        Ok(self.head(head))
+    }
+
+    /// [`Cursor::prev`], then [`Cursor::head`].
+    #[inline]
+    fn prev_head(&mut self, head: &mut Head) -> Result<bool> {
+        self.prev()?;
+        Ok(self.head(head))
+    }
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {
@@ -102,5 +127,20 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
     #[inline]
     fn value(&self) -> &[u8] {
         (**self).value()
+    }
+
+    #[inline]
+    fn head(&self, head: &mut Head) -> bool {
+        (**self).head(head)
+    }
+
+    #[inline]
+    fn next_head(&mut self, head: &mut Head) -> Result<bool> {
+        (**self).next_head(head)
+    }
+
+    #[inline]
+    fn prev_head(&mut self, head: &mut Head) -> Result<bool> {
+        (**self).prev_head(head)
     }
 }

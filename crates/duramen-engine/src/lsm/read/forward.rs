@@ -4,21 +4,24 @@
 //! older ones are passed over only when the next entry is asked for, and until then the cursor stays where the
 //! entry lies: nothing is copied.
 
+use super::head::Head;
 use super::key::LastKey;
+use super::merge::MergeCursor;
 use super::scan::{Limit, STEPS_BEFORE_SEEK, View};
 use crate::Result;
 use crate::kv::{OpKind, ScanSource};
 use crate::lsm::cursor::Cursor;
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 #[derive(Debug)]
 pub(super) struct ForwardScan<C> {
-    cursor: C,
+    cursor: MergeCursor<C>,
     start: Bound<Vec<u8>>,
     end: Limit,
     view: View,
     at: Place,
-    last: LastKey,
+    passed: Passed,
     scratch: Vec<u8>,
 }
 
@@ -31,14 +34,14 @@ enum Place {
 }
 
 impl<C: Cursor> ForwardScan<C> {
-    pub(super) fn new(cursor: C, start: Bound<&[u8]>, end: Bound<&[u8]>, view: View) -> Self {
+    pub(super) fn new(cursor: MergeCursor<C>, start: Bound<&[u8]>, end: Bound<&[u8]>, view: View) -> Self {
         Self {
             cursor,
             start: start.map(<[u8]>::to_vec),
             end: Limit::new(end),
             view,
             at: Place::BeforeStart,
-            last: LastKey::default(),
+            passed: Passed::default(),
             scratch: Vec::new(),
         }
     }
@@ -54,23 +57,32 @@ impl<C: Cursor> ForwardScan<C> {
     /// To the first version of the next key.
     #[inline]
     fn pass_key(&mut self) -> Result<()> {
-        self.last.replace(self.cursor.key());
+        self.passed.set(&self.cursor);
         self.cursor.next()?;
-        if self.cursor.valid() && self.last.is(self.cursor.key()) {
-            return self.pass_versions();
-        }
-        Ok(())
+        if self.passed.is_at(&self.cursor) { self.pass_versions() } else { Ok(()) }
     }
 
     #[cold]
     fn pass_versions(&mut self) -> Result<()> {
         for _ in 0..STEPS_BEFORE_SEEK {
             self.cursor.next()?;
-            if !self.cursor.valid() || !self.last.is(self.cursor.key()) {
+            if !self.passed.is_at(&self.cursor) {
                 return Ok(());
             }
         }
         self.seek_in_key(0)
+    }
+
+    /// Past a version that is too new for the reader.
+    fn pass_too_new(&mut self) -> Result<()> {
+        self.passed.set(&self.cursor);
+        for _ in 0..STEPS_BEFORE_SEEK {
+            self.cursor.next()?;
+            if !self.passed.is_at(&self.cursor) || self.cursor.seq() <= self.view.seq {
+                return Ok(());
+            }
+        }
+        self.seek_in_key(self.view.seq)
     }
 
     /// To this key's newest version that is not newer than `seq`; if there is none, to the next key.
@@ -81,24 +93,21 @@ impl<C: Cursor> ForwardScan<C> {
         self.cursor.seek(&self.scratch, seq)
     }
 
+    /// To the next version that the reader sees, if need be.
     #[inline]
     fn find(&mut self) -> Result<bool> {
-        let mut too_new: u32 = 0;
         while self.cursor.valid() {
-            if self.end.is_below(self.cursor.key()) {
+            if self.end.is_passed(&self.cursor, Ordering::Greater) {
                 return Ok(false);
             }
-            let seq = self.cursor.seq();
+            let &Head { seq, kind, .. } = self.cursor.present();
             if seq > self.view.seq {
-                too_new = if self.last.replace(self.cursor.key()) { too_new + 1 } else { 1 };
-                if too_new > STEPS_BEFORE_SEEK {
-                    self.seek_in_key(self.view.seq)?;
-                } else {
-                    self.cursor.next()?;
-                }
+                self.pass_too_new()?;
                 continue;
             }
-            if self.cursor.kind() == OpKind::Put && seq > self.view.tombstones.covering_seq(self.cursor.key())
+            let tombstones = &mut self.view.tombstones;
+            if kind == OpKind::Put
+                && (tombstones.is_empty() || seq > tombstones.covering_seq(self.cursor.key()))
             {
                 return Ok(true);
             }
@@ -130,5 +139,35 @@ impl<C: Cursor> ScanSource for ForwardScan<C> {
     #[inline]
     fn value(&self) -> &[u8] {
         self.cursor.value()
+    }
+}
+
+/// The key that was passed last.
+#[derive(Debug, Default)]
+struct Passed {
+    prefix: u128,
+    key_len: usize,
+    /// The key itself, if it is longer than the prefix.
+    long: LastKey,
+}
+
+impl Passed {
+    #[inline]
+    fn set<C: Cursor>(&mut self, cursor: &MergeCursor<C>) {
+        let head = cursor.present();
+        self.prefix = head.prefix;
+        self.key_len = head.key_len;
+        if !head.has_whole_key() {
+            self.long.replace(cursor.key());
+        }
+    }
+
+    #[inline]
+    fn is_at<C: Cursor>(&self, cursor: &MergeCursor<C>) -> bool {
+        let head = cursor.present();
+        head.prefix == self.prefix
+            && head.key_len == self.key_len
+            && cursor.valid()
+            && (head.has_whole_key() || self.long.is(cursor.key()))
     }
 }

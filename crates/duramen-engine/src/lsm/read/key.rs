@@ -21,7 +21,11 @@ pub(crate) fn prefix16(key: &[u8]) -> u128 {
     if let Some(first) = key.first_chunk() {
         return u128::from_be_bytes(*first);
     }
-    u128::from(prefix8(key)) << 64 | u128::from(prefix8(key.get(8..).unwrap_or_default()))
+    if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
+        let (first, last) = (u64::from_be_bytes(*first), u64::from_be_bytes(*last));
+        return u128::from(first) << 64 | u128::from(last) << (8 * (16 - key.len()));
+    }
+    u128::from(prefix8(key)) << 64
 }
 
 /// Remembers a key, to know whether the next one is the same. Keys up to 32 bytes cost a few loads and no copy.
@@ -29,8 +33,8 @@ pub(crate) fn prefix16(key: &[u8]) -> u128 {
 pub(crate) struct LastKey {
     /// The key's length and 1; 0 while there is none.
     len_and_1: usize,
-    /// All bytes of a key up to 32 bytes, otherwise its first and last 16.
-    words: [u64; 4],
+    /// All of a key up to 32 bytes: its first and last 16, as [`ends`] has them.
+    ends: (u128, u128),
     /// All of a longer key.
     long: Vec<u8>,
 }
@@ -44,41 +48,35 @@ impl LastKey {
     /// Whether this is the key that is remembered.
     #[inline]
     pub(crate) fn is(&self, key: &[u8]) -> bool {
-        self.len_and_1 == key.len() + 1 && self.words == words(key) && (key.len() <= 32 || self.long == key)
+        self.len_and_1 == key.len() + 1 && self.ends == ends(key) && (key.len() <= 32 || self.long == key)
     }
 
     /// Remembers this key; says whether it was remembered already.
     #[inline]
     pub(crate) fn replace(&mut self, key: &[u8]) -> bool {
-        let words = words(key);
-        let len_and_1 = key.len() + 1;
-        let mut same = self.len_and_1 == len_and_1 && self.words == words;
+        let (ends, len_and_1) = (ends(key), key.len() + 1);
+        let same = self.len_and_1 == len_and_1 && self.ends == ends;
         self.len_and_1 = len_and_1;
-        self.words = words;
-        if key.len() > 32 {
-            same = same && self.long == key;
-            if !same {
-                self.long.clear();
-                self.long.extend_from_slice(key);
-            }
+        self.ends = ends;
+        if key.len() > 32 { self.replace_long(key, same) } else { same }
+    }
+
+    fn replace_long(&mut self, key: &[u8], same_ends: bool) -> bool {
+        let same = same_ends && self.long == key;
+        if !same {
+            self.long.clear();
+            self.long.extend_from_slice(key);
         }
         same
     }
 }
 
+/// The first and the last 16 bytes, which overlap in a key shorter than 32; only its prefix of one shorter than 16.
 #[inline]
-fn words(key: &[u8]) -> [u64; 4] {
-    let two = |bytes: &[u8; 16]| {
-        let bytes = u128::from_ne_bytes(*bytes);
-        [bytes as u64, (bytes >> 64) as u64]
-    };
-    if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
-        let ([a, b], [c, d]) = (two(first), two(last));
-        return [a, b, c, d];
-    }
+fn ends(key: &[u8]) -> (u128, u128) {
     match (key.first_chunk(), key.last_chunk()) {
-        (Some(first), Some(last)) => [u64::from_ne_bytes(*first), u64::from_ne_bytes(*last), 0, 0],
-        _ => [prefix8(key), 0, 0, 0],
+        (Some(first), Some(last)) => (u128::from_ne_bytes(*first), u128::from_ne_bytes(*last)),
+        _ => (prefix16(key), 0),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Many cursors as one.
 //!
-//! A binary heap holds the sources that are at a version, the one whose version comes first on top. Each keeps the
-//! first bytes of its key as a number, so most comparisons touch no key. The best of the others is known as well:
-//! as long as the top stays before it, which it mostly does, a step is one comparison.
+//! The source whose version comes first is the top; the others wait in a binary heap. Each has a [`Head`], so that
+//! most comparisons touch no key. As long as the top stays before the first of the others, which it mostly does, a
+//! step is one comparison.
 //!
 //! All sources stand on the same side of the present version: at what follows it when going forward, at what
 //! precedes it when going back. To turn round, the others seek.
@@ -10,7 +10,7 @@
 //! The same version twice (a WAL that was replayed over a table which already holds it) counts once: the first
 //! source's.
 
-use super::key::prefix16;
+use super::head::Head;
 use crate::Result;
 use crate::kv::OpKind;
 use crate::lsm::cursor::Cursor;
@@ -20,57 +20,55 @@ use std::cmp::Ordering;
 #[derive(Debug)]
 pub(crate) struct MergeCursor<C = Box<dyn Cursor>> {
     sources: Vec<C>,
-    /// The sources that are at a version, as a heap. Empty if this cursor is nowhere.
-    heap: Vec<Head>,
-    /// The child of the heap's top that comes first: 1 or 2, where there may be none.
-    second: usize,
+    /// Where this cursor is, if `valid`.
+    top: Place,
+    valid: bool,
+    /// The other sources that are at a version, as a heap.
+    others: Vec<Place>,
     reverse: bool,
     scratch: Vec<u8>,
 }
 
 /// Where a source is.
 #[derive(Clone, Copy, Debug)]
-struct Head {
-    prefix: u128,
-    seq: u64,
+struct Place {
+    head: Head,
     source: usize,
 }
 
 impl<C: Cursor> MergeCursor<C> {
     /// Of these sources; where two hold the same version, the first one's is taken.
     pub(crate) fn new(sources: Vec<C>) -> Self {
-        let heap = Vec::with_capacity(sources.len());
-        Self { sources, heap, second: 1, reverse: false, scratch: Vec::new() }
+        let others = Vec::with_capacity(sources.len().saturating_sub(1));
+        let top = Place { head: Head::NONE, source: 0 };
+        Self { sources, top, valid: false, others, reverse: false, scratch: Vec::new() }
     }
 
+    /// The present version in short. Only while valid.
     #[inline]
-    fn head(&self, source: usize) -> Head {
-        let cursor = &self.sources[source];
-        Head { prefix: prefix16(cursor.key()), seq: cursor.seq(), source }
+    pub(crate) fn present(&self) -> &Head {
+        &self.top.head
     }
 
     /// The order of the versions themselves.
     #[inline]
-    fn order(&self, a: &Head, b: &Head) -> Ordering {
-        let keys = a.prefix.cmp(&b.prefix);
-        if keys != Ordering::Equal {
-            return keys;
-        }
-        let keys = self.sources[a.source].key().cmp(self.sources[b.source].key());
-        keys.then(b.seq.cmp(&a.seq))
+    fn order(&self, a: &Place, b: &Place) -> Ordering {
+        let whole_keys = || self.sources[a.source].key().cmp(self.sources[b.source].key());
+        let keys = a.head.cmp_keys(&b.head).unwrap_or_else(whole_keys);
+        keys.then_with(|| b.head.seq.cmp(&a.head.seq))
     }
 
     /// Whether `a` is nearer to the top, in the direction of travel.
     #[inline]
-    fn is_before(&self, a: &Head, b: &Head) -> bool {
+    fn is_before(&self, a: &Place, b: &Place) -> bool {
         let order = self.order(a, b);
         let order = if self.reverse { order.reverse() } else { order };
-        order.then(a.source.cmp(&b.source)) == Ordering::Less
+        order.then_with(|| a.source.cmp(&b.source)) == Ordering::Less
     }
 
     /// Moves every source, then begins in this direction.
     fn start(&mut self, reverse: bool, mut seek: impl FnMut(&mut C) -> Result<()>) -> Result<()> {
-        self.heap.clear();
+        self.valid = false;
         self.reverse = reverse;
         for source in &mut self.sources {
             seek(source)?;
@@ -79,115 +77,127 @@ impl<C: Cursor> MergeCursor<C> {
         Ok(())
     }
 
+    /// Orders the sources anew.
     fn build(&mut self) {
-        self.heap.clear();
-        for source in 0..self.sources.len() {
-            if self.sources[source].valid() {
-                let head = self.head(source);
-                self.heap.push(head);
+        self.others.clear();
+        for (nth, source) in self.sources.iter().enumerate() {
+            let mut place = Place { head: Head::NONE, source: nth };
+            if source.head(&mut place.head) {
+                self.others.push(place);
             }
         }
-        for at in (0..self.heap.len() / 2).rev() {
+        for at in (0..self.others.len() / 2).rev() {
             self.sift_down(at);
         }
-        self.find_second();
+        self.take_top();
+    }
+
+    /// Makes the first of the others the top.
+    fn take_top(&mut self) {
+        self.valid = !self.others.is_empty();
+        if self.valid {
+            self.top = self.others.swap_remove(0);
+            self.sift_down(0);
+        }
     }
 
     fn sift_down(&mut self, mut at: usize) {
-        let Some(&head) = self.heap.get(at) else { return };
-        while let Some(left) = self.heap.get(2 * at + 1) {
-            let mut child = 2 * at + 1;
-            let mut best = *left;
-            if let Some(right) = self.heap.get(child + 1)
-                && self.is_before(right, left)
-            {
-                child += 1;
-                best = *right;
-            }
-            if !self.is_before(&best, &head) {
+        let Some(&place) = self.others.get(at) else { return };
+        while let Some(left) = self.others.get(2 * at + 1) {
+            let right = self.others.get(2 * at + 2).filter(|right| self.is_before(right, left));
+            let (child, first) = right.map_or((2 * at + 1, left), |right| (2 * at + 2, right));
+            if !self.is_before(first, &place) {
                 break;
             }
-            self.heap[at] = best;
+            self.others[at] = *first;
             at = child;
         }
-        self.heap[at] = head;
-    }
-
-    fn find_second(&mut self) {
-        self.second = match (self.heap.get(1), self.heap.get(2)) {
-            (Some(left), Some(right)) if self.is_before(right, left) => 2,
-            _ => 1,
-        };
-    }
-
-    /// Moves one source of the heap on.
-    fn step(&mut self, at: usize) -> Result<()> {
-        let source = self.heap[at].source;
-        let cursor = &mut self.sources[source];
-        let moved = if self.reverse { cursor.prev() } else { cursor.next() };
-        if moved.is_err() {
-            self.heap.clear();
-            return moved;
-        }
-        if self.sources[source].valid() {
-            if self.heap.len() == 1 {
-                return Ok(());
-            }
-            self.heap[at] = self.head(source);
-            if at == 0 && !self.is_before(&self.heap[self.second], &self.heap[0]) {
-                return Ok(());
-            }
-        } else {
-            self.heap.swap_remove(at);
-        }
-        // What takes the place of a removed head comes from further down, so it need never rise.
-        self.sift_down(at);
-        self.find_second();
-        Ok(())
+        self.others[at] = place;
     }
 
     /// Moves past the present version, in the present direction.
     #[inline]
     fn advance(&mut self) -> Result<()> {
-        while let (Some(top), Some(second)) = (self.heap.first(), self.heap.get(self.second)) {
-            if top.seq != second.seq || self.order(top, second) != Ordering::Equal {
+        // Only the same version twice has the same sequence number.
+        if self.others.first().is_some_and(|other| other.head.seq == self.top.head.seq) {
+            self.skip_same()?;
+        }
+        let source = &mut self.sources[self.top.source];
+        let head = &mut self.top.head;
+        let there = if self.reverse { source.prev_head(head) } else { source.next_head(head) };
+        match there {
+            Ok(true) => {
+                if let Some(other) = self.others.first()
+                    && self.is_before(other, &self.top)
+                {
+                    self.others[0] = std::mem::replace(&mut self.top, *other);
+                    self.sift_down(0);
+                }
+                Ok(())
+            }
+            Ok(false) => {
+                self.take_top();
+                Ok(())
+            }
+            Err(error) => {
+                self.valid = false;
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves other sources past the present version, where they hold it too.
+    #[cold]
+    fn skip_same(&mut self) -> Result<()> {
+        while let Some(mut other) = self.others.first().copied() {
+            if self.order(&other, &self.top) != Ordering::Equal {
                 break;
             }
-            self.step(self.second)?;
+            let source = &mut self.sources[other.source];
+            let there = if self.reverse {
+                source.prev_head(&mut other.head)
+            } else {
+                source.next_head(&mut other.head)
+            };
+            match there {
+                Ok(true) => self.others[0] = other,
+                Ok(false) => _ = self.others.swap_remove(0),
+                Err(error) => {
+                    self.valid = false;
+                    return Err(error);
+                }
+            }
+            self.sift_down(0);
         }
-        if self.heap.is_empty() { Ok(()) } else { self.step(0) }
+        Ok(())
     }
 
     /// Brings the other sources to the other side of the present version.
     #[cold]
     fn turn(&mut self) -> Result<()> {
         self.reverse = !self.reverse;
-        let Some(top) = self.heap.first().copied() else { return Ok(()) };
         if self.sources.len() == 1 {
             return Ok(());
         }
-        let mut key = std::mem::take(&mut self.scratch);
-        key.clear();
-        key.extend_from_slice(self.sources[top.source].key());
-        // Not the head's: it is not kept up while there is no other.
-        let (reverse, seq) = (self.reverse, self.sources[top.source].seq());
-        let mut turned = Ok(());
+        self.valid = false;
+        let top = self.top;
+        self.scratch.clear();
+        self.scratch.extend_from_slice(self.sources[top.source].key());
         for (nth, source) in self.sources.iter_mut().enumerate() {
-            if nth != top.source && turned.is_ok() {
-                turned = if reverse { source.seek_before(&key, seq) } else { source.seek(&key, seq) };
+            if nth == top.source {
+            } else if self.reverse {
+                source.seek_before(&self.scratch, top.head.seq)?;
+            } else {
+                source.seek(&self.scratch, top.head.seq)?;
             }
         }
-        self.scratch = key;
-        match turned {
-            Ok(()) => self.build(),
-            Err(_) => self.heap.clear(),
-        }
-        turned
+        self.build();
+        Ok(())
     }
 
     #[inline]
     fn top(&self) -> &C {
-        &self.sources[self.heap[0].source]
+        &self.sources[self.top.source]
     }
 }
 
@@ -226,7 +236,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
 
     #[inline]
     fn valid(&self) -> bool {
-        !self.heap.is_empty()
+        self.valid
     }
 
     #[inline]
@@ -236,17 +246,23 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
 
     #[inline]
     fn seq(&self) -> u64 {
-        self.top().seq()
+        self.top.head.seq
     }
 
     #[inline]
     fn kind(&self) -> OpKind {
-        self.top().kind()
+        self.top.head.kind
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
         self.top().value()
+    }
+
+    #[inline]
+    fn head(&self, head: &mut Head) -> bool {
+        *head = self.top.head;
+        self.valid
     }
 }
 

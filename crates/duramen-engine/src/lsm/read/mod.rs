@@ -12,6 +12,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | `key` | comparing keys cheaply: their first bytes as a number, and the key before |
+//! | `head` | [`Head`]: a version in short |
 //! | `merge` | [`MergeCursor`]: many cursors as one |
 //! | `level` | [`LevelCursor`]: the tables of a level as one, one of them open at a time |
 //! | `tombstones` | [`RangeTombstones`]: which deleted range covers a key |
@@ -25,6 +26,7 @@
 
 mod compaction_iter;
 mod forward;
+mod head;
 mod key;
 mod level;
 mod lookup;
@@ -40,6 +42,7 @@ mod tombstones;
 mod vec_cursor;
 
 pub(crate) use compaction_iter::CompactionIter;
+pub(crate) use head::Head;
 pub(crate) use key::LastKey;
 pub(crate) use level::{LevelCursor, LevelTables, TableFiles, VersionLevel};
 pub(crate) use lookup::{Answer, Lookup};

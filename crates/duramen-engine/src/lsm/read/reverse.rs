@@ -4,24 +4,25 @@
 //! candidate is copied before moving on. With the few versions that keys mostly have this is cheaper than going
 //! back to it.
 
-use super::key::LastKey;
+use super::head::Head;
+use super::merge::MergeCursor;
 use super::scan::{Limit, STEPS_BEFORE_SEEK, View};
 use crate::Result;
 use crate::kv::{OpKind, ScanSource};
 use crate::lsm::cursor::Cursor;
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 #[derive(Debug)]
 pub(super) struct ReverseScan<C> {
-    cursor: C,
+    cursor: MergeCursor<C>,
     end: Bound<Vec<u8>>,
     start: Limit,
     view: View,
     at: Place,
-    last: LastKey,
+    /// The present version, copied.
+    head: Head,
     key: Vec<u8>,
-    seq: u64,
-    kind: OpKind,
     value: Vec<u8>,
 }
 
@@ -34,17 +35,15 @@ enum Place {
 }
 
 impl<C: Cursor> ReverseScan<C> {
-    pub(super) fn new(cursor: C, start: Bound<&[u8]>, end: Bound<&[u8]>, view: View) -> Self {
+    pub(super) fn new(cursor: MergeCursor<C>, start: Bound<&[u8]>, end: Bound<&[u8]>, view: View) -> Self {
         Self {
             cursor,
             end: end.map(<[u8]>::to_vec),
             start: Limit::new(start),
             view,
             at: Place::BeforeStart,
-            last: LastKey::default(),
+            head: Head::NONE,
             key: Vec::new(),
-            seq: 0,
-            kind: OpKind::Delete,
             value: Vec::new(),
         }
     }
@@ -59,8 +58,7 @@ impl<C: Cursor> ReverseScan<C> {
 
     #[inline]
     fn keep_version(&mut self) {
-        self.seq = self.cursor.seq();
-        self.kind = self.cursor.kind();
+        self.head = *self.cursor.present();
         self.value.clear();
         self.value.extend_from_slice(self.cursor.value());
     }
@@ -68,7 +66,9 @@ impl<C: Cursor> ReverseScan<C> {
     /// Whether the cursor is still at a version of the key that was copied last.
     #[inline]
     fn at_same_key(&self) -> bool {
-        self.cursor.valid() && self.last.is(self.cursor.key())
+        self.cursor.valid()
+            && self.cursor.present().cmp_keys(&self.head).unwrap_or_else(|| self.cursor.key().cmp(&self.key))
+                == Ordering::Equal
     }
 
     /// Copies the newest version of the cursor's key that the reader sees, and goes to the key before; `false` if
@@ -77,7 +77,7 @@ impl<C: Cursor> ReverseScan<C> {
     fn take_key(&mut self) -> Result<bool> {
         self.key.clear();
         self.key.extend_from_slice(self.cursor.key());
-        self.last.replace(&self.key);
+        self.head = *self.cursor.present();
         let mut found = false;
         let mut steps = 0;
         while self.cursor.seq() <= self.view.seq {
@@ -118,10 +118,10 @@ impl<C: Cursor> ScanSource for ReverseScan<C> {
             Place::Beyond => {}
             Place::End => return Ok(false),
         }
-        while self.cursor.valid() && !self.start.is_above(self.cursor.key()) {
+        while self.cursor.valid() && !self.start.is_passed(&self.cursor, Ordering::Less) {
             if self.take_key()?
-                && self.kind == OpKind::Put
-                && self.seq > self.view.tombstones.covering_seq(&self.key)
+                && self.head.kind == OpKind::Put
+                && self.head.seq > self.view.tombstones.covering_seq(&self.key)
             {
                 self.at = Place::Beyond;
                 return Ok(true);

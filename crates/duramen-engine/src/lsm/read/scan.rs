@@ -1,10 +1,11 @@
 //! A range of keys as one reader sees it.
 
 use super::forward::ForwardScan;
-use super::key::prefix8;
+use super::head::Head;
+use super::merge::MergeCursor;
 use super::reverse::ReverseScan;
 use super::tombstones::Coverage;
-use crate::kv::ScanSource;
+use crate::kv::{OpKind, ScanSource};
 use crate::lsm::cursor::Cursor;
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -26,7 +27,7 @@ pub(crate) struct View {
 
 /// The entries from `start` to `end` that a reader sees, one per key. Nothing is read before the first `advance`.
 pub(crate) fn scan<C: Cursor + 'static>(
-    cursor: C,
+    cursor: MergeCursor<C>,
     start: Bound<&[u8]>,
     end: Bound<&[u8]>,
     view: View,
@@ -42,41 +43,30 @@ pub(crate) fn scan<C: Cursor + 'static>(
 #[derive(Debug)]
 pub(super) struct Limit {
     key: Bound<Vec<u8>>,
-    /// The key's first bytes: with most keys they decide.
-    prefix: u64,
+    /// The key in short: it mostly decides.
+    head: Head,
 }
 
 impl Limit {
     pub(super) fn new(key: Bound<&[u8]>) -> Self {
-        let prefix = match key {
-            Bound::Included(key) | Bound::Excluded(key) => prefix8(key),
-            Bound::Unbounded => 0,
-        };
-        Self { key: key.map(<[u8]>::to_vec), prefix }
+        let mut head = Head::NONE;
+        if let Bound::Included(key) | Bound::Excluded(key) = key {
+            head.set(key, 0, OpKind::Delete);
+        }
+        Self { key: key.map(<[u8]>::to_vec), head }
     }
 
-    /// Whether the key is beyond the end of a forward scan.
+    /// Whether the cursor's key is beyond this limit, which lies in this direction from the keys within.
     #[inline]
-    pub(super) fn is_below(&self, key: &[u8]) -> bool {
-        self.is_beyond(key, Ordering::Greater)
-    }
-
-    /// Whether the key is beyond the end of a reverse scan.
-    #[inline]
-    pub(super) fn is_above(&self, key: &[u8]) -> bool {
-        self.is_beyond(key, Ordering::Less)
-    }
-
-    #[inline]
-    fn is_beyond(&self, key: &[u8], outside: Ordering) -> bool {
+    pub(super) fn is_passed<C: Cursor>(&self, cursor: &MergeCursor<C>, direction: Ordering) -> bool {
         let (limit, included) = match &self.key {
             Bound::Unbounded => return false,
             Bound::Included(limit) => (limit, true),
             Bound::Excluded(limit) => (limit, false),
         };
-        match prefix8(key).cmp(&self.prefix).then_with(|| key.cmp(limit)) {
+        match cursor.present().cmp_keys(&self.head).unwrap_or_else(|| cursor.key().cmp(limit)) {
             Ordering::Equal => !included,
-            order => order == outside,
+            order => order == direction,
         }
     }
 }
@@ -84,7 +74,7 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{OpKind, Scan};
+    use crate::kv::Scan;
     use crate::lsm::read::VecCursor;
     use crate::lsm::read::model::{Entries, Source, Write, any_history, any_key, cut, read_at, scan_at};
     use proptest::prelude::*;
@@ -166,7 +156,8 @@ mod tests {
         let cursor = VecCursor::new(versions);
         for reverse in [false, true] {
             let view = View { seq: 9, reverse, ..View::default() };
-            let mut source = scan(cursor.clone().failing(4), Bound::Unbounded, Bound::Unbounded, view);
+            let cursor = MergeCursor::new(vec![cursor.clone().failing(4)]);
+            let mut source = scan(cursor, Bound::Unbounded, Bound::Unbounded, view);
             let mut seen = 0;
             while let Ok(true) = source.advance() {
                 seen += 1;
@@ -175,7 +166,8 @@ mod tests {
             assert!(matches!(source.advance(), Ok(false)));
         }
         let view = View { seq: 9, ..View::default() };
-        let mut scan = Scan::new(scan(cursor, Bound::Unbounded, Bound::Excluded(&[0]), view));
+        let mut scan =
+            Scan::new(scan(MergeCursor::new(vec![cursor]), Bound::Unbounded, Bound::Excluded(&[0]), view));
         assert!(matches!(scan.next(), Ok(None)));
         assert!(matches!(scan.next(), Ok(None)));
     }

@@ -191,6 +191,12 @@ impl Coverage {
         Self { sources: some.map(|source| (source, Hint::default())).collect(), at_seq }
     }
 
+    /// Whether there are no tombstones.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
     /// The sequence number of the newest tombstone that covers the key; 0 if there is none.
     #[inline]
     pub(crate) fn covering_seq(&mut self, key: &[u8]) -> u64 {
