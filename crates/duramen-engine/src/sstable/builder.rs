@@ -1,8 +1,9 @@
 //! Writing a table.
 
-use super::format::{FOOTER_BYTES, Footer, encode_frame, encode_header};
+use super::format::{FOOTER_BYTES, FRAME_BYTES, Footer, encode_frame, encode_header};
 use super::index::{Index, encode_properties};
 use super::memory::check_chunk_len;
+use super::unsynced::{Unfinished, UnsyncedTable};
 use super::{BlockCodec, BlockMeta, ChunkHandle, ChunkSink};
 use crate::io::{Env, File, OpenMode};
 use crate::{Error, Result};
@@ -32,8 +33,11 @@ pub struct TableBuilder {
     index: Index,
     entries: u64,
     properties: BTreeMap<String, Vec<u8>>,
+    /// Where in the buffer the frame of the chunk begins that is being written there.
+    chunk_at: Option<usize>,
     failed: Option<String>,
-    done: bool,
+    /// Removes the temporary file unless the table gets its final name.
+    unfinished: Unfinished,
 }
 
 /// What [`TableBuilder::finish`] wrote.
@@ -45,9 +49,9 @@ pub struct TableInfo {
     pub entries: u64,
     /// How many blocks there are.
     pub blocks: u64,
-    /// The smallest key.
+    /// The smallest key; empty if there is no block.
     pub min_key: Vec<u8>,
-    /// The largest key.
+    /// The largest key; empty if there is no block.
     pub max_key: Vec<u8>,
 }
 
@@ -76,15 +80,16 @@ impl TableBuilder {
             env: env.clone(),
             file,
             path,
-            tmp_path,
+            tmp_path: tmp_path.clone(),
             codec_id,
             buffer,
             written: 0,
             index: Index { blocks: Vec::new(), ends: Vec::new() },
             entries: 0,
             properties: BTreeMap::new(),
+            chunk_at: None,
             failed: None,
-            done: false,
+            unfinished: Unfinished::new(env, tmp_path),
         })
     }
 
@@ -151,12 +156,21 @@ impl TableBuilder {
     /// [`Error::InvalidArgument`] for a table without blocks; [`Error::Io`] for what the file system said.
     /// Then the table does not count: it may be there under its final name only if syncing the directory
     /// failed.
-    pub fn finish(mut self) -> Result<TableInfo> {
-        self.check()?;
-        let Some(first) = self.index.blocks.first() else {
+    pub fn finish(self) -> Result<TableInfo> {
+        if self.index.blocks.is_empty() {
             return Err(Error::InvalidArgument(format!("{} has no blocks", self.path.display())));
-        };
-        let min_key = first.min_key.clone();
+        }
+        self.finish_unsynced()?.sync()
+    }
+
+    /// Completes the file and leaves it under its temporary name: [`UnsyncedTable::sync`] does the rest. The
+    /// table may have no blocks, for what matters of it may be in its properties.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for what the file system said. Then the table does not count.
+    pub fn finish_unsynced(mut self) -> Result<UnsyncedTable> {
+        self.check()?;
+        let min_key = self.index.blocks.first().map(|block| block.min_key.clone()).unwrap_or_default();
         let max_key = self.index.blocks.iter().map(|b| &b.max_key).max().cloned().unwrap_or_default();
         let blocks = u32::try_from(self.index.blocks.len())
             .map_err(|_| Error::InvalidArgument(format!("{} has too many blocks", self.path.display())))?;
@@ -166,13 +180,15 @@ impl TableBuilder {
         self.buffer.extend_from_slice(&footer.encode());
         self.flush()?;
         let file_bytes = properties.offset + u64::from(properties.len) + FOOTER_BYTES as u64;
+        let info =
+            TableInfo { file_bytes, entries: self.entries, blocks: u64::from(blocks), min_key, max_key };
+        let Self { env, file, path, unfinished, .. } = self;
+        Ok(UnsyncedTable::new(env, file, path, info, unfinished))
+    }
 
-        self.file.sync_data().map_err(Error::io("sync", &self.tmp_path))?;
-        self.env.fs.rename(&self.tmp_path, &self.path).map_err(Error::io("rename", &self.tmp_path))?;
-        self.done = true;
-        let dir = parent(&self.path);
-        self.env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
-        Ok(TableInfo { file_bytes, entries: self.entries, blocks: u64::from(blocks), min_key, max_key })
+    /// The smallest key of the blocks so far.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        self.index.blocks.first().map(|block| block.min_key.as_slice())
     }
 
     /// Gives up: removes the temporary file, as far as that works. Dropping does the same.
@@ -215,12 +231,43 @@ impl ChunkSink for TableBuilder {
     }
 }
 
-impl Drop for TableBuilder {
-    fn drop(&mut self) {
-        if !self.done {
-            // Best effort: a file that stays is an orphan, which the next owner of the store removes.
-            let _ = self.env.fs.remove_file(&self.tmp_path);
+/// Chunks written where they will be: without a copy.
+impl TableBuilder {
+    /// Begins a chunk. No other may be begun or added before [`TableBuilder::end_chunk`].
+    #[inline]
+    pub(crate) fn begin_chunk(&mut self) {
+        debug_assert!(self.chunk_at.is_none());
+        self.chunk_at = Some(self.buffer.len());
+        self.buffer.extend_from_slice(&[0; FRAME_BYTES]);
+    }
+
+    /// Where the bytes of the chunk go: append to it, leave what is there.
+    #[inline]
+    pub(crate) fn chunk_buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Ends the chunk.
+    ///
+    /// # Errors
+    /// As [`ChunkSink::add_chunk`]; [`Error::InvalidArgument`] if none was begun.
+    pub(crate) fn end_chunk(&mut self) -> Result<ChunkHandle> {
+        self.check()?;
+        let Some((at, (frame, payload))) = self
+            .chunk_at
+            .take()
+            .and_then(|at| Some((at, self.buffer.get_mut(at..)?.split_at_mut_checked(FRAME_BYTES)?)))
+        else {
+            return Err(Error::InvalidArgument("a chunk ends that was not begun".into()));
+        };
+        check_chunk_len(payload.len())?;
+        frame.copy_from_slice(&encode_frame(payload));
+        let offset = self.written + (at + FRAME_BYTES) as u64;
+        let handle = ChunkHandle { offset, len: payload.len() as u32 };
+        if self.buffer.len() >= WRITE_BYTES {
+            self.flush()?;
         }
+        Ok(handle)
     }
 }
 
@@ -232,13 +279,5 @@ fn create_replacing(env: &Env, path: &Path) -> Result<Arc<dyn File>> {
             env.fs.open(path, OpenMode::CreateNew).map_err(Error::io("create", path))
         }
         other => other.map_err(Error::io("create", path)),
-    }
-}
-
-/// The directory of a file; `.` where the path is a bare name.
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
     }
 }

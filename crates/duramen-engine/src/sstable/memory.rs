@@ -60,7 +60,7 @@ pub(super) fn check_chunk_len(len: usize) -> Result<()> {
 }
 
 /// Checks a whole frame against its length and checksum.
-pub(super) fn check_frame(frame: &[u8]) -> Result<(), String> {
+pub(crate) fn check_frame(frame: &[u8]) -> Result<(), String> {
     let payload = frame.get(FRAME_BYTES..).ok_or("a frame is cut short")?;
     let (len, crc) = (u32_at(frame, 0), u32_at(frame, 4));
     if len as usize != payload.len() {

@@ -9,6 +9,7 @@
 //! | `format` | every byte of the file: header, frames, footer |
 //! | `index` | the index and the properties: two chunks of the table's own |
 //! | `builder` | [`TableBuilder`]: writes a table under a temporary name, syncs it and renames it |
+//! | `unsynced` | [`UnsyncedTable`]: a table that has been written, until it has its final name |
 //! | `table` | [`Table`]: opens one by its footer and reads chunks |
 //! | `verify` | [`Table::verify`]: reads every byte and lists every damage |
 //! | `memory` | [`MemoryChunks`]: chunks in memory, for whoever tests a codec |
@@ -23,13 +24,17 @@ mod format;
 mod index;
 mod memory;
 mod table;
+mod unsynced;
 mod verify;
-mod wire;
+pub(crate) mod wire;
 
 pub use builder::{TableBuilder, TableInfo};
+pub(crate) use format::FRAME_BYTES;
 pub use format::MAX_CHUNK_BYTES;
 pub use memory::MemoryChunks;
+pub(crate) use memory::check_frame;
 pub use table::Table;
+pub use unsynced::UnsyncedTable;
 pub use verify::{Damage, Part, TableReport};
 
 use crate::{Error, Result};

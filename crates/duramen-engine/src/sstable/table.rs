@@ -24,7 +24,29 @@ pub struct Table {
     properties: BTreeMap<String, Vec<u8>>,
 }
 
+/// All that an open table is, for who reads its chunks in another way.
+#[derive(Debug)]
+pub(crate) struct TableParts {
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) file_bytes: u64,
+    /// What the index knows of each block; handles lie inside their blocks.
+    pub(crate) blocks: Vec<BlockMeta>,
+    /// Where in the file each block's chunks lie, frames included.
+    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) entries: u64,
+    /// Where the chunks end.
+    pub(crate) chunks_end: u64,
+    pub(crate) properties: BTreeMap<String, Vec<u8>>,
+}
+
 impl Table {
+    pub(crate) fn into_parts(self) -> TableParts {
+        let Self { file, file_bytes, chunks_end, entries, index, properties, .. } = self;
+        let ranges = (0..index.blocks.len()).zip(&index.ends).map(|(i, &end)| index.start(i)..end).collect();
+        let Index { blocks, .. } = index;
+        TableParts { file, file_bytes, blocks, ranges, entries, chunks_end, properties }
+    }
+
     /// Opens a table, reading its header, footer, index and properties and no block.
     ///
     /// # Errors

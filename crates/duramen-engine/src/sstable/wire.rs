@@ -4,7 +4,7 @@
 //! (LEB128). `bytes` is a varint length and that many bytes.
 
 /// Appends a varint.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
         n >>= 7;
@@ -13,7 +13,7 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut n: u64) {
 }
 
 /// Appends a length and the bytes.
-pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
@@ -21,30 +21,30 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Reads what the functions above wrote. Every method is total: it fails at the end of the input and
 /// allocates nothing.
 #[derive(Clone, Debug)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 /// What was wrong with the bytes.
-pub(super) type Malformed = &'static str;
+pub(crate) type Malformed = &'static str;
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
     /// What has not been read.
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, Malformed> {
+    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
         let (&first, rest) = self.rest.split_first().ok_or("a byte is missing")?;
         self.rest = rest;
         Ok(first)
     }
 
-    pub(super) fn varint(&mut self) -> Result<u64, Malformed> {
+    pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -61,12 +61,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A varint that must fit 32 bits.
-    pub(super) fn varint_u32(&mut self) -> Result<u32, Malformed> {
+    pub(crate) fn varint_u32(&mut self) -> Result<u32, Malformed> {
         u32::try_from(self.varint()?).map_err(|_| "a number over 32 bits")
     }
 
     /// The next `len` bytes.
-    pub(super) fn take(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn take(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
         let (head, rest) = usize::try_from(len)
             .ok()
             .and_then(|len| self.rest.split_at_checked(len))
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A length and that many bytes.
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.varint()?;
         self.take(len)
     }

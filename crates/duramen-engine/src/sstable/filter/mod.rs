@@ -49,6 +49,11 @@ impl FuseFilter {
         self.borrow().contains(hash)
     }
 
+    /// How much memory its fingerprints take, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The filter as a view.
     pub fn borrow(&self) -> FuseFilterRef<'_> {
         FuseFilterRef { layout: self.layout, seed: self.seed, bytes: &self.bytes }

@@ -1,0 +1,82 @@
+//! A data block: some rows, in order, and what it takes to find one among them.
+//!
+//! ```text
+//! block    values | row * n | tags: width bytes * n | restart * r | trailer       little-endian; r = n / interval, rounded up
+//! row      shared | unshared | value length | key bytes: unshared of them         the three are varints, mostly a byte each
+//! restart  where its row begins, from the first row u32 | where the row's value begins u32
+//! trailer  base u64 | bytes of values u32 | n u32 | interval u16 | width u8       19 bytes
+//! ```
+//!
+//! A row's key shares its first `shared` bytes with the key before it. Every `interval` rows there is a *restart*: a row
+//! that shares nothing, where reading can begin. A search is binary among the restarts, then row by row.
+//!
+//! Values stand apart, in the order of the rows: so a search passes over keys that lie close together, a few cache lines,
+//! and touches one value. A row's *tag* is `(seq - base) * 2 + kind` (0: deletion, 1: put), `base` the smallest
+//! sequence number of the block, `width` what the largest tag needs: 0 to 8 bytes. Rows have equal keys only in
+//! descending order of their sequence numbers: the newest version comes first.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `encode` | writing a block |
+//! | `layout` | [`Block`]: where the parts of a block lie, and its rows |
+//! | `find` | the first row at or after a place |
+
+mod encode;
+mod find;
+mod layout;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use encode::BlockEncoder;
+pub(super) use find::Position;
+pub(super) use layout::Block;
+
+use crate::kv::OpKind;
+use std::cmp::Ordering;
+
+/// Bytes of the trailer.
+const TRAILER_BYTES: usize = 19;
+/// Bytes of a restart.
+const RESTART_BYTES: usize = 8;
+
+/// The largest sequence number a table can hold: a tag needs a bit for the kind.
+pub(super) const MAX_SEQ: u64 = u64::MAX >> 1;
+
+/// The order of versions: by key, then the newest first.
+#[inline]
+pub(super) fn order(a: (&[u8], u64), b: (&[u8], u64)) -> Ordering {
+    a.0.cmp(b.0).then(b.1.cmp(&a.1))
+}
+
+/// How many bytes two keys have in common at their start.
+#[inline]
+pub(super) fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    let limit = a.len().min(b.len());
+    let mut at = 0;
+    while let (Some(x), Some(y)) = (a.get(at..at + 8), b.get(at..at + 8)) {
+        let (x, y) = (word(x), word(y));
+        if x != y {
+            return at + ((x ^ y).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while at < limit && a[at] == b[at] {
+        at += 1;
+    }
+    at
+}
+
+/// Up to eight bytes as a little-endian number.
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk::<8>().map_or_else(
+        || bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        |bytes| u64::from_le_bytes(*bytes),
+    )
+}
+
+#[inline]
+fn tag_of(seq: u64, kind: OpKind) -> u64 {
+    seq << 1 | u64::from(kind == OpKind::Put)
+}

@@ -1,0 +1,90 @@
+use super::*;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Whatever the bytes are, nothing panics, and what is found lies in the block.
+fn look_at(bytes: &[u8], key: &[u8], seq: u64) {
+    let Ok(block) = Block::parse(bytes.into(), 0..bytes.len()) else { return };
+    if let Ok(Some(found)) = block.find(key, seq) {
+        assert!(block.bytes().get(found.position.value).is_some());
+        assert!(block.bytes().get(found.unshared).is_some());
+        assert!(found.shared <= key.len());
+    }
+    for restart in 0..block.restarts().min(50) {
+        let mut key = Vec::new();
+        let Ok(mut row) = block.read_restart(restart, &mut key) else { continue };
+        while row.n + 1 < block.count() {
+            let Ok(next) = block.read_row(row.n + 1, row.next_row, row.value.end, &mut key) else { break };
+            assert!(next.next_row > row.next_row);
+            row = next;
+        }
+    }
+}
+
+fn some_block(rows: &[(Vec<u8>, u64, Vec<u8>)], interval: u16) -> Vec<u8> {
+    let mut encoder = BlockEncoder::new(interval);
+    let (mut out, mut before) = (Vec::new(), Vec::new());
+    for (key, seq, value) in rows {
+        encoder.add(&mut out, (key, shared_len(&before, key)), (*seq, OpKind::Put), value);
+        before.clone_from(key);
+    }
+    let expected = encoder.len();
+    encoder.finish(&mut out);
+    assert_eq!(out.len(), expected);
+    assert!(encoder.is_empty());
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn any_bytes_can_be_looked_at(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..200), key in prop::collection::vec(any::<u8>(), 0..4),
+        count in 0u32..9, interval in 0u16..4, width in 0u8..9, values in 0u32..60,
+    ) {
+        look_at(&bytes, &key, 7);
+        bytes.extend(7u64.to_le_bytes());
+        bytes.extend(values.to_le_bytes());
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(interval.to_le_bytes());
+        bytes.push(width);
+        look_at(&bytes, &key, 7);
+    }
+
+    #[test]
+    fn a_damaged_block_can_be_looked_at(
+        keys in prop::collection::btree_set(prop::collection::vec(0u8..4, 0..5), 1..40), interval in 1u16..9,
+        at in any::<prop::sample::Index>(), flip in 1u8.., seq in any::<u64>(),
+    ) {
+        let rows: Vec<_> = keys.iter().map(|key| (key.clone(), u64::from(key.first().copied().unwrap_or(9)), key.repeat(9))).collect();
+        let mut bytes = some_block(&rows, interval);
+        for key in &keys {
+            look_at(&bytes, key, seq);
+        }
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        for key in &keys {
+            look_at(&bytes, key, seq);
+        }
+    }
+
+    #[test]
+    fn what_two_keys_share(a in prop::collection::vec(0u8..2, 0..20), b in prop::collection::vec(0u8..2, 0..20)) {
+        prop_assert_eq!(shared_len(&a, &b), a.iter().zip(&b).take_while(|(a, b)| a == b).count());
+    }
+}
+
+#[test]
+fn tags_take_what_the_largest_needs() {
+    for (seqs, width) in
+        [(vec![5, 5, 5], 1), (vec![MAX_SEQ, 0], 8), (vec![1000, 1000 + 127], 1), (vec![1000, 1128], 2)]
+    {
+        let rows: Vec<_> = seqs.iter().zip(b'a'..).map(|(&seq, key)| (vec![key], seq, vec![])).collect();
+        let bytes = some_block(&rows, 16);
+        assert_eq!(usize::from(bytes[bytes.len() - 1]), width, "{seqs:?}");
+        let block = Block::parse(Arc::from(&bytes[..]), 0..bytes.len()).unwrap();
+        for (n, &seq) in seqs.iter().enumerate() {
+            assert_eq!(block.tag(n), (seq, OpKind::Put));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The last byte of a data chunk: whether the block before it is compressed.
+//!
+//! ```text
+//! chunk    block | 0                                              as it is
+//!          compressed | length of the block u32 | 1 or 2          LZ4 block, Zstandard frame
+//! ```
+
+use super::block::Block;
+use crate::lsm::Compression;
+use crate::sstable::wire::Malformed;
+use crate::{Error, Result};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+const PLAIN: u8 = 0;
+const LZ4: u8 = 1;
+const ZSTD: u8 = 2;
+
+/// The longest block that is believed of a compressed chunk: a key, a value, and twice the largest `block_size`.
+const MAX_BLOCK_BYTES: usize = crate::kv::MAX_VALUE_BYTES + crate::kv::MAX_KEY_BYTES + (2 << 20);
+
+/// Compresses the blocks of a table.
+pub(super) enum Compressor {
+    Lz4(Box<lz4_flex::block::CompressTable>),
+    Zstd(zstd::bulk::Compressor<'static>),
+}
+
+impl std::fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Lz4(_) => "Lz4",
+            Self::Zstd(_) => "Zstd",
+        })
+    }
+}
+
+impl Compressor {
+    /// `None` for no compression.
+    pub(super) fn new(compression: Compression) -> Result<Option<Self>> {
+        Ok(match compression {
+            Compression::None => None,
+            Compression::Lz4 => Some(Self::Lz4(Box::default())),
+            Compression::Zstd(level) => {
+                let refused = |e| Error::InvalidArgument(format!("zstd level {level}: {e}"));
+                Some(Self::Zstd(zstd::bulk::Compressor::new(level).map_err(refused)?))
+            }
+        })
+    }
+
+    /// Appends a chunk's payload: the block compressed, or as it is where an eighth is not saved.
+    pub(super) fn append(&mut self, block: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        let room = block.len() - block.len() / 8;
+        out.resize(start + room, 0);
+        let place = out.get_mut(start..).unwrap_or_default();
+        // Both fail where the room is too small, which is to say that it is not worth it.
+        let done = match self {
+            Self::Lz4(table) => {
+                lz4_flex::block::compress_into_with_table(block, place, table).ok().map(|n| (n, LZ4))
+            }
+            Self::Zstd(zstd) => zstd.compress_to_buffer(block, place).ok().map(|n| (n, ZSTD)),
+        };
+        match (done, u32::try_from(block.len())) {
+            (Some((len, kind)), Ok(block_len)) => {
+                out.truncate(start + len);
+                out.extend_from_slice(&block_len.to_le_bytes());
+                out.push(kind);
+            }
+            _ => {
+                out.truncate(start);
+                out.extend_from_slice(block);
+                out.push(PLAIN);
+            }
+        }
+    }
+}
+
+/// Ends the payload of a chunk whose block is not compressed.
+pub(super) fn end_plain(out: &mut Vec<u8>) {
+    out.push(PLAIN);
+}
+
+/// The block of a chunk whose payload is `range` of `bytes`. Not compressed, it stays where it is.
+pub(super) fn open(bytes: Arc<[u8]>, range: Range<usize>) -> Result<Block, Malformed> {
+    let payload = bytes.get(range.clone()).ok_or("a block outside its bytes")?;
+    let (&kind, body) = payload.split_last().ok_or("a chunk without a byte")?;
+    if kind == PLAIN {
+        return Block::parse(bytes, range.start..range.end - 1);
+    }
+    let (body, len) = body.split_last_chunk::<4>().ok_or("a compressed block without its length")?;
+    let len = u32::from_le_bytes(*len) as usize;
+    if len > MAX_BLOCK_BYTES {
+        return Err("a compressed block that says it is longer than any");
+    }
+    let mut block: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+    let place = Arc::get_mut(&mut block).ok_or("a block that somebody else has")?;
+    let found = match kind {
+        LZ4 => lz4_flex::block::decompress_into(body, place).map_err(|_| "LZ4 that makes no sense")?,
+        ZSTD => unzstd(body, place)?,
+        _ => return Err("an unknown kind of compression"),
+    };
+    if found == len {
+        Block::parse(block, 0..len)
+    } else {
+        Err("a compressed block that is shorter than it says")
+    }
+}
+
+/// A context is large: each thread keeps one.
+fn unzstd(body: &[u8], place: &mut [u8]) -> Result<usize, Malformed> {
+    thread_local! {
+        static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    CONTEXT.with_borrow_mut(|context| {
+        let context = match context {
+            Some(context) => context,
+            None => {
+                let fresh =
+                    zstd::bulk::Decompressor::new().map_err(|_| "no memory for a Zstandard context")?;
+                context.insert(fresh)
+            }
+        };
+        context.decompress_to_buffer(body, place).map_err(|_| "Zstandard that makes no sense")
+    })
+}

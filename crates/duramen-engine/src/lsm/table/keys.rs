@@ -1,0 +1,173 @@
+//! A sorted list of keys to search, kept so that a search touches few cache lines.
+//!
+//! All keys lie in one buffer; beside it, the eight bytes of each that follow what all have in common, as numbers. A
+//! binary search goes over these numbers, and looks at keys only where they are equal.
+
+use super::block::order;
+use crate::sstable::wire::Malformed;
+
+/// In the end of a key: the eight bytes before it are not the key's but a sequence number.
+const HAS_SEQ: u32 = 1 << 31;
+
+/// Places in the order of versions, ascending: each a key with a sequence number, which mostly is 0, so that the place
+/// is after all versions of the key.
+#[derive(Debug, Default)]
+pub(super) struct KeyIndex {
+    heads: Box<[u64]>,
+    ends: Box<[u32]>,
+    bytes: Box<[u8]>,
+    /// How many bytes all keys have in common at their start.
+    common: usize,
+}
+
+/// What a [`KeyIndex`] is made of, as it is collected.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Keys {
+    /// Adds a place. Whoever calls keeps the bytes of all below 2 GiB.
+    pub(super) fn push(&mut self, key: &[u8], seq: u64) {
+        self.bytes.extend_from_slice(key);
+        if seq != 0 {
+            self.bytes.extend_from_slice(&seq.to_le_bytes());
+        }
+        self.ends.push(self.bytes.len() as u32 | if seq == 0 { 0 } else { HAS_SEQ });
+    }
+
+    /// The bytes, and where each key ends in them, as [`KeyIndex::new`] takes them.
+    pub(super) fn parts(&self) -> (&[u8], &[u32]) {
+        (&self.bytes, &self.ends)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ends.clear();
+        self.bytes.clear();
+    }
+
+    pub(super) fn into_index(self) -> Result<KeyIndex, Malformed> {
+        KeyIndex::new(self.ends.into(), self.bytes.into())
+    }
+}
+
+impl KeyIndex {
+    /// Of places that end in `bytes` where `ends` says.
+    pub(super) fn new(ends: Box<[u32]>, bytes: Box<[u8]>) -> Result<Self, Malformed> {
+        let mut index = Self { heads: Box::default(), ends, bytes, common: 0 };
+        let mut start = 0;
+        for i in 0..index.len() {
+            let end = index.end(i);
+            let long_enough = if index.ends[i] & HAS_SEQ == 0 { start <= end } else { start + 8 <= end };
+            if !long_enough || end > index.bytes.len() {
+                return Err("a key that ends before it begins, or past the keys");
+            }
+            if i > 0 && order(index.get(i - 1), index.get(i)).is_gt() {
+                return Err("keys that are not in order");
+            }
+            start = end;
+        }
+        if start != index.bytes.len() {
+            return Err("bytes after the last key");
+        }
+        if let Some(last) = index.len().checked_sub(1) {
+            index.common = super::block::shared_len(index.get(0).0, index.get(last).0);
+        }
+        index.heads = (0..index.len()).map(|i| head(index.get(i).0, index.common)).collect();
+        Ok(index)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The first place at or after `key` in its version `seq`; [`KeyIndex::len`] if all are before.
+    #[inline]
+    pub(super) fn find(&self, key: &[u8], seq: u64) -> usize {
+        let common = self.bytes.get(..self.common).unwrap_or_default();
+        match key.get(..self.common) {
+            Some(start) if start == common => {}
+            // Shorter than what all have in common, or different there: before all or after all.
+            _ => return if key < common { 0 } else { self.len() },
+        }
+        let head = head(key, self.common);
+        let low = self.heads.partition_point(|&h| h < head);
+        if self.heads.get(low) != Some(&head) {
+            return low;
+        }
+        let equal = self.heads.get(low..).unwrap_or_default().partition_point(|&h| h == head);
+        let (mut low, mut high) = (low, low + equal);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if order(self.get(middle), (key, seq)).is_lt() {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The `i`-th place.
+    pub(super) fn get(&self, i: usize) -> (&[u8], u64) {
+        let start = if i == 0 { 0 } else { self.end(i - 1) };
+        let bytes = self.bytes.get(start..self.end(i)).unwrap_or_default();
+        match bytes.split_last_chunk::<8>() {
+            Some((key, seq)) if self.ends.get(i).is_some_and(|end| end & HAS_SEQ != 0) => {
+                (key, u64::from_le_bytes(*seq))
+            }
+            _ => (bytes, 0),
+        }
+    }
+
+    fn end(&self, i: usize) -> usize {
+        self.ends.get(i).map_or(0, |end| (end & !HAS_SEQ) as usize)
+    }
+
+    /// How much memory it takes, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.heads.len() * 8 + self.ends.len() * 4 + self.bytes.len()
+    }
+}
+
+/// The eight bytes after the first `skip`, as a number that compares as they do; zeros where there are none.
+#[inline]
+fn head(key: &[u8], skip: usize) -> u64 {
+    let rest = key.get(skip..).unwrap_or_default();
+    match rest.first_chunk::<8>() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..rest.len()].copy_from_slice(rest);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
+/// A short key that is at or after `last` and before `next`, where `last` is before `next`.
+pub(super) fn separator<'a>(last: &'a [u8], next: &[u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    let shared = super::block::shared_len(last, next);
+    // `last` and one byte more than both share is enough if that byte can be raised and stay below `next`.
+    if let (Some(&low), Some(&high)) = (last.get(shared), next.get(shared))
+        && last.len() > shared + 1
+        && low + 1 < high
+    {
+        scratch.clear();
+        scratch.extend_from_slice(&last[..=shared]);
+        scratch[shared] += 1;
+        return scratch;
+    }
+    // Where it cannot, a longer piece of `last` with one byte raised does, unless the rest is all 0xff.
+    if last.get(shared).is_some()
+        && let Some(more) = last.get(shared + 1..).and_then(|rest| rest.iter().position(|&b| b != 0xff))
+        && last.len() > shared + 2 + more
+    {
+        let at = shared + 1 + more;
+        scratch.clear();
+        scratch.extend_from_slice(&last[..=at]);
+        scratch[at] += 1;
+        return scratch;
+    }
+    last
+}

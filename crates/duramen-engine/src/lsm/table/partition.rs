@@ -1,0 +1,42 @@
+//! The filter and the directory of a partition, in memory.
+
+use super::directory::Directory;
+use crate::sstable::filter::FuseFilter;
+use std::ops::Range;
+
+/// What is kept of a partition once it was needed.
+#[derive(Debug)]
+pub(super) struct Partition {
+    /// Where its first data chunk's frame starts in the file.
+    pub(super) start: u64,
+    /// `None` if it has none, or if it is damaged: then every key may be there.
+    pub(super) filter: Option<FuseFilter>,
+    pub(super) directory: Directory,
+}
+
+impl Partition {
+    /// Whether it may have a key with this hash: `false` is certain.
+    #[inline]
+    pub(super) fn may_contain(&self, hash: u64) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.contains(hash))
+    }
+
+    /// Where the frame of a data chunk lies in the file.
+    #[inline]
+    pub(super) fn frame(&self, chunk: usize) -> Option<Range<u64>> {
+        let frame = self.directory.frame(chunk)?;
+        Some(self.start + u64::from(frame.start)..self.start + u64::from(frame.end))
+    }
+
+    /// Where the frames of some data chunks, one after another, lie in the file.
+    pub(super) fn frames(&self, chunks: Range<usize>) -> Option<Range<u64>> {
+        Some(self.frame(chunks.start)?.start..self.frame(chunks.end.checked_sub(1)?)?.end)
+    }
+
+    /// How much memory it takes, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.directory.memory_bytes()
+            + self.filter.as_ref().map_or(0, FuseFilter::memory_bytes)
+    }
+}

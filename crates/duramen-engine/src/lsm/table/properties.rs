@@ -1,0 +1,39 @@
+//! Facts about the whole table, by name: for tools that look into one, as text. Only where the deleted ranges lie is
+//! for the reader: `range_tombstones`, offset u64 and length u32 of their chunk, little-endian.
+
+use super::{TableOptions, TableSummary};
+use crate::sstable::{ChunkHandle, TableBuilder};
+
+pub(super) const RANGE_TOMBSTONES: &str = "range_tombstones";
+
+pub(super) fn record(builder: &mut TableBuilder, options: &TableOptions, summary: &TableSummary) {
+    let numbers = [
+        ("block_restart_interval", u64::from(options.block_restart_interval)),
+        ("block_size", options.block_size as u64),
+        ("data_blocks", summary.blocks),
+        ("deletes", summary.deletes),
+        ("max_seq", summary.max_seq),
+        ("min_seq", summary.min_seq),
+        ("range_deletes", summary.range_deletes),
+        ("raw_key_bytes", summary.raw_key_bytes),
+        ("raw_value_bytes", summary.raw_value_bytes),
+    ];
+    for (name, number) in numbers {
+        builder.set_property(name, number.to_string());
+    }
+    builder.set_property("compression", format!("{:?}", options.compression));
+    builder.set_property("filter", if options.filter { "binary fuse, XXH3-64" } else { "none" });
+}
+
+pub(super) fn encode_handle(handle: ChunkHandle) -> Vec<u8> {
+    let mut bytes = handle.offset.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&handle.len.to_le_bytes());
+    bytes
+}
+
+/// `None` if these are no handle.
+pub(super) fn decode_handle(bytes: &[u8]) -> Option<ChunkHandle> {
+    let (offset, len) = bytes.split_first_chunk::<8>()?;
+    let len = u32::from_le_bytes(len.try_into().ok()?);
+    Some(ChunkHandle { offset: u64::from_le_bytes(*offset), len })
+}

@@ -1,0 +1,340 @@
+//! An open table.
+
+use super::block::Block;
+use super::cache::BlockCache;
+use super::cursor::TableCursor;
+use super::directory::Directory;
+use super::files::{OpenFiles, TableHandle};
+use super::keys::{KeyIndex, Keys};
+use super::partition::Partition;
+use super::{CODEC_ID, compress, properties, tombstones};
+use crate::io::Env;
+use crate::kv::Value;
+use crate::lsm::cursor::{Found, RangeTombstone};
+use crate::sstable::filter::FuseFilter;
+use crate::sstable::wire::Reader;
+use crate::sstable::{BlockMeta, ChunkHandle, FRAME_BYTES, Table, check_frame};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// An open table. Any number of threads may read from it, and take no lock for what is in memory.
+///
+/// Every chunk's checksum is verified when it is read from the file. A damaged chunk is [`Error::Corruption`] for who
+/// needs it, and for nobody else: of a partition's directory, all that look into the partition; of a filter, nobody:
+/// reads do without it, and [`TableReader::damage`] tells.
+#[derive(Debug)]
+pub(crate) struct TableReader {
+    /// The last version of each partition.
+    last: KeyIndex,
+    partitions: Box<[Slot]>,
+    number: u64,
+    cache: Arc<BlockCache>,
+    handle: Arc<TableHandle>,
+    chunks_end: u64,
+    ranges_at: Option<ChunkHandle>,
+    ranges: OnceLock<Arc<[RangeTombstone]>>,
+    entries: u64,
+    file_bytes: u64,
+    properties: BTreeMap<String, Vec<u8>>,
+    damage: Mutex<Vec<String>>,
+}
+
+/// A partition, in memory once it was needed.
+#[derive(Debug)]
+struct Slot {
+    partition: OnceLock<Partition>,
+    start: u64,
+    filter: Option<ChunkHandle>,
+    directory: ChunkHandle,
+}
+
+impl TableReader {
+    /// Opens the table with this number in its store: blocks of tables with the same number are the same blocks to
+    /// the cache. Its file stays open.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`], [`Error::TooNew`], [`Error::InvalidArgument`], [`Error::Io`] as
+    /// [`Table::open`](crate::sstable::Table::open) says.
+    pub(crate) fn open(env: &Env, path: &Path, number: u64, cache: &Arc<BlockCache>) -> Result<Arc<Self>> {
+        Self::open_among(env, path, number, cache, None)
+    }
+
+    /// The same, where the file is one of a limited number of open ones.
+    pub(super) fn open_among(
+        env: &Env,
+        path: &Path,
+        number: u64,
+        cache: &Arc<BlockCache>,
+        files: Option<&Arc<OpenFiles>>,
+    ) -> Result<Arc<Self>> {
+        let open = || Table::open(env, path, CODEC_ID);
+        let table = match files {
+            Some(files) => files.open(open)?,
+            None => open()?,
+        }
+        .into_parts();
+        let wrong =
+            |detail: &str| Error::corruption(path, table.chunks_end, format!("the index has {detail}"));
+        let mut last = Keys::default();
+        let mut slots = Vec::with_capacity(table.blocks.len());
+        let mut bytes = 0;
+        for (block, range) in table.blocks.iter().zip(&table.ranges) {
+            bytes += block.max_key.len() + 8;
+            if bytes >= 1 << 31 {
+                return Err(wrong("over 2 GiB of keys"));
+            }
+            last.push(
+                &block.max_key,
+                last_seq(block).ok_or_else(|| wrong("a partition without its last version"))?,
+            );
+            let slot = Slot {
+                partition: OnceLock::new(),
+                start: range.start,
+                filter: block.filter,
+                directory: block.directory,
+            };
+            slots.push(slot);
+        }
+        let ranges_at = match table.properties.get(properties::RANGE_TOMBSTONES) {
+            None => None,
+            Some(bytes) => Some(
+                properties::decode_handle(bytes)
+                    .ok_or_else(|| wrong("deleted ranges that cannot be found"))?,
+            ),
+        };
+        Ok(Arc::new(Self {
+            last: last.into_index().map_err(wrong)?,
+            partitions: slots.into(),
+            number,
+            cache: Arc::clone(cache),
+            chunks_end: table.chunks_end,
+            ranges_at,
+            ranges: OnceLock::new(),
+            entries: table.entries,
+            file_bytes: table.file_bytes,
+            handle: TableHandle::new(env, path, (table.file, table.file_bytes), files),
+            properties: table.properties,
+            damage: Mutex::default(),
+        }))
+    }
+
+    /// The newest version of a key that is not newer than `seq`. `hash` is the key's XXH3-64. Deleted ranges are not
+    /// looked at.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`] where what has to be read is damaged; [`Error::Io`].
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8], hash: u64, seq: u64) -> Result<Option<Found>> {
+        let Some(partition) = self.partition_for(key, seq)? else { return Ok(None) };
+        if !partition.may_contain(hash) {
+            return Ok(None);
+        }
+        self.search(partition, key, seq)
+    }
+
+    /// Whether there may be versions of a key, with this XXH3-64: `false` is certain.
+    ///
+    /// # Errors
+    /// As [`TableReader::get`].
+    #[inline]
+    pub(crate) fn may_contain(&self, key: &[u8], hash: u64) -> Result<bool> {
+        Ok(self.partition_for(key, u64::MAX)?.is_some_and(|partition| partition.may_contain(hash)))
+    }
+
+    /// A cursor. Blocks that it reads go to the cache if `fill_cache` says so.
+    pub(crate) fn cursor(self: &Arc<Self>, fill_cache: bool) -> TableCursor {
+        TableCursor::new(Arc::clone(self), fill_cache)
+    }
+
+    /// The deleted ranges.
+    ///
+    /// # Errors
+    /// As [`TableReader::get`].
+    pub(crate) fn range_tombstones(&self) -> Result<Arc<[RangeTombstone]>> {
+        if let Some(ranges) = self.ranges.get() {
+            return Ok(Arc::clone(ranges));
+        }
+        let ranges: Arc<[RangeTombstone]> = match self.ranges_at {
+            None => Arc::new([]),
+            Some(at) => {
+                let ranges = tombstones::decode(&self.read_chunk(at)?);
+                ranges.map_err(|detail| self.corruption(at.offset, detail))?.into()
+            }
+        };
+        Ok(Arc::clone(self.ranges.get_or_init(|| ranges)))
+    }
+
+    /// The facts that were recorded about the table, by name.
+    pub(crate) fn properties(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.properties
+    }
+
+    /// How many versions there are.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// How much memory filters and directories take that were needed so far, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let partitions = self.partitions.iter().filter_map(|slot| slot.partition.get());
+        let slots = self.partitions.len() * size_of::<Slot>();
+        self.last.memory_bytes() + slots + partitions.map(Partition::memory_bytes).sum::<usize>()
+    }
+
+    /// What was found damaged that reads could do without: filters.
+    pub(crate) fn damage(&self) -> Vec<String> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[inline]
+    fn partition_for(&self, key: &[u8], seq: u64) -> Result<Option<&Partition>> {
+        match self.partitions.get(self.last.find(key, seq)) {
+            None => Ok(None),
+            Some(slot) => self.loaded(slot).map(Some),
+        }
+    }
+
+    fn search(&self, partition: &Partition, key: &[u8], seq: u64) -> Result<Option<Found>> {
+        let chunk = partition.directory.find(key, seq);
+        let Some(frame) = partition.frame(chunk) else { return Ok(None) };
+        let at = frame.start;
+        let block = self.block(frame)?;
+        let found = block.find(key, seq).map_err(|detail| self.corruption(at, detail))?;
+        Ok(found.filter(|row| row.same_key).map(|row| {
+            let row = row.position;
+            let value = Value::in_block(block.into_bytes(), row.value);
+            Found { seq: row.seq, kind: row.kind, value }
+        }))
+    }
+}
+
+/// Partitions and blocks, for cursors too.
+impl TableReader {
+    pub(super) fn cache(&self) -> &BlockCache {
+        &self.cache
+    }
+
+    pub(super) fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// The partition in which to look for the first version at or after `key` in its version `seq`.
+    pub(super) fn find_partition(&self, key: &[u8], seq: u64) -> usize {
+        self.last.find(key, seq)
+    }
+
+    /// The `i`-th partition, if there is one.
+    pub(super) fn partition(&self, i: usize) -> Result<Option<&Partition>> {
+        self.partitions.get(i).map(|slot| self.loaded(slot)).transpose()
+    }
+
+    #[inline]
+    fn loaded<'a>(&'a self, slot: &'a Slot) -> Result<&'a Partition> {
+        match slot.partition.get() {
+            Some(partition) => Ok(partition),
+            None => self.load(slot),
+        }
+    }
+
+    #[cold]
+    fn load<'a>(&'a self, slot: &'a Slot) -> Result<&'a Partition> {
+        let filter_bytes = slot.filter.map(|at| (at, self.read_chunk(at)));
+        let filter = match filter_bytes {
+            None => None,
+            Some((at, bytes)) => {
+                let filter = bytes.and_then(|bytes| {
+                    FuseFilter::decode(&bytes).map_err(|detail| self.corruption(at.offset, detail))
+                });
+                match filter {
+                    Err(error) if error.is_corruption() => {
+                        let mut damage = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+                        damage.push(error.to_string());
+                        None
+                    }
+                    other => Some(other?),
+                }
+            }
+        };
+        let data_end = slot.filter.map_or(slot.directory, |filter| filter).offset - FRAME_BYTES as u64;
+        let bytes = self.read_chunk(slot.directory)?;
+        let directory = Directory::decode(&bytes, data_end.saturating_sub(slot.start))
+            .map_err(|detail| self.corruption(slot.directory.offset, detail))?;
+        Ok(slot.partition.get_or_init(|| Partition { start: slot.start, filter, directory }))
+    }
+
+    /// The block of a data chunk, by its frame: from the cache, or from the file and then into the cache.
+    #[inline]
+    fn block(&self, frame: Range<u64>) -> Result<Block> {
+        match self.cache.get((self.number, frame.start)) {
+            Some(block) => Ok(block),
+            None => self.read_block(frame),
+        }
+    }
+
+    #[cold]
+    fn read_block(&self, frame: Range<u64>) -> Result<Block> {
+        let at = frame.start;
+        let bytes = self.read(frame)?;
+        let len = bytes.len();
+        let block = self.open_block(bytes, 0..len, at)?;
+        self.cache.insert(self.block_id(at), block.clone());
+        Ok(block)
+    }
+
+    pub(super) fn block_id(&self, frame_start: u64) -> (u64, u64) {
+        (self.number, frame_start)
+    }
+
+    /// The block of the frame that is `range` of `bytes` and starts at `at` in the file.
+    pub(super) fn open_block(&self, bytes: Arc<[u8]>, range: Range<usize>, at: u64) -> Result<Block> {
+        let frame = bytes.get(range.clone()).unwrap_or_default();
+        check_frame(frame).map_err(|detail| self.corruption(at, &detail))?;
+        compress::open(bytes, range.start + FRAME_BYTES..range.end)
+            .map_err(|detail| self.corruption(at, detail))
+    }
+
+    fn read_chunk(&self, at: ChunkHandle) -> Result<Arc<[u8]>> {
+        let start = at.offset.checked_sub(FRAME_BYTES as u64);
+        let end = at.offset.checked_add(u64::from(at.len));
+        let Some((start, end)) = start.zip(end) else {
+            return Err(self.corruption(at.offset, "a chunk outside the table's blocks is asked for"));
+        };
+        let bytes = self.read(start..end)?;
+        check_frame(&bytes).map_err(|detail| self.corruption(start, &detail))?;
+        Ok(bytes.get(FRAME_BYTES..).unwrap_or_default().into())
+    }
+
+    /// Bytes of the file, frames and all.
+    pub(super) fn read(&self, range: Range<u64>) -> Result<Arc<[u8]>> {
+        if range.start > range.end || range.end > self.chunks_end {
+            return Err(self.corruption(range.start, "a chunk outside the table's blocks is asked for"));
+        }
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, (range.end - range.start) as usize).collect();
+        let place = Arc::get_mut(&mut bytes).unwrap_or_default();
+        match self.handle.file()?.read_exact_at(place, range.start) {
+            Ok(()) => Ok(bytes),
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Err(self.corruption(range.start, "the file has become shorter since it was opened"))
+            }
+            Err(e) => Err(Error::io("read", self.handle.path())(e)),
+        }
+    }
+
+    #[cold]
+    pub(super) fn corruption(&self, at: u64, detail: &str) -> Error {
+        Error::corruption(self.handle.path(), at, detail)
+    }
+}
+
+/// The sequence number of a partition's last version.
+fn last_seq(block: &BlockMeta) -> Option<u64> {
+    let mut user = Reader::new(&block.user);
+    user.varint().ok()
+}
