@@ -157,6 +157,7 @@ impl TableBuilder {
     /// Then the table does not count: it may be there under its final name only if syncing the directory
     /// failed.
     pub fn finish(self) -> Result<TableInfo> {
+        self.check()?;
         if self.index.blocks.is_empty() {
             return Err(Error::InvalidArgument(format!("{} has no blocks", self.path.display())));
         }
