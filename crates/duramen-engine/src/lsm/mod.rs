@@ -14,16 +14,22 @@
 //! | `table` | a sorted table of versions: writing it, finding in it, caching its blocks |
 //! | `version` | which tables there are, level by level |
 //! | `read` | what a reader sees: merging, visibility, deleted ranges |
+//! | `listener` | [`EventListener`]: being told what happens in the background |
 //! | `compaction` | which tables to rewrite, and rewriting them |
 
 #![allow(dead_code)] // while it is being built
 
 mod compaction;
 mod cursor;
+mod listener;
 mod memtable;
 mod options;
 mod read;
 mod table;
 mod version;
 
+pub use listener::{
+    BackgroundWork, CompactionInfo, CompactionKind, CompactionReason, EventListener, FlushInfo, StallCause,
+    StallCondition, StallInfo,
+};
 pub use options::{CompactionStyle, Compression, LsmOptions, MemtableKind};

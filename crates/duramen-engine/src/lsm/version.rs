@@ -32,6 +32,10 @@ pub(super) struct TableFacts {
     /// How many deleted ranges it lists.
     #[n(5)]
     pub(super) range_deletes: u64,
+    /// How many of its entries are older than another one of the same key in it: kept for a snapshot.
+    #[n(6)]
+    #[cbor(default)]
+    pub(super) old_versions: u64,
 }
 
 impl TableFacts {
