@@ -4,7 +4,7 @@
 //! then the newest first. Deleted ranges are not among them; each source lists its own beside
 //! ([`RangeTombstone`]).
 
-use super::read::Head;
+use super::read::{Covered, Head};
 use crate::Result;
 use crate::kv::{OpKind, Value};
 
@@ -47,6 +47,14 @@ pub(crate) trait Cursor: Send {
     /// Put or Delete.
     fn kind(&self) -> OpKind;
     fn value(&self) -> &[u8];
+
+    /// What lies within `covered` and is older than its tombstone does not matter to whoever asks. If the cursor is
+    /// within, and can tell that all it holds there is older, it leaves these keys: to the first version after
+    /// them, or with `reverse` to the last one before. Says whether it moved.
+    fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {
+        let (_, _) = (covered, reverse);
+        Ok(false)
+    }
 
     /// Says in short where it is; `false`, and nothing, if it is nowhere. One call for several.
     #[inline]
@@ -127,6 +135,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
     #[inline]
     fn value(&self) -> &[u8] {
         (**self).value()
+    }
+
+    fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {
+        (**self).leave(covered, reverse)
     }
 
     #[inline]

@@ -165,11 +165,12 @@ impl Version {
         self.levels.iter().flatten()
     }
 
-    /// The one table of a level (not 0) that may hold a key.
+    /// The one table of a level (not 0) that may hold a key. A table whose deleted ranges end before the first key of
+    /// the next table has that key as its largest, so the later one is it.
     #[inline]
     pub(super) fn table_for<'a>(level: &'a [Arc<TableFile>], key: &[u8]) -> Option<&'a Arc<TableFile>> {
-        let at = level.partition_point(|t| t.max_key() < key);
-        level.get(at).filter(|t| t.min_key() <= key)
+        let after = level.partition_point(|t| t.min_key() <= key);
+        level.get(after.checked_sub(1)?).filter(|t| key <= t.max_key())
     }
 
     /// The bytes of a level.

@@ -105,13 +105,18 @@ impl<C: Cursor> ForwardScan<C> {
                 self.pass_too_new()?;
                 continue;
             }
-            let tombstones = &mut self.view.tombstones;
-            if kind == OpKind::Put
-                && (tombstones.is_empty() || seq > tombstones.covering_seq(self.cursor.key()))
-            {
-                return Ok(true);
+            let mut covered = false;
+            if kind == OpKind::Put {
+                let tombstones = &mut self.view.tombstones;
+                covered = !tombstones.is_empty() && tombstones.covering_seq(self.cursor.key()) > seq;
+                if !covered {
+                    return Ok(true);
+                }
             }
             self.pass_key()?;
+            if covered {
+                self.view.leave_covered(&mut self.cursor)?;
+            }
         }
         Ok(false)
     }

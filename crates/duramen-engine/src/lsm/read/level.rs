@@ -1,10 +1,9 @@
 //! The tables of a level as one cursor: they do not overlap, so one of them is open at a time.
 
+use super::coverage::Covered;
 use crate::Result;
 use crate::kv::OpKind;
 use crate::lsm::cursor::Cursor;
-use crate::lsm::version::{TableFile, Version};
-use std::sync::Arc;
 
 /// Tables in the order of their keys, none overlapping the next.
 pub(crate) trait LevelTables: Send {
@@ -16,6 +15,8 @@ pub(crate) trait LevelTables: Send {
     fn min_key(&self, table: usize) -> &[u8];
     /// The table's largest key, or something larger that is not above the table that follows.
     fn max_key(&self, table: usize) -> &[u8];
+    /// The newest sequence number in the table, or a newer one.
+    fn max_seq(&self, table: usize) -> u64;
     /// Begins to read a table.
     fn open(&self, table: usize) -> Result<Self::Table>;
 }
@@ -106,8 +107,10 @@ impl<L: LevelTables> Cursor for LevelCursor<L> {
     }
 
     fn seek(&mut self, key: &[u8], seq: u64) -> Result<()> {
-        let first = self.partition_point(|tables, nth| tables.max_key(nth) < key);
-        self.find(first, false, |cursor| cursor.seek(key, seq))
+        // Where one table may end with the key that the next begins with, it is the next one that has it.
+        let after = self.partition_point(|tables, nth| tables.min_key(nth) <= key);
+        let is_in_last = after > 0 && self.tables.max_key(after - 1) >= key;
+        self.find(after - usize::from(is_in_last), false, |cursor| cursor.seek(key, seq))
     }
 
     fn seek_before(&mut self, key: &[u8], seq: u64) -> Result<()> {
@@ -123,6 +126,34 @@ impl<L: LevelTables> Cursor for LevelCursor<L> {
     #[inline]
     fn prev(&mut self) -> Result<()> {
         self.step(true)
+    }
+
+    fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {
+        let Some((present, cursor)) = self.open.as_ref().filter(|_| self.valid) else { return Ok(false) };
+        if self.tables.max_seq(*present) >= covered.seq || !covered.contains(cursor.key()) {
+            return Ok(false);
+        }
+        // Tables that lie within the covered keys altogether need not even be opened.
+        let is_old = |table: usize| self.tables.max_seq(table) < covered.seq;
+        let mut table = *present;
+        if reverse {
+            while table > 0 && is_old(table) && covered.start <= self.tables.min_key(table) {
+                table -= 1;
+            }
+            let is_old = is_old(table);
+            self.find(table, true, |cursor| {
+                if is_old { cursor.seek_before(covered.start, u64::MAX) } else { cursor.seek_to_last() }
+            })?;
+        } else {
+            while table + 1 < self.tables.len() && is_old(table) && self.tables.max_key(table) < covered.end {
+                table += 1;
+            }
+            let is_old = is_old(table);
+            self.find(table, false, |cursor| {
+                if is_old { cursor.seek(covered.end, u64::MAX) } else { cursor.seek_to_first() }
+            })?;
+        }
+        Ok(true)
     }
 
     #[inline]
@@ -151,67 +182,14 @@ impl<L: LevelTables> Cursor for LevelCursor<L> {
     }
 }
 
-/// Tables as a [`Version`] lists them, and how to open one.
-#[derive(Debug)]
-pub(crate) struct TableFiles<T, F> {
-    tables: T,
-    open: F,
-}
-
-impl<T, F> TableFiles<T, F> {
-    /// `tables` sorted by key, none overlapping the next.
-    pub(crate) fn new(tables: T, open: F) -> Self {
-        Self { tables, open }
-    }
-}
-
-impl<T, F, C> LevelTables for TableFiles<T, F>
-where
-    T: AsRef<[Arc<TableFile>]> + Send,
-    F: Fn(&Arc<TableFile>) -> Result<C> + Send,
-    C: Cursor,
-{
-    type Table = C;
-
-    fn len(&self) -> usize {
-        self.tables.as_ref().len()
-    }
-
-    fn min_key(&self, table: usize) -> &[u8] {
-        self.tables.as_ref()[table].min_key()
-    }
-
-    fn max_key(&self, table: usize) -> &[u8] {
-        self.tables.as_ref()[table].max_key()
-    }
-
-    fn open(&self, table: usize) -> Result<C> {
-        (self.open)(&self.tables.as_ref()[table])
-    }
-}
-
-/// The tables of one level, held by holding the whole version.
-#[derive(Clone, Debug)]
-pub(crate) struct VersionLevel {
-    /// Holds the tables.
-    pub(crate) version: Arc<Version>,
-    /// Which level.
-    pub(crate) level: usize,
-}
-
-impl AsRef<[Arc<TableFile>]> for VersionLevel {
-    fn as_ref(&self) -> &[Arc<TableFile>] {
-        &self.version.levels[self.level]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Error;
     use crate::lsm::read::VecCursor;
-    use crate::lsm::read::model::{any_key, any_moves, assert_same};
+    use crate::lsm::read::model::{any_key, any_moves, assert_same, present};
     use proptest::prelude::*;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     type Versions = Vec<(Vec<u8>, u64, OpKind, Vec<u8>)>;
@@ -278,6 +256,9 @@ mod tests {
         fn max_key(&self, table: usize) -> &[u8] {
             &self.tables[table].1
         }
+        fn max_seq(&self, table: usize) -> u64 {
+            self.tables[table].2.max_seq()
+        }
         fn open(&self, table: usize) -> Result<Open> {
             if self.broken == Some(table) {
                 return Err(Error::InvalidArgument("broken".into()));
@@ -317,6 +298,39 @@ mod tests {
             versions.dedup();
             let mut level = LevelCursor::new(tables_of(&versions, cuts));
             assert_same(&mut level, &mut VecCursor::new(versions), &moves);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn covered_keys_are_left_table_by_table(
+            keys in prop::collection::vec((0..60u8, 1..9u64), 1..50),
+            cuts in prop::collection::vec((0..60u8).prop_map(|key| vec![key]), 0..8),
+            at in 0..60u8,
+            covered in (0..60u8, 1..60u8, 1..10u64),
+            reverse: bool,
+        ) {
+            let mut versions: Versions = keys.into_iter().map(|(key, seq)| (vec![key], seq, OpKind::Put, vec![])).collect();
+            versions.sort();
+            versions.dedup();
+            let (start, end) = ([covered.0], [covered.0 + covered.1]);
+            let covered = Covered { start: &start, end: &end, seq: covered.2 };
+            let mut level = LevelCursor::new(tables_of(&versions, cuts));
+            let mut model = VecCursor::new(versions.clone());
+            for cursor in [&mut level as &mut dyn Cursor, &mut model] {
+                if reverse { cursor.seek_before(&[at], 0).unwrap() } else { cursor.seek(&[at], u64::MAX).unwrap() }
+            }
+            let before = present(&model);
+            let moved = level.leave(&covered, reverse).unwrap();
+            let after = present(&level);
+            prop_assert!(moved || after == before);
+            // What it jumps over was covered, and older.
+            while present(&model) != after {
+                prop_assert!(moved && covered.contains(model.key()) && model.seq() < covered.seq);
+                if reverse { model.prev().unwrap() } else { model.next().unwrap() }
+            }
+            let all_old = versions.iter().all(|version| version.1 < covered.seq);
+            prop_assert!(!all_old || !level.valid() || !covered.contains(level.key()));
         }
     }
 

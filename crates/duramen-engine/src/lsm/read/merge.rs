@@ -10,6 +10,7 @@
 //! The same version twice (a WAL that was replayed over a table which already holds it) counts once: the first
 //! source's.
 
+use super::coverage::Covered;
 use super::head::Head;
 use crate::Result;
 use crate::kv::OpKind;
@@ -257,6 +258,23 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
     #[inline]
     fn value(&self) -> &[u8] {
         self.top().value()
+    }
+
+    fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {
+        if reverse != self.reverse || !self.valid {
+            return Ok(false);
+        }
+        self.valid = false;
+        let mut moved = false;
+        for source in &mut self.sources {
+            moved |= source.leave(covered, reverse)?;
+        }
+        if moved {
+            self.build();
+        } else {
+            self.valid = true;
+        }
+        Ok(moved)
     }
 
     #[inline]

@@ -14,8 +14,9 @@
 //! | `key` | comparing keys cheaply: their first bytes as a number, and the key before |
 //! | `head` | [`Head`]: a version in short |
 //! | `merge` | [`MergeCursor`]: many cursors as one |
-//! | `level` | [`LevelCursor`]: the tables of a level as one, one of them open at a time |
+//! | `level` | [`LevelCursor`]: the tables of a level as one, one of them open at a time; `table_files`: those of a version |
 //! | `tombstones` | [`RangeTombstones`]: which deleted range covers a key |
+//! | `coverage` | [`Coverage`]: the same of all sources, for one reader |
 //! | `lookup` | [`Lookup`]: one key, source by source |
 //! | `scan` | [`scan`]: a range, forward (`forward`) or backward (`reverse`) |
 //! | `source` | [`ForwardSource`]: versions in order, once through |
@@ -25,6 +26,7 @@
 #![allow(unused_imports)] // while the engine is being built
 
 mod compaction_iter;
+mod coverage;
 mod forward;
 mod head;
 mod key;
@@ -37,19 +39,22 @@ mod reverse;
 mod scan;
 mod source;
 mod survivors;
+mod table_files;
 mod tombstones;
 #[cfg(test)]
 mod vec_cursor;
 
 pub(crate) use compaction_iter::CompactionIter;
+pub(crate) use coverage::{Coverage, Covered};
 pub(crate) use head::Head;
 pub(crate) use key::LastKey;
-pub(crate) use level::{LevelCursor, LevelTables, TableFiles, VersionLevel};
+pub(crate) use level::{LevelCursor, LevelTables};
 pub(crate) use lookup::{Answer, Lookup};
 pub(crate) use merge::MergeCursor;
 pub(crate) use scan::{View, scan};
 pub(crate) use source::{ForwardSource, FromStart};
 pub(crate) use survivors::{clip, surviving_tombstones};
-pub(crate) use tombstones::{Coverage, Hint, RangeTombstones, covering_seq_among};
+pub(crate) use table_files::{TableFiles, VersionLevel};
+pub(crate) use tombstones::{Hint, RangeTombstones, covering_seq_among};
 #[cfg(test)]
 pub(crate) use vec_cursor::VecCursor;

@@ -113,7 +113,7 @@ pub(crate) fn scan_at(
 ) -> Result<Entries> {
     let cursor = MergeCursor::new(sources.iter().map(Source::cursor).collect());
     let tombstones = Coverage::new(sources.iter().map(Source::range_tombstones), seq);
-    Scan::new(scan(cursor, start, end, View { seq, tombstones, reverse })).collect()
+    Scan::new(scan(cursor, start, end, View::new(seq, tombstones, reverse))).collect()
 }
 
 /// A move of a cursor.

@@ -119,12 +119,12 @@ impl<C: Cursor> ScanSource for ReverseScan<C> {
             Place::End => return Ok(false),
         }
         while self.cursor.valid() && !self.start.is_passed(&self.cursor, Ordering::Less) {
-            if self.take_key()?
-                && self.head.kind == OpKind::Put
-                && self.head.seq > self.view.tombstones.covering_seq(&self.key)
-            {
-                self.at = Place::Beyond;
-                return Ok(true);
+            if self.take_key()? && self.head.kind == OpKind::Put {
+                if self.view.tombstones.covering_seq(&self.key) < self.head.seq {
+                    self.at = Place::Beyond;
+                    return Ok(true);
+                }
+                self.view.leave_covered(&mut self.cursor)?;
             }
         }
         Ok(false)

@@ -1,10 +1,12 @@
 //! A range of keys as one reader sees it.
 
+use super::coverage::Coverage;
 use super::forward::ForwardScan;
 use super::head::Head;
 use super::merge::MergeCursor;
 use super::reverse::ReverseScan;
-use super::tombstones::Coverage;
+
+use crate::Result;
 use crate::kv::{OpKind, ScanSource};
 use crate::lsm::cursor::Cursor;
 use std::cmp::Ordering;
@@ -17,12 +19,29 @@ pub(super) const STEPS_BEFORE_SEEK: u32 = 8;
 /// What a reader may see, and which way it goes.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    /// The newest sequence number that it sees.
-    pub(crate) seq: u64,
-    /// The deleted ranges of all sources, at `seq`.
-    pub(crate) tombstones: Coverage,
-    /// Whether it goes from the end of the range to its start.
-    pub(crate) reverse: bool,
+    pub(super) seq: u64,
+    pub(super) tombstones: Coverage,
+    pub(super) reverse: bool,
+    covered_entries: u32,
+}
+
+impl View {
+    /// Of a reader that sees everything up to `seq`. `tombstones` are those of all sources, at `seq`.
+    pub(crate) fn new(seq: u64, tombstones: Coverage, reverse: bool) -> Self {
+        Self { seq, tombstones, reverse, covered_entries: 0 }
+    }
+
+    /// After an entry was passed that a tombstone covers: where there are many of them, leaves the covered keys.
+    pub(super) fn leave_covered<C: Cursor>(&mut self, cursor: &mut MergeCursor<C>) -> Result<()> {
+        self.covered_entries += 1;
+        if self.covered_entries == STEPS_BEFORE_SEEK {
+            self.covered_entries = 0;
+            if let Some(covered) = self.tombstones.covered() {
+                cursor.leave(&covered, self.reverse)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The entries from `start` to `end` that a reader sees, one per key. Nothing is read before the first `advance`.
@@ -75,9 +94,12 @@ impl Limit {
 mod tests {
     use super::*;
     use crate::kv::Scan;
+    use crate::lsm::cursor::RangeTombstone;
+    use crate::lsm::read::RangeTombstones;
     use crate::lsm::read::VecCursor;
     use crate::lsm::read::model::{Entries, Source, Write, any_history, any_key, cut, read_at, scan_at};
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     fn any_bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
         prop_oneof![
@@ -150,12 +172,54 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+        #[test]
+        fn covered_keys_are_left_without_losing_others(
+            writes in prop::collection::vec((0..10u8, 0..100u8, 1..60u8), 0..250),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+            seq in 0..260u64,
+        ) {
+            let write = |(kind, key, more)| Write {
+                kind: if kind == 0 { OpKind::DeleteRange } else { OpKind::Put },
+                key: vec![key],
+                end: vec![key + more],
+            };
+            let history: Vec<_> = writes.into_iter().map(write).collect();
+            let sources = cut(&history, cuts);
+            for reverse in [false, true] {
+                let found = scan_at(&sources, (Bound::Unbounded, Bound::Unbounded), seq, reverse).unwrap();
+                prop_assert_eq!(found, expected(&history, &Bound::Unbounded, &Bound::Unbounded, seq, reverse));
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_deleted_range_is_not_gone_through_key_by_key() {
+        let key = |n: u32| n.to_be_bytes().to_vec();
+        let old = VecCursor::new((0..10_000).map(|n| (key(n), u64::from(n) + 1, OpKind::Put, Vec::new())));
+        let new = VecCursor::new([5_000, 20_000].map(|n| (key(n), 20_001, OpKind::Put, Vec::new())));
+        let deleted = RangeTombstone { start: key(10), end: key(9_990), seq: 20_000 };
+        let tombstones = Arc::new(RangeTombstones::new([&deleted]));
+        for reverse in [false, true] {
+            let cursor = MergeCursor::new(vec![new.clone(), old.clone().failing(60)]);
+            let view = View::new(u64::MAX, Coverage::new([Arc::clone(&tombstones)], u64::MAX), reverse);
+            let found = Scan::new(scan(cursor, Bound::Unbounded, Bound::Unbounded, view)).collect().unwrap();
+            let mut expected: Vec<_> =
+                (0..10).chain([5_000]).chain(9_990..10_000).chain([20_000]).map(key).collect();
+            if reverse {
+                expected.reverse();
+            }
+            assert_eq!(found.into_iter().map(|entry| entry.0).collect::<Vec<_>>(), expected);
+        }
+    }
+
     #[test]
     fn after_an_error_a_scan_is_over() {
         let versions = (0..9u8).map(|key| (vec![key], 1, OpKind::Put, Vec::new()));
         let cursor = VecCursor::new(versions);
         for reverse in [false, true] {
-            let view = View { seq: 9, reverse, ..View::default() };
+            let view = View::new(9, Coverage::default(), reverse);
             let cursor = MergeCursor::new(vec![cursor.clone().failing(4)]);
             let mut source = scan(cursor, Bound::Unbounded, Bound::Unbounded, view);
             let mut seen = 0;
@@ -165,7 +229,7 @@ mod tests {
             assert_eq!(seen, if reverse { 3 } else { 4 });
             assert!(matches!(source.advance(), Ok(false)));
         }
-        let view = View { seq: 9, ..View::default() };
+        let view = View::new(9, Coverage::default(), false);
         let mut scan =
             Scan::new(scan(MergeCursor::new(vec![cursor]), Bound::Unbounded, Bound::Excluded(&[0]), view));
         assert!(matches!(scan.next(), Ok(None)));

@@ -12,9 +12,9 @@
 //!   4   5   6   7         stretches     0   1   2
 //! ```
 
+use super::key::prefix8;
 use crate::lsm::cursor::RangeTombstone;
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 /// The deleted ranges of one or several sources, to be asked about keys. Asking costs nothing where there are none.
 #[derive(Debug, Default)]
@@ -35,8 +35,18 @@ pub(crate) struct RangeTombstones {
 pub(crate) struct Hint {
     /// The number of bounds that are not above the key.
     bounds_before: usize,
+    /// Keys whose first bytes are above this number and below the next are in the same stretch.
+    above: u64,
+    below: u64,
     at_seq: u64,
     covering_seq: u64,
+}
+
+impl Hint {
+    /// The answer to the last question.
+    pub(super) fn covering_seq(&self) -> u64 {
+        self.covering_seq
+    }
 }
 
 impl RangeTombstones {
@@ -111,25 +121,39 @@ impl RangeTombstones {
         if self.is_empty() {
             return 0;
         }
-        let within = |before: usize| {
-            (before == 0 || self.bounds[before - 1].as_slice() <= key)
-                && self.bounds.get(before).is_none_or(|bound| key < bound.as_slice())
-        };
-        let mut before = hint.bounds_before;
-        if within(before) {
-            if hint.at_seq == at_seq {
-                return hint.covering_seq;
-            }
-        } else if before < self.bounds.len() && within(before + 1) {
-            before += 1;
-        } else if before > 0 && within(before - 1) {
-            before -= 1;
-        } else {
-            before = self.bounds.partition_point(|bound| bound.as_slice() <= key);
+        let prefix = prefix8(key);
+        if hint.above < prefix && prefix < hint.below && hint.at_seq == at_seq {
+            return hint.covering_seq;
         }
-        let covering_seq = self.newest(before, at_seq);
-        *hint = Hint { bounds_before: before, at_seq, covering_seq };
-        covering_seq
+        self.move_hint(key, at_seq, hint);
+        hint.covering_seq
+    }
+
+    fn move_hint(&self, key: &[u8], at_seq: u64, hint: &mut Hint) {
+        let after = |bound: Option<&Vec<u8>>| bound.is_none_or(|bound| key < bound.as_slice());
+        let is_in = |before: usize| {
+            (before == 0 || !after(self.bounds.get(before - 1))) && after(self.bounds.get(before))
+        };
+        let before = hint.bounds_before;
+        hint.bounds_before = if is_in(before) {
+            before
+        } else if before < self.bounds.len() && is_in(before + 1) {
+            before + 1
+        } else {
+            self.bounds.partition_point(|bound| bound.as_slice() <= key)
+        };
+        let (start, end) = self.stretch(hint);
+        hint.above = start.map_or(0, prefix8);
+        hint.below = end.map_or(u64::MAX, prefix8);
+        hint.at_seq = at_seq;
+        hint.covering_seq = self.newest(hint.bounds_before, at_seq);
+    }
+
+    /// The stretch of keys that the hint is in: its first key, and the one it ends before.
+    pub(super) fn stretch(&self, hint: &Hint) -> (Option<&[u8]>, Option<&[u8]>) {
+        let before = hint.bounds_before;
+        let start = before.checked_sub(1).and_then(|nth| self.bounds.get(nth));
+        (start.map(Vec::as_slice), self.bounds.get(before).map(Vec::as_slice))
     }
 
     /// Of the stretch that has so many bounds at or before it.
@@ -177,35 +201,6 @@ pub(crate) fn covering_seq_among(tombstones: &[RangeTombstone], key: &[u8], at_s
     tombstones.iter().filter(covers).map(|t| t.seq).max().unwrap_or(0)
 }
 
-/// The deleted ranges of all sources as one reader sees them, who goes from key to key.
-#[derive(Debug, Default)]
-pub(crate) struct Coverage {
-    sources: Vec<(Arc<RangeTombstones>, Hint)>,
-    at_seq: u64,
-}
-
-impl Coverage {
-    /// As a reader at `at_seq` sees the tombstones of these sources.
-    pub(crate) fn new(sources: impl IntoIterator<Item = Arc<RangeTombstones>>, at_seq: u64) -> Self {
-        let some = sources.into_iter().filter(|source| !source.is_empty());
-        Self { sources: some.map(|source| (source, Hint::default())).collect(), at_seq }
-    }
-
-    /// Whether there are no tombstones.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sources.is_empty()
-    }
-
-    /// The sequence number of the newest tombstone that covers the key; 0 if there is none.
-    #[inline]
-    pub(crate) fn covering_seq(&mut self, key: &[u8]) -> u64 {
-        let at_seq = self.at_seq;
-        let seqs = self.sources.iter_mut().map(|(source, hint)| source.covering_seq_near(key, at_seq, hint));
-        seqs.max().unwrap_or(0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,16 +218,12 @@ mod tests {
             tombstones in prop::collection::vec(any_tombstone(), 0..20),
             questions in prop::collection::vec((any_key(), 0..41u64), 1..60),
         ) {
-            let (one, other) = tombstones.split_at(tombstones.len() / 3);
             let together = RangeTombstones::new(&tombstones);
             let mut hint = Hint::default();
-            let sources = [one, other].map(|part| Arc::new(RangeTombstones::new(part)));
-            let mut coverage = Coverage::new(sources, 20);
             for (key, at_seq) in questions {
                 let expected = covering_seq_among(&tombstones, &key, at_seq);
                 prop_assert_eq!(together.covering_seq(&key, at_seq), expected);
                 prop_assert_eq!(together.covering_seq_near(&key, at_seq, &mut hint), expected);
-                prop_assert_eq!(coverage.covering_seq(&key), covering_seq_among(&tombstones, &key, 20));
             }
         }
 

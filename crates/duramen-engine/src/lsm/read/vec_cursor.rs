@@ -2,6 +2,7 @@
 
 use crate::kv::OpKind;
 use crate::lsm::cursor::Cursor;
+use crate::lsm::read::Covered;
 use crate::{Error, Result};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -32,6 +33,11 @@ impl VecCursor {
     pub(crate) fn failing(mut self, after: usize) -> Self {
         self.fails_after = Some(after);
         self
+    }
+
+    /// The newest sequence number.
+    pub(crate) fn max_seq(&self) -> u64 {
+        self.versions.iter().map(|version| version.0.1.0).max().unwrap_or(0)
     }
 
     fn go(&mut self, to: usize) -> Result<()> {
@@ -69,6 +75,16 @@ impl Cursor for VecCursor {
 
     fn seek_before(&mut self, key: &[u8], seq: u64) -> Result<()> {
         self.go(self.before(key, seq))
+    }
+
+    fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {
+        let leaves = self.max_seq() < covered.seq && self.valid() && covered.contains(self.key());
+        match (leaves, reverse) {
+            (false, _) => {}
+            (true, false) => self.seek(covered.end, u64::MAX)?,
+            (true, true) => self.seek_before(covered.start, u64::MAX)?,
+        }
+        Ok(leaves)
     }
 
     #[inline]
