@@ -246,6 +246,18 @@ impl SegmentReader {
         settled(self.segment.memory(), start..start.checked_add(len as usize)?, self.limit())
     }
 
+    /// Everything that is committed from [`SegmentReader::start`] on, unverified: the arena of a memtable.
+    #[inline]
+    pub(crate) fn settled_records(&self) -> &[u8] {
+        let limit = self.limit();
+        settled(self.segment.memory(), FIRST_RECORD..limit, limit).unwrap_or_default()
+    }
+
+    /// How long the segment can get, in bytes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.segment.memory().len()
+    }
+
     fn limit(&self) -> usize {
         let limit = match &self.source {
             Source::Memory => self.counter(COMMITTED),

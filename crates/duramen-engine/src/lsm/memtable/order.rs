@@ -1,0 +1,125 @@
+//! Comparing keys by an integer, mostly: a key is looked at through a *window* of [`WINDOW_BYTES`].
+//!
+//! ```text
+//! window   key[skip .. skip + 7], zeros where it is shorter   7 bytes, the first one highest
+//!          how many bytes there are from skip on, 8 if more   1 byte
+//! ```
+//!
+//! Of two keys that agree up to `skip`, the one with the smaller window is the smaller one. Equal windows are
+//! either equal keys, or both go on behind the window ([`goes_on`]). So that windows tell much, `skip` is what
+//! all keys have in common.
+
+use super::arena::Arena;
+use std::cmp::Ordering;
+
+/// How many bytes of a key a window shows.
+pub(super) const WINDOW_BYTES: usize = 7;
+
+/// The window of a key from its byte `skip` on.
+#[inline]
+pub(super) fn window(key: &[u8], skip: usize) -> u64 {
+    let rest = key.get(skip..).unwrap_or_default();
+    if let Some(first) = rest.first_chunk::<8>() {
+        return u64::from_be_bytes(*first) & !0xff | 8;
+    }
+    let mut bytes = [0; 8];
+    bytes[..rest.len()].copy_from_slice(rest);
+    u64::from_be_bytes(bytes) | rest.len() as u64
+}
+
+/// Whether a key with this window has more bytes behind it.
+#[inline]
+pub(super) fn goes_on(window: u64) -> bool {
+    window & 0xff == 8
+}
+
+/// How many bytes both keys begin with.
+#[inline]
+pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// An entry of a memtable, to be sorted: entries are numbered as they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) window: u64,
+    pub(super) number: u32,
+    pub(super) offset: u32,
+}
+
+impl Item {
+    /// By window, then the newest first.
+    #[inline]
+    fn rank(&self) -> u128 {
+        u128::from(self.window) << 64 | u128::from(!self.number) << 32 | u128::from(self.offset)
+    }
+
+    /// The order of versions: by key, then the newest first. Both windows must be of the same `skip`.
+    #[inline]
+    pub(super) fn compare(&self, other: &Self, skip: usize, arena: Arena<'_>) -> Ordering {
+        if self.window == other.window && goes_on(self.window) {
+            let keys = behind(arena.key(self.offset), skip).cmp(behind(arena.key(other.offset), skip));
+            return keys.then(other.number.cmp(&self.number));
+        }
+        self.rank().cmp(&other.rank())
+    }
+}
+
+/// What follows the window.
+#[inline]
+pub(super) fn behind(key: &[u8], skip: usize) -> &[u8] {
+    key.get(skip + WINDOW_BYTES..).unwrap_or_default()
+}
+
+/// Sorts items, whose windows are of this `skip`, by key and then the newest first.
+pub(super) fn sort(items: &mut [Item], skip: usize, arena: Arena<'_>) {
+    items.sort_unstable_by_key(Item::rank);
+    let mut rest = items;
+    while let Some(len) = next_tie(rest) {
+        let (ties, behind) = std::mem::take(&mut rest).split_at_mut(len);
+        if let [first, _, ..] = ties
+            && goes_on(first.window)
+        {
+            let window = first.window;
+            sort_ties(ties, skip + WINDOW_BYTES, arena);
+            ties.iter_mut().for_each(|item| item.window = window);
+        }
+        rest = behind;
+    }
+}
+
+/// How many items at the start have the same window; `None` if there are no items.
+#[inline]
+fn next_tie(items: &[Item]) -> Option<usize> {
+    let first = items.first()?;
+    Some(items.iter().take_while(|item| item.window == first.window).count())
+}
+
+/// Sorts items whose keys agree up to `skip`, and leaves other windows in them. A list of what is to be done
+/// instead of recursion: keys may agree for long.
+fn sort_ties(items: &mut [Item], skip: usize, arena: Arena<'_>) {
+    let mut todo = vec![(0..items.len(), skip)];
+    while let Some((range, skip)) = todo.pop() {
+        let start = range.start;
+        let Some(ties) = items.get_mut(range) else { continue };
+        let Some(first) = ties.first() else { continue };
+        let first = arena.key(first.offset).get(skip..).unwrap_or_default();
+        let mut common = first.len();
+        for item in &ties[1..] {
+            let rest = arena.key(item.offset).get(skip..).unwrap_or_default();
+            common = common_len(&first[..common], rest);
+        }
+        let skip = skip + common;
+        for item in ties.iter_mut() {
+            item.window = window(arena.key(item.offset), skip);
+        }
+        ties.sort_unstable_by_key(Item::rank);
+        let mut at = 0;
+        while let Some(len) = next_tie(&ties[at..]) {
+            if len > 1 && goes_on(ties[at].window) {
+                todo.push((start + at..start + at + len, skip + WINDOW_BYTES));
+            }
+            at += len;
+        }
+    }
+}

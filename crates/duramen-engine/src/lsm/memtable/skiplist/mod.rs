@@ -1,0 +1,100 @@
+//! The memtable that is always sorted: a skip list of where versions lie in the arena. Threads insert at the same time.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `version` | what the list compares |
+//! | `list` | the list, and the segment that its keys lie in |
+//! | `cursor` | going through it |
+
+mod cursor;
+mod list;
+mod version;
+
+use super::arena::Arena;
+use super::ranges::Ranges;
+use super::{Memtable, Sorted};
+use crate::kv::{Op, OpKind, Value};
+use crate::lsm::cursor::{Cursor, Found, RangeTombstone};
+use crate::wal::SegmentReader;
+use cursor::SkiplistCursor;
+use list::{List, NODE_BYTES};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A sorted index that any number of threads insert into.
+pub(in crate::lsm) struct SkiplistMemtable {
+    list: List,
+    ranges: Ranges,
+    len: AtomicUsize,
+}
+
+impl SkiplistMemtable {
+    /// Over a segment.
+    pub(in crate::lsm) fn new(segment: Arc<SegmentReader>) -> Self {
+        Self { list: List::new(segment), ranges: Ranges::new(), len: AtomicUsize::new(0) }
+    }
+}
+
+impl Memtable for SkiplistMemtable {
+    fn segment(&self) -> &Arc<SegmentReader> {
+        self.list.segment()
+    }
+
+    fn allows_concurrent_insert(&self) -> bool {
+        true
+    }
+
+    fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, _hash: u64) {
+        if op.kind == OpKind::DeleteRange {
+            self.ranges.add(seq, offset);
+        } else {
+            self.list.insert(seq, offset);
+        }
+        self.len.fetch_add(1, Ordering::Release);
+    }
+
+    fn insert(&self, seq: u64, offset: u32, op: &Op<'_>) {
+        self.insert_hashed(seq, offset, op, 0);
+    }
+
+    fn get(&self, key: &[u8], _hash: u64, seq: u64) -> Option<Found> {
+        let (seq, offset) = self.list.find(key, seq)?;
+        let at = Arena::of(self.segment()).op(offset);
+        let value = at.value();
+        let value = Value::in_segment(Arc::clone(self.segment()), value.start, value.end - value.start);
+        Some(Found { seq, kind: at.op.kind, value })
+    }
+
+    fn cursor(self: Arc<Self>, seq: u64) -> Box<dyn Cursor> {
+        Box::new(SkiplistCursor::new(self, seq))
+    }
+
+    fn sorted(self: Arc<Self>) -> Sorted {
+        let entries = self.list.all();
+        Sorted::listed(self, entries)
+    }
+
+    fn range_tombstone_count(&self) -> usize {
+        self.ranges.count()
+    }
+
+    fn range_tombstones(&self) -> Arc<[RangeTombstone]> {
+        self.ranges.list(self.segment())
+    }
+
+    fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+
+    fn index_bytes(&self) -> usize {
+        let versions = self.len().saturating_sub(self.ranges.count());
+        size_of::<Self>() + versions * NODE_BYTES + self.ranges.bytes()
+    }
+}
+
+impl fmt::Debug for SkiplistMemtable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkiplistMemtable").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

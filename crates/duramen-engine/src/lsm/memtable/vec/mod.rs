@@ -1,0 +1,221 @@
+//! The memtable that is fastest to write: an insert appends a word and fills a slot of a hash table; whoever wants
+//! order makes it.
+//!
+//! ```text
+//! get     hash ─▶ newest entry of the key ─▶ the one before ─▶ …     down to the version that is to be seen
+//! scan    runs, sorted when first scanned, merged as they are read
+//! flush   all entries, sorted once; not at all if they came in order
+//! ```
+//!
+//! One writer at a time, any number of readers, none of which waits for it. No memory is ever given back before the
+//! memtable is dropped, so readers need no protection from that.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `entries` | what came, by number |
+//! | `seqs` | sequence numbers of entries |
+//! | `hash` | from a key's hash to its newest entry |
+//! | `runs` | order for scans, made by them and shared |
+//! | `cursor` | going through runs as if they were one |
+
+mod cursor;
+mod entries;
+mod hash;
+mod runs;
+mod seqs;
+
+use super::arena::Arena;
+use super::order::{goes_on, window};
+use super::ranges::Ranges;
+use super::{Memtable, Sorted};
+use crate::kv::{Op, OpKind, Value};
+use crate::lsm::cursor::{Cursor, Found, RangeTombstone};
+use crate::wal::SegmentReader;
+use cursor::VecCursor;
+use entries::{Entries, Entry};
+use hash::HashIndex;
+use runs::Runs;
+use seqs::Seqs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The shortest op: a kind and two lengths.
+const LEAST_OP_BYTES: usize = 3;
+
+/// An index that costs its writer next to nothing.
+#[derive(Debug)]
+pub(in crate::lsm) struct VecMemtable {
+    segment: Arc<SegmentReader>,
+    entries: Entries,
+    seqs: Seqs,
+    hash: HashIndex,
+    ranges: Ranges,
+    runs: Runs,
+    last: LastKey,
+}
+
+/// Whether the keys rise. The writer's, until it is done.
+#[derive(Debug)]
+struct LastKey {
+    rising: AtomicBool,
+    window: AtomicU64,
+    offset: AtomicU64,
+}
+
+impl VecMemtable {
+    /// Over a segment, with room for `expected_keys` different keys to begin with. It grows to what the keys
+    /// that come let expect of a full segment.
+    pub(in crate::lsm) fn new(segment: Arc<SegmentReader>, expected_keys: usize) -> Self {
+        let most = segment.capacity() / LEAST_OP_BYTES;
+        Self {
+            entries: Entries::new(most),
+            seqs: Seqs::new(),
+            hash: HashIndex::new(expected_keys.min(most)),
+            ranges: Ranges::new(),
+            runs: Runs::new(),
+            last: LastKey {
+                rising: AtomicBool::new(true),
+                window: AtomicU64::new(0),
+                offset: AtomicU64::new(0),
+            },
+            segment,
+        }
+    }
+
+    /// The sequence number of an entry that the caller has seen.
+    #[inline]
+    pub(super) fn seq_of(&self, number: u32) -> u64 {
+        self.seqs.of(number)
+    }
+
+    /// Sequence number and offset of an entry.
+    #[inline]
+    pub(super) fn place(&self, number: u32) -> Option<(u64, u32)> {
+        (number < self.entries.len()).then(|| (self.seqs.of(number), self.entries.get(number).offset()))
+    }
+
+    /// How many entries are not newer than `seq`; may say too many where there are no entries yet.
+    fn count_through(&self, seq: u64) -> u32 {
+        self.seqs.count_through(seq)
+    }
+
+    /// Notices the first key that is not greater than the one before.
+    #[inline]
+    fn compare_with_last(&self, number: u32, offset: u32, key: &[u8]) {
+        let last = &self.last;
+        if !last.rising.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = window(key, 0);
+        let before = last.window.load(Ordering::Relaxed);
+        let rises = now > before
+            || number == 0
+            || now == before && goes_on(now) && {
+                let before = last.offset.load(Ordering::Relaxed) as u32;
+                key > Arena::of(&self.segment).key(before)
+            };
+        last.window.store(now, Ordering::Relaxed);
+        last.offset.store(u64::from(offset), Ordering::Relaxed);
+        if !rises {
+            last.rising.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn grow(&self, offset: u32) {
+        // As many more as there is still room for, if they are like those that came.
+        let expected = self.hash.keys() as u64 * self.segment.capacity() as u64 / u64::from(offset.max(1));
+        self.hash.grow(usize::try_from(expected).unwrap_or(usize::MAX));
+    }
+}
+
+impl Memtable for VecMemtable {
+    fn segment(&self) -> &Arc<SegmentReader> {
+        &self.segment
+    }
+
+    fn allows_concurrent_insert(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, hash: u64) {
+        let number = self.entries.len();
+        self.seqs.add(number, seq, self.segment.capacity() / LEAST_OP_BYTES);
+        if op.kind == OpKind::DeleteRange {
+            self.entries.push(Entry::deleted_range(offset));
+            self.ranges.add(seq, offset);
+            return;
+        }
+        self.compare_with_last(number, offset, op.key);
+        if self.hash.is_full() {
+            self.grow(offset);
+        }
+        let slot = self.hash.slot(hash);
+        self.entries.push(Entry::new(offset, slot.before));
+        self.hash.fill(slot, number);
+    }
+
+    #[inline]
+    fn prepare(&self, hash: u64) {
+        self.hash.prepare(hash);
+    }
+
+    fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<Found> {
+        let mut number = self.hash.newest(hash)?;
+        let arena = Arena::of(&self.segment);
+        loop {
+            let entry = self.entries.get(number);
+            let its_seq = self.seqs.of(number);
+            if its_seq <= seq {
+                let at = arena.op(entry.offset());
+                if at.op.key == key {
+                    let value = at.value();
+                    let value =
+                        Value::in_segment(Arc::clone(&self.segment), value.start, value.end - value.start);
+                    return Some(Found { seq: its_seq, kind: at.op.kind, value });
+                }
+            }
+            number = entry.before()?;
+        }
+    }
+
+    fn cursor(self: Arc<Self>, seq: u64) -> Box<dyn Cursor> {
+        // The length first: of what comes later, nobody knows yet which sequence numbers it has.
+        let len = self.entries.len();
+        let visible = self.count_through(seq).min(len);
+        let view = self.runs.view(visible, &self.entries, &self.segment);
+        Box::new(VecCursor::new(self, view, visible))
+    }
+
+    fn sorted(self: Arc<Self>) -> Sorted {
+        if self.last.rising.load(Ordering::Relaxed) {
+            return Sorted::as_inserted(self);
+        }
+        let items = self.runs.all(&self.entries, &self.segment);
+        Sorted::numbered(self, items)
+    }
+
+    fn range_tombstone_count(&self) -> usize {
+        self.ranges.count()
+    }
+
+    fn range_tombstones(&self) -> Arc<[RangeTombstone]> {
+        self.ranges.list(&self.segment)
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len() as usize
+    }
+
+    fn index_bytes(&self) -> usize {
+        let parts = [
+            self.entries.bytes(),
+            self.seqs.bytes(),
+            self.hash.bytes(),
+            self.ranges.bytes(),
+            self.runs.bytes(),
+        ];
+        size_of::<Self>() + parts.iter().sum::<usize>()
+    }
+}
