@@ -13,23 +13,54 @@
 //! | `memtable` | finding what lies in a WAL segment |
 //! | `table` | a sorted table of versions: writing it, finding in it, caching its blocks |
 //! | `version` | which tables there are, level by level |
+//! | `file_cursor` | reading a live table |
 //! | `read` | what a reader sees: merging, visibility, deleted ranges |
-//! | `listener` | [`EventListener`]: being told what happens in the background |
 //! | `compaction` | which tables to rewrite, and rewriting them |
+//! | `listener` | [`EventListener`]: being told what happens in the background |
+//! | `db` | [`Lsm`]: what its threads share |
+//! | `recover` | opening a directory |
+//! | `superversion` | where a reader looks: the memtables and tables of one moment |
+//! | `snapshots` | which snapshots are alive |
+//! | `write`, `stall` | the write path, and holding it back |
+//! | `get` | the read path |
+//! | `flush` | from memtable to table |
+//! | `schedule` | running compactions |
+//! | `background` | the threads |
+//! | `ingest`, `checkpoint` | tables that come in ready made, and that another store shares |
+//! | `metrics` | [`Metrics`]: what was done, in numbers |
+//! | `engine` | [`Engine`](crate::kv::Engine), in terms of all these |
 
 #![allow(dead_code)] // while it is being built
 
+mod background;
+mod checkpoint;
 mod compaction;
 mod cursor;
+mod db;
+mod engine;
+mod file_cursor;
+mod flush;
+mod get;
+mod ingest;
 mod listener;
 mod memtable;
+mod metrics;
 mod options;
+mod paths;
 mod read;
+mod recover;
+mod schedule;
+mod snapshots;
+mod stall;
+mod superversion;
 mod table;
 mod version;
+mod write;
 
+pub use db::{Lsm, Recovery};
 pub use listener::{
     BackgroundWork, CompactionInfo, CompactionKind, CompactionReason, EventListener, FlushInfo, StallCause,
     StallCondition, StallInfo,
 };
+pub use metrics::{LevelMetrics, Metrics};
 pub use options::{CompactionStyle, Compression, LsmOptions, MemtableKind};

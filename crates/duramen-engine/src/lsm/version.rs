@@ -3,6 +3,7 @@
 use super::table::TableReader;
 use crate::manifest::{State, TableMeta};
 use crate::{Error, Result};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -32,6 +33,10 @@ pub(super) struct TableFacts {
     /// How many deleted ranges it lists.
     #[n(5)]
     pub(super) range_deletes: u64,
+    /// Whether it was ingested: the sequence number of every entry is `min_seq`, whatever the table says.
+    #[n(7)]
+    #[cbor(default)]
+    pub(super) ingested: bool,
     /// How many of its entries are older than another one of the same key in it: kept for a snapshot.
     #[n(6)]
     #[cbor(default)]
@@ -59,19 +64,37 @@ impl Obsolete {
     }
 }
 
+/// A file that is there for as long as this is.
+#[derive(Debug)]
+struct FileOnDisk {
+    path: PathBuf,
+    /// Whether it is to be removed then.
+    dropped: AtomicBool,
+    obsolete: Arc<Obsolete>,
+}
+
+impl Drop for FileOnDisk {
+    fn drop(&mut self) {
+        if self.dropped.load(Ordering::Relaxed) {
+            let mut obsolete = self.obsolete.0.lock().unwrap_or_else(PoisonError::into_inner);
+            obsolete.push(std::mem::take(&mut self.path));
+        }
+    }
+}
+
 /// A live table. Its file is there for as long as this is.
 #[derive(Debug)]
 pub(super) struct TableFile {
     /// What the manifest says.
     pub(super) meta: TableMeta,
     pub(super) facts: TableFacts,
-    pub(super) path: PathBuf,
+    file: Arc<FileOnDisk>,
     /// The open table, once somebody has read from it.
     pub(super) reader: OnceLock<Arc<TableReader>>,
-    /// Whether a compaction is reading it.
+    /// Whether a compaction is reading it, or must not: then it stays as it is.
     pub(super) compacting: AtomicBool,
-    dropped: AtomicBool,
-    obsolete: Arc<Obsolete>,
+    /// Whether the manifest does not know it yet.
+    pub(super) uncommitted: AtomicBool,
 }
 
 impl TableFile {
@@ -84,17 +107,44 @@ impl TableFile {
         Ok(Arc::new(Self {
             meta,
             facts,
-            path,
+            file: Arc::new(FileOnDisk {
+                path,
+                dropped: AtomicBool::new(false),
+                obsolete: Arc::clone(obsolete),
+            }),
             reader: OnceLock::new(),
             compacting: AtomicBool::new(false),
-            dropped: AtomicBool::new(false),
-            obsolete: Arc::clone(obsolete),
+            uncommitted: AtomicBool::new(false),
         }))
     }
 
     /// The manifest no longer has it: when the last reader lets go, the file can be removed.
     pub(super) fn mark_dropped(&self) {
-        self.dropped.store(true, Ordering::Relaxed);
+        self.file.dropped.store(true, Ordering::Relaxed);
+    }
+
+    /// The same table, about which the manifest now says this.
+    fn moved(&self, meta: TableMeta) -> Result<Arc<Self>> {
+        let Some(facts) = TableFacts::decode(&meta.user) else {
+            return Err(Error::corruption(
+                self.path(),
+                0,
+                "the manifest's facts about this table make no sense",
+            ));
+        };
+        Ok(Arc::new(Self {
+            meta,
+            facts,
+            file: Arc::clone(&self.file),
+            reader: self.reader.clone(),
+            compacting: AtomicBool::new(false),
+            uncommitted: AtomicBool::new(false),
+        }))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.file.path
     }
 
     pub(super) fn min_key(&self) -> &[u8] {
@@ -108,15 +158,6 @@ impl TableFile {
     /// Whether it may hold a key of the closed range.
     pub(super) fn overlaps(&self, first: &[u8], last: &[u8]) -> bool {
         self.min_key() <= last && first <= self.max_key()
-    }
-}
-
-impl Drop for TableFile {
-    fn drop(&mut self) {
-        if self.dropped.load(Ordering::Relaxed) {
-            let mut obsolete = self.obsolete.0.lock().unwrap_or_else(PoisonError::into_inner);
-            obsolete.push(std::mem::take(&mut self.path));
-        }
     }
 }
 
@@ -137,27 +178,31 @@ impl Version {
     /// What a manifest's state says, with the open tables of `before` where they are the same.
     pub(super) fn of(dir: &Path, state: &State, before: &Version, obsolete: &Arc<Obsolete>) -> Result<Self> {
         let mut version = Self::default();
+        let known: HashMap<u64, &Arc<TableFile>> = before.tables().map(|t| (t.meta.number, t)).collect();
         for meta in state.tables.values() {
-            let known = before.tables().find(|t| t.meta.number == meta.number && t.meta.user == meta.user);
-            let table = match known {
-                Some(table) => Arc::clone(table),
-                None => {
-                    let table = TableFile::new(dir, meta.clone(), obsolete)?;
-                    // A table that only changed its level is the same file.
-                    let same = before.tables().find(|t| t.meta.number == meta.number);
-                    if let Some(reader) = same.and_then(|t| t.reader.get()) {
-                        let _fresh = table.reader.set(Arc::clone(reader));
-                    }
-                    table
-                }
+            let table = match known.get(&meta.number) {
+                Some(table) if table.meta.user == meta.user => Arc::clone(table),
+                // A table that only changed its level is the same file.
+                Some(table) => table.moved(meta.clone())?,
+                None => TableFile::new(dir, meta.clone(), obsolete)?,
             };
             version.levels[usize::from(table.facts.level)].push(table);
         }
-        version.levels[0].sort_by_key(|t| std::cmp::Reverse((t.facts.max_seq, t.meta.number)));
+        version.sort_level0();
         for level in &mut version.levels[1..] {
             level.sort_by(|a, b| a.min_key().cmp(b.min_key()));
         }
         Ok(version)
+    }
+
+    /// Adds a table that was flushed or ingested.
+    pub(super) fn add_to_level0(&mut self, table: Arc<TableFile>) {
+        self.levels[0].push(table);
+        self.sort_level0();
+    }
+
+    fn sort_level0(&mut self) {
+        self.levels[0].sort_by_key(|t| std::cmp::Reverse((t.facts.max_seq, t.meta.number)));
     }
 
     /// All tables, from the newest data to the oldest.
@@ -171,6 +216,11 @@ impl Version {
     pub(super) fn table_for<'a>(level: &'a [Arc<TableFile>], key: &[u8]) -> Option<&'a Arc<TableFile>> {
         let after = level.partition_point(|t| t.min_key() <= key);
         level.get(after.checked_sub(1)?).filter(|t| key <= t.max_key())
+    }
+
+    /// Whether it has a table of this number.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.tables().any(|t| t.meta.number == number)
     }
 
     /// The bytes of a level.

@@ -34,17 +34,30 @@ impl UnsyncedTable {
         &self.info
     }
 
-    /// Syncs the file, gives it its final name and syncs the directory. When this returns the table survives a
+    /// Gives the file its final name before it is durable, so that it can be read: for stores whose manifest says
+    /// which tables count. From now on the file stays when this is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for what the file system said.
+    pub fn name(&mut self) -> Result<()> {
+        if !self.unfinished.done {
+            let tmp_path = &self.unfinished.tmp_path;
+            self.env.fs.rename(tmp_path, &self.path).map_err(Error::io("rename", tmp_path))?;
+            self.unfinished.done = true;
+        }
+        Ok(())
+    }
+
+    /// Syncs the file, gives it its final name if it has not got it, and syncs the directory. When this returns the table survives a
     /// loss of power.
     ///
     /// # Errors
     /// [`Error::Io`] for what the file system said. Then the table does not count: it may be there under its
     /// final name only if syncing the directory failed.
     pub fn sync(mut self) -> Result<TableInfo> {
-        let tmp_path = &self.unfinished.tmp_path;
-        self.file.sync_data().map_err(Error::io("sync", tmp_path))?;
-        self.env.fs.rename(tmp_path, &self.path).map_err(Error::io("rename", tmp_path))?;
-        self.unfinished.done = true;
+        let at = if self.unfinished.done { &self.path } else { &self.unfinished.tmp_path };
+        self.file.sync_data().map_err(Error::io("sync", at))?;
+        self.name()?;
         let dir = parent(&self.path);
         self.env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
         Ok(self.info)

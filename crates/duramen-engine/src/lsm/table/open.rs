@@ -43,7 +43,7 @@ impl TableCache {
     fn open<'a>(&self, table: &'a TableFile) -> Result<&'a Arc<TableReader>> {
         let number = table.meta.number;
         let reader =
-            TableReader::open_among(&self.env, &table.path, number, &self.blocks, Some(&self.files))?;
+            TableReader::open_among(&self.env, table.path(), number, &self.blocks, Some(&self.files))?;
         Ok(table.reader.get_or_init(|| reader))
     }
 

@@ -45,6 +45,14 @@ impl PendingSync {
         &self.summary
     }
 
+    /// Gives the table its name before it is durable, so that it can be read.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for what the file system said.
+    pub(crate) fn name(&mut self) -> Result<()> {
+        self.table.name()
+    }
+
     /// Syncs the table and gives it its name; then it survives a loss of power.
     ///
     /// # Errors

@@ -74,6 +74,7 @@ impl Tree {
             deletes: rows.entries.values().filter(|&&put| !put).count() as u64,
             range_deletes: rows.ranges.len() as u64,
             old_versions: rows.old_versions(),
+            ..TableFacts::default()
         };
         let meta = TableMeta {
             number: self.next_table,

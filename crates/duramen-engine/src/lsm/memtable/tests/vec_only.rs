@@ -8,7 +8,7 @@ use crate::kv::OpKind::Put;
 #[test]
 fn keys_with_equal_fingerprints_are_told_apart() {
     for hash_of in
-        [(|_| 0) as fn(u64) -> u64, |n| n, |n| n << 62, |n| u64::MAX - (n % 2) << 32, |n| n % 7 << 32]
+        [(|_| 0) as fn(u64) -> u64, |n| n, |n| n << 62, |n| (u64::MAX - (n % 2)) << 32, |n| (n % 7) << 32]
     {
         let wal = Wal::sized(256 << 10);
         let memtable = VecMemtable::new(wal.segment(), 0);

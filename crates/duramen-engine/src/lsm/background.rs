@@ -1,0 +1,194 @@
+//! What is done off the write path: flushing, committing, compacting, removing.
+
+use super::db::Inner;
+use super::listener::BackgroundWork;
+use crate::wal::Background as Mode;
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long to wait before trying again what failed: a full disk may have room then.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Wakes the threads, and remembers why they cannot work.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    state: Mutex<SignalState>,
+    work: Condvar,
+    stop: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct SignalState {
+    /// Counts the reasons to look again.
+    turn: u64,
+    compaction_error: Option<String>,
+}
+
+impl Signals {
+    fn lock(&self) -> MutexGuard<'_, SignalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There may be something to do.
+    pub(super) fn wake(&self) {
+        self.lock().turn += 1;
+        self.work.notify_all();
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Why compaction does not get on, if so.
+    pub(super) fn compaction_error(&self) -> Option<String> {
+        self.lock().compaction_error.clone()
+    }
+
+    pub(super) fn set_compaction_error(&self, error: Option<String>) {
+        self.lock().compaction_error = error;
+    }
+
+    fn turn(&self) -> u64 {
+        self.lock().turn
+    }
+
+    /// Waits until there is news, but not for long.
+    pub(super) fn wait_for_turn(&self) {
+        self.wait(self.turn(), Some(RETRY));
+    }
+
+    /// Waits for a turn after `seen`, at most `for_at_most`.
+    fn wait(&self, seen: u64, for_at_most: Option<Duration>) {
+        let state = self.lock();
+        if state.turn != seen || self.is_stopped() {
+            return;
+        }
+        match for_at_most {
+            None => drop(self.work.wait(state)),
+            Some(time) => drop(self.work.wait_timeout(state, time)),
+        }
+    }
+}
+
+/// One of the things that a thread does.
+type Task = fn(&Inner) -> Result<bool>;
+
+impl Inner {
+    /// Starts the threads.
+    pub(super) fn start_threads(self: &Arc<Self>) -> Result<Vec<JoinHandle<()>>> {
+        if self.options.background == Mode::Manual {
+            return Ok(Vec::new());
+        }
+        let tasks: [(&str, Task); 3] = [
+            ("duramen-flush", Inner::flush_task),
+            ("duramen-commit", Inner::commit_task),
+            ("duramen-compact", Inner::compact_task),
+        ];
+        let mut threads = Vec::new();
+        for (name, task) in tasks {
+            let inner = Arc::clone(self);
+            let spawned = std::thread::Builder::new().name(name.into()).spawn(move || inner.run(task));
+            match spawned {
+                Ok(thread) => threads.push(thread),
+                Err(e) => {
+                    self.background.stop();
+                    threads.into_iter().for_each(|t| drop(t.join()));
+                    return Err(Error::io("start a thread for", &self.dir)(e));
+                }
+            }
+        }
+        Ok(threads)
+    }
+
+    fn run(&self, task: Task) {
+        loop {
+            let turn = self.background.turn();
+            if self.background.is_stopped() || self.poisoned().is_some() {
+                return;
+            }
+            match task(self) {
+                Ok(true) => {}
+                Ok(false) => self.background.wait(turn, None),
+                // Everybody who has to know does by now. It may be better later.
+                Err(_) => self.background.wait(self.background.turn(), Some(RETRY)),
+            }
+        }
+    }
+
+    fn flush_task(&self) -> Result<bool> {
+        let flushed = self.flush_one();
+        if let Some(wal) = &self.wal {
+            match &flushed {
+                Ok(_) if self.flush_failed.swap(false, Ordering::Relaxed) => wal.set_flush_error(None),
+                Ok(_) => {}
+                Err(e) => {
+                    self.flush_failed.store(true, Ordering::Relaxed);
+                    wal.set_flush_error(Some(e.to_string()));
+                    self.tell(|listener| listener.on_background_error(BackgroundWork::Flush, e));
+                }
+            }
+        }
+        flushed
+    }
+
+    fn commit_task(&self) -> Result<bool> {
+        let committed = self.commit_one();
+        let removed = self.remove_obsolete();
+        committed.map(|did| did || removed)
+    }
+
+    fn compact_task(&self) -> Result<bool> {
+        // Writers that wait for the flush come first: compaction can be caught up with later.
+        let files = self.current.load().version.levels[0].len();
+        let pressed = !self.current.load().immutables.is_empty();
+        if pressed && files < self.options.level0_slowdown_writes_trigger / 2 {
+            return Ok(false);
+        }
+        let compacted = self.compact_one();
+        match &compacted {
+            Ok(_) => self.background.set_compaction_error(None),
+            Err(e) => {
+                self.background.set_compaction_error(Some(e.to_string()));
+                self.stall.wake();
+                self.tell(|listener| {
+                    if let Error::Corruption { path, .. } = e {
+                        listener.on_corruption(path, e);
+                    }
+                    listener.on_background_error(BackgroundWork::Compaction, e);
+                });
+            }
+        }
+        compacted
+    }
+
+    /// One step of each kind. Whether anything was done.
+    pub(super) fn background_step(&self) -> Result<bool> {
+        let mut done = false;
+        if let Some(wal) = &self.wal {
+            wal.background_step()?;
+        }
+        done |= self.flush_task()?;
+        done |= self.commit_task()?;
+        done |= self.compact_one()?;
+        done |= self.remove_obsolete();
+        Ok(done)
+    }
+
+    /// Removes the files that nobody reads any more.
+    pub(super) fn remove_obsolete(&self) -> bool {
+        let obsolete = self.obsolete.take();
+        for path in &obsolete {
+            // One that stays is an orphan, which the next opening removes.
+            let _best_effort = self.options.env.fs.remove_file(path);
+        }
+        !obsolete.is_empty()
+    }
+}

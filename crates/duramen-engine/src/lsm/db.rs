@@ -1,0 +1,351 @@
+//! The store: what its threads share, and opening and closing it.
+
+use super::background::Signals;
+use super::flush::Uncommitted;
+use super::listener::{BackgroundWork, EventListener};
+use super::metrics::Counters;
+use super::options::LsmOptions;
+use super::recover;
+use super::schedule::Schedule;
+use super::snapshots::Snapshots;
+use super::stall::Stall;
+use super::superversion::SuperVersion;
+use super::table::TableCache;
+use super::version::{Obsolete, Version};
+use crate::io::Lock;
+use crate::manifest::Manifest;
+use crate::wal::{self, Background, Damage, Wal, WalOptions};
+use crate::{Error, Result};
+use arc_swap::ArcSwap;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+/// A key-value store on an LSM tree. One process has it open for writing; others may open it read-only. All
+/// methods may be called from any number of threads.
+///
+/// Dropping it without [`close`](crate::kv::Engine::close) leaves what the death of the process would leave:
+/// every write that was promised to survive that is recovered at the next opening.
+///
+/// ```
+/// use duramen_engine::kv::Engine;
+/// use duramen_engine::lsm::{Lsm, LsmOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let store = Lsm::open(dir.path().join("store"), LsmOptions::default())?;
+/// store.put(b"user/17", b"Ada")?;
+/// assert_eq!(store.get(b"user/17")?.as_deref(), Some(b"Ada".as_slice()));
+///
+/// let before = store.snapshot();
+/// store.delete(b"user/17")?;
+/// assert!(store.get(b"user/17")?.is_none());
+/// let then = duramen_engine::kv::ReadOptions { snapshot: Some(before), ..Default::default() };
+/// assert!(store.get_with(b"user/17", &then)?.is_some());
+/// store.close()?;
+/// # Ok::<(), duramen_engine::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Lsm {
+    pub(super) inner: Arc<Inner>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What was not as it should be when the store was opened, and what was done about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// How many writes were found in WAL segments and not in tables.
+    pub writes: u64,
+    /// How many bytes of unfinished records were cut from the ends of segments: writes that had not returned.
+    pub torn_bytes: u64,
+    /// Places where records are missing.
+    pub damage: Vec<Damage>,
+    /// Files that were put aside, since nothing in them is used.
+    pub quarantined: Vec<PathBuf>,
+    /// Files that were removed: tables that were never finished or no longer needed.
+    pub removed: Vec<PathBuf>,
+}
+
+/// What the caller's threads and those in the background share.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) options: LsmOptions,
+    pub(super) dir: PathBuf,
+    /// A random number that tells this opening from others.
+    pub(super) id: u64,
+    /// `None` in a store opened read-only.
+    pub(super) wal: Option<Wal>,
+    /// What readers see.
+    pub(super) current: ArcSwap<SuperVersion>,
+    /// Held to replace `current`.
+    pub(super) changing: Mutex<()>,
+    /// The newest write that readers see.
+    pub(super) visible: AtomicU64,
+    pub(super) snapshots: Arc<Snapshots>,
+    manifest: Mutex<ManifestSlot>,
+    pub(super) next_table: AtomicU64,
+    pub(super) tables: Arc<TableCache>,
+    pub(super) obsolete: Arc<Obsolete>,
+    /// Held to flush a memtable.
+    pub(super) flushing: Mutex<()>,
+    pub(super) flush_failed: AtomicBool,
+    /// Held to put ingested tables into their place.
+    pub(super) ingesting: Mutex<()>,
+    /// Tables that are to be synced and recorded, oldest first.
+    pub(super) uncommitted: Mutex<VecDeque<Uncommitted>>,
+    pub(super) stall: Stall,
+    pub(super) background: Signals,
+    pub(super) compactions: Schedule,
+    pub(super) metrics: Counters,
+    pub(super) recovery: Recovery,
+    /// The locks of writers that are gone and whose records are not in tables yet.
+    dead_writers: Mutex<BTreeMap<u64, Box<dyn Lock>>>,
+    lock: Mutex<Option<Box<dyn Lock>>>,
+    closed: AtomicBool,
+    poison: OnceLock<String>,
+}
+
+/// The manifest, if this opening may write it.
+#[derive(Debug)]
+pub(super) struct ManifestSlot(pub(super) Option<Manifest>);
+
+impl ManifestSlot {
+    pub(super) fn get(&mut self) -> Result<&mut Manifest> {
+        self.0.as_mut().ok_or_else(read_only)
+    }
+}
+
+pub(super) fn read_only() -> Error {
+    Error::InvalidArgument("the store was opened read-only".into())
+}
+
+impl Lsm {
+    /// Opens the store in `dir`, or makes one there if the directory is empty or missing. What a crash left in
+    /// the WAL can be read at once; the background makes tables of it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if an option is out of range or the directory belongs to something else;
+    /// [`Error::Locked`] while it is open for writing elsewhere; [`Error::Corruption`] if the manifest is damaged,
+    /// or a WAL segment is and
+    /// [`wal_recovery_mode`](LsmOptions::wal_recovery_mode) does not bear it; [`Error::TooNew`]; [`Error::Io`].
+    pub fn open(dir: impl AsRef<Path>, options: LsmOptions) -> Result<Self> {
+        Self::start(recover::open(dir.as_ref(), options.checked()?)?)
+    }
+
+    /// Opens a store for reading, as it is at this moment; it may be open for writing elsewhere, and nothing that
+    /// is written there later is seen. Nothing on disk is changed.
+    ///
+    /// # Errors
+    /// As [`Lsm::open`], [`Error::Locked`] excepted; [`Error::Io`] (not found) if there is no store.
+    pub fn open_read_only(dir: impl AsRef<Path>, options: LsmOptions) -> Result<Self> {
+        Self::start(recover::open_read_only(dir.as_ref(), options.checked()?)?)
+    }
+
+    fn start(parts: recover::Parts) -> Result<Self> {
+        let inner = Arc::new(Inner::new(parts)?);
+        let threads = if inner.wal.is_some() { inner.start_threads()? } else { Vec::new() };
+        inner.set_pace();
+        Ok(Self { inner, threads: Mutex::new(threads) })
+    }
+
+    /// What was not as it should be when the store was opened.
+    pub fn recovery(&self) -> &Recovery {
+        &self.inner.recovery
+    }
+
+    /// Does one step of what is due in the background: flushes a memtable, commits a table, compacts. Whether
+    /// there was anything to do. For [`Background::Manual`]; calling it besides the threads does no harm.
+    ///
+    /// # Errors
+    /// What the step met with: [`Error::Io`], [`Error::Corruption`], [`Error::Poisoned`].
+    pub fn background_step(&self) -> Result<bool> {
+        self.inner.usable()?;
+        self.inner.background_step()
+    }
+
+    /// Why the store refuses writes, if it does.
+    pub fn poisoned(&self) -> Option<String> {
+        self.inner.poisoned()
+    }
+
+    pub(super) fn stop_threads(&self) {
+        self.inner.background.stop();
+        self.inner.stall.wake();
+        for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
+            // A listener may hold the last reference; a thread cannot wait for itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _it_reports_through_the_state = thread.join();
+            }
+        }
+    }
+}
+
+impl Drop for Lsm {
+    fn drop(&mut self) {
+        self.inner.closed.store(true, Ordering::Release);
+        self.stop_threads();
+    }
+}
+
+impl Inner {
+    fn new(parts: recover::Parts) -> Result<Self> {
+        let recover::Parts { dir, options, lock, manifest, state, obsolete, immutables, last_seq, .. } =
+            parts;
+        let wal = match &manifest {
+            None => None,
+            Some(_) => Some(Wal::create(
+                &options.env,
+                &dir.join(super::paths::WAL),
+                wal_options(&options, last_seq + 1),
+            )?),
+        };
+        let version = Version::of(&dir, &state, &Version::default(), &obsolete)?;
+        let active = wal.as_ref().and_then(|wal| {
+            let live = wal.live_segments();
+            live.last().map(|reader| super::memtable::new_memtable(options.memtable, Arc::clone(reader), 0))
+        });
+        Ok(Self {
+            id: options.env.random.next_u64(),
+            current: ArcSwap::from_pointee(SuperVersion::new(active, immutables, Arc::new(version))),
+            changing: Mutex::new(()),
+            visible: AtomicU64::new(last_seq),
+            snapshots: Arc::default(),
+            manifest: Mutex::new(ManifestSlot(manifest)),
+            next_table: AtomicU64::new(state.next_table.max(1)),
+            tables: Arc::new(TableCache::new(&options)),
+            obsolete,
+            flushing: Mutex::new(()),
+            flush_failed: AtomicBool::new(false),
+            ingesting: Mutex::new(()),
+            uncommitted: Mutex::default(),
+            stall: Stall::default(),
+            background: Signals::default(),
+            compactions: Schedule::default(),
+            metrics: Counters::default(),
+            recovery: parts.recovery,
+            dead_writers: Mutex::new(parts.dead_writers),
+            lock: Mutex::new(lock),
+            closed: AtomicBool::new(false),
+            poison: OnceLock::new(),
+            wal,
+            dir,
+            options,
+        })
+    }
+
+    /// The log, if the store takes writes.
+    #[inline]
+    pub(super) fn writable(&self) -> Result<&Wal> {
+        match &self.wal {
+            Some(wal) if self.poison.get().is_none() && !self.closed.load(Ordering::Acquire) => Ok(wal),
+            _ => Err(self.why_not_writable()),
+        }
+    }
+
+    #[cold]
+    fn why_not_writable(&self) -> Error {
+        match self.usable() {
+            Err(e) => e,
+            Ok(()) if self.wal.is_none() => read_only(),
+            Ok(()) => Error::InvalidArgument("the store is closed".into()),
+        }
+    }
+
+    /// Fails if an earlier sync or manifest edit did.
+    pub(super) fn usable(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Poisoned { reason: reason.clone() }),
+        }
+    }
+
+    /// Why the store refuses writes, if it does.
+    pub(super) fn poisoned(&self) -> Option<String> {
+        self.poison.get().cloned().or_else(|| self.wal.as_ref().and_then(Wal::poisoned))
+    }
+
+    /// Remembers a failure after which nobody knows what is on the device. Writes fail from now on.
+    pub(super) fn poison(&self, error: Error) -> Error {
+        if self.poison.set(error.to_string()).is_ok() {
+            if let Some(wal) = &self.wal {
+                wal.set_flush_error(Some(error.to_string()));
+            }
+            self.stall.wake();
+            self.background.wake();
+            self.tell(|listener| listener.on_background_error(BackgroundWork::Flush, &error));
+        }
+        error
+    }
+
+    pub(super) fn is_manual(&self) -> bool {
+        self.options.background == Background::Manual
+    }
+
+    pub(super) fn manifest(&self) -> MutexGuard<'_, ManifestSlot> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls the listener, if there is one.
+    pub(super) fn tell(&self, what: impl FnOnce(&dyn EventListener)) {
+        if let Some(listener) = &self.options.listener {
+            what(&**listener);
+        }
+    }
+
+    /// All records of a writer that is gone are in tables: removes its directory.
+    pub(super) fn forget_writer(&self, dir: &Path, writer_id: u64) {
+        let mut dead = self.dead_writers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = dead.remove(&writer_id) {
+            // What stays is found again at the next opening.
+            recover::remove_writer_dir(&self.options.env, dir, lock);
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Flushes, stops everything and gives the directory back.
+    pub(super) fn finish(&self) -> Result<()> {
+        let flushed = match self.writable() {
+            Ok(_) => self.flush_all(),
+            Err(_) => self.usable(),
+        };
+        self.closed.store(true, Ordering::Release);
+        flushed
+    }
+
+    /// After the threads have ended.
+    pub(super) fn give_back(&self) -> Result<()> {
+        let _last_look = self.remove_obsolete();
+        let mut closed = Ok(());
+        if let Some(wal) = &self.wal {
+            closed = wal.close();
+            if let Some(dir) = wal.writer_dir()
+                && wal::segments(&self.options.env, dir).is_ok_and(|left| left.is_empty())
+                && let Ok(Some(lock)) = wal::lock_writer_dir(&self.options.env, dir)
+            {
+                recover::remove_writer_dir(&self.options.env, dir, lock);
+            }
+        }
+        self.dead_writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        closed
+    }
+}
+
+fn wal_options(options: &LsmOptions, first_seq: u64) -> WalOptions {
+    WalOptions {
+        write_buffer_size: options.write_buffer_size,
+        first_segment_bytes: options.write_buffer_size,
+        max_write_buffer_number: options.max_write_buffer_number,
+        wal_kind: options.wal_kind,
+        durability: options.durability,
+        max_record_bytes: crate::kv::MAX_BATCH_BYTES,
+        // A record is synced when somebody asks for it, or with its table.
+        sync_on_seal: false,
+        first_seq,
+        background: options.background,
+        on_sealed: None,
+    }
+}

@@ -1,0 +1,265 @@
+//! Opening a directory: what is there, what a crash left, what can be cleared away.
+
+use super::db::Recovery;
+use super::memtable;
+use super::options::{LsmOptions, MemtableKind};
+use super::paths;
+use super::superversion::{Immutable, Origin};
+use super::version::{Obsolete, TableFacts};
+use crate::io::{Env, Lock};
+use crate::kv::{EngineKind, Ops, marker};
+use crate::manifest::{self, Edit, Manifest, ManifestReader, State};
+use crate::wal::{self, Record, SegmentReader};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What an opening finds.
+pub(super) struct Parts {
+    pub(super) dir: PathBuf,
+    pub(super) options: LsmOptions,
+    /// `None`, like the manifest, if it is opened read-only.
+    pub(super) lock: Option<Box<dyn Lock>>,
+    pub(super) manifest: Option<Manifest>,
+    pub(super) state: Arc<State>,
+    pub(super) obsolete: Arc<Obsolete>,
+    /// From the newest to the oldest.
+    pub(super) immutables: Vec<Arc<Immutable>>,
+    pub(super) last_seq: u64,
+    pub(super) recovery: Recovery,
+    pub(super) dead_writers: BTreeMap<u64, Box<dyn Lock>>,
+}
+
+/// Opens for writing.
+pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
+    let env = options.env.clone();
+    let fs = &env.fs;
+    fs.create_dir_all(dir).map_err(Error::io("create directory", dir))?;
+    let lock_path = dir.join(paths::LOCK);
+    let Some(lock) = fs.try_lock(&lock_path).map_err(Error::io("lock", &lock_path))? else {
+        return Err(Error::Locked { path: lock_path });
+    };
+    marker::claim(&env, dir, EngineKind::Lsm, false)?;
+    let (mut manifest, mut state) =
+        if fs.exists(&dir.join(manifest::FILE_NAME)).map_err(Error::io("look for", dir))? {
+            Manifest::open(&env, dir)?
+        } else {
+            for name in [paths::TABLES, paths::WAL] {
+                let made = dir.join(name);
+                fs.create_dir_all(&made).map_err(Error::io("create directory", &made))?;
+            }
+            fs.sync_dir(dir).map_err(Error::io("sync directory", dir))?;
+            let manifest = Manifest::create(&env, dir, env.random.next_u64())?;
+            let state = Arc::clone(manifest.state());
+            (manifest, state)
+        };
+    let mut found = Found::new(&state)?;
+    found.recovery.removed = manifest::remove_orphans(&env, dir, paths::TABLES, &state)?;
+    let mut dead_writers = BTreeMap::new();
+    let mut gone: Vec<u64> = state.writers.keys().copied().collect();
+    for writer in wal::writers(&env, &dir.join(paths::WAL))? {
+        let Some(lock) = wal::lock_writer_dir(&env, &writer.path)? else {
+            return Err(Error::Locked { path: writer.path });
+        };
+        if found.recover_writer(&env, dir, &writer, &state, &options)? {
+            dead_writers.insert(writer.writer_id, lock);
+            gone.retain(|id| *id != writer.writer_id);
+        } else {
+            remove_writer_dir(&env, &writer.path, lock);
+        }
+    }
+    if !gone.is_empty() {
+        let still_there = |id: &u64| fs.exists(&wal::writer_dir(&dir.join(paths::WAL), *id)).unwrap_or(true);
+        gone.retain(|id| !still_there(id));
+        state = manifest.apply(Edit { forget_writers: gone, ..Edit::default() })?;
+    }
+    Ok(found.into_parts(dir, options, Some(lock), Some(manifest), state, dead_writers))
+}
+
+/// Opens for reading, without changing anything.
+pub(super) fn open_read_only(dir: &Path, options: LsmOptions) -> Result<Parts> {
+    let env = options.env.clone();
+    marker::claim(&env, dir, EngineKind::Lsm, true)?;
+    let mut reader = ManifestReader::open(&env, dir)?;
+    loop {
+        let state = Arc::clone(reader.state());
+        let mut found = Found::new(&state)?;
+        let mut complete = true;
+        for writer in wal::writers(&env, &dir.join(paths::WAL))? {
+            let flushed = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
+            for file in wal::segments(&env, &writer.path)?.into_iter().filter(|file| file.number > flushed) {
+                match SegmentReader::open(&env, &file.path) {
+                    Ok(Some(segment)) => {
+                        let origin = Origin {
+                            writer_id: writer.writer_id,
+                            number: file.number,
+                            path: Some(file.path),
+                            recovered: true,
+                            damaged: false,
+                        };
+                        let segment = Arc::new(segment);
+                        found.add_segment(&segment, follow(&segment), origin)?;
+                    }
+                    Ok(None) => {}
+                    // Flushed meanwhile: the manifest knows more by now.
+                    Err(e) if e.is_not_found() => complete = false,
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        let now = reader.refresh()?;
+        if complete && now.version == state.version {
+            return Ok(found.into_parts(dir, options, None, None, state, BTreeMap::new()));
+        }
+    }
+}
+
+/// The records of a segment that may belong to a living writer, as far as they are there now.
+fn follow(segment: &SegmentReader) -> impl Iterator<Item = Result<Record<'_>>> {
+    let mut at = segment.start();
+    std::iter::from_fn(move || match segment.next_record(at) {
+        Ok(Some((record, next))) => {
+            at = next;
+            Some(Ok(record))
+        }
+        Ok(None) => None,
+        Err(e) => Some(Err(e)),
+    })
+}
+
+/// What was found in the WAL so far.
+struct Found {
+    recovery: Recovery,
+    /// With the sequence number of the first write in each.
+    memtables: Vec<(u64, Arc<Immutable>)>,
+    last_seq: u64,
+}
+
+impl Found {
+    fn new(state: &State) -> Result<Self> {
+        let mut last_seq = 0;
+        for table in state.tables.values() {
+            last_seq = last_seq.max(TableFacts::decode(&table.user).map_or(0, |facts| facts.max_seq));
+        }
+        Ok(Self { recovery: Recovery::default(), memtables: Vec::new(), last_seq })
+    }
+
+    /// Takes what a dead writer left. Whether its directory is still needed.
+    fn recover_writer(
+        &mut self,
+        env: &Env,
+        dir: &Path,
+        writer: &wal::WriterDir,
+        state: &State,
+        options: &LsmOptions,
+    ) -> Result<bool> {
+        let flushed = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
+        let found = wal::recover_unflushed(env, &writer.path, options.wal_recovery_mode, &|number| {
+            number <= flushed
+        })?;
+        for path in found.empty {
+            env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+        for aside in found.set_aside {
+            self.recovery.quarantined.push(put_aside(env, dir, &aside.path)?);
+        }
+        self.recovery.torn_bytes += found.torn_bytes;
+        self.recovery.damage.extend(found.damage);
+        let mut needed = false;
+        for segment in &found.segments {
+            let origin = Origin {
+                writer_id: writer.writer_id,
+                number: segment.reader.number(),
+                path: segment.reader.path().map(Into::into),
+                recovered: true,
+                damaged: segment.damaged,
+            };
+            needed |= self.add_segment(&segment.reader, segment.records().map(Ok), origin)?;
+        }
+        Ok(needed)
+    }
+
+    /// Makes a memtable of a segment. Whether there was anything in it.
+    fn add_segment<'a>(
+        &mut self,
+        segment: &Arc<SegmentReader>,
+        records: impl Iterator<Item = Result<Record<'a>>>,
+        origin: Origin,
+    ) -> Result<bool> {
+        let memtable = memtable::new_memtable(MemtableKind::Vec, Arc::clone(segment), 0);
+        let mut first = None;
+        let mut any = false;
+        for record in records {
+            let record = record?;
+            any = true;
+            let mut seq = record.seq;
+            if record.kind == super::write::KIND_BATCH {
+                for (offset, op) in Ops::new(record.payload) {
+                    first.get_or_insert(seq);
+                    memtable.insert(seq, record.payload_offset + offset as u32, &op);
+                    seq += 1;
+                }
+                if seq != record.seq + u64::from(record.count) {
+                    let path = origin.path.as_deref().unwrap_or(Path::new("(memory)"));
+                    return Err(Error::corruption(
+                        path,
+                        record.offset,
+                        "the record is not a batch of writes",
+                    ));
+                }
+            }
+            self.last_seq = self.last_seq.max(record.seq + u64::from(record.count) - 1);
+        }
+        self.recovery.writes += memtable.len() as u64;
+        if any {
+            self.memtables.push((first.unwrap_or(0), Arc::new(Immutable { memtable, origin })));
+        }
+        Ok(any)
+    }
+
+    fn into_parts(
+        mut self,
+        dir: &Path,
+        options: LsmOptions,
+        lock: Option<Box<dyn Lock>>,
+        manifest: Option<Manifest>,
+        state: Arc<State>,
+        dead_writers: BTreeMap<u64, Box<dyn Lock>>,
+    ) -> Parts {
+        self.memtables.sort_by_key(|(first, _)| std::cmp::Reverse(*first));
+        Parts {
+            dir: dir.to_path_buf(),
+            options,
+            lock,
+            manifest,
+            state,
+            obsolete: Arc::default(),
+            immutables: self.memtables.into_iter().map(|(_, immutable)| immutable).collect(),
+            last_seq: self.last_seq,
+            recovery: self.recovery,
+            dead_writers,
+        }
+    }
+}
+
+/// Moves a file that nothing is used of out of the way. Says where it is now.
+pub(super) fn put_aside(env: &Env, dir: &Path, path: &Path) -> Result<PathBuf> {
+    let quarantine = dir.join(paths::QUARANTINE);
+    let named = path.strip_prefix(dir).unwrap_or(path).to_string_lossy().replace(['/', '\\'], "-");
+    env.fs.create_dir_all(&quarantine).map_err(Error::io("create directory", &quarantine))?;
+    let kept = quarantine.join(named);
+    env.fs.rename(path, &kept).map_err(Error::io("rename", path))?;
+    env.fs.sync_dir(&quarantine).map_err(Error::io("sync directory", &quarantine))?;
+    Ok(kept)
+}
+
+/// Removes the directory of a writer that is gone and whose segments are. Best effort: what stays is found again.
+pub(super) fn remove_writer_dir(env: &Env, dir: &Path, lock: Box<dyn Lock>) {
+    let listed = env.fs.read_dir(dir).unwrap_or_default();
+    for name in listed.iter().filter(|entry| !entry.is_dir) {
+        let _best_effort = env.fs.remove_file(&dir.join(&name.name));
+    }
+    let _best_effort = env.fs.remove_dir(dir);
+    drop(lock);
+}

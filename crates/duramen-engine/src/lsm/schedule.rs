@@ -1,0 +1,152 @@
+//! Compactions: picked, run, installed.
+
+use super::compaction::{self, Job, LiveWork};
+use super::db::Inner;
+use super::listener::CompactionKind;
+use super::version::Version;
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is being compacted.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    running: Mutex<Vec<Arc<Job>>>,
+    /// How many wait for, or do, a compaction of everything: no other job starts.
+    held: AtomicUsize,
+}
+
+/// Lets jobs start again when dropped.
+struct Hold<'a>(&'a Schedule);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Schedule {
+    fn hold(&self) -> Hold<'_> {
+        self.held.fetch_add(1, Ordering::AcqRel);
+        Hold(self)
+    }
+
+    fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire) > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A claimed job; its tables are given back when this is dropped.
+struct Claimed<'a> {
+    inner: &'a Inner,
+    job: Arc<Job>,
+    /// Its tables stay as they are: one of them is damaged.
+    keep: bool,
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        let mut running = self.inner.compactions.lock();
+        running.retain(|job| !Arc::ptr_eq(job, &self.job));
+        if !self.keep {
+            self.job.release();
+        }
+    }
+}
+
+impl Inner {
+    /// Does the most urgent compaction. Whether there was one.
+    pub(super) fn compact_one(&self) -> Result<bool> {
+        let picked =
+            self.claim(|inner, live| compaction::pick(&inner.current.load().version, &inner.options, live));
+        match picked {
+            Some(claimed) => self.run_job(claimed).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Compacts everything, level by level, until nothing is left to gain.
+    pub(super) fn compact_all(&self) -> Result<()> {
+        let _nothing_else_starts = self.compactions.hold();
+        let claimed = loop {
+            let mut running = self.compactions.lock();
+            if running.is_empty() {
+                // What is not committed yet was written after the call.
+                let mut version = Version::clone(&self.current.load().version);
+                version.levels[0].retain(|table| !table.uncommitted.load(Ordering::Acquire));
+                let Some(jobs) = compaction::plan_manual(&version, &self.options) else {
+                    let why = self.background.compaction_error().unwrap_or_default();
+                    let why =
+                        format!("a damaged table keeps the store from being compacted: {why}; repair it");
+                    return Err(Error::InvalidArgument(why));
+                };
+                let mut claimed = Vec::new();
+                for job in jobs.into_iter().map(Arc::new) {
+                    job.claim();
+                    running.push(Arc::clone(&job));
+                    claimed.push(Claimed { inner: self, job, keep: false });
+                }
+                break claimed;
+            }
+            drop(running);
+            self.background.wait_for_turn();
+        };
+        claimed.into_iter().try_for_each(|claimed| self.run_job(claimed))
+    }
+
+    fn not_yet(&self) -> Result<Outcome> {
+        Err(Error::InvalidArgument("compaction is being built".into()))
+    }
+
+    fn claim(&self, pick: impl FnOnce(&Self, &LiveWork<'_>) -> Option<Job>) -> Option<Claimed<'_>> {
+        if self.compactions.is_held() {
+            return None;
+        }
+        let mut running = self.compactions.lock();
+        let snapshots = self.snapshots.alive();
+        let now_unix_s = self.options.env.clock.now_unix_ns() / 1_000_000_000;
+        let live = LiveWork { running: &running, snapshots: &snapshots, now_unix_s };
+        let job = Arc::new(pick(self, &live)?);
+        job.claim();
+        running.push(Arc::clone(&job));
+        Some(Claimed { inner: self, job, keep: false })
+    }
+
+    fn run_job(&self, mut claimed: Claimed<'_>) -> Result<()> {
+        let job = Arc::clone(&claimed.job);
+        let outcome = match self.not_yet() {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                // What cannot be read now cannot be read later: it is for repair, and must not be tried for ever.
+                claimed.keep = e.is_corruption();
+                return Err(e);
+            }
+        };
+        let mut manifest = self.manifest();
+        self.apply(&mut manifest, outcome.edit).map_err(|e| self.poison(e))?;
+        drop(manifest);
+        drop(claimed);
+        let counters = &self.metrics;
+        match job.kind {
+            CompactionKind::TrivialMove => &counters.trivial_moves,
+            _ => &counters.compactions,
+        }
+        .fetch_add(1, Ordering::Relaxed);
+        counters.compaction_bytes_read.fetch_add(outcome.info.bytes_read, Ordering::Relaxed);
+        counters.compaction_bytes_written.fetch_add(outcome.info.bytes_written, Ordering::Relaxed);
+        self.background.wake();
+        self.stall.wake();
+        self.tell(|listener| listener.on_compaction(&outcome.info));
+        Ok(())
+    }
+}
+
+/// To be replaced by the executor's.
+struct Outcome {
+    edit: crate::manifest::Edit,
+    info: super::listener::CompactionInfo,
+}

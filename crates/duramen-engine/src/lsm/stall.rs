@@ -1,0 +1,172 @@
+//! Holding writes back when the background does not keep up: first slower, then not at all. As RocksDB does it
+//! (its wiki, "Write Stalls"): too many tables in level 0 make reads slow, so writers pay before readers do.
+//!
+//! Full write buffers are another matter: there is nowhere to write to. The WAL waits for those itself.
+
+use super::db::Inner;
+use super::listener::{StallCause, StallCondition, StallInfo};
+use crate::wal::Background;
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What writes have to expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Pace {
+    /// Nothing.
+    Full = 0,
+    /// They are held to `delayed_write_rate`.
+    Delayed = 1,
+    /// They wait: level 0 is full.
+    Stopped = 2,
+    /// They wait: ingested tables are being put into their place.
+    Ingesting = 3,
+}
+
+impl Pace {
+    fn condition(self) -> StallCondition {
+        match self {
+            Self::Full => StallCondition::Normal,
+            Self::Delayed => StallCondition::Delayed,
+            Self::Stopped | Self::Ingesting => StallCondition::Stopped,
+        }
+    }
+}
+
+/// Whether and how writes are held back.
+#[derive(Debug, Default)]
+pub(super) struct Stall {
+    pace: AtomicU8,
+    /// When the bytes that were let through are paid for, on the monotonic clock.
+    paid: Mutex<Duration>,
+    changed: Condvar,
+    pub(super) delays: AtomicU64,
+    pub(super) stops: AtomicU64,
+    pub(super) stall_ns: AtomicU64,
+}
+
+/// The longest a delayed write waits at once.
+const MAX_DELAY: Duration = Duration::from_secs(1);
+
+impl Stall {
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.pace.load(Ordering::Relaxed) != Pace::Full as u8
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        match self.pace.load(Ordering::Relaxed) {
+            0 => Pace::Full,
+            1 => Pace::Delayed,
+            2 => Pace::Stopped,
+            _ => Pace::Ingesting,
+        }
+    }
+
+    /// Sets the pace, and wakes who waits.
+    pub(super) fn set(&self, pace: Pace) {
+        let _waiters_look_again = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        self.pace.store(pace as u8, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Wakes who waits, to look whether it still makes sense.
+    pub(super) fn wake(&self) {
+        self.set(self.pace());
+    }
+}
+
+impl Inner {
+    /// Sets the pace by how many tables level 0 has.
+    pub(super) fn set_pace(&self) {
+        let (now, before) = (self.pace_by_level0(), self.stall.pace());
+        if before == Pace::Ingesting || before == now {
+            return;
+        }
+        self.stall.set(now);
+        let current = self.current.load();
+        let info = StallInfo {
+            condition: now.condition(),
+            previous: before.condition(),
+            cause: StallCause::Level0FileCount,
+            immutable_memtables: current.immutables.len(),
+            level0_tables: current.version.levels[0].len(),
+        };
+        self.tell(|listener| listener.on_stall(&info));
+    }
+
+    pub(super) fn pace_by_level0(&self) -> Pace {
+        let files = self.current.load().version.levels[0].len();
+        if files >= self.options.level0_stop_writes_trigger {
+            Pace::Stopped
+        } else if files >= self.options.level0_slowdown_writes_trigger {
+            Pace::Delayed
+        } else {
+            Pace::Full
+        }
+    }
+
+    /// Waits as long as the pace demands of a write of `bytes`.
+    #[cold]
+    pub(super) fn wait_for_stall(&self, bytes: usize, no_slowdown: bool) -> Result<()> {
+        let clock = &self.options.env.clock;
+        let started = clock.monotonic();
+        let mut counted = false;
+        loop {
+            self.writable()?;
+            let pace = self.stall.pace();
+            if pace == Pace::Full {
+                break;
+            }
+            if no_slowdown {
+                return Err(Error::Stalled { reason: self.why(pace) });
+            }
+            if !std::mem::replace(&mut counted, true) {
+                let counter = if pace == Pace::Delayed { &self.stall.delays } else { &self.stall.stops };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+            if self.options.background == Background::Manual {
+                // Whoever writes does the work, and then nothing is owed.
+                if !self.background_step()? {
+                    match pace {
+                        Pace::Delayed => break,
+                        _ => return Err(Error::Stalled { reason: self.why(pace) }),
+                    }
+                }
+                continue;
+            }
+            let mut paid = self.stall.paid.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.stall.pace() != pace {
+                continue;
+            }
+            if pace != Pace::Delayed {
+                if let Some(reason) = self.background.compaction_error() {
+                    return Err(Error::Stalled { reason: format!("{}; {reason}", self.why(pace)) });
+                }
+                drop(self.stall.changed.wait(paid));
+                continue;
+            }
+            let now = clock.monotonic();
+            let cost = bytes as u64 * 1_000_000_000 / self.options.delayed_write_rate.max(1);
+            *paid = (*paid).max(now) + Duration::from_nanos(cost);
+            let wait = (*paid - now).min(MAX_DELAY);
+            if wait > Duration::from_millis(1) {
+                drop(self.stall.changed.wait_timeout(paid, wait));
+            }
+            break;
+        }
+        let waited = clock.monotonic().saturating_sub(started).as_nanos();
+        self.stall.stall_ns.fetch_add(u64::try_from(waited).unwrap_or(u64::MAX), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn why(&self, pace: Pace) -> String {
+        let files = self.current.load().version.levels[0].len();
+        match pace {
+            Pace::Ingesting => "tables are being ingested".into(),
+            _ => format!("level 0 has {files} tables and compaction has not caught up"),
+        }
+    }
+}

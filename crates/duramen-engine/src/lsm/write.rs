@@ -1,0 +1,128 @@
+//! The write path: into the WAL segment, into the index of the active memtable, and done.
+
+use super::db::Inner;
+use super::memtable::{self, Memtable};
+use super::superversion::{Immutable, Origin, SuperVersion};
+use crate::kv::{OpKind, Ops, WriteBatch, check_key, check_value, put_op};
+use crate::wal::{Appended, Background, SegmentReader, WriteOptions};
+use crate::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Kind of a WAL record that holds a batch.
+pub(super) const KIND_BATCH: u8 = 0;
+/// Kind of a WAL record that holds nothing: it takes a sequence number for ingested tables.
+pub(super) const KIND_INGEST: u8 = 1;
+
+/// The longest single write that is put together on the stack.
+const SMALL: usize = 3 + 127 + 127;
+
+impl Inner {
+    /// Writes one op.
+    #[inline]
+    pub(super) fn write_one(
+        &self,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        options: WriteOptions,
+    ) -> Result<()> {
+        if key.len() < 128 && value.len() < 128 {
+            // Every length is one byte: the common case, without an allocation.
+            let mut bytes = [0; SMALL];
+            let len = 3 + key.len() + value.len();
+            bytes[..3].copy_from_slice(&[kind as u8, key.len() as u8, value.len() as u8]);
+            bytes[3..3 + key.len()].copy_from_slice(key);
+            bytes[3 + key.len()..len].copy_from_slice(value);
+            return self.write_ops(1, &bytes[..len], options);
+        }
+        check_key(key)?;
+        check_value(value)?;
+        let mut bytes = Vec::with_capacity(11 + key.len() + value.len());
+        put_op(&mut bytes, kind, key, value);
+        self.write_ops(1, &bytes, options)
+    }
+
+    /// Writes a batch.
+    pub(super) fn write_batch(&self, batch: &WriteBatch, options: WriteOptions) -> Result<()> {
+        if batch.is_empty() {
+            return self.writable().map(|_| ());
+        }
+        self.write_ops(batch.count(), batch.encoded(), options)
+    }
+
+    #[inline]
+    fn write_ops(&self, count: u32, payload: &[u8], options: WriteOptions) -> Result<()> {
+        let wal = self.writable()?;
+        if self.stall.is_on() {
+            self.wait_for_stall(payload.len(), options.no_slowdown)?;
+        }
+        loop {
+            let appended = wal.append_then(KIND_BATCH, count, payload, options, |at, reader| {
+                self.index(at, reader, payload)
+            });
+            match appended {
+                Ok(_) => return Ok(()),
+                Err(Error::Stalled { .. })
+                    if self.options.background == Background::Manual && !options.no_slowdown =>
+                {
+                    if !self.background_step()? {
+                        return appended.map(|_| ());
+                    }
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Adds the ops of a record to the memtable of its segment. Called under the WAL's lock, so one at a time and
+    /// in the order of sequence numbers. Says how many bytes the index takes.
+    #[inline]
+    fn index(&self, at: Appended, reader: &Arc<SegmentReader>, payload: &[u8]) -> usize {
+        let mut current = self.current.load();
+        if current.active.as_ref().is_none_or(|m| m.segment().number() != at.segment) {
+            self.switch_memtable(reader);
+            current = self.current.load();
+        }
+        let Some(active) = &current.active else { return 0 };
+        let mut seq = at.first_seq;
+        for (offset, op) in Ops::new(payload) {
+            active.insert(seq, at.payload_offset + offset as u32, &op);
+            seq += 1;
+        }
+        self.visible.store(seq - 1, Ordering::Release);
+        active.index_bytes()
+    }
+
+    /// Makes a memtable over a newer segment the active one, unless it is already.
+    #[cold]
+    pub(super) fn switch_memtable(&self, reader: &Arc<SegmentReader>) {
+        self.change(|now| {
+            let newer = now.active.as_ref().is_none_or(|m| m.segment().number() < reader.number());
+            if !newer {
+                return None;
+            }
+            let active: Arc<dyn Memtable> =
+                memtable::new_memtable(self.options.memtable, Arc::clone(reader), self.expected_keys(now));
+            let mut immutables = now.immutables.clone();
+            if let Some(memtable) = now.active.clone().filter(|m| m.len() > 0) {
+                let segment = memtable.segment();
+                let origin = Origin {
+                    writer_id: segment.writer_id(),
+                    number: segment.number(),
+                    path: segment.path().map(Into::into),
+                    recovered: false,
+                    damaged: false,
+                };
+                immutables.insert(0, Arc::new(Immutable { memtable, origin }));
+            }
+            Some(SuperVersion::new(Some(active), immutables, Arc::clone(&now.version)))
+        });
+        self.background.wake();
+    }
+
+    /// How many keys to expect in a memtable: as many as the one before it took.
+    fn expected_keys(&self, now: &SuperVersion) -> usize {
+        now.active.as_ref().map_or(0, |memtable| memtable.len())
+    }
+}
