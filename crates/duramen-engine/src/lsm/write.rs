@@ -3,11 +3,12 @@
 use super::db::Inner;
 use super::memtable::{self, Memtable};
 use super::superversion::{Immutable, Origin, SuperVersion};
-use crate::kv::{OpKind, Ops, WriteBatch, check_key, check_value, put_op};
-use crate::wal::{Appended, Background, SegmentReader, WriteOptions};
+use crate::kv::{Op, OpKind, Ops, WriteBatch, check_key, check_value, put_op};
+use crate::wal::{Background, SegmentReader, WriteOptions};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Kind of a WAL record that holds a batch.
 pub(super) const KIND_BATCH: u8 = 0;
@@ -27,6 +28,14 @@ impl Inner {
         value: &[u8],
         options: WriteOptions,
     ) -> Result<()> {
+        // The place in the memtable's index is fetched into the cache while the record is put together.
+        let hash = xxh3_64(key);
+        if let Some(active) = &self.current.load().active {
+            active.prepare(hash);
+        }
+        let index = |active: &dyn Memtable, seq: u64, offset: u32| {
+            active.insert_hashed(seq, offset, &Op { kind, key, value }, hash);
+        };
         if key.len() < 128 && value.len() < 128 {
             // Every length is one byte: the common case, without an allocation.
             let mut bytes = [0; SMALL];
@@ -34,13 +43,13 @@ impl Inner {
             bytes[..3].copy_from_slice(&[kind as u8, key.len() as u8, value.len() as u8]);
             bytes[3..3 + key.len()].copy_from_slice(key);
             bytes[3 + key.len()..len].copy_from_slice(value);
-            return self.write_ops(1, &bytes[..len], options);
+            return self.append(1, &bytes[..len], options, index);
         }
         check_key(key)?;
         check_value(value)?;
         let mut bytes = Vec::with_capacity(11 + key.len() + value.len());
         put_op(&mut bytes, kind, key, value);
-        self.write_ops(1, &bytes, options)
+        self.append(1, &bytes, options, index)
     }
 
     /// Writes a batch.
@@ -48,18 +57,36 @@ impl Inner {
         if batch.is_empty() {
             return self.writable().map(|_| ());
         }
-        self.write_ops(batch.count(), batch.encoded(), options)
+        let payload = batch.encoded();
+        self.append(batch.count(), payload, options, |active, first_seq, offset| {
+            let mut seq = first_seq;
+            for (at, op) in Ops::new(payload) {
+                active.insert(seq, offset + at as u32, &op);
+                seq += 1;
+            }
+        })
     }
 
+    /// Appends a batch to the WAL; `index` adds it to the memtable: given that, the first sequence number, and where
+    /// in the segment the batch begins.
     #[inline]
-    fn write_ops(&self, count: u32, payload: &[u8], options: WriteOptions) -> Result<()> {
+    fn append(
+        &self,
+        count: u32,
+        payload: &[u8],
+        options: WriteOptions,
+        index: impl Fn(&dyn Memtable, u64, u32),
+    ) -> Result<()> {
         let wal = self.writable()?;
         if self.stall.is_on() {
             self.wait_for_stall(payload.len(), options.no_slowdown)?;
         }
         loop {
             let appended = wal.append_then(KIND_BATCH, count, payload, options, |at, reader| {
-                self.index(at, reader, payload)
+                self.with_memtable(at.segment, reader, |active| {
+                    index(active, at.first_seq, at.payload_offset);
+                    self.visible.store(at.first_seq + u64::from(count) - 1, Ordering::Release);
+                })
             });
             match appended {
                 Ok(_) => return Ok(()),
@@ -75,22 +102,22 @@ impl Inner {
         }
     }
 
-    /// Adds the ops of a record to the memtable of its segment. Called under the WAL's lock, so one at a time and
-    /// in the order of sequence numbers. Says how many bytes the index takes.
+    /// Does something with the memtable of a segment, the active one, and says how many bytes its index takes then.
+    /// Called under the WAL's lock, so one at a time and in the order of sequence numbers.
     #[inline]
-    fn index(&self, at: Appended, reader: &Arc<SegmentReader>, payload: &[u8]) -> usize {
+    fn with_memtable(
+        &self,
+        segment: u64,
+        reader: &Arc<SegmentReader>,
+        index: impl Fn(&dyn Memtable),
+    ) -> usize {
         let mut current = self.current.load();
-        if current.active.as_ref().is_none_or(|m| m.segment().number() != at.segment) {
+        if current.active.as_ref().is_none_or(|m| m.segment().number() != segment) {
             self.switch_memtable(reader);
             current = self.current.load();
         }
         let Some(active) = &current.active else { return 0 };
-        let mut seq = at.first_seq;
-        for (offset, op) in Ops::new(payload) {
-            active.insert(seq, at.payload_offset + offset as u32, &op);
-            seq += 1;
-        }
-        self.visible.store(seq - 1, Ordering::Release);
+        index(&**active);
         active.index_bytes()
     }
 
