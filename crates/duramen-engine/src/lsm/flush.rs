@@ -146,6 +146,9 @@ impl Inner {
         let ranges = memtable.range_tombstones();
         let options = TableOptions::from(&self.options);
         let mut writer = TableWriter::create(&self.options.env, &self.dir.join(&path), &options)?;
+        if !self.is_manual() {
+            writer.write_behind()?;
+        }
         let covering = Arc::new(RangeTombstones::new(ranges.iter()));
         let sorted = Arc::clone(memtable).sorted();
         let mut kept =

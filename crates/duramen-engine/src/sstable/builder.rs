@@ -4,6 +4,7 @@ use super::format::{FOOTER_BYTES, FRAME_BYTES, Footer, encode_frame, encode_head
 use super::index::{Index, encode_properties};
 use super::memory::check_chunk_len;
 use super::unsynced::{Unfinished, UnsyncedTable};
+use super::write_behind::WriteBehind;
 use super::{BlockCodec, BlockMeta, ChunkHandle, ChunkSink};
 use crate::io::{Env, File, OpenMode};
 use crate::{Error, Result};
@@ -29,6 +30,8 @@ pub struct TableBuilder {
     codec_id: u32,
     /// What is not in the file yet, and where it goes.
     buffer: Vec<u8>,
+    /// Writes the buffers, if that was asked for.
+    behind: Option<WriteBehind>,
     written: u64,
     index: Index,
     entries: u64,
@@ -83,6 +86,7 @@ impl TableBuilder {
             tmp_path: tmp_path.clone(),
             codec_id,
             buffer,
+            behind: None,
             written: 0,
             index: Index { blocks: Vec::new(), ends: Vec::new() },
             entries: 0,
@@ -180,6 +184,7 @@ impl TableBuilder {
         let footer = Footer { index, properties, entries: self.entries, blocks };
         self.buffer.extend_from_slice(&footer.encode());
         self.flush()?;
+        self.end_write_behind()?;
         let file_bytes = properties.offset + u64::from(properties.len) + FOOTER_BYTES as u64;
         let info =
             TableInfo { file_bytes, entries: self.entries, blocks: u64::from(blocks), min_key, max_key };
@@ -206,15 +211,50 @@ impl TableBuilder {
         }
     }
 
-    fn flush(&mut self) -> Result<()> {
-        if let Err(source) = self.file.write_all_at(&self.buffer, self.written) {
-            let error = Error::io("write", &self.tmp_path)(source);
-            self.failed = Some(error.to_string());
-            return Err(error);
+    /// Writes from now on with a thread of its own, which ends with the table: for who has more to do than to wait
+    /// for the file system, and no need for the order of its calls. Errors are told later.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if there can be no thread.
+    pub fn write_behind(&mut self) -> Result<()> {
+        if self.behind.is_none() {
+            let started = WriteBehind::start(Arc::clone(&self.file), &self.path);
+            self.behind = Some(started.map_err(Error::io("start a thread to write", &self.path))?);
         }
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
         Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let len = self.buffer.len() as u64;
+        match &mut self.behind {
+            None => {
+                let written = self.file.write_all_at(&self.buffer, self.written);
+                written.map_err(|source| self.fail(source))?;
+                self.buffer.clear();
+            }
+            Some(behind) => {
+                if behind.write(&mut self.buffer, self.written).is_err() {
+                    self.end_write_behind()?;
+                }
+            }
+        }
+        self.written += len;
+        Ok(())
+    }
+
+    /// Waits until everything is written that was handed over.
+    fn end_write_behind(&mut self) -> Result<()> {
+        match self.behind.take() {
+            None => Ok(()),
+            Some(behind) => behind.finish().map_err(|source| self.fail(source)),
+        }
+    }
+
+    /// Remembers that nothing can be relied on any more.
+    fn fail(&mut self, source: std::io::Error) -> Error {
+        let error = Error::io("write", &self.tmp_path)(source);
+        self.failed = Some(error.to_string());
+        error
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `index` | the index and the properties: two chunks of the table's own |
 //! | `builder` | [`TableBuilder`]: writes a table under a temporary name, syncs it and renames it |
 //! | `unsynced` | [`UnsyncedTable`]: a table that has been written, until it has its final name |
+//! | `write_behind` | a thread that writes what the builder has made |
 //! | `table` | [`Table`]: opens one by its footer and reads chunks |
 //! | `verify` | [`Table::verify`]: reads every byte and lists every damage |
 //! | `memory` | [`MemoryChunks`]: chunks in memory, for whoever tests a codec |
@@ -27,6 +28,7 @@ mod table;
 mod unsynced;
 mod verify;
 pub(crate) mod wire;
+mod write_behind;
 
 pub use builder::{TableBuilder, TableInfo};
 pub(crate) use format::FRAME_BYTES;

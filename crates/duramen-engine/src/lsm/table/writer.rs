@@ -84,6 +84,14 @@ impl TableWriter {
         })
     }
 
+    /// Writes with a thread of its own from now on. Errors are told later.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if there can be no thread.
+    pub(crate) fn write_behind(&mut self) -> Result<()> {
+        self.builder.write_behind()
+    }
+
     /// Adds a version.
     ///
     /// # Errors
