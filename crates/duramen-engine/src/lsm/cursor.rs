@@ -25,6 +25,17 @@ pub(crate) struct RangeTombstone {
     pub(crate) seq: u64,
 }
 
+impl RangeTombstone {
+    /// The greatest key of the range if it can be named; its end, which lies behind, if not: below `b` there is no
+    /// greatest key, below `b\0` it is `b`.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        match self.end.split_last() {
+            Some((0, last_key)) => last_key,
+            _ => &self.end,
+        }
+    }
+}
+
 /// Goes through versions in order, both ways. New, it is nowhere ([`Cursor::valid`] is false): seek first.
 /// After an error it is nowhere.
 pub(crate) trait Cursor: Send {

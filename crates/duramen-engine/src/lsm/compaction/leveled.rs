@@ -69,8 +69,7 @@ struct Picker<'a> {
 impl<'a> Picker<'a> {
     fn level0(&self) -> Option<Job> {
         let reason = CompactionReason::Level0FileCount;
-        let mut groups = groups(&self.version.levels[0]);
-        groups.retain(|group| !group.iter().any(|&t| is_compacting(t)));
+        let mut groups = self.level0_groups();
         let alone: Vec<_> = groups.iter().filter(|g| g.len() == 1).flatten().copied().collect();
         let movable: Vec<_> = alone.into_iter().filter(|&t| self.may_move(0, t)).collect();
         if !movable.is_empty() {
@@ -81,6 +80,22 @@ impl<'a> Picker<'a> {
             (std::cmp::Reverse(group.len()), group.iter().map(|t| t.facts.max_seq).min())
         });
         groups.into_iter().find_map(|group| self.downward(0, group, reason))
+    }
+
+    /// The tables of level 0 that can go down, in groups that overlap. One that is taken, or about to be recorded, keeps
+    /// those newer ones above it that it overlaps.
+    fn level0_groups(&self) -> Vec<Vec<&'a Arc<TableFile>>> {
+        let mut staying: Vec<KeyRange<'_>> = Vec::new();
+        let mut free = Vec::new();
+        for table in self.version.levels[0].iter().rev() {
+            let range = KeyRange::of(table);
+            if is_compacting(table) || staying.iter().any(|stays| stays.overlaps(&range)) {
+                staying.push(range);
+            } else {
+                free.push(table);
+            }
+        }
+        groups(free)
     }
 
     fn level(&self, level: usize) -> Option<Job> {
@@ -155,7 +170,7 @@ impl<'a> Picker<'a> {
         };
         let tables = &self.version.levels[level];
         let more: Vec<_> = if level == 0 {
-            groups(tables).into_iter().filter(|group| within(group)).flatten().collect()
+            self.level0_groups().into_iter().filter(|group| within(group)).flatten().collect()
         } else {
             overlapping(tables, &wide).iter().filter(|&t| within(&[t])).collect()
         };

@@ -17,20 +17,33 @@
 //! | `size_tiered` | sorted runs of similar size are merged |
 //! | `ttl` | what has expired is dropped unread |
 //! | `manual` | everything into the bottom level |
+//! | `run` | [`run`]: doing a job |
+//! | `outputs` | the tables that a job writes, and where one ends |
+//! | `base_level` | which keys have nothing older elsewhere |
+//! | `limiter` | [`RateLimiter`]: how fast it may write |
+//! | `cancel` | [`Cancel`]: giving up, at once |
 
 #![allow(unused_imports)] // while the engine is being built
 
+mod base_level;
+mod cancel;
 mod job;
 mod keys;
 mod leveled;
+mod limiter;
 mod manual;
+mod outputs;
+mod run;
 mod size_tiered;
 #[cfg(test)]
 mod tests;
 mod ttl;
 
+pub(super) use cancel::Cancel;
 pub(super) use job::Job;
+pub(super) use limiter::RateLimiter;
 pub(super) use manual::plan_manual;
+pub(super) use run::{Context, Outcome, run};
 
 use super::options::{CompactionStyle, LsmOptions};
 use super::version::Version;

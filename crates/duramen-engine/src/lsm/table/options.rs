@@ -40,13 +40,16 @@ pub(crate) struct TableSummary {
     pub(crate) blocks: u64,
     /// The smallest user key, that of a deleted range included.
     pub(crate) smallest: Vec<u8>,
-    /// The largest, the end of a deleted range included.
+    /// The largest, that of a deleted range included. A range that ends before a key ends with the greatest key below
+    /// it, if there is one (if the end's last byte is 0), or else, by excess, with the end itself.
     pub(crate) largest: Vec<u8>,
     /// The smallest sequence number, those of deleted ranges included.
     pub(crate) min_seq: u64,
     pub(crate) max_seq: u64,
     /// How many versions delete a key.
     pub(crate) deletes: u64,
+    /// How many versions are older than another one of the same key.
+    pub(crate) old_versions: u64,
     /// How many deleted ranges.
     pub(crate) range_deletes: u64,
     /// Bytes of all keys and of all values, as they came.

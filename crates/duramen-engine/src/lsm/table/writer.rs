@@ -135,6 +135,7 @@ impl TableWriter {
         let summary = &mut self.summary;
         summary.entries += 1;
         summary.deletes += u64::from(kind == OpKind::Delete);
+        summary.old_versions += u64::from(same_key && !is_first);
         summary.min_seq = summary.min_seq.min(seq);
         summary.max_seq = summary.max_seq.max(seq);
         summary.raw_key_bytes += key.len() as u64;
@@ -163,6 +164,11 @@ impl TableWriter {
     #[inline]
     pub(crate) fn estimated_bytes(&self) -> u64 {
         self.builder.file_bytes() + self.scratch.len() as u64
+    }
+
+    /// The key of the version added last; empty before the first.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.last_key
     }
 
     /// How many versions were added.
@@ -199,8 +205,9 @@ impl TableWriter {
                 if nth == 0 && !has_rows || range.start < summary.smallest {
                     summary.smallest.clone_from(&range.start);
                 }
-                if range.end > summary.largest {
-                    summary.largest.clone_from(&range.end);
+                let last = range.last_key();
+                if last > summary.largest.as_slice() {
+                    summary.largest = last.to_vec();
                 }
                 summary.min_seq = summary.min_seq.min(range.seq);
                 summary.max_seq = summary.max_seq.max(range.seq);

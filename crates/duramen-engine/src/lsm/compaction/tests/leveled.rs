@@ -67,6 +67,18 @@ fn a_table_of_level0_goes_with_all_that_it_overlaps() {
 }
 
 #[test]
+fn newer_tables_wait_for_a_busy_one_and_older_ones_do_not() {
+    let mut tree = tree();
+    deep(&mut tree, 1, 0..100);
+    let tables: Vec<_> = (0..7).map(|i| tree.flush(&puts([i, 50 + i]), &[])).collect();
+    let separate = tree.flush(&puts([80, 85]), &[]).meta.number;
+    tables[4].compacting.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut expected: Vec<u64> = tables[..4].iter().rev().map(|t| t.meta.number).collect();
+    expected.insert(0, separate);
+    assert_eq!(inputs(&tree.pick().unwrap())[0], (0, expected));
+}
+
+#[test]
 fn deleted_ranges_count_as_keys() {
     let mut tree = tree();
     let below = deep(&mut tree, 1, 30..40).meta.number;

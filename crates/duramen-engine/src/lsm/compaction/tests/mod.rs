@@ -1,10 +1,12 @@
 //! The picker against trees that exist in memory only: random histories, and after each step the order that every
 //! reader relies on.
 
+mod executor;
 mod leveled;
 mod manual;
 mod rows;
 mod size_tiered;
+mod store;
 mod tree;
 mod ttl;
 
@@ -41,6 +43,7 @@ fn history(seed: u64, options: &LsmOptions, steps: usize) -> Tree {
             4..7 => drop(tree.start()),
             7 if !tree.running.is_empty() => tree.give_up(random.below(tree.running.len())),
             8 if random.below(3) == 0 => tree.toggle_snapshot(&mut random),
+            8 if tree.commit() => {}
             _ if !tree.running.is_empty() => tree.finish(random.below(tree.running.len())),
             _ => tree.flush_random(&mut random),
         }

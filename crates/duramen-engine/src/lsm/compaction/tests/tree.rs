@@ -6,9 +6,10 @@ use crate::lsm::listener::CompactionKind;
 use crate::lsm::options::{CompactionStyle, LsmOptions};
 use crate::lsm::version::{LEVELS, Obsolete, TableFacts, TableFile, Version};
 use crate::manifest::TableMeta;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub(super) const ENTRY_BYTES: u64 = 100;
 /// Keys are below this.
@@ -25,6 +26,8 @@ pub(super) struct Tree {
     pub(super) version: Version,
     pub(super) rows: BTreeMap<u64, Rows>,
     pub(super) running: Vec<Running>,
+    /// Tables that readers see and the manifest does not know yet, the oldest first: no job may take them.
+    uncommitted: VecDeque<Arc<TableFile>>,
     /// Each with what the store held then.
     pub(super) snapshots: BTreeMap<u64, BTreeMap<u32, u64>>,
     pub(super) now_unix_s: i64,
@@ -47,6 +50,7 @@ impl Tree {
             version: Version::default(),
             rows: BTreeMap::new(),
             running: Vec::new(),
+            uncommitted: VecDeque::new(),
             snapshots: BTreeMap::new(),
             now_unix_s: 1_000_000,
             flushes: 0,
@@ -156,7 +160,16 @@ impl Tree {
             let first = from + random.below(width as usize) as u32;
             ranges.push((first, first + random.below(40) as u32));
         }
-        self.flush(&writes, &ranges);
+        let table = self.flush(&writes, &ranges);
+        if !self.uncommitted.is_empty() || random.below(4) == 0 {
+            table.compacting.store(true, Ordering::Relaxed);
+            self.uncommitted.push_back(table);
+        }
+    }
+
+    pub(super) fn commit(&mut self) -> bool {
+        let oldest = self.uncommitted.pop_front();
+        oldest.inspect(|table| table.compacting.store(false, Ordering::Relaxed)).is_some()
     }
 
     pub(super) fn toggle_snapshot(&mut self, random: &mut Random) {
@@ -188,10 +201,7 @@ impl Tree {
         for (at, (level, tables)) in job.inputs.iter().enumerate() {
             assert!(!tables.is_empty() && job.inputs[..at].iter().all(|(above, _)| above < level), "{job:?}");
         }
-        assert!(
-            job.tables().all(|t| !t.compacting.load(std::sync::atomic::Ordering::Relaxed)),
-            "taken twice"
-        );
+        assert!(job.tables().all(|t| !t.compacting.load(Ordering::Relaxed)), "taken twice");
         assert!(
             job.tables().all(|t| self.version.tables().any(|live| Arc::ptr_eq(t, live))),
             "a table that is no more"
@@ -260,6 +270,7 @@ impl Tree {
 
     /// Ends all that runs, then picks and finishes until there is nothing more to do.
     pub(super) fn settle(&mut self) {
+        while self.commit() {}
         while !self.running.is_empty() {
             self.finish(0);
             self.check();
@@ -281,6 +292,7 @@ impl Tree {
 
     /// A manual compaction, perhaps with flushes and other jobs meanwhile.
     pub(super) fn compact(&mut self, random: &mut Random, amid_writes: bool) {
+        while self.commit() {}
         while !self.running.is_empty() {
             assert!(plan_manual(&self.version, &self.options).is_none(), "not while tables are compacted");
             self.finish(0);
