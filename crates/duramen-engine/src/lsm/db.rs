@@ -170,6 +170,7 @@ impl Lsm {
 
     pub(super) fn stop_threads(&self) {
         self.inner.background.stop();
+        self.inner.compactions.cancel();
         self.inner.stall.wake();
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             // A listener may hold the last reference; a thread cannot wait for itself.
@@ -220,7 +221,7 @@ impl Inner {
             uncommitted: Mutex::default(),
             stall: Stall::default(),
             background: Signals::default(),
-            compactions: Schedule::default(),
+            compactions: Schedule::new(&options),
             metrics: Counters::default(),
             recovery: parts.recovery,
             dead_writers: Mutex::new(parts.dead_writers),

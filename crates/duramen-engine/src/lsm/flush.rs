@@ -174,6 +174,7 @@ impl Inner {
             newest_unix_s: self.options.env.clock.now_unix_ns() / 1_000_000_000,
             deletes: summary.deletes,
             range_deletes: summary.range_deletes,
+            old_versions: summary.old_versions,
             ..TableFacts::default()
         };
         let meta = TableMeta {

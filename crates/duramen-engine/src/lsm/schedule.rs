@@ -1,19 +1,23 @@
 //! Compactions: picked, run, installed.
 
-use super::compaction::{self, Job, LiveWork};
+use super::compaction::{self, Cancel, Context, Job, LiveWork, RateLimiter};
 use super::db::Inner;
 use super::listener::CompactionKind;
+use super::options::LsmOptions;
 use super::version::Version;
+use crate::wal::Background;
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is being compacted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Schedule {
     running: Mutex<Vec<Arc<Job>>>,
     /// How many wait for, or do, a compaction of everything: no other job starts.
     held: AtomicUsize,
+    limiter: RateLimiter,
+    cancel: Cancel,
 }
 
 /// Lets jobs start again when dropped.
@@ -26,6 +30,22 @@ impl Drop for Hold<'_> {
 }
 
 impl Schedule {
+    pub(super) fn new(options: &LsmOptions) -> Self {
+        let may_wait = options.background == Background::Thread;
+        let clock = Arc::clone(&options.env.clock);
+        Self {
+            running: Mutex::default(),
+            held: AtomicUsize::new(0),
+            limiter: RateLimiter::new(options.rate_limit_bytes_per_s, clock, may_wait),
+            cancel: Cancel::default(),
+        }
+    }
+
+    /// Running jobs give up, and none starts any more.
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
     fn hold(&self) -> Hold<'_> {
         self.held.fetch_add(1, Ordering::AcqRel);
         Hold(self)
@@ -98,12 +118,8 @@ impl Inner {
         claimed.into_iter().try_for_each(|claimed| self.run_job(claimed))
     }
 
-    fn not_yet(&self) -> Result<Outcome> {
-        Err(Error::InvalidArgument("compaction is being built".into()))
-    }
-
     fn claim(&self, pick: impl FnOnce(&Self, &LiveWork<'_>) -> Option<Job>) -> Option<Claimed<'_>> {
-        if self.compactions.is_held() {
+        if self.compactions.is_held() || self.compactions.cancel.is_cancelled() {
             return None;
         }
         let mut running = self.compactions.lock();
@@ -118,7 +134,17 @@ impl Inner {
 
     fn run_job(&self, mut claimed: Claimed<'_>) -> Result<()> {
         let job = Arc::clone(&claimed.job);
-        let outcome = match self.not_yet() {
+        let context = Context {
+            options: &self.options,
+            dir: &self.dir,
+            tables: &self.tables,
+            snapshots: self.snapshots.alive(),
+            next_table: &self.next_table,
+            table_path: super::paths::table,
+            limiter: &self.compactions.limiter,
+            cancel: &self.compactions.cancel,
+        };
+        let outcome = match compaction::run(&job, &context) {
             Ok(outcome) => outcome,
             Err(e) => {
                 // What cannot be read now cannot be read later: it is for repair, and must not be tried for ever.
@@ -143,10 +169,4 @@ impl Inner {
         self.tell(|listener| listener.on_compaction(&outcome.info));
         Ok(())
     }
-}
-
-/// To be replaced by the executor's.
-struct Outcome {
-    edit: crate::manifest::Edit,
-    info: super::listener::CompactionInfo,
 }

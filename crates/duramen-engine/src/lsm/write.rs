@@ -59,10 +59,8 @@ impl Inner {
         }
         let payload = batch.encoded();
         self.append(batch.count(), payload, options, |active, first_seq, offset| {
-            let mut seq = first_seq;
-            for (at, op) in Ops::new(payload) {
+            for (seq, (at, op)) in (first_seq..).zip(Ops::new(payload)) {
                 active.insert(seq, offset + at as u32, &op);
-                seq += 1;
             }
         })
     }
