@@ -24,3 +24,8 @@ pub mod sstable;
 pub mod wal;
 
 pub use error::{Error, Result};
+
+/// The guide's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/engine.md")]
+struct Guide;
