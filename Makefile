@@ -4,7 +4,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc demo bench clean-demo
+.PHONY: help build test lint unit doc demo bench bench-engine clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
@@ -12,6 +12,7 @@ help:
 	@echo 'make test    everything that must pass: lint, tests, documentation'
 	@echo 'make lint    format and lints alone'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
+	@echo 'make bench-engine   the key-value engine beside its peers; compiles RocksDB first; writes bench/results/engine'
 
 build:
 	$(CARGO) build --release --locked -p duramen-cli
@@ -37,6 +38,12 @@ bench: build
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-logs -- \
 		--duramen $(abspath $(DURAMEN)) $(BENCH_FLAGS)
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-append
+
+# BENCH_FLAGS='--quick' takes some minutes, and writes to bench/data. RocksDB takes 20 minutes to compile, and wants
+# libclang; BENCH_CARGO_FLAGS=--no-default-features leaves it out.
+bench-engine:
+	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-engine $(BENCH_CARGO_FLAGS) -- \
+		all $(BENCH_FLAGS)
 
 clean-demo:
 	sh scripts/demo.sh --clean

@@ -41,7 +41,7 @@ struct Args {
     #[command(flatten)]
     options: plan::Options,
     /// Where to put the stores: a directory on the disk to be measured
-    #[arg(long, global = true, default_value = "data/engine")]
+    #[arg(long, global = true, default_value = "bench/data/engine")]
     work: PathBuf,
     /// Where to put the results; with --quick, unless given, beside the stores
     #[arg(long, global = true)]
@@ -88,7 +88,7 @@ fn run(args: &Args) -> Result<Vec<String>> {
     let out = match &args.out {
         Some(out) => out.clone(),
         None if args.options.quick => args.work.join("quick"),
-        None => Path::new("results/engine").to_owned(),
+        None => Path::new("bench/results/engine").to_owned(),
     };
     let groups: &[plan::Group] = match &args.command {
         Command::Case { dir, case } => {

@@ -80,7 +80,7 @@ impl Options {
         systems::all()
             .into_iter()
             .filter(|s| s.studies.contains(&study))
-            .filter(|s| !self.quick || s.in_goals || s.side == Side::Ours)
+            .filter(|s| !self.quick || s.goals.contains(&study))
             .filter(|s| s.side != Side::Peer || self.peers.as_ref().is_none_or(|p| begins(s.name, p)))
             .filter(|s| self.only.as_ref().is_none_or(|o| begins(s.name, o)))
             .collect()
@@ -115,7 +115,7 @@ impl Options {
                 for entries in self.sizes(&[100_000, 600_000, 3_000_000], &[3_000_000]) {
                     for order in [Order::Random, Order::Sequential] {
                         for system in self.systems(study) {
-                            let once = entries >= LONG && !system.in_goals && system.side == Side::Peer;
+                            let once = entries >= LONG && !system.goals.contains(&study);
                             cases.push((case(system.name, order, entries, 1, 0.0), once));
                         }
                     }
@@ -135,7 +135,7 @@ impl Options {
                     for system in self.systems(Study::Read) {
                         if entries < TOO_LONG_FOR_LOGS || !system.name.contains("log") {
                             cases.push((
-                                case(system.name, Order::Random, entries, 1, 0.4),
+                                case(system.name, Order::Random, entries, 1, 0.3),
                                 study == Study::Prepare,
                             ));
                         }
@@ -188,9 +188,13 @@ pub(crate) fn run(group: Group, options: &Options, work: &Path) -> Result<Result
                 Study::Prepare | Study::Read => kept.path().join(format!("{}-{}", case.system, case.entries)),
                 _ => kept.path().join("store"),
             };
+            if *study == Study::Read && !dir.exists() {
+                continue; // it could not be prepared
+            }
             let outcome = one(&case, &dir, work)?;
+            let broken = *study == Study::Prepare && outcome.error.is_some();
             results.outcomes.push(outcome);
-            if !matches!(study, Study::Prepare | Study::Read) && dir.exists() {
+            if dir.exists() && (broken || !matches!(study, Study::Prepare | Study::Read)) {
                 std::fs::remove_dir_all(&dir)?;
             }
         }

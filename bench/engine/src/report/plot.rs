@@ -13,6 +13,19 @@ const PEER: RGBColor = RGBColor(70, 120, 170);
 const BASELINE: RGBColor = RGBColor(130, 130, 130);
 const TEXT: RGBColor = RGBColor(40, 40, 40);
 
+/// The peers' lines.
+const LINES: [RGBColor; 9] = [
+    RGBColor(31, 90, 160),
+    RGBColor(90, 160, 210),
+    RGBColor(20, 130, 130),
+    RGBColor(60, 140, 50),
+    RGBColor(130, 60, 150),
+    RGBColor(180, 40, 60),
+    RGBColor(120, 85, 40),
+    RGBColor(200, 150, 20),
+    RGBColor(60, 60, 90),
+];
+
 fn color(side: Side) -> RGBColor {
     match side {
         Side::Ours => OURS,
@@ -115,7 +128,7 @@ pub(super) fn lines(path: &Path, title: &str, unit: &str, lines: &[Line]) -> Res
     for (nth, line) in lines.iter().enumerate() {
         let (color, width) = match line.side {
             Side::Ours => (OURS.to_rgba(), 3),
-            Side::Peer => (Palette99::pick(nth + 2).to_rgba(), 2),
+            Side::Peer => (LINES[nth % LINES.len()].to_rgba(), 2),
             Side::Baseline => (BASELINE.to_rgba(), 2),
         };
         chart.draw_series(LineSeries::new(line.points.iter().copied(), color.stroke_width(width)))?;

@@ -17,29 +17,27 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 const FILE_BYTES: u64 = 96 << 20;
 
 pub(super) fn systems() -> Vec<System> {
-    let system = |name, settings, in_goals, open| System {
+    let system = |name, settings, open| System {
         name,
         side: Side::Baseline,
         durability: POWER,
         settings,
         studies: &[Study::Durable],
-        in_goals,
+        goals: &[Study::Durable],
         open,
     };
     vec![
         system(
             "raw-fallocate",
             "pwrite and fdatasync in a file that was made with fallocate; each thread its own",
-            true,
             |dir| open(dir, Zeros::Reserved, None),
         ),
-        system("raw-zeroed", "the same in a file filled with zeros, 4 KiB at a time", true, |dir| {
+        system("raw-zeroed", "the same in a file filled with zeros, 4 KiB at a time", |dir| {
             open(dir, Zeros::Written, None)
         }),
         system(
             "raw-group",
             "as raw-fallocate; threads that wait at the same time share one pwrite and one fdatasync",
-            true,
             |dir| open(dir, Zeros::Reserved, Some(Group::default())),
         ),
     ]

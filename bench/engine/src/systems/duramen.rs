@@ -1,27 +1,64 @@
 //! Duramen's two engines, through the trait that both have.
 
-use super::{POWER, PROCESS, Side, System};
+use super::{CACHE_BYTES, IN_MEMORY, POWER, PROCESS, Side, System, WRITE_BUFFER_BYTES, WRITE_BUFFERS};
 use crate::Result;
 use crate::case::Study;
 use crate::data::{Entries, Fold, tag_of};
 use crate::store::{Reader, Session, Store};
 use duramen_engine::kv::{Durability, Engine, ReadOptions, WriteBatch, WriteOptions};
 use duramen_engine::log::{Log, LogOptions};
+use duramen_engine::lsm::{Lsm, LsmOptions, MemtableKind};
+use duramen_engine::wal::WalKind;
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Read};
     let system = |name, durability, settings, studies, open| System {
         name,
         side: Side::Ours,
         durability,
         settings,
         studies,
-        in_goals: true,
+        goals: studies,
         open,
     };
     vec![
+        system(
+            "duramen-vec",
+            PROCESS,
+            "as it comes: vec memtable, WAL mapped",
+            &[Load, Mixed, Disk],
+            |dir| Setup::new(dir).open(),
+        ),
+        system("duramen-skiplist", PROCESS, "skip list memtable", &[Load, Mixed], |dir| {
+            Setup::new(dir).skiplist().open()
+        }),
+        system("duramen-nowal", IN_MEMORY, "WAL in memory only", &[Load], |dir| {
+            let mut setup = Setup::new(dir);
+            setup.options.wal_kind = WalKind::None;
+            setup.options.durability = Durability::None;
+            setup.open()
+        }),
+        system("duramen-b1000", PROCESS, "batches of 1,000", &[Load], |dir| {
+            Setup::new(dir).load(Loading::Batches).open()
+        }),
+        system(
+            "duramen-ingest",
+            POWER,
+            "ingest; the keys are sorted first, within the time",
+            &[Load],
+            |dir| Setup::new(dir).load(Loading::Sorted).open(),
+        ),
+        system("duramen", PROCESS, "512 MiB block cache, its filters", &[Read], |dir| {
+            let mut setup = Setup::new(dir).load(Loading::Batches);
+            setup.options.block_cache_bytes = CACHE_BYTES;
+            setup.open()
+        }),
+        system("duramen-sync", POWER, "durability sync", &[Durable], |dir| Setup::new(dir).sync().open()),
+        system("duramen-skiplist-sync", POWER, "skip list memtable, durability sync", &[Durable], |dir| {
+            Setup::new(dir).skiplist().sync().open()
+        }),
         system("duramen-log", PROCESS, "the log engine, durability process", &[Read, Mixed, Disk], |dir| {
             log(dir, Durability::Process)
         }),
@@ -29,6 +66,42 @@ pub(super) fn systems() -> Vec<System> {
             log(dir, Durability::Sync)
         }),
     ]
+}
+
+/// How an LSM tree is opened and loaded.
+struct Setup {
+    dir: PathBuf,
+    options: LsmOptions,
+    loading: Loading,
+}
+
+impl Setup {
+    fn new(dir: &Path) -> Self {
+        let options = LsmOptions {
+            write_buffer_size: WRITE_BUFFER_BYTES,
+            max_write_buffer_number: WRITE_BUFFERS,
+            ..LsmOptions::default()
+        };
+        Self { dir: dir.join("store"), options, loading: Loading::Singly }
+    }
+
+    fn skiplist(mut self) -> Self {
+        self.options.memtable = MemtableKind::Skiplist;
+        self
+    }
+
+    fn sync(mut self) -> Self {
+        self.options.durability = Durability::Sync;
+        self
+    }
+
+    fn load(self, loading: Loading) -> Self {
+        Self { loading, ..self }
+    }
+
+    fn open(self) -> Result<Box<dyn Store>> {
+        Ok(Box::new(Duramen { engine: Lsm::open(&self.dir, self.options)?, loading: self.loading }))
+    }
 }
 
 fn log(dir: &Path, durability: Durability) -> Result<Box<dyn Store>> {

@@ -12,21 +12,21 @@ use std::path::Path;
 
 pub(super) fn systems() -> Vec<System> {
     use Study::{Disk, Durable, Load, Mixed, Read};
-    let system = |name, durability, settings, studies, in_goals, open| System {
+    let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
         durability,
         settings,
         studies,
-        in_goals,
+        goals,
         open,
     };
     vec![
-        system("fjall-manual", IN_MEMORY, "manual_journal_persist", &[Load, Mixed], false, |dir| {
+        system("fjall-manual", IN_MEMORY, "manual_journal_persist", &[Load, Mixed], &[], |dir| {
             open(dir, Writing { manual: true, ..SINGLY })
         }),
-        system("fjall-wal", PROCESS, "stock", &[Load, Mixed, Disk], false, |dir| open(dir, SINGLY)),
-        system("fjall-wal-b1000", PROCESS, "batches of 1,000", &[Load], false, |dir| {
+        system("fjall-wal", PROCESS, "stock", &[Load, Mixed, Disk], &[], |dir| open(dir, SINGLY)),
+        system("fjall-wal-b1000", PROCESS, "batches of 1,000", &[Load], &[], |dir| {
             open(dir, Writing { batch: BATCH, ..SINGLY })
         }),
         system(
@@ -34,13 +34,13 @@ pub(super) fn systems() -> Vec<System> {
             POWER,
             "start_ingestion; the keys are sorted first, within the time",
             &[Load],
-            false,
+            &[],
             |dir| open(dir, Writing { ingest: true, ..SINGLY }),
         ),
-        system("fjall", PROCESS, "512 MiB cache, its bloom filters", &[Read], false, |dir| {
+        system("fjall", PROCESS, "512 MiB cache, its bloom filters", &[Read], &[], |dir| {
             open(dir, Writing { batch: BATCH, ..SINGLY })
         }),
-        system("fjall-sync", POWER, "each write a batch persisted with SyncData", &[Durable], false, |dir| {
+        system("fjall-sync", POWER, "each write a batch persisted with SyncData", &[Durable], &[], |dir| {
             open(dir, Writing { sync: true, ..SINGLY })
         }),
     ]

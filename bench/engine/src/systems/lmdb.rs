@@ -15,13 +15,13 @@ const MAP_BYTES: usize = 8 << 30;
 
 pub(super) fn systems() -> Vec<System> {
     use Study::{Disk, Durable, Load, Mixed, Read};
-    let system = |name, durability, settings, studies, in_goals, open| System {
+    let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
         durability,
         settings,
         studies,
-        in_goals,
+        goals,
         open,
     };
     vec![
@@ -30,7 +30,7 @@ pub(super) fn systems() -> Vec<System> {
             TRANSACTIONS,
             "MDB_NOSYNC, transactions of 10,000; reads share one transaction",
             &[Load, Read, Disk],
-            true,
+            &[Read],
             |dir| open(dir, EnvFlags::NO_SYNC),
         ),
         system(
@@ -38,7 +38,7 @@ pub(super) fn systems() -> Vec<System> {
             TRANSACTIONS,
             "MDB_NOSYNC | MDB_WRITEMAP, transactions of 10,000",
             &[Load],
-            false,
+            &[],
             |dir| open(dir, EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP),
         ),
         system(
@@ -46,7 +46,7 @@ pub(super) fn systems() -> Vec<System> {
             PROCESS,
             "MDB_NOSYNC, a transaction for each operation",
             &[Mixed],
-            true,
+            &[Mixed],
             |dir| open(dir, EnvFlags::NO_SYNC),
         ),
         system(
@@ -54,10 +54,10 @@ pub(super) fn systems() -> Vec<System> {
             PROCESS,
             "MDB_NOSYNC | MDB_WRITEMAP, a transaction for each operation",
             &[Mixed],
-            true,
+            &[Mixed],
             |dir| open(dir, EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP),
         ),
-        system("lmdb-sync", POWER, "stock", &[Durable], false, |dir| open(dir, EnvFlags::empty())),
+        system("lmdb-sync", POWER, "stock", &[Durable], &[], |dir| open(dir, EnvFlags::empty())),
     ]
 }
 

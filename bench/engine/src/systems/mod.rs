@@ -39,8 +39,8 @@ pub(crate) struct System {
     pub(crate) settings: &'static str,
     /// What it takes part in.
     pub(crate) studies: &'static [Study],
-    /// Whether a goal is measured against it: such a one runs in every round, and in a quick run.
-    pub(crate) in_goals: bool,
+    /// Those of them in which a goal is measured against it: there it runs in every round, and in a quick run.
+    pub(crate) goals: &'static [Study],
     open: fn(&Path) -> Result<Box<dyn Store>>,
 }
 

@@ -22,7 +22,7 @@ pub(super) fn systems() -> Vec<System> {
         durability: IN_MEMORY,
         settings,
         studies: &[Study::Load],
-        in_goals: true,
+        goals: &[Study::Load],
         open,
     };
     vec![

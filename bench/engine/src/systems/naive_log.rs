@@ -19,7 +19,7 @@ pub(super) fn systems() -> Vec<System> {
             durability: PROCESS,
             settings: "study 000: a get reads the whole file",
             studies: &[Study::Read, Study::Mixed, Study::Disk],
-            in_goals: false,
+            goals: &[],
             open: |dir| Ok(Box::new(NaiveLog::open(dir, false)?)),
         },
         System {
@@ -28,7 +28,7 @@ pub(super) fn systems() -> Vec<System> {
             durability: POWER,
             settings: "study 000: fdatasync after each write",
             studies: &[Study::Mixed],
-            in_goals: false,
+            goals: &[],
             open: |dir| Ok(Box::new(NaiveLog::open(dir, true)?)),
         },
     ]

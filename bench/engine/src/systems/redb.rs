@@ -14,13 +14,13 @@ const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
 
 pub(super) fn systems() -> Vec<System> {
     use Study::{Disk, Durable, Load, Mixed, Read};
-    let system = |name, durability, settings, studies, in_goals, open| System {
+    let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
         durability,
         settings,
         studies,
-        in_goals,
+        goals,
         open,
     };
     vec![
@@ -29,7 +29,7 @@ pub(super) fn systems() -> Vec<System> {
             IN_MEMORY,
             "Durability::None, transactions of 10,000, 512 MiB cache; reads share one transaction",
             &[Load, Read, Disk],
-            true,
+            &[Read],
             |dir| open(dir, Durability::None),
         ),
         system(
@@ -37,10 +37,10 @@ pub(super) fn systems() -> Vec<System> {
             IN_MEMORY,
             "Durability::None, a transaction for each write",
             &[Mixed],
-            false,
+            &[],
             |dir| open(dir, Durability::None),
         ),
-        system("redb-sync", POWER, "Durability::Immediate", &[Durable], false, |dir| {
+        system("redb-sync", POWER, "Durability::Immediate", &[Durable], &[], |dir| {
             open(dir, Durability::Immediate)
         }),
     ]

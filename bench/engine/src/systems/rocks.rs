@@ -13,27 +13,27 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn systems() -> Vec<System> {
     use Study::{Disk, Durable, Load, Mixed, Read};
-    let system = |name, durability, settings, studies, in_goals, open| System {
+    let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
         durability,
         settings,
         studies,
-        in_goals,
+        goals,
         open,
     };
     vec![
-        system("rocksdb-nowal", IN_MEMORY, "WAL off", &[Load, Mixed], true, |dir| {
+        system("rocksdb-nowal", IN_MEMORY, "WAL off", &[Load, Mixed], &[Load, Mixed], |dir| {
             Setup::new(dir).no_wal().open()
         }),
-        system("rocksdb-wal", PROCESS, "stock", &[Load, Mixed, Disk], false, |dir| Setup::new(dir).open()),
-        system("rocksdb-nowal-b1000", IN_MEMORY, "WAL off, batches of 1,000", &[Load], false, |dir| {
+        system("rocksdb-wal", PROCESS, "stock", &[Load, Mixed, Disk], &[], |dir| Setup::new(dir).open()),
+        system("rocksdb-nowal-b1000", IN_MEMORY, "WAL off, batches of 1,000", &[Load], &[], |dir| {
             Setup::new(dir).no_wal().batch().open()
         }),
-        system("rocksdb-wal-b1000", PROCESS, "batches of 1,000", &[Load], false, |dir| {
+        system("rocksdb-wal-b1000", PROCESS, "batches of 1,000", &[Load], &[], |dir| {
             Setup::new(dir).batch().open()
         }),
-        system("rocksdb-vector", IN_MEMORY, "WAL off, VectorRep memtable", &[Load], false, |dir| {
+        system("rocksdb-vector", IN_MEMORY, "WAL off, VectorRep memtable", &[Load], &[], |dir| {
             Setup::new(dir).no_wal().vector().open()
         }),
         system(
@@ -41,7 +41,7 @@ pub(super) fn systems() -> Vec<System> {
             IN_MEMORY,
             "PrepareForBulkLoad (6 write buffers, no compaction), WAL off, VectorRep, batches of 1,000",
             &[Load],
-            false,
+            &[],
             |dir| {
                 let mut setup = Setup::new(dir).no_wal().vector().batch();
                 setup.options.prepare_for_bulk_load();
@@ -53,14 +53,14 @@ pub(super) fn systems() -> Vec<System> {
             POWER,
             "SstFileWriter and ingestion; the keys are sorted first, within the time",
             &[Load],
-            false,
+            &[],
             |dir| {
                 let mut setup = Setup::new(dir);
                 setup.ingest = true;
                 setup.open()
             },
         ),
-        system("rocksdb", PROCESS, "512 MiB block cache", &[Read], false, |dir| {
+        system("rocksdb", PROCESS, "512 MiB block cache", &[Read], &[], |dir| {
             Setup::new(dir).cached(false).open()
         }),
         system(
@@ -68,15 +68,15 @@ pub(super) fn systems() -> Vec<System> {
             PROCESS,
             "512 MiB block cache, bloom filters of 10 bits",
             &[Read],
-            true,
+            &[Read],
             |dir| Setup::new(dir).cached(true).open(),
         ),
-        system("rocksdb-point", PROCESS, "OptimizeForPointLookup(512 MiB)", &[Read], false, |dir| {
+        system("rocksdb-point", PROCESS, "OptimizeForPointLookup(512 MiB)", &[Read], &[], |dir| {
             let mut setup = Setup::new(dir);
             setup.options.optimize_for_point_lookup((CACHE_BYTES >> 20) as u64);
             setup.batch().open()
         }),
-        system("rocksdb-sync", POWER, "sync", &[Durable], true, |dir| {
+        system("rocksdb-sync", POWER, "sync", &[Durable], &[Durable], |dir| {
             let mut setup = Setup::new(dir);
             setup.write.set_sync(true);
             setup.open()

@@ -18,7 +18,7 @@ pub(super) fn systems() -> Vec<System> {
         durability,
         settings,
         studies,
-        in_goals: false,
+        goals: &[],
         open,
     };
     vec![
