@@ -205,23 +205,16 @@ pub(crate) fn run(group: Group, options: &Options, work: &Path) -> Result<Result
 fn one(case: &Case, dir: &Path, work: &Path) -> Result<Outcome> {
     usage::quiesce(work)?;
     let outcome = in_child(case, &PathBuf::from(dir));
+    let named = |(name, value): (&String, &f64)| match *value {
+        v if v < 100.0 => format!("{name} {v:.2}"),
+        v => format!("{name} {v:.0}"),
+    };
     let what = match &outcome.error {
         Some(error) => format!("FAILED: {error}"),
-        None => outcome
-            .figures
-            .iter()
-            .map(|(name, value)| format!("{name} {value:.0}"))
-            .collect::<Vec<_>>()
-            .join(", "),
+        None => outcome.figures.iter().map(named).collect::<Vec<_>>().join(", "),
     };
-    eprintln!(
-        "{:?} {} {} {} threads {} round {}: {what}",
-        case.study,
-        case.system,
-        case.order.name(),
-        case.entries,
-        case.threads,
-        case.round
-    );
+    let Case { study, system, order, entries, threads, round, .. } = case;
+    let threads = if *threads > 1 { format!(", {threads} threads") } else { String::new() };
+    eprintln!("{study:?} {system}, {entries} {}{threads}, round {}: {what}", order.name(), round + 1);
     Ok(outcome)
 }
