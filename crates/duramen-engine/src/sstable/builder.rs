@@ -275,11 +275,15 @@ impl ChunkSink for TableBuilder {
 /// Chunks written where they will be: without a copy.
 impl TableBuilder {
     /// Begins a chunk. No other may be begun or added before [`TableBuilder::end_chunk`].
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write.
     #[inline]
-    pub(crate) fn begin_chunk(&mut self) {
-        debug_assert!(self.chunk_at.is_none());
+    pub(crate) fn begin_chunk(&mut self) -> Result<()> {
+        self.check()?;
         self.chunk_at = Some(self.buffer.len());
         self.buffer.extend_from_slice(&[0; FRAME_BYTES]);
+        Ok(())
     }
 
     /// Where the bytes of the chunk go: append to it, leave what is there.

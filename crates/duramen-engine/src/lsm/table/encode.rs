@@ -3,7 +3,7 @@
 use super::directory::DirectoryEncoder;
 use super::keys::separator;
 use crate::Result;
-use crate::sstable::filter::FuseFilter;
+use crate::sstable::filter::FilterBuilder;
 use crate::sstable::wire::put_varint;
 use crate::sstable::{BlockMeta, ChunkSink, TableBuilder};
 
@@ -19,6 +19,7 @@ pub(super) struct PartitionEncoder {
     min_key: Vec<u8>,
     entries: u64,
     hashes: Vec<u64>,
+    filters: FilterBuilder,
     directory: DirectoryEncoder,
     scratch: Vec<u8>,
 }
@@ -33,6 +34,7 @@ impl PartitionEncoder {
             min_key: Vec::new(),
             entries: 0,
             hashes: Vec::new(),
+            filters: FilterBuilder::default(),
             directory: DirectoryEncoder::default(),
             scratch: Vec::new(),
         }
@@ -83,11 +85,11 @@ impl PartitionEncoder {
     /// Writes filter and directory of the partition that ended with this version, and begins the next.
     pub(super) fn finish(&mut self, builder: &mut TableBuilder, (key, seq): (&[u8], u64)) -> Result<()> {
         let filter = if self.filter {
-            Some(builder.add_chunk(&FuseFilter::build(&mut self.hashes).encode())?)
+            Some(builder.add_chunk(&self.filters.build(&mut self.hashes).encode())?)
         } else {
             None
         };
-        builder.begin_chunk();
+        builder.begin_chunk()?;
         self.directory.finish(builder.chunk_buffer());
         let directory = builder.end_chunk()?;
         let mut user = Vec::new();

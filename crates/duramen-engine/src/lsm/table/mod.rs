@@ -57,6 +57,8 @@ mod tombstones;
 mod writer;
 
 #[cfg(test)]
+mod measure;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use cache::{BlockCache, BlockCacheMetrics};

@@ -22,7 +22,7 @@ impl TableCache {
     pub(crate) fn new(options: &LsmOptions) -> Self {
         Self {
             env: options.env.clone(),
-            blocks: Arc::new(BlockCache::new(options.block_cache_bytes, options.block_size)),
+            blocks: Arc::new(BlockCache::new(options.block_cache_bytes)),
             files: OpenFiles::new(options.max_open_files),
         }
     }
@@ -41,9 +41,7 @@ impl TableCache {
 
     #[cold]
     fn open<'a>(&self, table: &'a TableFile) -> Result<&'a Arc<TableReader>> {
-        let number = table.meta.number;
-        let reader =
-            TableReader::open_among(&self.env, table.path(), number, &self.blocks, Some(&self.files))?;
+        let reader = TableReader::open_among(&self.env, table.path(), &self.blocks, Some(&self.files))?;
         Ok(table.reader.get_or_init(|| reader))
     }
 

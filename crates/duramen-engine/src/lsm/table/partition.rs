@@ -1,8 +1,11 @@
 //! The filter and the directory of a partition, in memory.
 
+use super::block::Block;
+use super::cache::{BlockCache, Slots};
 use super::directory::Directory;
 use crate::sstable::filter::FuseFilter;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// What is kept of a partition once it was needed.
 #[derive(Debug)]
@@ -12,9 +15,35 @@ pub(super) struct Partition {
     /// `None` if it has none, or if it is damaged: then every key may be there.
     pub(super) filter: Option<FuseFilter>,
     pub(super) directory: Directory,
+    /// Its cached blocks, once one was.
+    slots: OnceLock<Arc<Slots>>,
 }
 
 impl Partition {
+    pub(super) fn new(start: u64, filter: Option<FuseFilter>, directory: Directory) -> Self {
+        Self { start, filter, directory, slots: OnceLock::new() }
+    }
+
+    /// Shows a block to `look`, if it is cached.
+    #[inline]
+    pub(super) fn with_cached<T>(
+        &self,
+        cache: &BlockCache,
+        chunk: usize,
+        look: impl FnOnce(&Block) -> T,
+    ) -> Option<T> {
+        let shown = self.slots.get().and_then(|slots| slots.with(chunk, look));
+        cache.count(chunk, shown.is_some());
+        shown
+    }
+
+    /// Puts a block that has its bytes for itself into the cache.
+    pub(super) fn keep(&self, cache: &Arc<BlockCache>, chunk: usize, block: Block) {
+        if cache.is_enabled() {
+            self.slots.get_or_init(|| cache.slots(self.directory.len())).insert(chunk, block);
+        }
+    }
+
     /// Whether it may have a key with this hash: `false` is certain.
     #[inline]
     pub(super) fn may_contain(&self, hash: u64) -> bool {
@@ -33,7 +62,7 @@ impl Partition {
         Some(self.frame(chunks.start)?.start..self.frame(chunks.end.checked_sub(1)?)?.end)
     }
 
-    /// How much memory it takes, in bytes.
+    /// How much memory it takes without its cached blocks, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Self>()
             + self.directory.memory_bytes()

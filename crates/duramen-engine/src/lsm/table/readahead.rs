@@ -42,8 +42,7 @@ impl Readahead {
     ) -> Result<Option<Block>> {
         let Some(frame) = partition.frame(chunk) else { return Ok(None) };
         let before = self.last.replace((number, chunk));
-        let id = reader.block_id(frame.start);
-        if let Some(block) = reader.cache().get(id) {
+        if let Some(block) = partition.with_cached(reader.cache(), chunk, Block::clone) {
             return Ok(Some(block));
         }
         if !self.stretch.as_ref().is_some_and(|stretch| stretch.has(&frame)) {
@@ -66,7 +65,7 @@ impl Readahead {
         let own: Arc<[u8]> = stretch.bytes.get(place).unwrap_or_default().into();
         let len = own.len();
         let block = reader.open_block(own, 0..len, frame.start)?;
-        reader.cache().insert(id, block.clone());
+        partition.keep(reader.cache(), chunk, block.clone());
         Ok(Some(block))
     }
 }

@@ -12,7 +12,7 @@ use crate::io::Env;
 use crate::kv::Value;
 use crate::lsm::cursor::{Found, RangeTombstone};
 use crate::sstable::filter::FuseFilter;
-use crate::sstable::wire::Reader;
+use crate::sstable::wire::{Malformed, Reader};
 use crate::sstable::{BlockMeta, ChunkHandle, FRAME_BYTES, Table, check_frame};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -30,7 +30,6 @@ pub(crate) struct TableReader {
     /// The last version of each partition.
     last: KeyIndex,
     partitions: Box<[Slot]>,
-    number: u64,
     cache: Arc<BlockCache>,
     handle: Arc<TableHandle>,
     chunks_end: u64,
@@ -52,21 +51,19 @@ struct Slot {
 }
 
 impl TableReader {
-    /// Opens the table with this number in its store: blocks of tables with the same number are the same blocks to
-    /// the cache. Its file stays open.
+    /// Opens a table. Its file stays open.
     ///
     /// # Errors
     /// [`Error::Corruption`], [`Error::TooNew`], [`Error::InvalidArgument`], [`Error::Io`] as
     /// [`Table::open`](crate::sstable::Table::open) says.
-    pub(crate) fn open(env: &Env, path: &Path, number: u64, cache: &Arc<BlockCache>) -> Result<Arc<Self>> {
-        Self::open_among(env, path, number, cache, None)
+    pub(crate) fn open(env: &Env, path: &Path, cache: &Arc<BlockCache>) -> Result<Arc<Self>> {
+        Self::open_among(env, path, cache, None)
     }
 
     /// The same, where the file is one of a limited number of open ones.
     pub(super) fn open_among(
         env: &Env,
         path: &Path,
-        number: u64,
         cache: &Arc<BlockCache>,
         files: Option<&Arc<OpenFiles>>,
     ) -> Result<Arc<Self>> {
@@ -108,7 +105,6 @@ impl TableReader {
         Ok(Arc::new(Self {
             last: last.into_index().map_err(wrong)?,
             partitions: slots.into(),
-            number,
             cache: Arc::clone(cache),
             chunks_end: table.chunks_end,
             ranges_at,
@@ -203,21 +199,27 @@ impl TableReader {
 
     fn search(&self, partition: &Partition, key: &[u8], seq: u64) -> Result<Option<Found>> {
         let chunk = partition.directory.find(key, seq);
-        let Some(frame) = partition.frame(chunk) else { return Ok(None) };
-        let at = frame.start;
-        let block = self.block(frame)?;
-        let found = block.find(key, seq).map_err(|detail| self.corruption(at, detail))?;
-        Ok(found.filter(|row| row.same_key).map(|row| {
-            let row = row.position;
-            let value = Value::in_block(block.into_bytes(), row.value);
-            Found { seq: row.seq, kind: row.kind, value }
-        }))
+        let found = match partition.with_cached(&self.cache, chunk, |block| find(block, key, seq)) {
+            Some(found) => found,
+            None => match self.read_block(partition, chunk)? {
+                Some(block) => find(&block, key, seq),
+                None => Ok(None),
+            },
+        };
+        found.map_err(|detail| self.corruption(partition.frame(chunk).map_or(0, |frame| frame.start), detail))
     }
+}
+
+fn find(block: &Block, key: &[u8], seq: u64) -> Result<Option<Found>, Malformed> {
+    Ok(block.find(key, seq)?.filter(|row| row.same_key).map(|row| {
+        let row = row.position;
+        Found { seq: row.seq, kind: row.kind, value: Value::in_block(Arc::clone(block.bytes()), row.value) }
+    }))
 }
 
 /// Partitions and blocks, for cursors too.
 impl TableReader {
-    pub(super) fn cache(&self) -> &BlockCache {
+    pub(super) fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
     }
 
@@ -266,30 +268,19 @@ impl TableReader {
         let bytes = self.read_chunk(slot.directory)?;
         let directory = Directory::decode(&bytes, data_end.saturating_sub(slot.start))
             .map_err(|detail| self.corruption(slot.directory.offset, detail))?;
-        Ok(slot.partition.get_or_init(|| Partition { start: slot.start, filter, directory }))
+        Ok(slot.partition.get_or_init(|| Partition::new(slot.start, filter, directory)))
     }
 
-    /// The block of a data chunk, by its frame: from the cache, or from the file and then into the cache.
-    #[inline]
-    fn block(&self, frame: Range<u64>) -> Result<Block> {
-        match self.cache.get((self.number, frame.start)) {
-            Some(block) => Ok(block),
-            None => self.read_block(frame),
-        }
-    }
-
+    /// Reads a block from the file, and puts it into the cache. `None` if there is no such data chunk.
     #[cold]
-    fn read_block(&self, frame: Range<u64>) -> Result<Block> {
+    fn read_block(&self, partition: &Partition, chunk: usize) -> Result<Option<Block>> {
+        let Some(frame) = partition.frame(chunk) else { return Ok(None) };
         let at = frame.start;
         let bytes = self.read(frame)?;
         let len = bytes.len();
         let block = self.open_block(bytes, 0..len, at)?;
-        self.cache.insert(self.block_id(at), block.clone());
-        Ok(block)
-    }
-
-    pub(super) fn block_id(&self, frame_start: u64) -> (u64, u64) {
-        (self.number, frame_start)
+        partition.keep(&self.cache, chunk, block.clone());
+        Ok(Some(block))
     }
 
     /// The block of the frame that is `range` of `bytes` and starts at `at` in the file.

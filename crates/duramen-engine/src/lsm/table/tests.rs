@@ -1,8 +1,10 @@
 //! Tables against a sorted list of versions.
 
+mod caching;
 mod damage;
 mod faults;
 mod model;
+mod opening;
 
 use super::{BlockCache, TableOptions, TableReader, TableWriter};
 use crate::io::Env;
@@ -30,8 +32,8 @@ fn write(env: &Env, options: &TableOptions, versions: &[Version]) -> super::Tabl
 }
 
 fn open(env: &Env, cache_bytes: usize) -> Arc<TableReader> {
-    let cache = Arc::new(BlockCache::new(cache_bytes, 256));
-    TableReader::open(env, Path::new(PATH), 1, &cache).unwrap()
+    let cache = Arc::new(BlockCache::new(cache_bytes));
+    TableReader::open(env, Path::new(PATH), &cache).unwrap()
 }
 
 fn hash(key: &[u8]) -> u64 {

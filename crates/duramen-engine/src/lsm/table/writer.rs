@@ -22,7 +22,7 @@ pub(crate) struct TableWriter {
     builder: TableBuilder,
     options: TableOptions,
     compressor: Option<Compressor>,
-    /// Values of the block that is being made, if it will be compressed; otherwise they are in the builder.
+    /// A block, before it is compressed.
     scratch: Vec<u8>,
     block: BlockEncoder,
     partition: PartitionEncoder,
@@ -118,15 +118,7 @@ impl TableWriter {
         if is_new_partition {
             self.partition.begin(key, self.builder.file_bytes());
         }
-        let values = if self.compressor.is_some() {
-            &mut self.scratch
-        } else {
-            if self.block.is_empty() {
-                self.builder.begin_chunk();
-            }
-            self.builder.chunk_buffer()
-        };
-        self.block.add(values, (key, shared), (seq, kind), value);
+        self.block.add((key, shared), (seq, kind), value);
         let hash = (self.options.filter && (is_new_partition || !same_key)).then(|| xxh3_64(key));
         self.partition.add(hash);
         self.last_key.truncate(shared);
@@ -163,7 +155,7 @@ impl TableWriter {
     /// About how many bytes the file would have if it were finished now.
     #[inline]
     pub(crate) fn estimated_bytes(&self) -> u64 {
-        self.builder.file_bytes() + self.scratch.len() as u64
+        self.builder.file_bytes() + self.block.len() as u64
     }
 
     /// The key of the version added last; empty before the first.
@@ -225,6 +217,7 @@ impl TableWriter {
 
     /// Ends the block, and the partition if it is full or nothing comes next.
     fn end_block(&mut self, next: Option<&[u8]>) -> Result<()> {
+        self.builder.begin_chunk()?;
         match &mut self.compressor {
             None => {
                 let out = self.builder.chunk_buffer();
@@ -232,10 +225,9 @@ impl TableWriter {
                 end_plain(out);
             }
             Some(compressor) => {
-                self.block.finish(&mut self.scratch);
-                self.builder.begin_chunk();
-                compressor.append(&self.scratch, self.builder.chunk_buffer());
                 self.scratch.clear();
+                self.block.finish(&mut self.scratch);
+                compressor.append(&self.scratch, self.builder.chunk_buffer());
             }
         }
         self.builder.end_chunk()?;

@@ -7,21 +7,48 @@
 use super::FuseFilter;
 use super::layout::{Layout, MAX_SEGMENT_LOG2, fingerprint, mix};
 
-/// Builds a filter of distinct hashes.
-pub(super) fn build(hashes: &[u64]) -> FuseFilter {
-    if hashes.is_empty() {
-        return FuseFilter { layout: Layout::Empty, seed: 0, bytes: Vec::new() };
-    }
-    let mut peeling = Peeling::default();
-    let mut plan = Plan::of(hashes.len());
-    loop {
-        for seed in 0..plan.seeds {
-            if peeling.peel(hashes, plan.layout, seed) {
-                return FuseFilter { layout: plan.layout, seed, bytes: peeling.assign(plan.layout) };
-            }
+/// Builds filters, one after another: what building takes of memory is kept between them.
+#[derive(Debug, Default)]
+pub struct FilterBuilder {
+    peeling: Peeling,
+}
+
+impl FilterBuilder {
+    /// Builds the filter of a set of hashes. Duplicates are allowed, though they cost time; `hashes` may come back
+    /// sorted and without them. The same set gives the same filter.
+    pub fn build(&mut self, hashes: &mut Vec<u64>) -> FuseFilter {
+        if hashes.is_empty() {
+            return FuseFilter { layout: Layout::Empty, seed: 0, bytes: Vec::new() };
         }
-        // A larger array peels more easily, so this ends.
-        plan.enlarge();
+        let mut plan = Plan::of(hashes.len());
+        let mut first = 0;
+        if self.peeling.peel(hashes, plan.layout, first) {
+            return self.filter(plan.layout, first);
+        }
+        // Bad luck, or a duplicate: then no seed would do.
+        let len = hashes.len();
+        hashes.sort_unstable();
+        hashes.dedup();
+        if hashes.len() == len {
+            first += 1;
+        } else {
+            plan = Plan::of(hashes.len());
+        }
+        loop {
+            for seed in first..plan.seeds {
+                if self.peeling.peel(hashes, plan.layout, seed) {
+                    return self.filter(plan.layout, seed);
+                }
+            }
+            // A larger array peels more easily, so this ends.
+            plan.enlarge();
+            first = 0;
+        }
+    }
+
+    /// What peeling with these came to.
+    fn filter(&self, layout: Layout, seed: u8) -> FuseFilter {
+        FuseFilter { layout, seed, bytes: self.peeling.assign(layout) }
     }
 }
 
@@ -69,7 +96,7 @@ fn fuse_for(keys: usize) -> Plan {
 }
 
 /// The state of peeling, kept between attempts for its memory.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Peeling {
     /// For each slot, how many remaining keys have it, and the XOR of their mixed hashes.
     slots: Vec<Slot>,
@@ -79,7 +106,7 @@ struct Peeling {
     peeled: Vec<(u64, u32)>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     hashes: u64,
     keys: u32,

@@ -17,6 +17,8 @@
 mod build;
 mod layout;
 
+pub use build::FilterBuilder;
+
 use super::wire::{Malformed, Reader};
 use layout::{Layout, mix};
 
@@ -37,14 +39,13 @@ pub struct FuseFilterRef<'a> {
 }
 
 impl FuseFilter {
-    /// Builds the filter of a set of hashes, which it sorts and rids of duplicates.
+    /// Builds the filter of a set of hashes: [`FilterBuilder::build`], for a single filter.
     pub fn build(hashes: &mut Vec<u64>) -> Self {
-        hashes.sort_unstable();
-        hashes.dedup();
-        build::build(hashes)
+        FilterBuilder::default().build(hashes)
     }
 
     /// Whether the set may have a hash: `false` is certain, `true` is wrong once in 256 times.
+    #[inline]
     pub fn contains(&self, hash: u64) -> bool {
         self.borrow().contains(hash)
     }
@@ -55,6 +56,7 @@ impl FuseFilter {
     }
 
     /// The filter as a view.
+    #[inline]
     pub fn borrow(&self) -> FuseFilterRef<'_> {
         FuseFilterRef { layout: self.layout, seed: self.seed, bytes: &self.bytes }
     }
@@ -94,6 +96,7 @@ impl<'a> FuseFilterRef<'a> {
     }
 
     /// Whether the set may have a hash: `false` is certain, `true` is wrong once in 256 times.
+    #[inline]
     pub fn contains(&self, hash: u64) -> bool {
         if self.bytes.is_empty() {
             return false;

@@ -37,6 +37,8 @@ fn the_same_set_gives_the_same_bytes() {
     twice.extend(hashes(300).iter().rev());
     assert_eq!(FuseFilter::build(&mut twice).encode(), FuseFilter::build(&mut hashes(300)).encode());
     assert_eq!(twice.len(), 300);
+    let mut backwards: Vec<u64> = hashes(300).into_iter().rev().collect();
+    assert_eq!(FuseFilter::build(&mut backwards), FuseFilter::build(&mut hashes(300)));
     assert_eq!(FuseFilter::build(&mut Vec::new()).encode(), [0]);
 }
 

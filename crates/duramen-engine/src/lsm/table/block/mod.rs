@@ -1,19 +1,19 @@
 //! A data block: some rows, in order, and what it takes to find one among them.
 //!
 //! ```text
-//! block    values | row * n | tags: width bytes * n | restart * r | trailer       little-endian; r = n / interval, rounded up
-//! row      shared | unshared | value length | key bytes: unshared of them         the three are varints, mostly a byte each
-//! restart  where its row begins, from the first row u32 | where the row's value begins u32
-//! trailer  base u64 | bytes of values u32 | n u32 | interval u16 | width u8       19 bytes
+//! block    header | restart * r | tags: width bytes * n | row * n | values      little-endian; r = n / interval, rounded up
+//! header   base u64 | n u32 | bytes of rows u32 | interval u16 | width u8       19 bytes
+//! restart  where its row begins, from the first row u32 | where the row's value begins, from the first value u32
+//! row      shared | unshared | value length | key bytes: unshared of them       the three are varints, mostly a byte each
 //! ```
 //!
 //! A row's key shares its first `shared` bytes with the key before it. Every `interval` rows there is a *restart*: a row
 //! that shares nothing, where reading can begin. A search is binary among the restarts, then row by row.
 //!
-//! Values stand apart, in the order of the rows: so a search passes over keys that lie close together, a few cache lines,
-//! and touches one value. A row's *tag* is `(seq - base) * 2 + kind` (0: deletion, 1: put), `base` the smallest
-//! sequence number of the block, `width` what the largest tag needs: 0 to 8 bytes. Rows have equal keys only in
-//! descending order of their sequence numbers: the newest version comes first.
+//! Values stand apart, after all else and in the order of the rows: so a search passes over a few neighbouring cache
+//! lines at the start of the block, and touches one value. A row's *tag* is `(seq - base) * 2 + kind` (0: deletion,
+//! 1: put), `base` the smallest sequence number of the block, `width` what the largest tag needs: 0 to 8 bytes. Rows have
+//! equal keys only in descending order of their sequence numbers: the newest version comes first.
 //!
 //! | module | one idea |
 //! |---|---|
@@ -35,8 +35,8 @@ pub(super) use layout::Block;
 use crate::kv::OpKind;
 use std::cmp::Ordering;
 
-/// Bytes of the trailer.
-const TRAILER_BYTES: usize = 19;
+/// Bytes of the header.
+const HEADER_BYTES: usize = 19;
 /// Bytes of a restart.
 const RESTART_BYTES: usize = 8;
 

@@ -23,12 +23,12 @@ fn look_at(bytes: &[u8], key: &[u8], seq: u64) {
 
 fn some_block(rows: &[(Vec<u8>, u64, Vec<u8>)], interval: u16) -> Vec<u8> {
     let mut encoder = BlockEncoder::new(interval);
-    let (mut out, mut before) = (Vec::new(), Vec::new());
+    let mut before = Vec::new();
     for (key, seq, value) in rows {
-        encoder.add(&mut out, (key, shared_len(&before, key)), (*seq, OpKind::Put), value);
+        encoder.add((key, shared_len(&before, key)), (*seq, OpKind::Put), value);
         before.clone_from(key);
     }
-    let expected = encoder.len();
+    let (mut out, expected) = (Vec::new(), encoder.len());
     encoder.finish(&mut out);
     assert_eq!(out.len(), expected);
     assert!(encoder.is_empty());
@@ -40,15 +40,16 @@ proptest! {
     #[test]
     fn any_bytes_can_be_looked_at(
         mut bytes in prop::collection::vec(any::<u8>(), 0..200), key in prop::collection::vec(any::<u8>(), 0..4),
-        count in 0u32..9, interval in 0u16..4, width in 0u8..9, values in 0u32..60,
+        count in 0u32..9, interval in 0u16..4, width in 0u8..9, rows in 0u32..60,
     ) {
         look_at(&bytes, &key, 7);
-        bytes.extend(7u64.to_le_bytes());
-        bytes.extend(values.to_le_bytes());
-        bytes.extend(count.to_le_bytes());
-        bytes.extend(interval.to_le_bytes());
-        bytes.push(width);
-        look_at(&bytes, &key, 7);
+        let mut header = 7u64.to_le_bytes().to_vec();
+        header.extend(count.to_le_bytes());
+        header.extend(rows.to_le_bytes());
+        header.extend(interval.to_le_bytes());
+        header.push(width);
+        header.append(&mut bytes);
+        look_at(&header, &key, 7);
     }
 
     #[test]
@@ -81,7 +82,7 @@ fn tags_take_what_the_largest_needs() {
     {
         let rows: Vec<_> = seqs.iter().zip(b'a'..).map(|(&seq, key)| (vec![key], seq, vec![])).collect();
         let bytes = some_block(&rows, 16);
-        assert_eq!(usize::from(bytes[bytes.len() - 1]), width, "{seqs:?}");
+        assert_eq!(usize::from(bytes[HEADER_BYTES - 1]), width, "{seqs:?}");
         let block = Block::parse(Arc::from(&bytes[..]), 0..bytes.len()).unwrap();
         for (n, &seq) in seqs.iter().enumerate() {
             assert_eq!(block.tag(n), (seq, OpKind::Put));

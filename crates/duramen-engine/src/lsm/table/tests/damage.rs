@@ -25,8 +25,8 @@ fn a_flipped_bit_costs_only_what_it_hit() {
         assert_eq!(report.damage.len(), 1, "byte {offset}: {:?}", report.damage);
         let damage = &report.damage[0];
         assert!(damage.offset <= offset && offset < damage.offset + damage.bytes, "byte {offset} is named");
-        let cache = Arc::new(BlockCache::new(0, 256));
-        let reader = TableReader::open(&env, Path::new(PATH), 1, &cache);
+        let cache = Arc::new(BlockCache::new(0));
+        let reader = TableReader::open(&env, Path::new(PATH), &cache);
         let part = damage.part;
         *parts.entry(format!("{part:?}")).or_insert(0) += 1;
         if matches!(part, Part::Header | Part::Index | Part::Properties | Part::Footer) {

@@ -11,7 +11,7 @@ fn a_read_that_fails_is_an_error_and_the_next_one_works() {
     let env = sim.env();
     write(&env, &small(), &versions);
     let run = |env: &Env| -> Result<usize, Error> {
-        let reader = TableReader::open(env, Path::new(PATH), 1, &Arc::new(BlockCache::new(1 << 20, 256)))?;
+        let reader = TableReader::open(env, Path::new(PATH), &Arc::new(BlockCache::new(1 << 20)))?;
         let (mut failed, mut error) = (0, None);
         for (key, seq, ..) in versions.iter().step_by(9) {
             match reader.get(key, hash(key), u64::MAX) {
