@@ -7,6 +7,9 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// How much of a block is prefetched, at most: blocks of usual size have no more before their values.
+const PREFETCH_BYTES: usize = 1024;
+
 /// A block in memory: bytes, or a part of them, and where its parts lie in them.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Block {
@@ -73,8 +76,13 @@ impl Block {
     #[inline]
     pub(in super::super) fn prefetch(&self) {
         let start = self.restarts_at().saturating_sub(HEADER_BYTES);
-        let touched = (start..self.values as usize).step_by(64).take(16);
-        black_box(touched.fold(0, |sum, at| sum ^ self.bytes.get(at).copied().unwrap_or(0)));
+        let lines = self.bytes.get(start..self.values as usize).unwrap_or_default();
+        let (mut at, mut sum) = (0, 0);
+        while let Some(byte) = lines.get(at).filter(|_| at < PREFETCH_BYTES) {
+            sum ^= byte;
+            at += 64;
+        }
+        black_box(sum);
     }
 
     /// How many rows there are: at least 1.
