@@ -40,6 +40,8 @@ mod scan;
 mod source;
 mod survivors;
 mod table_files;
+#[cfg(test)]
+mod tests;
 mod tombstones;
 #[cfg(test)]
 mod vec_cursor;
