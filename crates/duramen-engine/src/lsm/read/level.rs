@@ -268,18 +268,22 @@ mod tests {
         }
     }
 
-    /// Cuts versions at these keys. Each table claims all keys from one cut to the next, as one with deleted ranges
-    /// at its ends may, some of them having no version at all.
+    /// Cuts versions at these keys. Every other table claims all keys from one cut to the next, as one with deleted
+    /// ranges at its ends may, some of them having no version at all.
     fn tables_of(versions: &Versions, mut cuts: Vec<Vec<u8>>) -> MemoryTables {
         cuts.push(vec![255; 3]);
         cuts.sort();
         cuts.dedup();
         let mut from = Vec::new();
         let mut tables = Vec::new();
-        for to in cuts {
-            let within = versions.iter().filter(|v| from <= v.0 && v.0 < to).cloned();
-            let cursor = VecCursor::new(within);
-            tables.push((from, to.clone(), cursor));
+        for (nth, to) in cuts.into_iter().enumerate() {
+            let within: Versions = versions.iter().filter(|v| from <= v.0 && v.0 < to).cloned().collect();
+            let ends = (from, to.clone());
+            let (min, max) = match (within.first(), within.last()) {
+                (Some(first), Some(last)) if nth % 2 == 0 => (first.0.clone(), last.0.clone()),
+                _ => ends,
+            };
+            tables.push((min, max, VecCursor::new(within)));
             from = to;
         }
         MemoryTables { tables, open: Arc::default(), broken: None }
@@ -304,10 +308,10 @@ mod tests {
     proptest! {
         #[test]
         fn covered_keys_are_left_table_by_table(
-            keys in prop::collection::vec((0..60u8, 1..9u64), 1..50),
-            cuts in prop::collection::vec((0..60u8).prop_map(|key| vec![key]), 0..8),
-            at in 0..60u8,
-            covered in (0..60u8, 1..60u8, 1..10u64),
+            keys in prop::collection::vec((0..16u8, 1..4u64), 1..50),
+            cuts in prop::collection::vec((0..16u8).prop_map(|key| vec![key]), 0..8),
+            at in 0..16u8,
+            covered in (0..16u8, 1..16u8, 1..10u64),
             reverse: bool,
         ) {
             let mut versions: Versions = keys.into_iter().map(|(key, seq)| (vec![key], seq, OpKind::Put, vec![])).collect();
@@ -331,6 +335,24 @@ mod tests {
             }
             let all_old = versions.iter().all(|version| version.1 < covered.seq);
             prop_assert!(!all_old || !level.valid() || !covered.contains(level.key()));
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_covered_keys_is_not_left_though_it_ends_a_table() {
+        let versions: Versions = (0..30u8).map(|n| (vec![n], 1, OpKind::Put, Vec::new())).collect();
+        for (start, end) in [(3, 9), (3, 10), (0, 29), (3, 8), (10, 20)] {
+            let covered = Covered { start: &[start], end: &[end], seq: 2 };
+            let mut level = LevelCursor::new(tables_of(&versions, vec![vec![10], vec![20]]));
+            level.seek(&[start], u64::MAX).unwrap();
+            assert!(level.leave(&covered, false).unwrap());
+            assert_eq!(level.key(), [end]);
+            level.prev().unwrap();
+            assert!(level.leave(&covered, true).unwrap());
+            assert_eq!(
+                level.valid().then(|| level.key()),
+                start.checked_sub(1).as_ref().map(std::slice::from_ref)
+            );
         }
     }
 

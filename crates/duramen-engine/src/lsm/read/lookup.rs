@@ -68,7 +68,7 @@ impl<'a> Lookup<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lsm::cursor::Cursor;
+    use crate::lsm::cursor::{Cursor, RangeTombstone};
     use crate::lsm::read::model::{Source, any_history, any_key, cut, read_at};
     use proptest::prelude::*;
 
@@ -104,5 +104,15 @@ mod tests {
                 prop_assert_eq!(value, read_at(&history, seq).remove(&key));
             }
         }
+    }
+
+    #[test]
+    fn what_is_older_than_a_tombstone_is_not_asked() {
+        let deleted = RangeTombstone { start: b"a".to_vec(), end: b"c".to_vec(), seq: 5 };
+        let tombstones = RangeTombstones::new([&deleted]);
+        let ask = |key: &[u8], seq| Lookup::new(key, seq).ask(&tombstones, || Ok(None)).unwrap();
+        assert!(matches!(ask(b"b", 5), Answer::Gone));
+        assert!(matches!(ask(b"b", 4), Answer::Unknown));
+        assert!(matches!(ask(b"c", 5), Answer::Unknown));
     }
 }
