@@ -14,7 +14,7 @@ use super::EngineKind;
 use crate::io::{Env, OpenMode};
 use crate::{Error, Result};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The marker's file name.
 pub(crate) const FILE_NAME: &str = "ENGINE";
@@ -140,24 +140,27 @@ pub(crate) fn parent(path: &Path) -> Option<&Path> {
     }
 }
 
-/// Creates a directory and its missing parents; all these names are durable then.
+/// Creates a directory and its missing parents; all these names are durable then. Who made some of them may have died
+/// before that, so all names on the way are synced, except where we may not look.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub(crate) fn create_dir(env: &Env, dir: &Path) -> Result<()> {
-    // The directory's own name is always synced: who made it may have died before that.
-    let mut to_sync: Vec<PathBuf> = Vec::new();
+    let fs = &env.fs;
+    let mut above: Vec<(&Path, bool)> = Vec::new();
     let mut at = dir;
-    while let Some(above) = parent(at).filter(|above| *above != at) {
-        to_sync.push(above.to_path_buf());
-        if env.fs.exists(above).map_err(Error::io("look for", above))? {
-            break;
-        }
-        at = above;
+    let mut ours = true;
+    while let Some(next) = parent(at).filter(|next| *next != at) {
+        above.push((next, ours));
+        ours = ours && !fs.exists(next).map_err(Error::io("look for", next))?;
+        at = next;
     }
-    env.fs.create_dir_all(dir).map_err(Error::io("create directory", dir))?;
-    for above in to_sync.iter().rev() {
-        env.fs.sync_dir(above).map_err(Error::io("sync", above))?;
+    fs.create_dir_all(dir).map_err(Error::io("create directory", dir))?;
+    for (dir, ours) in above.into_iter().rev() {
+        match fs.sync_dir(dir) {
+            Err(e) if !ours && e.kind() == ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(Error::io("sync", dir))?,
+        }
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ impl Inner {
         state.sync_due.map(|due| due.saturating_sub(self.env.clock.monotonic()))
     }
 
-    pub(super) fn background_step(&self) -> Result<()> {
+    pub(super) fn background_step(&self) -> Result<bool> {
         let state = self.state();
         self.writable(&state)?;
         let end = state.position();
@@ -47,6 +47,6 @@ impl Inner {
         if sync {
             self.sync_through(end)?;
         }
-        self.compact_if_due()
+        Ok(self.compact_if_due()? || sync)
     }
 }

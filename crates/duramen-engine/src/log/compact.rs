@@ -125,15 +125,15 @@ impl Inner {
         self.rewrite()
     }
 
-    /// Compacts if there is too much garbage, now that the file is large enough for that.
-    pub(super) fn compact_if_due(&self) -> Result<()> {
+    /// Compacts if there is too much garbage, now that the file is large enough for that. Whether it looked.
+    pub(super) fn compact_if_due(&self) -> Result<bool> {
         let _one_at_a_time = lock(&self.rewriting);
         let state = self.state();
         if state.end < state.compaction_due_at || self.writable(&state).is_err() {
-            return Ok(());
+            return Ok(false);
         }
         drop(state);
-        let compacted = self.compact_if_worth_it();
+        let compacted = self.compact_if_worth_it().map(|()| true);
         if compacted.is_err() {
             self.compaction_failures.fetch_add(1, Ordering::Relaxed);
             let mut state = self.state();

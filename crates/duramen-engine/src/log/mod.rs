@@ -195,12 +195,13 @@ impl Log {
         open::open(dir.as_ref(), options, true)
     }
 
-    /// Does what is due in the background: a sync, a compaction. Called by the log's own thread unless
-    /// [`Background::Manual`](crate::wal::Background::Manual); calling it besides does no harm.
+    /// Does what is due in the background: a sync, a compaction. Whether there was anything to do. Called by the
+    /// log's own thread unless [`Background::Manual`](crate::wal::Background::Manual); calling it besides does no
+    /// harm.
     ///
     /// # Errors
     /// As [`Engine::flush`] and [`Engine::compact`].
-    pub fn background_step(&self) -> Result<()> {
+    pub fn background_step(&self) -> Result<bool> {
         self.inner.background_step()
     }
 

@@ -35,6 +35,9 @@ impl Default for LogOptions {
     }
 }
 
+/// A compaction is not worth it for less.
+const LEAST_GROWTH_BYTES: u64 = 4096;
+
 impl LogOptions {
     /// Refuses what cannot work.
     pub(super) fn checked(self) -> Result<Self> {
@@ -51,7 +54,10 @@ impl LogOptions {
     pub(super) fn compaction_due_at(&self, live_bytes: u64) -> u64 {
         match u64::from(self.compaction_garbage_percent) {
             0 => u64::MAX,
-            percent => self.compaction_min_bytes.max(live_bytes.saturating_mul(100) / (100 - percent)),
+            percent => {
+                let due_at = live_bytes.saturating_mul(100) / (100 - percent);
+                due_at.max(live_bytes.saturating_add(LEAST_GROWTH_BYTES)).max(self.compaction_min_bytes)
+            }
         }
     }
 }
