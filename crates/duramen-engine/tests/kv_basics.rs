@@ -429,9 +429,10 @@ fn a_directory_of_the_other_engine_or_of_something_else_is_refused() {
         is_invalid(setup.open_read_only(sim.env(), "home"), "home");
         assert_eq!(sim.env().fs.read_dir(Path::new("home")).unwrap().len(), 1);
         assert!(setup.open(sim.env(), "home/letter").is_err());
-        // Whatever is wrong with it.
-        sim.flip_bit(Path::new(&format!("{dir}/ENGINE")), 99).unwrap();
+        let marker = format!("{dir}/ENGINE");
+        sim.flip_bit(Path::new(&marker), 99).unwrap();
         assert!(setup.open(sim.env(), &dir).unwrap_err().is_corruption());
+        sim.flip_bit(Path::new(&marker), 99).unwrap();
     }
 }
 

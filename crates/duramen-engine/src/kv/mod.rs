@@ -17,10 +17,12 @@
 //! | `snapshot` | [`Snapshot`]: the store as it was |
 //! | `limits` | how large things may be |
 //! | `marker` | which engine a directory belongs to |
+//! | `checkpoint` | a copy of a store gets its name when everything in it is durable |
 
 #![allow(dead_code, unused_imports)] // while the engines are being built
 
 mod batch;
+mod checkpoint;
 mod engine;
 mod limits;
 pub(crate) mod marker;
@@ -30,6 +32,7 @@ mod value;
 
 pub use batch::WriteBatch;
 pub(crate) use batch::{Op, OpKind, Ops, put_op};
+pub(crate) use checkpoint::checkpoint;
 pub use engine::{Engine, EngineKind, ReadOptions, SortedRun};
 pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub(crate) use limits::{check_key, check_value};

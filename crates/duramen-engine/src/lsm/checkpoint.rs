@@ -3,7 +3,7 @@
 use super::db::Inner;
 use super::paths;
 use crate::io::OpenMode;
-use crate::kv::{EngineKind, marker};
+use crate::kv::{self, EngineKind};
 use crate::manifest::{Edit, Manifest};
 use crate::{Error, Result};
 use std::io::ErrorKind;
@@ -14,28 +14,13 @@ const COPY_BYTES: usize = 1 << 20;
 
 impl Inner {
     pub(super) fn checkpoint(&self, dir: &Path) -> Result<()> {
-        let fs = &self.options.env.fs;
-        if fs.exists(dir).map_err(Error::io("look for", dir))? {
-            return Err(Error::InvalidArgument(format!("{} exists: a checkpoint makes it", dir.display())));
-        }
         if self.wal.is_some() {
             self.flush_all()?;
         } else if !self.current.load().immutables.is_empty() {
             let why = "the store was opened read-only and has writes that are not in tables yet: open it for writing once";
             return Err(Error::InvalidArgument(why.into()));
         }
-        let made = self.fill_checkpoint(dir);
-        if made.is_err() {
-            // Without a manifest it is no store, so what cannot be removed harms nobody.
-            for within in [dir.join(paths::TABLES), dir.to_path_buf()] {
-                for entry in fs.read_dir(&within).unwrap_or_default().iter().filter(|entry| !entry.is_dir) {
-                    let _best_effort = fs.remove_file(&within.join(&entry.name));
-                }
-                let _best_effort = fs.remove_dir(&within);
-            }
-            let _best_effort = fs.remove_dir(dir);
-        }
-        made
+        kv::checkpoint(&self.options.env, dir, EngineKind::Lsm, |tmp| self.fill_checkpoint(tmp))
     }
 
     fn fill_checkpoint(&self, dir: &Path) -> Result<()> {
@@ -51,12 +36,7 @@ impl Inner {
             edit.add_tables.push(table.meta.clone());
         }
         fs.sync_dir(&tables).map_err(Error::io("sync directory", &tables))?;
-        marker::claim(env, dir, EngineKind::Lsm, false)?;
-        // The manifest last: with it, the directory is a store.
         Manifest::create(env, dir, env.random.next_u64())?.apply(edit)?;
-        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            fs.sync_dir(parent).map_err(Error::io("sync directory", parent))?;
-        }
         Ok(())
     }
 

@@ -35,12 +35,13 @@ pub(super) struct Parts {
 pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
     let env = options.env.clone();
     let fs = &env.fs;
-    fs.create_dir_all(dir).map_err(Error::io("create directory", dir))?;
+    // Before anything is put there: it may be something else. And once more when nobody else can begin a store there.
+    marker::claim(&env, dir, EngineKind::Lsm, false)?;
     let lock_path = dir.join(paths::LOCK);
     let Some(lock) = fs.try_lock(&lock_path).map_err(Error::io("lock", &lock_path))? else {
         return Err(Error::Locked { path: lock_path });
     };
-    marker::claim(&env, dir, EngineKind::Lsm, false)?;
+    marker::claim(&env, dir, EngineKind::Lsm, true)?;
     let (mut manifest, mut state) =
         if fs.exists(&dir.join(manifest::FILE_NAME)).map_err(Error::io("look for", dir))? {
             Manifest::open(&env, dir)?
