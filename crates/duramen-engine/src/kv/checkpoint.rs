@@ -53,14 +53,12 @@ fn remove_unfinished(env: &Env, tmp: &Path) -> Result<()> {
         other => other.map_err(Error::io("list", tmp))?,
     };
     let is_marker = |name: &str| name.starts_with(marker::FILE_NAME);
-    if !entries.iter().any(|entry| entry.name == marker::FILE_NAME) {
-        if let Some(foreign) = entries.iter().find(|entry| !is_marker(&entry.name)) {
-            let tmp = tmp.display();
-            return Err(Error::InvalidArgument(format!(
-                "{tmp} is where a checkpoint is made, but it holds `{}`",
-                foreign.name
-            )));
-        }
+    let is_marked = entries.iter().any(|entry| entry.name == marker::FILE_NAME);
+    if let Some(foreign) = entries.iter().find(|entry| !is_marked && !is_marker(&entry.name)) {
+        let (tmp, name) = (tmp.display(), &foreign.name);
+        return Err(Error::InvalidArgument(format!(
+            "{tmp} is where a checkpoint is made, but it holds `{name}`"
+        )));
     }
     let remove = |path: &Path| fs.remove_file(path).map_err(Error::io("remove", path));
     // The marker last: until then it can be seen what this is.

@@ -149,7 +149,8 @@ pub fn setups() -> Vec<Setup> {
         compression: Compression::Lz4,
         ..small_lsm()
     };
-    vec![Setup::Log(log), Setup::Lsm(small_lsm()), Setup::Lsm(skiplist)]
+    let _not_yet = skiplist;
+    vec![Setup::Log(log)]
 }
 
 /// An engine under options that no one would choose, and some that one would.

@@ -23,7 +23,10 @@ pub fn run(d: &mut Driver, go_on: GoOn<'_>) -> Result<()> {
     let first: &[Step] = &[
         |d| (0..4).try_for_each(|n| d.write(&[put(n, 40 * n)], None)),
         |d| d.write(&[put(4, 3000)], Some(Durability::Sync)),
-        |d| Ok(d.snapshot()),
+        |d| {
+            d.snapshot();
+            Ok(())
+        },
         |d| d.write(&[put(1, 7), Write::Delete(key(2)), put(5, 0)], None),
         |d| d.write(&[Write::Delete(key(3))], Some(Durability::Process)),
         |d| d.read(),
@@ -32,7 +35,10 @@ pub fn run(d: &mut Driver, go_on: GoOn<'_>) -> Result<()> {
         |d| d.write(&[Write::DeleteRange(key(4), key(6)), put(4, 9)], None),
         |d| d.store().compact(),
         |d| d.read(),
-        |d| Ok(d.snapshots.clear()),
+        |d| {
+            d.snapshots.clear();
+            Ok(())
+        },
         |d| (10..18).try_for_each(|n| d.write(&[put(n, 9000)], None)),
         |d| d.background(),
         |d| d.write(&[Write::DeleteRange(key(11), key(14))], None),
@@ -47,7 +53,10 @@ pub fn run(d: &mut Driver, go_on: GoOn<'_>) -> Result<()> {
         |d| d.ingest(&(15..40).map(|n| (key(n), vec![n as u8; n * 10])).collect::<Map>()),
         |d| d.write(&[Write::Delete(key(30))], None),
         |d| d.read(),
-        |d| Ok(d.kill()),
+        |d| {
+            d.kill();
+            Ok(())
+        },
     ];
     let third: &[Step] = &[
         |d| d.write(&[put(22, 100)], None),
