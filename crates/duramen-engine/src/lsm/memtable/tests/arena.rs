@@ -61,10 +61,13 @@ impl Wal {
 /// A version: key, sequence number, kind, value.
 pub(super) type Version = (Vec<u8>, u64, OpKind, Vec<u8>);
 
+type At = (Vec<u8>, Reverse<u64>);
+type What = (OpKind, Vec<u8>);
+
 /// What a memtable is to be.
 #[derive(Clone, Default)]
 pub(super) struct Model {
-    versions: BTreeMap<(Vec<u8>, Reverse<u64>), (OpKind, Vec<u8>)>,
+    versions: BTreeMap<At, What>,
     pub(super) ranges: Vec<RangeTombstone>,
 }
 
@@ -88,7 +91,7 @@ impl Model {
     }
 }
 
-fn version(((key, Reverse(seq)), (kind, value)): (&(Vec<u8>, Reverse<u64>), &(OpKind, Vec<u8>))) -> Version {
+fn version(((key, Reverse(seq)), (kind, value)): (&At, &What)) -> Version {
     (key.clone(), *seq, *kind, value.clone())
 }
 

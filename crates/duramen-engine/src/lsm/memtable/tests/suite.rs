@@ -75,7 +75,7 @@ pub(super) fn versions_and_deletions_are_read_at_their_seqs(make: Make) {
 /// Long common beginnings, ends in zeros, keys that begin other keys: whatever a comparison by parts can get wrong.
 pub(super) fn keys_that_share_beginnings_are_in_order(make: Make) {
     let (wal, memtable, mut model) = with(make, SMALL);
-    let long = vec![b'p'; 40];
+    let long = [b'p'; 40];
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for prefix in [0, 1, 6, 7, 8, 13, 14, 15, 16, 21, 40] {
         for end in [

@@ -7,9 +7,9 @@ use crate::kv::OpKind::Put;
 /// Hashes that look the same, as far as slots tell, of different keys.
 #[test]
 fn keys_with_equal_fingerprints_are_told_apart() {
-    for hash_of in
-        [(|_| 0) as fn(u64) -> u64, |n| n, |n| n << 62, |n| (u64::MAX - (n % 2)) << 32, |n| (n % 7) << 32]
-    {
+    type HashOf = fn(u64) -> u64;
+    let hashes: [HashOf; 5] = [|_| 0, |n| n, |n| n << 62, |n| (u64::MAX - n % 2) << 32, |n| (n % 7) << 32];
+    for hash_of in hashes {
         let wal = Wal::sized(256 << 10);
         let memtable = VecMemtable::new(wal.segment(), 0);
         let count: u64 = if cfg!(miri) { 60 } else { 1200 };
