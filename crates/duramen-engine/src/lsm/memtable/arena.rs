@@ -1,9 +1,15 @@
 //! The ops in a segment.
 
+use super::prefetch::prefetch;
 use crate::kv::{Op, OpKind};
 use crate::wal::SegmentReader;
 use crate::wal::format::FIRST_RECORD;
 use std::ops::Range;
+
+/// The processor's unit of memory.
+const CACHE_LINE_BYTES: usize = 64;
+/// Of an op that is longer than so many lines, the rest comes by itself when one reads on.
+const MOST_LINES: usize = 4;
 
 /// The records that a segment had when this was made. Making one costs a look at a counter that the writer
 /// raises all the time: for many ops make one.
@@ -12,7 +18,7 @@ pub(super) struct Arena<'a> {
     records: &'a [u8],
 }
 
-/// An op, and where its parts are: in bytes from the start of the segment.
+/// An op, and where it ends, in bytes from the start of the segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpAt<'a> {
     pub(super) op: Op<'a>,
@@ -20,22 +26,23 @@ pub(super) struct OpAt<'a> {
 }
 
 impl OpAt<'_> {
+    /// Where its value is, in bytes from the start of the segment.
     #[inline]
     pub(super) fn value(&self) -> Range<u32> {
         self.end - self.op.value.len() as u32..self.end
-    }
-
-    #[inline]
-    pub(super) fn key(&self) -> Range<u32> {
-        let end = self.value().start;
-        end - self.op.key.len() as u32..end
     }
 }
 
 impl<'a> Arena<'a> {
     #[inline]
     pub(super) fn of(segment: &'a SegmentReader) -> Self {
-        Self { records: segment.settled_records() }
+        Self::of_records(segment.settled_records())
+    }
+
+    /// Of what lies in a segment from its first record on.
+    #[inline]
+    pub(super) fn of_records(records: &'a [u8]) -> Self {
+        Self { records }
     }
 
     /// The op that was inserted with this offset. Were there none, it would be the deletion of an empty key.
@@ -53,15 +60,22 @@ impl<'a> Arena<'a> {
         self.op(offset).op.key
     }
 
-    /// Where the op's memory is, for a prefetch; any address if there is none.
-    #[inline]
-    pub(super) fn address(&self, offset: u32) -> *const u8 {
-        self.records.as_ptr().wrapping_add((offset as usize).wrapping_sub(FIRST_RECORD))
+    /// Where the records end, in bytes from the start of the segment.
+    pub(super) fn end(&self) -> usize {
+        FIRST_RECORD + self.records.len()
     }
 
-    /// How many bytes of records there are.
+    /// How many cache lines an op takes if there are so many ops, on average.
+    pub(super) fn lines_per_op(&self, ops: usize) -> usize {
+        let lines = (self.records.len() / ops.max(1)).div_ceil(CACHE_LINE_BYTES) + 1;
+        lines.min(MOST_LINES)
+    }
+
+    /// Asks for the memory of an op ahead of time: so many lines of it.
     #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.records.len()
+    pub(super) fn ask_for(&self, offset: u32, lines: usize) {
+        let at = (offset as usize).wrapping_sub(FIRST_RECORD);
+        let address = self.records.as_ptr().wrapping_add(at);
+        (0..lines).for_each(|line| prefetch(address.wrapping_add(line * CACHE_LINE_BYTES)));
     }
 }

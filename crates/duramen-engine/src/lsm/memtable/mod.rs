@@ -6,13 +6,14 @@
 //! | `skiplist` | [`SkiplistMemtable`]: always sorted, threads insert at the same time |
 //! | `sorted` | [`Sorted`]: all of it in order, for the flush |
 //! | `order` | comparing keys by an integer, mostly |
-//! | `arena` | the ops in a segment |
+//! | `arena` | the ops in a segment; `held`: a cursor's place among them |
 //! | `ranges` | the deleted ranges among them |
 //! | `append_list` | a list that grows under its readers |
 //! | `prefetch` | asking the processor for memory ahead of time |
 
 mod append_list;
 mod arena;
+mod held;
 #[cfg(test)]
 mod measure;
 mod order;

@@ -2,7 +2,6 @@
 
 use super::arena::Arena;
 use super::order::Item;
-use super::prefetch::prefetch;
 use super::{Memtable, SkiplistMemtable, VecMemtable};
 use crate::kv::OpKind;
 use std::sync::Arc;
@@ -10,10 +9,6 @@ use std::sync::Arc;
 /// How many entries ahead memory is asked for: far enough for it to arrive, and few enough for the processor to
 /// have them all under way.
 const AHEAD: usize = 12;
-/// The processor's unit of memory.
-const CACHE_LINE_BYTES: usize = 64;
-/// Of an entry that is longer than that many lines, the rest comes by itself when one reads on.
-const MOST_LINES: usize = 4;
 
 /// All versions in a memtable, by key, then the newest first; deleted ranges are not among them. It keeps the
 /// memtable alive. May be shared by threads.
@@ -70,8 +65,7 @@ impl Sorted {
             Order::Listed(memtable, entries) => (memtable.segment(), entries.len()),
         };
         let arena = Arena::of(segment);
-        let lines = (arena.len() / places.max(1)).div_ceil(CACHE_LINE_BYTES) + 1;
-        let iter = SortedIter { order: &self.0, arena, at: 0, places, lines: lines.min(MOST_LINES) };
+        let iter = SortedIter { order: &self.0, arena, at: 0, places, lines: arena.lines_per_op(places) };
         (0..AHEAD).for_each(|at| iter.prepare(at));
         iter
     }
@@ -97,8 +91,7 @@ impl SortedIter<'_> {
             Order::Listed(_, entries) => entries.get(at).map(|(_, offset)| *offset),
         };
         if let Some(offset) = offset {
-            let address = self.arena.address(offset);
-            (0..self.lines).for_each(|line| prefetch(address.wrapping_add(line * CACHE_LINE_BYTES)));
+            self.arena.ask_for(offset, self.lines);
         }
     }
 }

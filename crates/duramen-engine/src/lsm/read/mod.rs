@@ -49,7 +49,7 @@ mod vec_cursor;
 pub(crate) use compaction_iter::CompactionIter;
 pub(crate) use coverage::{Coverage, Covered};
 pub(crate) use head::Head;
-pub(crate) use key::LastKey;
+pub(crate) use key::{LastKey, prefix16};
 pub(crate) use level::{LevelCursor, LevelTables};
 pub(crate) use lookup::{Answer, Lookup};
 pub(crate) use merge::MergeCursor;

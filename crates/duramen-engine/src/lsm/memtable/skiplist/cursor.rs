@@ -2,15 +2,15 @@
 //! every step.
 
 use super::SkiplistMemtable;
-use super::list::SeqAndOffset;
+use super::list::{Seen, SeqAndOffset};
 use super::version::Version;
 use crate::Result;
 use crate::kv::OpKind;
 use crate::lsm::cursor::Cursor;
 use crate::lsm::memtable::Memtable;
 use crate::lsm::memtable::arena::Arena;
-use crate::lsm::memtable::prefetch::prefetch;
-use std::ops::{Bound, Range};
+use crate::lsm::memtable::held::Held;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// How large the first batch after a seek is. Each is twice as large as the one before.
@@ -18,10 +18,12 @@ const FIRST_BATCH: usize = 4;
 /// How large they get.
 const MOST_BATCH: usize = 64;
 
-#[derive(Debug)]
 pub(super) struct SkiplistCursor {
     memtable: Arc<SkiplistMemtable>,
-    seq: u64,
+    held: Held,
+    seen: Seen,
+    /// How many cache lines an op has.
+    lines: usize,
     /// Consecutive versions that this cursor may see, in the order in which it goes.
     batch: Vec<SeqAndOffset>,
     /// Where in the batch it is.
@@ -30,30 +32,33 @@ pub(super) struct SkiplistCursor {
     going_on: bool,
     /// How large the next batch is to be.
     next_len: usize,
-    here: Option<Here>,
-}
-
-#[derive(Debug)]
-struct Here {
-    kind: OpKind,
-    key: Range<u32>,
-    value: Range<u32>,
 }
 
 impl SkiplistCursor {
     pub(super) fn new(memtable: Arc<SkiplistMemtable>, seq: u64) -> Self {
-        Self { memtable, seq, batch: Vec::new(), at: 0, going_on: true, next_len: FIRST_BATCH, here: None }
+        let held = Held::new(Arc::clone(memtable.segment()));
+        Self {
+            // What is appended from now on is not there yet.
+            seen: Seen { seq, end: held.arena().end() },
+            lines: held.arena().lines_per_op(memtable.len()),
+            memtable,
+            held,
+            batch: Vec::new(),
+            at: 0,
+            going_on: true,
+            next_len: FIRST_BATCH,
+        }
     }
 
     /// Reads a batch from `from` on, or backwards from there.
     fn read(&mut self, from: Bound<Version<'_>>, going_on: bool) {
-        self.batch.clear();
         self.at = 0;
         self.going_on = going_on;
-        self.memtable.list.read(from, going_on, self.seq, self.next_len, &mut self.batch);
+        self.batch.clear();
+        self.memtable.list.read(from, going_on, self.seen, self.next_len, &mut self.batch);
         self.next_len = (self.next_len * 2).min(MOST_BATCH);
-        let arena = Arena::of(self.memtable.segment());
-        self.batch.iter().for_each(|(_, offset)| prefetch(arena.address(*offset)));
+        let arena = self.held.arena();
+        self.batch.iter().for_each(|(_, offset)| arena.ask_for(*offset, self.lines));
     }
 
     /// Reads a batch, the first one of a new place.
@@ -64,7 +69,7 @@ impl SkiplistCursor {
     }
 
     fn step(&mut self, going_on: bool) {
-        if self.here.is_none() {
+        if !self.held.valid() {
             return;
         }
         if self.going_on == going_on {
@@ -85,16 +90,7 @@ impl SkiplistCursor {
     }
 
     fn arrive(&mut self) {
-        let arena = Arena::of(self.memtable.segment());
-        self.here = self.batch.get(self.at).map(|(_, offset)| {
-            let at = arena.op(*offset);
-            Here { kind: at.op.kind, key: at.key(), value: at.value() }
-        });
-    }
-
-    fn bytes(&self, range: impl Fn(&Here) -> &Range<u32>) -> &[u8] {
-        let Some(range) = self.here.as_ref().map(range) else { return &[] };
-        self.memtable.segment().bytes(range.start, range.end - range.start).unwrap_or_default()
+        self.held.go_to(self.batch.get(self.at).map(|(_, offset)| *offset));
     }
 }
 
@@ -131,12 +127,12 @@ impl Cursor for SkiplistCursor {
 
     #[inline]
     fn valid(&self) -> bool {
-        self.here.is_some()
+        self.held.valid()
     }
 
     #[inline]
     fn key(&self) -> &[u8] {
-        self.bytes(|here| &here.key)
+        self.held.key()
     }
 
     #[inline]
@@ -146,11 +142,11 @@ impl Cursor for SkiplistCursor {
 
     #[inline]
     fn kind(&self) -> OpKind {
-        self.here.as_ref().map_or(OpKind::Delete, |here| here.kind)
+        self.held.kind()
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        self.bytes(|here| &here.value)
+        self.held.value()
     }
 }

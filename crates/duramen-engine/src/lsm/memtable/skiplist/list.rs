@@ -28,6 +28,13 @@ impl<'a> Borrow<Version<'a>> for Place {
 /// Sequence number, and offset in the segment.
 pub(super) type SeqAndOffset = (u64, u32);
 
+/// What a reader may see: what is not newer than `seq` and lies below `end` in the segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) seq: u64,
+    pub(super) end: usize,
+}
+
 /// All versions, in order. Any number of threads may insert and read.
 pub(super) struct List {
     // Before the segment, and so dropped before it.
@@ -62,21 +69,22 @@ impl List {
     pub(super) fn find(&self, key: &[u8], seq: u64) -> Option<SeqAndOffset> {
         let entry = self.places.lower_bound(Bound::Included(&Version::sought(key, seq)))?;
         let found: &Version<'_> = &entry.value().0;
-        (found.key == key).then_some((found.seq, found.offset))
+        (found.key() == key).then_some((found.seq, found.offset))
     }
 
-    /// Up to `most` versions not newer than `seq`, from `from` on; or if not `going_on`, backwards from there.
+    /// Up to `most` of the versions that `seen` has, from `from` on; or if not `going_on`, backwards from there.
     pub(super) fn read(
         &self,
         from: Bound<Version<'_>>,
         going_on: bool,
-        seq: u64,
+        seen: Seen,
         most: usize,
         found: &mut Vec<SeqAndOffset>,
     ) {
         let seen = |entry: Entry<'_, Place>| {
             let version = &entry.value().0;
-            (version.seq <= seq).then_some((version.seq, version.offset))
+            let is_seen = version.seq <= seen.seq && (version.offset as usize) < seen.end;
+            is_seen.then_some((version.seq, version.offset))
         };
         if going_on {
             found.extend(self.places.range((from, Bound::Unbounded)).filter_map(seen).take(most));

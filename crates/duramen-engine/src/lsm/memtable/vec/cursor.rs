@@ -15,143 +15,158 @@ use crate::Result;
 use crate::kv::OpKind;
 use crate::lsm::cursor::Cursor;
 use crate::lsm::memtable::Memtable;
-use crate::lsm::memtable::arena::Arena;
+use crate::lsm::memtable::held::Held;
 use crate::lsm::memtable::order::{Item, behind, goes_on, window};
-use crate::lsm::memtable::prefetch::prefetch;
 use std::cmp::Ordering;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// How many items ahead in a run memory is asked for.
 const AHEAD: usize = 8;
 
-#[derive(Debug)]
 pub(super) struct VecCursor {
     memtable: Arc<VecMemtable>,
-    view: View,
-    /// The cut of each run: how many items precede it.
-    cuts: Vec<usize>,
+    held: Held,
+    /// How many bytes all keys have in common: the windows show what is behind.
+    skip: usize,
+    common: Option<Arc<[u8]>>,
+    runs: Vec<Run>,
     /// Entries from this number on are not for this cursor.
     visible: u32,
-    here: Option<Here>,
+    /// How many cache lines an op has.
+    lines: usize,
+    /// While it is at a version.
+    here: Here,
 }
 
-#[derive(Clone, Debug)]
+/// A sorted run, and how many of its items precede the cut.
+struct Run {
+    items: Arc<Vec<Item>>,
+    cut: usize,
+}
+
+#[derive(Clone, Copy)]
 struct Here {
+    /// The version's run.
     run: usize,
     /// Whether the cut is before it.
     going_on: bool,
-    item: Item,
-    kind: OpKind,
-    key: Range<u32>,
-    value: Range<u32>,
-}
-
-impl Here {
-    #[inline]
-    fn new(run: usize, item: Item, going_on: bool, arena: Arena<'_>) -> Self {
-        let at = arena.op(item.offset);
-        Self { run, going_on, item, kind: at.op.kind, key: at.key(), value: at.value() }
-    }
+    number: u32,
 }
 
 impl VecCursor {
     pub(super) fn new(memtable: Arc<VecMemtable>, view: View, visible: u32) -> Self {
-        let cuts = vec![0; view.runs.len()];
-        Self { memtable, view, cuts, visible, here: None }
+        let held = Held::new(Arc::clone(memtable.segment()));
+        let lines = held.arena().lines_per_op(memtable.len());
+        let skip = view.skip();
+        let runs = view.runs.into_iter().map(|items| Run { items, cut: 0 }).collect();
+        let here = Here { run: 0, going_on: true, number: 0 };
+        Self { memtable, held, skip, common: view.common, runs, visible, lines, here }
     }
 
     /// To the least visible item behind the cuts.
+    #[inline]
     fn go_on(&mut self) {
-        let arena = Arena::of(self.memtable.segment());
-        let skip = self.view.skip();
+        let arena = self.held.arena();
         let mut least: Option<(usize, &Item)> = None;
-        for (nth, (run, cut)) in self.view.runs.iter().zip(&mut self.cuts).enumerate() {
-            while run.get(*cut).is_some_and(|item| item.number >= self.visible) {
-                *cut += 1;
+        for (nth, run) in self.runs.iter_mut().enumerate() {
+            while run.items.get(run.cut).is_some_and(|item| item.number >= self.visible) {
+                run.cut += 1;
             }
-            if let Some(item) = run.get(*cut)
-                && least.is_none_or(|(_, least)| item.compare(least, skip, arena).is_lt())
+            if let Some(item) = run.items.get(run.cut)
+                && least.is_none_or(|(_, least)| item.compare(least, self.skip, arena).is_lt())
             {
                 least = Some((nth, item));
             }
         }
-        self.here = least.map(|(run, item)| Here::new(run, *item, true, arena));
+        let least = least.map(|(run, item)| (run, *item));
+        self.arrive(least, true);
     }
 
     /// To the greatest visible item before the cuts.
+    #[inline]
     fn go_back(&mut self) {
-        let arena = Arena::of(self.memtable.segment());
-        let skip = self.view.skip();
+        let arena = self.held.arena();
         let mut greatest: Option<(usize, &Item)> = None;
-        for (nth, (run, cut)) in self.view.runs.iter().zip(&mut self.cuts).enumerate() {
-            let before = |cut: usize| cut.checked_sub(1).and_then(|at| run.get(at));
-            while before(*cut).is_some_and(|item| item.number >= self.visible) {
-                *cut -= 1;
+        for (nth, run) in self.runs.iter_mut().enumerate() {
+            let items = &run.items;
+            let before = |cut: usize| cut.checked_sub(1).and_then(|at| items.get(at));
+            while before(run.cut).is_some_and(|item| item.number >= self.visible) {
+                run.cut -= 1;
             }
-            if let Some(item) = before(*cut)
-                && greatest.is_none_or(|(_, greatest)| item.compare(greatest, skip, arena).is_gt())
+            if let Some(item) = before(run.cut)
+                && greatest.is_none_or(|(_, greatest)| item.compare(greatest, self.skip, arena).is_gt())
             {
                 greatest = Some((nth, item));
             }
         }
-        self.here = greatest.map(|(run, item)| Here::new(run, *item, false, arena));
+        let greatest = greatest.map(|(run, item)| (run, *item));
+        self.arrive(greatest, false);
+    }
+
+    #[inline]
+    fn arrive(&mut self, found: Option<(usize, Item)>, going_on: bool) {
+        self.held.go_to(found.map(|(_, item)| item.offset));
+        if let Some((run, item)) = found {
+            self.here = Here { run, going_on, number: item.number };
+        }
     }
 
     /// Cuts the runs before the first version of `key` that is not newer than `seq`.
     fn cut(&mut self, key: &[u8], seq: u64) {
-        self.here = None;
-        let arena = Arena::of(self.memtable.segment());
+        let arena = self.held.arena();
         let count = self.memtable.count_through(seq);
-        let common = self.view.common.as_deref().unwrap_or_default();
-        let skip = common.len();
+        let skip = self.skip;
+        let start = &key[..skip.min(key.len())];
+        let common = start.cmp(self.common.as_deref().unwrap_or_default());
         let sought = window(key, skip);
-        for (run, cut) in self.view.runs.iter().zip(&mut self.cuts) {
-            *cut = match key[..skip.min(key.len())].cmp(common) {
+        let precedes = |item: &Item| {
+            let keys = item.window.cmp(&sought).then_with(|| {
+                if !goes_on(sought) {
+                    return Ordering::Equal;
+                }
+                behind(arena.key(item.offset), skip).cmp(behind(key, skip))
+            });
+            keys.is_lt() || keys.is_eq() && item.number >= count
+        };
+        for run in &mut self.runs {
+            run.cut = match common {
                 Ordering::Less => 0,
-                Ordering::Greater => run.len(),
-                Ordering::Equal => run.partition_point(|item| {
-                    let keys = item.window.cmp(&sought).then_with(|| {
-                        if !goes_on(sought) {
-                            return Ordering::Equal;
-                        }
-                        behind(arena.key(item.offset), skip).cmp(behind(key, skip))
-                    });
-                    keys.then_with(|| if item.number >= count { Ordering::Less } else { Ordering::Greater })
-                        .is_lt()
-                }),
+                Ordering::Greater => run.items.len(),
+                Ordering::Equal => run.items.partition_point(precedes),
             };
         }
     }
 
-    fn cut_all(&mut self, place: impl Fn(usize) -> usize) {
-        self.here = None;
-        for (run, cut) in self.view.runs.iter().zip(&mut self.cuts) {
-            *cut = place(run.len());
+    /// Moves the cut of the present version's run over that version, if it is on the side that one goes to, and asks
+    /// for memory of what comes there.
+    #[inline]
+    fn pass(&mut self, going_on: bool) {
+        if self.here.going_on != going_on {
+            return;
         }
-    }
-
-    fn ask_for(&self, run: usize, at: usize) {
-        if let Some(item) = self.view.runs.get(run).and_then(|run| run.get(at)) {
-            prefetch(Arena::of(self.memtable.segment()).address(item.offset));
+        let Some(run) = self.runs.get_mut(self.here.run) else { return };
+        let ahead = if going_on {
+            run.cut += 1;
+            run.cut + AHEAD
+        } else {
+            run.cut -= 1;
+            run.cut.wrapping_sub(1 + AHEAD)
+        };
+        if let Some(item) = run.items.get(ahead) {
+            self.held.arena().ask_for(item.offset, self.lines);
         }
-    }
-
-    fn bytes(&self, range: impl Fn(&Here) -> &Range<u32>) -> &[u8] {
-        let Some(range) = self.here.as_ref().map(range) else { return &[] };
-        self.memtable.segment().bytes(range.start, range.end - range.start).unwrap_or_default()
     }
 }
 
 impl Cursor for VecCursor {
     fn seek_to_first(&mut self) -> Result<()> {
-        self.cut_all(|_| 0);
+        self.runs.iter_mut().for_each(|run| run.cut = 0);
         self.go_on();
         Ok(())
     }
 
     fn seek_to_last(&mut self) -> Result<()> {
-        self.cut_all(|len| len);
+        self.runs.iter_mut().for_each(|run| run.cut = run.items.len());
         self.go_back();
         Ok(())
     }
@@ -168,56 +183,46 @@ impl Cursor for VecCursor {
         Ok(())
     }
 
+    #[inline]
     fn next(&mut self) -> Result<()> {
-        let Some(here) = &self.here else { return Ok(()) };
-        let run = here.run;
-        if here.going_on
-            && let Some(cut) = self.cuts.get_mut(run)
-        {
-            *cut += 1;
-            let ahead = *cut + AHEAD;
-            self.ask_for(run, ahead);
+        if self.held.valid() {
+            self.pass(true);
+            self.go_on();
         }
-        self.go_on();
         Ok(())
     }
 
+    #[inline]
     fn prev(&mut self) -> Result<()> {
-        let Some(here) = &self.here else { return Ok(()) };
-        let run = here.run;
-        if !here.going_on
-            && let Some(cut) = self.cuts.get_mut(run)
-        {
-            *cut -= 1;
-            let ahead = cut.wrapping_sub(1 + AHEAD);
-            self.ask_for(run, ahead);
+        if self.held.valid() {
+            self.pass(false);
+            self.go_back();
         }
-        self.go_back();
         Ok(())
     }
 
     #[inline]
     fn valid(&self) -> bool {
-        self.here.is_some()
+        self.held.valid()
     }
 
     #[inline]
     fn key(&self) -> &[u8] {
-        self.bytes(|here| &here.key)
+        self.held.key()
     }
 
     #[inline]
     fn seq(&self) -> u64 {
-        self.here.as_ref().map_or(0, |here| self.memtable.seq_of(here.item.number))
+        self.memtable.seq_of(self.here.number)
     }
 
     #[inline]
     fn kind(&self) -> OpKind {
-        self.here.as_ref().map_or(OpKind::Delete, |here| here.kind)
+        self.held.kind()
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        self.bytes(|here| &here.value)
+        self.held.value()
     }
 }

@@ -17,15 +17,16 @@
 //! | `hash` | from a key's hash to its newest entry |
 //! | `runs` | order for scans, made by them and shared |
 //! | `cursor` | going through runs as if they were one |
+//! | `rising` | whether the keys came in order |
 
 mod cursor;
 mod entries;
 mod hash;
+mod rising;
 mod runs;
 mod seqs;
 
 use super::arena::Arena;
-use super::order::{goes_on, window};
 use super::ranges::Ranges;
 use super::{Memtable, Sorted};
 use crate::kv::{Op, OpKind, Value};
@@ -34,10 +35,10 @@ use crate::wal::SegmentReader;
 use cursor::VecCursor;
 use entries::{Entries, Entry};
 use hash::HashIndex;
+use rising::Rising;
 use runs::Runs;
 use seqs::Seqs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The shortest op: a kind and two lengths.
 const LEAST_OP_BYTES: usize = 3;
@@ -51,15 +52,7 @@ pub(in crate::lsm) struct VecMemtable {
     hash: HashIndex,
     ranges: Ranges,
     runs: Runs,
-    last: LastKey,
-}
-
-/// Whether the keys rise. The writer's, until it is done.
-#[derive(Debug)]
-struct LastKey {
-    rising: AtomicBool,
-    window: AtomicU64,
-    offset: AtomicU64,
+    rising: Rising,
 }
 
 impl VecMemtable {
@@ -73,11 +66,7 @@ impl VecMemtable {
             hash: HashIndex::new(expected_keys.min(most)),
             ranges: Ranges::new(),
             runs: Runs::new(),
-            last: LastKey {
-                rising: AtomicBool::new(true),
-                window: AtomicU64::new(0),
-                offset: AtomicU64::new(0),
-            },
+            rising: Rising::new(),
             segment,
         }
     }
@@ -97,28 +86,6 @@ impl VecMemtable {
     /// How many entries are not newer than `seq`; may say too many where there are no entries yet.
     fn count_through(&self, seq: u64) -> u32 {
         self.seqs.count_through(seq)
-    }
-
-    /// Notices the first key that is not greater than the one before.
-    #[inline]
-    fn compare_with_last(&self, number: u32, offset: u32, key: &[u8]) {
-        let last = &self.last;
-        if !last.rising.load(Ordering::Relaxed) {
-            return;
-        }
-        let now = window(key, 0);
-        let before = last.window.load(Ordering::Relaxed);
-        let rises = now > before
-            || number == 0
-            || now == before && goes_on(now) && {
-                let before = last.offset.load(Ordering::Relaxed) as u32;
-                key > Arena::of(&self.segment).key(before)
-            };
-        last.window.store(now, Ordering::Relaxed);
-        last.offset.store(u64::from(offset), Ordering::Relaxed);
-        if !rises {
-            last.rising.store(false, Ordering::Relaxed);
-        }
     }
 
     #[cold]
@@ -147,7 +114,7 @@ impl Memtable for VecMemtable {
             self.ranges.add(seq, offset);
             return;
         }
-        self.compare_with_last(number, offset, op.key);
+        self.rising.add(op.key, offset, &self.segment);
         if self.hash.is_full() {
             self.grow(offset);
         }
@@ -189,7 +156,7 @@ impl Memtable for VecMemtable {
     }
 
     fn sorted(self: Arc<Self>) -> Sorted {
-        if self.last.rising.load(Ordering::Relaxed) {
+        if self.rising.so_far() {
             return Sorted::as_inserted(self);
         }
         let items = self.runs.all(&self.entries, &self.segment);
