@@ -5,6 +5,7 @@ use super::table::{TableCache, TableCursor};
 use super::version::TableFile;
 use crate::Result;
 use crate::kv::OpKind;
+use std::sync::Arc;
 
 impl TableFile {
     /// The sequence number of all its entries, if it was ingested.
@@ -27,8 +28,9 @@ impl TableFile {
     }
 
     /// Goes through its versions. Blocks that it reads go to the cache if `fill_cache` says so.
-    pub(super) fn cursor(&self, cache: &TableCache, fill_cache: bool) -> Result<FileCursor> {
-        Ok(FileCursor { table: cache.reader(self)?.cursor(fill_cache), one_seq: self.one_seq() })
+    pub(super) fn cursor(self: &Arc<Self>, cache: &TableCache, fill_cache: bool) -> Result<FileCursor> {
+        let table = cache.reader(self)?.cursor(fill_cache);
+        Ok(FileCursor { table, one_seq: self.one_seq(), _file: Arc::clone(self) })
     }
 }
 
@@ -38,6 +40,8 @@ pub(super) struct FileCursor {
     table: TableCursor,
     /// What counts instead of the sequence numbers in the table: one version a key, all of the same age.
     one_seq: Option<u64>,
+    /// As long as somebody reads it, the file is there: it may be closed and opened again.
+    _file: Arc<TableFile>,
 }
 
 impl Cursor for FileCursor {

@@ -24,6 +24,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+/// The manifest's name for [`flushed_seq`].
+pub(super) const FLUSHED_SEQ: &[u8] = b"flushed_seq";
+
 /// A memtable's versions, for the flush.
 struct InOrder<'a> {
     entries: SortedIter<'a>,
@@ -76,12 +79,19 @@ pub(super) struct Uncommitted {
     table: Option<(Arc<TableFile>, Option<PendingSync>)>,
     /// The segment it was made of.
     origin: Origin,
+    /// The sequence number of the last write of that.
+    last_seq: u64,
 }
 
 impl Uncommitted {
     pub(super) fn file(&self) -> Option<&Arc<TableFile>> {
         self.table.as_ref().map(|(file, _)| file)
     }
+}
+
+/// The manifest's value for: every write up to this one is in tables.
+pub(super) fn flushed_seq(seq: u64) -> (Vec<u8>, Vec<u8>) {
+    (FLUSHED_SEQ.to_vec(), seq.to_le_bytes().to_vec())
 }
 
 /// Where the table of this number lies.
@@ -119,7 +129,11 @@ impl Inner {
         self.metrics.flush_bytes.fetch_add(info.file_bytes, Ordering::Relaxed);
 
         let file = table.as_ref().map(|(file, _)| Arc::clone(file));
-        self.uncommitted().push_back(Uncommitted { table, origin: oldest.origin.clone() });
+        self.uncommitted().push_back(Uncommitted {
+            table,
+            origin: oldest.origin.clone(),
+            last_seq: oldest.last_seq,
+        });
         self.change(|now| {
             let mut immutables = now.immutables.clone();
             immutables.retain(|i| !Arc::ptr_eq(i, &oldest));
@@ -205,6 +219,7 @@ impl Inner {
             let edit = Edit {
                 add_tables: next.file().map(|file| file.meta.clone()).into_iter().collect(),
                 flushed: vec![(origin.writer_id, origin.number)],
+                set_values: vec![flushed_seq(next.last_seq)],
                 ..Edit::default()
             };
             self.apply(&mut manifest, edit)

@@ -5,7 +5,7 @@
 //! taken for all of them: the manifest's facts about each table say which.
 
 use super::db::Inner;
-use super::flush::path_of;
+use super::flush::{flushed_seq, path_of};
 use super::stall::Pace;
 use super::table::{TableOptions, TableSummary, TableWriter};
 use super::version::TableFacts;
@@ -124,6 +124,7 @@ impl Inner {
                 user: facts.encode(),
             });
         }
+        edit.set_values.push(flushed_seq(seq));
         let mut manifest = self.manifest();
         self.apply(&mut manifest, edit).map_err(|e| self.poison(e))?;
         drop(manifest);

@@ -1,15 +1,16 @@
 //! Opening a directory: what is there, what a crash left, what can be cleared away.
 
 use super::db::Recovery;
+use super::flush::FLUSHED_SEQ;
 use super::memtable;
 use super::options::{LsmOptions, MemtableKind};
 use super::paths;
 use super::superversion::{Immutable, Origin};
 use super::version::{Obsolete, TableFacts};
-use crate::io::{Env, Lock};
+use crate::io::{Env, Lock, OpenMode};
 use crate::kv::{EngineKind, Ops, marker};
 use crate::manifest::{self, Edit, Manifest, ManifestReader, State};
-use crate::wal::{self, Record, SegmentReader};
+use crate::wal::{self, Damage, Record, SegmentReader, WalRecoveryMode};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,37 +43,52 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
         return Err(Error::Locked { path: lock_path });
     };
     marker::claim(&env, dir, EngineKind::Lsm, true)?;
+    for name in [paths::TABLES, paths::WAL] {
+        let made = dir.join(name);
+        if !fs.exists(&made).map_err(Error::io("look for", &made))? {
+            fs.create_dir_all(&made).map_err(Error::io("create directory", &made))?;
+            fs.sync_dir(dir).map_err(Error::io("sync directory", dir))?;
+        }
+    }
+    let manifest_path = dir.join(manifest::FILE_NAME);
     let (mut manifest, mut state) =
-        if fs.exists(&dir.join(manifest::FILE_NAME)).map_err(Error::io("look for", dir))? {
+        if fs.exists(&manifest_path).map_err(Error::io("look for", &manifest_path))? {
             Manifest::open(&env, dir)?
         } else {
-            for name in [paths::TABLES, paths::WAL] {
-                let made = dir.join(name);
-                fs.create_dir_all(&made).map_err(Error::io("create directory", &made))?;
-            }
-            fs.sync_dir(dir).map_err(Error::io("sync directory", dir))?;
             let manifest = Manifest::create(&env, dir, env.random.next_u64())?;
             let state = Arc::clone(manifest.state());
             (manifest, state)
         };
     let mut found = Found::new(&state)?;
     found.recovery.removed = manifest::remove_orphans(&env, dir, paths::TABLES, &state)?;
-    let mut dead_writers = BTreeMap::new();
     let mut gone: Vec<u64> = state.writers.keys().copied().collect();
+    let mut dead = Vec::new();
     for writer in wal::writers(&env, &dir.join(paths::WAL))? {
         let Some(lock) = wal::lock_writer_dir(&env, &writer.path)? else {
             return Err(Error::Locked { path: writer.path });
         };
-        if found.recover_writer(&env, dir, &writer, &state, &options)? {
+        found.recover_writer(&env, dir, &writer, &state, &options)?;
+        dead.push((writer, lock));
+    }
+    for path in found.check_order(options.wal_recovery_mode)? {
+        found.recovery.quarantined.push(put_aside(&env, dir, &path)?);
+    }
+    let mut dead_writers = BTreeMap::new();
+    for (writer, lock) in dead {
+        if found.needs(writer.writer_id) {
+            // Later writes may be synced while these are not: they must not be lost without them.
+            sync_segments(&env, &writer.path)?;
             dead_writers.insert(writer.writer_id, lock);
             gone.retain(|id| *id != writer.writer_id);
         } else {
             remove_writer_dir(&env, &writer.path, lock);
         }
     }
+    let wal_dir = dir.join(paths::WAL);
+    gone.retain(|id| matches!(fs.exists(&wal::writer_dir(&wal_dir, *id)), Ok(false)));
     if !gone.is_empty() {
-        let still_there = |id: &u64| fs.exists(&wal::writer_dir(&dir.join(paths::WAL), *id)).unwrap_or(true);
-        gone.retain(|id| !still_there(id));
+        // A directory that a loss of power brings back must still be known as flushed: so first it is gone for good.
+        fs.sync_dir(&wal_dir).map_err(Error::io("sync directory", &wal_dir))?;
         state = manifest.apply(Edit { forget_writers: gone, ..Edit::default() })?;
     }
     Ok(found.into_parts(dir, options, Some(lock), Some(manifest), state, dead_writers))
@@ -111,6 +127,7 @@ pub(super) fn open_read_only(dir: &Path, options: LsmOptions) -> Result<Parts> {
         }
         let now = reader.refresh()?;
         if complete && now.version == state.version {
+            let _left_where_they_are = found.check_order(options.wal_recovery_mode)?;
             return Ok(found.into_parts(dir, options, None, None, state, BTreeMap::new()));
         }
     }
@@ -132,21 +149,64 @@ fn follow(segment: &SegmentReader) -> impl Iterator<Item = Result<Record<'_>>> {
 /// What was found in the WAL so far.
 struct Found {
     recovery: Recovery,
-    /// With the sequence number of the first write in each.
+    /// With the sequence number of the first record in each.
     memtables: Vec<(u64, Arc<Immutable>)>,
+    /// Every write up to this one is in tables.
+    flushed_seq: u64,
     last_seq: u64,
 }
 
 impl Found {
     fn new(state: &State) -> Result<Self> {
-        let mut last_seq = 0;
+        let flushed_seq = match state.values.get(FLUSHED_SEQ).map(|seq| <[u8; 8]>::try_from(seq.as_slice())) {
+            None => 0,
+            Some(Ok(seq)) => u64::from_le_bytes(seq),
+            Some(Err(_)) => {
+                let detail = "the value flushed_seq is no number";
+                return Err(Error::corruption(manifest::FILE_NAME, 0, detail));
+            }
+        };
+        let mut last_seq = flushed_seq;
         for table in state.tables.values() {
             last_seq = last_seq.max(TableFacts::decode(&table.user).map_or(0, |facts| facts.max_seq));
         }
-        Ok(Self { recovery: Recovery::default(), memtables: Vec::new(), last_seq })
+        Ok(Self { recovery: Recovery::default(), memtables: Vec::new(), flushed_seq, last_seq })
     }
 
-    /// Takes what a dead writer left. Whether its directory is still needed.
+    /// Whether records of this writer are used.
+    fn needs(&self, writer_id: u64) -> bool {
+        self.memtables.iter().any(|(_, found)| found.origin.writer_id == writer_id)
+    }
+
+    /// Looks whether the writes follow each other without a gap, from the last that is in a table on, across segments
+    /// and writers. What comes after a gap is not used, unless the mode says so; gives the files.
+    fn check_order(&mut self, mode: WalRecoveryMode) -> Result<Vec<PathBuf>> {
+        self.memtables.sort_by_key(|(first, _)| *first);
+        let mut expected = self.flushed_seq + 1;
+        let mut gap = None;
+        for (at, (first, found)) in self.memtables.iter().enumerate() {
+            if *first > expected {
+                let path = found.origin.path.clone().unwrap_or_default();
+                let detail = format!("write {expected} should follow; the segment begins with {first}");
+                if mode == WalRecoveryMode::AbsoluteConsistency {
+                    return Err(Error::corruption(path, 0, detail));
+                }
+                let number = found.origin.number;
+                self.recovery.damage.push(Damage { number, path, offset: 0, proven: false, detail });
+                if mode == WalRecoveryMode::PointInTime {
+                    gap = Some(at);
+                    break;
+                }
+            }
+            expected = expected.max(found.last_seq + 1);
+        }
+        let unused = gap.map_or_else(Vec::new, |at| self.memtables.split_off(at));
+        self.last_seq = self.last_seq.max(expected - 1);
+        self.recovery.writes = self.memtables.iter().map(|(_, found)| found.memtable.len() as u64).sum();
+        Ok(unused.into_iter().filter_map(|(_, found)| found.origin.path.clone()).collect())
+    }
+
+    /// Takes what a dead writer left.
     fn recover_writer(
         &mut self,
         env: &Env,
@@ -154,7 +214,7 @@ impl Found {
         writer: &wal::WriterDir,
         state: &State,
         options: &LsmOptions,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let flushed = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
         let found = wal::recover_unflushed(env, &writer.path, options.wal_recovery_mode, &|number| {
             number <= flushed
@@ -167,7 +227,6 @@ impl Found {
         }
         self.recovery.torn_bytes += found.torn_bytes;
         self.recovery.damage.extend(found.damage);
-        let mut needed = false;
         for segment in &found.segments {
             let origin = Origin {
                 writer_id: writer.writer_id,
@@ -176,47 +235,42 @@ impl Found {
                 recovered: true,
                 damaged: segment.damaged,
             };
-            needed |= self.add_segment(&segment.reader, segment.records().map(Ok), origin)?;
+            self.add_segment(&segment.reader, segment.records().map(Ok), origin)?;
         }
-        Ok(needed)
+        Ok(())
     }
 
-    /// Makes a memtable of a segment. Whether there was anything in it.
+    /// Makes a memtable of a segment.
     fn add_segment<'a>(
         &mut self,
         segment: &Arc<SegmentReader>,
         records: impl Iterator<Item = Result<Record<'a>>>,
         origin: Origin,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let memtable = memtable::new_memtable(MemtableKind::Vec, Arc::clone(segment), 0);
-        let mut first = None;
-        let mut any = false;
+        let mut first_seq = None;
+        let mut last_seq = 0;
         for record in records {
             let record = record?;
-            any = true;
-            let mut seq = record.seq;
-            if record.kind == super::write::KIND_BATCH {
-                for (offset, op) in Ops::new(record.payload) {
-                    first.get_or_insert(seq);
-                    memtable.insert(seq, record.payload_offset + offset as u32, &op);
-                    seq += 1;
-                }
-                if seq != record.seq + u64::from(record.count) {
-                    let path = origin.path.as_deref().unwrap_or(Path::new("(memory)"));
-                    return Err(Error::corruption(
-                        path,
-                        record.offset,
-                        "the record is not a batch of writes",
-                    ));
-                }
+            first_seq.get_or_insert(record.seq);
+            last_seq = record.seq + u64::from(record.count) - 1;
+            if record.kind != super::write::KIND_BATCH {
+                continue;
             }
-            self.last_seq = self.last_seq.max(record.seq + u64::from(record.count) - 1);
+            let mut ops = 0;
+            for (seq, (offset, op)) in (record.seq..).zip(Ops::new(record.payload)) {
+                memtable.insert(seq, record.payload_offset + offset as u32, &op);
+                ops += 1;
+            }
+            if ops != record.count {
+                let path = origin.path.as_deref().unwrap_or(Path::new("(memory)"));
+                return Err(Error::corruption(path, record.offset, "the record is not a batch of writes"));
+            }
         }
-        self.recovery.writes += memtable.len() as u64;
-        if any {
-            self.memtables.push((first.unwrap_or(0), Arc::new(Immutable { memtable, origin })));
+        if let Some(first_seq) = first_seq {
+            self.memtables.push((first_seq, Arc::new(Immutable { memtable, origin, last_seq })));
         }
-        Ok(any)
+        Ok(())
     }
 
     fn into_parts(
@@ -253,6 +307,19 @@ pub(super) fn put_aside(env: &Env, dir: &Path, path: &Path) -> Result<PathBuf> {
     env.fs.rename(path, &kept).map_err(Error::io("rename", path))?;
     env.fs.sync_dir(&quarantine).map_err(Error::io("sync directory", &quarantine))?;
     Ok(kept)
+}
+
+/// Makes what is in a writer's directory survive a loss of power.
+fn sync_segments(env: &Env, dir: &Path) -> Result<()> {
+    for segment in wal::segments(env, dir)? {
+        let path = &segment.path;
+        let file = env.fs.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
+        file.sync_data().map_err(Error::io("sync", path))?;
+    }
+    for dir in [Some(dir), dir.parent()].into_iter().flatten() {
+        env.fs.sync_dir(dir).map_err(Error::io("sync directory", dir))?;
+    }
+    Ok(())
 }
 
 /// Removes the directory of a writer that is gone and whose segments are. Best effort: what stays is found again.

@@ -7,6 +7,7 @@ use super::options::LsmOptions;
 use super::version::Version;
 use crate::wal::Background;
 use crate::{Error, Result};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +19,8 @@ pub(super) struct Schedule {
     held: AtomicUsize,
     limiter: RateLimiter,
     cancel: Cancel,
+    /// What was found damaged last.
+    damage: Mutex<Option<(PathBuf, u64, String)>>,
 }
 
 /// Lets jobs start again when dropped.
@@ -38,6 +41,20 @@ impl Schedule {
             held: AtomicUsize::new(0),
             limiter: RateLimiter::new(options.rate_limit_bytes_per_s, clock, may_wait),
             cancel: Cancel::default(),
+            damage: Mutex::default(),
+        }
+    }
+
+    fn remember_damage(&self, path: &Path, offset: u64, detail: &str) {
+        let damage = (path.to_path_buf(), offset, detail.to_owned());
+        *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
+    }
+
+    /// Why some tables are left as they are.
+    fn damage(&self) -> Error {
+        match &*self.damage.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some((path, offset, detail)) => Error::corruption(path, *offset, detail),
+            None => Error::InvalidArgument("tables are being compacted that nobody compacts".into()),
         }
     }
 
@@ -99,10 +116,7 @@ impl Inner {
                 let mut version = Version::clone(&self.current.load().version);
                 version.levels[0].retain(|table| !table.uncommitted.load(Ordering::Acquire));
                 let Some(jobs) = compaction::plan_manual(&version, &self.options) else {
-                    let why = self.background.compaction_error().unwrap_or_default();
-                    let why =
-                        format!("a damaged table keeps the store from being compacted: {why}; repair it");
-                    return Err(Error::InvalidArgument(why));
+                    return Err(self.compactions.damage());
                 };
                 let mut claimed = Vec::new();
                 for job in jobs.into_iter().map(Arc::new) {
@@ -148,7 +162,10 @@ impl Inner {
             Ok(outcome) => outcome,
             Err(e) => {
                 // What cannot be read now cannot be read later: it is for repair, and must not be tried for ever.
-                claimed.keep = e.is_corruption();
+                if let Error::Corruption { path, offset, detail } = &e {
+                    claimed.keep = true;
+                    self.compactions.remember_damage(path, *offset, detail);
+                }
                 return Err(e);
             }
         };

@@ -5,6 +5,7 @@
 
 use super::db::Inner;
 use super::listener::{StallCause, StallCondition, StallInfo};
+use super::options::CompactionStyle;
 use crate::wal::Background;
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -98,6 +99,10 @@ impl Inner {
     }
 
     pub(super) fn pace_by_level0(&self) -> Pace {
+        if self.options.compaction == CompactionStyle::None {
+            // Nobody would ever lessen them.
+            return Pace::Full;
+        }
         let files = self.current.load().version.levels[0].len();
         if files >= self.options.level0_stop_writes_trigger {
             Pace::Stopped

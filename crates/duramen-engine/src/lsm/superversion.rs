@@ -26,6 +26,8 @@ pub(super) struct Origin {
 pub(super) struct Immutable {
     pub(super) memtable: Arc<dyn Memtable>,
     pub(super) origin: Origin,
+    /// The sequence number of the last write of the segment: no older memtable has a newer one.
+    pub(super) last_seq: u64,
 }
 
 /// Everything there is at one moment. A new one takes its place whenever a memtable or a table comes or goes; who

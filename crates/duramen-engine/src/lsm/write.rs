@@ -139,7 +139,9 @@ impl Inner {
                     recovered: false,
                     damaged: false,
                 };
-                immutables.insert(0, Arc::new(Immutable { memtable, origin }));
+                // What goes to the new segment is not visible yet.
+                let last_seq = self.visible.load(Ordering::Acquire);
+                immutables.insert(0, Arc::new(Immutable { memtable, origin, last_seq }));
             }
             Some(SuperVersion::new(Some(active), immutables, Arc::clone(&now.version)))
         });
