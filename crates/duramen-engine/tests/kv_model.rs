@@ -198,6 +198,13 @@ fn look(d: &Driver, dice: &mut Dice) {
 }
 
 #[test]
+fn lsm() {
+    for seed in seeds(60) {
+        run(EngineKind::Lsm, seed);
+    }
+}
+
+#[test]
 fn log() {
     for seed in seeds(60) {
         run(EngineKind::Log, seed);

@@ -142,7 +142,12 @@ impl Lsm {
     }
 
     fn start(parts: recover::Parts) -> Result<Self> {
+        let flush_first = parts.flush_first;
         let inner = Arc::new(Inner::new(parts)?);
+        if flush_first {
+            while inner.flush_one()? {}
+            while inner.commit_one()? {}
+        }
         let threads = if inner.wal.is_some() { inner.start_threads()? } else { Vec::new() };
         inner.set_pace();
         Ok(Self { inner, threads: Mutex::new(threads) })

@@ -38,7 +38,8 @@ impl Inner {
         self.writable()?;
         let mut tables = Vec::new();
         let ingested = self.write_run(run, &mut tables).and_then(|()| self.adopt(&tables));
-        if ingested.is_err() {
+        // After a failed edit the manifest may have the tables all the same: then they must stay.
+        if ingested.is_err() && self.poisoned().is_none() {
             for table in &tables {
                 // An orphan that stays is removed at the next opening.
                 let _best_effort = self.options.env.fs.remove_file(&path_of(&self.dir, table.number));

@@ -29,6 +29,9 @@ pub(super) struct Parts {
     pub(super) immutables: Vec<Arc<Immutable>>,
     pub(super) last_seq: u64,
     pub(super) recovery: Recovery,
+    /// What was recovered may not be on the device, and cannot be brought there as it is: it must be in tables
+    /// before anything else is written.
+    pub(super) flush_first: bool,
     pub(super) dead_writers: BTreeMap<u64, Box<dyn Lock>>,
 }
 
@@ -74,10 +77,11 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
         found.recovery.quarantined.push(put_aside(&env, dir, &path)?);
     }
     let mut dead_writers = BTreeMap::new();
+    let mut flush_first = false;
     for (writer, lock) in dead {
         if found.needs(writer.writer_id) {
             // Later writes may be synced while these are not: they must not be lost without them.
-            sync_segments(&env, &writer.path)?;
+            flush_first |= sync_segments(&env, &writer.path).is_err();
             dead_writers.insert(writer.writer_id, lock);
             gone.retain(|id| *id != writer.writer_id);
         } else {
@@ -91,7 +95,8 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
         fs.sync_dir(&wal_dir).map_err(Error::io("sync directory", &wal_dir))?;
         state = manifest.apply(Edit { forget_writers: gone, ..Edit::default() })?;
     }
-    Ok(found.into_parts(dir, options, Some(lock), Some(manifest), state, dead_writers))
+    let parts = found.into_parts(dir, options, Some(lock), Some(manifest), state, dead_writers);
+    Ok(Parts { flush_first, ..parts })
 }
 
 /// Opens for reading, without changing anything.
@@ -293,6 +298,7 @@ impl Found {
             immutables: self.memtables.into_iter().map(|(_, immutable)| immutable).collect(),
             last_seq: self.last_seq,
             recovery: self.recovery,
+            flush_first: false,
             dead_writers,
         }
     }

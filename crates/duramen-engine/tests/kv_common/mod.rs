@@ -88,6 +88,14 @@ impl Setup {
         }
     }
 
+    /// The durability that comes closest to this one: without a WAL, nothing can be synced.
+    pub fn possible(&self, durability: Durability) -> Durability {
+        match self {
+            Self::Lsm(options) if options.wal_kind == WalKind::None => Durability::Process,
+            _ => durability,
+        }
+    }
+
     /// The same with a thread in the background.
     pub fn with_threads(&self) -> Self {
         match self {
@@ -149,8 +157,7 @@ pub fn setups() -> Vec<Setup> {
         compression: Compression::Lz4,
         ..small_lsm()
     };
-    let _not_yet = skiplist;
-    vec![Setup::Log(log)]
+    vec![Setup::Log(log), Setup::Lsm(small_lsm()), Setup::Lsm(skiplist)]
 }
 
 /// An engine under options that no one would choose, and some that one would.

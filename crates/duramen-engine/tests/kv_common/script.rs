@@ -68,7 +68,10 @@ pub fn run(d: &mut Driver, go_on: GoOn<'_>) -> Result<()> {
         |d| d.close(),
     ];
     for steps in [first, second, third] {
+        let mut tries = 0;
         while let Err(error) = d.open(false) {
+            tries += 1;
+            assert!(tries < 50, "{}: it never opens: {error}", d.context);
             go_on(d, error)?;
         }
         for step in steps {
