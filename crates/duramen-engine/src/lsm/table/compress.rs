@@ -51,17 +51,16 @@ impl Compressor {
     /// Appends a chunk's payload: the block compressed, or as it is where an eighth is not saved.
     pub(super) fn append(&mut self, block: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
-        let room = block.len() - block.len() / 8;
-        out.resize(start + room, 0);
+        out.resize(start + lz4_flex::block::get_maximum_output_size(block.len()), 0);
         let place = out.get_mut(start..).unwrap_or_default();
-        // Both fail where the room is too small, which is to say that it is not worth it.
         let done = match self {
             Self::Lz4(table) => {
                 lz4_flex::block::compress_into_with_table(block, place, table).ok().map(|n| (n, LZ4))
             }
             Self::Zstd(zstd) => zstd.compress_to_buffer(block, place).ok().map(|n| (n, ZSTD)),
         };
-        match (done, u32::try_from(block.len())) {
+        let worth_it = done.filter(|(len, _)| *len <= block.len() - block.len() / 8);
+        match (worth_it, u32::try_from(block.len())) {
             (Some((len, kind)), Ok(block_len)) => {
                 out.truncate(start + len);
                 out.extend_from_slice(&block_len.to_le_bytes());
@@ -123,4 +122,68 @@ fn unzstd(body: &[u8], place: &mut [u8]) -> Result<usize, Malformed> {
         };
         context.decompress_to_buffer(body, place).map_err(|_| "Zstandard that makes no sense")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::OpKind;
+    use crate::lsm::table::block::BlockEncoder;
+    use proptest::prelude::*;
+
+    fn payload(compression: Compression, value: &[u8]) -> Vec<u8> {
+        let mut encoder = BlockEncoder::new(16);
+        encoder.add((b"key", 0), (7, OpKind::Put), value);
+        let (mut block, mut out) = (Vec::new(), Vec::new());
+        encoder.finish(&mut block);
+        match Compressor::new(compression).unwrap() {
+            Some(mut compressor) => compressor.append(&block, &mut out),
+            None => {
+                out.append(&mut block);
+                end_plain(&mut out);
+            }
+        }
+        out
+    }
+
+    const ALL: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd(1)];
+
+    #[test]
+    fn what_saves_nothing_is_left_as_it_is() {
+        let noise: Vec<u8> =
+            (0..500u64).map(|i| xxhash_rust::xxh3::xxh3_64(&i.to_le_bytes()) as u8).collect();
+        for (compression, kind) in ALL.into_iter().zip([PLAIN, LZ4, ZSTD]) {
+            assert_eq!(*payload(compression, &[7; 500]).last().unwrap(), kind);
+            assert_eq!(*payload(compression, &noise).last().unwrap(), PLAIN);
+        }
+    }
+
+    #[test]
+    fn a_length_no_block_has_is_not_believed() {
+        let mut bytes = payload(Compression::Lz4, &[7; 500]);
+        let at = bytes.len() - 5;
+        bytes[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(open(bytes.as_slice().into(), 0..bytes.len()).unwrap_err().contains("longer than any"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+        #[test]
+        fn damage_is_no_panic(
+            which in 0usize..3, at in any::<prop::sample::Index>(), flip in 1u8..,
+            mut random in prop::collection::vec(any::<u8>(), 0..60), kind in 0u8..4,
+        ) {
+            let mut bytes = payload(ALL[which], &[7; 300]);
+            let block = open(bytes.as_slice().into(), 0..bytes.len()).unwrap();
+            prop_assert_eq!(block.find(b"key", 9).unwrap().unwrap().position.value.len(), 300);
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            random.extend([60, 0, 0, 0, kind]);
+            for bytes in [bytes, random] {
+                if let Ok(block) = open(bytes.as_slice().into(), 0..bytes.len()) {
+                    let _ = block.find(b"key", 9);
+                }
+            }
+        }
+    }
 }

@@ -106,3 +106,41 @@ impl Directory {
         self.chunk_ends.len() * 4 + self.keys.memory_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+        #[test]
+        fn a_directory_comes_back_and_damage_is_no_panic(
+            keys in prop::collection::btree_set(prop::collection::vec(0u8..3, 0..4), 1..12), seq in 0u64..2,
+            at in any::<prop::sample::Index>(), flip in 1u8.., random in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let mut encoder = DirectoryEncoder::default();
+            for (i, key) in (1..).zip(&keys) {
+                encoder.push(i * 100, key, seq);
+            }
+            let mut bytes = Vec::new();
+            encoder.finish(&mut bytes);
+            let end = keys.len() as u64 * 100;
+            let directory = Directory::decode(&bytes, end).unwrap();
+            prop_assert_eq!(directory.len(), keys.len());
+            for (i, key) in keys.iter().enumerate() {
+                prop_assert_eq!(directory.find(key, seq), i);
+                prop_assert_eq!(directory.frame(i), Some(i as u32 * 100..i as u32 * 100 + 100));
+            }
+            prop_assert!(Directory::decode(&bytes, end - 1).is_err());
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            for bytes in [bytes, random] {
+                if let Ok(directory) = Directory::decode(&bytes, end) {
+                    let chunk = directory.find(&[1, 2], 1);
+                    prop_assert_eq!(directory.frame(chunk).is_some(), chunk < directory.len());
+                }
+            }
+        }
+    }
+}

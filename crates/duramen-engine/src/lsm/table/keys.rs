@@ -1,7 +1,8 @@
 //! A sorted list of keys to search, kept so that a search touches few cache lines.
 //!
-//! All keys lie in one buffer; beside it, the eight bytes of each that follow what all have in common, as numbers. A
-//! binary search goes over these numbers, and looks at keys only where they are equal.
+//! All keys lie in one buffer; beside it, the eight bytes of each that follow what all have in common, as numbers: the
+//! *heads*. A search is binary over every sixteenth head, which lie together too, then looks at sixteen neighbours; at
+//! the keys themselves it looks only where heads are equal.
 
 use super::block::order;
 use crate::sstable::wire::Malformed;
@@ -9,11 +10,16 @@ use crate::sstable::wire::Malformed;
 /// In the end of a key: the eight bytes before it are not the key's but a sequence number.
 const HAS_SEQ: u32 = 1 << 31;
 
+/// Two cache lines of heads.
+const SAMPLE: usize = 16;
+
 /// Places in the order of versions, ascending: each a key with a sequence number, which mostly is 0, so that the place
 /// is after all versions of the key.
 #[derive(Debug, Default)]
 pub(super) struct KeyIndex {
     heads: Box<[u64]>,
+    /// Every `SAMPLE`-th head.
+    samples: Box<[u64]>,
     ends: Box<[u32]>,
     bytes: Box<[u8]>,
     /// How many bytes all keys have in common at their start.
@@ -55,7 +61,7 @@ impl Keys {
 impl KeyIndex {
     /// Of places that end in `bytes` where `ends` says.
     pub(super) fn new(ends: Box<[u32]>, bytes: Box<[u8]>) -> Result<Self, Malformed> {
-        let mut index = Self { heads: Box::default(), ends, bytes, common: 0 };
+        let mut index = Self { heads: Box::default(), samples: Box::default(), ends, bytes, common: 0 };
         let mut start = 0;
         for i in 0..index.len() {
             let end = index.end(i);
@@ -75,6 +81,7 @@ impl KeyIndex {
             index.common = super::block::shared_len(index.get(0).0, index.get(last).0);
         }
         index.heads = (0..index.len()).map(|i| head(index.get(i).0, index.common)).collect();
+        index.samples = index.heads.iter().step_by(SAMPLE).copied().collect();
         Ok(index)
     }
 
@@ -92,7 +99,19 @@ impl KeyIndex {
             _ => return if key < common { 0 } else { self.len() },
         }
         let head = head(key, self.common);
-        let low = self.heads.partition_point(|&h| h < head);
+        // The first head that is not below lies after the last sample that is, and not after the next.
+        let Some(sample) = self.samples.partition_point(|&h| h < head).checked_sub(1) else {
+            return self.find_equal(0, head, key, seq);
+        };
+        let after = sample * SAMPLE + 1;
+        let window = self.heads.get(after..self.heads.len().min(after + SAMPLE - 1)).unwrap_or_default();
+        let low = after + window.iter().map(|&h| usize::from(h < head)).sum::<usize>();
+        self.find_equal(low, head, key, seq)
+    }
+
+    /// The same, of which is known that `low` is the first place whose head is not below that of the key.
+    #[inline]
+    fn find_equal(&self, low: usize, head: u64, key: &[u8], seq: u64) -> usize {
         if self.heads.get(low) != Some(&head) {
             return low;
         }
@@ -127,7 +146,7 @@ impl KeyIndex {
 
     /// How much memory it takes, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.heads.len() * 8 + self.ends.len() * 4 + self.bytes.len()
+        (self.heads.len() + self.samples.len()) * 8 + self.ends.len() * 4 + self.bytes.len()
     }
 }
 
@@ -170,4 +189,57 @@ pub(super) fn separator<'a>(last: &'a [u8], next: &[u8], scratch: &'a mut Vec<u8
         return scratch;
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff)], 0..12),
+            (0u32..200).prop_map(|n| format!("prefix/{n:04}").into_bytes()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+        #[test]
+        fn the_first_place_not_before_is_found(
+            places in prop::collection::btree_set((key(), 0u64..3), 0..90), probes in prop::collection::vec((key(), 0u64..4), 20),
+        ) {
+            let mut places: Vec<_> = places.into_iter().collect();
+            places.sort_by(|a, b| order((&a.0, a.1), (&b.0, b.1)));
+            let mut keys = Keys::default();
+            for (key, seq) in &places {
+                keys.push(key, *seq);
+            }
+            let index = keys.into_index().unwrap();
+            for (key, seq) in probes.iter().chain(&places) {
+                let expected = places.partition_point(|p| order((&p.0, p.1), (key, *seq)).is_lt());
+                prop_assert_eq!(index.find(key, *seq), expected);
+            }
+        }
+
+        #[test]
+        fn a_separator_separates(a in key(), b in key()) {
+            let (last, next) = if a < b { (a, b) } else { (b, a) };
+            prop_assume!(last < next);
+            let mut scratch = Vec::new();
+            let between = separator(&last, &next, &mut scratch);
+            prop_assert!(between >= last.as_slice() && between < next.as_slice());
+            prop_assert!(between.len() <= last.len());
+        }
+
+        #[test]
+        fn any_bytes_can_be_an_index(
+            ends in prop::collection::vec(prop_oneof![0u32..40, HAS_SEQ..HAS_SEQ + 40, any::<u32>()], 0..6),
+            bytes in prop::collection::vec(any::<u8>(), 0..40), probe in key(),
+        ) {
+            if let Ok(index) = KeyIndex::new(ends.into(), bytes.into()) {
+                prop_assert!(index.find(&probe, 5) <= index.len());
+            }
+        }
+    }
 }

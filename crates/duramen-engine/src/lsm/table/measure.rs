@@ -142,9 +142,23 @@ fn ns_per_written_entry() {
     println!();
 }
 
+/// How long the processor waits for a place of 375 MB that depends on the place before it: what the machine has to offer.
+fn memory_ns() -> f64 {
+    const PAGES: usize = 90_000;
+    let mut order: Vec<u32> = (0..PAGES as u32).collect();
+    order.sort_by_key(|page| xxh3_64(&page.to_le_bytes()));
+    let mut next = vec![0u32; PAGES * 1024];
+    for (i, &page) in order.iter().enumerate() {
+        next[page as usize * 1024] = order[(i + 1) % PAGES] * 1024;
+    }
+    let mut at = 0;
+    best(20, 5000, || (0..5000).for_each(|_| at = next[at as usize]))
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn ns_per_read() {
+    println!("one place of memory after another: {:.0} ns", memory_ns());
     let env = Env::os();
     let dir = tempfile::tempdir().unwrap();
     let all = entries(3_000_000, 7);
@@ -208,64 +222,4 @@ fn ns_per_read() {
         let memory = reader.memory_bytes() as f64 / reader.entries() as f64;
         println!("  cursor.next from the file {next:.1} ns; {memory:.2} bytes of memory per entry");
     }
-}
-
-#[test]
-#[ignore = "an experiment"]
-fn experiment() {
-    let env = Env::os();
-    let dir = tempfile::tempdir().unwrap();
-    let all = entries(3_000_000, 7);
-    let cache = Arc::new(BlockCache::new(1 << 30));
-    let path = dir.path().join("x.sst");
-    write(&env, &path, &all).sync().unwrap();
-    let reader = TableReader::open(&env, &path, &cache).unwrap();
-    for (key, _) in &all {
-        assert!(reader.get(key, xxh3_64(key), u64::MAX).unwrap().is_some());
-    }
-    const GETS: usize = 500_000;
-    let keys: Vec<[u8; 16]> =
-        (0..GETS).map(|i| all[xxh3_64(&i.to_le_bytes()) as usize % all.len()].0).collect();
-    let p = |name: &str, (a, b): (f64, f64)| println!("{name}: best {a:.0} median {b:.0}");
-    let mut sum = 0;
-    p("partition find", batches(&keys, |key| sum += reader.find_partition(key, 9 << 40)));
-    p(
-        "filter",
-        batches(&keys, |key| {
-            let i = reader.find_partition(key, 9 << 40);
-            let part = reader.partition(i).unwrap().unwrap();
-            sum += usize::from(part.may_contain(xxh3_64(key)));
-        }),
-    );
-    p(
-        "filter + directory",
-        batches(&keys, |key| {
-            let i = reader.find_partition(key, 9 << 40);
-            let part = reader.partition(i).unwrap().unwrap();
-            if part.may_contain(xxh3_64(key)) {
-                sum += part.directory.find(key, 9 << 40);
-            }
-        }),
-    );
-    let places: Vec<_> = keys
-        .iter()
-        .map(|key| {
-            let p = reader.find_partition(key, 9 << 40);
-            let p = reader.partition(p).unwrap().unwrap();
-            (p, p.directory.find(key, 9 << 40))
-        })
-        .collect();
-    p("cache get", batches(&places, |&(p, c)| sum += p.with_cached(&cache, c, |b| b.count()).unwrap()));
-    let both: Vec<_> = keys.iter().zip(&places).collect();
-    p(
-        "cache + block find",
-        batches(&both, |(key, (p, c))| {
-            sum += p.with_cached(&cache, *c, |b| b.find(*key, 9 << 40).unwrap().unwrap().shared).unwrap()
-        }),
-    );
-    p(
-        "get",
-        batches(&keys, |key| sum += usize::from(reader.get(key, xxh3_64(key), u64::MAX).unwrap().is_some())),
-    );
-    println!("{sum}");
 }

@@ -31,3 +31,29 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<RangeTombstone>, Malformed> {
     }
     if reader.rest().is_empty() { Ok(ranges) } else { Err("bytes after the last deleted range") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranges_come_back_and_damage_is_no_panic(
+            ends in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..6), prop::collection::vec(any::<u8>(), 0..6), any::<u64>()), 0..8),
+            at in any::<prop::sample::Index>(), flip in 1u8.., random in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let ranges: Vec<_> = ends
+                .into_iter()
+                .filter(|(start, end, _)| start < end)
+                .map(|(start, end, seq)| RangeTombstone { start, end, seq })
+                .collect();
+            let mut bytes = encode(&ranges);
+            prop_assert_eq!(decode(&bytes), Ok(ranges));
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            let _ = decode(&bytes);
+            let _ = decode(&random);
+        }
+    }
+}

@@ -113,12 +113,12 @@ struct Slot {
 }
 
 impl Peeling {
-    /// Whether all keys could be set aside.
+    /// Whether all keys could be set aside. What may or may not be kept is always written, and the end of the list
+    /// moved or not: a branch would be guessed wrong every other time.
     fn peel(&mut self, hashes: &[u64], layout: Layout, seed: u8) -> bool {
+        let len = layout.len() as usize;
         self.slots.clear();
-        self.slots.resize(layout.len() as usize, Slot::default());
-        self.alone.clear();
-        self.peeled.clear();
+        self.slots.resize(len, Slot::default());
         for &hash in hashes {
             let hash = mix(hash, seed);
             for position in layout.positions(hash) {
@@ -127,22 +127,26 @@ impl Peeling {
                 slot.hashes ^= hash;
             }
         }
-        for start in 0..self.slots.len() {
-            if self.slots[start].keys == 1 {
-                self.alone.push(start as u32);
-            }
-            while let Some(at) = self.alone.pop() {
-                let Slot { hashes: hash, keys: 1 } = self.slots[at as usize] else { continue };
-                self.peeled.push((hash, at));
-                for position in layout.positions(hash) {
-                    let slot = &mut self.slots[position];
-                    slot.keys -= 1;
-                    slot.hashes ^= hash;
-                    // Slots further on are looked at when the outer loop comes to them.
-                    if slot.keys == 1 && position <= start {
-                        self.alone.push(position as u32);
-                    }
-                }
+        // A slot comes to have one key at most once, so there is room for all and for one that is not kept.
+        self.alone.resize(len + 1, 0);
+        let mut alone = 0;
+        for (at, slot) in (0..).zip(&self.slots) {
+            self.alone[alone] = at;
+            alone += usize::from(slot.keys == 1);
+        }
+        self.peeled.clear();
+        while alone > 0 {
+            alone -= 1;
+            let at = self.alone[alone];
+            // Its key may have been set aside by way of another slot.
+            let Slot { hashes: hash, keys: 1 } = self.slots[at as usize] else { continue };
+            self.peeled.push((hash, at));
+            for position in layout.positions(hash) {
+                let slot = &mut self.slots[position];
+                slot.keys -= 1;
+                slot.hashes ^= hash;
+                self.alone[alone] = position as u32;
+                alone += usize::from(slot.keys == 1);
             }
         }
         self.peeled.len() == hashes.len()
