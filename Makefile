@@ -1,26 +1,31 @@
-# `make demo` shows it, `make test` checks it. Both need only a Rust toolchain and a C compiler (for zstd).
+# `make demo` shows it, `make test` checks it. They need a Rust toolchain and a C compiler (for zstd), and `make test`
+# a C++ compiler besides (for libFuzzer).
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc demo bench bench-engine clean-demo
+.PHONY: help build test lint unit doc fuzz tsan miri demo bench bench-engine clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
-	@echo 'make test    everything that must pass: lint, tests, documentation'
+	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing'
 	@echo 'make lint    format and lints alone'
+	@echo 'make fuzz    each decoder against bytes that look for its gaps, FUZZ_SECONDS=5 each'
+	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
+	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
 	@echo 'make bench-engine   the key-value engine beside its peers; compiles RocksDB first; writes bench/results/engine'
 
 build:
 	$(CARGO) build --release --locked -p duramen-cli
 
-test: lint unit doc
+test: lint unit doc fuzz
 
 lint:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 # Unit, documentation and end-to-end tests: the last run the real command, and kill it.
@@ -29,6 +34,16 @@ unit:
 
 doc:
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+
+# FUZZ_SECONDS=600 looks longer; scripts/fuzz.sh says what else there is.
+fuzz:
+	@sh scripts/fuzz.sh
+
+tsan:
+	@sh scripts/races.sh tsan
+
+miri:
+	@sh scripts/races.sh miri
 
 demo: build
 	sh scripts/demo.sh $(DURAMEN)

@@ -14,6 +14,9 @@
 //! The log store (crate `duramen`) is composed from these parts.
 
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod io;
 pub mod kv;
 pub mod log;

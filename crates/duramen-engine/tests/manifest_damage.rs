@@ -107,6 +107,19 @@ fn a_later_format_says_so() {
 }
 
 #[test]
+fn a_generation_that_leaves_none_for_the_next_is_damage() {
+    let (mut bytes, _) = manifest();
+    bytes[12..20].fill(0xff);
+    let crc = crc32c::crc32c(&bytes[..20]);
+    bytes[20..24].copy_from_slice(&crc.to_le_bytes());
+    // Without the mark the owner would write the file anew, in the next generation.
+    let env = file(&bytes[..bytes.len() - MARK_BYTES]);
+    for error in [Manifest::open(&env, "").unwrap_err(), ManifestReader::open(&env, "").unwrap_err()] {
+        assert!(error.is_corruption() && error.to_string().contains("generation"), "{error}");
+    }
+}
+
+#[test]
 fn deep_nesting_under_an_unknown_key_is_skipped_or_refused() {
     let (bytes, states) = manifest();
     for nested in [0x81, 0x9f, 0xa1, 0xc1] {

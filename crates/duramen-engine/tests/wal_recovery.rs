@@ -5,7 +5,7 @@ mod wal_common;
 
 use duramen_engine::Error;
 use duramen_engine::io::{Env, OpenMode};
-use duramen_engine::wal::format::{KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES, RecordHeader};
+use duramen_engine::wal::format::{KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES, RecordHeader, SegmentId};
 use duramen_engine::wal::{
     Background, Recovered, Wal, WalOptions, WalRecoveryMode, WriteOptions, recover, recover_unflushed,
     segment_path,
@@ -308,6 +308,30 @@ fn a_segment_whose_end_never_came_to_the_device_ends_the_prefix() {
     assert_eq!((damage.number, damage.offset, damage.proven), (2, places[7].start as u64, false));
     assert_eq!(recovered.set_aside.len(), 1);
     assert!(recovered.segments[1].damaged);
+}
+
+#[test]
+fn records_that_go_back_in_order_are_never_offered() {
+    let dead = Dead::after(three_segments);
+    // The second segment's records begin again with the first one's sequence number, all checksums right.
+    let places = dead.places(2);
+    let id = SegmentId { writer_id: dead.recover(PointInTime).writer_id, number: 2 };
+    dead.edit(2, |bytes| {
+        let mut seq = 1;
+        for place in &places {
+            let header = RecordHeader { seq, ..place.header };
+            let (head, payload) = bytes[place.start..place.end].split_at_mut(RECORD_HEADER_BYTES);
+            head.copy_from_slice(&header.encode(id, crc32c::crc32c(payload)));
+            seq = header.next_seq().unwrap();
+        }
+    });
+    let mut rest = dead.appended.clone();
+    rest.drain(10..20);
+    let recovered = dead.recover(SkipAnyCorrupted);
+    assert!(offered(&recovered) == rest);
+    assert!(recovered.damage.iter().any(|damage| damage.number == 1), "{:?}", recovered.damage);
+    assert_eq!(recovered.set_aside.iter().map(|s| s.number).collect::<Vec<_>>(), [2]);
+    assert!(offered(&dead.recover(PointInTime)) == dead.first(10));
 }
 
 #[test]

@@ -5,6 +5,9 @@ pub mod column;
 pub mod columnar;
 pub mod entry;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod store;
 pub mod token;
 pub mod value;

@@ -59,6 +59,18 @@ impl<'a> Op<'a> {
     }
 }
 
+impl Op<'_> {
+    /// Whether a [`WriteBatch`] could hold it: bytes from disk may be anything.
+    pub(crate) fn is_within_limits(&self) -> bool {
+        check_key(self.key).is_ok()
+            && match self.kind {
+                OpKind::Delete => self.value.is_empty(),
+                OpKind::Put => check_value(self.value).is_ok(),
+                OpKind::DeleteRange => self.key < self.value && check_key(self.value).is_ok(),
+            }
+    }
+}
+
 /// The ops of a batch, in order, with where each begins. Ends early where the bytes make no sense: compare
 /// the number of ops with the record's count.
 #[derive(Clone, Debug)]

@@ -45,6 +45,8 @@ pub(super) const FRAME_BYTES: usize = 21;
 pub(super) const BOOT_AT: u64 = 48;
 /// The longest payload. A batch counts more for its writes than they take.
 pub(super) const MAX_PAYLOAD_BYTES: usize = MAX_BATCH_BYTES;
+/// The largest sequence number that the base frames can stand for: no log gets there.
+const MAX_BASE_SEQ: u64 = u64::MAX >> 1;
 const MAGIC: &[u8; 8] = b"DURALOG\0";
 
 /// Which file frames belong to.
@@ -102,6 +104,12 @@ impl Header {
         let base_end = u64_at(header, 28);
         if base_end < HEADER_BYTES as u64 {
             return Err(Error::corruption(path, 28, format!("the base frames end at byte {base_end}")));
+        }
+        if u64_at(header, 36) > MAX_BASE_SEQ {
+            return Err(Error::corruption(path, 36, "the sequence number leaves none for the next write"));
+        }
+        if u64_at(header, 20) == u64::MAX {
+            return Err(Error::corruption(path, 20, "the generation leaves none for the next"));
         }
         Ok(Self {
             identity: Identity { store_id: u64_at(header, 12), generation: u64_at(header, 20) },
@@ -224,6 +232,12 @@ mod tests {
         let crc = crc32c::crc32c(&newer[0..44]);
         newer[44..48].copy_from_slice(&crc.to_le_bytes());
         assert!(matches!(Header::decode(path, &newer), Err(Error::TooNew { found: 2, .. })));
+        let last = Header { identity: Identity { generation: u64::MAX, ..ID }, ..header };
+        let error = Header::decode(path, &last.encode()).unwrap_err();
+        assert!(error.is_corruption() && error.to_string().contains("generation"), "{error}");
+        let last = Header { base_seq: u64::MAX - 1, ..header };
+        let error = Header::decode(path, &last.encode()).unwrap_err();
+        assert!(error.is_corruption() && error.to_string().contains("sequence number"), "{error}");
     }
 
     proptest! {

@@ -57,6 +57,9 @@ mod table;
 mod version;
 mod write;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use table::fuzzing as table_fuzzing;
+
 pub use db::{Lsm, Recovery};
 pub use listener::{
     BackgroundWork, CompactionInfo, CompactionKind, CompactionReason, EventListener, FlushInfo, StallCause,

@@ -6,6 +6,7 @@ use super::memtable;
 use super::options::{LsmOptions, MemtableKind};
 use super::paths;
 use super::superversion::{Immutable, Origin};
+use super::table::MAX_SEQ;
 use super::version::{Obsolete, TableFacts};
 use crate::io::{Env, Lock, OpenMode};
 use crate::kv::{EngineKind, Ops, marker};
@@ -257,19 +258,28 @@ impl Found {
         let mut last_seq = 0;
         for record in records {
             let record = record?;
+            let wrong = |detail| {
+                let path = origin.path.as_deref().unwrap_or(Path::new("(memory)"));
+                Error::corruption(path, record.offset, detail)
+            };
+            let end = record.seq.saturating_add(u64::from(record.count));
+            if end > MAX_SEQ {
+                return Err(wrong("the record's sequence numbers leave none for the next write"));
+            }
             first_seq.get_or_insert(record.seq);
-            last_seq = record.seq + u64::from(record.count) - 1;
+            last_seq = end.saturating_sub(1);
             if record.kind != super::write::KIND_BATCH {
                 continue;
             }
             let mut ops = 0;
-            for (seq, (offset, op)) in (record.seq..).zip(Ops::new(record.payload)) {
+            // What a table would refuse could never be flushed.
+            let sound = Ops::new(record.payload).take_while(|(_, op)| op.is_within_limits());
+            for (seq, (offset, op)) in (record.seq..).zip(sound) {
                 memtable.insert(seq, record.payload_offset + offset as u32, &op);
                 ops += 1;
             }
             if ops != record.count {
-                let path = origin.path.as_deref().unwrap_or(Path::new("(memory)"));
-                return Err(Error::corruption(path, record.offset, "the record is not a batch of writes"));
+                return Err(wrong("the record is not a batch of writes"));
             }
         }
         if let Some(first_seq) = first_seq {

@@ -4,6 +4,8 @@ mod background;
 mod compact;
 mod field_counts;
 mod flush;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod keeper;
 mod layout;
 mod live;

@@ -40,7 +40,7 @@ impl TableFacts {
     }
 
     pub(crate) fn rows(&self) -> u64 {
-        self.blocks.iter().map(|b| b.rows).sum()
+        self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.rows))
     }
 
     pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
@@ -65,6 +65,9 @@ mod tests {
             TableFacts { raw_bytes: 7, blocks: vec![BlockFacts { rows: 3, min_time: -5, max_time: 9 }] };
         assert_eq!(TableFacts::decode(&facts.encode()).unwrap(), facts);
         assert!(TableFacts::decode(b"nonsense").is_err());
+        let huge = BlockFacts { rows: u64::MAX, min_time: 0, max_time: 0 };
+        let damaged = TableFacts { raw_bytes: 0, blocks: vec![huge; 2] };
+        assert_eq!(TableFacts::decode(&damaged.encode()).unwrap().rows(), u64::MAX);
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.windows(2).all(|t| time_key(t[0]) < time_key(t[1])));
     }

@@ -46,6 +46,8 @@ mod cursor;
 mod directory;
 mod encode;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod keys;
 mod open;
 mod options;
@@ -61,6 +63,7 @@ mod measure;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use block::MAX_SEQ;
 pub(crate) use cache::{BlockCache, BlockCacheMetrics};
 pub(crate) use cursor::TableCursor;
 pub(crate) use open::TableCache;

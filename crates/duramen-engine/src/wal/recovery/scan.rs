@@ -5,8 +5,8 @@
 //! it finds are *islands*: stretches of records without a gap.
 
 use crate::wal::format::{
-    COUNT_MAX, FIRST_RECORD, KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES, RecordHeader, SegmentId, decode_own,
-    decode_record,
+    COUNT_MAX, FIRST_RECORD, KIND_CALLER_MAX, KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES, RecordHeader,
+    SegmentId, decode_own, decode_record,
 };
 use std::ops::Range;
 
@@ -69,7 +69,9 @@ fn follow(id: SegmentId, bytes: &[u8], start: usize, min_seq: u64, found: &mut S
             None => header.seq >= min_seq,
             Some(island) => header.seq == island.next_seq,
         };
-        let Some(next_seq) = header.next_seq().filter(|_| in_order) else { break };
+        // The WAL's own records take no sequence numbers.
+        let fits = in_order && (header.kind <= KIND_CALLER_MAX || header.count == 0);
+        let Some(next_seq) = header.next_seq().filter(|_| fits) else { break };
         at += header.record_len();
         let first_seq = island.map_or(header.seq, |i| i.first_seq);
         island = Some(Island { range: start..at, first_seq, next_seq });
@@ -191,6 +193,16 @@ mod tests {
         let found = scan(ID, &bytes);
         let ranges: Vec<_> = found.islands.iter().map(|i| i.range.clone()).collect();
         assert_eq!(ranges, [FIRST_RECORD..ends[0], ends[1]..ends[2]]);
+    }
+
+    #[test]
+    fn a_record_of_the_wal_s_own_takes_no_sequence_number() {
+        for (count, islands) in [(0, 1), (1, 2)] {
+            let (mut bytes, _) = segment(&[b"one".to_vec()]);
+            put(&mut bytes, 2, KIND_SYNC, count, &[0; 16]);
+            put(&mut bytes, 2 + u64::from(count), 0, 1, b"two");
+            assert_eq!(scan(ID, &bytes).islands.len(), islands);
+        }
     }
 
     #[test]

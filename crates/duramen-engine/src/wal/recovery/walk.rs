@@ -155,9 +155,16 @@ impl<'a> Walk<'a> {
         let mut offer = Offer { ranges: Vec::new(), damaged: false };
         let mut at = FIRST_RECORD;
         for island in &loaded.scan.islands {
-            if !self.joins(loaded, at, island, &mut offer) {
-                self.last = Some(Last { file: loaded.file.clone(), end: at, complete: false });
-                return offer;
+            match self.joins(loaded, at, island, &mut offer) {
+                Join::Offer => {}
+                Join::PassOver => {
+                    at = island.range.end;
+                    continue;
+                }
+                Join::End => {
+                    self.last = Some(Last { file: loaded.file.clone(), end: at, complete: false });
+                    return offer;
+                }
             }
             offer.ranges.push(island.range.clone());
             at = island.range.end;
@@ -170,15 +177,15 @@ impl<'a> Walk<'a> {
         offer
     }
 
-    /// Whether to go on with `island`, having come to `at`.
-    fn joins(&mut self, loaded: &Loaded, at: usize, island: &Island, offer: &mut Offer) -> bool {
+    /// What to do with `island`, having come to `at`.
+    fn joins(&mut self, loaded: &Loaded, at: usize, island: &Island, offer: &mut Offer) -> Join {
         let broken = island.range.start != at;
         let lost = match self.expected {
             Some(expected) => expected != island.first_seq,
             None => broken,
         };
         if !broken && !lost {
-            return true;
+            return Join::Offer;
         }
         let skip = self.mode == WalRecoveryMode::SkipAnyCorrupted;
         let number = loaded.file.number;
@@ -187,7 +194,7 @@ impl<'a> Walk<'a> {
             // A torn tail like any other: later pages reached the device, earlier ones did not.
             self.found.torn_bytes += (loaded.scan.content_end - at) as u64;
             self.ended = true;
-            return false;
+            return Join::End;
         }
         let seq = self.expected.map_or_else(|| "the first".to_owned(), |e| format!("record {e}"));
         if broken {
@@ -222,9 +229,14 @@ impl<'a> Walk<'a> {
         if lost && !skip {
             self.ended = true;
             offer.damaged = true;
-            return false;
+            return Join::End;
         }
-        true
+        if self.expected.is_some_and(|expected| island.first_seq < expected) {
+            // The same sequence numbers twice: a copy of an older segment. Whoever takes records in relies on order.
+            offer.damaged = true;
+            return Join::PassOver;
+        }
+        Join::Offer
     }
 
     /// Judges what follows the last record of a segment that does not end in a SEAL.
@@ -250,6 +262,15 @@ impl<'a> Walk<'a> {
     fn set_aside(&mut self, file: &SegmentFile) {
         self.found.set_aside.push(SetAside { number: file.number, path: file.path.clone() });
     }
+}
+
+/// What to do with an island of records.
+enum Join {
+    Offer,
+    /// Leave it out and go on with the next.
+    PassOver,
+    /// Offer nothing any more.
+    End,
 }
 
 /// What of a segment is offered.

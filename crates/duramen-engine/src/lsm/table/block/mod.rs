@@ -41,7 +41,7 @@ const HEADER_BYTES: usize = 19;
 const RESTART_BYTES: usize = 8;
 
 /// The largest sequence number a table can hold: a tag needs a bit for the kind.
-pub(super) const MAX_SEQ: u64 = u64::MAX >> 1;
+pub(crate) const MAX_SEQ: u64 = u64::MAX >> 1;
 
 /// The order of versions: by key, then the newest first.
 #[inline]

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Checks for races and undefined behaviour that need a nightly toolchain with the components rust-src and miri
+# (`rustup toolchain install nightly --component rust-src,miri`), and so are no part of `make test`.
+#
+#   sh scripts/races.sh tsan [TEST...]    the engine's concurrent tests under the thread sanitizer, the standard library too
+#   sh scripts/races.sh miri [TEST...]    the tests of unsafe code that Miri can run: those without files of the machine's
+set -eu
+cd "$(dirname "$0")/.."
+what=${1:-}
+[ $# -eq 0 ] || shift
+cargo=${CARGO:-cargo}
+target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")/$what
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+case $what in
+tsan)
+	[ $# -gt 0 ] || set -- lsm::memtable::tests::races wal::group lsm::compaction::limiter
+	export RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR="$target_dir"
+	export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1}"
+	"$cargo" +nightly test -Zbuild-std --target "$host" --locked -p duramen-engine --lib -- "$@"
+	"$cargo" +nightly test -Zbuild-std --target "$host" --locked -p duramen-engine \
+		--test wal_writer --test wal_read --test kv_log --test kv_threads
+	;;
+miri)
+	[ $# -gt 0 ] || set -- wal::arena wal::anonymous io::memory io::sim lsm::memtable
+	# The crates that look at the processor or call the system are told not to.
+	export MIRIFLAGS="${MIRIFLAGS:--Zmiri-disable-isolation -Zmiri-ignore-leaks}" CARGO_TARGET_DIR="$target_dir"
+	PROPTEST_CASES="${PROPTEST_CASES:-4}" "$cargo" +nightly miri test --locked -p duramen-engine --lib -- "$@"
+	;;
+*)
+	sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac
