@@ -111,8 +111,14 @@ fn a_write_takes_only_a_part() {
     fail_everywhere(Fault::ShortWrite, Durability::Process);
 }
 
+/// A write whose value does not compress: it is to fill the disk.
 fn put(n: usize, len: usize) -> Write {
-    Write::Put(format!("key {n:03}").into_bytes(), vec![n as u8; len])
+    let mut state = n as u64 + 1;
+    let value = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    });
+    Write::Put(format!("key {n:03}").into_bytes(), value.take(len).collect())
 }
 
 /// Writes, reopening as often as it takes, until `writes` have succeeded one after the other; gives up after 50 failures.
