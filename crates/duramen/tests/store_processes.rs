@@ -278,14 +278,18 @@ fn a_merge_lets_flushes_through() {
     other.append(entry.start(5).message("meanwhile").finish().unwrap()).unwrap();
     other.flush().unwrap();
     assert_eq!(store.stats().unwrap().wal.lines, 1, "sealed, and the keeper has not looked yet");
-    let merged = AtomicBool::new(false);
+    let (merged, ticking) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !merged.load(Ordering::SeqCst) {
                 sim.clock().advance(Duration::from_secs(1));
+                ticking.store(true, Ordering::SeqCst);
                 std::thread::yield_now();
             }
         });
+        while !ticking.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
         let outcome = store.compact();
         merged.store(true, Ordering::SeqCst);
         outcome.unwrap();
