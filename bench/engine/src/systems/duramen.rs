@@ -105,7 +105,7 @@ impl Setup {
 }
 
 fn log(dir: &Path, durability: Durability) -> Result<Box<dyn Store>> {
-    let engine = Log::open(&dir.join("store"), LogOptions { durability, ..LogOptions::default() })?;
+    let engine = Log::open(dir.join("store"), LogOptions { durability, ..LogOptions::default() })?;
     Ok(Box::new(Duramen { engine, loading: Loading::Batches }))
 }
 
