@@ -58,7 +58,7 @@ pub(crate) struct Outcome {
 }
 
 /// No case may take longer: a peer that hangs must not end the benchmark.
-const TIME_LIMIT: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(900);
 
 /// Runs a case in a process of its own, so that its memory and its threads are nobody else's.
 pub(crate) fn in_child(case: &Case, dir: &Path) -> Outcome {

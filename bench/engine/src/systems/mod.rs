@@ -107,3 +107,46 @@ const IN_MEMORY: &str = "nothing: lost with the process";
 const PROCESS: &str = "the process's death";
 const POWER: &str = "loss of power";
 const TRANSACTIONS: &str = "the process's death, by transaction";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Case;
+    use crate::data::Order;
+
+    /// The studies check what they read: this is a test of every system's adapter, and of every study.
+    #[test]
+    fn every_system_gets_through_its_studies() {
+        for system in all() {
+            for study in system.studies {
+                let dir = tempfile::tempdir().unwrap();
+                let case = |study, order| Case {
+                    study,
+                    system: system.name.to_owned(),
+                    order,
+                    entries: 2_500,
+                    threads: if study == Study::Durable { 2 } else { 1 },
+                    seconds: 0.01,
+                    round: 0,
+                };
+                let run = |study, order| {
+                    if let Err(error) = crate::studies::run(&case(study, order), dir.path()) {
+                        panic!("{} {study:?} {order:?}: {error}", system.name);
+                    }
+                };
+                match study {
+                    Study::Read => {
+                        run(Study::Prepare, Order::Random);
+                        run(Study::Read, Order::Random);
+                    }
+                    Study::Load => {
+                        run(Study::Load, Order::Random);
+                        std::fs::remove_dir_all(dir.path()).unwrap();
+                        run(Study::Load, Order::Sequential);
+                    }
+                    other => run(*other, Order::Random),
+                }
+            }
+        }
+    }
+}
