@@ -124,7 +124,7 @@ mod tests {
                     study,
                     system: system.name.to_owned(),
                     order,
-                    entries: 2_500,
+                    entries: if matches!(study, Study::Mixed | Study::Disk) { 300 } else { 2_500 },
                     threads: if study == Study::Durable { 2 } else { 1 },
                     seconds: 0.01,
                     round: 0,
