@@ -54,3 +54,17 @@ fn records_that_could_never_be_flushed_are_refused() {
         assert!(error.is_corruption(), "{what}: {error}");
     }
 }
+
+#[test]
+fn tables_without_a_manifest_are_not_taken_for_orphans() {
+    let sim = Sim::new(1);
+    let store = Lsm::open(DIR, options(&sim)).unwrap();
+    store.put(b"k", b"v").unwrap();
+    store.close().unwrap();
+    let (manifest, aside) = (Path::new(DIR).join("MANIFEST"), Path::new(DIR).join("aside"));
+    sim.env().fs.rename(&manifest, &aside).unwrap();
+    let error = Lsm::open(DIR, options(&sim)).unwrap_err();
+    assert!(error.is_corruption() && error.to_string().contains("MANIFEST"), "{error}");
+    sim.env().fs.rename(&aside, &manifest).unwrap();
+    assert_eq!(Lsm::open(DIR, options(&sim)).unwrap().get(b"k").unwrap().unwrap(), b"v");
+}

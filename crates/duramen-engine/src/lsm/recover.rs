@@ -59,6 +59,7 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
         if fs.exists(&manifest_path).map_err(Error::io("look for", &manifest_path))? {
             Manifest::open(&env, dir)?
         } else {
+            refuse_tables(&env, dir, &manifest_path)?;
             let manifest = Manifest::create(&env, dir, env.random.next_u64())?;
             let state = Arc::clone(manifest.state());
             (manifest, state)
@@ -98,6 +99,18 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
     }
     let parts = found.into_parts(dir, options, Some(lock), Some(manifest), state, dead_writers);
     Ok(Parts { flush_first, ..parts })
+}
+
+/// A store gets its manifest before its first table: tables without one mean that it was lost, and a new, empty one
+/// would make orphans of them all.
+fn refuse_tables(env: &Env, dir: &Path, manifest: &Path) -> Result<()> {
+    let tables = dir.join(paths::TABLES);
+    let listed = env.fs.read_dir(&tables).map_err(Error::io("list", &tables))?;
+    if listed.iter().any(|entry| entry.name.ends_with(".sst")) {
+        let detail = format!("it is missing, but {} holds tables; restore it", tables.display());
+        return Err(Error::corruption(manifest, 0, detail));
+    }
+    Ok(())
 }
 
 /// Opens for reading, without changing anything.
