@@ -199,7 +199,9 @@ fn look(d: &Driver, dice: &mut Dice) {
 
 #[test]
 fn lsm() {
-    for seed in seeds(60) {
+    // Once, the manifest forgot an ingestion when the mark of an earlier one was recovered and flushed after it.
+    let found = 1919;
+    for seed in seeds(60).into_iter().chain([found]) {
         run(EngineKind::Lsm, seed);
     }
 }

@@ -216,10 +216,12 @@ impl Inner {
         let origin = &next.origin;
         let pending = next.table.as_mut().and_then(|(_, pending)| pending.take());
         let committed = pending.map_or(Ok(()), |pending| pending.sync().map(drop)).and_then(|()| {
+            // A recovered memtable of nothing but an ingestion's record may be flushed after a later ingestion.
+            let known = super::recover::flushed_seq_of(manifest.get()?.state())?;
             let edit = Edit {
                 add_tables: next.file().map(|file| file.meta.clone()).into_iter().collect(),
                 flushed: vec![(origin.writer_id, origin.number)],
-                set_values: vec![flushed_seq(next.last_seq)],
+                set_values: vec![flushed_seq(next.last_seq.max(known))],
                 ..Edit::default()
             };
             self.apply(&mut manifest, edit)

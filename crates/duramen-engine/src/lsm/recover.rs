@@ -8,7 +8,7 @@ use super::paths;
 use super::superversion::{Immutable, Origin};
 use super::table::MAX_SEQ;
 use super::version::{Obsolete, TableFacts};
-use crate::io::{Env, Lock, OpenMode};
+use crate::io::{Env, Lock};
 use crate::kv::{EngineKind, Ops, marker};
 use crate::manifest::{self, Edit, Manifest, ManifestReader, State};
 use crate::wal::{self, Damage, Record, SegmentReader, WalRecoveryMode};
@@ -30,8 +30,9 @@ pub(super) struct Parts {
     pub(super) immutables: Vec<Arc<Immutable>>,
     pub(super) last_seq: u64,
     pub(super) recovery: Recovery,
-    /// What was recovered may not be on the device, and cannot be brought there as it is: it must be in tables
-    /// before anything else is written.
+    /// Something was recovered. It may not be on the device, and syncing its segments would prove nothing: if a sync
+    /// has failed before, the kernel counts their pages as clean. Later writes may be synced, and must not survive
+    /// without it: so it must be in tables before anything else is written.
     pub(super) flush_first: bool,
     pub(super) dead_writers: BTreeMap<u64, Box<dyn Lock>>,
 }
@@ -82,8 +83,7 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
     let mut flush_first = false;
     for (writer, lock) in dead {
         if found.needs(writer.writer_id) {
-            // Later writes may be synced while these are not: they must not be lost without them.
-            flush_first |= sync_segments(&env, &writer.path).is_err();
+            flush_first = true;
             dead_writers.insert(writer.writer_id, lock);
             gone.retain(|id| *id != writer.writer_id);
         } else {
@@ -165,6 +165,15 @@ fn follow(segment: &SegmentReader) -> impl Iterator<Item = Result<Record<'_>>> {
     })
 }
 
+/// The write up to which the manifest knows all to be in tables.
+pub(super) fn flushed_seq_of(state: &State) -> Result<u64> {
+    match state.values.get(FLUSHED_SEQ).map(|seq| <[u8; 8]>::try_from(seq.as_slice())) {
+        None => Ok(0),
+        Some(Ok(seq)) => Ok(u64::from_le_bytes(seq)),
+        Some(Err(_)) => Err(Error::corruption(manifest::FILE_NAME, 0, "the value flushed_seq is no number")),
+    }
+}
+
 /// What was found in the WAL so far.
 struct Found {
     recovery: Recovery,
@@ -177,14 +186,7 @@ struct Found {
 
 impl Found {
     fn new(state: &State) -> Result<Self> {
-        let flushed_seq = match state.values.get(FLUSHED_SEQ).map(|seq| <[u8; 8]>::try_from(seq.as_slice())) {
-            None => 0,
-            Some(Ok(seq)) => u64::from_le_bytes(seq),
-            Some(Err(_)) => {
-                let detail = "the value flushed_seq is no number";
-                return Err(Error::corruption(manifest::FILE_NAME, 0, detail));
-            }
-        };
+        let flushed_seq = flushed_seq_of(state)?;
         let mut last_seq = flushed_seq;
         for table in state.tables.values() {
             last_seq = last_seq.max(TableFacts::decode(&table.user).map_or(0, |facts| facts.max_seq));
@@ -336,19 +338,6 @@ pub(super) fn put_aside(env: &Env, dir: &Path, path: &Path) -> Result<PathBuf> {
     env.fs.rename(path, &kept).map_err(Error::io("rename", path))?;
     env.fs.sync_dir(&quarantine).map_err(Error::io("sync directory", &quarantine))?;
     Ok(kept)
-}
-
-/// Makes what is in a writer's directory survive a loss of power.
-fn sync_segments(env: &Env, dir: &Path) -> Result<()> {
-    for segment in wal::segments(env, dir)? {
-        let path = &segment.path;
-        let file = env.fs.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
-        file.sync_data().map_err(Error::io("sync", path))?;
-    }
-    for dir in [Some(dir), dir.parent()].into_iter().flatten() {
-        env.fs.sync_dir(dir).map_err(Error::io("sync directory", dir))?;
-    }
-    Ok(())
 }
 
 /// Removes the directory of a writer that is gone and whose segments are. Best effort: what stays is found again.

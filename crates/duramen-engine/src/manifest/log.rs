@@ -76,10 +76,7 @@ pub(super) fn decode_header(path: &Path, bytes: &[u8]) -> Result<u64> {
         return Err(Error::corruption(path, 0, "the checksum of the header does not match"));
     }
     match u32_at(header, 8) {
-        VERSION => match u64_at(header, 12) {
-            u64::MAX => Err(Error::corruption(path, 12, "the generation leaves none for the next")),
-            generation => Ok(generation),
-        },
+        VERSION => Ok(u64_at(header, 12)),
         0 => Err(Error::corruption(path, 8, "the header has format version 0, which never was")),
         found => Err(Error::TooNew { path: path.to_path_buf(), found, supported: VERSION }),
     }

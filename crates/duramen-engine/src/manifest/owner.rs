@@ -139,8 +139,10 @@ impl Manifest {
     }
 
     fn replace(&mut self, state: &State) -> Result<()> {
-        let (file, end) = write_whole(&self.env, &self.dir, self.generation + 1, state)?;
-        self.generation += 1;
+        // Those who follow only ask whether it is another one.
+        let generation = self.generation.wrapping_add(1);
+        let (file, end) = write_whole(&self.env, &self.dir, generation, state)?;
+        self.generation = generation;
         self.file = file;
         self.snapshot_end = end;
         self.end = end;
