@@ -7,7 +7,8 @@ use duramen_engine::Error;
 use duramen_engine::io::sim::Sim;
 use duramen_engine::io::{Env, OpenMode};
 use duramen_engine::kv::{
-    Durability, Engine, EngineKind, MAX_KEY_BYTES, MAX_VALUE_BYTES, ReadOptions, WriteBatch, WriteOptions,
+    self, Durability, Engine, EngineKind, MAX_KEY_BYTES, MAX_VALUE_BYTES, OpenOptions, ReadOptions,
+    WriteBatch, WriteOptions,
 };
 use kv_common::{Setup, Store, durably, now, setups};
 use std::ops::Bound;
@@ -437,6 +438,29 @@ fn a_directory_of_the_other_engine_or_of_something_else_is_refused() {
 }
 
 #[test]
+fn a_store_is_opened_with_the_engine_that_made_it_unless_another_is_asked_for() {
+    let sim = Sim::new(1);
+    let ask = |kind| OpenOptions { kind, env: sim.env(), ..OpenOptions::default() };
+    assert_eq!(kv::engine_of("new", &ask(None)).unwrap(), None);
+    assert!(kv::open_read_only("new", &ask(None)).is_err());
+    kv::open("new", &ask(None)).unwrap().close().unwrap();
+    assert_eq!(kv::engine_of("new", &ask(None)).unwrap(), Some(EngineKind::Lsm));
+    for (kind, other) in [(EngineKind::Lsm, EngineKind::Log), (EngineKind::Log, EngineKind::Lsm)] {
+        let dir = format!("{kind:?}");
+        let store = kv::open(&dir, &ask(Some(kind))).unwrap();
+        store.put(b"k", b"v").unwrap();
+        store.close().unwrap();
+        drop(store);
+        for asked in [None, Some(kind)] {
+            assert_eq!(kv::open_read_only(&dir, &ask(asked)).unwrap().get(b"k").unwrap().unwrap(), b"v");
+            assert_eq!(kv::open(&dir, &ask(asked)).unwrap().get(b"k").unwrap().unwrap(), b"v");
+        }
+        is_invalid(kv::open(&dir, &ask(Some(other))), &dir);
+        is_invalid(kv::open_read_only(&dir, &ask(Some(other))), &dir);
+    }
+}
+
+#[test]
 fn on_the_operating_system_it_works_too() {
     for setup in setups() {
         let dir = tempfile::tempdir().unwrap();
@@ -460,5 +484,4 @@ fn on_the_operating_system_it_works_too() {
             assert_eq!(reader.get(&7u32.to_be_bytes()).unwrap().unwrap().len(), 100);
         }
     }
-    let _kinds: [EngineKind; 2] = [EngineKind::Log, EngineKind::Lsm];
 }

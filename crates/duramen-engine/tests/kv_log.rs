@@ -1,6 +1,8 @@
 //! The log engine's own: what it does about damage, torn tails and holes; when it compacts; how it syncs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
 
+mod kv_common;
+
 use duramen_engine::Error;
 use duramen_engine::io::sim::{Fault, OperationKind, Sim};
 use duramen_engine::kv::{Durability, Engine, ReadOptions, WriteOptions};
@@ -329,6 +331,69 @@ fn an_ingest_is_there_in_whole_or_not_at_all() {
         if ingested.is_ok() {
             assert!(torn > 5 && torn < sync);
             break;
+        }
+    }
+}
+
+/// A file with a base, batches, parts, deletions, and a tail that nobody has synced.
+fn varied(sim: &Sim) -> Vec<u8> {
+    let store = open(sim, Durability::Process);
+    for n in 0..8 {
+        store.put(&key(n), &[n as u8; 20]).unwrap();
+    }
+    store.compact().unwrap();
+    store.delete_range(&key(7), &key(9)).unwrap();
+    store.ingest(&mut (7..9).map(|n| Ok((key(n), vec![5; 700_000])))).unwrap();
+    store.put(&key(9), b"last").unwrap();
+    drop(store);
+    sim.read_file(Path::new(FILE)).unwrap()
+}
+
+#[test]
+fn any_damage_is_an_error_or_costs_only_the_end() {
+    let sim = Sim::new(1);
+    let good = varied(&sim);
+    let mut dice = kv_common::dice::Dice(7);
+    for _ in 0..150 {
+        let mut bytes = good.clone();
+        for _ in 0..1 + dice.below(3) {
+            // Mostly where frames begin and end: the ingested values fill the rest.
+            let from = if dice.percent(80) { dice.below(600) } else { dice.below(bytes.len()) };
+            let at = if dice.percent(50) { from } else { bytes.len().saturating_sub(1 + from) };
+            match dice.below(5) {
+                0 => bytes.truncate(at),
+                1 => bytes.extend((0..dice.below(200)).map(|n| n as u8)),
+                2 => bytes[at..].iter_mut().take(30).for_each(|byte| *byte = 0),
+                3 => bytes[at] = dice.next() as u8,
+                _ => bytes[at] ^= 1 << dice.below(8),
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        let sim = Sim::new(2);
+        drop(open(&sim, Durability::Process));
+        let fs = sim.env().fs;
+        fs.remove_file(Path::new(FILE)).unwrap();
+        let file = fs.open(Path::new(FILE), duramen_engine::io::OpenMode::CreateNew).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        let read_only =
+            Log::open_read_only(DIR, options(&sim, Durability::Process)).map(|store| count(&store));
+        match Log::open(DIR, options(&sim, Durability::Process)) {
+            Ok(store) => {
+                // The ingest was synced, and said so; what came last was not.
+                assert!(bytes.len() < good.len() || count(&store) >= 9);
+                assert_eq!(read_only.unwrap(), count(&store));
+                store.put(&key(0), b"goes on").unwrap();
+                drop(store);
+                assert_eq!(open(&sim, Durability::Process).get(&key(0)).unwrap().unwrap(), b"goes on");
+            }
+            Err(Error::Corruption { path, offset, .. }) => {
+                assert!(path == Path::new(FILE) && offset <= good.len() as u64);
+                assert!(read_only.is_err());
+                assert!(sim.read_file(Path::new(FILE)).unwrap() == bytes, "nothing was changed");
+            }
+            Err(other) => panic!("{other}"),
         }
     }
 }

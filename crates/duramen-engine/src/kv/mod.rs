@@ -17,6 +17,7 @@
 //! | `snapshot` | [`Snapshot`]: the store as it was |
 //! | `limits` | how large things may be |
 //! | `marker` | which engine a directory belongs to |
+//! | `open` | opening a store with whichever engine made it |
 //! | `checkpoint` | a copy of a store gets its name when everything in it is durable |
 
 #![allow(dead_code, unused_imports)] // while the engines are being built
@@ -26,6 +27,7 @@ mod checkpoint;
 mod engine;
 mod limits;
 pub(crate) mod marker;
+mod open;
 mod scan;
 mod snapshot;
 mod value;
@@ -36,6 +38,7 @@ pub(crate) use checkpoint::checkpoint;
 pub use engine::{Engine, EngineKind, ReadOptions, SortedRun};
 pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub(crate) use limits::{check_key, check_value};
+pub use open::{OpenOptions, engine_of, open, open_read_only};
 pub use scan::Scan;
 pub(crate) use scan::ScanSource;
 pub use snapshot::Snapshot;

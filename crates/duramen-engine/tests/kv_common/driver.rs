@@ -50,7 +50,7 @@ impl Driver {
             checkpoints: vec![],
             poisoned: false,
             armed: None,
-            context: format!("{:?}, {durability:?}", setup.kind()),
+            context: format!("{}, {durability:?}", setup.name()),
         }
     }
 
@@ -69,7 +69,13 @@ impl Driver {
         let seen = now(&*store)?;
         self.store = Some(store);
         self.poisoned = false;
-        self.history.reopened(&seen, after_power_loss).unwrap_or_else(|e| panic!("{}: {e}", self.context));
+        if let Err(error) = self.history.reopened(&seen, after_power_loss) {
+            // When one is repeated, somebody wants to know how it came to that.
+            if std::env::var_os("DURAMEN_KV_SEED").is_some() {
+                (0..).zip(self.sim.trace()).for_each(|(index, line)| eprintln!("{index} {line}"));
+            }
+            panic!("{}: {error}", self.context);
+        }
         Ok(())
     }
 
@@ -129,6 +135,9 @@ impl Driver {
                 store.write(&batch, options)
             }
         };
+        if writes.iter().all(|write| matches!(write, Write::DeleteRange(start, end) if start >= end)) {
+            return outcome; // nothing was done, so nothing was synced
+        }
         self.settle(outcome, map, durability.unwrap_or(self.durability))
     }
 

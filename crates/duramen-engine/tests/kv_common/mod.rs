@@ -55,6 +55,16 @@ impl Store {
 }
 
 impl Setup {
+    /// For messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Log(_) => "Log".into(),
+            Self::Lsm(options) => {
+                format!("Lsm {:?} {:?} {:?}", options.memtable, options.wal_kind, options.compaction)
+            }
+        }
+    }
+
     pub fn kind(&self) -> EngineKind {
         match self {
             Self::Log(_) => EngineKind::Log,
@@ -200,6 +210,14 @@ pub fn random_setup(kind: EngineKind, dice: &mut Dice) -> Setup {
             })
         }
     }
+}
+
+/// Some of the `all` cases of one kind, spread evenly; all of them with `DURAMEN_KV_WHOLE=1`, which takes minutes. `lane`
+/// tells kinds apart, so that together they leave out little.
+pub fn some_of(all: u64, at_most: u64, lane: usize) -> impl Iterator<Item = u64> {
+    let whole = std::env::var_os("DURAMEN_KV_WHOLE").is_some();
+    let stride = if whole { 1 } else { all.div_ceil(at_most).max(1) };
+    (lane as u64 % stride..all).step_by(stride as usize)
 }
 
 /// All entries.
