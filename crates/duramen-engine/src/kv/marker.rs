@@ -14,7 +14,7 @@ use super::EngineKind;
 use crate::io::{Env, OpenMode};
 use crate::{Error, Result};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The marker's file name.
 pub(crate) const FILE_NAME: &str = "ENGINE";
@@ -179,6 +179,24 @@ fn mark(env: &Env, dir: &Path, kind: EngineKind) -> Result<EngineKind> {
     written?;
     env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
     which(env, dir)?.ok_or_else(|| Error::corruption(&path, 0, "it is gone again"))
+}
+
+/// Writes the marker anew, in the place of a damaged one or of none. Says where the damaged one is kept.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn rewrite(env: &Env, dir: &Path, kind: EngineKind) -> Result<Option<PathBuf>> {
+    let (path, quarantine) = (dir.join(FILE_NAME), dir.join(super::quarantine::DIR));
+    let mut kept = None;
+    if env.fs.exists(&path).map_err(Error::io("look for", &path))? {
+        env.fs.create_dir_all(&quarantine).map_err(Error::io("create directory", &quarantine))?;
+        let aside = quarantine.join(format!("{FILE_NAME}.{:016x}", env.random.next_u64()));
+        env.fs.rename(&path, &aside).map_err(Error::io("rename", &path))?;
+        env.fs.sync_dir(&quarantine).map_err(Error::io("sync", &quarantine))?;
+        kept = Some(aside);
+    }
+    mark(env, dir, kind)?;
+    Ok(kept)
 }
 
 fn write_named(env: &Env, tmp: &Path, path: &Path, kind: EngineKind) -> Result<()> {

@@ -15,6 +15,8 @@
 //! | `value` | [`Value`]: what was found, without a copy where possible |
 //! | `scan` | [`Scan`]: a range of entries, in order |
 //! | `snapshot` | [`Snapshot`]: the store as it was |
+//! | `health` | [`verify`] and [`repair`]: is a store whole, and what if not |
+//! | `quarantine` | putting damaged files aside |
 //! | `limits` | how large things may be |
 //! | `marker` | which engine a directory belongs to |
 //! | `open` | opening a store with whichever engine made it |
@@ -25,9 +27,11 @@
 mod batch;
 mod checkpoint;
 mod engine;
+mod health;
 mod limits;
 pub(crate) mod marker;
 mod open;
+mod quarantine;
 mod scan;
 mod snapshot;
 mod value;
@@ -36,9 +40,11 @@ pub use batch::WriteBatch;
 pub(crate) use batch::{Op, OpKind, Ops, put_op};
 pub(crate) use checkpoint::checkpoint;
 pub use engine::{Engine, EngineKind, ReadOptions, SortedRun};
+pub use health::{Damage, KeySpan, Progress, RepairOptions, RepairReport, VerifyReport, repair, verify};
 pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub(crate) use limits::{check_key, check_value};
 pub use open::{OpenOptions, engine_of, open, open_read_only};
+pub(crate) use quarantine::Quarantine;
 pub use scan::Scan;
 pub(crate) use scan::ScanSource;
 pub use snapshot::Snapshot;

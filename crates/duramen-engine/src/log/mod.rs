@@ -17,6 +17,8 @@
 //! | `options` | [`LogOptions`]: how it is to behave |
 //! | `frames` | reading frames in chunks |
 //! | `recover` | what a file holds that somebody left, however they left it |
+//! | `survey` | what a damaged file holds |
+//! | `health` | verifying and repairing |
 //! | `open` | from a directory to a store |
 //! | `append` | the critical section; syncing, many writes at once |
 //! | `read` | get and scan: going through the file |
@@ -33,6 +35,7 @@ mod checkpoint;
 mod compact;
 mod format;
 mod frames;
+mod health;
 mod ingest;
 mod new_file;
 mod open;
@@ -40,7 +43,10 @@ mod options;
 mod read;
 mod recover;
 mod snapshots;
+mod survey;
 
+pub(crate) use health::{repair, verify};
+pub(crate) use open::LOG as FILE_NAME;
 pub use options::LogOptions;
 
 use crate::io::{Env, File, Lock};

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// The log's file name.
-pub(super) const LOG: &str = "LOG";
+pub(crate) const LOG: &str = "LOG";
 /// The name under which a new one is written.
 pub(super) const LOG_TMP: &str = "LOG.tmp";
 const LOCK: &str = "LOCK";
@@ -73,7 +73,7 @@ pub(super) fn open(dir: &Path, options: LogOptions, read_only: bool) -> Result<L
     Ok(Log { inner, thread: Mutex::new(thread) })
 }
 
-fn take_lock(env: &Env, dir: &Path) -> Result<Box<dyn Lock>> {
+pub(super) fn take_lock(env: &Env, dir: &Path) -> Result<Box<dyn Lock>> {
     let path = dir.join(LOCK);
     let lock = env.fs.try_lock(&path).map_err(Error::io("lock", &path))?;
     lock.ok_or(Error::Locked { path })

@@ -105,6 +105,13 @@ impl Inner {
         let seq = appended.first_seq;
         let mut edit = Edit::default();
         let mut entries = 0;
+        let fs = &self.options.env.fs;
+        for Written { number, .. } in tables {
+            let (from, to) = (path_of(&self.dir, *number), super::paths::ingested_table(*number, seq));
+            fs.rename(&from, &self.dir.join(to)).map_err(Error::io("rename", &from))?;
+        }
+        let tables_dir = self.dir.join(super::paths::TABLES);
+        fs.sync_dir(&tables_dir).map_err(Error::io("sync directory", &tables_dir))?;
         for Written { number, summary } in tables {
             let facts = TableFacts {
                 min_seq: seq,
@@ -116,7 +123,7 @@ impl Inner {
             entries += summary.entries;
             edit.add_tables.push(TableMeta {
                 number: *number,
-                path: super::paths::table(*number),
+                path: super::paths::ingested_table(*number, seq),
                 file_bytes: summary.file_bytes,
                 entries: summary.entries,
                 blocks: summary.blocks,

@@ -27,6 +27,8 @@
 //! | `schedule` | running compactions |
 //! | `background` | the threads |
 //! | `ingest`, `checkpoint` | tables that come in ready made, and that another store shares |
+//! | `verify` | reading every byte, and holding what files say against each other |
+//! | `repair` | making a store out of what is left of one |
 //! | `metrics` | [`Metrics`]: what was done, in numbers |
 //! | `engine` | [`Engine`](crate::kv::Engine), in terms of all these |
 
@@ -49,11 +51,13 @@ mod options;
 mod paths;
 mod read;
 mod recover;
+mod repair;
 mod schedule;
 mod snapshots;
 mod stall;
 mod superversion;
 mod table;
+mod verify;
 mod version;
 mod write;
 
@@ -65,5 +69,9 @@ pub use listener::{
     BackgroundWork, CompactionInfo, CompactionKind, CompactionReason, EventListener, FlushInfo, StallCause,
     StallCondition, StallInfo,
 };
+pub(crate) use paths::{TABLES as TABLES_DIR, WAL as WAL_DIR};
+pub(crate) use repair::repair;
+pub(crate) use verify::verify;
+
 pub use metrics::{LevelMetrics, Metrics};
 pub use options::{CompactionStyle, Compression, LsmOptions, MemtableKind};

@@ -100,6 +100,15 @@ impl Manifest {
         Ok((manifest, state))
     }
 
+    /// Makes a manifest that holds this state, in the place of a damaged one or of none. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: then the old one may still be there.
+    pub(crate) fn rewrite(env: &Env, dir: &Path, state: &State) -> Result<()> {
+        // Those who follow the old one are to notice: whatever it was, it was another generation.
+        write_whole(env, dir, (env.random.next_u64() >> 16) + 1, state).map(|_| ())
+    }
+
     /// The present state.
     pub fn state(&self) -> &Arc<State> {
         &self.state

@@ -35,7 +35,7 @@ use std::path::Path;
 pub const MAX_CHUNK_BYTES: usize = 1 << 30;
 
 pub(super) const VERSION: u32 = 1;
-pub(super) const HEADER_BYTES: usize = 20;
+pub(crate) const HEADER_BYTES: usize = 20;
 pub(crate) const FRAME_BYTES: usize = 8;
 pub(super) const FOOTER_BYTES: usize = 56;
 const HEADER_MAGIC: &[u8; 8] = b"DURA\rSST";

@@ -31,11 +31,12 @@ pub(crate) mod wire;
 mod write_behind;
 
 pub use builder::{TableBuilder, TableInfo};
-pub(crate) use format::FRAME_BYTES;
 pub use format::MAX_CHUNK_BYTES;
+pub(crate) use format::{FRAME_BYTES, HEADER_BYTES};
 pub use memory::MemoryChunks;
 pub(crate) use memory::check_frame;
 pub use table::Table;
+pub(crate) use table::TableParts;
 pub use unsynced::UnsyncedTable;
 pub use verify::{Damage, Part, TableReport};
 

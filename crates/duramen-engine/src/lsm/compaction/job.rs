@@ -32,7 +32,7 @@ pub(in crate::lsm) struct Job {
 
 impl Job {
     /// Of tables of `version`, given in any order. `None` if there are none.
-    pub(super) fn new(
+    pub(in crate::lsm) fn new(
         version: &Version,
         kind: CompactionKind,
         reason: CompactionReason,

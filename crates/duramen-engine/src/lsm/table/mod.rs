@@ -35,6 +35,7 @@
 //! | `readahead` | several blocks by one read |
 //! | `cache` | [`BlockCache`]: blocks in memory |
 //! | `files` | how many files are open |
+//! | `walk` | going through a table whatever of it is damaged |
 //! | `open` | [`TableCache`]: the open tables of a store |
 
 #![allow(unused_imports)] // while the engine is being built
@@ -56,6 +57,7 @@ mod properties;
 mod readahead;
 mod reader;
 mod tombstones;
+mod walk;
 mod writer;
 
 #[cfg(test)]
@@ -69,6 +71,7 @@ pub(crate) use cursor::TableCursor;
 pub(crate) use open::TableCache;
 pub(crate) use options::{TableOptions, TableSummary};
 pub(crate) use reader::TableReader;
+pub(crate) use walk::{DamagedPart, Item, Role, TableWalk};
 pub(crate) use writer::{PendingSync, TableWriter};
 
 /// The container's number of this codec.

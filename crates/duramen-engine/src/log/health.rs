@@ -1,0 +1,89 @@
+//! Verifying and repairing a log.
+
+use super::format::Identity;
+use super::new_file::NewFile;
+use super::open::{LOG, LOG_TMP, take_lock};
+use super::survey::survey;
+use crate::io::{Env, OpenMode};
+use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport, VerifyReport};
+use crate::{Error, Result};
+use std::path::Path;
+
+/// See [`verify`](crate::kv::verify).
+pub(crate) fn verify(env: &Env, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Result<VerifyReport> {
+    let path = dir.join(LOG);
+    let mut report = VerifyReport { files: 1, ..VerifyReport::default() };
+    let found = env.fs.open(&path, OpenMode::Read).map_err(Error::io("open", &path));
+    match found.and_then(|file| survey(&*file, &path, progress)) {
+        Ok(found) => {
+            report.bytes = found.file_len;
+            report.entries = found.writes;
+            report.damage = found.damage;
+            if found.torn_bytes > 0 {
+                let (path, bytes) = (path.display(), found.torn_bytes);
+                report.notes.push(format!("{path} ends in {bytes} bytes of a write that a crash cut off"));
+            }
+        }
+        Err(error) if error.is_corruption() || error.is_not_found() => {
+            report.damage.push(Damage::of_error(&path, &error));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(report)
+}
+
+/// See [`repair`](crate::kv::repair). What can be read becomes the base of a new file.
+pub(crate) fn repair(
+    env: &Env,
+    dir: &Path,
+    options: RepairOptions,
+    progress: &mut dyn FnMut(Progress),
+    report: &mut RepairReport,
+) -> Result<()> {
+    let path = dir.join(LOG);
+    let _lock = if options.dry_run { None } else { Some(take_lock(env, dir)?) };
+    let file = match env.fs.open(&path, OpenMode::Read).map_err(Error::io("open", &path)) {
+        Ok(file) => file,
+        Err(error) if error.is_not_found() => {
+            report.lost.push(Damage::of_error(&path, &error));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut quarantine = Quarantine::new(env, dir);
+    let found = match survey(&*file, &path, progress) {
+        Ok(found) => found,
+        Err(error) if error.is_corruption() => {
+            report.lost.push(Damage::of_error(&path, &error));
+            report.actions.push(format!("{} is put aside: nothing of it can be read", path.display()));
+            if !options.dry_run {
+                report.quarantined.push(quarantine.put_aside(&path)?);
+                env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+            }
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    if found.damage.is_empty() {
+        return Ok(());
+    }
+    report.actions.push(format!("{}: {} writes are written anew", path.display(), found.writes));
+    report.lost.extend(found.damage.iter().filter(|damage| damage.entries != Some(0)).cloned());
+    if options.dry_run {
+        return Ok(());
+    }
+    let generation = (found.identity.generation >> 1).saturating_add(1 << 32);
+    let identity = Identity { generation, ..found.identity };
+    let tmp = dir.join(LOG_TMP);
+    let mut new = NewFile::create(env, tmp.clone(), identity)?;
+    found.each_op(&*file, &path, |op| new.base_op(op, found.last_seq))?;
+    new.end_base(found.last_seq)?;
+    let base_end = new.end();
+    new.finish((base_end, found.last_seq), found.last_seq.saturating_add(1), env.clock.boot_id())?;
+    quarantine.keep(&path)?;
+    env.fs.rename(&tmp, &path).map_err(Error::io("rename", &tmp))?;
+    new.keep();
+    env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    report.quarantined.extend(quarantine.let_go_but(&path)?);
+    Ok(())
+}

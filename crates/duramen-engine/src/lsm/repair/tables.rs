@@ -1,0 +1,63 @@
+//! The manifest is whole: each table that it names is read, and what is damaged is replaced in one edit.
+
+use super::Repair;
+use super::salvage::meta_of;
+use crate::kv::Damage;
+use crate::lsm::verify::whole_file;
+use crate::lsm::version::TableFacts;
+use crate::manifest::{Edit, State};
+use crate::{Error, Result};
+
+impl Repair<'_> {
+    /// Replaces the damaged tables of a state.
+    pub(super) fn tables(&mut self, state: &State) -> Result<()> {
+        let mut edit = Edit::default();
+        let mut next = self.free_table_number(state.next_table)?;
+        for meta in state.tables.values() {
+            let path = self.dir.join(&meta.path);
+            if !self.env.fs.exists(&path).map_err(Error::io("look for", &path))? {
+                let keys = Some((meta.min_key.clone(), meta.max_key.clone()));
+                let detail = "the table is missing".to_owned();
+                self.lost([Damage { keys, entries: Some(meta.entries), detail, ..whole_file(&path) }]);
+                self.did(format!("{} is taken out of the manifest", path.display()));
+                edit.remove_tables.push(meta.number);
+                continue;
+            }
+            let salvaged = self.salvage(&path, Some(meta), next)?;
+            if salvaged.is_whole() {
+                continue;
+            }
+            if !self.dry_run {
+                self.quarantine.keep(&path)?;
+            }
+            let facts = TableFacts::decode(&meta.user).unwrap_or_default();
+            edit.remove_tables.push(meta.number);
+            match &salvaged.new {
+                Some(new) => {
+                    let (path, entries) = (path.display(), new.summary.entries);
+                    let level = facts.level;
+                    self.did(format!(
+                        "{path}: {entries} of {} entries are written anew, as table {} of level {level}",
+                        meta.entries, new.number
+                    ));
+                    edit.add_tables.push(meta_of(new, &facts));
+                    next += 1;
+                }
+                None => {
+                    self.did(format!(
+                        "{} is taken out of the manifest: nothing of it can be read",
+                        path.display()
+                    ));
+                }
+            }
+            self.lost(salvaged.findings.damage);
+        }
+        if self.dry_run || edit == Edit::default() {
+            return Ok(());
+        }
+        self.manifest()?.apply(edit)?;
+        let kept = self.quarantine.let_go()?;
+        self.report.quarantined.extend(kept);
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Every record of every WAL segment that is in no table yet.
+
+use super::Check;
+use crate::io::Env;
+use crate::kv::{Damage, Ops};
+use crate::lsm::write::{KIND_BATCH, KIND_INGEST};
+use crate::wal::{self, Record, SegmentReader, WalRecoveryMode, WriterDir};
+use crate::{Error, Result};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The name of the lock in a writer's directory.
+const WRITER_LOCK: &str = "LOCK";
+
+/// Whether somebody holds this lock to write.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(in crate::lsm) fn is_live(env: &Env, lock: &Path) -> Result<bool> {
+    match env.fs.try_lock_shared(lock) {
+        Ok(held) => Ok(held.is_none()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(Error::io("lock", lock)(e)),
+    }
+}
+
+/// Whether a record is what an LSM tree writes.
+pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {
+    match record.kind {
+        KIND_BATCH => {
+            let (mut ops, mut end) = (0u32, 0);
+            for (at, op) in Ops::new(record.payload) {
+                let limits = crate::kv::check_key(op.key).and_then(|()| match op.kind {
+                    crate::kv::OpKind::DeleteRange => crate::kv::check_key(op.value),
+                    _ => crate::kv::check_value(op.value),
+                });
+                if limits.is_err() {
+                    return false;
+                }
+                ops += 1;
+                end = at;
+            }
+            let _last = end;
+            ops == record.count
+        }
+        KIND_INGEST => record.payload.is_empty() && record.count == 1,
+        _ => false,
+    }
+}
+
+impl Check<'_> {
+    /// Checks the segments of a writer that are not in tables: those above `flushed`.
+    pub(super) fn writer(&mut self, writer: &WriterDir, flushed: u64) -> Result<()> {
+        if is_live(self.env, &writer.path.join(WRITER_LOCK))? {
+            return self.living_writer(writer, flushed);
+        }
+        let mode = WalRecoveryMode::SkipAnyCorrupted;
+        let found = wal::recover_unflushed(self.env, &writer.path, mode, &|number| number <= flushed)?;
+        for damage in found.damage {
+            self.report.damage.push(Damage {
+                path: damage.path,
+                offset: Some(damage.offset),
+                bytes: None,
+                keys: None,
+                entries: None,
+                detail: damage.detail,
+            });
+        }
+        for aside in found.set_aside {
+            let detail = "none of its records can be told to follow the others".to_owned();
+            self.report.damage.push(Damage { detail, ..super::whole_file(&aside.path) });
+        }
+        if found.torn_bytes > 0 {
+            let (bytes, dir) = (found.torn_bytes, writer.path.display());
+            self.report.notes.push(format!("{dir} ends in {bytes} bytes of a write that a crash cut off"));
+        }
+        for segment in &found.segments {
+            let path = segment.reader.path().unwrap_or(&writer.path);
+            for record in segment.records() {
+                self.record(path, &record);
+            }
+        }
+        for segment in wal::segments(self.env, &writer.path)? {
+            self.report.files += 1;
+            self.report.bytes += segment.len;
+            self.advance(segment.len);
+        }
+        Ok(())
+    }
+
+    /// Reads what a writer that lives has written so far.
+    fn living_writer(&mut self, writer: &WriterDir, flushed: u64) -> Result<()> {
+        for segment in wal::segments(self.env, &writer.path)?.into_iter().filter(|s| s.number > flushed) {
+            self.report.files += 1;
+            let reader = match SegmentReader::open(self.env, &segment.path) {
+                Ok(Some(reader)) => reader,
+                Ok(None) => continue,
+                // Flushed meanwhile.
+                Err(e) if e.is_not_found() => continue,
+                Err(e) if e.is_corruption() => {
+                    self.report.damage.push(Damage::of_error(&segment.path, &e));
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
+            let mut at = reader.start();
+            loop {
+                match reader.next_record(at) {
+                    Ok(Some((record, next))) => {
+                        self.record(&segment.path, &record);
+                        at = next;
+                    }
+                    Ok(None) => break,
+                    Err(e) => {
+                        self.report.damage.push(Damage::of_error(&segment.path, &e));
+                        break;
+                    }
+                }
+            }
+            self.report.bytes += reader.committed();
+            self.advance(segment.len);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, path: &Path, record: &Record<'_>) {
+        if is_batch(record) {
+            self.report.wal_writes += u64::from(record.count);
+        } else {
+            self.report.damage.push(Damage {
+                path: path.to_path_buf(),
+                offset: Some(record.offset),
+                bytes: Some(record.payload.len() as u64),
+                keys: None,
+                entries: Some(u64::from(record.count)),
+                detail: format!("the record {} is not a batch of writes", record.seq),
+            });
+        }
+    }
+}
