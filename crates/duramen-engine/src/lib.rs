@@ -9,10 +9,12 @@
 //! | [`manifest`] | which tables are live and which WAL segments they hold: checksummed, atomic edits |
 //! | [`kv`] | an embedded key-value store: what it can do, whichever engine it has |
 //! | [`lsm`] | the engine composed of all of the above |
+//! | [`dump`](mod@dump) | what is in any of their files, line by line |
 //! | [`log`] | the engine that is one append-only file |
 //!
 //! The log store (crate `duramen`) is composed from these parts.
 
+pub mod dump;
 pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

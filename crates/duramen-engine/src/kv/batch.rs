@@ -83,6 +83,11 @@ impl<'a> Ops<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_done(&self) -> bool {
+        self.at == self.bytes.len()
+    }
 }
 
 impl<'a> Iterator for Ops<'a> {

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// The marker's file name.
 pub(crate) const FILE_NAME: &str = "ENGINE";
-const MAGIC: &[u8; 8] = b"DURA\rENG";
+/// The first bytes of a marker.
+pub(crate) const MAGIC: &[u8; 8] = b"DURA\rENG";
 const VERSION: u32 = 1;
 const BYTES: usize = 20;
 
@@ -48,20 +49,28 @@ pub(crate) fn claim(env: &Env, dir: &Path, kind: EngineKind, read_only: bool) ->
 /// # Errors
 /// As [`claim`].
 pub(crate) fn which(env: &Env, dir: &Path) -> Result<Option<EngineKind>> {
-    let path = dir.join(FILE_NAME);
-    let file = match env.fs.open(&path, OpenMode::Read) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) if e.kind() == ErrorKind::NotADirectory => {
-            return Err(Error::InvalidArgument(format!("{} is not a directory", dir.display())));
+    match read(env, &dir.join(FILE_NAME)) {
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotADirectory => {
+            Err(Error::InvalidArgument(format!("{} is not a directory", dir.display())))
         }
-        Err(e) => return Err(Error::io("open", &path)(e)),
+        read => read,
+    }
+}
+
+/// What the marker at `path` says, if there is one.
+///
+/// # Errors
+/// [`Error::Corruption`]; [`Error::TooNew`]; [`Error::Io`].
+pub(crate) fn read(env: &Env, path: &Path) -> Result<Option<EngineKind>> {
+    let file = match env.fs.open(path, OpenMode::Read) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Error::io("open", path))?,
     };
-    let len = file.len().map_err(Error::io("measure", &path))?;
+    let len = file.len().map_err(Error::io("measure", path))?;
     let mut bytes = [0; BYTES];
     let bytes = &mut bytes[..len.min(BYTES as u64) as usize];
-    file.read_exact_at(bytes, 0).map_err(Error::io("read", &path))?;
-    decode(&path, bytes).map(Some)
+    file.read_exact_at(bytes, 0).map_err(Error::io("read", path))?;
+    decode(path, bytes).map(Some)
 }
 
 fn check(dir: &Path, wanted: EngineKind, found: EngineKind) -> Result<()> {

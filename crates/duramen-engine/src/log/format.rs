@@ -47,7 +47,8 @@ pub(super) const BOOT_AT: u64 = 48;
 pub(super) const MAX_PAYLOAD_BYTES: usize = MAX_BATCH_BYTES;
 /// The largest sequence number that the base frames can stand for: no log gets there.
 const MAX_BASE_SEQ: u64 = u64::MAX >> 1;
-const MAGIC: &[u8; 8] = b"DURALOG\0";
+/// The first bytes of a log.
+pub(crate) const MAGIC: &[u8; 8] = b"DURALOG\0";
 
 /// Which file frames belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

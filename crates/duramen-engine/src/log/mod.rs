@@ -19,6 +19,7 @@
 //! | `recover` | what a file holds that somebody left, however they left it |
 //! | `survey` | what a damaged file holds |
 //! | `health` | verifying and repairing |
+//! | `dump` | the file, line by line |
 //! | `open` | from a directory to a store |
 //! | `append` | the critical section; syncing, many writes at once |
 //! | `read` | get and scan: going through the file |
@@ -33,6 +34,7 @@ mod append;
 mod background;
 mod checkpoint;
 mod compact;
+mod dump;
 mod format;
 mod frames;
 mod health;
@@ -45,6 +47,8 @@ mod recover;
 mod snapshots;
 mod survey;
 
+pub(crate) use dump::dump;
+pub(crate) use format::MAGIC;
 pub(crate) use health::{repair, verify};
 pub(crate) use open::LOG as FILE_NAME;
 pub use options::LogOptions;

@@ -23,9 +23,9 @@ pub(super) struct Survey {
     pub(super) identity: Identity,
     pub(super) damage: Vec<Damage>,
     /// Frames that do not count: parts without the batch that would make them visible.
-    hidden: Vec<Range<u64>>,
+    pub(super) hidden: Vec<Range<u64>>,
     /// Stretches of whole frames.
-    whole: Vec<Range<u64>>,
+    pub(super) whole: Vec<Range<u64>>,
     /// How many writes can be read.
     pub(super) writes: u64,
     /// The last write's sequence number.

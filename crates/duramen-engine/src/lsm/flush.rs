@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The manifest's name for [`flushed_seq`].
-pub(super) const FLUSHED_SEQ: &[u8] = b"flushed_seq";
+pub(crate) const FLUSHED_SEQ: &[u8] = b"flushed_seq";
 
 /// A memtable's versions, for the flush.
 struct InOrder<'a> {

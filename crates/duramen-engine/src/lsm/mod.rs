@@ -65,13 +65,17 @@ mod write;
 pub(crate) use table::fuzzing as table_fuzzing;
 
 pub use db::{Lsm, Recovery};
+pub(crate) use flush::FLUSHED_SEQ;
 pub use listener::{
     BackgroundWork, CompactionInfo, CompactionKind, CompactionReason, EventListener, FlushInfo, StallCause,
     StallCondition, StallInfo,
 };
 pub(crate) use paths::{TABLES as TABLES_DIR, WAL as WAL_DIR};
 pub(crate) use repair::repair;
-pub(crate) use verify::verify;
+pub(crate) use table::dump as dump_table;
+pub(crate) use verify::{table_files, verify};
+pub(crate) use version::facts_line;
+pub(crate) use write::{KIND_BATCH, KIND_INGEST};
 
 pub use metrics::{LevelMetrics, Metrics};
 pub use options::{CompactionStyle, Compression, LsmOptions, MemtableKind};

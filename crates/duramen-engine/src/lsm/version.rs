@@ -1,6 +1,7 @@
 //! Which tables there are, level by level.
 
 use super::table::TableReader;
+use crate::dump::Line;
 use crate::manifest::{State, TableMeta};
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -52,6 +53,20 @@ impl TableFacts {
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         minicbor::decode::<Self>(bytes).ok().filter(|facts| usize::from(facts.level) < LEVELS)
     }
+}
+
+/// Adds what `user` says of a table to the line about it; bytes of another owner's, if it is one.
+pub(crate) fn facts_line(line: Line, user: &[u8]) -> Line {
+    // The log store keeps other facts there.
+    let Some(facts) = TableFacts::decode(user).filter(|facts| facts.encode() == user) else {
+        return line.bytes("user", user);
+    };
+    let TableFacts { level, min_seq, max_seq, newest_unix_s, deletes, range_deletes, ingested, old_versions } =
+        facts;
+    let line = line.number("level", level).number("min_seq", min_seq).number("max_seq", max_seq);
+    let line = line.number("newest_unix_s", newest_unix_s).number("deletes", deletes);
+    let line = line.number("range_deletes", range_deletes).number("old_versions", old_versions);
+    if ingested { line.text("ingested", true) } else { line }
 }
 
 /// Files whose last reader is gone: the background removes them.

@@ -11,9 +11,9 @@ use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Kind of a WAL record that holds a batch.
-pub(super) const KIND_BATCH: u8 = 0;
+pub(crate) const KIND_BATCH: u8 = 0;
 /// Kind of a WAL record that holds nothing: it takes a sequence number for ingested tables.
-pub(super) const KIND_INGEST: u8 = 1;
+pub(crate) const KIND_INGEST: u8 = 1;
 
 /// The longest single write that is put together on the stack.
 const SMALL: usize = 3 + 127 + 127;

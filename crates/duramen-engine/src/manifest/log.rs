@@ -38,7 +38,8 @@ use std::sync::Arc;
 pub(super) const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: usize = 24;
 pub(super) const FRAME_BYTES: usize = 17;
-const MAGIC: &[u8; 8] = b"DURA\rMAN";
+/// The first bytes of a manifest.
+pub(crate) const MAGIC: &[u8; 8] = b"DURA\rMAN";
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,15 +104,16 @@ fn frame_crc(frame: &[u8]) -> u32 {
 }
 
 /// A frame whose checksum holds.
-struct Frame<'a> {
-    kind: u8,
-    version: u64,
-    payload: &'a [u8],
-    bytes: usize,
+pub(super) struct Frame<'a> {
+    pub(super) kind: u8,
+    pub(super) version: u64,
+    pub(super) payload: &'a [u8],
+    /// The whole frame's length.
+    pub(super) bytes: usize,
 }
 
 /// The frame at the start of `bytes`, or what is wrong.
-fn read_frame(bytes: &[u8]) -> Result<Frame<'_>, &'static str> {
+pub(super) fn read_frame(bytes: &[u8]) -> Result<Frame<'_>, &'static str> {
     let header = bytes.get(..FRAME_BYTES).ok_or("a frame is cut short")?;
     let end = (u32_at(header, 0) as usize).checked_add(FRAME_BYTES).ok_or("a frame is longer than memory")?;
     let frame = bytes.get(..end).ok_or("a frame is longer than the file")?;

@@ -15,14 +15,18 @@
 //! | `owner` | [`Manifest`]: for the one process that writes |
 //! | `reader` | [`ManifestReader`]: for the others, without locks |
 //! | `orphans` | table files that no state knows |
+//! | `dump` | the file, line by line |
 
 mod cbor;
+mod dump;
 mod log;
 mod orphans;
 mod owner;
 mod reader;
 mod state;
 
+pub(crate) use dump::dump;
+pub(crate) use log::MAGIC;
 pub use orphans::{orphans, remove_orphans};
 pub use owner::Manifest;
 pub use reader::ManifestReader;

@@ -38,7 +38,8 @@ pub(super) const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 20;
 pub(crate) const FRAME_BYTES: usize = 8;
 pub(super) const FOOTER_BYTES: usize = 56;
-const HEADER_MAGIC: &[u8; 8] = b"DURA\rSST";
+/// The first bytes of a table.
+pub(crate) const HEADER_MAGIC: &[u8; 8] = b"DURA\rSST";
 const FOOTER_MAGIC: &[u8; 8] = b"TSSARUD\n";
 
 /// The header of a table in the present version.

@@ -13,6 +13,7 @@
 //! | `write_behind` | a thread that writes what the builder has made |
 //! | `table` | [`Table`]: opens one by its footer and reads chunks |
 //! | `verify` | [`Table::verify`]: reads every byte and lists every damage |
+//! | `dump` | header, footer, properties and index, line by line |
 //! | `memory` | [`MemoryChunks`]: chunks in memory, for whoever tests a codec |
 //! | [`filter`] | binary fuse filters: whether a block may hold something |
 //! | [`rows`] | the engine's own codec: prefix-compressed sorted rows |
@@ -21,6 +22,7 @@ pub mod filter;
 pub mod rows;
 
 mod builder;
+mod dump;
 mod format;
 mod index;
 mod memory;
@@ -31,8 +33,9 @@ pub(crate) mod wire;
 mod write_behind;
 
 pub use builder::{TableBuilder, TableInfo};
+pub(crate) use dump::dump;
 pub use format::MAX_CHUNK_BYTES;
-pub(crate) use format::{FRAME_BYTES, HEADER_BYTES};
+pub(crate) use format::{FRAME_BYTES, HEADER_BYTES, HEADER_MAGIC};
 pub use memory::MemoryChunks;
 pub(crate) use memory::check_frame;
 pub use table::Table;

@@ -20,11 +20,13 @@
 //! | `writer` | appending, rotating, syncing |
 //! | `reader` | following a segment, one's own or another process's, alive or sealed |
 //! | `recovery` | what a dead writer left behind |
+//! | `dump` | a segment, line by line |
 
 pub mod format;
 
 mod anonymous;
 mod arena;
+mod dump;
 mod group;
 mod names;
 mod options;
@@ -32,6 +34,7 @@ mod reader;
 mod recovery;
 mod writer;
 
+pub(crate) use dump::dump;
 pub(crate) use group::{Group, Position};
 pub use names::{SegmentFile, WriterDir, lock_writer_dir, segment_path, segments, writer_dir, writers};
 pub use options::{Background, Durability, OnSealed, WalKind, WalOptions, WriteOptions};

@@ -35,6 +35,7 @@
 //! | `readahead` | several blocks by one read |
 //! | `cache` | [`BlockCache`]: blocks in memory |
 //! | `files` | how many files are open |
+//! | `dump` | a table, line by line |
 //! | `walk` | going through a table whatever of it is damaged |
 //! | `open` | [`TableCache`]: the open tables of a store |
 
@@ -45,6 +46,7 @@ mod cache;
 mod compress;
 mod cursor;
 mod directory;
+mod dump;
 mod encode;
 mod files;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -68,6 +70,7 @@ mod tests;
 pub(crate) use block::MAX_SEQ;
 pub(crate) use cache::{BlockCache, BlockCacheMetrics};
 pub(crate) use cursor::TableCursor;
+pub(crate) use dump::dump;
 pub(crate) use open::TableCache;
 pub(crate) use options::{TableOptions, TableSummary};
 pub(crate) use reader::TableReader;

@@ -52,7 +52,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, progress: &mut dyn FnMut(Progress)) 
 }
 
 /// The table files in a store's directory, by name.
-pub(super) fn table_files(env: &Env, dir: &Path) -> Result<Vec<std::path::PathBuf>> {
+pub(crate) fn table_files(env: &Env, dir: &Path) -> Result<Vec<std::path::PathBuf>> {
     let tables = dir.join(paths::TABLES);
     let listed = match env.fs.read_dir(&tables) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -28,20 +28,8 @@ pub(in crate::lsm) fn is_live(env: &Env, lock: &Path) -> Result<bool> {
 pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {
     match record.kind {
         KIND_BATCH => {
-            let (mut ops, mut end) = (0u32, 0);
-            for (at, op) in Ops::new(record.payload) {
-                let limits = crate::kv::check_key(op.key).and_then(|()| match op.kind {
-                    crate::kv::OpKind::DeleteRange => crate::kv::check_key(op.value),
-                    _ => crate::kv::check_value(op.value),
-                });
-                if limits.is_err() {
-                    return false;
-                }
-                ops += 1;
-                end = at;
-            }
-            let _last = end;
-            ops == record.count
+            let sound = Ops::new(record.payload).take_while(|(_, op)| op.is_within_limits());
+            sound.count() as u64 == u64::from(record.count)
         }
         KIND_INGEST => record.payload.is_empty() && record.count == 1,
         _ => false,

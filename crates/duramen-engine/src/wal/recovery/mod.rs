@@ -24,6 +24,7 @@ use super::reader::{Record, SegmentReader};
 use crate::io::Env;
 use crate::{Error, Result};
 use load::Loaded;
+pub(super) use scan::scan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walk::Walk;

@@ -12,33 +12,33 @@ use std::ops::Range;
 
 /// Records without a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Island {
+pub(in crate::wal) struct Island {
     /// Where they lie.
-    pub(super) range: Range<usize>,
+    pub(in crate::wal) range: Range<usize>,
     /// The first one's sequence number.
-    pub(super) first_seq: u64,
+    pub(in crate::wal) first_seq: u64,
     /// The sequence number after the last one.
-    pub(super) next_seq: u64,
+    pub(in crate::wal) next_seq: u64,
 }
 
 /// What a segment holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scan {
+pub(in crate::wal) struct Scan {
     /// In order.
-    pub(super) islands: Vec<Island>,
+    pub(in crate::wal) islands: Vec<Island>,
     /// Whether the last island ends in a SEAL that agrees with its place.
-    pub(super) sealed: bool,
+    pub(in crate::wal) sealed: bool,
     /// Segment number and offset of each SYNC.
-    pub(super) marks: Vec<(u64, u64)>,
+    pub(in crate::wal) marks: Vec<(u64, u64)>,
     /// Where the last byte that is not zero ends; at least [`FIRST_RECORD`], even if the file ends before.
-    pub(super) content_end: usize,
+    pub(in crate::wal) content_end: usize,
 }
 
 /// How many times its length a search may checksum. Only bytes made to look like records come near.
 const SEARCH_BUDGET: usize = 16;
 
 /// Finds all records in the bytes of a segment.
-pub(super) fn scan(id: SegmentId, bytes: &[u8]) -> Scan {
+pub(in crate::wal) fn scan(id: SegmentId, bytes: &[u8]) -> Scan {
     let mut found = Scan { content_end: content_end(bytes), ..Scan::default() };
     let mut budget = bytes.len().saturating_mul(SEARCH_BUDGET);
     let mut at = FIRST_RECORD;
