@@ -12,7 +12,7 @@ help:
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
 	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing'
 	@echo 'make lint    format and lints alone'
-	@echo 'make fuzz    each decoder against bytes that look for its gaps, FUZZ_SECONDS=5 each'
+	@echo 'make fuzz    each decoder against bytes that look for its gaps; FUZZ_SECONDS=60 looks for new ones'
 	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
@@ -35,7 +35,7 @@ unit:
 doc:
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
-# FUZZ_SECONDS=600 looks longer; scripts/fuzz.sh says what else there is.
+# FUZZ_SECONDS=600 looks for new inputs, that long each; scripts/fuzz.sh says what else there is.
 fuzz:
 	@sh scripts/fuzz.sh
 

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Builds the fuzz targets with coverage instrumentation, which the stable compiler can do, and runs each for
-# FUZZ_SECONDS (default 5), starting from its committed seeds. What is found goes to target/fuzz.
+# Builds the fuzz targets with coverage instrumentation, which the stable compiler can do, and runs each on its
+# committed seeds and 20,000 inputs made of them, the same ones each time: so a test fails because of a change, not
+# because of luck. With FUZZ_SECONDS, it looks for new ones that long, and goes on from what it found before.
+# What is found goes to target/fuzz.
 #
 #   sh scripts/fuzz.sh                     every target
 #   sh scripts/fuzz.sh wal query           these
@@ -12,7 +14,6 @@ cd "$(dirname "$0")/.."
 root=$PWD
 cargo=${CARGO:-cargo}
 target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")/fuzz
-seconds=${FUZZ_SECONDS:-5}
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # With --target, the flags are for what is fuzzed, and not for build scripts and macros. Comparisons are traced so
@@ -37,10 +38,17 @@ fi
 run_one() {
 	name=$1
 	corpus=$target_dir/corpus/$name artifacts=$target_dir/artifacts/$name log=$target_dir/$name.log
+	if [ -n "${FUZZ_SECONDS:-}" ]; then
+		how="-max_total_time=$FUZZ_SECONDS"
+	else
+		corpus=$target_dir/fixed/$name
+		rm -rf "$corpus"
+		how='-seed=1 -runs=20000 -max_total_time=20'
+	fi
 	mkdir -p "$corpus" "$artifacts"
 	dictionary=
 	[ ! -f "fuzz/dictionaries/$name.dict" ] || dictionary=-dict=fuzz/dictionaries/$name.dict
-	if DURAMEN_FUZZ_TARGET=$name "$fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
+	if DURAMEN_FUZZ_TARGET=$name "$fuzz" $how -timeout=20 -rss_limit_mb=2048 \
 		-print_final_stats=1 -artifact_prefix="$artifacts/" $dictionary "$corpus" "fuzz/corpus/$name" \
 		>"$log" 2>&1; then
 		runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

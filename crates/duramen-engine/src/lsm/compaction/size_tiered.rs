@@ -7,7 +7,7 @@
 //!    by now; all merge.
 //! 2. *Size ratio*: going from newer to older, each next run is at most 1 % larger than what was taken so far. So each
 //!    entry is rewritten about once for each doubling of the store.
-//! 3. *Number of runs*: there are more than the trigger. The newest merge.
+//! 3. *Number of runs*: there are more than the trigger, or so many that writes are held back. The newest merge.
 //!
 //! What is merged goes as deep as it can and stay above the next older run: into the last level, if there is none.
 
@@ -43,7 +43,8 @@ pub(super) fn pick(version: &Version, options: &LsmOptions) -> Option<Job> {
     if runs.len() < trigger {
         return None;
     }
-    let (reason, range) = by_space(&runs).or_else(|| by_ratio(&runs)).or_else(|| by_count(&runs, trigger))?;
+    let (reason, range) =
+        by_space(&runs).or_else(|| by_ratio(&runs)).or_else(|| by_count(&runs, allowed(options)))?;
     let job = merge(version, &runs, range, reason)?;
     Some(Job { score: runs.len() as f64 / trigger as f64, ..job })
 }
@@ -82,10 +83,16 @@ fn by_ratio(runs: &[Run<'_>]) -> Choice {
     })
 }
 
-fn by_count(runs: &[Run<'_>], trigger: usize) -> Choice {
+/// How many runs may stay. Fewer than hold writes back: a write that waits for fewer must not wait for ever.
+fn allowed(options: &LsmOptions) -> usize {
+    let held_back = options.level0_slowdown_writes_trigger.min(options.level0_stop_writes_trigger);
+    options.level0_file_num_compaction_trigger.min(held_back.saturating_sub(1)).max(1)
+}
+
+fn by_count(runs: &[Run<'_>], allowed: usize) -> Choice {
     let free = runs.iter().filter(|run| !run.compacting).count();
     let from = runs.iter().position(|run| !run.compacting)?;
-    let excess = free.checked_sub(trigger).filter(|&excess| excess > 0)?;
+    let excess = free.checked_sub(allowed).filter(|&excess| excess > 0)?;
     let count = runs[from..].iter().take(excess + 1).take_while(|run| !run.compacting).count();
     (count > 1).then_some((CompactionReason::SortedRunCount, from..from + count))
 }

@@ -54,6 +54,26 @@ fn too_many_runs_of_any_size_merge_the_newest() {
     tree.assert_settled();
 }
 
+/// Found by the model (seed 2489): as many runs as hold writes back, and none that another rule would merge.
+#[test]
+fn runs_that_hold_writes_back_merge_though_they_are_not_too_many() {
+    for (slowdown, stop) in [(4, 4), (4, 9), (9, 9)] {
+        let mut tree = Tree::new(LsmOptions {
+            level0_file_num_compaction_trigger: 4,
+            level0_slowdown_writes_trigger: slowdown,
+            level0_stop_writes_trigger: stop,
+            ..options(CompactionStyle::SizeTiered)
+        });
+        let tables = runs(&mut tree, &[4, 12, 40, 200]);
+        let job = tree.pick();
+        if slowdown == 4 {
+            assert_eq!(inputs(&job.unwrap()), [(0, tables[..2].to_vec())]);
+        } else {
+            assert!(job.is_none());
+        }
+    }
+}
+
 #[test]
 fn what_merges_goes_right_above_the_next_older_run() {
     let mut tree = tree();
