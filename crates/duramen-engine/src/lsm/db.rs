@@ -144,6 +144,12 @@ impl Lsm {
     fn start(parts: recover::Parts) -> Result<Self> {
         let flush_first = parts.flush_first;
         let inner = Arc::new(Inner::new(parts)?);
+        let store = Arc::downgrade(&inner);
+        inner.tables.when_too_many(move || {
+            if let Some(inner) = store.upgrade() {
+                inner.close_idle_tables();
+            }
+        });
         if flush_first {
             while inner.flush_one()? {}
             while inner.commit_one()? {}

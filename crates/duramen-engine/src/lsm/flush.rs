@@ -298,6 +298,14 @@ impl Inner {
         }
     }
 
+    /// Shows readers the same tables, those closed that were not read from lately, if more are open than may be.
+    pub(super) fn close_idle_tables(&self) {
+        self.change(|now| {
+            let version = now.version.with_idle_closed(self.options.max_open_files)?;
+            Some(SuperVersion::new(now.active.clone(), now.immutables.clone(), Arc::new(version)))
+        });
+    }
+
     /// Puts an edit into the manifest, durably, and shows readers the tables that there are then.
     pub(super) fn apply(&self, manifest: &mut super::db::ManifestSlot, edit: Edit) -> Result<()> {
         let state = manifest.get()?.apply(edit)?;

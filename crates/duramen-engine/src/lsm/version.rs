@@ -4,6 +4,7 @@ use super::table::TableReader;
 use crate::dump::Line;
 use crate::manifest::{State, TableMeta};
 use crate::{Error, Result};
+use std::any::Any;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,9 +108,9 @@ pub(super) struct TableFile {
     /// The open table, once somebody has read from it.
     pub(super) reader: OnceLock<Arc<TableReader>>,
     /// Whether a compaction is reading it, or must not: then it stays as it is.
-    pub(super) compacting: AtomicBool,
+    pub(super) compacting: Arc<AtomicBool>,
     /// Whether the manifest does not know it yet.
-    pub(super) uncommitted: AtomicBool,
+    pub(super) uncommitted: Arc<AtomicBool>,
 }
 
 impl TableFile {
@@ -128,8 +129,8 @@ impl TableFile {
                 obsolete: Arc::clone(obsolete),
             }),
             reader: OnceLock::new(),
-            compacting: AtomicBool::new(false),
-            uncommitted: AtomicBool::new(false),
+            compacting: Arc::default(),
+            uncommitted: Arc::default(),
         }))
     }
 
@@ -152,9 +153,26 @@ impl TableFile {
             facts,
             file: Arc::clone(&self.file),
             reader: self.reader.clone(),
-            compacting: AtomicBool::new(false),
-            uncommitted: AtomicBool::new(false),
+            compacting: Arc::default(),
+            uncommitted: Arc::default(),
         }))
+    }
+
+    /// The same table, closed: what it keeps in memory goes with the last who has this one.
+    fn closed(&self) -> Arc<Self> {
+        Arc::new(Self {
+            meta: self.meta.clone(),
+            facts: self.facts,
+            file: Arc::clone(&self.file),
+            reader: OnceLock::new(),
+            compacting: Arc::clone(&self.compacting),
+            uncommitted: Arc::clone(&self.uncommitted),
+        })
+    }
+
+    /// While somebody has this, the file is there.
+    pub(super) fn keep_file(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.file) as _
     }
 
     /// Where it is.
@@ -218,6 +236,29 @@ impl Version {
 
     fn sort_level0(&mut self) {
         self.levels[0].sort_by_key(|t| std::cmp::Reverse((t.facts.max_seq, t.meta.number)));
+    }
+
+    /// The same tables, of which those are closed that were not read from for long, so that fewer than `max_open` are
+    /// open. `None` if no more are.
+    pub(super) fn with_idle_closed(&self, max_open: usize) -> Option<Self> {
+        let open = self.tables().filter(|t| t.reader.get().is_some()).count();
+        if open <= max_open {
+            return None;
+        }
+        // A few more than have to, so that the next that is opened does not come here too.
+        let mut to_close = open - (max_open - max_open / 8);
+        let mut version = self.clone();
+        for even_if_used in [false, true] {
+            // The deepest tables are the least likely to be read from again.
+            for table in version.levels.iter_mut().rev().flat_map(|level| level.iter_mut().rev()) {
+                let idle = |reader: &Arc<TableReader>| !reader.take_used() || even_if_used;
+                if to_close > 0 && table.reader.get().is_some_and(idle) {
+                    *table = table.closed();
+                    to_close -= 1;
+                }
+            }
+        }
+        Some(version)
     }
 
     /// All tables, from the newest data to the oldest.

@@ -6,6 +6,7 @@
 
 use crate::io::{Env, File, OpenMode};
 use crate::{Error, Result};
+use std::any::Any;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,31 +17,56 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 pub(super) struct OpenFiles {
     max: usize,
     open: AtomicUsize,
+    tables: AtomicUsize,
     /// Those that are open, in the order in which they will be looked at: one that was read from since goes to the end
     /// again (the clock algorithm). Some may be gone.
     queue: Mutex<VecDeque<Weak<TableHandle>>>,
 }
 
-/// A table's file, open or not.
+/// A table's file, open or not, and the table's own until this is dropped.
 #[derive(Debug)]
 pub(super) struct TableHandle {
     env: Env,
     path: PathBuf,
     file_bytes: u64,
-    files: Option<Arc<OpenFiles>>,
+    among: Option<Among>,
     file: Mutex<Option<Arc<dyn File>>>,
     /// Whether somebody has read from it since the queue looked.
     used: AtomicBool,
 }
 
+/// Where a table is one of several.
+#[derive(Clone)]
+pub(super) struct Among {
+    pub(super) files: Arc<OpenFiles>,
+    /// While somebody has this, the file is there: it may have to be opened again.
+    pub(super) keep: Arc<dyn Any + Send + Sync>,
+}
+
+impl std::fmt::Debug for Among {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Among").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
 impl OpenFiles {
     pub(super) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { max, open: AtomicUsize::new(0), queue: Mutex::default() })
+        Arc::new(Self {
+            max,
+            open: AtomicUsize::new(0),
+            tables: AtomicUsize::new(0),
+            queue: Mutex::default(),
+        })
     }
 
     /// How many are open.
     pub(super) fn len(&self) -> usize {
         self.open.load(Ordering::Relaxed)
+    }
+
+    /// How many tables there are, their files open or not.
+    pub(super) fn tables(&self) -> usize {
+        self.tables.load(Ordering::Relaxed)
     }
 
     /// Closes one, that was not used for long. `false` if there is none that could be.
@@ -95,22 +121,23 @@ impl OpenFiles {
 }
 
 impl TableHandle {
-    /// A file that was just opened. Without `files`, it stays open.
+    /// A file that was just opened. Alone, it stays open.
     pub(super) fn new(
         env: &Env,
         path: &Path,
         (file, file_bytes): (Arc<dyn File>, u64),
-        files: Option<&Arc<OpenFiles>>,
+        among: Option<Among>,
     ) -> Arc<Self> {
         let handle = Arc::new(Self {
             env: env.clone(),
             path: path.to_path_buf(),
             file_bytes,
-            files: files.cloned(),
+            among,
             file: Mutex::new(Some(file)),
             used: AtomicBool::new(true),
         });
-        if let Some(files) = files {
+        if let Some(Among { files, .. }) = &handle.among {
+            files.tables.fetch_add(1, Ordering::Relaxed);
             files.add(&handle);
         }
         handle
@@ -130,8 +157,8 @@ impl TableHandle {
             return Ok(Arc::clone(file));
         }
         let open = || self.env.fs.open(&self.path, OpenMode::Read).map_err(Error::io("open", &self.path));
-        let file = match &self.files {
-            Some(files) => files.open(open)?,
+        let file = match &self.among {
+            Some(among) => among.files.open(open)?,
             None => open()?,
         };
         let found = file.len().map_err(Error::io("measure", &self.path))?;
@@ -140,8 +167,8 @@ impl TableHandle {
             return Err(Error::corruption(&self.path, 0, detail));
         }
         *slot = Some(Arc::clone(&file));
-        if let Some(files) = &self.files {
-            files.add(self);
+        if let Some(among) = &self.among {
+            among.files.add(self);
         }
         Ok(file)
     }
@@ -149,8 +176,9 @@ impl TableHandle {
 
 impl Drop for TableHandle {
     fn drop(&mut self) {
-        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(files), Some(_)) = (&self.files, file) {
+        let Some(Among { files, .. }) = &self.among else { return };
+        files.tables.fetch_sub(1, Ordering::Relaxed);
+        if self.file.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
             files.open.fetch_sub(1, Ordering::Relaxed);
         }
     }

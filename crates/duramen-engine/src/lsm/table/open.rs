@@ -1,13 +1,13 @@
 //! The open tables of a store.
 
 use super::cache::BlockCache;
-use super::files::OpenFiles;
+use super::files::{Among, OpenFiles};
 use super::reader::TableReader;
 use crate::Result;
 use crate::io::Env;
 use crate::lsm::LsmOptions;
 use crate::lsm::version::TableFile;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Opens a store's tables when they are first read from, and keeps the number of open files within
 /// [`LsmOptions::max_open_files`]. Any thread may use it.
@@ -16,6 +16,18 @@ pub(crate) struct TableCache {
     env: Env,
     blocks: Arc<BlockCache>,
     files: Arc<OpenFiles>,
+    max_open: usize,
+    when_too_many: WhenTooMany,
+}
+
+/// What is called when too many tables are open.
+#[derive(Default)]
+struct WhenTooMany(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+impl std::fmt::Debug for WhenTooMany {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenTooMany")
+    }
 }
 
 impl TableCache {
@@ -24,7 +36,17 @@ impl TableCache {
             env: options.env.clone(),
             blocks: Arc::new(BlockCache::new(options.block_cache_bytes)),
             files: OpenFiles::new(options.max_open_files),
+            max_open: options.max_open_files,
+            when_too_many: WhenTooMany::default(),
         }
+    }
+
+    /// Files are closed at once when there are too many, but what a reader has of its table in memory cannot go while
+    /// somebody may be looking at it. So when too many tables are open this is called, by whoever opens one more: to let
+    /// go of those that [`Version::with_idle_closed`](crate::lsm::version::Version::with_idle_closed) leaves out. Only
+    /// the first call counts.
+    pub(in crate::lsm) fn when_too_many(&self, close: impl Fn() + Send + Sync + 'static) {
+        let _the_first = self.when_too_many.0.set(Box::new(close));
     }
 
     /// The reader of a table. For one that is open: an atomic load.
@@ -34,19 +56,34 @@ impl TableCache {
     #[inline]
     pub(in crate::lsm) fn reader<'a>(&self, table: &'a TableFile) -> Result<&'a Arc<TableReader>> {
         match table.reader.get() {
-            Some(reader) => Ok(reader),
+            Some(reader) => {
+                reader.mark_used();
+                Ok(reader)
+            }
             None => self.open(table),
         }
     }
 
     #[cold]
     fn open<'a>(&self, table: &'a TableFile) -> Result<&'a Arc<TableReader>> {
-        let reader = TableReader::open_among(&self.env, table.path(), &self.blocks, Some(&self.files))?;
-        Ok(table.reader.get_or_init(|| reader))
+        let among = Among { files: Arc::clone(&self.files), keep: table.keep_file() };
+        let reader = TableReader::open_among(&self.env, table.path(), &self.blocks, Some(among))?;
+        let reader = table.reader.get_or_init(|| reader);
+        if self.files.tables() > self.max_open
+            && let Some(close) = self.when_too_many.0.get()
+        {
+            close();
+        }
+        Ok(reader)
     }
 
     pub(crate) fn blocks(&self) -> &Arc<BlockCache> {
         &self.blocks
+    }
+
+    /// How many tables are open, their filters and directories in memory.
+    pub(crate) fn open_tables(&self) -> usize {
+        self.files.tables()
     }
 
     /// How many files are open.

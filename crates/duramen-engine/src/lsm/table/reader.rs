@@ -4,7 +4,7 @@ use super::block::Block;
 use super::cache::BlockCache;
 use super::cursor::TableCursor;
 use super::directory::Directory;
-use super::files::{OpenFiles, TableHandle};
+use super::files::{Among, TableHandle};
 use super::keys::{KeyIndex, Keys};
 use super::partition::Partition;
 use super::{CODEC_ID, compress, properties, tombstones};
@@ -18,6 +18,7 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// An open table. Any number of threads may read from it, and take no lock for what is in memory.
@@ -39,6 +40,8 @@ pub(crate) struct TableReader {
     file_bytes: u64,
     properties: BTreeMap<String, Vec<u8>>,
     damage: Mutex<Vec<String>>,
+    /// Whether somebody has read from it lately.
+    used: AtomicBool,
 }
 
 /// A partition, in memory once it was needed.
@@ -65,11 +68,11 @@ impl TableReader {
         env: &Env,
         path: &Path,
         cache: &Arc<BlockCache>,
-        files: Option<&Arc<OpenFiles>>,
+        among: Option<Among>,
     ) -> Result<Arc<Self>> {
         let open = || Table::open(env, path, CODEC_ID);
-        let table = match files {
-            Some(files) => files.open(open)?,
+        let table = match &among {
+            Some(among) => among.files.open(open)?,
             None => open()?,
         }
         .into_parts();
@@ -111,9 +114,10 @@ impl TableReader {
             ranges: OnceLock::new(),
             entries: table.entries,
             file_bytes: table.file_bytes,
-            handle: TableHandle::new(env, path, (table.file, table.file_bytes), files),
+            handle: TableHandle::new(env, path, (table.file, table.file_bytes), among),
             properties: table.properties,
             damage: Mutex::default(),
+            used: AtomicBool::new(true),
         }))
     }
 
@@ -187,6 +191,19 @@ impl TableReader {
     /// What was found damaged that reads could do without: filters.
     pub(crate) fn damage(&self) -> Vec<String> {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers that it was read from.
+    #[inline]
+    pub(super) fn mark_used(&self) {
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was read from since this was asked last.
+    pub(in crate::lsm) fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! How many files are open.
 
-use super::super::files::OpenFiles;
+use super::super::files::{Among, OpenFiles};
 use super::*;
 use crate::io::sim::Sim;
 
@@ -19,7 +19,15 @@ fn tables(
         env.fs.rename(Path::new(PATH), Path::new(path)).unwrap();
     }
     sim.set_max_open_files(limit);
-    let open = |path| TableReader::open_among(&env, Path::new(path), &cache, Some(files)).unwrap();
+    let open = |path| {
+        TableReader::open_among(
+            &env,
+            Path::new(path),
+            &cache,
+            Some(Among { files: Arc::clone(files), keep: Arc::new(()) }),
+        )
+        .unwrap()
+    };
     paths.iter().map(open).collect()
 }
 
@@ -42,7 +50,7 @@ fn no_more_files_are_open_than_may_be() {
         }
     }
     drop(readers);
-    assert_eq!((files.len(), sim.open_files()), (0, 0));
+    assert_eq!((files.len(), files.tables(), sim.open_files()), (0, 0, 0));
 }
 
 #[test]
@@ -79,4 +87,43 @@ fn a_file_that_changed_its_length_while_closed_is_found_out() {
     let error = readers[0].get(&versions[0].0, hash(&versions[0].0), u64::MAX).unwrap_err();
     assert!(error.is_corruption(), "{error}");
     assert_eq!(sim.open_files(), 0);
+}
+
+#[test]
+fn a_store_closes_the_tables_it_does_not_read_from() {
+    use crate::kv::Engine;
+    use crate::lsm::{CompactionStyle, Lsm};
+    use crate::wal::Background;
+    let sim = Sim::new(5);
+    let options = LsmOptions {
+        env: sim.env(),
+        background: Background::Manual,
+        compaction: CompactionStyle::None,
+        level0_slowdown_writes_trigger: 100,
+        level0_stop_writes_trigger: 100,
+        write_buffer_size: 64 << 10,
+        max_open_files: 8,
+        ..LsmOptions::default()
+    };
+    let store = Lsm::open("db", options).unwrap();
+    for table in 0..30 {
+        store.put(format!("{table:02}").as_bytes(), b"value").unwrap();
+        store.flush().unwrap();
+    }
+    let tables = &store.inner.tables;
+    for round in 0..3 {
+        for table in 0..30 {
+            let scan = (table % 7 == 0).then(|| store.scan(..).unwrap());
+            assert!(store.get(format!("{table:02}").as_bytes()).unwrap().is_some());
+            if let Some(scan) = scan {
+                assert_eq!(scan.collect().unwrap().len(), 30, "a scan goes on with what it began with");
+            } else {
+                assert!(tables.open_tables() <= 8, "{} tables, round {round}, {table}", tables.open_tables());
+            }
+            assert!(tables.open_files() <= 8);
+        }
+    }
+    assert_eq!(store.inner.current.load().version.tables().count(), 30);
+    let before = tables.open_tables();
+    assert!(store.get(b"29").unwrap().is_some() && tables.open_tables() == before, "what is used stays open");
 }
