@@ -10,8 +10,9 @@ use std::ptr::NonNull;
 #[derive(Debug)]
 pub(super) struct AnonymousSegment {
     memory: SegmentMemory,
-    /// What `memory` describes; cells, because it is written while shared.
-    _words: Box<[UnsafeCell<u64>]>,
+    /// What `memory` describes; cells, because it is written while shared. Not a box: moving one says that no other
+    /// pointer to its content is in use.
+    _words: Vec<UnsafeCell<u64>>,
 }
 
 // SAFETY: the words are only reached through `memory`, whose protocol makes sharing sound.
@@ -26,8 +27,7 @@ impl AnonymousSegment {
         words.try_reserve_exact(len / 8).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // Writing the zeros takes the page faults now, off the writers' path.
         words.resize_with(len / 8, || UnsafeCell::new(0));
-        let words = words.into_boxed_slice();
-        let start = NonNull::from(&*words).cast::<u8>();
+        let start = NonNull::from(words.as_slice()).cast::<u8>();
         // SAFETY: the words are aligned to 8 bytes, have this length, live as long as the memory (beside it),
         // and being cells may be written through a shared pointer.
         let memory = unsafe { SegmentMemory::new(start, words.len() * 8) };

@@ -47,7 +47,7 @@ impl Memtable for SkiplistMemtable {
 
     fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, _hash: u64) {
         if op.kind == OpKind::DeleteRange {
-            self.ranges.add(seq, offset);
+            self.ranges.add(seq, offset, self.segment());
         } else {
             self.list.insert(seq, offset);
         }

@@ -17,6 +17,7 @@ pub(in crate::lsm::memtable) struct Wal {
 
 impl Wal {
     pub(in crate::lsm::memtable) fn sized(bytes: usize) -> Self {
+        let bytes = if cfg!(miri) { bytes.min(128 << 10) } else { bytes };
         let options = WalOptions {
             wal_kind: WalKind::None,
             durability: Durability::None,

@@ -1,8 +1,14 @@
 //! One suite for every memtable.
+//!
+//! Under Miri, `cargo +nightly miri test -p duramen-engine --lib lsm::memtable::tests`, with `-- vec`, and
+//! `MIRIFLAGS=-Zmiri-strict-provenance`; or with `-- skiplist`, and
+//! `MIRIFLAGS="-Zmiri-disable-stacked-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks"`, since
+//! crossbeam-skiplist frees its nodes through shared references, which Miri's rules of borrowing do not allow.
 
 pub(super) mod arena;
 mod history;
 mod races;
+mod recovered;
 mod suite;
 mod vec_only;
 
@@ -34,6 +40,7 @@ for_every_memtable!(
     suite::seqs_may_start_anywhere_and_have_gaps,
     suite::the_index_says_how_large_it_is,
     history::any_history_is_as_in_a_map,
+    recovered::what_was_recovered_around_damage_is_indexed,
     races::readers_see_what_was_written_before_they_began,
     races::scans_are_whole_while_a_writer_goes_on,
     races::deleted_ranges_are_seen_once_they_are_there,

@@ -111,7 +111,7 @@ impl Memtable for VecMemtable {
         self.seqs.add(number, seq, self.segment.capacity() / LEAST_OP_BYTES);
         if op.kind == OpKind::DeleteRange {
             self.entries.push(Entry::deleted_range(offset));
-            self.ranges.add(seq, offset);
+            self.ranges.add(seq, offset, self.segment());
             return;
         }
         self.rising.add(op.key, offset, &self.segment);
@@ -135,6 +135,8 @@ impl Memtable for VecMemtable {
             let entry = self.entries.get(number);
             let its_seq = self.seqs.of(number);
             if its_seq <= seq {
+                // The value is wanted soon, too.
+                arena.ask_for(entry.offset(), 2);
                 let at = arena.op(entry.offset());
                 if at.op.key == key {
                     let value = at.value();
