@@ -234,8 +234,11 @@ impl Version {
         self.sort_level0();
     }
 
+    /// From the newest to the oldest. The tables of one ingestion have the same sequence number, and one of them may have
+    /// been merged with older tables: what holds nothing older comes first.
     fn sort_level0(&mut self) {
-        self.levels[0].sort_by_key(|t| std::cmp::Reverse((t.facts.max_seq, t.meta.number)));
+        let age = |t: &Arc<TableFile>| (t.facts.max_seq, t.facts.min_seq, t.meta.number);
+        self.levels[0].sort_by_key(|t| std::cmp::Reverse(age(t)));
     }
 
     /// The same tables, of which those are closed that were not read from for long, so that fewer than `max_open` are
