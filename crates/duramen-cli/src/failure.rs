@@ -66,6 +66,12 @@ impl From<duramen::Error> for Failure {
     }
 }
 
+impl From<duramen_engine::Error> for Failure {
+    fn from(error: duramen_engine::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 /// One sentence on stderr, marked as ours. Control characters (file names may have them) are escaped.
 pub(crate) fn complain(text: &str) {
     use std::io::Write;

@@ -39,6 +39,7 @@ fn run(cli: &Cli) -> failure::Outcome {
         Verb::Tail(args) => verbs::tail::run(args, dir, &env, &Interrupt::listen()),
         Verb::Stats(args) => verbs::stats::run(args, dir),
         Verb::Verify(args) => verbs::verify::run(args, dir, &Interrupt::listen()),
+        Verb::Engine(args) => verbs::engine::run(args, &env, &Interrupt::listen()),
         Verb::Generate(args) => verbs::generate::run(args, &env),
         Verb::Completions { shell } => verbs::completions::run(*shell),
     }

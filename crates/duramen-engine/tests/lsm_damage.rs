@@ -2,11 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // the helpers of a test may fail as the test does
 
 use duramen_engine::Error;
+use duramen_engine::dump::{DumpOptions, FieldValue, dump};
+use duramen_engine::io::OpenMode;
 use duramen_engine::io::sim::{Fault, Sim};
 use duramen_engine::kv::{Durability, Engine, RepairOptions, RepairReport, VerifyReport, repair, verify};
 use duramen_engine::lsm::{CompactionStyle, Lsm, LsmOptions};
 use duramen_engine::wal::{Background, Wal, WalOptions, WriteOptions};
 use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 const DIR: &str = "store";
@@ -210,6 +213,67 @@ fn a_flipped_bit_anywhere_in_a_table_is_found_and_costs_only_what_it_hits() {
             let changed = found.iter().filter(|(key, value)| expected.get(*key) != Some(value)).count();
             let missing = expected.keys().filter(|key| !found.contains_key(*key)).count();
             assert!(changed + missing <= 25, "{what}: {changed} changed, {missing} missing");
+        }
+    }
+}
+
+/// Of each block of a table, where it lies and how many entries it has; all of them.
+fn blocks(sim: &Sim, path: &str) -> Vec<(Range<usize>, u64)> {
+    let mut found = Vec::new();
+    dump(&sim.env(), path, DumpOptions::default(), &mut |line| {
+        let number = |name| match line.get(name) {
+            Some(FieldValue::Number(number)) => *number,
+            other => panic!("{name} is {other:?} in {line:?}"),
+        };
+        if line.what == "block" {
+            let start = number("offset") as usize;
+            found.push((start..start + number("bytes") as usize, number("entries")));
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    found
+}
+
+#[test]
+fn a_table_cut_short_or_overwritten_costs_only_what_was_there() {
+    let template = Sim::new(1);
+    let expected = store(&template);
+    let all = contents(&template);
+    let tables: Vec<_> = all.iter().filter(|(path, _)| path.ends_with(".sst")).collect();
+    let entries = |sim: &Sim| -> u64 {
+        let tables = files(sim).into_iter().filter(|path| path.starts_with("store/sst/"));
+        tables.flat_map(|path| blocks(sim, &path)).map(|(_, entries)| entries).sum()
+    };
+    let whole = entries(&template);
+    let step = if std::env::var_os("DURAMEN_KV_WHOLE").is_some() { 13 } else { 509 };
+    for (path, bytes) in tables {
+        let blocks = blocks(&template, path);
+        for (at, cut) in (0..bytes.len()).step_by(step).flat_map(|at| [(at, false), (at, true)]) {
+            let what =
+                format!("{path} of {} bytes, {} at {at}", bytes.len(), if cut { "cut" } else { "zeros" });
+            let end = if cut { bytes.len() } else { bytes.len().min(at + 300) };
+            let mut damaged = bytes.clone();
+            if cut {
+                damaged.truncate(at)
+            } else {
+                damaged[at..end].fill(0)
+            }
+            let sim = Sim::new(1);
+            store(&sim);
+            let fs = sim.env().fs;
+            fs.remove_file(Path::new(path)).unwrap();
+            fs.open(Path::new(path), OpenMode::CreateNew).unwrap().write_all_at(&damaged, 0).unwrap();
+            assert!(!check(&sim).is_whole(), "{what}");
+            let planned = mend(&sim, true);
+            let mended = mend(&sim, false);
+            assert_eq!(mended.lost, planned.lost, "{what}");
+            assert!(check(&sim).is_whole(), "{what}: {mended:?}");
+            let hit: u64 =
+                blocks.iter().filter(|(range, _)| range.start < end && at < range.end).map(|(_, n)| n).sum();
+            assert_eq!(entries(&sim), whole - hit, "{what}: {mended:#?}");
+            assert!(hit == 0 || !mended.lost.is_empty(), "{what}: {mended:#?}");
+            assert_only_lost(&reopened(&sim), &expected, &mended, &what);
         }
     }
 }

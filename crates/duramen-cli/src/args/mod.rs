@@ -1,10 +1,12 @@
 //! What can be typed: the verbs, their flags and their help. No verb is run from here.
 
+mod engine;
 mod generate;
 mod ingest;
 mod query;
 mod store;
 
+pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb, EngineVerifyArgs};
 pub(crate) use generate::GenerateArgs;
 pub(crate) use ingest::{DurabilityArg, IngestArgs};
 pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
@@ -62,6 +64,8 @@ pub(crate) enum Verb {
     Stats(StatsArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
+    /// Look into, check and repair key-value stores of the storage engine
+    Engine(EngineArgs),
     /// Write realistic log lines to stdout, for demos, tests and benchmarks
     Generate(GenerateArgs),
     /// Print a shell's completion script
@@ -90,9 +94,11 @@ mod tests {
 
     #[test]
     fn every_verb_has_examples() {
-        for verb in Cli::command().get_subcommands().filter(|verb| verb.get_name() != "help") {
-            let help = verb.clone().render_help().to_string();
-            assert!(help.contains("Examples:\n  "), "{}", verb.get_name());
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            let help = command.clone().render_help().to_string();
+            assert!(help.contains("Examples:\n  "), "{}", command.get_name());
+            commands.extend(command.get_subcommands().filter(|verb| verb.get_name() != "help").cloned());
         }
     }
 

@@ -1,8 +1,10 @@
 //! One module a verb. Each has a `run` that takes the verb's arguments and gives the exit code.
 
 pub(crate) mod completions;
+pub(crate) mod engine;
 pub(crate) mod generate;
 pub(crate) mod ingest;
+mod progress;
 pub(crate) mod query;
 mod show;
 pub(crate) mod stats;

@@ -5,9 +5,9 @@ use crate::failure::{Failure, Outcome, complain};
 use crate::interrupt::Interrupt;
 use crate::render::escape::push_safe_line;
 use crate::render::units::{bytes, counted};
+use crate::verbs::progress::Progress;
 use duramen::Store;
 use duramen::store::Damage;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,23 +15,10 @@ use std::process::ExitCode;
 /// Checks the store and says what is damaged.
 pub(crate) fn run(args: &VerifyArgs, dir: &Path, interrupt: &Interrupt) -> Outcome {
     let store = Store::open_read_only(dir)?;
-    let target = if args.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) =
-        ProgressStyle::with_template("{wide_bar} {percent:>3}%  {bytes}/{total_bytes}  {eta} left")
-    {
-        bar.set_style(style.progress_chars("━╸ "));
-    }
-    let report = store.verify(&mut |so_far| {
-        bar.set_length(so_far.total_bytes);
-        bar.set_position(so_far.done_bytes);
-        if interrupt.requested() {
-            // Nothing is being written, so there is nothing to finish.
-            bar.finish_and_clear();
-            std::process::exit(130);
-        }
-    })?;
-    bar.finish_and_clear();
+    let progress = Progress::new(args.quiet, interrupt);
+    // Nothing is being written, so there is nothing to finish when a signal comes.
+    let report = store.verify(&mut |so_far| progress.set(so_far.done_bytes, so_far.total_bytes))?;
+    progress.finish();
     let mut out = std::io::stdout().lock();
     let read = format!(
         "{} and {} of {} read, {} whole",

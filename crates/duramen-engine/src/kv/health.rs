@@ -1,8 +1,9 @@
 //! Is a store whole, and what can be done if it is not: [`verify`] and [`repair`], for either engine.
 
 use super::{EngineKind, marker};
-use crate::io::Env;
+use crate::io::{Env, Lock};
 use crate::{Error, Result, log, lsm};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// How far a verification or a repair has come. Both may read files more than once: the total can grow.
@@ -142,6 +143,34 @@ pub fn repair(
         EngineKind::Log => log::repair(env, dir, options, progress, &mut report)?,
     }
     Ok(report)
+}
+
+/// Whether somebody holds this lock to write.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn is_live(env: &Env, lock: &Path) -> Result<bool> {
+    match env.fs.try_lock_shared(lock) {
+        Ok(held) => Ok(held.is_none()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(Error::io("lock", lock)(e)),
+    }
+}
+
+/// Takes a store's lock to repair it; for a dry run, which must not make one, only sees that it is free.
+///
+/// # Errors
+/// [`Error::Locked`]; [`Error::Io`].
+pub(crate) fn lock_to_repair(
+    env: &Env,
+    path: PathBuf,
+    options: RepairOptions,
+) -> Result<Option<Box<dyn Lock>>> {
+    if options.dry_run {
+        return if is_live(env, &path)? { Err(Error::Locked { path }) } else { Ok(None) };
+    }
+    let taken = env.fs.try_lock(&path).map_err(Error::io("lock", &path))?;
+    taken.map(Some).ok_or(Error::Locked { path })
 }
 
 /// Which engine it is, told by its files if the marker cannot.

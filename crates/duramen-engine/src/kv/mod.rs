@@ -41,6 +41,7 @@ pub(crate) use batch::{Op, OpKind, Ops, put_op};
 pub(crate) use checkpoint::checkpoint;
 pub use engine::{Engine, EngineKind, ReadOptions, SortedRun};
 pub use health::{Damage, KeySpan, Progress, RepairOptions, RepairReport, VerifyReport, repair, verify};
+pub(crate) use health::{is_live, lock_to_repair};
 pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub(crate) use limits::{check_key, check_value};
 pub use open::{OpenOptions, engine_of, open, open_read_only};

@@ -2,10 +2,14 @@
 
 use super::format::Identity;
 use super::new_file::NewFile;
-use super::open::{LOG, LOG_TMP, take_lock};
+use super::open::{LOCK, LOG, LOG_TMP};
 use super::survey::survey;
+use super::{Log, LogOptions};
 use crate::io::{Env, OpenMode};
-use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport, VerifyReport};
+use crate::kv::{
+    Damage, Engine, Progress, Quarantine, RepairOptions, RepairReport, VerifyReport, lock_to_repair,
+};
+use crate::wal::Background;
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -41,12 +45,14 @@ pub(crate) fn repair(
     report: &mut RepairReport,
 ) -> Result<()> {
     let path = dir.join(LOG);
-    let _lock = if options.dry_run { None } else { Some(take_lock(env, dir)?) };
+    let lock = lock_to_repair(env, dir.join(LOCK), options)?;
     let file = match env.fs.open(&path, OpenMode::Read).map_err(Error::io("open", &path)) {
         Ok(file) => file,
         Err(error) if error.is_not_found() => {
             report.lost.push(Damage::of_error(&path, &error));
-            return Ok(());
+            report.actions.push(format!("{} is begun anew, empty", path.display()));
+            drop(lock);
+            return begin_anew(env, dir, options);
         }
         Err(error) => return Err(error),
     };
@@ -55,12 +61,16 @@ pub(crate) fn repair(
         Ok(found) => found,
         Err(error) if error.is_corruption() => {
             report.lost.push(Damage::of_error(&path, &error));
-            report.actions.push(format!("{} is put aside: nothing of it can be read", path.display()));
+            let named = path.display();
+            report
+                .actions
+                .push(format!("{named} is put aside, and begun anew, empty: nothing of it can be read"));
             if !options.dry_run {
                 report.quarantined.push(quarantine.put_aside(&path)?);
                 env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
             }
-            return Ok(());
+            drop(lock);
+            return begin_anew(env, dir, options);
         }
         Err(error) => return Err(error),
     };
@@ -86,4 +96,13 @@ pub(crate) fn repair(
     env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
     report.quarantined.extend(quarantine.let_go_but(&path)?);
     Ok(())
+}
+
+/// Makes the file of an empty store, as opening one does.
+fn begin_anew(env: &Env, dir: &Path, options: RepairOptions) -> Result<()> {
+    if options.dry_run {
+        return Ok(());
+    }
+    let background = Background::Manual;
+    Log::open(dir, LogOptions { env: env.clone(), background, ..LogOptions::default() })?.close()
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) const LOG: &str = "LOG";
 /// The name under which a new one is written.
 pub(super) const LOG_TMP: &str = "LOG.tmp";
-const LOCK: &str = "LOCK";
+pub(super) const LOCK: &str = "LOCK";
 
 /// The file in which an ingest is prepared.
 pub(super) fn ingest_path(dir: &Path, number: u64) -> PathBuf {

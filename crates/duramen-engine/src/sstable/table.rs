@@ -47,6 +47,19 @@ impl Table {
         TableParts { file, file_bytes, blocks, ranges, entries, chunks_end, properties }
     }
 
+    /// All parts of a table whose header may be damaged: footer and index lead to everything.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub(crate) fn parts(env: &Env, path: &Path, codec_id: u32) -> Result<TableParts> {
+        let (file, file_bytes, found) = open_file(env, path)?;
+        let known = match found {
+            Err(error) if error.is_corruption() => Ok(codec_id),
+            known => known,
+        };
+        Ok(Self::of_file(file, file_bytes, known, path, codec_id)?.into_parts())
+    }
+
     /// Opens a table, reading its header, footer, index and properties and no block.
     ///
     /// # Errors
@@ -56,6 +69,16 @@ impl Table {
     pub fn open(env: &Env, path: impl AsRef<Path>, codec_id: u32) -> Result<Self> {
         let path = path.as_ref();
         let (file, file_bytes, found) = open_file(env, path)?;
+        Self::of_file(file, file_bytes, found, path, codec_id)
+    }
+
+    fn of_file(
+        file: Arc<dyn File>,
+        file_bytes: u64,
+        found: Result<u32>,
+        path: &Path,
+        codec_id: u32,
+    ) -> Result<Self> {
         let found = found?;
         if found != codec_id {
             let detail = format!("{} was written by block codec {found}, not {codec_id}", path.display());

@@ -23,11 +23,11 @@ mod tables;
 mod writers;
 
 use super::paths;
-use super::verify::{is_live, table_files};
+use super::verify::table_files;
+use crate::Result;
 use crate::io::Env;
-use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport};
+use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport, lock_to_repair};
 use crate::manifest::{self, Manifest, ManifestReader};
-use crate::{Error, Result};
 use std::path::Path;
 
 /// A repair that is going on.
@@ -49,16 +49,7 @@ pub(crate) fn repair(
     progress: &mut dyn FnMut(Progress),
     report: &mut RepairReport,
 ) -> Result<()> {
-    let lock_path = dir.join(paths::LOCK);
-    let lock = if options.dry_run {
-        if is_live(env, &lock_path)? {
-            return Err(Error::Locked { path: lock_path });
-        }
-        None
-    } else {
-        let taken = env.fs.try_lock(&lock_path).map_err(Error::io("lock", &lock_path))?;
-        Some(taken.ok_or(Error::Locked { path: lock_path })?)
-    };
+    let lock = lock_to_repair(env, dir.join(paths::LOCK), options)?;
     let mut repair = Repair {
         env,
         dir,

@@ -45,6 +45,8 @@ impl Repair<'_> {
         }
         if let Some(meta) = meta
             && findings.entries >= meta.entries
+            && TableFacts::decode(&meta.user)
+                .is_some_and(|facts| findings.range_deletes.len() as u64 >= facts.range_deletes)
         {
             // Everything was found that the manifest says is there.
             findings.damage.iter_mut().filter(|damage| damage.keys.is_some()).for_each(|damage| {

@@ -10,12 +10,12 @@ mod table;
 mod wal;
 
 pub(super) use table::{TableFindings, check_table, collect};
-pub(super) use wal::{is_batch, is_live};
+pub(super) use wal::is_batch;
 
 use super::paths;
 use super::version::{LEVELS, TableFacts};
 use crate::io::Env;
-use crate::kv::{Damage, Progress, VerifyReport};
+use crate::kv::{Damage, Progress, VerifyReport, is_live};
 use crate::manifest::{self, ManifestReader, State, TableMeta};
 use crate::wal as log;
 use crate::{Error, Result};

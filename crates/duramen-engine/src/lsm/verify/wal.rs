@@ -1,28 +1,14 @@
 //! Every record of every WAL segment that is in no table yet.
 
 use super::Check;
-use crate::io::Env;
-use crate::kv::{Damage, Ops};
+use crate::Result;
+use crate::kv::{Damage, Ops, is_live};
 use crate::lsm::write::{KIND_BATCH, KIND_INGEST};
 use crate::wal::{self, Record, SegmentReader, WalRecoveryMode, WriterDir};
-use crate::{Error, Result};
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// The name of the lock in a writer's directory.
 const WRITER_LOCK: &str = "LOCK";
-
-/// Whether somebody holds this lock to write.
-///
-/// # Errors
-/// [`Error::Io`].
-pub(in crate::lsm) fn is_live(env: &Env, lock: &Path) -> Result<bool> {
-    match env.fs.try_lock_shared(lock) {
-        Ok(held) => Ok(held.is_none()),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(Error::io("lock", lock)(e)),
-    }
-}
 
 /// Whether a record is what an LSM tree writes.
 pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {

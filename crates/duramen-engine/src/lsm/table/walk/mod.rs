@@ -5,8 +5,17 @@
 //! their lengths, and knows blocks by what they hold: every row readable and all in order, which no other chunk has.
 //! There it ends at a chunk whose length cannot be trusted; what lies behind could be searched for, but a table
 //! that somebody stored as a value would be found as well.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | this one | where the index is whole |
+//! | `content` | where it is not |
+//! | `check` | whether bytes are a block, and every row of it |
 
-use super::block::{Block, Position, order};
+mod check;
+mod content;
+
+use super::block::Block;
 use super::directory::Directory;
 use super::{CODEC_ID, compress, properties, tombstones};
 use crate::io::{Env, File, OpenMode};
@@ -15,10 +24,10 @@ use crate::lsm::cursor::RangeTombstone;
 use crate::sstable::filter::FuseFilter;
 use crate::sstable::{ChunkHandle, FRAME_BYTES, HEADER_BYTES, Table, TableParts, check_frame};
 use crate::{Error, Result};
+use check::{Checked, LastRow, rows_of};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The longest chunk that is read where nothing but the chunk itself says how long it is.
 const MAX_CHUNK_BYTES: u64 = 128 << 20;
@@ -106,9 +115,10 @@ impl TableWalk {
     pub(crate) fn open(env: &Env, path: &Path) -> Result<Self> {
         let file = env.fs.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
         let file_bytes = file.len().map_err(Error::io("measure", path))?;
-        let parts = match Table::open(env, path, CODEC_ID) {
-            Ok(table) => Ok(table.into_parts()),
+        let parts = match Table::parts(env, path, CODEC_ID) {
+            Ok(parts) => Ok(parts),
             Err(Error::Corruption { detail, .. }) => Err(detail),
+            Err(Error::Io { source, .. }) => Err(format!("it cannot be read: {source}")),
             Err(other) => return Err(other),
         };
         Ok(Self { file, path: path.to_path_buf(), file_bytes, parts })
@@ -218,36 +228,6 @@ impl TableWalk {
         }
     }
 
-    /// Without the index: every chunk that is a block by what it holds.
-    fn by_content(&self, visit: &mut dyn FnMut(Item<'_>) -> Result<()>) -> Result<()> {
-        let mut last = LastRow::default();
-        let mut at = HEADER_BYTES as u64;
-        let mut ranges = None;
-        while at < self.file_bytes {
-            let Some(next) = self.next_frame(at, self.file_bytes) else { break };
-            match self.frame(at..next) {
-                Ok(bytes) => {
-                    let len = bytes.len();
-                    let found = compress::open(Arc::clone(&bytes), FRAME_BYTES..len)
-                        .and_then(|block| Checked::of(block, &last));
-                    if let Ok(checked) = found {
-                        checked.give(None, at..next, &mut last, visit)?;
-                    } else if let Ok(found) = tombstones::decode(bytes.get(FRAME_BYTES..).unwrap_or_default())
-                        && !found.is_empty()
-                    {
-                        ranges = Some(found);
-                    }
-                }
-                Err(detail) => {
-                    let (role, partition) = (Role::Block, None);
-                    visit(Item::Damaged(DamagedPart { role, partition, range: at..next, detail }))?;
-                }
-            }
-            at = next;
-        }
-        ranges.map_or(Ok(()), |ranges| visit(Item::Ranges(ranges)))
-    }
-
     /// Where the frame at `at` ends by its own length, if that can be believed: it is whole, or the next one is, or it
     /// ends where it must.
     fn next_frame(&self, at: u64, end: u64) -> Option<u64> {
@@ -312,89 +292,5 @@ impl Lookout<'_> {
                 visit(Item::Damaged(DamagedPart { role, partition, range, detail }))
             }
         }
-    }
-}
-
-/// The last row that was given.
-#[derive(Debug, Default)]
-struct LastRow {
-    key: Vec<u8>,
-    seq: u64,
-    any: bool,
-}
-
-/// A block of which every row was read.
-struct Checked {
-    block: Block,
-    rows: usize,
-    first_key: Vec<u8>,
-    last: LastRow,
-}
-
-impl Checked {
-    /// Reads every row: all come after `before`, each after the one before it.
-    fn of(block: Block, before: &LastRow) -> Result<Self, &'static str> {
-        let mut first_key = None;
-        let mut last = LastRow { key: before.key.clone(), seq: before.seq, any: before.any };
-        let (mut rows, mut in_order) = (0, true);
-        rows_of(&block, |key, row| {
-            in_order &= !last.any || order((&last.key, last.seq), (key, row.seq)).is_lt();
-            first_key.get_or_insert_with(|| key.to_vec());
-            last.key.clear();
-            last.key.extend_from_slice(key);
-            (last.seq, last.any) = (row.seq, true);
-            rows += 1;
-            in_order
-        })?;
-        if !in_order {
-            return Err("rows that are not in order");
-        }
-        Ok(Self { block, rows, first_key: first_key.unwrap_or_default(), last })
-    }
-
-    /// The filter must not deny any of the keys.
-    fn are_in(&self, filter: Option<&FuseFilter>) -> Result<(), String> {
-        let Some(filter) = filter else { return Ok(()) };
-        let mut denied = None;
-        rows_of(&self.block, |key, _| {
-            if !filter.contains(xxh3_64(key)) {
-                denied = Some(key.escape_ascii().to_string());
-            }
-            denied.is_none()
-        })?;
-        denied.map_or(Ok(()), |key| Err(format!("a key that the partition's filter denies: \"{key}\"")))
-    }
-
-    fn give(
-        self,
-        partition: Option<usize>,
-        range: Range<u64>,
-        last: &mut LastRow,
-        visit: &mut dyn FnMut(Item<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let Self { block, rows, first_key, last: own } = self;
-        *last = own;
-        let (first_key, last_key) = (&first_key[..], &last.key[..]);
-        visit(Item::Block(WholeBlock { partition, range, rows, first_key, last_key, block: &block }))
-    }
-}
-
-/// Reads every row of a block, from the first on, for as long as `row` says so. Each restart must lead to its row.
-fn rows_of(block: &Block, mut row: impl FnMut(&[u8], &Position) -> bool) -> Result<(), &'static str> {
-    let mut key = Vec::new();
-    let mut at = block.read_restart(0, &mut key)?;
-    loop {
-        if !row(&key, &at) || at.n + 1 == block.count() {
-            return Ok(());
-        }
-        let next = block.read_row(at.n + 1, at.next_row, at.value.end, &mut key)?;
-        if next.n % block.interval() == 0 {
-            let mut restart_key = Vec::new();
-            if block.read_restart(next.n / block.interval(), &mut restart_key)? != next || restart_key != key
-            {
-                return Err("a restart that does not lead to its row");
-            }
-        }
-        at = next;
     }
 }

@@ -1,0 +1,46 @@
+//! Going through a table whose index cannot be read: every chunk that is a block by what it holds.
+
+use super::check::{Checked, LastRow};
+use super::{DamagedPart, Item, Role, TableWalk};
+use crate::Result;
+use crate::lsm::table::{compress, tombstones};
+use crate::sstable::{FOOTER_BYTES, FRAME_BYTES, HEADER_BYTES};
+use std::sync::Arc;
+
+impl TableWalk {
+    /// Goes from chunk to chunk, those of index and properties included: then what is left is the footer. If it is
+    /// anything else, the file is cut short, or a length cannot be trusted, and something may be missing.
+    pub(super) fn by_content(&self, visit: &mut dyn FnMut(Item<'_>) -> Result<()>) -> Result<()> {
+        let damaged = |range, detail| {
+            let (role, partition) = (Role::Block, None);
+            Item::Damaged(DamagedPart { role, partition, range, detail })
+        };
+        let mut last = LastRow::default();
+        let mut at = HEADER_BYTES as u64;
+        let mut ranges = None;
+        while at < self.file_bytes {
+            let Some(next) = self.next_frame(at, self.file_bytes) else { break };
+            match self.frame(at..next) {
+                Ok(bytes) => {
+                    let len = bytes.len();
+                    let found = compress::open(Arc::clone(&bytes), FRAME_BYTES..len)
+                        .and_then(|block| Checked::of(block, &last));
+                    if let Ok(checked) = found {
+                        checked.give(None, at..next, &mut last, visit)?;
+                    } else if let Ok(found) = tombstones::decode(bytes.get(FRAME_BYTES..).unwrap_or_default())
+                        && !found.is_empty()
+                    {
+                        ranges = Some(found);
+                    }
+                }
+                Err(detail) => visit(damaged(at..next, detail))?,
+            }
+            at = next;
+        }
+        if at.saturating_add(FOOTER_BYTES as u64) != self.file_bytes {
+            let detail = "what should follow is missing, or cannot be told apart".to_owned();
+            visit(damaged(at.min(self.file_bytes)..self.file_bytes, detail))?;
+        }
+        ranges.map_or(Ok(()), |ranges| visit(Item::Ranges(ranges)))
+    }
+}
