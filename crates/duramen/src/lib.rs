@@ -8,12 +8,14 @@ pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod logger;
 pub mod store;
 pub mod token;
 pub mod value;
 
 pub use entry::{EntryBuf, EntryRef};
 pub use error::{Error, Result};
+pub use logger::{Record, Sink, SinkError};
 pub use store::{
     Batch, Durability, EntryId, Incidents, Snapshot, SourcePosition, Store, StoreOptions, StoreStats, Tail,
     VerifyProgress, VerifyReport,
