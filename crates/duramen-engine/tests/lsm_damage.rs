@@ -305,6 +305,38 @@ fn without_a_manifest_the_tables_say_what_there_is() {
 }
 
 #[test]
+fn a_flushed_segment_that_may_have_what_is_lost_is_kept() {
+    let sim = Sim::new(1);
+    let store = Lsm::open(DIR, LsmOptions { block_size: 256, ..options(&sim) }).unwrap();
+    for n in 0..100 {
+        store.put(format!("key {n:04}").as_bytes(), &[7; 20]).unwrap();
+    }
+    // The process dies before the flush has removed the segment.
+    let before = sim.operations();
+    store.flush().unwrap();
+    drop(store);
+    let removed = (before..sim.operations()).find(|at| sim.trace()[*at as usize].starts_with("remove"));
+    let sim = Sim::new(1);
+    let store = Lsm::open(DIR, LsmOptions { block_size: 256, ..options(&sim) }).unwrap();
+    for n in 0..100 {
+        store.put(format!("key {n:04}").as_bytes(), &[7; 20]).unwrap();
+    }
+    sim.fail_at(removed.unwrap(), Fault::Crash);
+    let _died = store.flush();
+    drop(store);
+    sim.crash_process();
+    let table = files(&sim).into_iter().find(|path| path.ends_with(".sst")).unwrap();
+    let segment = files(&sim).into_iter().find(|path| path.ends_with("00000001.wal")).unwrap();
+    let content = sim.read_file(Path::new(&segment)).unwrap();
+    sim.flip_bit(Path::new(&table), 300 * 8).unwrap();
+    let mended = mend(&sim, false);
+    assert!(!mended.lost.is_empty());
+    let kept = mended.quarantined.iter().find(|path| path.to_string_lossy().ends_with("00000001.wal"));
+    assert_eq!(sim.read_file(kept.unwrap()).unwrap(), content);
+    assert!(!reopened(&sim).is_empty());
+}
+
+#[test]
 fn without_a_manifest_a_store_that_compacts_all_the_time_comes_back() {
     for style in [CompactionStyle::Leveled, CompactionStyle::SizeTiered] {
         for seed in 0..6 {

@@ -3,7 +3,7 @@ use crate::sandbox::Sandbox;
 #[test]
 fn help_has_examples_for_every_verb() {
     let sandbox = Sandbox::new();
-    for verb in ["ingest", "query", "tail", "stats", "verify", "generate", "completions"] {
+    for verb in ["ingest", "query", "tail", "stats", "verify", "engine", "generate", "completions"] {
         let help = sandbox.run([verb, "--help"]).expect(0).stdout;
         assert!(help.contains("Examples:\n  "), "{verb}: {help}");
         assert!(help.contains("--store <DIR>"), "{verb}: {help}");
@@ -18,7 +18,7 @@ fn every_shell_has_completions() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = sandbox.run(["completions", shell]).expect(0).stdout;
-        for word in ["ingest", "fail-empty", "timezone"] {
+        for word in ["ingest", "fail-empty", "timezone", "dry-run"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }

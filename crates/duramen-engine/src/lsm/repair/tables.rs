@@ -3,9 +3,11 @@
 use super::Repair;
 use super::salvage::meta_of;
 use crate::kv::Damage;
+use crate::lsm::paths;
 use crate::lsm::verify::whole_file;
 use crate::lsm::version::TableFacts;
 use crate::manifest::{Edit, State};
+use crate::wal;
 use crate::{Error, Result};
 
 impl Repair<'_> {
@@ -52,12 +54,33 @@ impl Repair<'_> {
             }
             self.lost(salvaged.findings.damage);
         }
+        if !self.report.lost.is_empty() {
+            self.keep_flushed_segments(state)?;
+        }
         if self.dry_run || edit == Edit::default() {
             return Ok(());
         }
         self.manifest()?.apply(edit)?;
         let kept = self.quarantine.let_go()?;
         self.report.quarantined.extend(kept);
+        Ok(())
+    }
+
+    /// The next opening would remove the segments that are in tables. While some are still there, they may have what
+    /// the tables have lost: no program puts it back, but somebody may want to look.
+    fn keep_flushed_segments(&mut self, state: &State) -> Result<()> {
+        for writer in wal::writers(self.env, &self.dir.join(paths::WAL))? {
+            let through = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
+            let segments = wal::segments(self.env, &writer.path)?;
+            for segment in segments.into_iter().filter(|segment| segment.number <= through) {
+                let path = segment.path.display();
+                self.did(format!("{path} is put aside: it may hold some of what is lost (dump it)"));
+                if !self.dry_run {
+                    let kept = self.quarantine.put_aside(&segment.path)?;
+                    self.report.quarantined.push(kept);
+                }
+            }
+        }
         Ok(())
     }
 }

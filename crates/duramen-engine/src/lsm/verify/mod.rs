@@ -173,12 +173,11 @@ impl Check<'_> {
                 self.report.notes.push(format!("{path} is in no use: the next opening removes it"));
             }
         }
-        let kept = self.env.fs.read_dir(&self.dir.join(paths::QUARANTINE)).unwrap_or_default().len();
+        let quarantine = self.dir.join(paths::QUARANTINE);
+        let kept = self.env.fs.read_dir(&quarantine).unwrap_or_default().len();
         if kept > 0 {
-            let dir = self.dir.join(paths::QUARANTINE);
-            self.report
-                .notes
-                .push(format!("{kept} damaged files of earlier times are kept in {}", dir.display()));
+            let named = quarantine.display();
+            self.report.notes.push(format!("files that were put aside are kept in {named}: {kept}"));
         }
         Ok(())
     }
