@@ -9,7 +9,7 @@ use super::superversion::{Immutable, Origin};
 use super::table::MAX_SEQ;
 use super::version::{Obsolete, TableFacts};
 use crate::io::{Env, Lock};
-use crate::kv::{EngineKind, Ops, marker};
+use crate::kv::{EngineKind, Ops, Quarantine, marker};
 use crate::manifest::{self, Edit, Manifest, ManifestReader, State};
 use crate::wal::{self, Damage, Record, SegmentReader, WalRecoveryMode};
 use crate::{Error, Result};
@@ -332,13 +332,7 @@ impl Found {
 
 /// Moves a file that nothing is used of out of the way. Says where it is now.
 pub(super) fn put_aside(env: &Env, dir: &Path, path: &Path) -> Result<PathBuf> {
-    let quarantine = dir.join(paths::QUARANTINE);
-    let named = path.strip_prefix(dir).unwrap_or(path).to_string_lossy().replace(['/', '\\'], "-");
-    env.fs.create_dir_all(&quarantine).map_err(Error::io("create directory", &quarantine))?;
-    let kept = quarantine.join(named);
-    env.fs.rename(path, &kept).map_err(Error::io("rename", path))?;
-    env.fs.sync_dir(&quarantine).map_err(Error::io("sync directory", &quarantine))?;
-    Ok(kept)
+    Quarantine::new(env, dir).put_aside(path)
 }
 
 /// Removes the directory of a writer that is gone and whose segments are. Best effort: what stays is found again.
