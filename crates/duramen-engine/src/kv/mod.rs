@@ -22,8 +22,6 @@
 //! | `open` | opening a store with whichever engine made it |
 //! | `checkpoint` | a copy of a store gets its name when everything in it is durable |
 
-#![allow(dead_code, unused_imports)] // while the engines are being built
-
 mod batch;
 mod checkpoint;
 mod engine;

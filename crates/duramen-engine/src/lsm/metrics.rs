@@ -50,6 +50,14 @@ pub struct Metrics {
     pub block_cache_misses: u64,
     /// Bytes in the block cache.
     pub block_cache_bytes: u64,
+    /// Tables that are open, with their filters and directories in memory.
+    pub open_tables: u64,
+    /// How many of them have their file open.
+    pub open_files: u64,
+    /// Bytes of filters and directories in memory.
+    pub table_memory_bytes: u64,
+    /// Filters that were found damaged: reads do without them. [`verify`](crate::kv::verify) names them.
+    pub damaged_filters: u64,
     /// Writes in memtables.
     pub memtable_entries: u64,
     /// Memtables that wait to be written to tables.
@@ -86,6 +94,7 @@ impl Inner {
         let wal = self.wal.as_ref().map(|wal| wal.metrics()).unwrap_or_default();
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let cache = self.tables.blocks().metrics();
+        let readers = || current.version.tables().filter_map(|table| table.reader.get());
         Metrics {
             writes: wal.records,
             wal_bytes: wal.bytes,
@@ -103,6 +112,10 @@ impl Inner {
             block_cache_hits: cache.hits,
             block_cache_misses: cache.misses,
             block_cache_bytes: cache.bytes,
+            open_tables: self.tables.open_tables() as u64,
+            open_files: self.tables.open_files() as u64,
+            table_memory_bytes: readers().map(|reader| reader.memory_bytes() as u64).sum(),
+            damaged_filters: readers().map(|reader| reader.damage().len() as u64).sum(),
             memtable_entries: current.memtables().map(|m| m.len() as u64).sum(),
             immutable_memtables: current.immutables.len() as u64,
             snapshots: self.snapshots.count() as u64,

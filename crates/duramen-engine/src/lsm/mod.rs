@@ -32,8 +32,6 @@
 //! | `metrics` | [`Metrics`]: what was done, in numbers |
 //! | `engine` | [`Engine`](crate::kv::Engine), in terms of all these |
 
-#![allow(dead_code)] // while it is being built
-
 mod background;
 mod checkpoint;
 mod compaction;

@@ -33,7 +33,6 @@ pub(crate) struct TableParts {
     pub(crate) blocks: Vec<BlockMeta>,
     /// Where in the file each block's chunks lie, frames included.
     pub(crate) ranges: Vec<Range<u64>>,
-    pub(crate) entries: u64,
     /// Where the chunks end.
     pub(crate) chunks_end: u64,
     pub(crate) properties: BTreeMap<String, Vec<u8>>,
@@ -41,10 +40,10 @@ pub(crate) struct TableParts {
 
 impl Table {
     pub(crate) fn into_parts(self) -> TableParts {
-        let Self { file, file_bytes, chunks_end, entries, index, properties, .. } = self;
+        let Self { file, file_bytes, chunks_end, index, properties, .. } = self;
         let ranges = (0..index.blocks.len()).zip(&index.ends).map(|(i, &end)| index.start(i)..end).collect();
         let Index { blocks, .. } = index;
-        TableParts { file, file_bytes, blocks, ranges, entries, chunks_end, properties }
+        TableParts { file, file_bytes, blocks, ranges, chunks_end, properties }
     }
 
     /// All parts of a table whose header may be damaged: footer and index lead to everything.

@@ -12,8 +12,6 @@ use std::sync::atomic::Ordering;
 pub(in crate::lsm) struct Job {
     pub(in crate::lsm) kind: CompactionKind,
     pub(in crate::lsm) reason: CompactionReason,
-    /// How urgent it is; from 1.
-    pub(in crate::lsm) score: f64,
     /// The tables it takes, by level, ascending; of level 0 the newest first, of others by key. No level twice, none
     /// empty.
     pub(in crate::lsm) inputs: Vec<(usize, Vec<Arc<TableFile>>)>,
@@ -53,7 +51,6 @@ impl Job {
         Some(Self {
             kind,
             reason,
-            score: 1.0,
             is_bottommost: older.is_empty(),
             older,
             inputs,

@@ -53,10 +53,11 @@ pub(super) fn pick(version: &Version, options: &LsmOptions, live: &LiveWork<'_>)
     scores.retain(|&(_, score)| score >= 1.0);
     scores.sort_by(|a, b| b.1.total_cmp(&a.1));
     let picker = Picker { version, options, live };
-    let urgent = scores.into_iter().find_map(|(level, score)| {
-        let job = if level == 0 { picker.level0() } else { picker.level(level) };
-        job.map(|job| Job { score, ..job })
-    });
+    let urgent = scores.into_iter().find_map(
+        |(level, _)| {
+            if level == 0 { picker.level0() } else { picker.level(level) }
+        },
+    );
     urgent.or_else(|| picker.garbage())
 }
 

@@ -36,7 +36,8 @@ impl RateLimiter {
     }
 
     /// How many bytes were asked for so far.
-    pub(in crate::lsm) fn bytes(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 

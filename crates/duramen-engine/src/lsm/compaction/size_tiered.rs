@@ -39,14 +39,12 @@ impl<'v> Run<'v> {
 
 pub(super) fn pick(version: &Version, options: &LsmOptions) -> Option<Job> {
     let runs = sorted_runs(version);
-    let trigger = options.level0_file_num_compaction_trigger;
-    if runs.len() < trigger {
+    if runs.len() < options.level0_file_num_compaction_trigger {
         return None;
     }
     let (reason, range) =
         by_space(&runs).or_else(|| by_ratio(&runs)).or_else(|| by_count(&runs, allowed(options)))?;
-    let job = merge(version, &runs, range, reason)?;
-    Some(Job { score: runs.len() as f64 / trigger as f64, ..job })
+    merge(version, &runs, range, reason)
 }
 
 /// From the newest to the oldest.

@@ -45,6 +45,7 @@ pub(super) trait Memtable: Send + Sync + Debug {
     fn segment(&self) -> &Arc<SegmentReader>;
     /// Whether threads may insert at the same time. If not, whoever calls sees to it that they come one at a time,
     /// and in the order of their sequence numbers. Gaps between these may be, but cost.
+    #[cfg(test)]
     fn allows_concurrent_insert(&self) -> bool;
     /// Adds the op that begins at `offset` of the segment and was just appended there, with its sequence number,
     /// which is at least 1. `hash` is the XXH3-64 of its key. Readers see it at once, if they read at its sequence

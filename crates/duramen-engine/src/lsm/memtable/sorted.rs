@@ -48,15 +48,6 @@ impl Sorted {
         Self(Order::Listed(memtable, entries))
     }
 
-    /// How many versions there are.
-    pub(in crate::lsm) fn len(&self) -> usize {
-        match &self.0 {
-            Order::AsInserted(memtable) => memtable.len() - memtable.range_tombstone_count(),
-            Order::Numbered(_, items) => items.len(),
-            Order::Listed(_, entries) => entries.len(),
-        }
-    }
-
     /// Goes through them in order. Their memory is asked for ahead of time.
     pub(in crate::lsm) fn iter(&self) -> SortedIter<'_> {
         let (segment, places) = match &self.0 {

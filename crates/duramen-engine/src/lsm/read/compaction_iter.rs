@@ -81,13 +81,9 @@ impl<S: ForwardSource, F: FnMut(&[u8]) -> bool> CompactionIter<S, F> {
     }
 
     /// How many versions were dropped so far.
+    #[cfg(test)]
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
-    }
-
-    /// The source.
-    pub(crate) fn source(&self) -> &S {
-        &self.source
     }
 
     /// Which stripe a sequence number lies in: 0 is the oldest.

@@ -17,13 +17,10 @@
 //! | `level` | [`LevelCursor`]: the tables of a level as one, one of them open at a time; `table_files`: those of a version |
 //! | `tombstones` | [`RangeTombstones`]: which deleted range covers a key |
 //! | `coverage` | [`Coverage`]: the same of all sources, for one reader |
-//! | `lookup` | [`Lookup`]: one key, source by source |
 //! | `scan` | [`scan`]: a range, forward (`forward`) or backward (`reverse`) |
 //! | `source` | [`ForwardSource`]: versions in order, once through |
 //! | `compaction_iter` | [`CompactionIter`]: what somebody may still see |
 //! | `survivors` | which deleted ranges are still needed, and the part of them for one table |
-
-#![allow(unused_imports)] // while the engine is being built
 
 mod compaction_iter;
 mod coverage;
@@ -31,7 +28,6 @@ mod forward;
 mod head;
 mod key;
 mod level;
-mod lookup;
 mod merge;
 #[cfg(test)]
 mod model;
@@ -49,14 +45,15 @@ mod vec_cursor;
 pub(crate) use compaction_iter::CompactionIter;
 pub(crate) use coverage::{Coverage, Covered};
 pub(crate) use head::Head;
-pub(crate) use key::{LastKey, prefix16};
+pub(crate) use key::prefix16;
 pub(crate) use level::{LevelCursor, LevelTables};
-pub(crate) use lookup::{Answer, Lookup};
 pub(crate) use merge::MergeCursor;
 pub(crate) use scan::{View, scan};
 pub(crate) use source::{ForwardSource, FromStart};
 pub(crate) use survivors::{clip, surviving_tombstones};
-pub(crate) use table_files::{TableFiles, VersionLevel};
-pub(crate) use tombstones::{Hint, RangeTombstones, covering_seq_among};
+pub(crate) use table_files::TableFiles;
+pub(crate) use tombstones::RangeTombstones;
+#[cfg(test)]
+pub(crate) use tombstones::covering_seq_among;
 #[cfg(test)]
 pub(crate) use vec_cursor::VecCursor;

@@ -3,10 +3,10 @@
 use super::level::LevelTables;
 use crate::Result;
 use crate::lsm::cursor::Cursor;
-use crate::lsm::version::{TableFile, Version};
+use crate::lsm::version::TableFile;
 use std::sync::Arc;
 
-/// Tables as a [`Version`] lists them, and how to open one.
+/// Tables as a [`Version`](crate::lsm::version::Version) lists them, and how to open one.
 #[derive(Debug)]
 pub(crate) struct TableFiles<T, F> {
     tables: T,
@@ -46,20 +46,5 @@ where
 
     fn open(&self, table: usize) -> Result<C> {
         (self.open)(&self.tables.as_ref()[table])
-    }
-}
-
-/// The tables of one level, held by holding the whole version.
-#[derive(Clone, Debug)]
-pub(crate) struct VersionLevel {
-    /// Holds the tables.
-    pub(crate) version: Arc<Version>,
-    /// Which level.
-    pub(crate) level: usize,
-}
-
-impl AsRef<[Arc<TableFile>]> for VersionLevel {
-    fn as_ref(&self) -> &[Arc<TableFile>] {
-        &self.version.levels[self.level]
     }
 }

@@ -1,12 +1,12 @@
-//! A small tree of real tables, read as a whole: scans, gets, and a compaction from tables to tables.
+//! A small tree of real tables, read as a whole: scans, and a compaction from tables to tables.
 
 use super::model::{Source, Write, any_history, any_key, cut, read_at};
 use super::*;
 use crate::io::Env;
 use crate::io::sim::Sim;
-use crate::kv::{OpKind, Scan, Value};
+use crate::kv::Scan;
 use crate::lsm::LsmOptions;
-use crate::lsm::cursor::{Cursor, Found};
+use crate::lsm::cursor::Cursor;
 use crate::lsm::table::{TableCache, TableCursor, TableOptions, TableWriter};
 use crate::lsm::version::{Obsolete, TableFacts, TableFile, Version};
 use crate::manifest::TableMeta;
@@ -127,38 +127,13 @@ impl Tree {
             let tables = TableFiles::new(vec![Arc::clone(table)], open(Arc::clone(&self.cache)));
             cursors.push(Box::new(LevelCursor::new(tables)));
         }
-        let level = VersionLevel { version: Arc::clone(&self.version), level: 1 };
+        let level = self.version.levels[1].clone();
         cursors.push(Box::new(LevelCursor::new(TableFiles::new(level, open(Arc::clone(&self.cache))))));
         let tombstones = [self.memtable.range_tombstones()]
             .into_iter()
             .chain(self.version.tables().map(|t| self.tombstones(t)));
         let view = View::new(seq, Coverage::new(tombstones, seq), reverse);
         Scan::new(scan(MergeCursor::new(cursors), Bound::Unbounded, Bound::Unbounded, view))
-    }
-
-    fn get(&self, key: &[u8], seq: u64) -> Option<Value> {
-        let mut lookup = Lookup::new(key, seq);
-        let in_memtable = || {
-            let mut cursor = self.memtable.cursor();
-            cursor.seek(key, seq)?;
-            let value = |cursor: &VecCursor| Value::owned(cursor.value().to_vec());
-            let found =
-                |cursor: VecCursor| Found { seq: cursor.seq(), kind: cursor.kind(), value: value(&cursor) };
-            Ok((cursor.valid() && cursor.key() == key).then(|| found(cursor)))
-        };
-        let mut answer = lookup.ask(&self.memtable.range_tombstones(), in_memtable).unwrap();
-        let level0 = self.version.levels[0].iter();
-        for table in level0.chain(Version::table_for(&self.version.levels[1], key)) {
-            if let Answer::Unknown = answer {
-                let reader = self.cache.reader(table).unwrap();
-                let hash = xxhash_rust::xxh3::xxh3_64(key);
-                answer = lookup.ask(&self.tombstones(table), || reader.get(key, hash, seq)).unwrap();
-            }
-        }
-        match answer {
-            Answer::Here(value) => Some(value),
-            Answer::Gone | Answer::Unknown => None,
-        }
     }
 }
 
@@ -170,7 +145,6 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 2..6),
         snapshots in prop::collection::btree_set(0..100u64, 0..3),
         table_cuts in prop::collection::vec(any_key(), 0..4),
-        keys in prop::collection::vec(any_key(), 0..20),
     ) {
         let snapshots: Vec<u64> = snapshots.into_iter().collect();
         let tree = Tree::new(&history, cuts, &snapshots, table_cuts);
@@ -180,9 +154,6 @@ proptest! {
             prop_assert_eq!(&tree.scan(seq, false).collect().unwrap(), &entries);
             entries.reverse();
             prop_assert_eq!(&tree.scan(seq, true).collect().unwrap(), &entries);
-            for key in keys.iter().chain(seen.keys()) {
-                prop_assert_eq!(tree.get(key, seq).map(Value::into_vec), seen.get(key).cloned());
-            }
         }
     }
 }

@@ -91,11 +91,6 @@ impl RangeTombstones {
         self.all.is_empty()
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
-    }
-
     /// All of them, from the newest to the oldest.
     pub(crate) fn iter(&self) -> impl Iterator<Item = RangeTombstone> + '_ {
         self.all.iter().map(|&(from, to, seq)| RangeTombstone {
@@ -107,7 +102,7 @@ impl RangeTombstones {
 
     /// The sequence number of the newest tombstone that covers the key and is not newer than `at_seq`; 0 if there is
     /// none.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn covering_seq(&self, key: &[u8], at_seq: u64) -> u64 {
         if self.is_empty() {
             return 0;
@@ -195,7 +190,8 @@ fn for_each_node(leaves: usize, from: u32, to: u32, mut visit: impl FnMut(usize)
 }
 
 /// The newest of a few tombstones, in any order, that covers the key and is not newer than `at_seq`; 0 if there is
-/// none. For lists that change too often to be worth a [`RangeTombstones`].
+/// none. The obvious way, to compare with.
+#[cfg(test)]
 pub(crate) fn covering_seq_among(tombstones: &[RangeTombstone], key: &[u8], at_seq: u64) -> u64 {
     let covers = |t: &&RangeTombstone| t.seq <= at_seq && t.start.as_slice() <= key && key < t.end.as_slice();
     tombstones.iter().filter(covers).map(|t| t.seq).max().unwrap_or(0)

@@ -27,14 +27,6 @@ impl DirectoryEncoder {
         self.keys.push(key, seq);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.chunk_ends.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.chunk_ends.len()
-    }
-
     /// Appends the directory, and begins the next.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let (bytes, key_ends) = self.keys.parts();

@@ -77,11 +77,6 @@ impl PartitionEncoder {
         end - self.start >= self.partition_bytes || self.hashes.len() >= PARTITION_KEYS
     }
 
-    /// How many data chunks there are.
-    pub(super) fn chunks(&self) -> usize {
-        self.directory.len()
-    }
-
     /// Writes filter and directory of the partition that ended with this version, and begins the next.
     pub(super) fn finish(&mut self, builder: &mut TableBuilder, (key, seq): (&[u8], u64)) -> Result<()> {
         let filter = if self.filter {

@@ -40,7 +40,7 @@ pub(super) struct TableHandle {
 pub(super) struct Among {
     pub(super) files: Arc<OpenFiles>,
     /// While somebody has this, the file is there: it may have to be opened again.
-    pub(super) keep: Arc<dyn Any + Send + Sync>,
+    pub(super) _keep: Arc<dyn Any + Send + Sync>,
 }
 
 impl std::fmt::Debug for Among {

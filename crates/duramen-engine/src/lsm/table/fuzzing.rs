@@ -19,7 +19,7 @@ type Version = (Vec<u8>, u64, OpKind, Vec<u8>);
 pub(crate) fn read_table(env: &Env, path: &Path, probe: &[u8]) {
     let cache = Arc::new(BlockCache::new(1 << 16));
     let Ok(table) = TableReader::open(env, path, &cache) else { return };
-    let _any = (table.range_tombstones(), table.entries(), table.file_bytes(), table.memory_bytes());
+    let _any = (table.range_tombstones(), table.memory_bytes());
     let mut cursor = table.cursor(true);
     let forward = walk(&mut cursor, |cursor| cursor.seek_to_first(), |cursor| cursor.next());
     let backward = walk(&mut cursor, |cursor| cursor.seek_to_last(), |cursor| cursor.prev());

@@ -219,7 +219,7 @@ fn ns_per_read() {
                 cursor.next().unwrap();
             }
         });
-        let memory = reader.memory_bytes() as f64 / reader.entries() as f64;
+        let memory = reader.memory_bytes() as f64 / (all.len() / tables) as f64;
         println!("  cursor.next from the file {next:.1} ns; {memory:.2} bytes of memory per entry");
     }
 }

@@ -66,7 +66,7 @@ impl TableCache {
 
     #[cold]
     fn open<'a>(&self, table: &'a TableFile) -> Result<&'a Arc<TableReader>> {
-        let among = Among { files: Arc::clone(&self.files), keep: table.keep_file() };
+        let among = Among { files: Arc::clone(&self.files), _keep: table.keep_file() };
         let reader = TableReader::open_among(&self.env, table.path(), &self.blocks, Some(among))?;
         let reader = table.reader.get_or_init(|| reader);
         if self.files.tables() > self.max_open
@@ -89,11 +89,5 @@ impl TableCache {
     /// How many files are open.
     pub(crate) fn open_files(&self) -> usize {
         self.files.len()
-    }
-
-    /// Closes a file that was not read from for long, for somebody who needs its descriptor: it is opened again when
-    /// needed. `false` if there is none.
-    pub(crate) fn close_one(&self) -> bool {
-        self.files.close_one()
     }
 }

@@ -15,7 +15,6 @@ use crate::sstable::filter::FuseFilter;
 use crate::sstable::wire::{Malformed, Reader};
 use crate::sstable::{BlockMeta, ChunkHandle, FRAME_BYTES, Table, check_frame};
 use crate::{Error, Result};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,9 +35,6 @@ pub(crate) struct TableReader {
     chunks_end: u64,
     ranges_at: Option<ChunkHandle>,
     ranges: OnceLock<Arc<[RangeTombstone]>>,
-    entries: u64,
-    file_bytes: u64,
-    properties: BTreeMap<String, Vec<u8>>,
     damage: Mutex<Vec<String>>,
     /// Whether somebody has read from it lately.
     used: AtomicBool,
@@ -59,6 +55,7 @@ impl TableReader {
     /// # Errors
     /// [`Error::Corruption`], [`Error::TooNew`], [`Error::InvalidArgument`], [`Error::Io`] as
     /// [`Table::open`](crate::sstable::Table::open) says.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn open(env: &Env, path: &Path, cache: &Arc<BlockCache>) -> Result<Arc<Self>> {
         Self::open_among(env, path, cache, None)
     }
@@ -112,10 +109,7 @@ impl TableReader {
             chunks_end: table.chunks_end,
             ranges_at,
             ranges: OnceLock::new(),
-            entries: table.entries,
-            file_bytes: table.file_bytes,
             handle: TableHandle::new(env, path, (table.file, table.file_bytes), among),
-            properties: table.properties,
             damage: Mutex::default(),
             used: AtomicBool::new(true),
         }))
@@ -139,7 +133,7 @@ impl TableReader {
     ///
     /// # Errors
     /// As [`TableReader::get`].
-    #[inline]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn may_contain(&self, key: &[u8], hash: u64) -> Result<bool> {
         Ok(self.partition_for(key, u64::MAX)?.is_some_and(|partition| partition.may_contain(hash)))
     }
@@ -165,20 +159,6 @@ impl TableReader {
             }
         };
         Ok(Arc::clone(self.ranges.get_or_init(|| ranges)))
-    }
-
-    /// The facts that were recorded about the table, by name.
-    pub(crate) fn properties(&self) -> &BTreeMap<String, Vec<u8>> {
-        &self.properties
-    }
-
-    /// How many versions there are.
-    pub(crate) fn entries(&self) -> u64 {
-        self.entries
-    }
-
-    pub(crate) fn file_bytes(&self) -> u64 {
-        self.file_bytes
     }
 
     /// How much memory filters and directories take that were needed so far, in bytes.

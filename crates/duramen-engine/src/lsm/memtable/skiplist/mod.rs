@@ -41,6 +41,7 @@ impl Memtable for SkiplistMemtable {
         self.list.segment()
     }
 
+    #[cfg(test)]
     fn allows_concurrent_insert(&self) -> bool {
         true
     }

@@ -101,6 +101,7 @@ impl Memtable for VecMemtable {
         &self.segment
     }
 
+    #[cfg(test)]
     fn allows_concurrent_insert(&self) -> bool {
         false
     }

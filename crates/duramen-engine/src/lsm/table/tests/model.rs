@@ -152,7 +152,6 @@ fn ranges_come_back_and_count_in_the_summary() {
         let reader = open(&env, 0);
         assert_eq!(&*reader.range_tombstones().unwrap(), &ranges);
         assert_eq!(reader.get(b"k1", hash(b"k1"), 99).unwrap().is_some(), rows > 0);
-        assert_eq!(reader.properties()["range_deletes"], b"2");
         let mut cursor = reader.cursor(true);
         cursor.seek_to_last().unwrap();
         assert_eq!(cursor.valid(), rows > 0);

@@ -24,7 +24,7 @@ fn tables(
             &env,
             Path::new(path),
             &cache,
-            Some(Among { files: Arc::clone(files), keep: Arc::new(()) }),
+            Some(Among { files: Arc::clone(files), _keep: Arc::new(()) }),
         )
         .unwrap()
     };
