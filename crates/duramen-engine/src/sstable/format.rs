@@ -85,6 +85,14 @@ pub(super) fn encode_frame(payload: &[u8]) -> [u8; FRAME_BYTES] {
     frame
 }
 
+/// Whether bytes are a footer, perhaps a damaged one: its magic or its checksum is right.
+pub(crate) fn could_be_footer(bytes: &[u8]) -> bool {
+    let sound = |bytes: &[u8; FOOTER_BYTES]| {
+        bytes.ends_with(FOOTER_MAGIC) || crc32c::crc32c(&bytes[0..44]) == u32_at(bytes, 44)
+    };
+    bytes.try_into().is_ok_and(sound)
+}
+
 /// What the footer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {

@@ -53,14 +53,17 @@ pub(in crate::lsm) fn check_table(env: &Env, path: &Path, meta: Option<&TableMet
             findings.damage.push(Damage { path: path.to_path_buf(), offset, bytes, keys, entries, detail });
         }
     }
-    if findings.damage.is_empty()
-        && let Some(meta) = meta
-    {
-        compare(&walk, meta, &mut findings);
+    match meta {
+        Some(meta) if findings.damage.is_empty() => compare(&walk, meta, &mut findings),
+        Some(meta) => missing_ranges(&walk, meta, &mut findings),
+        None => {}
     }
     findings.damage.sort_by_key(|damage| damage.offset);
     Ok(findings)
 }
+
+/// What the loss of deleted ranges means.
+const RANGES: &str = "the deleted ranges: what they hid is seen again";
 
 /// What a row is given to: key, sequence number, kind, value.
 pub(in crate::lsm) type RowSink<'a> = &'a mut dyn FnMut(&[u8], u64, OpKind, &[u8]) -> Result<()>;
@@ -142,7 +145,7 @@ fn describe(walk: &TableWalk, part: DamagedPart, keys: Option<KeySpan>, meta: Op
         Role::Directory => ("the directory of a partition", keys, Some(0)),
         Role::Ranges => {
             let all = meta.map(|meta| (meta.min_key.clone(), meta.max_key.clone()));
-            ("the deleted ranges: what they hid is seen again", all, None)
+            (RANGES, all, None)
         }
     };
     Damage {
@@ -202,6 +205,23 @@ fn count_lost(
             only.entries = Some(lost);
         }
     }
+}
+
+/// Deleted ranges that were not come upon, since nothing leads to them any more.
+fn missing_ranges(walk: &TableWalk, meta: &TableMeta, findings: &mut TableFindings) {
+    let expected = TableFacts::decode(&meta.user).map_or(0, |facts| facts.range_deletes);
+    let told = findings.damage.iter().any(|damage| damage.detail.starts_with(RANGES));
+    if findings.range_deletes.len() as u64 >= expected || told {
+        return;
+    }
+    findings.damage.push(Damage {
+        path: walk.path().to_path_buf(),
+        offset: None,
+        bytes: None,
+        keys: Some((meta.min_key.clone(), meta.max_key.clone())),
+        entries: None,
+        detail: format!("{RANGES}: nothing leads to them"),
+    });
 }
 
 /// Holds a whole table against what the manifest says of it.

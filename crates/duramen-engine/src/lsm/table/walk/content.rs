@@ -4,7 +4,7 @@ use super::check::{Checked, LastRow};
 use super::{DamagedPart, Item, Role, TableWalk};
 use crate::Result;
 use crate::lsm::table::{compress, tombstones};
-use crate::sstable::{FOOTER_BYTES, FRAME_BYTES, HEADER_BYTES};
+use crate::sstable::{FOOTER_BYTES, FRAME_BYTES, HEADER_BYTES, could_be_footer};
 use std::sync::Arc;
 
 impl TableWalk {
@@ -37,10 +37,18 @@ impl TableWalk {
             }
             at = next;
         }
-        if at.saturating_add(FOOTER_BYTES as u64) != self.file_bytes {
+        if !self.is_footer(at) {
             let detail = "what should follow is missing, or cannot be told apart".to_owned();
             visit(damaged(at.min(self.file_bytes)..self.file_bytes, detail))?;
         }
         ranges.map_or(Ok(()), |ranges| visit(Item::Ranges(ranges)))
+    }
+
+    /// Whether the rest of the file is its footer.
+    fn is_footer(&self, at: u64) -> bool {
+        let mut rest = [0; FOOTER_BYTES];
+        at.checked_add(FOOTER_BYTES as u64) == Some(self.file_bytes)
+            && self.file.read_exact_at(&mut rest, at).is_ok()
+            && could_be_footer(&rest)
     }
 }
