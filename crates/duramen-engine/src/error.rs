@@ -67,6 +67,10 @@ pub enum Error {
         /// The lock file.
         path: PathBuf,
     },
+    /// It was opened in a parent of this process, whose threads and locks a fork does not bring along. Nothing was
+    /// done: open it again here.
+    #[error("opened before this process was forked from its parent: open it again in the child")]
+    Forked,
     /// The call cannot be right: a record over the limit, an option out of range.
     #[error("{0}")]
     InvalidArgument(String),

@@ -161,17 +161,8 @@ impl EntryBuf {
     /// # Errors
     /// [`Error::Invalid`] if it is over [`MAX_ENTRY_BYTES`], [`MAX_FIELDS`] or [`MAX_FIELD_NAME_BYTES`].
     pub fn finish(&mut self) -> Result<&[u8]> {
-        if self.too_long_name {
-            return Err(Error::Invalid(format!("a field name is longer than {MAX_FIELD_NAME_BYTES} bytes")));
-        }
-        let count = self.stream_count + self.field_count;
-        if count > MAX_FIELDS as u64 {
-            return Err(Error::Invalid(format!("{count} fields in one entry; at most {MAX_FIELDS}")));
-        }
         let len = self.message.len() + self.stream.len() + self.fields.len() + 40;
-        if len > MAX_ENTRY_BYTES {
-            return Err(Error::Invalid(format!("an entry of {len} bytes; at most {MAX_ENTRY_BYTES}")));
-        }
+        check_limits(self.too_long_name, self.stream_count + self.field_count, len)?;
         self.out.clear();
         let mut e = Encoder::new(&mut self.out);
         // Writing to a Vec cannot fail.
@@ -187,8 +178,22 @@ impl EntryBuf {
     }
 }
 
+/// Refuses an entry that is over a limit.
+pub(crate) fn check_limits(too_long_name: bool, field_count: u64, bytes: usize) -> Result<()> {
+    if too_long_name {
+        return Err(Error::Invalid(format!("a field name is longer than {MAX_FIELD_NAME_BYTES} bytes")));
+    }
+    if field_count > MAX_FIELDS as u64 {
+        return Err(Error::Invalid(format!("{field_count} fields in one entry; at most {MAX_FIELDS}")));
+    }
+    if bytes > MAX_ENTRY_BYTES {
+        return Err(Error::Invalid(format!("an entry of {bytes} bytes; at most {MAX_ENTRY_BYTES}")));
+    }
+    Ok(())
+}
+
 /// The name under which a field is kept, so that it can be read back.
-fn readable_name(name: &str) -> &str {
+pub(crate) fn readable_name(name: &str) -> &str {
     match name {
         names::TIME => "_time#1",
         names::MESSAGE => "_msg#1",
@@ -198,7 +203,7 @@ fn readable_name(name: &str) -> &str {
     }
 }
 
-fn encode_value(e: &mut Encoder<&mut Vec<u8>>, value: Value<'_>) {
+pub(crate) fn encode_value(e: &mut Encoder<&mut Vec<u8>>, value: Value<'_>) {
     // Writing to a Vec cannot fail.
     let _infallible = match value {
         Value::Str(s) => e.str(s),

@@ -96,7 +96,7 @@ pub trait Fs: Send + Sync + Debug {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Takes the exclusive advisory lock on a file, creating it if missing, without waiting. `None` if
     /// another open file description holds it, in this process or another. It falls when the returned
-    /// guard is dropped or the process ends, however it ends.
+    /// guard is dropped or the process ends, however it ends; its forked children do not hold it.
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
     /// Takes a shared advisory lock on an existing file, which needs to be readable only, without waiting:
     /// any number may hold it, and nobody the exclusive one meanwhile. `None` if somebody holds that.

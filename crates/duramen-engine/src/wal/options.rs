@@ -4,6 +4,7 @@ use super::format::{FIRST_RECORD, MAX_SEGMENT_BYTES, RECORD_HEADER_BYTES, RESERV
 use crate::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// When a record counts as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -162,4 +163,7 @@ pub struct WriteOptions {
     pub durability: Option<Durability>,
     /// Whether to fail with [`Error::Stalled`] instead of waiting for a free write buffer.
     pub no_slowdown: bool,
+    /// How long to wait for a free write buffer, if at all, before failing with [`Error::Stalled`]. Default `None`:
+    /// as long as it takes.
+    pub stall_timeout: Option<Duration>,
 }

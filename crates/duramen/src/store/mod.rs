@@ -16,7 +16,7 @@ mod payload;
 mod pin;
 mod rows;
 mod scan;
-mod shared;
+pub(crate) mod shared;
 mod snapshot;
 mod some_rows;
 mod source;
@@ -49,7 +49,7 @@ use snapshot::Snapshots;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an entry is known by, for ever: who wrote it, and as its how-manieth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +65,9 @@ pub struct EntryId {
 ///
 /// A line is visible to every reader, in this process and others, as soon as [`Store::append`] returns, and
 /// then survives what [`StoreOptions::durability`] says.
+///
+/// A store does not outlive a fork: in the child, every call fails with [`duramen_engine::Error::Forked`], and
+/// dropping it does nothing. The child opens the directory again; [`crate::Logger`] does so by itself.
 ///
 /// ```
 /// use duramen::{EntryBuf, Level, Store};
@@ -136,6 +139,12 @@ impl Store {
     /// As [`Store::append`]; and [`duramen_engine::Error::Stalled`] if waiting was refused.
     pub fn append_with(&self, entry: &[u8], options: WriteOptions) -> Result<EntryId> {
         EntryRef::decode_known(entry)?;
+        self.append_known(entry, options)
+    }
+
+    /// As [`Store::append_with`], for bytes that were encoded a moment ago and need no second look.
+    #[inline]
+    pub(crate) fn append_known(&self, entry: &[u8], options: WriteOptions) -> Result<EntryId> {
         let wal = self.wal()?;
         let seq = wal.append(payload::ENTRY, 1, entry, options)?;
         Ok(EntryId { writer: wal.writer_id(), seq })
@@ -159,11 +168,23 @@ impl Store {
         Ok(())
     }
 
+    /// Makes this process's writer now, so that the first append need not.
+    pub(crate) fn make_writer(&self) -> Result<()> {
+        self.wal().map(drop)
+    }
+
     /// This process's writer; made when first asked for, so that readers never become writers.
+    #[inline]
     fn wal(&self) -> Result<&Arc<Wal>> {
-        if let Some(wal) = self.shared.wal.get() {
-            return Ok(wal);
+        match self.shared.wal.get() {
+            Some(wal) => Ok(wal), // it knows itself whether it was forked
+            None => self.wal_made_now(),
         }
+    }
+
+    #[cold]
+    fn wal_made_now(&self) -> Result<&Arc<Wal>> {
+        self.shared.not_forked()?;
         if self.read_only {
             return Err(Error::ReadOnly);
         }
@@ -213,6 +234,7 @@ impl Store {
     /// # Errors
     /// What the file system said; [`Error::ReadOnly`].
     pub fn flush(&self) -> Result<()> {
+        self.shared.not_forked()?;
         if self.read_only {
             return Err(Error::ReadOnly);
         }
@@ -235,6 +257,7 @@ impl Store {
     /// # Errors
     /// What the file system said; [`Error::ReadOnly`].
     pub fn compact(&self) -> Result<()> {
+        self.shared.not_forked()?;
         if self.read_only {
             return Err(Error::ReadOnly);
         }
@@ -247,7 +270,7 @@ impl Store {
 
     /// Whether this process is the keeper. Waits for the flush or merge that it is at.
     pub fn is_keeper(&self) -> bool {
-        lock(&self.keeper).is_some()
+        self.shared.not_forked().is_ok() && lock(&self.keeper).is_some()
     }
 
     /// Seals, syncs and flushes everything, and ends the background threads. Dropping a store does the same
@@ -256,10 +279,13 @@ impl Store {
     /// # Errors
     /// What the file system said. What was acknowledged is safe all the same: the next keeper recovers it.
     pub fn close(self) -> Result<()> {
-        self.shut_down()
+        self.shut_down(true)
     }
 
-    fn shut_down(&self) -> Result<()> {
+    /// Ends the background threads and the writer; with `fold`, flushes everything, too. Without, what was
+    /// appended is sealed and synced, and put into tables by the next keeper.
+    pub(crate) fn shut_down(&self, fold: bool) -> Result<()> {
+        self.shared.not_forked()?;
         if self.closed.swap(true, Ordering::SeqCst) || self.read_only {
             return Ok(());
         }
@@ -267,12 +293,13 @@ impl Store {
             background.stop();
         }
         let closed = self.shared.close_wal();
-        let flushed = self.keep().and_then(|()| match self.shared.options.keeper {
-            true => {
+        let flushed = if fold && self.shared.options.keeper {
+            self.keep().and_then(|()| {
                 background::compact(&self.shared, &self.keeper, MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, &|| false)
-            }
-            false => Ok(()),
-        });
+            })
+        } else {
+            Ok(())
+        };
         *lock(&self.keeper) = None;
         closed?;
         flushed
@@ -332,20 +359,32 @@ impl Store {
         self.snapshots.verify(progress)
     }
 
-    /// What went wrong in the background.
+    /// What went wrong in the background. Nothing is known of it in a forked child.
     pub fn incidents(&self) -> Incidents {
-        self.shared.incidents()
+        if self.shared.not_forked().is_ok() { self.shared.incidents() } else { Incidents::default() }
     }
 
     /// This process's writer's counters; `None` before its first append.
     pub fn wal_metrics(&self) -> Option<WalMetrics> {
+        self.shared.not_forked().ok()?;
         self.shared.wal.get().map(|wal| wal.metrics())
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if let Err(e) = self.shut_down() {
+        if self.shared.not_forked().is_err() {
+            // Its threads and locks are another process's: all of it stays as it is.
+            let background = self.background.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget((
+                background.take(),
+                self.shared.clone(),
+                self.snapshots.clone(),
+                self.keeper.clone(),
+            ));
+            return;
+        }
+        if let Err(e) = self.shut_down(true) {
             self.shared.incident(e);
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::store::layout::Layout;
 use crate::store::options::StoreOptions;
+use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
+use duramen_engine::io::os::fork_generation;
 use duramen_engine::wal::Wal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) wal: OnceLock<Arc<Wal>>,
     wal_closed: AtomicBool,
     incidents: Mutex<Incidents>,
+    /// The process that opened it, in its line of forks.
+    generation: u64,
 }
 
 /// The most incidents that are kept; the oldest give way, and are counted.
@@ -40,7 +44,15 @@ impl Shared {
             wal: OnceLock::new(),
             wal_closed: AtomicBool::new(false),
             incidents: Mutex::default(),
+            generation: fork_generation(),
         }
+    }
+
+    /// Fails in a child forked from the process that opened the store: neither its threads are there, nor is it
+    /// known that its locks will ever be free.
+    #[inline]
+    pub(crate) fn not_forked(&self) -> crate::Result<()> {
+        if self.generation == fork_generation() { Ok(()) } else { Err(EngineError::Forked.into()) }
     }
 
     /// This process's writer, if it lives.

@@ -82,6 +82,7 @@ impl Snapshots {
     }
 
     pub(crate) fn view(&self) -> Result<View> {
+        self.shared.not_forked()?;
         let pin = self.pins.take(&self.shared);
         for _ in 0..MAX_ATTEMPTS {
             let live = self.live.list(&self.shared)?;

@@ -1,5 +1,6 @@
 //! Files by their descriptors.
 
+use super::fork::NotInherited;
 use crate::io::{File, Lock};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -30,14 +31,14 @@ impl File for OsFile {
     }
 }
 
-/// A lock, held as long as the descriptor is open.
+/// A lock, held as long as the descriptor is open, and by this process only.
 #[derive(Debug)]
 pub(super) struct OsLock {
-    _file: std::fs::File,
+    _file: NotInherited,
 }
 
 impl OsLock {
-    pub(super) fn new(file: std::fs::File) -> Self {
+    pub(super) fn new(file: NotInherited) -> Self {
         Self { _file: file }
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // the io layer is where files are touched
 
 use super::file::{OsFile, OsLock};
+use super::fork::NotInherited;
 use super::segment::{MappedSegment, UnmappedSegment};
 use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
 use std::fs::{self, OpenOptions, TryLockError};
@@ -86,8 +87,10 @@ impl Fs for OsFs {
     }
 
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = NotInherited::open(|| options.open(path))?;
+        match file.file().try_lock() {
             Ok(()) => Ok(Some(Box::new(OsLock::new(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(e)) => Err(e),
@@ -95,8 +98,8 @@ impl Fs for OsFs {
     }
 
     fn try_lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
-        let file = fs::File::open(path)?;
-        match file.try_lock_shared() {
+        let file = NotInherited::open(|| fs::File::open(path))?;
+        match file.file().try_lock_shared() {
             Ok(()) => Ok(Some(Box::new(OsLock::new(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(e)) => Err(e),

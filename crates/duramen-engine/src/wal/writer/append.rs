@@ -13,6 +13,27 @@ use crate::{Error, Result};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// How long somebody waits for a free write buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// Not at all.
+    None,
+    /// This long.
+    Until(Duration),
+    /// As long as it takes.
+    Endless,
+}
+
+impl From<WriteOptions> for Patience {
+    fn from(options: WriteOptions) -> Self {
+        match options.stall_timeout {
+            _ if options.no_slowdown => Self::None,
+            Some(most) => Self::Until(most),
+            None => Self::Endless,
+        }
+    }
+}
+
 /// What somebody waits for.
 #[derive(Clone, Copy, Debug)]
 enum Need {
@@ -53,13 +74,14 @@ impl Inner {
     ) -> Result<Appended> {
         let durability = options.durability.unwrap_or(self.options.durability);
         self.check(kind, count, payload, durability)?;
+        self.not_forked()?;
         // The long part of the work, before the lock.
         let payload_crc = crc32c::crc32c(payload);
 
         let mut state = self.state();
         self.usable()?;
         if !state.active.as_ref().is_some_and(|a| Need::Room(payload.len()).is_met(a)) {
-            state = self.make_room(state, Need::Room(payload.len()), options.no_slowdown)?;
+            state = self.make_room(state, Need::Room(payload.len()), options.into())?;
         }
         let State { active: Some(active), mark, next_seq, metrics, end, .. } = &mut *state else {
             return Err(closed());
@@ -148,6 +170,7 @@ impl Inner {
     }
 
     pub(super) fn rotate(&self) -> Result<Option<u64>> {
+        self.not_forked()?;
         let state = self.state();
         self.usable()?;
         let Some(active) = &state.active else { return Err(closed()) };
@@ -155,7 +178,7 @@ impl Inner {
             return Ok(None);
         }
         let number = active.handle.number;
-        let _rotated = self.make_room(state, Need::Rotation(number), false)?;
+        let _rotated = self.make_room(state, Need::Rotation(number), Patience::Endless)?;
         Ok(Some(number))
     }
 
@@ -165,9 +188,10 @@ impl Inner {
         &'a self,
         mut state: MutexGuard<'a, State>,
         need: Need,
-        no_slowdown: bool,
+        patience: Patience,
     ) -> Result<MutexGuard<'a, State>> {
         let mut since = None;
+        let mut timed_out = false;
         let mut helped_at = None;
         let done = loop {
             if let Err(e) = self.usable() {
@@ -199,7 +223,7 @@ impl Inner {
             if let Some(reason) = state.flush_error.clone().filter(|_| !free) {
                 break Err(Error::FlushFails { reason });
             }
-            if no_slowdown {
+            if timed_out || patience == Patience::None {
                 // Why the last attempt failed says more than that there is no room.
                 let told =
                     state.prepare_error.as_ref().filter(|_| free).map(super::state::PrepareError::tell);
@@ -222,7 +246,7 @@ impl Inner {
                 Background::Thread => {
                     let failures = state.metrics.prepare_failures;
                     state.waiting += 1;
-                    state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    (state, timed_out) = self.wait_for_room(state, patience, since);
                     state.waiting -= 1;
                     if free && state.metrics.prepare_failures != failures && state.prepared.is_none() {
                         let told = state.prepare_error.as_ref().map(super::state::PrepareError::tell);
@@ -236,6 +260,22 @@ impl Inner {
             state.metrics.stall_ns += u64::try_from(waited).unwrap_or(u64::MAX);
         }
         done.map(|()| state)
+    }
+
+    /// Waits until something about the room has changed, or patience is at its end.
+    fn wait_for_room<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        patience: Patience,
+        since: Option<Duration>,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let Patience::Until(most) = patience else {
+            return (self.room.wait(state).unwrap_or_else(PoisonError::into_inner), false);
+        };
+        let waited = since.map_or(Duration::ZERO, |since| self.env.clock.monotonic().saturating_sub(since));
+        let woken = self.room.wait_timeout(state, most.saturating_sub(waited));
+        let (state, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
+        (state, timeout.timed_out())
     }
 
     fn stalled(&self) -> Error {

@@ -25,6 +25,7 @@ use super::group::Group;
 use super::names::{LOCK, writer_dir};
 use super::options::{Background, Durability, WalKind, WalOptions, WriteOptions};
 use super::reader::SegmentReader;
+use crate::io::os::fork_generation;
 use crate::io::{Env, Lock};
 use crate::{Error, Result};
 use handle::Handle;
@@ -66,6 +67,7 @@ pub struct WalMetrics {
 
 /// A writer's log. All methods may be called from any number of threads.
 ///
+/// A log does not outlive a fork: in the child every call fails, and dropping it does nothing.
 /// Dropping it without [`Wal::close`] leaves what the death of the process would leave: records that are to be
 /// recovered.
 ///
@@ -110,6 +112,8 @@ struct Inner {
     unmapped: AtomicBool,
     syncs: AtomicU64,
     poison: OnceLock<String>,
+    /// The process that made it, in its line of forks.
+    generation: u64,
 }
 
 impl Wal {
@@ -178,6 +182,7 @@ impl Wal {
             unmapped: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
             poison: OnceLock::new(),
+            generation: fork_generation(),
         };
         let (number, capacity) = inner.state().next_segment(0);
         let (handle, tail) = inner.make_segment(number, capacity)?;
@@ -207,6 +212,7 @@ impl Wal {
     /// caller could free one, with [`Background::Manual`]); [`Error::Io`] if there is no room for a segment. In
     /// all these cases nothing was appended, and a later append may succeed. [`Error::Io`] from a failed write
     /// or sync, and [`Error::Poisoned`] ever after: whether the record survives is unknown until recovery.
+    /// [`Error::Forked`] from this and every other call in a child forked from the process that made the log.
     #[inline]
     pub fn append(&self, kind: u8, count: u32, payload: &[u8], options: WriteOptions) -> Result<u64> {
         Ok(self.inner.append(kind, count, payload, options, |_, _| 0)?.first_seq)
@@ -252,6 +258,7 @@ impl Wal {
     /// [`Error::Io`] if a write or sync fails now, [`Error::Poisoned`] if one did before;
     /// [`Error::InvalidArgument`] with [`WalKind::None`].
     pub fn sync(&self) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.usable()?;
         let end = self.inner.state().end;
         self.inner.sync_through(end)
@@ -273,6 +280,7 @@ impl Wal {
     /// [`Error::Io`] if a write or sync fails now, [`Error::Poisoned`] if one did before. The lock is given back
     /// even then, so that the records can be recovered.
     pub fn close(&self) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.refuse_appends();
         self.stop_thread();
         let closed = self.inner.finish();
@@ -375,6 +383,12 @@ impl Wal {
 
 impl Drop for Wal {
     fn drop(&mut self) {
+        if self.inner.not_forked().is_err() {
+            // The thread is not in this process, and a lock may be held for ever: all of it stays as it is.
+            let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget((Arc::clone(&self.inner), thread.take()));
+            return;
+        }
         self.inner.refuse_appends();
         self.stop_thread();
     }
@@ -383,6 +397,12 @@ impl Drop for Wal {
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails in a child forked from the process that made it.
+    #[inline]
+    fn not_forked(&self) -> Result<()> {
+        if self.generation == fork_generation() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Fails if an earlier write or sync did.

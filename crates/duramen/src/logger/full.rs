@@ -1,0 +1,168 @@
+//! No room: waiting for it, counting the lines that found none, and telling the log.
+
+use super::builder::OnFull;
+use super::encode::{Constants, encode};
+use super::process::OfProcess;
+use crate::error::{Error, Result};
+use crate::logger::{LoggerStats, Record};
+use crate::store::shared::lock;
+use crate::value::{Level, Value};
+use duramen_engine::Error as EngineError;
+use duramen_engine::io::Env;
+use duramen_engine::wal::WriteOptions;
+use std::io::ErrorKind;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The field of the entry that says that lines were refused: how many.
+pub const DROPPED_FIELD: &str = "dropped_lines";
+
+/// The pause between two attempts while the disk is full: it is freed by somebody else, if at all.
+const RETRY_EVERY: Duration = Duration::from_millis(10);
+
+/// What went wrong, counted.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    truncated: AtomicU64,
+    dropped: AtomicU64,
+    errors: AtomicU64,
+    /// Lines that are not in the log, and of which the log does not say so yet.
+    untold: AtomicU64,
+    /// Entries of our own.
+    told: AtomicU64,
+    last_error: Mutex<Option<String>>,
+}
+
+impl Refusals {
+    #[inline]
+    pub(super) fn are_untold(&self) -> bool {
+        self.untold.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn count_truncated(&self) {
+        self.truncated.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cold]
+    pub(super) fn count(&self, error: &Error) {
+        let counter = if is_full(error) { &self.dropped } else { &self.errors };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.untold.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.last_error) = Some(error.to_string());
+    }
+
+    /// Takes over lines that were refused before there was a store.
+    pub(super) fn count_earlier(&self, lines: u64) {
+        self.errors.fetch_add(lines, Ordering::Relaxed);
+        self.untold.fetch_add(lines, Ordering::Relaxed);
+    }
+
+    pub(super) fn fill(&self, stats: &mut LoggerStats) {
+        stats.truncated = self.truncated.load(Ordering::Relaxed);
+        stats.dropped = self.dropped.load(Ordering::Relaxed);
+        stats.errors = self.errors.load(Ordering::Relaxed);
+        stats.lines = stats.lines.saturating_sub(self.told.load(Ordering::Relaxed));
+        stats.last_error = lock(&self.last_error).clone();
+    }
+}
+
+/// Whether an append failed for want of room only: nothing was appended, and later it may work.
+pub(super) fn is_full(error: &Error) -> bool {
+    match error {
+        Error::Engine(EngineError::Stalled { .. } | EngineError::FlushFails { .. }) => true,
+        Error::Engine(EngineError::Io { source, operation: "prepare WAL segment", .. }) => {
+            matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+        }
+        _ => false,
+    }
+}
+
+impl OnFull {
+    /// How an append is to wait by itself.
+    pub(super) fn write_options(self) -> WriteOptions {
+        match self {
+            Self::Block { timeout } => {
+                WriteOptions { stall_timeout: Some(timeout), ..WriteOptions::default() }
+            }
+            Self::Count => WriteOptions { no_slowdown: true, ..WriteOptions::default() },
+        }
+    }
+}
+
+impl OfProcess {
+    /// Appends a line, if there is room or will be in time.
+    #[inline]
+    pub(super) fn append(
+        &self,
+        env: &Env,
+        on_full: OnFull,
+        bytes: &[u8],
+        options: WriteOptions,
+    ) -> Result<()> {
+        match self.store.append_known(bytes, options) {
+            Ok(_) => Ok(()),
+            Err(e) => self.insist(env, on_full, bytes, options, e),
+        }
+    }
+
+    /// Tries again as long as there is no room, until the time is up.
+    #[cold]
+    fn insist(
+        &self,
+        env: &Env,
+        on_full: OnFull,
+        bytes: &[u8],
+        options: WriteOptions,
+        mut error: Error,
+    ) -> Result<()> {
+        let OnFull::Block { timeout } = on_full else { return Err(error) };
+        if matches!(error, Error::Engine(EngineError::Stalled { .. })) {
+            return Err(error); // it has waited already
+        }
+        let started = env.clock.monotonic();
+        let mut rested = Duration::ZERO;
+        while is_full(&error) {
+            // What was rested counts even where the clock does not move.
+            let left = timeout.saturating_sub(rested.max(env.clock.monotonic().saturating_sub(started)));
+            if left.is_zero() {
+                break;
+            }
+            let pause = RETRY_EVERY.min(left);
+            std::thread::park_timeout(pause);
+            rested += pause;
+            let options = WriteOptions { no_slowdown: true, ..options };
+            match self.store.append_known(bytes, options) {
+                Ok(_) => return Ok(()),
+                Err(e) => error = e,
+            }
+        }
+        Err(error)
+    }
+
+    /// Says in the log how many lines are not there.
+    #[cold]
+    pub(super) fn tell(&self, time_ns: i64, stream_fields: &[Box<str>]) {
+        let refusals = &self.refusals;
+        let lines = refusals.untold.swap(0, Ordering::Relaxed);
+        if lines == 0 {
+            return;
+        }
+        let reason = lock(&refusals.last_error).clone().unwrap_or_default();
+        let message = format!("{lines} lines dropped: {reason}");
+        let fields = [(DROPPED_FIELD, Value::Int(i64::try_from(lines).unwrap_or(i64::MAX)))];
+        let record = Record { time_ns, level: Level::Warn, message: &message, fields: &fields };
+        let mut bytes = Vec::new();
+        let options = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
+        let told = encode(&mut bytes, stream_fields, self.constants(), &record, (&message, None))
+            .and_then(|()| self.store.append_known(&bytes, options));
+        match told {
+            Ok(_) => refusals.told.fetch_add(1, Ordering::Relaxed),
+            Err(_) => refusals.untold.fetch_add(lines, Ordering::Relaxed),
+        };
+    }
+
+    fn constants(&self) -> &Constants {
+        &self.constants
+    }
+}

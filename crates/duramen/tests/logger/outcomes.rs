@@ -1,0 +1,83 @@
+//! What is odd: huge lines, places that cannot be written to. Each has the outcome that the guide gives.
+
+use crate::{messages, rows};
+use duramen::{Error, Level, Logger, Value};
+use duramen_engine::io::sim::Sim;
+
+#[test]
+fn a_message_of_ten_megabytes_is_cut_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let logger = Logger::builder(dir.path()).open().unwrap();
+    let message = "ä".repeat(5 << 20);
+    logger.log(Level::Info, &message, &[]).unwrap();
+    let found = rows(logger.store().unwrap(), |row| (row.message().len(), row.field("truncated_from_bytes")));
+    assert_eq!(found, [(1 << 20, Some((10 << 20).to_string()))]);
+    assert_eq!(logger.stats().truncated, 1);
+}
+
+#[test]
+fn a_message_of_ten_megabytes_is_kept_whole_where_that_is_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let logger = Logger::builder(dir.path()).max_message_bytes(10 << 20).open().unwrap();
+    let message = "x".repeat(10 << 20);
+    logger.log(Level::Info, &message, &[]).unwrap();
+    assert!(messages(logger.store().unwrap()) == [message]);
+}
+
+#[test]
+fn ten_thousand_fields_are_kept_and_more_than_an_entry_may_have_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let logger = Logger::builder(dir.path()).open().unwrap();
+    let names: Vec<String> = (0..20_000).map(|n| format!("field_{n}")).collect();
+    let fields: Vec<(&str, Value<'_>)> = names.iter().map(|name| (name.as_str(), Value::Int(1))).collect();
+    logger.log(Level::Info, "many", &fields[..10_000]).unwrap();
+    let error = logger.log(Level::Info, "too many", &fields).unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    let mut count = 0;
+    rows(logger.store().unwrap(), |row| row.for_each_field(&mut |_, _, _| count += 1));
+    assert_eq!(count, 10_002, "the level and the stream, too");
+    logger.close().unwrap();
+    let stats = logger.stats();
+    assert_eq!((stats.lines, stats.errors), (1, 1));
+    // In tables, too, and with what is said of the refused one.
+    let store = duramen::Store::open_read_only(dir.path()).unwrap();
+    let found = rows(&store, |row| (row.field("field_9999"), row.message().to_owned()));
+    assert_eq!(found[0].0.as_deref(), Some("1"));
+    assert!(found[1].1.starts_with("1 lines dropped: 20000 fields"), "{found:?}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_to_is_an_error_of_opening() {
+    let sim = Sim::new(1);
+    sim.set_read_only(true);
+    let refused = Logger::builder("/logs").env(sim.env()).open().unwrap_err().to_string();
+    assert!(refused.contains("/logs") && refused.to_lowercase().contains("read-only"), "{refused}");
+}
+
+#[test]
+fn a_disk_that_turns_read_only_is_an_error_of_each_call_once_a_new_segment_is_needed() {
+    let sim = Sim::new(2);
+    let logger = Logger::builder("/logs").env(sim.env()).write_buffer_size(64 << 10).open().unwrap();
+    sim.set_read_only(true);
+    let line = "x".repeat(2_000);
+    let kept = (0..1_000).find(|_| logger.log(Level::Info, &line, &[]).is_err()).unwrap();
+    assert!(logger.log(Level::Info, &line, &[]).is_err());
+    assert_eq!(messages(logger.store().unwrap()).len(), kept);
+    assert_eq!(logger.stats().errors, 2);
+}
+
+#[test]
+fn a_file_in_place_of_the_directory_is_an_error_of_opening() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("logs");
+    std::fs::write(&file, "not a store").unwrap();
+    assert!(matches!(Logger::builder(&file).open(), Err(Error::NotAStore { .. })));
+}
+
+#[test]
+fn somebody_elses_directory_is_an_error_of_opening_and_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("thesis.txt"), "precious").unwrap();
+    assert!(matches!(Logger::builder(dir.path()).open(), Err(Error::NotAStore { .. })));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
