@@ -19,6 +19,16 @@ impl Exact {
         Self { text: text.into(), prefix, int }
     }
 
+    /// The value, or its beginning.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is only the beginning.
+    pub fn is_prefix(&self) -> bool {
+        self.prefix
+    }
+
     /// Whether `text` is the value.
     pub fn matches(&self, text: &str) -> bool {
         if self.prefix { text.starts_with(&*self.text) } else { *text == *self.text }

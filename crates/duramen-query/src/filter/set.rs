@@ -17,6 +17,11 @@ impl In {
         Self { values: values.into_iter().collect() }
     }
 
+    /// The values.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|value| &**value)
+    }
+
     /// Whether `text` is one of the values.
     pub fn matches(&self, text: &str) -> bool {
         self.values.contains(text)

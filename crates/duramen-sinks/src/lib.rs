@@ -1,0 +1,34 @@
+//! Logs in SQL: SQLite and PostgreSQL as back ends of Duramen's logger, and as a source that is queried and
+//! imported.
+//!
+//! For those who keep logs in a database because it is there anyway. A line waits in a queue until a batch is
+//! full, the interval is over, or its level is one of those that wait for nothing; one thread a sink writes
+//! batches, each a transaction.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`options`] | what all sinks have in common: batch size, interval, eager levels, limits |
+//! | [`stats`] | where every line that was logged has gone |
+//! | [`error`] | what can go wrong |
+//! | `line` | a line as the table has it: fields as JSON, and back |
+//! | `queue` | lines on their way to the database, and the thread that writes them |
+//! | [`schema`] | the tables |
+//! | [`sqlite`] | the sink, and reading what it wrote |
+//! | [`sql`] | LogsQL over the table: SQL narrows, the query engine decides |
+
+pub mod error;
+mod line;
+pub mod options;
+mod queue;
+pub mod schema;
+pub mod sql;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+pub mod stats;
+
+pub use error::{Error, Result};
+pub use options::{SinkOptions, WhenFull};
+pub use sql::SqlLogs;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{JournalMode, SqliteSink, SqliteSinkOptions, Synchronous};
+pub use stats::SinkStats;

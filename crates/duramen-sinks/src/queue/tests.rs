@@ -1,0 +1,251 @@
+//! The queue over a database that fails as it is told to.
+
+use super::*;
+use crate::error::Error;
+use crate::options::{SinkOptions, WhenFull};
+use duramen::{Level, Record};
+use duramen_engine::io::sim::Sim;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[derive(Clone, Debug, Default)]
+struct Fake(Arc<Mutex<FakeState>>);
+
+#[derive(Debug, Default)]
+struct FakeState {
+    batches: Vec<(u64, Vec<String>)>,
+    failures: VecDeque<WriteError>,
+}
+
+impl Fake {
+    fn fail(&self, errors: impl IntoIterator<Item = WriteError>) {
+        self.0.lock().unwrap().failures.extend(errors);
+    }
+
+    fn batches(&self) -> Vec<Vec<String>> {
+        self.0.lock().unwrap().batches.iter().map(|(_, lines)| lines.clone()).collect()
+    }
+}
+
+impl Backend for Fake {
+    fn write(&mut self, first: u64, lines: &[Line]) -> Result<(), WriteError> {
+        let mut state = self.0.lock().unwrap();
+        if let Some(error) = state.failures.pop_front() {
+            return Err(error);
+        }
+        if lines.iter().any(|line| line.message == "bad") {
+            return Err(WriteError::Lines("bad line".into()));
+        }
+        state.batches.push((first, lines.iter().map(|line| line.message.clone()).collect()));
+        Ok(())
+    }
+}
+
+/// A sink without a thread, whose time stands still.
+fn stepped(sim: &Sim, options: SinkOptions) -> (BatchSink<Fake>, Fake) {
+    let fake = Fake::default();
+    let sink = BatchSink::new(fake.clone(), options.env(sim.env()).background(false), "test").unwrap();
+    (sink, fake)
+}
+
+fn log(sink: &BatchSink<Fake>, level: Level, message: &str) -> crate::Result<()> {
+    sink.log(&Record { time_ns: 1, level, message, fields: &[] })
+}
+
+fn info(sink: &BatchSink<Fake>, messages: impl IntoIterator<Item = impl ToString>) {
+    for message in messages {
+        log(sink, Level::Info, &message.to_string()).unwrap();
+    }
+}
+
+#[test]
+fn full_batches_are_written_and_the_rest_when_the_interval_is_over() {
+    let sim = Sim::new(1);
+    let (sink, fake) = stepped(&sim, SinkOptions::new().batch_size(3).flush_interval_ms(5_000));
+    info(&sink, 0..7);
+    sink.background_step().unwrap();
+    assert_eq!(fake.batches(), [["0", "1", "2"], ["3", "4", "5"]]);
+    assert_eq!((sink.stats().written, sink.stats().queued, sink.stats().batches), (6, 1, 2));
+    sim.clock().advance(Duration::from_millis(4_999));
+    sink.background_step().unwrap();
+    assert_eq!(fake.batches().len(), 2, "not yet");
+    sim.clock().advance(Duration::from_millis(1));
+    sink.background_step().unwrap();
+    assert_eq!(fake.batches()[2], ["6"]);
+}
+
+#[test]
+fn an_eager_line_takes_all_before_it_along() {
+    let sim = Sim::new(1);
+    let (sink, fake) = stepped(&sim, SinkOptions::new());
+    info(&sink, ["a", "b"]);
+    assert!(fake.batches().is_empty());
+    log(&sink, Level::Error, "c").unwrap();
+    assert_eq!(fake.batches(), [["a", "b", "c"]]);
+    log(&sink, Level::Warn, "d").unwrap();
+    assert_eq!(sink.stats().queued, 1);
+    log(&sink, Level::Fatal, "e").unwrap();
+    assert_eq!(fake.batches()[1], ["d", "e"]);
+    let (none, fake) = stepped(&sim, SinkOptions::new().eager_flush_levels([]));
+    log(&none, Level::Fatal, "x").unwrap();
+    assert!(fake.batches().is_empty());
+    none.flush().unwrap();
+    assert_eq!(fake.batches(), [["x"]]);
+}
+
+#[test]
+fn a_transient_failure_is_repeated_with_the_same_batch_later_and_later() {
+    let sim = Sim::new(1);
+    let options = SinkOptions::new().batch_size(2).retry_ms(100, 300);
+    let (sink, fake) = stepped(&sim, options);
+    fake.fail(vec![WriteError::Transient("away".into()); 3]);
+    info(&sink, 0..3);
+    for least_ms in [100u64, 200, 300] {
+        sink.background_step().unwrap();
+        let wait = sink.retry_at().unwrap() - sim.env().clock.monotonic();
+        let most_ms = least_ms + least_ms / 4;
+        assert!((least_ms..=most_ms).contains(&(wait.as_millis() as u64)), "{wait:?}");
+        assert!(matches!(sink.flush(), Err(Error::Timeout { queued: 3, why: Some(_), .. })));
+        sim.clock().advance(wait);
+    }
+    sink.flush().unwrap();
+    assert_eq!(fake.batches(), [vec!["0", "1"], vec!["2"]]);
+    let stats = sink.stats();
+    assert_eq!((stats.written, stats.queued, stats.failed, stats.retries), (3, 0, 0, 3));
+    assert_eq!(stats.last_error.as_deref(), Some("away"));
+}
+
+#[test]
+fn a_bad_line_costs_only_itself() {
+    let sim = Sim::new(1);
+    let (sink, fake) = stepped(&sim, SinkOptions::new().batch_size(7));
+    info(&sink, ["0", "1", "bad", "3", "4", "bad", "6"]);
+    assert_eq!(sink.flush().unwrap_err(), Error::LinesLost { count: 2, why: "bad line".into() }, "said once");
+    sink.flush().unwrap();
+    assert_eq!(fake.batches().concat(), ["0", "1", "3", "4", "6"]);
+    assert_eq!((sink.stats().written, sink.stats().failed), (5, 2));
+    let numbers: Vec<u64> = fake.0.lock().unwrap().batches.iter().map(|(first, _)| *first).collect();
+    assert!(numbers.is_sorted() && numbers[0] == 1, "{numbers:?}");
+    // An eager line hears of itself, whoever else has asked.
+    assert!(matches!(log(&sink, Level::Error, "bad"), Err(Error::LinesLost { count: 1, .. })));
+}
+
+#[test]
+fn after_a_permanent_failure_every_call_says_so() {
+    let sim = Sim::new(1);
+    let (sink, fake) = stepped(&sim, SinkOptions::new());
+    fake.fail([WriteError::Permanent("no such table".into())]);
+    info(&sink, 0..5);
+    let failed = Error::Failed("no such table".into());
+    assert_eq!(log(&sink, Level::Error, "x"), Err(failed.clone()));
+    assert_eq!(log(&sink, Level::Info, "y"), Err(failed.clone()));
+    assert_eq!(sink.flush(), Err(failed.clone()));
+    assert_eq!(sink.close(), Err(failed));
+    let stats = sink.stats();
+    assert_eq!((stats.written, stats.queued, stats.failed, stats.dropped), (0, 0, 6, 1));
+}
+
+#[test]
+fn a_full_queue_refuses_and_counts() {
+    let sim = Sim::new(1);
+    for policy in [WhenFull::Refuse, WhenFull::Block] {
+        let options = SinkOptions::new().batch_size(2).max_queue_lines(4).when_full(policy);
+        let (sink, fake) = stepped(&sim, options);
+        fake.fail(vec![WriteError::Transient("away".into()); 9]);
+        sink.background_step().unwrap();
+        info(&sink, 0..4);
+        assert!(matches!(log(&sink, Level::Info, "4"), Err(Error::QueueFull { queued: 4, .. })));
+        assert_eq!((sink.stats().dropped, sink.stats().queued), (1, 4));
+        fake.0.lock().unwrap().failures.clear();
+        sim.clock().advance(Duration::from_secs(60));
+        if policy == WhenFull::Refuse {
+            sink.background_step().unwrap();
+        }
+        log(&sink, Level::Info, "5").unwrap();
+        sink.close().unwrap();
+        assert_eq!(fake.batches().concat(), ["0", "1", "2", "3", "5"]);
+    }
+}
+
+#[test]
+fn bytes_are_limited_and_one_large_line_goes_alone() {
+    let sim = Sim::new(1);
+    let (sink, _) = stepped(&sim, SinkOptions::new().max_queue_bytes(1_000).when_full(WhenFull::Refuse));
+    let large = "x".repeat(2_000);
+    log(&sink, Level::Info, &large).unwrap();
+    assert!(matches!(log(&sink, Level::Info, "y"), Err(Error::QueueFull { .. })));
+    sink.flush().unwrap();
+    log(&sink, Level::Info, "y").unwrap();
+    assert!(matches!(log(&sink, Level::Info, &large), Err(Error::QueueFull { .. })));
+}
+
+#[test]
+fn a_close_that_cannot_write_says_how_many_are_lost() {
+    let sim = Sim::new(1);
+    let (sink, fake) = stepped(&sim, SinkOptions::new());
+    fake.fail([WriteError::Transient("away".into())]);
+    info(&sink, 0..3);
+    assert_eq!(sink.close(), Err(Error::LinesLost { count: 3, why: "away".into() }));
+    assert_eq!(log(&sink, Level::Info, "x"), Err(Error::Closed));
+    sink.close().unwrap();
+    let stats = sink.stats();
+    assert_eq!((stats.written, stats.queued, stats.failed, stats.dropped), (0, 0, 3, 1));
+}
+
+#[test]
+fn with_a_thread_and_many_callers_every_line_is_there_once_and_in_order() {
+    let fake = Fake::default();
+    let options = SinkOptions::new().batch_size(10).max_queue_lines(50).retry_ms(1, 2);
+    let sink = BatchSink::new(fake.clone(), options, "test").unwrap();
+    fake.fail(vec![WriteError::Transient("away".into()); 3]);
+    std::thread::scope(|scope| {
+        for t in 0..4 {
+            let sink = &sink;
+            scope.spawn(move || {
+                for i in 0..500 {
+                    let level = if i % 100 == 99 { Level::Error } else { Level::Info };
+                    log(sink, level, &format!("{t} {i:03}")).unwrap();
+                }
+            });
+        }
+    });
+    sink.close().unwrap();
+    let lines = fake.batches().concat();
+    for t in 0..4 {
+        let expected: Vec<String> = (0..500).map(|i| format!("{t} {i:03}")).collect();
+        let found: Vec<&String> = lines.iter().filter(|l| l.starts_with(&format!("{t} "))).collect();
+        assert!(found.into_iter().eq(&expected));
+    }
+    assert_eq!((lines.len(), sink.stats().written), (2_000, 2_000));
+}
+
+#[test]
+fn a_writer_that_panics_is_a_failure_and_not_a_wait() {
+    #[derive(Debug)]
+    struct Panics;
+    impl Backend for Panics {
+        fn write(&mut self, _: u64, _: &[Line]) -> Result<(), WriteError> {
+            panic!("as this test wants it");
+        }
+    }
+    let sink = BatchSink::new(Panics, SinkOptions::new(), "test").unwrap();
+    let record = Record { time_ns: 1, level: Level::Error, message: "x", fields: &[] };
+    assert!(matches!(sink.log(&record), Err(Error::Failed(_))));
+    assert_eq!(sink.stats().failed, 1);
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    for options in [
+        SinkOptions::new().batch_size(0),
+        SinkOptions::new().batch_size(100_001),
+        SinkOptions::new().flush_interval_ms(0),
+        SinkOptions::new().max_queue_lines(99),
+        SinkOptions::new().retry_ms(0, 5),
+        SinkOptions::new().retry_ms(10, 5),
+    ] {
+        let refused = BatchSink::new(Fake::default(), options, "test").map(|_| ());
+        assert!(matches!(refused, Err(Error::Invalid(_))));
+    }
+}
