@@ -14,12 +14,13 @@ const PREFETCH_BYTES: usize = 1024;
 #[derive(Clone, Debug)]
 pub(in super::super) struct Block {
     bytes: Arc<[u8]>,
-    /// Where tags, rows and values begin, and the values end. The restarts end where the tags begin.
+    /// Where it begins, where its tags, rows and values do, and where the values end. The restarts lie between header
+    /// and tags. What is asked for with every row is had without a division, and all fits a slot of the block cache.
+    start: u32,
     tags: u32,
     rows: u32,
     values: u32,
     end: u32,
-    count: u32,
     interval: u16,
     width: u8,
 }
@@ -56,11 +57,11 @@ impl Block {
         let values = after(rows, 1, u32::from_le_bytes([r0, r1, r2, r3]) as usize).ok_or(short)?;
         let place = |at: usize| u32::try_from(range.start + at).map_err(|_| "a block over 4 GiB");
         Ok(Self {
+            start: place(0)?,
             tags: place(tags)?,
             rows: place(rows)?,
             values: place(values)?,
             end: place(block.len())?,
-            count,
             interval,
             width,
             bytes,
@@ -75,7 +76,7 @@ impl Block {
     /// most of the search's time.
     #[inline]
     pub(in super::super) fn prefetch(&self) {
-        let start = self.restarts_at().saturating_sub(HEADER_BYTES);
+        let start = self.start as usize;
         let lines = self.bytes.get(start..self.values as usize).unwrap_or_default();
         let (mut at, mut sum) = (0, 0);
         while let Some(byte) = lines.get(at).filter(|_| at < PREFETCH_BYTES) {
@@ -88,7 +89,9 @@ impl Block {
     /// How many rows there are: at least 1.
     #[inline]
     pub(in super::super) fn count(&self) -> usize {
-        self.count as usize
+        // `parse` has seen the header.
+        let header = self.bytes.get(self.start as usize + 8..).and_then(|rest| rest.first_chunk::<4>());
+        header.map_or(0, |count| u32::from_le_bytes(*count) as usize)
     }
 
     /// How many rows a restart serves.
@@ -99,13 +102,12 @@ impl Block {
 
     #[inline]
     pub(super) fn restarts(&self) -> usize {
-        self.count.div_ceil(u32::from(self.interval)) as usize
+        (self.tags as usize - self.restarts_at()) / RESTART_BYTES
     }
 
     #[inline]
     fn restarts_at(&self) -> usize {
-        // `parse` has seen that they lie before the tags.
-        (self.tags as usize).saturating_sub(self.restarts() * RESTART_BYTES)
+        self.start as usize + HEADER_BYTES
     }
 
     /// Where the row and the value of a restart begin.
@@ -164,8 +166,7 @@ impl Block {
     pub(super) fn tag(&self, n: usize) -> (u64, OpKind) {
         let width = usize::from(self.width);
         let at = self.tags as usize + n * width;
-        let base_at = self.restarts_at().saturating_sub(HEADER_BYTES);
-        let base = u64::from_le_bytes(self.eight(base_at));
+        let base = u64::from_le_bytes(self.eight(self.start as usize));
         // What is too much is cut off.
         let tag = u64::from_le_bytes(self.eight(at));
         let tag = if width == 8 { tag } else { tag & ((1 << (8 * width)) - 1) };
