@@ -30,7 +30,7 @@ pub const MAX_FIELDS: usize = 16_384;
 pub const MAX_ENTRY_BYTES: usize = 32 << 20;
 
 /// CBOR's registered tag for JSON inside a byte string.
-const EMBEDDED_JSON: u64 = 262;
+pub(crate) const EMBEDDED_JSON: u64 = 262;
 
 /// Builds entries, one after another, without allocating once its buffers have grown.
 ///

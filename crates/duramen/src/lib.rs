@@ -15,7 +15,9 @@ pub mod value;
 
 pub use entry::{EntryBuf, EntryRef};
 pub use error::{Error, Result};
-pub use logger::{Logger, LoggerBuilder, LoggerStats, OnFull, Record, Sink, SinkError};
+pub use logger::{
+    FieldBuf, FrontEnd, Line, Logger, LoggerBuilder, LoggerStats, OnFull, Record, Sink, SinkError,
+};
 pub use store::{
     Batch, Durability, EntryId, Incidents, Snapshot, SourcePosition, Store, StoreOptions, StoreStats, Tail,
     VerifyProgress, VerifyReport,

@@ -176,8 +176,11 @@ impl Core {
         let message = cut(record.message, options.max_message_bytes);
         let synced = options.sync_levels & 1 << record.level as u8 != 0;
         let write = if synced { self.write_synced } else { self.write };
-        let appended = encode(buffer, &options.stream_fields, &process.constants, record, message)
-            .and_then(|()| process.append(&self.env, options.on_full, buffer, write));
+        let appended =
+            encode(buffer, &options.stream_fields, &process.constants, record, message).and_then(|len| {
+                let entry = buffer.get(..len).unwrap_or_default();
+                process.append(&self.env, options.on_full, entry, write)
+            });
         if buffer.capacity() > KEPT_BUFFER_BYTES {
             *buffer = Vec::new();
         }

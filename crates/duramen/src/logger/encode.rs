@@ -4,11 +4,11 @@
 //! it is known from the start, and the fields that every line has are encoded already.
 
 use crate::entry::{MAX_FIELD_NAME_BYTES, check_limits, encode_value, readable_name};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::logger::Record;
+use crate::logger::cbor::{MAX_HEAD_BYTES, Writer};
 use crate::value::Value;
 use minicbor::Encoder;
-use std::convert::Infallible;
 
 /// The field that a line has whose message was cut: how many bytes the message had.
 pub const TRUNCATED_FIELD: &str = "truncated_from_bytes";
@@ -64,57 +64,90 @@ pub(super) fn cut(message: &str, max_bytes: usize) -> (&str, Option<usize>) {
     (&message[..end], Some(message.len()))
 }
 
-/// Writes a line's entry into `out`, in place of what was there. `message` is the record's, cut if need be, and
-/// `cut_from` its length before.
+/// Writes a line's entry to the start of `out`, which grows if need be and never shrinks, and says how long it is.
+/// `message` is the record's, cut if need be, and `cut_from` its length before.
 ///
 /// # Errors
-/// [`crate::Error::Invalid`] if the entry is over a limit.
+/// [`Error::Invalid`] if the entry is over a limit.
+#[inline]
 pub(super) fn encode(
     out: &mut Vec<u8>,
     stream_fields: &[Box<str>],
     constants: &Constants,
     record: &Record<'_>,
     (message, cut_from): (&str, Option<usize>),
-) -> Result<()> {
-    let mut own_in_stream = 0;
+) -> Result<usize> {
+    let mut in_stream = InStream::default();
     let mut too_long_name = false;
-    let mut bytes = 64 + message.len() + constants.stream.len() + constants.fields.len();
-    for (name, value) in record.fields {
-        own_in_stream += u64::from(is_in(stream_fields, name));
+    let mut bytes = FRAME_BYTES + message.len() + constants.stream.len() + constants.fields.len();
+    for (i, (name, value)) in record.fields.iter().enumerate() {
+        in_stream.note(i, is_in(stream_fields, name));
         too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
-        bytes += 24 + name.len() + text_len(value);
+        bytes += 2 * MAX_HEAD_BYTES + name.len() + text_len(value);
     }
     let own = record.fields.len() as u64 + u64::from(cut_from.is_some());
     check_limits(too_long_name, own + constants.stream_count + constants.field_count, bytes)?;
+    if out.len() < bytes {
+        out.resize(bytes, 0);
+    }
 
-    out.clear();
-    out.reserve(bytes);
-    let mut e = Encoder::new(out);
-    // Writing to a Vec cannot fail.
-    let _infallible = (|| {
-        e.array(6)?.i64(record.time_ns)?.u8(record.level as u8)?.u32(0)?.str(message)?;
-        e.map(constants.stream_count + own_in_stream)?;
-        e.writer_mut().extend_from_slice(&constants.stream);
-        if own_in_stream > 0 {
-            for (name, value) in record.fields.iter().filter(|(name, _)| is_in(stream_fields, name)) {
-                e.str(readable_name(name))?;
-                encode_value(&mut e, *value);
+    let mut w = Writer::new(out);
+    let written = (|| {
+        w.array(6)?;
+        w.int(record.time_ns)?;
+        w.unsigned(record.level as u64)?;
+        w.unsigned(0)?; // it never was a line of a file
+        w.text(message)?;
+        w.map(constants.stream_count + in_stream.count)?;
+        w.put(&constants.stream)?;
+        if in_stream.count > 0 {
+            for (i, (name, value)) in record.fields.iter().enumerate() {
+                if in_stream.has(i, || is_in(stream_fields, name)) {
+                    w.text(readable_name(name))?;
+                    w.value(*value)?;
+                }
             }
         }
-        e.map(constants.field_count + own - own_in_stream)?;
-        e.writer_mut().extend_from_slice(&constants.fields);
-        for (name, value) in record.fields {
-            if own_in_stream == 0 || !is_in(stream_fields, name) {
-                e.str(readable_name(name))?;
-                encode_value(&mut e, *value);
+        w.map(constants.field_count + own - in_stream.count)?;
+        w.put(&constants.fields)?;
+        for (i, (name, value)) in record.fields.iter().enumerate() {
+            if !in_stream.has(i, || is_in(stream_fields, name)) {
+                w.text(readable_name(name))?;
+                w.value(*value)?;
             }
         }
         if let Some(len) = cut_from {
-            e.str(TRUNCATED_FIELD)?.u64(len as u64)?;
+            w.text(TRUNCATED_FIELD)?;
+            w.unsigned(len as u64)?;
         }
-        Ok::<(), minicbor::encode::Error<Infallible>>(())
+        Some(w.len())
     })();
-    Ok(())
+    written.ok_or_else(|| Error::Invalid("an entry longer than was reckoned".into()))
+}
+
+/// More than an entry takes besides its message and fields, heads of both and a cut message's field included.
+const FRAME_BYTES: usize = 128;
+
+/// Which of a line's fields make its stream: remembered of the first 64, asked again of others.
+#[derive(Debug, Default)]
+struct InStream {
+    first: u64,
+    count: u64,
+}
+
+impl InStream {
+    #[inline]
+    fn note(&mut self, i: usize, is: bool) {
+        self.count += u64::from(is);
+        if i < 64 {
+            self.first |= u64::from(is) << i;
+        }
+    }
+
+    #[inline]
+    fn has(&self, i: usize, ask: impl FnOnce() -> bool) -> bool {
+        if i < 64 { self.first >> i & 1 != 0 } else { self.count > 0 && ask() }
+    }
 }
 
 fn text_len(value: &Value<'_>) -> usize {
@@ -152,7 +185,7 @@ mod tests {
             level in 0u8..7,
             message in "\\PC{0,40}",
             fixed in prop::collection::vec(("app|host|_msg|x", value()), 0..3),
-            own in prop::collection::vec(("app|host|_time|user|", value()), 0..8),
+            own in prop::collection::vec(("app|host|_time|user|", value()), 0..80),
         ) {
             let stream_fields: Vec<Box<str>> = vec!["host".into(), "app".into()];
             let mut constants = Constants::default();
@@ -169,8 +202,8 @@ mod tests {
             let fields: Vec<(&str, Value<'_>)> = own.iter().map(|(n, v)| (n.as_str(), *v)).collect();
             let record = Record { time_ns, level, message: &message, fields: &fields };
             let mut out = vec![1, 2, 3];
-            encode(&mut out, &stream_fields, &constants, &record, (&message, None)).unwrap();
-            prop_assert_eq!(&out[..], entry.finish().unwrap());
+            let len = encode(&mut out, &stream_fields, &constants, &record, (&message, None)).unwrap();
+            prop_assert_eq!(&out[..len], entry.finish().unwrap());
         }
 
         #[test]
@@ -191,8 +224,8 @@ mod tests {
     fn a_cut_line_says_how_long_its_message_was() {
         let record = Record { time_ns: 7, level: Level::Info, message: "abcdef", fields: &[] };
         let mut out = Vec::new();
-        encode(&mut out, &[], &Constants::default(), &record, cut("abcdef", 3)).unwrap();
-        let entry = EntryRef::decode(&out).unwrap();
+        let len = encode(&mut out, &[], &Constants::default(), &record, cut("abcdef", 3)).unwrap();
+        let entry = EntryRef::decode(&out[..len]).unwrap();
         assert_eq!(entry.message, "abc");
         assert_eq!(entry.fields().collect::<Vec<_>>(), [(TRUNCATED_FIELD, Value::Int(6))]);
     }

@@ -155,7 +155,7 @@ impl OfProcess {
         let mut bytes = Vec::new();
         let options = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
         let told = encode(&mut bytes, stream_fields, self.constants(), &record, (&message, None))
-            .and_then(|()| self.store.append_known(&bytes, options));
+            .and_then(|len| self.store.append_known(bytes.get(..len).unwrap_or_default(), options));
         match told {
             Ok(_) => refusals.told.fetch_add(1, Ordering::Relaxed),
             Err(_) => refusals.untold.fetch_add(lines, Ordering::Relaxed),

@@ -20,15 +20,20 @@
 //! | `builder` | what a logger is to be like |
 //! | `direct` | the logger: one line's way |
 //! | `encode` | a line's bytes, written in one go |
+//! | `cbor` | the letters of those bytes |
 //! | `full` | no room: waiting, counting, and telling the log |
 //! | `process` | the store of this process, and of each child forked from it |
 //! | `exit` | what is done when the process ends |
 //! | `sink` | what a front end needs of any back end |
+//! | `front_end`, `field_buf` | what front ends share |
 
 mod builder;
+mod cbor;
 mod direct;
 mod encode;
 mod exit;
+mod field_buf;
+mod front_end;
 mod full;
 mod process;
 mod record;
@@ -38,6 +43,8 @@ mod stats;
 pub use builder::{DEFAULT_MAX_MESSAGE_BYTES, LoggerBuilder, OnFull};
 pub use direct::Logger;
 pub use encode::TRUNCATED_FIELD;
+pub use field_buf::FieldBuf;
+pub use front_end::{FrontEnd, Line};
 pub use full::DROPPED_FIELD;
 pub use record::Record;
 pub use sink::{Sink, SinkError};

@@ -1,0 +1,119 @@
+//! A [`tracing`](https://docs.rs/tracing) layer for Duramen: events with their spans' fields, straight into a log
+//! store, or into any other [`Sink`].
+//!
+//! ```
+//! use duramen::Logger;
+//! use duramen_tracing::DuramenLayer;
+//! use std::sync::Arc;
+//! use tracing_subscriber::layer::SubscriberExt;
+//! # let dir = tempfile::tempdir()?;
+//! # let dir = dir.path().join("logs");
+//! let logger = Arc::new(Logger::builder(&dir).field("app", "checkout").open()?);
+//! let subscriber = tracing_subscriber::registry().with(DuramenLayer::new(logger.clone()));
+//! tracing::subscriber::with_default(subscriber, || {
+//!     let request = tracing::info_span!("request", id = 7, user = "ann");
+//!     request.in_scope(|| tracing::error!(order = 4711, "payment refused")); // on the device when it returns
+//! });
+//! assert_eq!(logger.stats().lines, 1); // with id, user, order, spans = "request", target
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An event's line has its message and level, its fields with their types, the fields of every span that it is in,
+//! the field `target`, and in `spans` the names of the spans, outermost first, joined by `:`. Where names are the
+//! same, the innermost wins: the event's own field before those of its span. Events cannot return errors: what the
+//! sink refuses is counted there, in [`DuramenLayer::refused`], and by a [`duramen::Logger`] in the log itself.
+
+mod visit;
+
+use duramen::{FieldBuf, FrontEnd, Level, Sink, Value};
+use std::sync::Arc;
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+use visit::{OfEvent, OfSpan};
+
+/// A [`Layer`] over a [`Sink`].
+#[derive(Debug)]
+pub struct DuramenLayer {
+    front: Arc<FrontEnd>,
+    place: bool,
+}
+
+/// What is kept with a span.
+#[derive(Debug, Default)]
+struct SpanFields(FieldBuf);
+
+impl DuramenLayer {
+    /// A layer that gives its events to a sink.
+    pub fn new(sink: Arc<dyn Sink>) -> Self {
+        Self { front: Arc::new(FrontEnd::new(sink)), place: false }
+    }
+
+    /// Whether events get the fields `file` and `line`, where they were logged. Default false.
+    pub fn with_file_and_line(mut self, place: bool) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// How many lines the sink refused.
+    pub fn refused(&self) -> u64 {
+        self.front.refused()
+    }
+}
+
+fn level(level: tracing_core::Level) -> Level {
+    match level {
+        tracing_core::Level::ERROR => Level::Error,
+        tracing_core::Level::WARN => Level::Warn,
+        tracing_core::Level::INFO => Level::Info,
+        tracing_core::Level::DEBUG => Level::Debug,
+        tracing_core::Level::TRACE => Level::Trace,
+    }
+}
+
+impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for DuramenLayer {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut fields = SpanFields::default();
+        attributes.record(&mut OfSpan(&mut fields.0));
+        span.extensions_mut().replace(fields);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        if let Some(SpanFields(fields)) = span.extensions_mut().get_mut() {
+            values.record(&mut OfSpan(fields));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let metadata = event.metadata();
+        self.front.log(level(*metadata.level()), |line| {
+            if let Some(scope) = context.event_scope(event) {
+                let mut names = String::new();
+                for span in scope.from_root() {
+                    if let Some(SpanFields(fields)) = span.extensions().get() {
+                        line.fields.put_all(fields);
+                    }
+                    if !names.is_empty() {
+                        names.push(':');
+                    }
+                    names.push_str(span.name());
+                }
+                line.fields.put("spans", Value::Str(&names));
+            }
+            line.fields.put("target", Value::Str(metadata.target()));
+            if self.place {
+                if let Some(file) = metadata.file() {
+                    line.fields.put("file", Value::Str(file));
+                }
+                if let Some(number) = metadata.line() {
+                    line.fields.put("line", Value::Int(i64::from(number)));
+                }
+            }
+            event.record(&mut OfEvent(line));
+        });
+    }
+}

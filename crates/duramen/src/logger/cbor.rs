@@ -1,0 +1,195 @@
+//! CBOR (RFC 8949) written into memory that is known to be long enough.
+//!
+//! Most texts of a log line are shorter than a call of `memcpy` is worth: they are copied as their first and last
+//! few bytes, which overlap.
+
+use crate::entry::{EMBEDDED_JSON, plain_integer};
+use crate::value::Value;
+
+const UNSIGNED: u8 = 0 << 5;
+const NEGATIVE: u8 = 1 << 5;
+const BYTES: u8 = 2 << 5;
+const TEXT: u8 = 3 << 5;
+const ARRAY: u8 = 4 << 5;
+const MAP: u8 = 5 << 5;
+const TAG: u8 = 6 << 5;
+const FALSE: u8 = 0xf4;
+const TRUE: u8 = 0xf5;
+const NULL: u8 = 0xf6;
+const FLOAT64: u8 = 0xfb;
+
+/// The most bytes that a value takes besides its text: a tag's head and a text's.
+pub(super) const MAX_HEAD_BYTES: usize = 9 + 9;
+
+/// What is written, up to the end of the memory; past that every write is `None`.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    memory: &'a mut [u8],
+    len: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(memory: &'a mut [u8]) -> Self {
+        Self { memory, len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let end = self.len.checked_add(len)?;
+        let room = self.memory.get_mut(self.len..end)?;
+        self.len = end;
+        Some(room)
+    }
+
+    #[inline]
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Option<()> {
+        let len = bytes.len();
+        copy(self.room(len)?, bytes);
+        Some(())
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) -> Option<()> {
+        self.room(1)?[0] = byte;
+        Some(())
+    }
+
+    /// A head: what follows, and its number or length, in the shortest form.
+    #[inline]
+    fn head(&mut self, major: u8, n: u64) -> Option<()> {
+        if n < 24 { self.byte(major | n as u8) } else { self.long_head(major, n) }
+    }
+
+    fn long_head(&mut self, major: u8, n: u64) -> Option<()> {
+        if let Ok(n) = u8::try_from(n) {
+            self.put(&[major | 24, n])
+        } else if let Ok(n) = u16::try_from(n) {
+            self.byte(major | 25)?;
+            self.put(&n.to_be_bytes())
+        } else if let Ok(n) = u32::try_from(n) {
+            self.byte(major | 26)?;
+            self.put(&n.to_be_bytes())
+        } else {
+            self.byte(major | 27)?;
+            self.put(&n.to_be_bytes())
+        }
+    }
+
+    #[inline]
+    pub(super) fn array(&mut self, len: u64) -> Option<()> {
+        self.head(ARRAY, len)
+    }
+
+    #[inline]
+    pub(super) fn map(&mut self, len: u64) -> Option<()> {
+        self.head(MAP, len)
+    }
+
+    #[inline]
+    pub(super) fn unsigned(&mut self, n: u64) -> Option<()> {
+        self.head(UNSIGNED, n)
+    }
+
+    #[inline]
+    pub(super) fn int(&mut self, n: i64) -> Option<()> {
+        if n >= 0 { self.head(UNSIGNED, n as u64) } else { self.head(NEGATIVE, !n as u64) }
+    }
+
+    #[inline]
+    pub(super) fn text(&mut self, text: &str) -> Option<()> {
+        self.head(TEXT, text.len() as u64)?;
+        self.put(text.as_bytes())
+    }
+
+    /// A field's value, as [`crate::EntryBuf::field`] writes it.
+    #[inline]
+    pub(super) fn value(&mut self, value: Value<'_>) -> Option<()> {
+        match value {
+            Value::Str(text) => self.text(text),
+            Value::Int(n) => self.int(n),
+            Value::Float(x) if x.is_finite() => {
+                self.byte(FLOAT64)?;
+                self.put(&x.to_be_bytes())
+            }
+            Value::Float(x) if x.is_nan() => self.text("NaN"),
+            Value::Float(x) => self.text(if x > 0.0 { "inf" } else { "-inf" }),
+            Value::Bool(b) => self.byte(if b { TRUE } else { FALSE }),
+            Value::Null => self.byte(NULL),
+            Value::Number(text) => match plain_integer(text) {
+                Some(n) => self.int(n),
+                None => self.embedded_json(text),
+            },
+            Value::Json(text) => self.embedded_json(text),
+        }
+    }
+
+    fn embedded_json(&mut self, text: &str) -> Option<()> {
+        self.head(TAG, EMBEDDED_JSON)?;
+        self.head(BYTES, text.len() as u64)?;
+        self.put(text.as_bytes())
+    }
+}
+
+/// Copies as many bytes; both have the same length.
+#[inline]
+fn copy(to: &mut [u8], from: &[u8]) {
+    match from.len() {
+        0 => {}
+        1..=3 => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+        4..=7 => ends::<4>(to, from),
+        8..=15 => ends::<8>(to, from),
+        16..=32 => ends::<16>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Copies the first and the last `N` bytes, which are all there are.
+#[inline]
+fn ends<const N: usize>(to: &mut [u8], from: &[u8]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk::<N>()) {
+        *to = *from;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_the_shortest_and_texts_of_every_length_are_whole() {
+        let text: String = (0..100).map(|n| char::from(b' ' + n % 90)).collect();
+        for len in 0..text.len() {
+            let mut memory = [0; 200];
+            let mut w = Writer::new(&mut memory);
+            w.text(&text[..len]).unwrap();
+            let written = w.len();
+            assert_eq!(minicbor::to_vec(&text[..len]).unwrap(), memory[..written]);
+        }
+        for n in [0, 23, 24, 255, 256, 65_535, 65_536, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+            let mut memory = [0; 20];
+            let mut w = Writer::new(&mut memory);
+            w.unsigned(n).unwrap();
+            w.int(n as i64).unwrap();
+            let written = w.len();
+            assert_eq!(
+                minicbor::to_vec(n).unwrap().len() + minicbor::to_vec(n as i64).unwrap().len(),
+                written
+            );
+        }
+    }
+
+    #[test]
+    fn memory_that_is_too_short_is_no_panic() {
+        for len in 0..12 {
+            let mut memory = vec![0; len];
+            assert_eq!(Writer::new(&mut memory).text("twelve bytes"), None);
+        }
+    }
+}
