@@ -1,17 +1,18 @@
 # `make demo` shows it, `make test` checks it. They need a Rust toolchain and a C compiler (for zstd), and `make test`
-# a C++ compiler besides (for libFuzzer).
+# a C++ compiler besides (for libFuzzer), and Python 3.9 or newer with PyPI within reach (for the Python package).
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz tsan miri demo bench bench-engine clean-demo
+.PHONY: help build test lint unit doc fuzz test-python tsan miri demo bench bench-engine clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
-	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing'
+	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python'
 	@echo 'make lint    format and lints alone'
+	@echo 'make test-python   the Python package: its wheel, in a virtual environment, and its tests; needs python3 and PyPI'
 	@echo 'make fuzz    each decoder against bytes that look for its gaps; FUZZ_SECONDS=60 looks for new ones'
 	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
@@ -21,11 +22,12 @@ help:
 build:
 	$(CARGO) build --release --locked -p duramen-cli
 
-test: lint unit doc fuzz
+test: lint unit doc fuzz test-python
 
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --all --check --manifest-path bindings/python/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 # Unit, documentation and end-to-end tests: the last run the real command, and kill it.
@@ -38,6 +40,10 @@ doc:
 # FUZZ_SECONDS=600 looks for new inputs, that long each; scripts/fuzz.sh says what else there is.
 fuzz:
 	@sh scripts/fuzz.sh
+
+# It lints the native half, too. PYTEST_FLAGS='-k fork' runs some of the tests.
+test-python:
+	@sh scripts/test-python.sh $(PYTEST_FLAGS)
 
 tsan:
 	@sh scripts/races.sh tsan

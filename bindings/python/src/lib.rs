@@ -1,0 +1,45 @@
+//! The native half of the Python package `duramen`; `python/duramen` is the other half, and what programs see.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `logger` | a logger: opened once, then line after line |
+//! | `record` | a `logging.LogRecord`, taken apart |
+//! | `line` | a line's fields, owned, so that the GIL can go while they are written |
+//! | `convert` | a Python value as one or more fields |
+//! | `json` | lists, as JSON |
+//! | `options` | what a logger is to be like, in Python's words |
+//! | `rows` | a running query: an iterator, and a thread that fills it |
+//! | `batch` | rows on their way from that thread |
+//! | `value` | a row's value as a Python one |
+//! | `error` | the exceptions |
+//!
+//! The GIL is released while anything waits: for a device, for room, for a query's next row.
+
+mod batch;
+mod convert;
+mod error;
+mod json;
+mod line;
+mod logger;
+mod options;
+mod record;
+mod rows;
+mod value;
+
+/// The native half of the package `duramen`.
+#[pyo3::pymodule]
+mod _duramen {
+    #[pymodule_export]
+    use crate::error::{Error, QueryError};
+    #[pymodule_export]
+    use crate::logger::NativeLogger;
+    #[pymodule_export]
+    use crate::rows::{Rows, query};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,140 @@
+//! A logger: opened once, then line after line.
+
+use crate::convert;
+use crate::error::failed;
+use crate::line::Line;
+use crate::options::{durability, level};
+use crate::record::{self, Parts};
+use duramen::{Level, Logger, OnFull, Record};
+use duramen_engine::io::{Clock, Env};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `duramen.Logger`, `Handler` and `StructlogProcessor` log with. Any thread may call any method, and so may a
+/// forked child.
+#[pyclass(frozen, name = "NativeLogger", module = "duramen._duramen")]
+#[derive(Debug)]
+pub(crate) struct NativeLogger {
+    logger: Logger,
+    clock: Arc<dyn Clock>,
+}
+
+#[pymethods]
+impl NativeLogger {
+    #[new]
+    #[pyo3(signature = (store_dir, *, stream_fields, fields, durability, sync_levels, block_timeout_ms, max_message_bytes, keeper, write_buffer_size))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    fn new(
+        py: Python<'_>,
+        store_dir: PathBuf,
+        stream_fields: Vec<String>,
+        fields: Option<&Bound<'_, PyDict>>,
+        durability: &Bound<'_, PyString>,
+        sync_levels: Vec<Bound<'_, PyAny>>,
+        block_timeout_ms: u64,
+        max_message_bytes: usize,
+        keeper: bool,
+        write_buffer_size: Option<usize>,
+    ) -> PyResult<Self> {
+        let sync_levels = sync_levels.iter().map(level).collect::<PyResult<Vec<Level>>>()?;
+        let on_full = match block_timeout_ms {
+            0 => OnFull::Count,
+            ms => OnFull::Block { timeout: Duration::from_millis(ms) },
+        };
+        let env = Env::os();
+        let mut builder = Logger::builder(store_dir)
+            .env(env.clone())
+            .stream_fields(stream_fields)
+            .durability(self::durability(&durability.to_string_lossy())?)
+            .sync_levels(&sync_levels)
+            .on_full(on_full)
+            .max_message_bytes(max_message_bytes)
+            .keeper(keeper);
+        if let Some(bytes) = write_buffer_size {
+            builder = builder.write_buffer_size(bytes);
+        }
+        let constants = line(fields);
+        for (name, value) in constants.fields() {
+            builder = builder.field(name, value);
+        }
+        let logger = py.detach(|| builder.open()).map_err(failed)?;
+        Ok(Self { logger, clock: env.clock })
+    }
+
+    /// Logs a line, as of now.
+    fn log(
+        &self,
+        py: Python<'_>,
+        level: &Bound<'_, PyAny>,
+        message: &Bound<'_, PyAny>,
+        fields: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let level = self::level(level)?;
+        self.write(py, self.clock.now_unix_ns(), level, &convert::text(message), &line(fields))
+    }
+
+    /// Logs a `logging.LogRecord`; `exception` is the type, message and trace of its exception.
+    ///
+    /// A record whose arguments do not fit its message is logged with the message as it is, and raises then.
+    #[pyo3(signature = (record, exception=None))]
+    fn log_record(
+        &self,
+        py: Python<'_>,
+        record: &Bound<'_, PyAny>,
+        exception: Option<(String, String, String)>,
+    ) -> PyResult<()> {
+        let Parts { time_ns, level, message, line, format_error } = record::take_apart(record, exception)?;
+        let time_ns = time_ns.unwrap_or_else(|| self.clock.now_unix_ns());
+        self.write(py, time_ns, level, &message, &line)?;
+        format_error.map_or(Ok(()), Err)
+    }
+
+    /// Puts every line into tables if this process is the keeper, and otherwise has the keeper do so soon.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.logger.flush()).map_err(failed)
+    }
+
+    /// Makes every line so far survive a loss of power.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.logger.sync()).map_err(failed)
+    }
+
+    /// Syncs what was logged, and refuses later lines.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.logger.close()).map_err(failed)
+    }
+
+    /// What was done so far, in this process.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = py.detach(|| self.logger.stats());
+        let dict = PyDict::new(py);
+        dict.set_item("lines", stats.lines)?;
+        dict.set_item("bytes", stats.bytes)?;
+        dict.set_item("truncated", stats.truncated)?;
+        dict.set_item("dropped", stats.dropped)?;
+        dict.set_item("errors", stats.errors)?;
+        dict.set_item("last_error", stats.last_error)?;
+        dict.set_item("incidents", stats.incidents.messages)?;
+        Ok(dict)
+    }
+}
+
+impl NativeLogger {
+    fn write(&self, py: Python<'_>, time_ns: i64, level: Level, message: &str, line: &Line) -> PyResult<()> {
+        let fields = line.fields();
+        let record = Record { time_ns, level, message, fields: &fields };
+        py.detach(|| self.logger.log_at(&record)).map_err(failed)
+    }
+}
+
+/// A dict's members as fields.
+fn line(fields: Option<&Bound<'_, PyDict>>) -> Line {
+    let mut line = Line::default();
+    for (name, value) in fields.into_iter().flat_map(convert::members) {
+        convert::add(&mut line, &name, &value);
+    }
+    line
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Builds the wheel of bindings/python and tests it, in a virtual environment of its own under target/. It needs python3
+# (3.9 or newer, with the module venv), a Rust toolchain and a C compiler, and installs the rest from PyPI, at fixed
+# versions. PYTHON names another interpreter. Arguments go to pytest: sh scripts/test-python.sh -k fork
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+venv=$target_dir/python
+tools="maturin==1.16.0 pytest==8.4.2 structlog==25.4.0"
+
+missing() {
+	echo "test-python: $1" >&2
+	exit 1
+}
+
+command -v "$python" >/dev/null || missing "there is no $python: install Python 3.9 or newer, or name one in PYTHON"
+command -v "${CARGO:-cargo}" >/dev/null || missing "there is no cargo: install a Rust toolchain"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
+	missing "$("$python" --version) is too old: the package needs 3.9 or newer"
+"$python" -c 'import ensurepip, venv' 2>/dev/null ||
+	missing "$python has no module venv: install it (Debian, Ubuntu: apt-get install python3-venv)"
+
+# Made anew when the interpreter or the tools change.
+made_of="$("$python" -c 'import sys; print(sys.executable, sys.version)') $tools"
+if [ "$(cat "$venv/made-of" 2>/dev/null)" != "$made_of" ]; then
+	rm -rf "$venv"
+	"$python" -m venv "$venv"
+	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check $tools ||
+		missing "pip could not install $tools: is PyPI within reach?"
+	printf '%s\n' "$made_of" >"$venv/made-of"
+fi
+
+# The same interpreter for both, so that one does not undo what the other built.
+export CARGO_TARGET_DIR="$target_dir" PYO3_PYTHON="$venv/bin/python"
+"${CARGO:-cargo}" clippy --quiet --locked --manifest-path bindings/python/Cargo.toml -- -D warnings
+rm -rf "$venv/wheels"
+"$venv/bin/maturin" build --quiet --locked --profile dev \
+	--manifest-path bindings/python/Cargo.toml --interpreter "$venv/bin/python" --out "$venv/wheels"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+	"$venv"/wheels/duramen-*.whl
+# Outside of the package's directory, so that it is the wheel that is tested.
+cd bindings/python/tests
+exec "$venv/bin/python" -m pytest -q -p no:cacheprovider "$@"
