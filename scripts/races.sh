@@ -25,10 +25,18 @@ tsan)
 		--test wal_writer --test wal_read --test kv_log --test kv_threads
 	;;
 miri)
-	[ $# -gt 0 ] || set -- wal::arena wal::anonymous io::memory io::sim lsm::memtable
 	# The crates that look at the processor or call the system are told not to.
-	export MIRIFLAGS="${MIRIFLAGS:--Zmiri-disable-isolation -Zmiri-ignore-leaks}" CARGO_TARGET_DIR="$target_dir"
-	PROPTEST_CASES="${PROPTEST_CASES:-4}" "$cargo" +nightly miri test --locked -p duramen-engine --lib -- "$@"
+	common="-Zmiri-disable-isolation -Zmiri-ignore-leaks"
+	export CARGO_TARGET_DIR="$target_dir" PROPTEST_CASES="${PROPTEST_CASES:-4}"
+	miri() { "$cargo" +nightly miri test --locked -p duramen-engine --lib -- "$@"; }
+	if [ $# -gt 0 ]; then
+		MIRIFLAGS="${MIRIFLAGS:-$common}" miri "$@"
+		exit
+	fi
+	MIRIFLAGS=$common miri wal::arena wal::anonymous io::memory io::sim lsm::memtable --skip skiplist
+	# The nodes of crossbeam's lists are reached through references to a part of them, which Miri's rules of borrowing
+	# do not allow: all else is still checked.
+	MIRIFLAGS="$common -Zmiri-disable-stacked-borrows" miri lsm::memtable::skiplist lsm::memtable::tests::skiplist
 	;;
 *)
 	sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
