@@ -1,5 +1,6 @@
 # `make demo` shows it, `make test` checks it. They need a Rust toolchain and a C compiler (for zstd), and `make test`
-# a C++ compiler besides (for libFuzzer), and Python 3.9 or newer with PyPI within reach (for the Python package).
+# a C++ compiler besides (for libFuzzer), Python 3.9 or newer with PyPI within reach (for the Python package), and
+# PostgreSQL (which it installs where it can; DURAMEN_SKIP_POSTGRES=1 leaves its tests out).
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -32,6 +33,7 @@ lint:
 
 # Unit, documentation and end-to-end tests: the last run the real command, and kill it.
 unit:
+	@sh scripts/setup-tests.sh
 	$(CARGO) test --workspace --locked
 
 doc:

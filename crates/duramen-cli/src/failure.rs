@@ -66,6 +66,13 @@ impl From<duramen::Error> for Failure {
     }
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl From<duramen_sinks::Error> for Failure {
+    fn from(error: duramen_sinks::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 impl From<duramen_engine::Error> for Failure {
     fn from(error: duramen_engine::Error) -> Self {
         Self::Failed(error.to_string())

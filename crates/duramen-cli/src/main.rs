@@ -35,6 +35,8 @@ fn run(cli: &Cli) -> failure::Outcome {
     let dir = &cli.store;
     match &cli.verb {
         Verb::Ingest(args) => verbs::ingest::run(args, dir, &env, &Interrupt::listen()),
+        #[cfg(any(feature = "sqlite", feature = "postgres"))]
+        Verb::Import(args) => verbs::import::run(args, dir, &env, &Interrupt::listen()),
         Verb::Query(args) => verbs::query::run(args, dir, &env, &Interrupt::listen()),
         Verb::Tail(args) => verbs::tail::run(args, dir, &env, &Interrupt::listen()),
         Verb::Stats(args) => verbs::stats::run(args, dir),

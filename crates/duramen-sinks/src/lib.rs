@@ -13,12 +13,16 @@
 //! | `line` | a line as the table has it: fields as JSON, and back |
 //! | `queue` | lines on their way to the database, and the thread that writes them |
 //! | [`schema`] | the tables |
-//! | [`sqlite`] | the sink, and reading what it wrote |
+//! | [`sqlite`], [`mod@postgres`] | one database each: the sink, and reading |
 //! | [`sql`] | LogsQL over the table: SQL narrows, the query engine decides |
+//! | [`import`] | tables into a store: our own, and any other with a key |
 
 pub mod error;
+pub mod import;
 mod line;
 pub mod options;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod queue;
 pub mod schema;
 pub mod sql;
@@ -28,6 +32,8 @@ pub mod stats;
 
 pub use error::{Error, Result};
 pub use options::{SinkOptions, WhenFull};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresSink, PostgresSinkOptions};
 pub use sql::SqlLogs;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{JournalMode, SqliteSink, SqliteSinkOptions, Synchronous};

@@ -2,6 +2,7 @@
 
 use crate::moment::parse_zone;
 use clap::Args;
+use duramen::store::Durability;
 use duramen_formats::LineFormat;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
@@ -92,6 +93,17 @@ pub(crate) enum DurabilityArg {
     },
     /// Loss of power.
     Sync,
+}
+
+impl From<DurabilityArg> for Durability {
+    fn from(durability: DurabilityArg) -> Self {
+        match durability {
+            DurabilityArg::None => Self::None,
+            DurabilityArg::Process => Self::Process,
+            DurabilityArg::Interval { ms } => Self::IntervalMs(ms),
+            DurabilityArg::Sync => Self::Sync,
+        }
+    }
 }
 
 impl FromStr for DurabilityArg {

@@ -2,12 +2,16 @@
 
 mod engine;
 mod generate;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod import;
 mod ingest;
 mod query;
 mod store;
 
 pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb, EngineVerifyArgs};
 pub(crate) use generate::GenerateArgs;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) use import::{ImportArgs, ImportFrom, ImportTableArgs};
 pub(crate) use ingest::{DurabilityArg, IngestArgs};
 pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
 pub(crate) use store::{StatsArgs, VerifyArgs};
@@ -56,6 +60,9 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Take log files, or stdin, into the store
     Ingest(IngestArgs),
+    /// Take logs that lie in a database into the store
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    Import(ImportArgs),
     /// Find and count entries, in the language LogsQL
     Query(QueryArgs),
     /// Show the last entries, and follow

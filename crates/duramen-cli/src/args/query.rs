@@ -4,6 +4,8 @@ use crate::moment::parse_zone;
 use crate::render::color::ColorChoice;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
+#[cfg(feature = "sqlite")]
+use std::path::PathBuf;
 
 const QUERY_EXAMPLES: &str = "\
 Examples:
@@ -14,6 +16,7 @@ Examples:
   duramen query '_time:1d | top 10 by (user)'
   duramen query 'trace_id:4bf92f35*' --order oldest --output raw
   duramen query '*' --limit 1000 | jq .message           NDJSON when piped
+  duramen query --sqlite app.db level:error              a database that a Duramen sink writes
 
 Exit codes: 0 done, also when nothing matched; 1 failure; 2 the query cannot be understood;
 4 nothing matched and `-e` was given (not 1 as with grep: that is a failure here).";
@@ -71,6 +74,17 @@ pub(crate) struct QueryArgs {
     /// Only entries before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+
+    /// Ask an SQLite database that a Duramen sink writes, instead of the store
+    #[cfg(feature = "sqlite")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) sqlite: Option<PathBuf>,
+
+    /// Ask a PostgreSQL database that Duramen sinks write, instead of the store
+    #[cfg(feature = "postgres")]
+    #[cfg_attr(feature = "sqlite", arg(long, value_name = "URL", conflicts_with = "sqlite"))]
+    #[cfg_attr(not(feature = "sqlite"), arg(long, value_name = "URL"))]
+    pub(crate) postgres: Option<String>,
 
     /// Which entries come first
     #[arg(long, value_enum, default_value_t = OrderArg::Newest)]

@@ -3,6 +3,8 @@
 pub(crate) mod completions;
 pub(crate) mod engine;
 pub(crate) mod generate;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod import;
 pub(crate) mod ingest;
 mod progress;
 pub(crate) mod query;

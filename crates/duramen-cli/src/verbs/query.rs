@@ -7,10 +7,14 @@ use crate::moment::parse_moment;
 use crate::render::units::{count, counted, duration};
 use crate::verbs::show::{self, Delivery};
 use duramen::Store;
+use duramen::block::BlockHandle;
 use duramen_engine::io::Env;
-use duramen_query::{Error, Order, RunOptions, RunStats};
+use duramen_query::{Error, Order, Query, RunOptions, RunStats};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use duramen_sinks::SqlLogs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs the query and writes what it finds.
@@ -24,9 +28,8 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
     let from_ns = moment("--since", &args.since)?.or(moment("--from", &args.from)?);
     let query = show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?;
     let started = env.clock.monotonic();
-    let store = Store::open_read_only(dir)?;
-    let (min_time, max_time) = query.time_range();
-    let blocks = store.snapshot()?.blocks(min_time, max_time);
+    let source = Source::open(args, dir)?;
+    let blocks = source.blocks(&query)?;
     let options = RunOptions {
         order: match args.order {
             OrderArg::Newest => Order::NewestFirst,
@@ -56,13 +59,67 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
     if args.stats {
         say(&summary(&stats, writer.rows(), env.clock.monotonic().saturating_sub(started)));
     }
-    let mut lacking = store.incidents().messages;
-    lacking.extend(incomplete(&stats));
+    let mut lacking = source.incidents();
+    lacking.extend(source.incomplete(&stats));
     if !lacking.is_empty() {
         lacking.iter().for_each(|why| complain(why));
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::from(if args.fail_empty && writer.rows() == 0 { NOTHING_MATCHED } else { 0 }))
+}
+
+/// What is asked.
+enum Source {
+    Store(Box<Store>),
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    Sql(SqlLogs),
+}
+
+impl Source {
+    fn open(args: &QueryArgs, dir: &Path) -> Result<Self, Failure> {
+        #[cfg(feature = "sqlite")]
+        if let Some(path) = &args.sqlite {
+            return Ok(Self::Sql(SqlLogs::sqlite(path)?));
+        }
+        #[cfg(feature = "postgres")]
+        if let Some(url) = &args.postgres {
+            return Ok(Self::Sql(SqlLogs::postgres(url)?));
+        }
+        let _only_a_store = args;
+        Ok(Self::Store(Box::new(Store::open_read_only(dir)?)))
+    }
+
+    /// The blocks that the query must look at.
+    fn blocks(&self, query: &Query) -> Result<Vec<Arc<dyn BlockHandle>>, Failure> {
+        match self {
+            Self::Store(store) => {
+                let (min_time, max_time) = query.time_range();
+                Ok(store.snapshot()?.blocks(min_time, max_time))
+            }
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Self::Sql(logs) => Ok(logs.blocks(query)?),
+        }
+    }
+
+    /// What went wrong meanwhile.
+    fn incidents(&self) -> Vec<String> {
+        match self {
+            Self::Store(store) => store.incidents().messages,
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Self::Sql(_) => Vec::new(),
+        }
+    }
+
+    /// What to say of an answer that lacks something.
+    fn incomplete(&self, stats: &RunStats) -> Option<String> {
+        match self {
+            Self::Store(_) => incomplete(stats),
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Self::Sql(_) => {
+                stats.first_failure.as_ref().map(|why| format!("the answer is incomplete: {why}"))
+            }
+        }
+    }
 }
 
 fn cores() -> usize {

@@ -11,6 +11,7 @@
 //! | `bad_store` | no store, no store's directory, a newer one, a full disk, a damaged one |
 //! | `engine` | key-value stores: dumped, verified, repaired |
 //! | `query` | forms of output, exit codes, time ranges |
+//! | `sql` | logs in a database: queried, and imported |
 //! | `usage` | help, completions, generate, stats |
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are tests, too
@@ -25,5 +26,7 @@ mod kill;
 mod query;
 mod resume;
 mod sandbox;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+mod sql;
 mod streams;
 mod usage;

@@ -3,7 +3,8 @@ use crate::sandbox::Sandbox;
 #[test]
 fn help_has_examples_for_every_verb() {
     let sandbox = Sandbox::new();
-    for verb in ["ingest", "query", "tail", "stats", "verify", "engine", "generate", "completions"] {
+    for verb in ["ingest", "query", "tail", "stats", "verify", "engine", "generate", "completions", "import"]
+    {
         let help = sandbox.run([verb, "--help"]).expect(0).stdout;
         assert!(help.contains("Examples:\n  "), "{verb}: {help}");
         assert!(help.contains("--store <DIR>"), "{verb}: {help}");

@@ -13,6 +13,7 @@ mod blocks;
 mod narrow;
 
 pub use blocks::SqlLogs;
+pub(crate) use blocks::ordered;
 pub(crate) use narrow::{Dialect, Param};
 
 use crate::error::Result;

@@ -5,9 +5,11 @@
 //! | `options` | journal mode, synchronous, and opening |
 //! | `tables` | making and checking the tables |
 //! | `backend` | batches as transactions |
-//! | `read` | rows, for queries and imports |
+//! | `read` | rows, of one moment |
+//! | `import` | tables, to import |
 
 mod backend;
+mod import;
 mod options;
 mod read;
 mod tables;

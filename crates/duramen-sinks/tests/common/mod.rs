@@ -60,7 +60,7 @@ pub const QUERIES: &[&str] = &[
     "nested.deep:*",
     "twice:2",
     "twice#1:1",
-    "odd\\ name:v",
+    "\"odd name\":v",
     "app:checkout or app:\"\" level:error",
     "(app:checkout or refused) !(level:error or code:=200)",
     "_time:[2023-11-14T22:13:25Z, 2023-11-14T22:14:00Z]",
@@ -129,6 +129,9 @@ pub fn log_samples(sink: &dyn Sink, dir: &Path) -> Store {
     sink.close().unwrap();
     store
 }
+
+/// What a store answers to each of [`QUERIES`] is something, but to these.
+pub const EMPTY: &[&str] = &["_time:>2030-01-01T00:00:00Z", "{app=\"checkout\"}"];
 
 /// Logs one line and flushes it.
 pub fn log_one(sink: &dyn Sink, message: &str) {

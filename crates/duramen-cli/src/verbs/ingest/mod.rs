@@ -12,14 +12,13 @@ mod feed;
 mod progress;
 mod summary;
 
-use crate::args::{DurabilityArg, IngestArgs};
+use crate::args::IngestArgs;
 use crate::failure::{Failure, Outcome, complain, say};
 use crate::input::open::{self, STDIN, Source, SourceKind};
 use crate::input::resume::{self, Start};
 use crate::input::sniff;
 use crate::interrupt::Interrupt;
 use batch::Progressed;
-use duramen::store::Durability;
 use duramen::{SourcePosition, Store, StoreOptions};
 use duramen_engine::io::Env;
 use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrup
     }
     let store = StoreOptions::new()
         .env(env.clone())
-        .durability(durability(args.durability))
+        .durability(args.durability.into())
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .flush_threads(1) // the other core reads and parses
         .open(dir)?;
@@ -100,15 +99,6 @@ fn expand(args: &IngestArgs) -> (Vec<PathBuf>, bool) {
 /// How many bytes all inputs have; `None` if one of them does not say.
 fn total_bytes(paths: &[PathBuf]) -> Option<u64> {
     paths.iter().map(|path| open::input_len(path)).sum()
-}
-
-fn durability(durability: DurabilityArg) -> Durability {
-    match durability {
-        DurabilityArg::None => Durability::None,
-        DurabilityArg::Process => Durability::Process,
-        DurabilityArg::Interval { ms } => Durability::IntervalMs(ms),
-        DurabilityArg::Sync => Durability::Sync,
-    }
 }
 
 struct Ingest<'a> {

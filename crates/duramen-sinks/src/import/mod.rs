@@ -1,0 +1,174 @@
+//! Tables into a store: our own, and any other with a key.
+//!
+//! A table is read in order of its key, an integer that only grows: the store keeps the last key it has, together
+//! with the entries, so that the next import goes on behind it. Of our own table the key is `id`; of another it is
+//! SQLite's rowid, PostgreSQL's primary key, or the column that is named.
+//!
+//! What the store keeps of a table is a [`SourcePosition`]:
+//!
+//! ```text
+//! name         sqlite:/var/lib/app.db?table=logs        for people
+//! head_bytes   0                                        it is no file
+//! head_hash    of the database's id or the name, and    which table this is, and the how-manieth time it
+//!              of a number                              is taken from its beginning
+//! read_bytes   the last key, its sign bit turned over   keeps the order of keys
+//! read_hash    of the row with that key                 whether it still is that table
+//! entries      how many entries came of it
+//! ```
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `options` | which table, and which columns are what |
+//! | `copy` | rows into a store, with the position behind them |
+//! | `rows` | a row as an entry |
+
+mod copy;
+mod options;
+mod rows;
+
+pub use copy::{Copied, Copying};
+pub use options::TableOptions;
+pub(crate) use rows::RawRow;
+
+use crate::error::{Error, Result};
+use duramen::SourcePosition;
+use rows::Rows;
+use std::fmt::Debug;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A table in a database, of one moment.
+pub(crate) trait Table: Debug {
+    /// What it is called, for people, and in a store.
+    fn name(&self) -> &str;
+    /// What tells it from every other table, also when it is called something else.
+    fn identity(&self) -> &str;
+    /// How many rows have a key behind this one, or none at all.
+    fn count(&mut self, after: Option<i64>) -> Result<u64>;
+    /// At most so many rows behind a key, in order of their keys.
+    fn page(
+        &mut self,
+        after: Option<i64>,
+        rows: usize,
+        each: &mut dyn FnMut(i64, RawRow<'_>) -> Result<()>,
+    ) -> Result<()>;
+}
+
+/// A table to import, as it was when it was opened. For one thread.
+///
+/// ```
+/// # fn import(store: &duramen::Store) -> Result<(), Box<dyn std::error::Error>> {
+/// use duramen_sinks::import::{Copying, SqlTable, TableOptions};
+/// use std::ops::ControlFlow;
+/// let mut table = SqlTable::sqlite("app.db", &TableOptions::new())?;
+/// let mut position = table.start(&store.source_positions()?)?;
+/// let copied = table.copy(store, &mut position, &mut |event| {
+///     if let Copying::Bad { key, why } = event {
+///         eprintln!("row {key}: {why}");
+///     }
+///     ControlFlow::Continue(())
+/// })?;
+/// println!("{} entries", copied.entries);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct SqlTable {
+    table: Box<dyn Table>,
+    rows: Rows,
+    warning: Option<String>,
+}
+
+impl SqlTable {
+    pub(crate) fn new(table: Box<dyn Table>, options: &TableOptions, warning: Option<String>) -> Self {
+        Self { table, rows: Rows::new(options), warning }
+    }
+
+    /// What it is called: the database and the table, without a password.
+    pub fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    /// What could not be made sure of when it was opened.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Where to begin a table anew, whatever a store knows of it ([`duramen::Store::source_positions`]).
+    pub fn again(&self, known: &[SourcePosition]) -> SourcePosition {
+        self.latest(known).0
+    }
+
+    /// Where to go on, given what a store knows.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the row that was imported last is another now, or is gone while older ones are there: the
+    /// table was replaced, or its rows change; [`Error::Database`].
+    pub fn start(&mut self, known: &[SourcePosition]) -> Result<SourcePosition> {
+        let (beginning, latest) = self.latest(known);
+        let Some((latest, last)) = latest.and_then(|latest| Some((latest, key_of(latest)?))) else {
+            return Ok(beginning);
+        };
+        let position = SourcePosition { name: beginning.name, ..latest.clone() };
+        let (mut hash, mut older) = (None, false);
+        if let Some(before) = last.checked_sub(1) {
+            self.table.page(Some(before), 1, &mut |key, row| {
+                hash = (key == last).then(|| row.hash());
+                Ok(())
+            })?;
+        }
+        if hash.is_none() {
+            self.table.page(None, 1, &mut |key, _| {
+                older = key < last;
+                Ok(())
+            })?;
+        }
+        // A row that is gone together with all before it was old enough to be deleted.
+        if older || hash.is_some_and(|hash| hash != position.read_hash) {
+            return Err(Error::Invalid(format!(
+                "{}: the row with the key {last}, which was imported last, is {} now: the table was replaced, or its \
+                 rows change",
+                position.name,
+                if older { "gone" } else { "another" }
+            )));
+        }
+        Ok(position)
+    }
+
+    /// The position before the first row for the next time the table is taken from its beginning, and how far it is
+    /// since the last time.
+    fn latest<'p>(&self, known: &'p [SourcePosition]) -> (SourcePosition, Option<&'p SourcePosition>) {
+        let hash_of = |time: u64| xxh3_64(format!("{} {time}", self.table.identity()).as_bytes());
+        let (mut latest, mut time) = (None, 0);
+        loop {
+            let head_hash = hash_of(time);
+            let same = known.iter().filter(|p| p.head_bytes == 0 && p.head_hash == head_hash);
+            if let Some(position) = same.max_by_key(|p| p.read_bytes) {
+                (latest, time) = (Some(position), time + 1);
+                continue;
+            }
+            let name = self.table.name().into();
+            let beginning =
+                SourcePosition { name, head_bytes: 0, head_hash, read_bytes: 0, read_hash: 0, entries: 0 };
+            return (beginning, latest);
+        }
+    }
+
+    /// How many rows follow on a position. After a whole [`SqlTable::copy`] it is 0, unless rows have no key, or one
+    /// that others have, too.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub fn rows_after(&mut self, position: &SourcePosition) -> Result<u64> {
+        self.table.count(key_of(position))
+    }
+}
+
+/// The last key that was read; `None` before the first.
+fn key_of(position: &SourcePosition) -> Option<i64> {
+    (position.read_bytes != 0).then(|| (position.read_bytes ^ 1 << 63).cast_signed())
+}
+
+/// A name in SQL.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,58 @@
+//! How a PostgreSQL database is opened for writing.
+
+use super::backend::PostgresBackend;
+use super::{PostgresSink, connect, tables};
+use crate::error::{Error, Result};
+use crate::options::SinkOptions;
+use crate::queue::BatchSink;
+
+/// How to open a PostgreSQL database for writing.
+///
+/// ```no_run
+/// use duramen_sinks::{PostgresSinkOptions, SinkOptions};
+/// let sink = PostgresSinkOptions::new()
+///     .sink(SinkOptions::new().batch_size(1_000).flush_interval_ms(1_000))
+///     .open("host=/run/postgresql dbname=logs")?;
+/// # Ok::<(), duramen_sinks::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PostgresSinkOptions {
+    sink: SinkOptions,
+}
+
+impl PostgresSinkOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When lines are written, and how many may wait.
+    pub fn sink(mut self, options: SinkOptions) -> Self {
+        self.sink = options;
+        self
+    }
+
+    /// Connects, and makes the tables if they are missing, in the first schema of the `search_path`. `url` is a
+    /// URL (`postgres://user:password@host:port/database`) or words (`host=/run/postgresql dbname=logs`), as
+    /// libpq's; TLS is not spoken: use a socket, a trusted network, or a tunnel.
+    ///
+    /// A server that is away now is an error; one that goes away later is waited for.
+    ///
+    /// # Errors
+    /// [`Error::NewerSchema`]; [`Error::Invalid`] for an option out of its range, or a malformed URL;
+    /// [`Error::Database`] for what the server or the network said.
+    pub fn open(self, url: &str) -> Result<PostgresSink> {
+        self.sink.check()?;
+        let config = connect::parse(url)?;
+        let random = self.sink.env.random.clone();
+        let writer = random.next_u64().cast_signed();
+        // The client waits on a runtime of its own, and must not do so on a thread that already has one.
+        let backend = connect::on_own_thread(move || {
+            let mut client = connect::connect(&config).map_err(Error::from)?;
+            tables::make(&mut client, &*random)?;
+            tables::enter_writer(&mut client, writer)?;
+            Ok::<_, Error>(PostgresBackend::new(config, client, writer))
+        })??;
+        Ok(PostgresSink(BatchSink::new(backend, self.sink, "duramen-postgres")?))
+    }
+}

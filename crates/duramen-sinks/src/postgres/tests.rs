@@ -1,0 +1,80 @@
+//! A batch that is written again is there once.
+
+#![allow(clippy::disallowed_methods)] // a real server, and real time
+
+#[path = "../../tests/common/server.rs"]
+mod server;
+
+use super::backend::PostgresBackend;
+use super::{connect, tables};
+use crate::line::Line;
+use crate::queue::{Backend, WriteError};
+use duramen::Level;
+use duramen_engine::io::Env;
+use server::Server;
+
+fn lines(messages: &[&str]) -> Vec<Line> {
+    let line = |message: &&str| Line {
+        time_ns: 1,
+        level: Level::Info,
+        message: (*message).to_owned(),
+        fields: "{}".to_owned(),
+    };
+    messages.iter().map(line).collect()
+}
+
+fn count(server: &Server) -> i64 {
+    server.connect().query_one("SELECT count(*) FROM duramen_logs", &[]).unwrap().get(0)
+}
+
+#[test]
+fn a_commit_that_was_not_heard_of_is_not_repeated() {
+    let Some(mut server) = Server::start() else { return };
+    let config = connect::parse(&server.url()).unwrap();
+    let mut client = connect::connect(&config).unwrap();
+    tables::make(&mut client, &*Env::os().random).unwrap();
+    tables::make(&mut client, &*Env::os().random).unwrap();
+    tables::enter_writer(&mut client, 7).unwrap();
+    let mut backend = PostgresBackend::new(config, client, 7);
+    // The queue writes a batch again with the same numbers when it does not know what came of it.
+    for _ in 0..2 {
+        backend.write(1, &lines(&["a", "b", "c"])).unwrap();
+        assert_eq!(count(&server), 3);
+    }
+    // A half of a batch, after one that was refused as a whole: fields that are no JSON.
+    let mut bad = lines(&["d", "e"]);
+    bad[1].fields = "{".into();
+    assert!(matches!(backend.write(4, &bad), Err(WriteError::Lines(_))));
+    backend.write(4, &bad[..1]).unwrap();
+    assert!(matches!(backend.write(5, &bad[1..]), Err(WriteError::Lines(_))));
+    backend.write(6, &lines(&["f"])).unwrap();
+    assert_eq!(count(&server), 5);
+    // The statement of a connection that seemed broken is still at work: the second waits for it.
+    let mut slow = server.connect();
+    let mut transaction = slow.transaction().unwrap();
+    transaction.batch_execute("UPDATE duramen_writers SET last_line = 7 WHERE writer = 7").unwrap();
+    transaction
+        .batch_execute("INSERT INTO duramen_logs (time_ns, level, message, fields) VALUES (1, '', 'g', '{}')")
+        .unwrap();
+    let second = std::thread::spawn(move || (backend.write(7, &lines(&["g"])), backend));
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    let mut look = server.connect();
+    while look.query_one(waits, &[]).unwrap().get::<_, i64>(0) == 0 {
+        std::thread::yield_now();
+    }
+    transaction.commit().unwrap();
+    let (outcome, mut backend) = second.join().unwrap();
+    outcome.unwrap();
+    assert_eq!(count(&server), 6, "once");
+    // Across a crash of the server, too.
+    server.kill();
+    assert!(matches!(backend.write(8, &lines(&["h"])), Err(WriteError::Transient(_))));
+    assert!(matches!(backend.write(8, &lines(&["h"])), Err(WriteError::Transient(_))), "still away");
+    server.up();
+    for _ in 0..2 {
+        backend.write(8, &lines(&["h"])).unwrap();
+        assert_eq!(count(&server), 7);
+    }
+    server.connect().execute("DELETE FROM duramen_writers", &[]).unwrap();
+    assert!(matches!(backend.write(9, &lines(&["i"])), Err(WriteError::Permanent(_))));
+}

@@ -1,0 +1,172 @@
+//! Tables of an SQLite database, to import.
+
+use super::read::SqliteReader;
+use super::tables;
+use crate::error::{Error, Result};
+use crate::import::{RawRow, SqlTable, Table, TableOptions, quoted};
+use crate::line::{Stored, push_string};
+use crate::schema::LOG_TABLE;
+use crate::sql::{Param, Reader};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use std::path::Path;
+
+#[derive(Debug)]
+struct SqliteTable {
+    reader: SqliteReader,
+    name: String,
+    identity: String,
+    /// The table and its key, as SQL.
+    table: String,
+    key: String,
+    ours: bool,
+}
+
+impl SqlTable {
+    /// A table of an SQLite database.
+    ///
+    /// # Errors
+    /// [`Error::NoTables`], [`Error::NewerSchema`]; [`Error::Invalid`] if there is no such table or column, or no key;
+    /// [`Error::Database`] for what SQLite said.
+    pub fn sqlite(path: impl AsRef<Path>, options: &TableOptions) -> Result<Self> {
+        let path = path.as_ref();
+        let reader = SqliteReader::open(path)?;
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let shown = path.display().to_string();
+        let table_name = options.table.as_deref().unwrap_or(LOG_TABLE);
+        let name = format!("sqlite:{}?table={table_name}", whole.display());
+        let (key, identity) = if options.is_ours() {
+            tables::check(&reader.connection, &shown)?;
+            let id = tables::meta(&reader.connection, "database_id")?.unwrap_or_default();
+            (quoted("id"), format!("duramen_logs {id}"))
+        } else {
+            (key_of(&reader.connection, &shown, table_name, options)?, name.clone())
+        };
+        let table = quoted(table_name);
+        let ours = options.is_ours();
+        let table = SqliteTable { reader, name, identity, table, key, ours };
+        Ok(Self::new(Box::new(table), options, None))
+    }
+}
+
+/// The key of another's table, as SQL.
+fn key_of(db: &Connection, path: &str, table: &str, options: &TableOptions) -> Result<String> {
+    let kind = db
+        .query_row("SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = ?1", [table], |row| {
+            row.get::<_, String>(0)
+        })
+        .optional()?
+        .ok_or_else(|| Error::Invalid(format!("{path} has no table {table}")))?;
+    let has_column = |name: &str| {
+        let columns = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
+        db.query_row(columns, [table, name], |row| row.get::<_, i64>(0)).map(|n| n > 0)
+    };
+    for name in [&options.key_column, &options.time_column, &options.message_column, &options.level_column]
+        .into_iter()
+        .flatten()
+    {
+        if !has_column(name)? {
+            return Err(Error::Invalid(format!("{table} has no column {name}")));
+        }
+    }
+    if let Some(name) = &options.key_column {
+        return Ok(quoted(name));
+    }
+    let without_rowid = kind == "view"
+        || db.query_row(
+            "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?1",
+            [table],
+            |row| row.get::<_, bool>(0),
+        )?;
+    // A column may be called rowid, and then means something else.
+    let free = ["rowid", "_rowid_", "oid"].into_iter().find(|name| matches!(has_column(name), Ok(false)));
+    match free {
+        Some(name) if !without_rowid => Ok(name.into()),
+        _ => Err(Error::Invalid(format!(
+            "{table} has no rowid: name a column of growing integers with --key-column"
+        ))),
+    }
+}
+
+impl Table for SqliteTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    fn count(&mut self, after: Option<i64>) -> Result<u64> {
+        let Self { table, key, .. } = self;
+        let (sql, params) = match after {
+            None => (format!("SELECT count(*) FROM {table}"), vec![]),
+            Some(after) => (
+                format!("SELECT count(*) FROM {table} WHERE {key} > ?1 OR {key} IS NULL"),
+                vec![Param::Int(after)],
+            ),
+        };
+        let counted = self.reader.integers(&sql, &params)?;
+        Ok(counted.first().and_then(|row| row.first()).map_or(0, |n| n.unsigned_abs()))
+    }
+
+    fn page(
+        &mut self,
+        after: Option<i64>,
+        rows: usize,
+        each: &mut dyn FnMut(i64, RawRow<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { table, key, ours, reader, .. } = self;
+        let columns = if *ours { "id, time_ns, level, message, fields".into() } else { format!("{key}, *") };
+        let first = if after.is_some() { ">" } else { ">=" };
+        let sql = format!("SELECT {columns} FROM {table} WHERE {key} {first} ?1 ORDER BY {key} LIMIT ?2");
+        let limit = i64::try_from(rows).unwrap_or(i64::MAX);
+        let params = [Param::Int(after.unwrap_or(i64::MIN)), Param::Int(limit)];
+        if *ours {
+            return reader.lines(&sql, &params, &mut |row: Stored<'_>| each(row.id, RawRow::Ours(row)));
+        }
+        let mut query = reader.connection.prepare_cached(&sql)?;
+        let names: Vec<String> = query.column_names().into_iter().skip(1).map(str::to_owned).collect();
+        let mut found = query.query(params_from_iter(&params))?;
+        let mut json = String::new();
+        while let Some(row) = found.next()? {
+            let key: i64 = row.get(0).map_err(|e| Error::Invalid(format!("the key is no integer: {e}")))?;
+            write_json(row, &names, &mut json)?;
+            each(key, RawRow::Json(&json))?;
+        }
+        Ok(())
+    }
+}
+
+/// A row as an object of its columns. Bytes that are no text are written in hexadecimal.
+fn write_json(row: &Row<'_>, names: &[String], out: &mut String) -> Result<()> {
+    use std::fmt::Write;
+    out.clear();
+    out.push('{');
+    for (i, name) in names.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        push_string(out, name);
+        out.push(':');
+        let _infallible = match row.get_ref(i + 1)? {
+            ValueRef::Null => write!(out, "null"),
+            ValueRef::Integer(n) => write!(out, "{n}"),
+            ValueRef::Real(x) if x.is_finite() => write!(out, "{x}"),
+            ValueRef::Real(x) => write!(out, "\"{x}\""),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                match std::str::from_utf8(bytes) {
+                    Ok(text) => push_string(out, text),
+                    Err(_) => {
+                        out.push_str("\"\\\\x");
+                        bytes.iter().for_each(|b| out.push_str(&format!("{b:02x}")));
+                        out.push('"');
+                    }
+                }
+                Ok(())
+            }
+        };
+    }
+    out.push('}');
+    Ok(())
+}

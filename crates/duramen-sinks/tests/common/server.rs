@@ -1,0 +1,157 @@
+//! A PostgreSQL server of the test's own: in a temporary directory, on a free port, not as root.
+//!
+//! Where its programs are missing, `scripts/setup-tests.sh` installs them. Where they cannot be installed,
+//! `DURAMEN_SKIP_POSTGRES=1` leaves these tests out; without it they fail and say so.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start or to stop.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server, running or not; killed and removed when dropped.
+pub struct Server {
+    dir: tempfile::TempDir,
+    bin: PathBuf,
+    user: Option<&'static str>,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl Server {
+    /// Starts one, or says that these tests are left out.
+    pub fn start() -> Option<Self> {
+        if std::env::var_os("DURAMEN_SKIP_POSTGRES").is_some_and(|v| v == "1") {
+            eprintln!("skipped: DURAMEN_SKIP_POSTGRES is 1");
+            return None;
+        }
+        let bin = programs().unwrap_or_else(|| {
+            panic!(
+                "no initdb and postgres on PATH or in /usr/lib/postgresql/*/bin: run scripts/setup-tests.sh, or set \
+                 DURAMEN_SKIP_POSTGRES=1 to leave the tests with PostgreSQL out"
+            )
+        });
+        let dir = tempfile::tempdir().unwrap();
+        // PostgreSQL refuses to run as root.
+        let user =
+            (std::fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m)).unwrap_or(1)
+                == 0)
+                .then(unprivileged);
+        if let Some(user) = user {
+            run(Command::new("chown").arg(user).arg(dir.path()));
+        }
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let mut server = Self { dir, bin, user, port, process: None };
+        let data = server.data();
+        run(server
+            .command("initdb")
+            .args(["--auth=trust", "--username=test", "--no-sync", "--encoding=UTF8", "--locale=C", "-D"])
+            .arg(data));
+        server.up();
+        Some(server)
+    }
+
+    /// The address, as `duramen` takes it.
+    pub fn url(&self) -> String {
+        format!("postgres://test@127.0.0.1:{}/postgres", self.port)
+    }
+
+    pub fn connect(&self) -> postgres::Client {
+        postgres::Client::connect(&self.url(), postgres::NoTls).unwrap()
+    }
+
+    /// Starts it again after a [`Server::kill`].
+    pub fn up(&mut self) {
+        let (data, port) = (self.data(), self.port.to_string());
+        let log = std::fs::File::create(self.dir.path().join("log")).unwrap();
+        // `fsync` stays on: a killed server must have what it acknowledged.
+        let process = self
+            .command("postgres")
+            .arg("-D")
+            .arg(data)
+            .args(["-p", &port, "-h", "127.0.0.1", "-k", "", "-c", "max_connections=20"])
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.process = Some(process);
+        let started = Instant::now();
+        while let Err(e) = postgres::Client::connect(&self.url(), postgres::NoTls) {
+            let log = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+            assert!(started.elapsed() < PATIENCE, "the server does not start: {e}\n{log}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Kills the server and all its processes, as a loss of power would.
+    pub fn kill(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        let Ok(pid_file) = std::fs::read_to_string(self.data().join("postmaster.pid")) else { return };
+        let postmaster = pid_file.lines().next().unwrap_or_default().to_owned();
+        // Its children first, so that none goes on without it.
+        let children =
+            Command::new("ps").args(["-o", "pid=", "--ppid", &postmaster]).output().unwrap().stdout;
+        let children = String::from_utf8(children).unwrap();
+        let _gone =
+            Command::new("kill").arg("-9").arg(&postmaster).args(children.split_whitespace()).status();
+        let _ended = process.wait();
+        let started = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+            assert!(started.elapsed() < PATIENCE, "the server does not stop");
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// One of PostgreSQL's programs, as a user that it accepts.
+    fn command(&self, program: &str) -> Command {
+        let program = self.bin.join(program);
+        let mut command = match self.user {
+            None => Command::new(program),
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                command.args([format!("--reuid={user}"), "--clear-groups".into()]).arg(program);
+                command
+            }
+        };
+        command.current_dir("/").stdin(Stdio::null()).env("LC_ALL", "C");
+        command
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Where initdb and postgres are.
+fn programs() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .map(|versions| versions.flatten().map(|v| v.path().join("bin")).collect())
+        .unwrap_or_default();
+    places.sort();
+    places.extend(std::env::split_paths(&path));
+    places.into_iter().rev().find(|dir| ["initdb", "postgres"].iter().all(|name| dir.join(name).exists()))
+}
+
+/// A user that is not root.
+fn unprivileged() -> &'static str {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let known = |name: &str| users.lines().any(|line| line.starts_with(&format!("{name}:")));
+    ["postgres", "nobody"].into_iter().find(|name| known(name)).unwrap()
+}
+
+#[track_caller]
+fn run(command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));
+}
