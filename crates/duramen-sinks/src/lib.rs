@@ -17,6 +17,9 @@
 //! | [`sql`] | LogsQL over the table: SQL narrows, the query engine decides |
 //! | [`import`] | tables into a store: our own, and any other with a key |
 
+#[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+compile_error!("duramen-sinks holds nothing without one of its features: sqlite, postgres");
+
 pub mod error;
 pub mod import;
 mod line;

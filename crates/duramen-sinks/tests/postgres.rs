@@ -2,6 +2,7 @@
 
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are tests, too
+#![allow(clippy::disallowed_methods)] // a real server, in real time
 
 mod common;
 #[path = "common/rows.rs"]

@@ -2,6 +2,7 @@
 
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests, too
+#![allow(clippy::disallowed_methods)] // real files
 
 mod common;
 #[path = "common/rows.rs"]

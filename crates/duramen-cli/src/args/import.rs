@@ -1,6 +1,6 @@
 //! `duramen import`.
 
-use super::DurabilityArg;
+use super::ingest::DurabilityArg;
 use crate::moment::parse_zone;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
@@ -15,12 +15,14 @@ Examples:
 
 Run it again at any time: only rows that are new since are taken.";
 
+#[cfg(feature = "sqlite")]
 const SQLITE_EXAMPLES: &str = "\
 Examples:
   duramen import sqlite app.db
   duramen import sqlite app.db ./logs            into another store
   duramen import sqlite app.db --table events --time-column at --message-column text";
 
+#[cfg(feature = "postgres")]
 const POSTGRES_EXAMPLES: &str = "\
 Examples:
   duramen import postgres postgres://app@db/logs

@@ -12,7 +12,7 @@ pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb
 pub(crate) use generate::GenerateArgs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use import::{ImportArgs, ImportFrom, ImportTableArgs};
-pub(crate) use ingest::{DurabilityArg, IngestArgs};
+pub(crate) use ingest::IngestArgs;
 pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
 pub(crate) use store::{StatsArgs, VerifyArgs};
 

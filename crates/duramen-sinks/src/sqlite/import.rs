@@ -126,7 +126,7 @@ impl Table for SqliteTable {
             return reader.lines(&sql, &params, &mut |row: Stored<'_>| each(row.id, RawRow::Ours(row)));
         }
         let mut query = reader.connection.prepare_cached(&sql)?;
-        let names: Vec<String> = query.column_names().into_iter().skip(1).map(str::to_owned).collect();
+        let names: Vec<String> = query.column_names().skip(1).map(str::to_owned).collect();
         let mut found = query.query(params_from_iter(&params))?;
         let mut json = String::new();
         while let Some(row) = found.next()? {

@@ -3,6 +3,7 @@
 //! Where its programs are missing, `scripts/setup-tests.sh` installs them. Where they cannot be installed,
 //! `DURAMEN_SKIP_POSTGRES=1` leaves these tests out; without it they fail and say so.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -66,43 +67,52 @@ impl Server {
 
     /// Starts it again after a [`Server::kill`].
     pub fn up(&mut self) {
+        let started = Instant::now();
+        let mut said = String::new();
+        while let Err(log) = self.try_up() {
+            // It may find that a process of the server before has not ended yet.
+            said.push_str(&log);
+            assert!(started.elapsed() < PATIENCE, "the server does not start: {said}");
+        }
+    }
+
+    /// Starts it and waits until it takes connections; what it said if it ends instead.
+    fn try_up(&mut self) -> Result<(), String> {
         let (data, port) = (self.data(), self.port.to_string());
-        let log = std::fs::File::create(self.dir.path().join("log")).unwrap();
         // `fsync` stays on: a killed server must have what it acknowledged.
-        let process = self
+        let mut process = self
             .command("postgres")
             .arg("-D")
             .arg(data)
             .args(["-p", &port, "-h", "127.0.0.1", "-k", "", "-c", "max_connections=20"])
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        self.process = Some(process);
-        let started = Instant::now();
-        while let Err(e) = postgres::Client::connect(&self.url(), postgres::NoTls) {
-            let log = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
-            assert!(started.elapsed() < PATIENCE, "the server does not start: {e}\n{log}");
-            std::thread::yield_now();
+        let mut said = BufReader::new(process.stderr.take().unwrap());
+        let mut log = String::new();
+        while said.read_line(&mut log).is_ok_and(|n| n > 0) {
+            if log.contains("ready to accept connections") {
+                // It must never wait for somebody to read what it says.
+                std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+                self.process = Some(process);
+                return Ok(());
+            }
         }
+        let _ended = process.wait();
+        Err(log)
     }
 
     /// Kills the server and all its processes, as a loss of power would.
     pub fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        let Ok(pid_file) = std::fs::read_to_string(self.data().join("postmaster.pid")) else { return };
-        let postmaster = pid_file.lines().next().unwrap_or_default().to_owned();
-        // Its children first, so that none goes on without it.
+        let postmaster = process.id().to_string();
         let children =
             Command::new("ps").args(["-o", "pid=", "--ppid", &postmaster]).output().unwrap().stdout;
         let children = String::from_utf8(children).unwrap();
         let _gone =
             Command::new("kill").arg("-9").arg(&postmaster).args(children.split_whitespace()).status();
         let _ended = process.wait();
-        let started = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-            assert!(started.elapsed() < PATIENCE, "the server does not stop");
-        }
     }
 
     fn data(&self) -> PathBuf {
