@@ -27,6 +27,11 @@
 //! | `sink` | what a front end needs of any back end |
 //! | `front_end`, `field_buf` | what front ends share |
 
+/// The guide, whose examples are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/logger.md")]
+struct Guide;
+
 mod builder;
 mod cbor;
 mod direct;

@@ -175,6 +175,7 @@ pub(crate) fn become_keeper(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::R
 /// # Errors
 /// What kept the work from being done. The keeper was given up, to start afresh from what is on disk.
 pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
+    shared.look_for_own_directory();
     let outcome = become_keeper(shared, slot).and_then(|()| {
         let mut slot = lock(slot);
         slot.as_mut().map_or(Ok(()), Keeper::step).inspect_err(|_| *slot = None)

@@ -61,6 +61,16 @@ impl Shared {
         (!self.wal_closed.load(Ordering::SeqCst)).then(|| wal.writer_id())
     }
 
+    /// Stops this process's writer if its directory was removed: what it appended would go into files that nobody
+    /// finds. Only its owner's death lets others remove it, so it was not one of us.
+    pub(crate) fn look_for_own_directory(&self) {
+        let Some(wal) = self.wal.get().filter(|_| !self.wal_closed.load(Ordering::SeqCst)) else { return };
+        let Some(dir) = wal.writer_dir().filter(|_| wal.poisoned().is_none()) else { return };
+        if matches!(self.env.fs.exists(dir), Ok(false)) {
+            wal.abandon(format!("{} was removed while it was written to", dir.display()));
+        }
+    }
+
     /// Closes this process's writer: from now on the keeper treats what it left like any other dead writer's.
     pub(crate) fn close_wal(&self) -> crate::Result<()> {
         let closed = self.wal.get().map_or(Ok(()), |wal| wal.close());

@@ -34,6 +34,12 @@ fn wait(pid: libc::pid_t) {
     assert_eq!(status, 0, "the child has failed");
 }
 
+/// Kills a process, which has no time to do anything about it.
+pub fn kill(pid: u32) {
+    // SAFETY: a system call about a child of ours, which nobody has waited for yet.
+    assert_eq!(unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGKILL) }, 0);
+}
+
 fn log(logger: &Logger, who: &str, n: usize) -> bool {
     logger.log(Level::Info, &format!("{who} {n}"), &[("n", Value::Int(n as i64))]).is_ok()
 }

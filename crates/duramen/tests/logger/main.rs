@@ -8,6 +8,7 @@ mod kill;
 mod outcomes;
 mod program;
 mod synced;
+mod writers;
 
 use duramen::Store;
 use std::ops::ControlFlow;

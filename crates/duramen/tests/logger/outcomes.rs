@@ -67,6 +67,24 @@ fn a_disk_that_turns_read_only_is_an_error_of_each_call_once_a_new_segment_is_ne
 }
 
 #[test]
+fn a_directory_that_is_removed_stops_the_logger_soon() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("logs");
+    let logger = Logger::builder(&path).open().unwrap();
+    logger.log(Level::Info, "before", &[]).unwrap();
+    // Its keeper may be just making a file in it.
+    while std::fs::remove_dir_all(&path).is_err() {}
+    let refused = (0..10_000).find_map(|_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(2));
+        logger.log(Level::Info, "after", &[]).err()
+    });
+    let told = refused.unwrap().to_string();
+    assert!(told.contains("was removed while it was written to"), "{told}");
+    assert!(logger.close().is_err());
+    assert!(!path.exists(), "nothing was made in its place");
+}
+
+#[test]
 fn a_file_in_place_of_the_directory_is_an_error_of_opening() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("logs");

@@ -75,6 +75,9 @@ fn role() {
         "orphan" => crate::fork::orphan(dir),
         "plain store" => crate::fork::plain_store(dir),
         "exit" => crate::synced::exit(dir),
-        other => panic!("no such role: {other}"),
+        other => match other.strip_prefix("writer ") {
+            Some(life) => crate::writers::program(dir, life),
+            None => panic!("no such role: {other}"),
+        },
     }
 }

@@ -331,6 +331,13 @@ impl Wal {
         }
     }
 
+    /// Stops the log, as a failed write does: what its owner has found out means that records no longer go where
+    /// they will be found.
+    pub fn abandon(&self, reason: impl Into<String>) {
+        let stopped: Result<()> = Err(Error::InvalidArgument(reason.into()));
+        let _that_is_the_reason = self.inner.poison(stopped);
+    }
+
     /// Does what is due in the background: prepares the next segment, seals immutable ones and tells
     /// [`WalOptions::on_sealed`], syncs at intervals, notices what others flushed. Called by the log's own thread
     /// unless [`Background::Manual`]; calling it besides does no harm. Not to be called from `on_sealed`.
