@@ -6,7 +6,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python tsan miri demo bench bench-engine clean-demo
+.PHONY: help build test lint unit doc fuzz test-python tsan miri demo bench bench-engine bench-logger clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
 	@echo 'make bench-engine   the key-value engine beside its peers; compiles RocksDB first; writes bench/results/engine'
+	@echo 'make bench-logger   the direct logger beside SQLite, PostgreSQL, files and the device; writes bench/results/logger*.md'
 
 build:
 	$(CARGO) build --release --locked -p duramen-cli
@@ -67,6 +68,11 @@ bench: build
 bench-engine:
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-engine $(BENCH_CARGO_FLAGS) -- \
 		all $(BENCH_FLAGS)
+
+# BENCH_FLAGS='--quick' takes some 2 minutes, and writes to bench/data; '--postgres postgres://user@host/database' has
+# a server measured, too.
+bench-logger:
+	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-logger -- all $(BENCH_FLAGS)
 
 clean-demo:
 	sh scripts/demo.sh --clean

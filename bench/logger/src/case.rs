@@ -1,0 +1,140 @@
+//! One case: what a child process of the benchmark does, and what it found.
+
+use crate::{Result, direct, store};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Study {
+    /// Log lines, all of level info.
+    Ingest,
+    /// Each thread logs as many errors, after its first half.
+    Eager,
+    /// Processes that log at the same time.
+    Processes,
+    /// How long single calls take.
+    Latency,
+    /// Entries into a store, and all of them back.
+    Entries,
+    /// A part of the time range, and all of it.
+    Window,
+    /// What a process left that was killed.
+    Recover,
+    /// What entries are encoded as.
+    Encoding,
+}
+
+/// One row of one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Case {
+    pub(crate) study: Study,
+    pub(crate) system: String,
+    pub(crate) lines: u64,
+    pub(crate) threads: u32,
+    pub(crate) processes: u32,
+    /// Bytes of a message; 0 where the lines are study 001's.
+    pub(crate) message_bytes: usize,
+    /// Lines a second; 0 for as fast as it goes.
+    pub(crate) rate: u64,
+    pub(crate) round: u32,
+}
+
+/// What was found, by name; the unit ends the name.
+pub(crate) type Figures = BTreeMap<String, f64>;
+
+/// A case and what came of it: a line of the results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) case: Case,
+    #[serde(default)]
+    pub(crate) figures: Figures,
+    /// Why there are no figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+/// No case may take longer: a peer that hangs must not end the benchmark.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+impl Case {
+    /// A case of one thread in one process.
+    pub(crate) fn new(study: Study, system: &str, lines: u64) -> Self {
+        let system = system.to_owned();
+        Self { study, system, lines, threads: 1, processes: 1, message_bytes: 0, rate: 0, round: 0 }
+    }
+
+    pub(crate) fn threads(self, threads: u32) -> Self {
+        Self { threads, ..self }
+    }
+
+    pub(crate) fn processes(self, processes: u32) -> Self {
+        Self { processes, ..self }
+    }
+
+    pub(crate) fn message_bytes(self, message_bytes: usize) -> Self {
+        Self { message_bytes, ..self }
+    }
+
+    pub(crate) fn rate(self, rate: u64) -> Self {
+        Self { rate, ..self }
+    }
+
+    /// Measures it in this process.
+    pub(crate) fn run(&self, dir: &Path) -> Result<Figures> {
+        match self.study {
+            Study::Ingest | Study::Eager => direct::ingest(self, dir),
+            Study::Processes => direct::processes(self, dir),
+            Study::Latency => direct::latency(self, dir),
+            Study::Entries => store::entries(self, dir),
+            Study::Window => store::window(self, dir),
+            Study::Recover => store::recover(self, dir),
+            Study::Encoding => store::encoding(self),
+        }
+    }
+
+    /// Runs it in a process of its own, so that its memory and its threads are nobody else's.
+    pub(crate) fn in_child(&self, dir: &Path, postgres: Option<&str>) -> Outcome {
+        match self.spawn(dir, postgres) {
+            Ok(figures) => Outcome { case: self.clone(), figures, error: None },
+            Err(e) => Outcome { case: self.clone(), figures: Figures::new(), error: Some(e.to_string()) },
+        }
+    }
+
+    fn spawn(&self, dir: &Path, postgres: Option<&str>) -> Result<Figures> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("case").arg(dir).arg(serde_json::to_string(self)?);
+        if let Some(url) = postgres {
+            command.env("BENCH_POSTGRES", url);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if begin.elapsed() > TIME_LIMIT {
+                child.kill()?;
+                child.wait()?;
+                return Err(format!("took longer than {} s", TIME_LIMIT.as_secs()).into());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let (mut out, mut err) = (String::new(), String::new());
+        if let Some(mut pipe) = child.stdout.take() {
+            pipe.read_to_string(&mut out)?;
+        }
+        if let Some(mut pipe) = child.stderr.take() {
+            pipe.read_to_string(&mut err)?;
+        }
+        if !status.success() {
+            return Err(format!("{status}: {}", err.trim()).into());
+        }
+        Ok(serde_json::from_str(&out)?)
+    }
+}
