@@ -58,7 +58,7 @@ class Logger:
         fields: Mapping[str, Any] | None = None,
         durability: str = "process",
         sync_levels: Sequence[str | int] = ("error", "fatal"),
-        block_timeout_ms: int = 1000,
+        block_timeout_ms: int = 10_000,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         keeper: bool = True,
         write_buffer_size: int | None = None,

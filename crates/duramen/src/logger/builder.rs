@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// How long [`OnFull::default`] waits.
-const DEFAULT_BLOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const DEFAULT_BLOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a log call does when there is no room: the disk is full, or all write buffers are, because lines come faster
 /// than they can be put into tables.
@@ -32,7 +32,7 @@ pub enum OnFull {
 }
 
 impl Default for OnFull {
-    /// [`OnFull::Block`], for a second at most.
+    /// [`OnFull::Block`], for ten seconds at most.
     fn default() -> Self {
         Self::Block { timeout: DEFAULT_BLOCK_TIMEOUT }
     }
@@ -115,7 +115,7 @@ impl LoggerBuilder {
         self
     }
 
-    /// What a call does when there is no room. Default: waits a second, then refuses.
+    /// What a call does when there is no room. Default: waits ten seconds, then refuses.
     pub fn on_full(mut self, on_full: OnFull) -> Self {
         self.on_full = on_full;
         self

@@ -3,7 +3,7 @@
 
 use crate::program::{Program, tell};
 use crate::rows;
-use duramen::{Level, Logger, Store, Value};
+use duramen::{Level, Logger, OnFull, Store, Value};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -25,7 +25,9 @@ fn message(life: usize, n: u64) -> String {
 /// One life, whose number is the role's.
 pub fn program(dir: &Path, life: &str) {
     let life: usize = life.parse().unwrap();
-    let logger = Logger::builder(dir).write_buffer_size(64 << 10).open().unwrap();
+    // However long a machine that does other things takes for the flush.
+    let on_full = OnFull::Block { timeout: Duration::from_secs(300) };
+    let logger = Logger::builder(dir).write_buffer_size(64 << 10).on_full(on_full).open().unwrap();
     for n in 0..LINES {
         let level = if n % 100 == 99 { Level::Error } else { Level::Info };
         logger.log(level, &message(life, n), &[("life", Value::Int(life as i64))]).unwrap();
