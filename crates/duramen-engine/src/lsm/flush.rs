@@ -17,7 +17,7 @@ use super::superversion::{Immutable, Origin, SuperVersion};
 use super::table::{PendingSync, TableOptions, TableWriter};
 use super::version::{TableFacts, TableFile, Version};
 use crate::kv::OpKind;
-use crate::manifest::{Edit, TableMeta};
+use crate::manifest::Edit;
 use crate::wal;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -180,27 +180,9 @@ impl Inner {
         }
         let mut pending = writer.finish_unsynced()?;
         pending.name()?;
-        let summary = pending.summary().clone();
-        let facts = TableFacts {
-            level: 0,
-            min_seq: summary.min_seq,
-            max_seq: summary.max_seq,
-            newest_unix_s: self.options.env.clock.now_unix_ns() / 1_000_000_000,
-            deletes: summary.deletes,
-            range_deletes: summary.range_deletes,
-            old_versions: summary.old_versions,
-            ..TableFacts::default()
-        };
-        let meta = TableMeta {
-            number,
-            path,
-            file_bytes: summary.file_bytes,
-            entries: summary.entries,
-            blocks: summary.blocks,
-            min_key: summary.smallest,
-            max_key: summary.largest,
-            user: facts.encode(),
-        };
+        let summary = pending.summary();
+        let newest_unix_s = self.options.env.clock.now_unix_ns() / 1_000_000_000;
+        let meta = TableFacts { newest_unix_s, ..TableFacts::of(summary) }.meta(number, path, summary);
         let file = TableFile::new(&self.dir, meta, &self.obsolete)?;
         // Nobody compacts it before the manifest knows it.
         file.uncommitted.store(true, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use super::table::{TableOptions, TableSummary, TableWriter};
 use super::version::TableFacts;
 use super::write::KIND_INGEST;
 use crate::kv::{OpKind, SortedRun, check_key, check_value};
-use crate::manifest::{Edit, TableMeta};
+use crate::manifest::Edit;
 use crate::wal::WriteOptions;
 use crate::{Error, Result};
 use std::sync::PoisonError;
@@ -121,16 +121,8 @@ impl Inner {
                 ..TableFacts::default()
             };
             entries += summary.entries;
-            edit.add_tables.push(TableMeta {
-                number: *number,
-                path: super::paths::ingested_table(*number, seq),
-                file_bytes: summary.file_bytes,
-                entries: summary.entries,
-                blocks: summary.blocks,
-                min_key: summary.smallest.clone(),
-                max_key: summary.largest.clone(),
-                user: facts.encode(),
-            });
+            let path = super::paths::ingested_table(*number, seq);
+            edit.add_tables.push(facts.meta(*number, path, summary));
         }
         edit.set_values.push(flushed_seq(seq));
         let mut manifest = self.manifest();

@@ -1,6 +1,6 @@
 //! Which tables there are, level by level.
 
-use super::table::TableReader;
+use super::table::{TableReader, TableSummary};
 use crate::dump::Line;
 use crate::manifest::{State, TableMeta};
 use crate::{Error, Result};
@@ -46,6 +46,32 @@ pub(super) struct TableFacts {
 }
 
 impl TableFacts {
+    /// What a table that was just written says of itself; its level is 0, and its age unknown.
+    pub(super) fn of(summary: &TableSummary) -> Self {
+        Self {
+            min_seq: summary.min_seq,
+            max_seq: summary.max_seq,
+            deletes: summary.deletes,
+            range_deletes: summary.range_deletes,
+            old_versions: summary.old_versions,
+            ..Self::default()
+        }
+    }
+
+    /// What the manifest is to say of a table that was just written and has these facts.
+    pub(super) fn meta(&self, number: u64, path: String, summary: &TableSummary) -> TableMeta {
+        TableMeta {
+            number,
+            path,
+            file_bytes: summary.file_bytes,
+            entries: summary.entries,
+            blocks: summary.blocks,
+            min_key: summary.smallest.clone(),
+            max_key: summary.largest.clone(),
+            user: self.encode(),
+        }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         // Writing to a Vec cannot fail.
         minicbor::to_vec(self).unwrap_or_default()

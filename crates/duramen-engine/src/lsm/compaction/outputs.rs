@@ -152,24 +152,10 @@ impl<'a> Outputs<'a> {
         let unpaced = summary.file_bytes.saturating_sub(self.paced_bytes);
         let facts = TableFacts {
             level: u8::try_from(self.job.output_level).unwrap_or(u8::MAX),
-            min_seq: summary.min_seq,
-            max_seq: summary.max_seq,
             newest_unix_s: self.newest_unix_s,
-            deletes: summary.deletes,
-            range_deletes: summary.range_deletes,
-            ingested: false,
-            old_versions: summary.old_versions,
+            ..TableFacts::of(&summary)
         };
-        self.finished.push(TableMeta {
-            number,
-            path: (self.context.table_path)(number),
-            file_bytes: summary.file_bytes,
-            entries: summary.entries,
-            blocks: summary.blocks,
-            min_key: summary.smallest,
-            max_key: summary.largest,
-            user: facts.encode(),
-        });
+        self.finished.push(facts.meta(number, (self.context.table_path)(number), &summary));
         (self.paced_bytes, self.unpaced_bytes) = (0, 0);
         self.throttled += self.context.limiter.request(unpaced, self.context.cancel);
         Ok(())

@@ -104,16 +104,7 @@ pub(super) fn meta_of(new: &New, facts: &TableFacts) -> TableMeta {
         range_deletes: summary.range_deletes,
         ..*facts
     };
-    TableMeta {
-        number: *number,
-        path: paths::table(*number),
-        file_bytes: summary.file_bytes,
-        entries: summary.entries,
-        blocks: summary.blocks,
-        min_key: summary.smallest.clone(),
-        max_key: summary.largest.clone(),
-        user: facts.encode(),
-    }
+    facts.meta(*number, paths::table(*number), summary)
 }
 
 /// Whether a table of this is one that nobody reads: a file of something else.
