@@ -13,8 +13,7 @@
 //! No value keeps its line from being logged: one whose `str()` raises says so in its place.
 
 use crate::json;
-use crate::line::Line;
-use duramen::Value;
+use duramen::{FieldBuf, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -40,11 +39,11 @@ impl Around {
 }
 
 /// Adds `value` to the line as the field `name`, or, a dict, as fields that begin with it.
-pub(crate) fn add(line: &mut Line, name: &str, value: &Bound<'_, PyAny>) {
+pub(crate) fn add(line: &mut FieldBuf, name: &str, value: &Bound<'_, PyAny>) {
     add_in(line, name, value, &mut Around::default());
 }
 
-fn add_in(line: &mut Line, name: &str, value: &Bound<'_, PyAny>, around: &mut Around) {
+fn add_in(line: &mut FieldBuf, name: &str, value: &Bound<'_, PyAny>, around: &mut Around) {
     if let Ok(text) = value.cast::<PyString>() {
         line.push(name, Value::Str(&text.to_string_lossy()));
     } else if value.is_none() {

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `logger` | a logger: opened once, then line after line |
 //! | `record` | a `logging.LogRecord`, taken apart |
-//! | `line` | a line's fields, owned, so that the GIL can go while they are written |
 //! | `convert` | a Python value as one or more fields |
 //! | `json` | lists, as JSON |
 //! | `options` | what a logger is to be like, in Python's words |
@@ -19,7 +18,6 @@ mod batch;
 mod convert;
 mod error;
 mod json;
-mod line;
 mod logger;
 mod options;
 mod record;

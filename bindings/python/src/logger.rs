@@ -2,10 +2,9 @@
 
 use crate::convert;
 use crate::error::failed;
-use crate::line::Line;
 use crate::options::{durability, level};
 use crate::record::{self, Parts};
-use duramen::{Level, Logger, OnFull, Record};
+use duramen::{FieldBuf, Level, Logger, OnFull, Record};
 use duramen_engine::io::{Clock, Env};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -56,10 +55,8 @@ impl NativeLogger {
         if let Some(bytes) = write_buffer_size {
             builder = builder.write_buffer_size(bytes);
         }
-        let constants = line(fields);
-        for (name, value) in constants.fields() {
-            builder = builder.field(name, value);
-        }
+        builder = line(fields)
+            .with(|fields| fields.iter().fold(builder, |builder, &(name, value)| builder.field(name, value)));
         let logger = py.detach(|| builder.open()).map_err(failed)?;
         Ok(Self { logger, clock: env.clock })
     }
@@ -123,16 +120,23 @@ impl NativeLogger {
 }
 
 impl NativeLogger {
-    fn write(&self, py: Python<'_>, time_ns: i64, level: Level, message: &str, line: &Line) -> PyResult<()> {
-        let fields = line.fields();
-        let record = Record { time_ns, level, message, fields: &fields };
-        py.detach(|| self.logger.log_at(&record)).map_err(failed)
+    fn write(
+        &self,
+        py: Python<'_>,
+        time_ns: i64,
+        level: Level,
+        message: &str,
+        line: &FieldBuf,
+    ) -> PyResult<()> {
+        // The texts are copies, so that the GIL can go while the line is written.
+        py.detach(|| line.with(|fields| self.logger.log_at(&Record { time_ns, level, message, fields })))
+            .map_err(failed)
     }
 }
 
 /// A dict's members as fields.
-fn line(fields: Option<&Bound<'_, PyDict>>) -> Line {
-    let mut line = Line::default();
+fn line(fields: Option<&Bound<'_, PyDict>>) -> FieldBuf {
+    let mut line = FieldBuf::default();
     for (name, value) in fields.into_iter().flat_map(convert::members) {
         convert::add(&mut line, &name, &value);
     }

@@ -13,9 +13,8 @@
 //! A level that is not one of Python's five has its name in the field `level_name` besides.
 
 use crate::convert;
-use crate::line::Line;
 use crate::options::level_of;
-use duramen::{Level, Value};
+use duramen::{FieldBuf, Level, Value};
 use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,7 +26,7 @@ pub(crate) struct Parts {
     pub time_ns: Option<i64>,
     pub level: Level,
     pub message: String,
-    pub line: Line,
+    pub line: FieldBuf,
     /// Why the message could not be formatted; then it is the unformatted one.
     pub format_error: Option<PyErr>,
 }
@@ -121,7 +120,7 @@ pub(crate) fn take_apart(
     let attributes = attributes.cast::<PyDict>()?;
     let (message, format_error) = message(record, attributes, known)?;
     let mut parts =
-        Parts { time_ns: None, level: Level::Unknown, message, line: Line::default(), format_error };
+        Parts { time_ns: None, level: Level::Unknown, message, line: FieldBuf::default(), format_error };
     let mut extra = Vec::new();
     for (name, value) in attributes.iter() {
         let Ok(name) = name.cast_into::<PyString>() else { continue };
