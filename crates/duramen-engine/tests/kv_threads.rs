@@ -6,6 +6,7 @@ mod kv_common;
 
 use duramen_engine::io::Env;
 use duramen_engine::kv::{Durability, Engine, ReadOptions, WriteBatch, WriteOptions};
+use duramen_engine::lsm::{Lsm, LsmOptions};
 use kv_common::dice::Dice;
 use kv_common::{contents, durably, setups};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -202,5 +203,29 @@ fn synced_writes_of_many_threads_are_all_there_after_the_end_of_the_process() {
         drop(store);
         let store = setup.open(sim.env(), "s").unwrap();
         assert_eq!(kv_common::now(&*store).unwrap().len(), 160);
+    }
+}
+
+/// Whichever comes last of a put and an ingestion that run at once, it stays the last when all is flushed.
+#[test]
+fn what_is_read_after_an_ingestion_is_read_after_the_flush_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LsmOptions { write_buffer_size: 256 << 10, ..LsmOptions::default() };
+    let store = Lsm::open(dir.path(), options).unwrap();
+    let mut dice = Dice(1);
+    for round in 0..100 {
+        std::thread::scope(|s| {
+            for writer in 0..3 {
+                let (store, pause) = (&store, dice.below(200_000));
+                s.spawn(move || {
+                    (0..pause).for_each(|_| std::hint::spin_loop());
+                    store.put(b"key", format!("put {writer} {round}").as_bytes()).unwrap();
+                });
+            }
+            store.ingest(&mut [Ok((b"key".to_vec(), b"ingested".to_vec()))].into_iter()).unwrap();
+        });
+        let before = store.get(b"key").unwrap();
+        store.flush().unwrap();
+        assert_eq!(store.get(b"key").unwrap().as_deref(), before.as_deref(), "round {round}");
     }
 }

@@ -1,10 +1,12 @@
 //! [`Engine`] for the LSM tree.
 
 use super::db::Lsm;
+use super::stall::Pace;
 use crate::Result;
 use crate::kv::{Engine, OpKind, ReadOptions, Scan, Snapshot, SortedRun, Value, WriteBatch, WriteOptions};
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::PoisonError;
 
 impl Engine for Lsm {
     #[inline]
@@ -31,8 +33,15 @@ impl Engine for Lsm {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let (seq, guard) = self.inner.snapshots.take(&self.inner.visible);
-        Snapshot::new(self.inner.id, seq, guard)
+        loop {
+            let (seq, guard) = self.inner.snapshots.take(&self.inner.visible);
+            if self.inner.stall.pace() != Pace::Ingesting {
+                return Snapshot::new(self.inner.id, seq, guard);
+            }
+            // A write that was quicker than the ingestion's end may have made its number visible: what the snapshot
+            // reads would change when the tables come.
+            let _ended = self.inner.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn flush(&self) -> Result<()> {

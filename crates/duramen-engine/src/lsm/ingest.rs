@@ -14,6 +14,7 @@ use crate::kv::{OpKind, SortedRun, check_key, check_value};
 use crate::manifest::Edit;
 use crate::wal::WriteOptions;
 use crate::{Error, Result};
+use std::cell::Cell;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -94,15 +95,24 @@ impl Inner {
         let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
         self.stall.set(Pace::Ingesting);
         let held = Held(self);
-        // Writers that were past the check already may still come; no others do.
-        while self.current.load().memtables().any(|memtable| memtable.len() > 0) {
-            self.flush_all()?;
-        }
-        let appended = wal.append_then(KIND_INGEST, 1, &[], WriteOptions::default(), |_, reader| {
-            self.switch_memtable(reader);
-            self.current.load().active.as_ref().map_or(0, |active| active.index_bytes())
-        })?;
-        let seq = appended.first_seq;
+        // Writers that were past the check already may still come, so whether all memtables are empty is asked again
+        // where none can: under the WAL's lock, when the number is taken. If one was quicker, the number is no good: its
+        // memtable would be looked at before the tables, and what it holds is older.
+        let seq = loop {
+            while self.current.load().memtables().any(|memtable| memtable.len() > 0) {
+                self.flush_all()?;
+            }
+            let nothing_above = Cell::new(false);
+            let taken = wal.append_then(KIND_INGEST, 1, &[], WriteOptions::default(), |_, reader| {
+                self.switch_memtable(reader);
+                let current = self.current.load();
+                nothing_above.set(current.memtables().all(|memtable| memtable.len() == 0));
+                current.active.as_ref().map_or(0, |active| active.index_bytes())
+            })?;
+            if nothing_above.get() {
+                break taken.first_seq;
+            }
+        };
         let mut edit = Edit::default();
         let mut entries = 0;
         let fs = &self.options.env.fs;
