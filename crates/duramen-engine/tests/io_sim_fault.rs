@@ -320,8 +320,12 @@ fn a_file_system_that_does_not_map_says_unsupported() {
     assert!(sim.files().is_empty());
     let apart = fs.create_unmapped_segment(Path::new("a"), 4096).unwrap();
     apart.publish(0, 1).unwrap();
-    fs.open_segment(Path::new("a")).unwrap();
+    assert_eq!(kind(fs.open_segment(Path::new("a"))), ErrorKind::Unsupported);
     sim.refuse_mapping(false);
+    sim.refuse_reserving(true);
+    assert_eq!(kind(fs.create_segment(Path::new("b"), 4096)), ErrorKind::Unsupported);
+    fs.open_segment(Path::new("a")).unwrap();
+    sim.refuse_reserving(false);
     fs.create_segment(Path::new("b"), 4096).unwrap();
 }
 

@@ -24,9 +24,12 @@ fn manual(wal_kind: WalKind) -> WalOptions {
 
 #[test]
 fn every_record_is_visible_to_another_process_at_once() {
-    for wal_kind in [WalKind::Mmap, WalKind::Write] {
+    let ways =
+        [(WalKind::Mmap, true), (WalKind::Write, true), (WalKind::Mmap, false), (WalKind::Write, false)];
+    for (wal_kind, readers_can_map) in ways {
         let sim = Sim::new(1);
         let wal = Wal::create(&sim.env(), Path::new(WAL), manual(wal_kind)).unwrap();
+        sim.refuse_mapping(!readers_can_map);
         let other = sim.spawn_process();
         let path = segment_path(wal.writer_dir().unwrap(), 1);
         let reader = SegmentReader::open(&other.env(), &path).unwrap().unwrap();

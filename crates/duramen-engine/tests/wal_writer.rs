@@ -465,9 +465,15 @@ fn no_room_for_a_segment_is_said_and_heals() {
 }
 
 #[test]
-fn a_file_system_that_cannot_map_is_written_to() {
-    let sim = Sim::new(1);
-    sim.refuse_mapping(true);
+fn a_file_system_that_cannot_reserve_or_map_is_written_to() {
+    for refuse in [Sim::refuse_reserving, Sim::refuse_mapping] {
+        let sim = Sim::new(1);
+        refuse(&sim, true);
+        written_to_and_recovered(&sim);
+    }
+}
+
+fn written_to_and_recovered(sim: &Sim) {
     let options = manual(WalOptions { max_write_buffer_number: 100, ..WalOptions::default() });
     let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
     let mut appended = vec![];

@@ -26,6 +26,7 @@
 mod visit;
 
 use duramen::{FieldBuf, FrontEnd, Level, Sink, Value};
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Subscriber};
@@ -63,6 +64,25 @@ impl DuramenLayer {
     }
 }
 
+/// The field with the names of the spans that an event is in.
+const SPANS_FIELD: &str = "spans";
+
+/// The names of the spans that an event is in, outermost first.
+struct Names<'a, S>(&'a Context<'a, S>, &'a Event<'a>);
+
+impl<S: Subscriber + for<'s> LookupSpan<'s>> Display for Names<'_, S> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let spans = self.0.event_scope(self.1).into_iter().flat_map(|scope| scope.from_root());
+        for (i, span) in spans.enumerate() {
+            if i > 0 {
+                f.write_str(":")?;
+            }
+            f.write_str(span.name())?;
+        }
+        Ok(())
+    }
+}
+
 fn level(level: tracing_core::Level) -> Level {
     match level {
         tracing_core::Level::ERROR => Level::Error,
@@ -92,17 +112,13 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for DuramenLayer {
         let metadata = event.metadata();
         self.front.log(level(*metadata.level()), |line| {
             if let Some(scope) = context.event_scope(event) {
-                let mut names = String::new();
                 for span in scope.from_root() {
                     if let Some(SpanFields(fields)) = span.extensions().get() {
                         line.fields.put_all(fields);
                     }
-                    if !names.is_empty() {
-                        names.push(':');
-                    }
-                    names.push_str(span.name());
                 }
-                line.fields.put("spans", Value::Str(&names));
+                line.fields.remove(SPANS_FIELD);
+                line.fields.push_display(SPANS_FIELD, Names(&context, event));
             }
             line.fields.put("target", Value::Str(metadata.target()));
             if self.place {

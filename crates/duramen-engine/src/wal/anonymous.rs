@@ -1,4 +1,4 @@
-//! A segment without a file: for logs that need not survive the process.
+//! A segment without a file: for logs that need not survive the process, and for copies of files.
 #![allow(unsafe_code)] // a segment's memory is reached through a raw pointer
 
 use crate::io::{Segment, SegmentMemory};
@@ -21,16 +21,17 @@ unsafe impl Send for AnonymousSegment {}
 unsafe impl Sync for AnonymousSegment {}
 
 impl AnonymousSegment {
-    /// `len` bytes of zeros, or `OutOfMemory`; `len` is a multiple of 4096.
+    /// `len` bytes of zeros, or `OutOfMemory`.
     pub(super) fn new(len: usize) -> io::Result<Self> {
         let mut words: Vec<UnsafeCell<u64>> = Vec::new();
-        words.try_reserve_exact(len / 8).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let words_len = len.div_ceil(8);
+        words.try_reserve_exact(words_len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // Writing the zeros takes the page faults now, off the writers' path.
-        words.resize_with(len / 8, || UnsafeCell::new(0));
+        words.resize_with(words_len, || UnsafeCell::new(0));
         let start = NonNull::from(words.as_slice()).cast::<u8>();
-        // SAFETY: the words are aligned to 8 bytes, have this length, live as long as the memory (beside it),
-        // and being cells may be written through a shared pointer.
-        let memory = unsafe { SegmentMemory::new(start, words.len() * 8) };
+        // SAFETY: the words are aligned to 8 bytes, have at least this length, live as long as the memory (beside
+        // it), and being cells may be written through a shared pointer.
+        let memory = unsafe { SegmentMemory::new(start, len) };
         Ok(Self { memory, _words: words })
     }
 }

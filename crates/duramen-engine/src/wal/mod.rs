@@ -19,6 +19,7 @@
 //! | `arena` | the only place that touches segment memory |
 //! | `writer` | appending, rotating, syncing |
 //! | `reader` | following a segment, one's own or another process's, alive or sealed |
+//! | `loaded` | a segment where the file system cannot map it |
 //! | `recovery` | what a dead writer left behind |
 //! | `dump` | a segment, line by line |
 
@@ -28,6 +29,7 @@ mod anonymous;
 mod arena;
 mod dump;
 mod group;
+mod loaded;
 mod names;
 mod options;
 mod reader;

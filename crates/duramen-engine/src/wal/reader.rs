@@ -5,13 +5,14 @@
 //! `published` tells, which the writer writes to the file after the records; and because a reader may see the
 //! kernel copying, a record that does not verify there is one that has not arrived yet. Nothing above the
 //! counter is ever touched: the owner cuts the file there when it seals it, and a mapping without a file behind
-//! it ends in a SIGBUS.
+//! it ends in a SIGBUS. Where the file system cannot map, the bytes below the counter are read into memory first.
 
 use super::arena::settled;
 use super::format::{
     COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, Identity, IdentityError, KIND_CALLER_MAX, KIND_SEAL,
     PUBLISHED, SEALED, SegmentId, SegmentKind, decode_record,
 };
+use super::loaded::LoadedSegment;
 use super::names::{parse_segment_name, parse_writer_dir};
 use crate::io::{Env, Segment};
 use crate::{Error, Result};
@@ -51,12 +52,14 @@ pub struct SegmentReader {
 }
 
 /// What tells how far may be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Source {
     /// `committed`.
     Memory,
     /// `published`.
     File,
+    /// The counter at this offset, in the file, which cannot be mapped.
+    Loaded(Arc<LoadedSegment>, usize),
     /// The writer is dead, and a recovery has found out where records are that it offers.
     Recovered(Box<[Range<usize>]>),
 }
@@ -71,8 +74,17 @@ impl SegmentReader {
     /// [`Error::Corruption`] if its header is not one, or its name is not what the header says;
     /// [`Error::TooNew`]; [`Error::Io`] (see [`Error::is_not_found`]: it may have been flushed meanwhile).
     pub fn open(env: &Env, path: &Path) -> Result<Option<Self>> {
+        let mut loaded = None;
         let segment = match env.fs.open_segment(path) {
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            Err(e) if e.kind() == ErrorKind::Unsupported => match LoadedSegment::open(env, path) {
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+                other => {
+                    let segment = Arc::new(other.map_err(Error::io("read", path))?);
+                    loaded = Some(Arc::clone(&segment));
+                    segment
+                }
+            },
             other => other.map_err(Error::io("open", path))?,
         };
         let identity = match read_identity(&*segment, path)? {
@@ -80,9 +92,11 @@ impl SegmentReader {
             Header::Damaged(detail) => return Err(Error::corruption(path, 0, detail)),
             Header::Good(identity) => identity,
         };
-        let source = match identity.kind {
-            SegmentKind::Mapped => Source::Memory,
-            SegmentKind::Written => Source::File,
+        let source = match (&loaded, identity.kind) {
+            (Some(loaded), SegmentKind::Mapped) => Source::Loaded(Arc::clone(loaded), COMMITTED),
+            (Some(loaded), SegmentKind::Written) => Source::Loaded(Arc::clone(loaded), PUBLISHED),
+            (None, SegmentKind::Mapped) => Source::Memory,
+            (None, SegmentKind::Written) => Source::File,
         };
         let mut reader = Self {
             segment,
@@ -93,6 +107,7 @@ impl SegmentReader {
         };
         let boot_id = env.clock.boot_id();
         if identity.boot_id != 0 && boot_id != 0 && identity.boot_id != boot_id {
+            loaded.map_or(Ok(()), |loaded| loaded.load_all()).map_err(Error::io("read", path))?;
             let records = FIRST_RECORD..reader.end_by_checksums();
             reader.from_another_boot = true;
             reader.source = Source::Recovered(std::iter::once(records).collect());
@@ -156,6 +171,7 @@ impl SegmentReader {
 
     /// The sequence number of its first record; `None` while there is none.
     pub fn first_seq(&self) -> Option<u64> {
+        let _next_record_tells = self.look();
         if matches!(self.source, Source::Recovered(_)) {
             // The counter may not have survived; the record did.
             return self.next_any(self.start()).ok().flatten().map(|(record, _)| record.seq);
@@ -168,11 +184,30 @@ impl SegmentReader {
 
     /// How many bytes of it hold finished records: what may be read. Only grows.
     pub fn committed(&self) -> u64 {
+        let _next_record_tells = self.look();
         self.limit() as u64
+    }
+
+    /// Reads what the writer has added, where no mapping shows it.
+    #[inline]
+    fn look(&self) -> Result<()> {
+        match &self.source {
+            Source::Loaded(segment, limit) => {
+                let path = self.path.as_deref().unwrap_or(Path::new("(memory)"));
+                segment.follow(*limit).map_err(Error::io("read", path))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether it has its final length: nothing will be added.
     pub fn is_sealed(&self) -> bool {
+        let _next_record_tells = self.look();
+        self.seen_sealed()
+    }
+
+    #[inline]
+    fn seen_sealed(&self) -> bool {
         matches!(self.source, Source::Recovered(_)) || self.counter(SEALED) != 0
     }
 
@@ -185,7 +220,8 @@ impl SegmentReader {
     /// returned) and the offset of what follows; `None` if there is none yet, or no more.
     ///
     /// # Errors
-    /// [`Error::Corruption`] if the bytes there are not a record, or a sealed segment ends without saying so.
+    /// [`Error::Corruption`] if the bytes there are not a record, or a sealed segment ends without saying so;
+    /// [`Error::Io`] where the segment cannot be mapped, if it cannot be read either.
     pub fn next_record(&self, mut offset: u64) -> Result<Option<(Record<'_>, u64)>> {
         loop {
             match self.next_any(offset)? {
@@ -199,10 +235,14 @@ impl SegmentReader {
 
     /// As [`SegmentReader::next_record`], the WAL's own records included.
     pub(super) fn next_any(&self, offset: u64) -> Result<Option<(Record<'_>, u64)>> {
-        // In this order: a segment seen sealed has its final limit.
-        let sealed = self.is_sealed();
-        let limit = self.limit();
         let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
+        // Reading is slow: only for what is not here yet.
+        if at >= self.limit() {
+            self.look()?;
+        }
+        // In this order: a segment seen sealed has its final limit.
+        let sealed = self.seen_sealed();
+        let limit = self.limit();
         if at < FIRST_RECORD {
             return Err(Error::InvalidArgument(format!("no record begins at byte {offset} of a segment")));
         }
@@ -214,7 +254,7 @@ impl SegmentReader {
         if at >= limit {
             return match self.source {
                 // A sealed segment's reader stops at the SEAL, so it comes here only if that is missing.
-                Source::Memory | Source::File if sealed => {
+                Source::Memory | Source::File | Source::Loaded(..) if sealed => {
                     Err(self.damaged(limit, "sealed, but its end is missing"))
                 }
                 _ => Ok(None),
@@ -262,6 +302,7 @@ impl SegmentReader {
         let limit = match &self.source {
             Source::Memory => self.counter(COMMITTED),
             Source::File => self.counter(PUBLISHED),
+            Source::Loaded(_, counter) => self.counter(*counter),
             Source::Recovered(ranges) => ranges.last().map_or(0, |last| last.end as u64),
         };
         usize::try_from(limit).unwrap_or(usize::MAX).min(self.segment.memory().len())
@@ -270,7 +311,7 @@ impl SegmentReader {
     fn counter(&self, offset: usize) -> u64 {
         let counter = self.segment.memory().counter(offset);
         let mut value = counter.load(Ordering::Acquire);
-        if self.source == Source::File {
+        if matches!(self.source, Source::File) {
             // The kernel copies the word into the page, byte by byte if it likes: believe what was seen twice.
             loop {
                 let again = counter.load(Ordering::Acquire);

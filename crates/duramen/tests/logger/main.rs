@@ -6,6 +6,7 @@ mod fork;
 mod full;
 mod kill;
 mod outcomes;
+mod owner;
 mod program;
 mod synced;
 mod writers;

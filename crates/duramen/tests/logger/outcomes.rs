@@ -1,7 +1,7 @@
 //! What is odd: huge lines, places that cannot be written to. Each has the outcome that the guide gives.
 
 use crate::{messages, rows};
-use duramen::{Error, Level, Logger, Value};
+use duramen::{Error, Level, Logger, StoreOptions, Value};
 use duramen_engine::io::sim::Sim;
 
 #[test]
@@ -64,6 +64,44 @@ fn a_disk_that_turns_read_only_is_an_error_of_each_call_once_a_new_segment_is_ne
     assert!(logger.log(Level::Info, &line, &[]).is_err());
     assert_eq!(messages(logger.store().unwrap()).len(), kept);
     assert_eq!(logger.stats().errors, 2);
+}
+
+#[test]
+fn a_file_system_without_reserving_or_mapping_costs_a_system_call_and_no_promise() {
+    for refuse in [Sim::refuse_reserving, Sim::refuse_mapping] {
+        let sim = Sim::new(3);
+        refuse(&sim, true);
+        let open = |env| Logger::builder("/logs").env(env).write_buffer_size(64 << 10).open().unwrap();
+        let logger = open(sim.env());
+        let line = |n: usize| format!("{n:03} {}", "x".repeat(500));
+        // Others see each line at once, whatever segment it is in, and what a flush puts into tables.
+        let other = sim.spawn_process();
+        let beside = StoreOptions::new().env(other.env()).keeper(false).open("/logs").unwrap();
+        for n in 0..300 {
+            logger.log(Level::Info, &line(n), &[]).unwrap();
+            assert_eq!(messages(&beside).len(), n + 1);
+        }
+        // Killed: every line is there.
+        let expected: Vec<String> = (0..300).map(line).collect();
+        sim.crash_process();
+        std::mem::forget(logger);
+        let logger = open(sim.env());
+        assert!(messages(logger.store().unwrap()) == expected);
+        // Without power: what is in tables, and lines up to a synced one.
+        logger.flush().unwrap();
+        logger.log(Level::Info, "it tries", &[]).unwrap();
+        logger.log(Level::Error, "it fails", &[]).unwrap();
+        sim.crash_power_keeping(0);
+        std::mem::forget(logger);
+        let logger = open(sim.env());
+        assert_eq!(messages(logger.store().unwrap()).len(), 302);
+        logger.close().unwrap();
+        assert_eq!(
+            sim.files().iter().filter(|file| file.ends_with(".wal")).count(),
+            0,
+            "all of it is in tables"
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! This test's program, run again as another process.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
@@ -18,7 +19,22 @@ pub struct Program {
 
 impl Program {
     pub fn start(role: &str, dir: &Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::spawn(Command::new(std::env::current_exe().unwrap()), role, dir)
+    }
+
+    /// The same as another user, from a copy of the program in a directory that this user may look into.
+    pub fn start_as(uid: u32, copy_in: &Path, role: &str, dir: &Path) -> Self {
+        let copy = copy_in.join("program");
+        if !copy.exists() {
+            std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        }
+        let mut command = Command::new(copy);
+        command.uid(uid).gid(uid).current_dir("/");
+        Self::spawn(command, role, dir)
+    }
+
+    fn spawn(mut command: Command, role: &str, dir: &Path) -> Self {
+        let mut child = command
             .args(["--exact", "program::role", "--nocapture", "--test-threads", "1"])
             .env(ROLE, role)
             .env(STORE, dir)
@@ -74,6 +90,7 @@ fn role() {
         "prefork" => crate::fork::prefork(dir),
         "orphan" => crate::fork::orphan(dir),
         "plain store" => crate::fork::plain_store(dir),
+        "stranger" => crate::owner::stranger(dir),
         "exit" => crate::synced::exit(dir),
         other => match other.strip_prefix("writer ") {
             Some(life) => crate::writers::program(dir, life),

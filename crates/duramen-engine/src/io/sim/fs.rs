@@ -81,6 +81,10 @@ fn not_empty(len: usize) -> io::Result<()> {
     if len == 0 { Err(errno(Errno::INVAL)) } else { Ok(()) }
 }
 
+fn told_not_to(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("the simulator was told not to {what}"))
+}
+
 impl Fs for SimFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let kind = match mode {
@@ -102,8 +106,11 @@ impl Fs for SimFs {
             if world.resolve_name(path)?.2.is_some() {
                 return Err(errno(Errno::EXIST));
             }
+            if world.limits.refuse_reserving {
+                return Err(told_not_to("reserve"));
+            }
             if world.limits.refuse_mapping {
-                return Err(io::Error::new(io::ErrorKind::Unsupported, "the simulator was told not to map"));
+                return Err(told_not_to("map"));
             }
             if len.div_ceil(BLOCK_BYTES) as u64 > world.free_blocks() {
                 return Err(errno(Errno::NOSPC));
@@ -135,9 +142,13 @@ impl Fs for SimFs {
     fn open_segment(&self, path: &Path) -> io::Result<Arc<dyn Segment>> {
         let (opened, region, len) = self.operate(OperationKind::OpenSegment, path, |world, _| {
             let inode = world.resolve(path)?;
+            let refuse_mapping = world.limits.refuse_mapping;
             let bytes = world.bytes_mut(inode)?;
             if bytes.len() == 0 {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the segment is empty"));
+            }
+            if refuse_mapping {
+                return Err(told_not_to("map"));
             }
             let (region, len) = (bytes.map(false), bytes.len() as usize);
             Ok(((inode, world.open_handle(self.process, inode)), region, len))

@@ -217,6 +217,13 @@ impl Sim {
 
     /// Whether [`Fs::create_segment`](super::Fs::create_segment) says `Unsupported`, as on a file system
     /// that cannot reserve space. Off by default.
+    pub fn refuse_reserving(&self, refuse: bool) {
+        self.world().limits.refuse_reserving = refuse;
+    }
+
+    /// Whether [`Fs::create_segment`](super::Fs::create_segment) and
+    /// [`Fs::open_segment`](super::Fs::open_segment) say `Unsupported`, as on a file system that cannot map at all.
+    /// Off by default.
     pub fn refuse_mapping(&self, refuse: bool) {
         self.world().limits.refuse_mapping = refuse;
     }

@@ -78,6 +78,7 @@ pub(super) struct Operation {
 pub(super) struct Limits {
     pub(super) capacity_bytes: Option<u64>,
     pub(super) max_open_files: Option<usize>,
+    pub(super) refuse_reserving: bool,
     pub(super) refuse_mapping: bool,
     pub(super) read_only: bool,
 }

@@ -4,11 +4,13 @@ use super::scan::{Scan, scan};
 use crate::io::{Env, Segment};
 use crate::wal::arena::settled;
 use crate::wal::format::{FIRST_RECORD, SYNCED, SegmentId};
+use crate::wal::loaded::LoadedSegment;
 use crate::wal::names::SegmentFile;
 use crate::wal::reader::{Header, SegmentReader, read_identity};
 use crate::{Error, Result};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -30,7 +32,7 @@ impl Loaded {
     /// Reads the file. `None` if it is gone.
     pub(super) fn load(env: &Env, writer_id: u64, file: SegmentFile) -> Result<Option<Self>> {
         let id = SegmentId { writer_id, number: file.number };
-        let segment = match env.fs.open_segment(&file.path) {
+        let segment = match open(env, &file.path) {
             Ok(segment) => Some(segment),
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => None,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -70,5 +72,17 @@ impl Loaded {
     pub(super) fn reader(&self, ranges: Vec<Range<usize>>) -> Option<Arc<SegmentReader>> {
         let segment = Arc::clone(self.segment.as_ref()?);
         Some(Arc::new(SegmentReader::recovered(segment, self.id, self.file.path.clone(), ranges)))
+    }
+}
+
+/// The segment, mapped where the file system can, and otherwise read.
+fn open(env: &Env, path: &Path) -> io::Result<Arc<dyn Segment>> {
+    match env.fs.open_segment(path) {
+        Err(e) if e.kind() == ErrorKind::Unsupported => {
+            let segment = LoadedSegment::open(env, path)?;
+            segment.load_all()?;
+            Ok(Arc::new(segment))
+        }
+        other => other,
     }
 }
