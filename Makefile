@@ -6,7 +6,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python tsan miri demo bench bench-engine bench-logger clean-demo
+.PHONY: help build test lint unit doc fuzz test-python kill tsan miri demo bench bench-engine bench-logger clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
@@ -15,6 +15,7 @@ help:
 	@echo 'make lint    format and lints alone'
 	@echo 'make test-python   the Python package: its wheel, in a virtual environment, and its tests; needs python3 and PyPI'
 	@echo 'make fuzz    each decoder against bytes that look for its gaps; FUZZ_SECONDS=60 looks for new ones'
+	@echo 'make kill    eight writers of 200,000 lines each, killed 200 times while they log; a minute'
 	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
@@ -47,6 +48,11 @@ fuzz:
 # It lints the native half, too. PYTEST_FLAGS='-k fork' runs some of the tests.
 test-python:
 	@sh scripts/test-python.sh $(PYTEST_FLAGS)
+
+# The long form of a test that `make test` has in a short one. KILL_LINES=1000000 makes it longer.
+KILL_LINES ?= 200000
+kill:
+	DURAMEN_KILL_LINES=$(KILL_LINES) $(CARGO) test --locked -p duramen --test logger writers:: -- --nocapture
 
 tsan:
 	@sh scripts/races.sh tsan
