@@ -552,6 +552,7 @@ fn the_order_of_operations_is_the_protocol() {
         format!("create_dir_all {dir}"),
         format!("lock {dir}/LOCK"),
         format!("create_segment {file} 8192"),
+        format!("sync {file} 0..8192"), // zeros
         format!("sync {file} 0..4096"),
         format!("sync_dir {WAL}"),
         "sync_dir store".to_owned(),

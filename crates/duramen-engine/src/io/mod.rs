@@ -172,6 +172,10 @@ pub trait Segment: Send + Sync + Debug {
     /// Makes the bytes `offset..offset + len` survive a loss of power, and the file's length; of an unmapped
     /// segment, those that were published. Any offset will do. `InvalidInput` if there are no such bytes.
     fn sync(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// Puts the first `len` bytes, all of them still zeros, on the device, and the file's length: a later sync of what
+    /// is written there then has nothing else to write, neither which blocks are the file's nor that they are in use.
+    /// Takes as long as writing them does. `InvalidInput` if the segment has not so many.
+    fn sync_zeros(&self, len: usize) -> io::Result<()>;
     /// Gets the memory of the bytes `offset..offset + len` ready, so that the first write to each page takes no
     /// fault. Only a hint: it never fails, and where it does nothing, writes are somewhat slower.
     fn prefault(&self, offset: usize, len: usize) {

@@ -145,11 +145,30 @@ impl Inner {
         committed.map(|did| did || removed)
     }
 
+    /// Writers that wait for the flush come first: compaction can be caught up with later, while level 0 is far from
+    /// holding writes back. A flush that fails is not waited for: it may want the space that compaction gives back.
+    fn flush_comes_first(&self) -> bool {
+        let current = self.current.load();
+        let files = current.version.levels[0].len();
+        !current.immutables.is_empty()
+            && files < self.options.level0_slowdown_writes_trigger / 2
+            && !self.flush_failed.load(Ordering::Relaxed)
+    }
+
+    /// Holds a compaction up while the flush needs the processor more.
+    pub(super) fn give_way(&self) {
+        let wanted = || !self.background.is_stopped() && self.poisoned().is_none();
+        while self.options.background == Mode::Thread && wanted() {
+            let turn = self.background.turn();
+            if !self.flush_comes_first() {
+                return;
+            }
+            self.background.wait(turn, Some(RETRY));
+        }
+    }
+
     fn compact_task(&self) -> Result<bool> {
-        // Writers that wait for the flush come first: compaction can be caught up with later.
-        let files = self.current.load().version.levels[0].len();
-        let pressed = !self.current.load().immutables.is_empty();
-        if pressed && files < self.options.level0_slowdown_writes_trigger / 2 {
+        if self.flush_comes_first() {
             return Ok(false);
         }
         let compacted = self.compact_one();

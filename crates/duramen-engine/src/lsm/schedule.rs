@@ -157,6 +157,7 @@ impl Inner {
             table_path: super::paths::table,
             limiter: &self.compactions.limiter,
             cancel: &self.compactions.cancel,
+            give_way: &|| self.give_way(),
         };
         let outcome = match compaction::run(&job, &context) {
             Ok(outcome) => outcome,

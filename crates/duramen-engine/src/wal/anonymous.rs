@@ -54,6 +54,10 @@ impl Segment for AnonymousSegment {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a segment without a file cannot be synced"))
     }
 
+    fn sync_zeros(&self, len: usize) -> io::Result<()> {
+        self.sync(0, len)
+    }
+
     fn truncate(&self, _len: usize) -> io::Result<()> {
         Ok(())
     }

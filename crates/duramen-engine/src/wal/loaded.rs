@@ -115,6 +115,10 @@ impl Segment for LoadedSegment {
         Err(only_read())
     }
 
+    fn sync_zeros(&self, _len: usize) -> io::Result<()> {
+        Err(only_read())
+    }
+
     fn truncate(&self, _len: usize) -> io::Result<()> {
         Err(only_read())
     }

@@ -16,7 +16,7 @@ use std::ptr::NonNull;
 pub(super) struct MappedSegment {
     memory: SegmentMemory,
     map: MmapRaw,
-    file: std::fs::File,
+    file: OsFile,
     writable: bool,
 }
 
@@ -50,7 +50,7 @@ impl MappedSegment {
         // SAFETY: the mapping is page-aligned, has this length, and lives as long as `map`, which is kept
         // beside the memory. Only a segment from `create` is ever written.
         let memory = unsafe { SegmentMemory::new(start, map.len()) };
-        Ok(Self { memory, map, file, writable })
+        Ok(Self { memory, map, file: OsFile(file), writable })
     }
 }
 
@@ -102,6 +102,18 @@ fn check(memory: &SegmentMemory, offset: usize, len: usize) -> io::Result<()> {
     }
 }
 
+/// Writes zeros over the first `len` bytes of a file that has nothing else there, and syncs them.
+fn sync_zeros(file: &OsFile, len: usize) -> io::Result<()> {
+    // In pieces as small as what will be synced: the kernel caches a file in the pieces in which it was written, and
+    // a byte that changes has all of its piece written again.
+    const STEP: usize = 4 << 10;
+    let zeros = vec![0; STEP.min(len)];
+    for at in (0..len).step_by(STEP) {
+        file.write_all_at(&zeros[..STEP.min(len - at)], at as u64)?;
+    }
+    file.sync_data()
+}
+
 /// Takes the page faults of a part of a segment now, off the writers' path. The part lies in the mapping.
 fn prefault(map: &MmapRaw, offset: usize, len: usize) {
     #[cfg(target_os = "linux")]
@@ -138,6 +150,11 @@ impl Segment for MappedSegment {
         } else {
             self.file.sync_data()
         }
+    }
+
+    fn sync_zeros(&self, len: usize) -> io::Result<()> {
+        check(&self.memory, 0, len)?;
+        sync_zeros(&self.file, len)
     }
 
     fn prefault(&self, offset: usize, len: usize) {
@@ -223,6 +240,11 @@ impl Segment for UnmappedSegment {
     fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
         check(&self.memory, offset, len)?;
         self.file.sync_data()
+    }
+
+    fn sync_zeros(&self, len: usize) -> io::Result<()> {
+        check(&self.memory, 0, len)?;
+        sync_zeros(&self.file, len)
     }
 
     fn truncate(&self, len: usize) -> io::Result<()> {

@@ -77,6 +77,10 @@ impl Segment for SimSegment {
         })
     }
 
+    fn sync_zeros(&self, len: usize) -> io::Result<()> {
+        self.sync(0, len)
+    }
+
     fn truncate(&self, len: usize) -> io::Result<()> {
         self.check(len, 0)?;
         self.handle.operate(OperationKind::Truncate, format_args!(" {len}"), |world, _| {

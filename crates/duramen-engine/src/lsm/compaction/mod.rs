@@ -23,8 +23,6 @@
 //! | `limiter` | [`RateLimiter`]: how fast it may write |
 //! | `cancel` | [`Cancel`]: giving up, at once |
 
-#![allow(unused_imports)] // while the engine is being built
-
 mod base_level;
 mod cancel;
 mod job;
@@ -43,7 +41,7 @@ pub(super) use cancel::Cancel;
 pub(super) use job::Job;
 pub(super) use limiter::RateLimiter;
 pub(super) use manual::plan_manual;
-pub(super) use run::{Context, Outcome, run};
+pub(super) use run::{Context, run};
 
 use super::options::{CompactionStyle, LsmOptions};
 use super::version::Version;

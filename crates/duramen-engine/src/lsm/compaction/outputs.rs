@@ -28,7 +28,6 @@ use std::time::Duration;
 const PACE_BYTES: usize = 64 << 10;
 
 /// Writes versions to tables. Dropped before [`Outputs::finish`], it removes what it wrote.
-#[derive(Debug)]
 pub(super) struct Outputs<'a> {
     context: &'a Context<'a>,
     job: &'a Job,

@@ -29,7 +29,7 @@ use std::time::Duration;
 const VERSIONS_BETWEEN_LOOKS: u32 = 1024;
 
 /// What a job works with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(in crate::lsm) struct Context<'a> {
     pub(in crate::lsm) options: &'a LsmOptions,
     /// The store's directory.
@@ -43,6 +43,8 @@ pub(in crate::lsm) struct Context<'a> {
     pub(in crate::lsm) table_path: fn(u64) -> String,
     pub(in crate::lsm) limiter: &'a RateLimiter,
     pub(in crate::lsm) cancel: &'a Cancel,
+    /// Called now and then: comes back when nothing more urgent is to be done.
+    pub(in crate::lsm) give_way: &'a dyn Fn(),
 }
 
 impl Context<'_> {
@@ -110,7 +112,7 @@ fn merge(job: &Job, context: &Context<'_>, info: &mut CompactionInfo) -> Result<
     let survivors = surviving_tombstones(&tombstones, &context.snapshots, job.is_bottommost);
     let mut base_level = BaseLevel::new(&job.older);
     let mut versions = CompactionIter::new(
-        Watched { source: FromStart::new(merged(job, context)), cancel: context.cancel, left: 0 },
+        Watched { source: FromStart::new(merged(job, context)), context, left: 0 },
         context.snapshots.clone(),
         tombstones,
         job.is_bottommost,
@@ -143,11 +145,11 @@ fn merged(job: &Job, context: &Context<'_>) -> MergeCursor<impl crate::lsm::curs
     MergeCursor::new(runs.map(|run| LevelCursor::new(TableFiles::new(run.to_vec(), open))).collect())
 }
 
-/// A source that ends with an error once nobody wants the job any more: it may drop versions for long.
-#[derive(Debug)]
+/// A source that gives way, and that ends with an error once nobody wants the job any more: it may drop versions for
+/// long.
 struct Watched<'a, S> {
     source: S,
-    cancel: &'a Cancel,
+    context: &'a Context<'a>,
     left: u32,
 }
 
@@ -155,7 +157,8 @@ impl<S: ForwardSource> ForwardSource for Watched<'_, S> {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         if self.left == 0 {
-            if self.cancel.is_cancelled() {
+            (self.context.give_way)();
+            if self.context.cancel.is_cancelled() {
                 return Err(given_up());
             }
             self.left = VERSIONS_BETWEEN_LOOKS;

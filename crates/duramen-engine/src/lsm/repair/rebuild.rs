@@ -165,6 +165,7 @@ impl Repair<'_> {
             table_path: paths::table,
             limiter: &RateLimiter::new(0, Arc::clone(&self.env.clock), true),
             cancel: &Cancel::default(),
+            give_way: &|| (),
         };
         let reason = CompactionReason::Manual;
         let Some(job) = Job::new(&version, CompactionKind::Merge, reason, &mixed, LEVELS - 1) else {

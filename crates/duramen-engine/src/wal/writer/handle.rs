@@ -7,7 +7,7 @@ use crate::wal::anonymous::AnonymousSegment;
 use crate::wal::arena::Tail;
 use crate::wal::format::{FIRST_RECORD, IDENTITY_BYTES, Identity, SegmentId, SegmentKind};
 use crate::wal::names::segment_path;
-use crate::wal::options::WalKind;
+use crate::wal::options::{Durability, WalKind};
 use crate::wal::reader::SegmentReader;
 use crate::{Error, Result};
 use std::io::ErrorKind;
@@ -31,6 +31,10 @@ pub(super) struct Handle {
     /// How many bytes of it the kernel has. Moved by who leads a publication.
     pub(super) published: AtomicU64,
 }
+
+/// Where every record is synced, segments are zeros on the device before they are used: then a sync has no
+/// metadata to write. Of a writer's first segment only so much is, for somebody waits for that.
+const FIRST_ZEROS_BYTES: usize = 4 << 20;
 
 impl Inner {
     /// Makes a segment of `bytes`, ready for its first record. All the work is here, so that making it active
@@ -56,6 +60,10 @@ impl Inner {
         };
         let id = SegmentId { writer_id: self.writer_id, number };
         let kind = if segment.is_mapped() { SegmentKind::Mapped } else { SegmentKind::Written };
+        if let (Some(path), Durability::Sync) = (path, self.options.durability) {
+            let len = if number == 1 { bytes.min(FIRST_ZEROS_BYTES) } else { bytes };
+            segment.sync_zeros(len).map_err(Error::io("sync", path))?;
+        }
         segment.prefault(0, PREFAULT_BYTES);
         let boot_id = self.env.clock.boot_id();
         let identity =

@@ -4,7 +4,8 @@ use super::rows::Random;
 use crate::Result;
 use crate::io::sim::Sim;
 use crate::kv::OpKind;
-use crate::lsm::compaction::{Cancel, Context, Job, LiveWork, Outcome, RateLimiter, pick, run};
+use crate::lsm::compaction::run::Outcome;
+use crate::lsm::compaction::{Cancel, Context, Job, LiveWork, RateLimiter, pick, run};
 use crate::lsm::cursor::{Cursor, RangeTombstone};
 use crate::lsm::listener::CompactionInfo;
 use crate::lsm::options::LsmOptions;
@@ -166,6 +167,7 @@ impl Store {
             table_path,
             limiter: &self.limiter,
             cancel: &self.cancel,
+            give_way: &|| (),
         }
     }
 
