@@ -72,6 +72,20 @@ impl Bitmap {
         }
     }
 
+    /// Keeps the rows for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        for (i, word) in self.words.iter_mut().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if !keep(i * 64 + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+
     /// Keeps what is in `other`, too.
     pub fn intersect(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
@@ -111,6 +125,9 @@ mod tests {
             assert_eq!(odd.iter().collect::<Vec<_>>(), (0..len).filter(|i| i % 2 == 1).collect::<Vec<_>>());
             let mut rest = Bitmap::all(len);
             assert_eq!(rest.count(), len);
+            rest.retain(|i| i % 2 == 1);
+            assert_eq!(rest, odd);
+            let mut rest = Bitmap::all(len);
             rest.subtract(&odd);
             assert_eq!(rest.count() + odd.count(), len);
             rest.intersect(&odd);

@@ -77,6 +77,9 @@ pub enum Error {
         /// What wanted the memory.
         what: &'static str,
     },
+    /// One block alone cannot be asked, because another query must be answered first.
+    #[error("the filter depends on another query: run it as a query of its own")]
+    Subquery,
     /// The caller cancelled the query.
     #[error("the query was cancelled")]
     Cancelled,

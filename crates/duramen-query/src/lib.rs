@@ -11,6 +11,7 @@ pub mod bitmap;
 pub mod error;
 pub mod exec;
 pub mod filter;
+mod json;
 pub mod number;
 pub mod order;
 pub mod parse;
@@ -21,6 +22,7 @@ pub mod store;
 
 pub use bitmap::Bitmap;
 pub use error::{Error, ParseError, Result};
+pub use exec::open::STREAM_ID;
 pub use exec::{Cancel, Order, RunOptions, RunStats};
 pub use parse::ParseOptions;
 pub use query::Query;

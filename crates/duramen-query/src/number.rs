@@ -36,7 +36,7 @@ const SIZES: &[(&str, i64)] = &[
 ];
 
 /// Duration suffixes, and how many nanoseconds each is.
-const DURATIONS: &[(&str, i64)] = &[
+pub(crate) const DURATIONS: &[(&str, i64)] = &[
     ("ns", 1),
     ("µs", 1_000),
     ("μs", 1_000),

@@ -1,7 +1,7 @@
 //! A query: a filter, and pipes behind it.
 
 use crate::bitmap::Bitmap;
-use crate::error::{ParseError, Result};
+use crate::error::{Error, ParseError, Result};
 use crate::exec::project::Projection;
 use crate::exec::{self, Cancel, RunOptions, RunStats, open::Open, skip};
 use crate::filter::Filter;
@@ -27,9 +27,14 @@ use std::sync::Arc;
 pub struct Query {
     filter: Filter,
     pipes: Vec<Pipe>,
+    max_threads: Option<usize>,
 }
 
 impl Query {
+    pub(crate) fn new(filter: Filter, pipes: Vec<Pipe>, max_threads: Option<usize>) -> Self {
+        Self { filter, pipes, max_threads }
+    }
+
     /// Reads LogsQL.
     ///
     /// # Errors
@@ -39,19 +44,11 @@ impl Query {
         if p.at_end() {
             return Err(p.error("the query is empty", "write * for everything, or a word to search for"));
         }
-        let mut filter = p.filter(None)?;
-        let mut pipes = Vec::new();
-        while p.eat_punct('|')? {
-            match p.pipe()? {
-                // Filters directly behind the filter are part of it.
-                Pipe::Filter(more) if pipes.is_empty() => filter = filter.and(more),
-                pipe => pipes.push(pipe),
-            }
-        }
+        let query = p.query()?;
         if !p.at_end() {
             return Err(p.expected("`|` and a pipe, or the end of the query"));
         }
-        Ok(Self { filter, pipes })
+        Ok(query)
     }
 
     /// The filter.
@@ -64,10 +61,57 @@ impl Query {
         &self.pipes
     }
 
-    /// The earliest and latest time (both inclusive, ns since the epoch) that a matching entry can have, to
-    /// choose blocks by. The first is greater than the second where nothing can match.
+    /// The most threads that may read blocks, if the query says so in `options(concurrency=…)`.
+    pub fn max_threads(&self) -> Option<usize> {
+        self.max_threads
+    }
+
+    /// The name of the field that its rows have, if they have one and the last pipe says which.
+    pub fn only_field(&self) -> Option<&str> {
+        match self.pipes.last()? {
+            Pipe::Fields(fields) => fields.only(),
+            Pipe::Uniq(uniq) => uniq.only(),
+            _ => None,
+        }
+    }
+
+    /// Whether the query looks at entries that its filter does not match: those of queries inside it, or those
+    /// around the ones it finds.
+    pub fn looks_beyond_filter(&self) -> bool {
+        let mut beyond = self.pipes.iter().any(|pipe| match pipe {
+            // A range that is no wider than any other is one that says nothing.
+            Pipe::Custom(custom) => custom.pipe().widened((0, 0)) != (0, 0),
+            _ => false,
+        });
+        self.for_each_query(&mut |_| beyond = true);
+        beyond
+    }
+
+    /// The earliest and latest time (both inclusive, ns since the epoch) that an entry can have which the query, or
+    /// one inside it, looks at, to choose blocks by. The first is greater than the second where nothing can match.
     pub fn time_range(&self) -> (i64, i64) {
-        self.filter.time_range()
+        let mut range = self.filter.time_range();
+        if range.0 <= range.1 {
+            for pipe in &self.pipes {
+                if let Pipe::Custom(custom) = pipe {
+                    range = custom.pipe().widened(range);
+                }
+            }
+        }
+        self.for_each_query(&mut |query| {
+            let inner = query.time_range();
+            if range.0 > range.1 {
+                range = inner;
+            } else if inner.0 <= inner.1 {
+                range = (range.0.min(inner.0), range.1.max(inner.1));
+            }
+        });
+        range
+    }
+
+    fn for_each_query<'q>(&'q self, see: &mut dyn FnMut(&'q Self)) {
+        self.filter.for_each_subquery(&mut |subquery| see(&subquery.query));
+        self.pipes.iter().for_each(|pipe| pipe.for_each_query(see));
     }
 
     /// Runs the query, and gives its rows to `sink` as they are found, until that breaks.
@@ -85,14 +129,18 @@ impl Query {
         cancel: &Cancel,
         sink: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
     ) -> Result<RunStats> {
-        exec::run(&self.filter, &self.pipes, blocks, options, cancel, sink)
+        exec::run(self, &blocks, options, cancel, sink)
     }
 
     /// The rows of one block that the filter finds, for live tail. Pipes play no part.
     ///
     /// # Errors
-    /// [`Error::Block`](crate::Error::Block) if a column cannot be read.
+    /// [`Error::Block`](crate::Error::Block) if a column cannot be read, [`Error::Subquery`](crate::Error::Subquery) if
+    /// the filter depends on another query.
     pub fn matches(&self, block: &Arc<dyn Block>) -> Result<Bitmap> {
+        if self.filter.has_subquery() {
+            return Err(Error::Subquery);
+        }
         let rows = block.rows();
         if !skip::may_match(&self.filter, &**block)? {
             return Ok(Bitmap::none(rows));
@@ -123,6 +171,9 @@ impl Query {
 
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(threads) = self.max_threads {
+            write!(f, "options(concurrency={threads}) ")?;
+        }
         self.filter.fmt(f)?;
         self.pipes.iter().try_for_each(|pipe| write!(f, " | {pipe}"))
     }

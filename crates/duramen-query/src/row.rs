@@ -1,6 +1,6 @@
 //! A row of the answer.
 
-use crate::parse::time::format_time;
+use crate::parse::time::{format_time, parse_time};
 use duramen::ValueKind;
 use duramen::block::names;
 
@@ -79,6 +79,18 @@ impl ResultRow {
         self.used += 1;
     }
 
+    /// Gives a field a value, in the place of the one it had, or behind all others.
+    pub(crate) fn set(&mut self, name: &str, text: &str, kind: ValueKind) {
+        match self.cells[..self.used].iter_mut().find(|c| c.name == name) {
+            Some(cell) => {
+                cell.text.clear();
+                cell.text.push_str(text);
+                cell.kind = kind;
+            }
+            None => self.push(name, text, kind),
+        }
+    }
+
     pub(crate) fn push_time(&mut self, ns: i64) {
         self.push(names::TIME, &format_time(ns), ValueKind::String);
     }
@@ -152,6 +164,30 @@ impl ResultRow {
     }
 }
 
+/// A row as a filter sees it. A field that it does not have is the empty text.
+pub trait RowView {
+    /// Its time stamp, ns since the epoch.
+    fn time(&self) -> Option<i64>;
+    /// The text of a field.
+    fn text(&self, field: &str) -> &str;
+    /// Whether one of its fields, by name and text, is such.
+    fn any(&self, is: &mut dyn FnMut(&str, &str) -> bool) -> bool;
+}
+
+impl RowView for ResultRow {
+    fn time(&self) -> Option<i64> {
+        self.get(names::TIME).and_then(parse_time)
+    }
+
+    fn text(&self, field: &str) -> &str {
+        self.get(field).unwrap_or("")
+    }
+
+    fn any(&self, is: &mut dyn FnMut(&str, &str) -> bool) -> bool {
+        self.iter().any(|(name, text, _)| is(name, text))
+    }
+}
+
 impl PartialEq for ResultRow {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -180,6 +216,19 @@ pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&bytes[start..]);
     out.push(b'"');
+}
+
+/// Texts as a JSON array of strings.
+pub(crate) fn write_json_array<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let mut json = vec![b'['];
+    for (i, text) in texts.into_iter().enumerate() {
+        if i > 0 {
+            json.push(b',');
+        }
+        write_json_string(text, &mut json);
+    }
+    json.push(b']');
+    String::from_utf8(json).unwrap_or_default()
 }
 
 /// Whether a text is a number in JSON's grammar.

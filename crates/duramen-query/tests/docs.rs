@@ -65,6 +65,7 @@ fn examples_answer_what_the_page_says() {
     let options = ParseOptions { now_ns, ..ParseOptions::default() };
     let examples = &fences[1..];
     assert!(examples.len() > 60 && examples.len().is_multiple_of(2), "each example has an answer");
+    let mut wrong = String::new();
     for pair in examples.chunks(2) {
         let [(query_language, text), (answer_language, expected)] = pair else { panic!("{pair:?}") };
         assert_eq!((&**query_language, &**answer_language), ("logsql", "json"), "{text}");
@@ -78,8 +79,13 @@ fn examples_answer_what_the_page_says() {
                 out.push(b'\n');
                 ControlFlow::Continue(())
             };
-            query.run(handles(&blocks), &RunOptions::default(), &Cancel::new(), &mut sink).unwrap();
-            assert_eq!(String::from_utf8(out).unwrap(), *expected, "{text}");
+            let result = query.run(handles(&blocks), &RunOptions::default(), &Cancel::new(), &mut sink);
+            result.unwrap_or_else(|e| panic!("{text}{e}"));
+            let answer = String::from_utf8(out).unwrap();
+            if answer != *expected {
+                wrong += &format!("--- the query\n{text}--- answers, in blocks of {split}\n{answer}");
+            }
         }
     }
+    assert!(wrong.is_empty(), "examples answer otherwise:\n{wrong}--- that was all\n");
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const NOW: i64 = 1_715_947_200_000_000_000;
 
 fn options() -> ParseOptions {
-    ParseOptions { now_ns: NOW, timezone: TimeZone::UTC }
+    ParseOptions { now_ns: NOW, ..ParseOptions::default() }
 }
 
 fn canonical(text: &str) -> String {
@@ -72,6 +72,72 @@ fn every_spelling_has_one_plan() {
         ("a | stats count_uniq(x) limit 5 as n | n:>3", "a | stats count_uniq(x) limit 5 as n | filter n:>3"),
         ("a | top by (x)", "a | top 10 by (x)"),
         ("a | top 3 by (x) hits as n rank", "a | top 3 by (x) hits as n rank as \"rank\""),
+        ("*ab* f:*\"a b\"* *:x us*:y", "*ab* f:*\"a b\"* *:x us*:y"),
+        ("contains_all(a, \"b c\") f:contains_any(x)", "contains_all(a, \"b c\") f:contains_any(x)"),
+        ("in(*) f:contains_any(*) a", "a"),
+        ("f:equals_common_case(aB)", "f:in(AB, aB, ab)"),
+        ("seq(a, 'b c') f:seq()", "seq(a, \"b c\") f:seq()"),
+        (
+            "f:ipv4_range(10.0.0.0/30) f:ipv4_range(1.2.3.4, 1.2.3.9)",
+            "f:ipv4_range(10.0.0.0, 10.0.0.3) f:ipv4_range(1.2.3.4, 1.2.3.9)",
+        ),
+        ("f:ipv6_range('2001:db8::/126')", "f:ipv6_range(\"2001:db8::\", \"2001:db8::3\")"),
+        ("f:>1.2.3.4 f:<=1.2.3.4", "f:ipv4_range(1.2.3.5, 255.255.255.255) f:ipv4_range(0.0.0.0, 1.2.3.4)"),
+        ("f:string_range(a, c) len_range(0x10, inf)", "f:string_range(a, c) len_range(16, inf)"),
+        ("a:eq_field(b) a:le_field(b) a:lt_field('b c')", "a:eq_field(b) a:le_field(b) a:lt_field(\"b c\")"),
+        ("f:value_type(DICT)", "f:value_type(dict)"),
+        (
+            "pattern_match('<N> ms') f:pattern_match_full(x)",
+            "pattern_match(\"<N> ms\") f:pattern_match_full(\"x\")",
+        ),
+        ("_time:day_range[08:00, 18:30) offset 2h", "_time:day_range[08:00, 18:30) offset 7200000000000ns"),
+        ("_time:week_range(Sun, saturday]", "_time:week_range(Sunday, Saturday]"),
+        (
+            "u:in(_time:2024Z a | fields u) b",
+            "u:in(_time:[2024-01-01T00:00:00.000000000Z, 2024-12-31T23:59:59.999999999Z] a | fields u) b",
+        ),
+        (
+            "u:contains_any(a | uniq by (u)) | union (b | limit 1)",
+            "u:contains_any(a | uniq by (u)) | union (b | limit 1)",
+        ),
+        ("options(concurrency=2) a", "options(concurrency=2) a"),
+        (
+            "options(time_offset=1h, ignore_global_time_filter=true) _time:2024-01-01T01Z",
+            "_time:[2024-01-01T00:00:00.000000000Z, 2024-01-01T00:59:59.999999999Z] | time_add 3600000000000ns",
+        ),
+        ("a | first 3 by (x desc)", "a | sort by (x desc) limit 3"),
+        ("a | last 3 by (x) partition by (y)", "a | sort by (x desc) partition by (y) limit 3"),
+        (
+            "a | sort by (x) partition by (y, z) limit 2 rank",
+            "a | sort by (x) partition by (y, z) limit 2 rank as \"rank\"",
+        ),
+        ("a | rename x* as *, y z | cp * as b.*", "a | rename x* as *, y as z | copy * as b.*"),
+        (
+            "a | extract if (b:x) 'u=<u> &lt;<_>' from f keep_original_fields",
+            "a | extract if (b:x) \"u=<u> &lt;<_>\" from f keep_original_fields",
+        ),
+        (
+            "a | extract_regexp '(?P<ip>\\d+)' skip_empty_results",
+            "a | extract_regexp \"(?P<ip>\\\\d+)\" skip_empty_results",
+        ),
+        ("a | format '<q:x>' as y | format z", "a | format \"<q:x>\" as y | format \"z\""),
+        (
+            "a | replace (b, '') at f limit 1 | replace_regexp if (x) ('(a)', $1)",
+            "a | replace (\"b\", \"\") at f limit 1 | replace_regexp if (x) (\"(a)\", \"$1\")",
+        ),
+        (
+            "a | unpack_words f as w drop_duplicates | unpack_words",
+            "a | unpack_words from f as w drop_duplicates | unpack_words",
+        ),
+        ("a | split , from f | split ' ' as x", "a | split \",\" from f | split \" \" as x"),
+        (
+            "a | len(x) n | hash(x) | json_array_len (x) as y",
+            "a | len(x) as n | hash(x) as \"hash(x)\" | json_array_len(x) as y",
+        ),
+        (
+            "a | pack_json fields (x, y*) as z | pack_logfmt",
+            "a | pack_json fields (x, y*) as z | pack_logfmt",
+        ),
         ("a | uniq by (x, y) with hits limit 5", "a | uniq by (x, y) with hits limit 5"),
     ] {
         assert_eq!(canonical(text), plan, "{text}");
@@ -118,7 +184,8 @@ fn times() {
         assert_eq!(query.time_range(), (from, to), "{text}");
         assert!(query.to_string().ends_with(" error | limit 1"), "{query}");
     }
-    let east = ParseOptions { now_ns: NOW, timezone: TimeZone::fixed(Offset::from_seconds(7200).unwrap()) };
+    let timezone = TimeZone::fixed(Offset::from_seconds(7200).unwrap());
+    let east = ParseOptions { now_ns: NOW, timezone, within: None };
     let query = Query::parse("_time:2024-01-02", &east).unwrap();
     assert_eq!(query.time_range().0, ns("2024-01-01T22:00:00Z"));
     let range = |text: &str| Query::parse(text, &options()).unwrap().time_range();
@@ -128,6 +195,19 @@ fn times() {
         (ns("2023-01-01T00:00:00Z"), before("2025-01-01T00:00:00Z"))
     );
     assert_eq!(range("_time:>=2024 _time:<2025").1, before("2025-01-01T00:00:00Z"));
+}
+
+#[test]
+fn a_range_from_outside_holds_for_queries_inside() {
+    let within = Some(duramen_query::filter::time::TimeRange { min: 10, max: 20 });
+    let options = ParseOptions { within, ..options() };
+    let range = |text: &str| Query::parse(text, &options).unwrap().time_range();
+    assert_eq!(range("a u:in(b | fields u)"), (10, 20));
+    assert_eq!(range("a u:in(options(ignore_global_time_filter=true) b | fields u)"), (i64::MIN, i64::MAX));
+    // Entries are looked for where any of the queries looks.
+    let outside = "_time:[1970-01-01T00:00:01Z, 1970-01-01T00:00:02Z) | union (_time:1970-01-01T00:00:05Z)";
+    let range = Query::parse(outside, &ParseOptions::default()).unwrap().time_range();
+    assert_eq!(range, (1_000_000_000, 5_999_999_999));
 }
 
 #[test]
@@ -155,6 +235,31 @@ fn errors_point_at_the_place() {
         ("a) b", 1, "expected `|`"),
         ("a | stats by (_time:0s) count()", 20, "no size of a time bucket"),
         ("é \"", 3, "not closed"),
+        ("*ab", 3, "expected `*`"),
+        ("f:in(a b)", 5, "takes a list of values, or a query that has one field"),
+        ("f:in(a | fields x, y)", 5, "takes a list of values"),
+        ("f:in(a | fields x", 17, "expected `)`"),
+        ("f:ipv4_range(10.0.0)", 13, "`10.0.0` is no address"),
+        ("f:ipv4_range(1.2.3.4, 1.2.3.5, 1.2.3.6)", 12, "one network or two addresses"),
+        ("len_range(a, 5)", 10, "no number of characters"),
+        ("f:value_type(uint8)", 13, "no type of stored values"),
+        ("*:eq_field(b)", 10, "looks at one field"),
+        ("f:contains_common_case(ABCDEFGHI)", 23, "too many common cases"),
+        ("_time:day_range[8, 9]", 16, "`8` is no time of the day"),
+        ("_time:week_range[Mo, Fri]", 17, "expected a day of the week"),
+        ("options(speed=1) a", 8, "unknown option `speed`"),
+        ("options(concurrency=0) a", 20, "above 0"),
+        ("a | rename x* as y", 17, "either both names end in `*`"),
+        ("a | time_add x", 13, "no duration"),
+        ("a | union b", 10, "expected `(`"),
+        ("a | extract x", 12, "names no field"),
+        ("a | extract '<a><b>'", 12, "text must stand between"),
+        ("a | extract '<a'", 12, "a `<` without `>`"),
+        ("a | extract '<a>' foo", 18, "expected `|`, or the end"),
+        ("a | extract_regexp '(a)'", 19, "names no field"),
+        ("a | format x foo", 13, "expected `as field`"),
+        ("a | replace_regexp ('(', '')", 20, "not a regular expression"),
+        ("a | len x", 8, "expected `(`"),
     ] {
         let error = Query::parse(text, &options()).expect_err(text);
         assert_eq!(error.position, position, "{text}: {error}");
@@ -175,6 +280,12 @@ fn depth_is_limited_not_the_stack() {
         assert!(error.message.contains("nested"), "{error}");
         assert!(error.to_string().len() < 400, "{error}");
     }
+    let deep = format!("{}x{}", "f:in(".repeat(5_000), " | fields f)".repeat(5_000));
+    assert!(
+        Query::parse(&deep, &options()).unwrap_err().message.contains("queries are nested more than 8 deep")
+    );
+    let deep = format!("{}x{}", "f:in(".repeat(8), " | fields f)".repeat(8));
+    assert_eq!(canonical(&deep), deep);
     let deep = format!("f:{}x", "!".repeat(50_000));
     assert!(Query::parse(&deep, &options()).unwrap_err().message.contains("nested"));
     assert_eq!(canonical(&format!("{}x", "!".repeat(100_001))), "!x");
@@ -193,7 +304,10 @@ proptest! {
         "a", "app", "_time", "level", "error", ":", ":", "(", ")", "[", "]", "{", "}", "|", ",", "=", "~", "!", "<", ">",
         "*", "\"", "'", "`", " ", " ", "-", "#", "\n", "and", "or", "not", "in", "i", "range", "stats", "by", "count()", "sum(x)",
         "top", "uniq", "sort", "limit", "5", "5m", "2024-01", "offset", "as", "fields", "é", "\\", "x1\"", "Inf", "quantile(0.5, x)",
-        "with hits", "desc", "filter", "now", "1e400", "9223372036854775807", "-9223372036854775808", "99999y", "month",
+        "with hits", "desc", "seq(", "contains_any(", "contains_all(a", "ipv4_range(", "10.0.0.0/8", "string_range(", "len_range(",
+        "eq_field(", "value_type(dict)", "pattern_match(", "_time:day_range[08:00,", "week_range(Mon,", "in(x | fields y)", "union (",
+        "options(", "concurrency=", "time_offset=1h", "if (", "first 3", "partition by (", "rank", "time_add 1h", "*ab*", "* as", "rename", "extract", "format", "replace (",
+        "unpack_words", "split", "len(", "pack_json", "keep_original_fields", "<x>", "'<x>&lt;'", "from", "at", "filter", "now", "1e400", "9223372036854775807", "-9223372036854775808", "99999y", "month",
     ]), 0..16)) {
         check(&pieces.concat())?;
         check(&pieces.join(" "))?;

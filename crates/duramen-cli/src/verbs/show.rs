@@ -7,6 +7,7 @@ use crate::moment::now_in;
 use crate::render::color::{ColorChoice, Styles};
 use crate::render::rows::{Form, RowWriter};
 use duramen_engine::io::Env;
+use duramen_query::filter::time::TimeRange;
 use duramen_query::{Cancel, ParseOptions, Query, ResultRow};
 use jiff::Zoned;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 /// Reads a query; relative times in it count from `now`.
 pub(super) fn parse(text: &str, now: &Zoned) -> Result<Query, Failure> {
-    Query::parse(text, &parse_options(now)).map_err(|e| Failure::Usage(format!("in the query: {e}")))
+    parse_within(text, now, None, None)
 }
 
 /// The same with a time range around it, ns since the epoch: from the first on, before the second.
@@ -27,23 +28,13 @@ pub(super) fn parse_within(
     from_ns: Option<i64>,
     to_ns: Option<i64>,
 ) -> Result<Query, Failure> {
-    // By itself first, so that an error points into what the user typed.
-    let query = parse(text, now)?;
-    let mut around = String::new();
-    for (operator, bound) in [(">=", from_ns), ("<", to_ns)] {
-        if let Some(time) = bound.and_then(|ns| jiff::Timestamp::from_nanosecond(i128::from(ns)).ok()) {
-            around.push_str(&format!("_time:{operator}{time:.9} "));
-        }
-    }
-    if around.is_empty() {
-        return Ok(query);
-    }
-    parse(&format!("{around}| filter {text}"), now)
-}
-
-fn parse_options(now: &Zoned) -> ParseOptions {
+    let within = (from_ns.is_some() || to_ns.is_some()).then(|| TimeRange {
+        min: from_ns.unwrap_or(i64::MIN),
+        max: to_ns.map_or(i64::MAX, |to| to.saturating_sub(1)),
+    });
     let now_ns = i64::try_from(now.timestamp().as_nanosecond()).unwrap_or(i64::MAX);
-    ParseOptions { now_ns, timezone: now.time_zone().clone() }
+    let options = ParseOptions { now_ns, timezone: now.time_zone().clone(), within };
+    Query::parse(text, &options).map_err(|e| Failure::Usage(format!("in the query: {e}")))
 }
 
 /// The present, in the zone that was asked for.

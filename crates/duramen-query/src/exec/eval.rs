@@ -6,6 +6,7 @@
 use super::open::{Open, plain_text};
 use crate::bitmap::Bitmap;
 use crate::filter::phrase::Phrase;
+use crate::filter::storage::StorageKind;
 use crate::filter::{Filter, Test};
 use duramen::Result;
 use duramen::block::names;
@@ -52,6 +53,45 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
             found.intersect(candidates);
             Ok(found)
         }
+        Filter::Clock(clock) => {
+            let times = open.times()?;
+            let mut found = candidates.clone();
+            found.retain(|row| clock.matches(times[row]));
+            Ok(found)
+        }
+        Filter::AnyField { pattern, test } => {
+            let mut fields = open.block.field_names()?;
+            fields.retain(|name| pattern.is_any_field(name));
+            let (mut found, mut left) = (Bitmap::none(rows), candidates.clone());
+            for field in fields {
+                if left.is_empty() {
+                    break;
+                }
+                let column = open.column(&field)?;
+                let passes = |text: &str| !text.is_empty() && test.matches(text);
+                let new = scan(column.as_deref(), &left, &passes, &|n| test.matches_int(n));
+                left.subtract(&new);
+                found.union(&new);
+            }
+            Ok(found)
+        }
+        Filter::Pair(pair) => {
+            let (left, right) = (open.column(&pair.left)?, open.column(&pair.right)?);
+            let mut found = candidates.clone();
+            found.retain(|row| {
+                super::aggregate::cell(left.as_deref(), row).with_text(|a| {
+                    super::aggregate::cell(right.as_deref(), row).with_text(|b| pair.relation.holds(a, b))
+                })
+            });
+            Ok(found)
+        }
+        Filter::Storage(storage) => {
+            let column = open.column(&storage.field)?;
+            let all = column.is_some_and(|c| StorageKind::of(&c.data) == storage.kind);
+            Ok(if all { candidates.clone() } else { Bitmap::none(rows) })
+        }
+        // Whoever runs a query has put a test in its place.
+        Filter::Subquery(_) => Ok(Bitmap::none(rows)),
         Filter::Stream(selector) => {
             let column = open.column(names::STREAM)?;
             Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None))

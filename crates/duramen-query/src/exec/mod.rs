@@ -5,6 +5,7 @@
 //! of time (`scan`), row by row through the pipes.
 
 pub(crate) mod aggregate;
+pub(crate) mod context;
 pub(crate) mod eval;
 pub mod memory;
 pub(crate) mod open;
@@ -17,9 +18,11 @@ use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::pipe::stats::{Groups, give};
-use crate::pipe::{Flow, Pipe, Stage, chain, limit_sorts};
+use crate::pipe::{Flow, Pipe, Stage, chain, prepared};
+use crate::query::Query;
 use crate::row::ResultRow;
-use duramen::block::{BlockHandle, names};
+use context::Run;
+use duramen::block::BlockHandle;
 use memory::Memory;
 use open::Open;
 use project::Projection;
@@ -107,6 +110,7 @@ impl RunStats {
     }
 
     fn add(&mut self, other: Self) {
+        self.blocks_total += other.blocks_total;
         self.blocks_read += other.blocks_read;
         self.rows_scanned += other.rows_scanned;
         self.rows_matched += other.rows_matched;
@@ -144,69 +148,96 @@ pub(crate) fn select(
     Ok((!found.is_empty()).then_some((open, found)))
 }
 
-/// Runs a plan.
+/// Runs a query for whoever asked it.
 pub(crate) fn run(
-    filter: &Filter,
-    pipes: &[Pipe],
-    blocks: Vec<Arc<dyn BlockHandle>>,
+    query: &Query,
+    blocks: &[Arc<dyn BlockHandle>],
     options: &RunOptions,
     cancel: &Cancel,
     sink: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
 ) -> Result<RunStats> {
-    cancel.check()?;
-    let pipes = &*limit_sorts(pipes, options.limit);
     let memory = Memory::new(options.memory_limit_bytes);
-    let mut stats = RunStats { blocks_total: blocks.len() as u64, ..RunStats::default() };
-    let last: Box<dyn Stage + '_> = Box::new(SinkStage { left: options.limit.unwrap_or(usize::MAX), sink });
+    let stats = RunStats { blocks_total: blocks.len() as u64, ..RunStats::default() };
+    let run = Run { blocks, options, memory: &memory, cancel, cost: stats.into() };
+    let last = SinkStage { left: options.limit.unwrap_or(usize::MAX), sink };
+    execute(&run, query, options.limit, Box::new(last))?;
+    Ok(run.cost.into_inner())
+}
+
+/// Runs a query, alone or inside another, into a last stage that takes `limit` rows at most.
+pub(crate) fn execute<'a>(
+    run: &'a Run<'a>,
+    query: &Query,
+    limit: Option<usize>,
+    last: Box<dyn Stage + 'a>,
+) -> Result<()> {
+    run.cancel.check()?;
+    let filter = &*run.answered(query.filter())?;
+    let pipes = &*prepared(query.pipes(), limit, run)?;
     let (first, rest) = match pipes.split_first() {
         Some((first, rest)) => (Some(first), rest),
         None => (None, pipes),
     };
-    let mut grouped = |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, next: &mut dyn Stage| {
-        let aggregation =
-            aggregate::Aggregation { filter, aggregate, memory: &memory, cancel, threads: options.threads };
-        let groups = aggregation.run(&blocks, &mut stats)?;
-        give(&mut rows(groups), next)?;
-        next.finish()
-    };
+    let mut stats = RunStats::default();
+    let threads = run.options.threads.min(query.max_threads().unwrap_or(usize::MAX));
+    let mut grouped =
+        |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, mut next: Box<dyn Stage + '_>| {
+            let aggregation =
+                aggregate::Aggregation { filter, aggregate, memory: run.memory, cancel: run.cancel, threads };
+            let groups = aggregation.run(run.blocks, &mut stats)?;
+            run.spent(&mut stats);
+            give(&mut rows(groups), &mut *next)?;
+            next.finish()
+        };
     match first {
-        Some(Pipe::Stats(p)) => grouped(&p.aggregate, &|g| p.rows(g), &mut *chain(rest, &memory, last))?,
-        Some(Pipe::Top(p)) => grouped(&p.aggregate, &|g| p.rows(g), &mut *chain(rest, &memory, last))?,
-        Some(Pipe::Uniq(p)) => grouped(&p.aggregate, &|g| p.rows(g), &mut *chain(rest, &memory, last))?,
-        Some(Pipe::Sort(sort)) if !matches!(&*sort.by, [(name, _)] if **name == *names::TIME) => {
+        Some(Pipe::Stats(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
+        Some(Pipe::Top(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
+        Some(Pipe::Uniq(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
+        Some(Pipe::Custom(custom)) if custom.pipe().over_blocks().is_some() => {
+            let mut next = chain(rest, run, last)?;
+            if let Some(pipe) = custom.pipe().over_blocks() {
+                pipe.run(run, filter, &mut *next)?;
+            }
+            next.finish()
+        }
+        Some(Pipe::Sort(sort)) if !sort.is_by_time() && sort.partition.is_empty() => {
             let projection = &Projection::of(rest);
-            let mut next = chain(rest, &memory, last);
-            let mut sorter = crate::pipe::sort::Sorter::new(sort, &memory);
-            let scan = sorted::SortedScan { filter, sort, projection, order: options.order, cancel };
-            scan.run(&blocks, &mut sorter, &mut stats)?;
+            let mut next = chain(rest, run, last)?;
+            let mut sorter = crate::pipe::sort::Sorter::new(sort, run);
+            let scan =
+                sorted::SortedScan { filter, sort, projection, order: run.options.order, cancel: run.cancel };
+            scan.run(run.blocks, &mut sorter, &mut stats)?;
+            run.spent(&mut stats);
             sorter.drain(&mut *next)?;
-            next.finish()?;
+            next.finish()
         }
         _ => {
             // Sorting by time is what the scan does anyway, and needs no memory then.
             let mut time_sort = Vec::new();
             let (order, pipes) = match first {
-                Some(Pipe::Sort(sort)) => {
+                Some(Pipe::Sort(sort))
+                    if sort.is_by_time() && sort.partition.is_empty() && sort.rank.is_none() =>
+                {
                     time_sort.push(Pipe::Offset(sort.offset));
                     time_sort.extend(sort.limit.map(Pipe::Limit));
                     time_sort.extend_from_slice(rest);
                     let desc = sort.by.first().is_some_and(|(_, desc)| *desc);
                     (if desc { Order::NewestFirst } else { Order::OldestFirst }, &*time_sort)
                 }
-                _ => (options.order, pipes),
+                _ => (run.options.order, pipes),
             };
             let projection = &Projection::of(pipes);
-            let mut next = chain(pipes, &memory, last);
-            // A limit of none needs no row to say so.
-            if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && options.limit != Some(0) {
-                let budget_bytes = options.memory_limit_bytes;
-                scan::Scan { filter, projection, order, budget_bytes, cancel }
-                    .run(blocks, &mut *next, &mut stats)?;
+            let mut next = chain(pipes, run, last)?;
+            // A limit of none needs no row to say so, and a pipe behind it may make some.
+            if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && limit != Some(0) {
+                let budget_bytes = run.options.memory_limit_bytes;
+                scan::Scan { filter, projection, order, budget_bytes, cancel: run.cancel }
+                    .run(run.blocks, &mut *next, &mut stats)?;
             }
-            next.finish()?;
+            run.spent(&mut stats);
+            next.finish()
         }
     }
-    Ok(stats)
 }
 
 /// The end of the chain.

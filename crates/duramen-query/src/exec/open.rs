@@ -9,6 +9,11 @@ use duramen::column::{Column, ColumnData, IntText, Kinds};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The name under which every row has a number for its stream, made of the stream's text. Rows show it only to who
+/// asks for it by name.
+pub const STREAM_ID: &str = "_stream_id";
 
 type Columns = HashMap<String, Option<Arc<Column>>, foldhash::fast::FixedState>;
 
@@ -47,8 +52,11 @@ impl Open {
         if let Some(column) = self.columns.get(name) {
             return Ok(column.clone());
         }
-        let column =
-            if name == names::TIME { Some(time_column(&self.times()?)) } else { self.block.column(name)? };
+        let column = match name {
+            names::TIME => Some(time_column(&self.times()?)),
+            STREAM_ID => self.block.column(names::STREAM)?.as_deref().map(stream_id_column),
+            _ => self.block.column(name)?,
+        };
         if let Some(column) = &column {
             check(column, self.block.rows())?;
             self.bytes += column_bytes(column);
@@ -91,6 +99,9 @@ impl Open {
         fields.sort_unstable();
         fields.dedup();
         fields.splice(0..0, [names::STREAM.to_string(), names::MESSAGE.to_string()]);
+        if projection.names(STREAM_ID) {
+            fields.insert(0, STREAM_ID.to_string());
+        }
         let mut output = Vec::new();
         for name in fields.into_iter().filter(|n| projection.wants(n)) {
             if let Some(column) = self.column(&name)? {
@@ -99,6 +110,38 @@ impl Open {
         }
         Ok(output)
     }
+}
+
+/// The number of a stream: 128 bits of a hash of its text, in hexadecimal; no stream has none.
+pub(crate) fn stream_id(stream: &str) -> String {
+    if matches!(stream, "" | "{}") { String::new() } else { format!("{:032x}", xxh3_128(stream.as_bytes())) }
+}
+
+fn stream_id_column(stream: &Column) -> Arc<Column> {
+    let data = match &stream.data {
+        ColumnData::Const(text) => ColumnData::Const(stream_id(text).into()),
+        ColumnData::Dict { values, codes } => ColumnData::Dict {
+            values: values.iter().map(|text| stream_id(text).into()).collect(),
+            codes: codes.clone(),
+        },
+        other => {
+            let slots = match other {
+                ColumnData::Int { values, .. } => values.len(),
+                ColumnData::Text { ends, .. } => ends.len(),
+                _ => 0,
+            };
+            let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(slots));
+            let mut digits = IntText::default();
+            for slot in 0..slots {
+                bytes
+                    .extend_from_slice(stream_id(stream.text_at(slot, &mut digits).unwrap_or("")).as_bytes());
+                ends.push(bytes.len() as u32);
+            }
+            ColumnData::Text { bytes, ends, present: None }
+        }
+    };
+    let kinds = Kinds::All(ValueKind::String);
+    Arc::new(Column { data, kinds, order: stream.order.clone(), rows: stream.rows })
 }
 
 fn time_column(times: &[i64]) -> Arc<Column> {

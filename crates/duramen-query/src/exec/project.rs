@@ -20,35 +20,41 @@ impl Projection {
             Pipe::Limit(_) | Pipe::Offset(_) => needed,
             Pipe::Fields(fields) if fields.delete => needed,
             Pipe::Fields(fields) => Self::Only(fields.patterns.clone()),
-            // From the last pair to the first: who needs the new name needs the old one.
-            Pipe::Rename(rename) => rename.pairs.iter().rev().fold(needed, |needed, (from, to)| {
-                if needed.wants(to) || rename.copy { needed.with([&**from]) } else { needed }
-            }),
+            Pipe::Rename(rename) => rename.needs(needed),
             Pipe::Filter(filter) => {
-                let mut names = Vec::new();
-                filter.for_each_field(&mut |name| names.push(name));
-                needed.with(names)
+                let mut needed = needed;
+                filter.for_each_field(&mut |pattern| needed.add(pattern));
+                needed
             }
-            Pipe::Sort(sort) => needed.with(sort.by.iter().map(|(name, _)| &**name)),
+            Pipe::Sort(sort) => {
+                let names = sort.by.iter().map(|(name, _)| name).chain(&sort.partition);
+                needed.with(names.map(|name| &**name))
+            }
             Pipe::Stats(stats) => Self::of_aggregate(&stats.aggregate),
             Pipe::Top(top) => Self::of_aggregate(&top.aggregate),
             Pipe::Uniq(uniq) => Self::of_aggregate(&uniq.aggregate),
+            Pipe::Custom(custom) => custom.pipe().needs(needed),
         })
     }
 
     fn of_aggregate(aggregate: &Aggregate) -> Self {
-        let by = aggregate.by.iter().map(|b| &*b.field);
-        let of = aggregate.functions.iter().flat_map(|f| f.fields.iter().map(|n| &**n));
-        Self::Only(Vec::new()).with(by.chain(of))
+        let mut needed = Self::Only(Vec::new()).with(aggregate.by.iter().map(|b| &*b.field));
+        aggregate.for_each_field(&mut |pattern| needed.add(pattern));
+        needed
     }
 
-    fn with<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
+    /// These, and the fields so named.
+    pub fn with<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        names.into_iter().for_each(|name| self.add(NamePattern::exact(name)));
+        self
+    }
+
+    /// Adds those that a pattern means.
+    pub fn add(&mut self, pattern: NamePattern) {
         match self {
-            Self::All => Self::All,
-            Self::Only(mut patterns) => {
-                patterns.extend(names.into_iter().map(NamePattern::exact));
-                Self::Only(patterns)
-            }
+            Self::All => {}
+            Self::Only(_) if pattern.prefix && pattern.name.is_empty() => *self = Self::All,
+            Self::Only(patterns) => patterns.push(pattern),
         }
     }
 
@@ -58,5 +64,10 @@ impl Projection {
             Self::All => true,
             Self::Only(patterns) => patterns.iter().any(|p| p.matches(name)),
         }
+    }
+
+    /// Whether a field is needed, and not only because all are.
+    pub fn names(&self, name: &str) -> bool {
+        matches!(self, Self::Only(_)) && self.wants(name)
     }
 }

@@ -55,14 +55,15 @@ impl Scan<'_> {
 
     pub fn run(
         &self,
-        blocks: Vec<Arc<dyn BlockHandle>>,
+        blocks: &[Arc<dyn BlockHandle>],
         out: &mut dyn Stage,
         stats: &mut RunStats,
     ) -> Result<()> {
         let mut waiting: Vec<Waiting> = blocks
-            .into_iter()
+            .iter()
             .enumerate()
             .map(|(number, handle)| {
+                let handle = handle.clone();
                 let bound = match self.order {
                     Order::NewestFirst => (handle.max_time(), number as i64, i64::MAX),
                     Order::OldestFirst => (!handle.min_time(), !(number as i64), i64::MAX),

@@ -1,5 +1,6 @@
 //! Passing over blocks that cannot match, by what is known of them without reading a column.
 
+use super::open::STREAM_ID;
 use crate::filter::{Filter, Needs, Test};
 use duramen::Result;
 use duramen::block::{Block, names};
@@ -11,14 +12,32 @@ pub(crate) fn matches_all(filter: &Filter, times: (i64, i64)) -> bool {
         Filter::Time(range) => range.contains(times.0) && range.contains(times.1),
         Filter::And(parts) => parts.iter().all(|p| matches_all(p, times)),
         Filter::Or(parts) => parts.iter().any(|p| matches_all(p, times)),
-        Filter::Not(_) | Filter::Field { .. } | Filter::Stream(_) => false,
+        _ => false,
     }
 }
 
 /// Whether a row of the block may match; `false` is certain.
 pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
     Ok(match filter {
-        Filter::All | Filter::Not(_) | Filter::Time(_) => true,
+        Filter::All
+        | Filter::Not(_)
+        | Filter::Time(_)
+        | Filter::Clock(_)
+        | Filter::Pair(_)
+        | Filter::Storage(_)
+        | Filter::Subquery(_) => true,
+        Filter::AnyField { pattern, test } => {
+            let needs = test.needs();
+            if needs == Needs::Nothing {
+                return Ok(true);
+            }
+            for field in block.field_names()? {
+                if pattern.is_any_field(&field) && may_hold(&field, &needs, block)? {
+                    return Ok(true);
+                }
+            }
+            false
+        }
         Filter::And(parts) => {
             for part in parts {
                 if !may_match(part, block)? {
@@ -36,7 +55,8 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
             false
         }
         Filter::Stream(selector) => may_hold(names::STREAM, &selector.needs(), block)?,
-        Filter::Field { field, .. } if **field == *names::TIME => true,
+        // What they hold is made of other things.
+        Filter::Field { field, .. } if **field == *names::TIME || **field == *STREAM_ID => true,
         Filter::Field { field, test } => {
             let in_range = match test {
                 Test::Compare(range) => {

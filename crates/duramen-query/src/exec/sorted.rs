@@ -75,7 +75,7 @@ impl SortedScan<'_> {
                     Cell::Text(text) => Sort::key(name, text),
                 }
             });
-            let keys: Box<[SortKey]> = keys.collect();
+            let keys = self.sort.directed(keys);
             let (time, number, at) = (times[row], number as i64, row as i64);
             let arrival = match self.order {
                 Order::NewestFirst => [!time, !number, !at],

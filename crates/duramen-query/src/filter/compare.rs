@@ -1,4 +1,4 @@
-//! `>5`, `<=10KB`, `range[1, 5)`: the value lies between two bounds.
+//! `>5`, `<=10KB`, `range[1, 5)`, `string_range(a, c)`: the value lies between two bounds.
 //!
 //! Bounds that are numbers compare with values that are numbers; other values do not match. A bound that is
 //! no number compares texts byte by byte.
@@ -76,6 +76,9 @@ impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Numbers(from, to) => show(f, from, to, &number),
+            Self::Texts(Bound::Included(from), Bound::Excluded(to)) => {
+                write!(f, "string_range({}, {})", quote(from), quote(to))
+            }
             Self::Texts(from, to) => show(f, from, to, &|t| quote(t).into_owned()),
         }
     }

@@ -1,20 +1,36 @@
 //! The filter tree: what a row must be to be in the answer. One file per kind of filter.
 //!
-//! A leaf tests one field's text ([`Test`]), the time, or the stream. Every leaf knows how to judge one
-//! value, how to print itself as LogsQL, and which words a matching value certainly holds, so that blocks
-//! without them are passed over.
+//! A leaf tests one field's text ([`Test`]), two fields, the time, or the stream. Every leaf knows how to judge one
+//! row, how to print itself as LogsQL, and which words a matching value certainly holds, so that blocks without them
+//! are passed over.
 
+pub mod clock;
+pub mod common_case;
 pub mod compare;
+pub mod contains;
 pub mod exact;
 pub mod fold;
+pub mod ip;
+pub mod length;
 pub mod level;
+pub mod pair;
+pub mod pattern;
 pub mod phrase;
 pub mod regex;
+pub mod sequence;
 pub mod set;
+pub mod storage;
 pub mod stream;
+pub mod subquery;
+pub mod test;
 pub mod time;
 
+pub use test::Test;
+
+use crate::exec::open::{STREAM_ID, stream_id};
 use crate::parse::quote;
+use crate::pipe::fields::NamePattern;
+use crate::row::RowView;
 use duramen::block::names;
 use std::fmt;
 
@@ -36,31 +52,25 @@ pub enum Filter {
         /// The test.
         test: Test,
     },
+    /// `*:error`, `user.*:ann`: one of the row's values that are not empty passes.
+    AnyField {
+        /// Of which fields.
+        pattern: NamePattern,
+        /// The test.
+        test: Test,
+    },
+    /// `a:eq_field(b)`
+    Pair(pair::Pair),
+    /// `a:value_type(dict)`
+    Storage(storage::Storage),
     /// `_time:…`
     Time(time::TimeRange),
+    /// `_time:day_range[08:00, 18:00)`
+    Clock(clock::Clock),
     /// `{app="x"}`
     Stream(stream::Selector),
-}
-
-/// A test of one value. A field that a row does not have is the empty text.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Test {
-    /// `word`, `"a phrase"`, `prefix*`
-    Phrase(phrase::Phrase),
-    /// `i(word)`
-    Fold(fold::Fold),
-    /// `="text"`, `="text"*`, and `""`
-    Exact(exact::Exact),
-    /// `>5`, `range[1, 5)`
-    Compare(compare::Range),
-    /// `in(a, b)`
-    In(set::In),
-    /// `~"regexp"`
-    Regex(regex::Pattern),
-    /// `level:error`, `level:>=warn`
-    Level(level::LevelTest),
-    /// `*`: any text but the empty one
-    Any,
+    /// `user:in(… | fields user)`: what the query finds decides.
+    Subquery(subquery::Subquery),
 }
 
 /// What a value must hold to pass a test, in terms a block can answer without being read.
@@ -72,68 +82,6 @@ pub enum Needs {
     Words(Vec<u64>),
     /// For one of the alternatives, all of its words.
     OneOf(Vec<Vec<u64>>),
-}
-
-impl Test {
-    /// Whether a value passes.
-    pub fn matches(&self, text: &str) -> bool {
-        match self {
-            Self::Phrase(t) => t.matches(text),
-            Self::Fold(t) => t.matches(text),
-            Self::Exact(t) => t.matches(text),
-            Self::Compare(t) => t.matches(text),
-            Self::In(t) => t.matches(text),
-            Self::Regex(t) => t.matches(text),
-            Self::Level(t) => t.matches(text),
-            Self::Any => !text.is_empty(),
-        }
-    }
-
-    /// Whether an integer's text passes, for tests that can tell without the text.
-    pub fn matches_int(&self, n: i64) -> Option<bool> {
-        match self {
-            Self::Compare(t) => t.matches_int(n),
-            Self::Exact(t) => t.matches_int(n),
-            Self::Any => Some(true),
-            _ => None,
-        }
-    }
-
-    /// What a value that passes certainly holds.
-    pub fn needs(&self) -> Needs {
-        match self {
-            Self::Phrase(t) => t.needs(),
-            Self::Fold(t) => t.needs(),
-            Self::Exact(t) => t.needs(),
-            Self::In(t) => t.needs(),
-            Self::Compare(_) | Self::Regex(_) | Self::Level(_) | Self::Any => Needs::Nothing,
-        }
-    }
-
-    /// How dear it is to evaluate, to put the cheap ones first.
-    pub fn cost(&self) -> u32 {
-        match self {
-            Self::Level(_) | Self::Any | Self::Exact(_) | Self::Compare(_) | Self::In(_) => 2,
-            Self::Phrase(_) => 3,
-            Self::Fold(_) => 6,
-            Self::Regex(_) => 8,
-        }
-    }
-}
-
-impl fmt::Display for Test {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Phrase(t) => t.fmt(f),
-            Self::Fold(t) => t.fmt(f),
-            Self::Exact(t) => t.fmt(f),
-            Self::Compare(t) => t.fmt(f),
-            Self::In(t) => t.fmt(f),
-            Self::Regex(t) => t.fmt(f),
-            Self::Level(t) => t.fmt(f),
-            Self::Any => f.write_str("*"),
-        }
-    }
 }
 
 impl Filter {
@@ -175,32 +123,50 @@ impl Filter {
                 .filter(|r| r.0 <= r.1)
                 .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
                 .unwrap_or((i64::MAX, i64::MIN)),
-            Self::All | Self::Not(_) | Self::Field { .. } | Self::Stream(_) => (i64::MIN, i64::MAX),
+            _ => (i64::MIN, i64::MAX),
         }
     }
 
-    /// Calls `see` with the name of every field that the filter looks at.
-    pub fn for_each_field<'a>(&'a self, see: &mut dyn FnMut(&'a str)) {
+    /// Calls `see` with what names every field that the filter looks at.
+    pub fn for_each_field(&self, see: &mut dyn FnMut(NamePattern)) {
         match self {
             Self::All => {}
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|p| p.for_each_field(see)),
             Self::Not(inner) => inner.for_each_field(see),
-            Self::Field { field, .. } => see(field),
-            Self::Time(_) => see(names::TIME),
-            Self::Stream(_) => see(names::STREAM),
+            Self::Field { field, .. } => see(NamePattern::exact(field)),
+            Self::AnyField { pattern, .. } => see(pattern.clone()),
+            Self::Pair(pair) => {
+                see(NamePattern::exact(&pair.left));
+                see(NamePattern::exact(&pair.right));
+            }
+            Self::Storage(storage) => see(NamePattern::exact(&storage.field)),
+            Self::Time(_) | Self::Clock(_) => see(NamePattern::exact(names::TIME)),
+            Self::Stream(_) => see(NamePattern::exact(names::STREAM)),
+            Self::Subquery(subquery) => see(NamePattern::exact(&subquery.field)),
         }
     }
 
-    /// Whether a row matches, given its time and each field's text; for rows that are in no block.
-    pub fn matches<'r>(&self, time: Option<i64>, text: &dyn Fn(&str) -> &'r str) -> bool {
+    /// Whether a row matches; for rows that are in no block. What depends on a subquery does not, until it is
+    /// answered.
+    pub fn matches(&self, row: &dyn RowView) -> bool {
         match self {
             Self::All => true,
-            Self::And(parts) => parts.iter().all(|p| p.matches(time, text)),
-            Self::Or(parts) => parts.iter().any(|p| p.matches(time, text)),
-            Self::Not(inner) => !inner.matches(time, text),
-            Self::Field { field, test } => test.matches(text(field)),
-            Self::Time(range) => time.is_some_and(|t| range.contains(t)),
-            Self::Stream(selector) => selector.matches(text(names::STREAM)),
+            Self::And(parts) => parts.iter().all(|p| p.matches(row)),
+            Self::Or(parts) => parts.iter().any(|p| p.matches(row)),
+            Self::Not(inner) => !inner.matches(row),
+            // Rows show the number of their stream only where it was asked for by name.
+            Self::Field { field, test } if **field == *STREAM_ID && row.text(field).is_empty() => {
+                test.matches(&stream_id(row.text(names::STREAM)))
+            }
+            Self::Field { field, test } => test.matches(row.text(field)),
+            Self::AnyField { pattern, test } => row
+                .any(&mut |name, text| pattern.is_any_field(name) && !text.is_empty() && test.matches(text)),
+            Self::Pair(pair) => pair.relation.holds(row.text(&pair.left), row.text(&pair.right)),
+            Self::Storage(storage) => storage.kind == storage::StorageKind::String,
+            Self::Time(range) => row.time().is_some_and(|t| range.contains(t)),
+            Self::Clock(clock) => row.time().is_some_and(|t| clock.matches(t)),
+            Self::Stream(selector) => selector.matches(row.text(names::STREAM)),
+            Self::Subquery(_) => false,
         }
     }
 
@@ -208,8 +174,10 @@ impl Filter {
         match self {
             Self::All => 0,
             Self::Time(_) => 1,
-            Self::Stream(_) => 2,
+            Self::Clock(_) | Self::Stream(_) | Self::Storage(_) | Self::Subquery(_) => 2,
             Self::Field { field, test } => test.cost() + 2 * u32::from(&**field == names::MESSAGE),
+            Self::Pair(_) => 8,
+            Self::AnyField { test, .. } => 10 * test.cost(),
             Self::Not(inner) => inner.cost(),
             Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::cost).fold(1, u32::saturating_add),
         }
@@ -244,8 +212,26 @@ impl fmt::Display for Filter {
                 }
                 test.fmt(f)
             }
+            Self::AnyField { pattern, test } => write!(f, "{pattern}:{test}"),
+            Self::Pair(pair) => pair.fmt(f),
+            Self::Storage(storage) => storage.fmt(f),
             Self::Time(range) => range.fmt(f),
+            Self::Clock(clock) => clock.fmt(f),
             Self::Stream(selector) => selector.fmt(f),
+            Self::Subquery(subquery) => subquery.fmt(f),
         }
     }
+}
+
+/// Prints `name(a, "b c")`.
+fn show_list<'t>(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    texts: impl IntoIterator<Item = &'t str>,
+) -> fmt::Result {
+    write!(f, "{name}(")?;
+    for (i, text) in texts.into_iter().enumerate() {
+        write!(f, "{}{}", if i > 0 { ", " } else { "" }, quote(text))?;
+    }
+    f.write_str(")")
 }

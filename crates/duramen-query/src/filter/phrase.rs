@@ -1,4 +1,4 @@
-//! `word`, `"a phrase"`, `prefix*`: a run of text between word boundaries.
+//! `word`, `"a phrase"`, `prefix*`, `*part*`: a run of text, between word boundaries or not.
 
 use super::Needs;
 use crate::parse::quote;
@@ -12,6 +12,7 @@ use std::fmt;
 pub struct Phrase {
     text: Box<str>,
     prefix: bool,
+    substring: bool,
     finder: Box<Finder<'static>>,
     starts_word: bool,
     ends_word: bool,
@@ -26,7 +27,13 @@ impl Phrase {
             ends_word: !prefix && text.ends_with(is_word_char),
             text: text.into(),
             prefix,
+            substring: false,
         }
+    }
+
+    /// A text to find anywhere, also in the midst of words.
+    pub fn substring(text: &str) -> Self {
+        Self { substring: true, starts_word: false, ..Self::new(text, true) }
     }
 
     /// The text to find.
@@ -68,7 +75,12 @@ impl Phrase {
 
     /// The words that a value with the phrase holds.
     pub fn needs(&self) -> Needs {
-        Needs::Words(whole_words(&self.text, !self.prefix))
+        let text = match self.substring {
+            // A first word may be the end of a longer one.
+            true => self.text.trim_start_matches(is_word_char),
+            false => &self.text,
+        };
+        Needs::Words(whole_words(text, !self.prefix))
     }
 }
 
@@ -107,13 +119,14 @@ fn starts_with_word(bytes: &[u8]) -> bool {
 
 impl PartialEq for Phrase {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.prefix == other.prefix
+        self.text == other.text && self.prefix == other.prefix && self.substring == other.substring
     }
 }
 
 impl fmt::Display for Phrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", quote(&self.text), if self.prefix { "*" } else { "" })
+        let (before, after) = (if self.substring { "*" } else { "" }, if self.prefix { "*" } else { "" });
+        write!(f, "{before}{}{after}", quote(&self.text))
     }
 }
 
@@ -141,5 +154,8 @@ mod tests {
         ] {
             assert_eq!(Phrase::new(phrase, prefix).matches(text), found, "{phrase} {prefix} in {text}");
         }
+        let part = Phrase::substring("ampl a b");
+        assert!(!part.matches("example a bc") && part.matches("xampl a bc"));
+        assert_eq!(part.needs(), Needs::Words(vec![token::hash("a")]));
     }
 }

@@ -4,7 +4,7 @@ use crate::parse::quote_always;
 use std::fmt;
 
 /// The most bytes a compiled expression may take.
-const MAX_COMPILED_BYTES: usize = 4 << 20;
+pub(crate) const MAX_COMPILED_BYTES: usize = 4 << 20;
 
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
@@ -23,6 +23,11 @@ impl Pattern {
             regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes compiled"),
             other => other.to_string().lines().last().unwrap_or("").trim_start_matches("error: ").to_string(),
         })
+    }
+
+    /// The expression.
+    pub(crate) fn regex(&self) -> &regex::Regex {
+        &self.regex
     }
 
     /// Whether it matches somewhere in `text`.

@@ -1,31 +1,64 @@
 //! Filters: the logic around them, and their leaves.
 
 use super::Parser;
+use super::functions::FUNCTIONS;
 use super::lexer::TokenKind;
 use crate::error::ParseError;
 use crate::filter::compare::{Bound, Range};
 use crate::filter::exact::Exact;
-use crate::filter::fold::Fold;
+use crate::filter::ip::{self, IpRange};
 use crate::filter::level::{LevelTest, Relation};
 use crate::filter::phrase::Phrase;
 use crate::filter::regex::Pattern;
-use crate::filter::set::In;
-use crate::filter::stream::{Condition, LabelTest, Selector};
 use crate::filter::{Filter, Test};
 use crate::number::Number;
+use crate::pipe::fields::NamePattern;
 use duramen::block::names;
+use std::net::Ipv4Addr;
 
 type Parsed<T> = Result<T, ParseError>;
 
-/// The words that are functions before `(` or `[`.
-const FUNCTIONS: &[&str] = &["in", "i", "range"];
+/// What a test that names no field is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject<'a> {
+    /// The message.
+    Message,
+    /// A field that stands before the colon.
+    Field(&'a str),
+    /// Any of the fields so named.
+    Any(&'a NamePattern),
+}
+
+impl<'a> Subject<'a> {
+    /// The one field that is tested, if it is one.
+    pub fn field(self) -> Option<&'a str> {
+        match self {
+            Self::Message => Some(names::MESSAGE),
+            Self::Field(field) => Some(field),
+            Self::Any(_) => None,
+        }
+    }
+
+    /// The test of it.
+    pub fn is(self, test: Test) -> Filter {
+        match self {
+            Self::Message => Filter::Field { field: names::MESSAGE.into(), test },
+            Self::Field(field) => Filter::Field { field: field.into(), test },
+            Self::Any(pattern) => Filter::AnyField { pattern: pattern.clone(), test },
+        }
+    }
+
+    fn is_level(self) -> bool {
+        matches!(self, Self::Field(names::LEVEL))
+    }
+}
 
 impl Parser<'_> {
-    /// A whole filter, for a field that is given from outside or `_msg`.
-    pub fn filter(&mut self, field: Option<&str>) -> Parsed<Filter> {
-        let mut parts = vec![self.filter_and(field)?];
+    /// A whole filter, for a field that is given from outside or the message.
+    pub fn filter(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
+        let mut parts = vec![self.filter_and(subject)?];
         while self.eat_word("or")? {
-            parts.push(self.filter_and(field)?);
+            parts.push(self.filter_and(subject)?);
         }
         if parts.contains(&Filter::All) {
             return Ok(Filter::All);
@@ -34,10 +67,10 @@ impl Parser<'_> {
         Ok(Filter::from_parts(flat.collect(), Filter::Or))
     }
 
-    fn filter_and(&mut self, field: Option<&str>) -> Parsed<Filter> {
-        let mut filter = self.filter_not(field)?;
+    fn filter_and(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
+        let mut filter = self.filter_not(subject)?;
         loop {
-            if !self.eat_word("and")? && (self.at_pipe_end() || self.at_punct(')') || self.at_word("or")) {
+            if !self.eat_word("and")? && (self.at_pipe_end() || self.at_word("or")) {
                 return Ok(filter);
             }
             if self.at_punct(',') || self.at_punct(']') || self.at_punct('}') || self.at_punct(':') {
@@ -46,11 +79,11 @@ impl Parser<'_> {
                     "put texts with such characters between quotes",
                 ));
             }
-            filter = filter.and(self.filter_not(field)?);
+            filter = filter.and(self.filter_not(subject)?);
         }
     }
 
-    fn filter_not(&mut self, field: Option<&str>) -> Parsed<Filter> {
+    fn filter_not(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
         let mut negated = false;
         loop {
             match self.token.kind {
@@ -68,7 +101,7 @@ impl Parser<'_> {
             }
             negated = !negated;
         }
-        let leaf = self.nested(|p| p.leaf(field))?;
+        let leaf = self.nested(|p| p.leaf(subject))?;
         Ok(if negated { negate(leaf) } else { leaf })
     }
 
@@ -77,35 +110,35 @@ impl Parser<'_> {
         self.text[self.token.end..].starts_with(':')
     }
 
-    fn leaf(&mut self, field: Option<&str>) -> Parsed<Filter> {
+    fn leaf(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
         match self.token.kind.clone() {
             TokenKind::Punct('(') => {
                 self.advance()?;
-                let inner = self.filter(field)?;
+                let inner = self.filter(subject)?;
                 if !self.at_punct(')') {
                     return Err(self.expected("`)`, `and`, `or` or another filter"));
                 }
                 self.advance()?;
                 Ok(inner)
             }
-            TokenKind::Punct('{') if field.is_none_or(|f| f == names::STREAM) => self.selector(),
-            TokenKind::Punct('*') => {
-                self.advance()?;
-                Ok(field.map_or(Filter::All, |f| leaf_of(Some(f), Test::Any)))
+            TokenKind::Punct('{') if matches!(subject, Subject::Message | Subject::Field(names::STREAM)) => {
+                self.selector()
             }
-            TokenKind::Punct('=' | '<' | '>' | '~') => self.operator(field),
+            TokenKind::Punct('*') => self.star(subject),
+            TokenKind::Punct('=' | '<' | '>' | '~') => self.operator(subject),
             TokenKind::Word(w) => {
-                let function = FUNCTIONS.iter().find(|f| f.eq_ignore_ascii_case(w));
-                match (function, self.text[self.token.end..].chars().next()) {
-                    (Some(&"range"), Some('(' | '[')) | (Some(_), Some('(')) => {
-                        let name = function.copied().unwrap_or_default();
+                let rest = &self.text[self.token.end..];
+                match FUNCTIONS.iter().find(|f| f.name.eq_ignore_ascii_case(w)) {
+                    Some(function)
+                        if rest.starts_with('(') || (function.brackets && rest.starts_with('[')) =>
+                    {
                         self.advance()?;
-                        self.function(field, name)
+                        (function.parse)(self, subject, function.name)
                     }
-                    _ => self.word_or_field(field, w.to_string()),
+                    _ => self.word_or_field(subject, w.to_string()),
                 }
             }
-            TokenKind::Quoted(q) => self.word_or_field(field, q),
+            TokenKind::Quoted(q) => self.word_or_field(subject, q),
             _ => Err(self.error(
                 format!("expected a filter, found {}", self.token.describe()),
                 "expected a word, a \"phrase\", field:value, or * for everything",
@@ -113,52 +146,90 @@ impl Parser<'_> {
         }
     }
 
+    /// `*`, `*part*`, `*:test`.
+    fn star(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
+        self.advance()?;
+        if self.token.start != self.last_end {
+            return Ok(any_value(subject));
+        }
+        match self.token.kind.clone() {
+            TokenKind::Punct(':') => self.any_field(""),
+            TokenKind::Word(_) | TokenKind::Quoted(_) => {
+                let text = self.text_token("a text to find anywhere")?;
+                if !self.eat_star()? {
+                    return Err(self.expected(&format!("`*`: write *{text}* to find it anywhere")));
+                }
+                // The empty text is in every value.
+                Ok(if text.is_empty() {
+                    Filter::All
+                } else {
+                    subject.is(Test::Phrase(Phrase::substring(&text)))
+                })
+            }
+            _ => Ok(any_value(subject)),
+        }
+    }
+
+    /// After `prefix*`, before the colon.
+    fn any_field(&mut self, prefix: &str) -> Parsed<Filter> {
+        self.advance()?;
+        let pattern = NamePattern { name: prefix.into(), prefix: true };
+        self.nested(|p| p.field_value(Subject::Any(&pattern)))
+    }
+
     /// After a word or quoted text: the name of a field, or something to find.
-    fn word_or_field(&mut self, field: Option<&str>, text: String) -> Parsed<Filter> {
+    fn word_or_field(&mut self, subject: Subject<'_>, text: String) -> Parsed<Filter> {
         let rest = &self.text[self.token.end..];
         if self.following().is_some_and(|t| t.kind == TokenKind::Punct(':')) {
             self.advance()?;
             self.advance()?;
-            return self.nested(|p| p.field_value(&text));
+            return self.nested(|p| p.field_value(Subject::Field(&text)));
         }
-        if field.is_none()
+        if matches!(subject, Subject::Message)
             && (rest.starts_with(['=', '<', '>', '~']) || rest.starts_with("!=") || rest.starts_with("!~"))
         {
             self.advance()?;
             let negated = self.eat_punct('!')?;
-            let leaf = if text == names::TIME { self.time_filter()? } else { self.operator(Some(&text))? };
+            let leaf =
+                if text == names::TIME { self.time_filter()? } else { self.operator(Subject::Field(&text))? };
             return Ok(if negated { negate(leaf) } else { leaf });
         }
         self.advance()?;
         let prefix = self.eat_star()?;
-        Ok(leaf_of(field, phrase_test(field, &text, prefix)))
+        if prefix && self.at_punct(':') && self.token.start == self.last_end {
+            return self.any_field(&text);
+        }
+        Ok(subject.is(phrase_test(subject, &text, prefix)))
     }
 
     /// After `field:`.
-    fn field_value(&mut self, field: &str) -> Parsed<Filter> {
-        if field == names::TIME {
-            return self.time_filter();
-        }
+    fn field_value(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
+        let name = match subject {
+            Subject::Field(names::TIME) => return self.time_filter(),
+            Subject::Field(field) => field.to_string(),
+            Subject::Any(pattern) => pattern.to_string(),
+            Subject::Message => names::MESSAGE.to_string(),
+        };
         match self.token.kind {
             TokenKind::End | TokenKind::Punct('|' | ')' | ',' | ':') => Err(self.error(
-                format!("expected a value for the field `{field}`, found {}", self.token.describe()),
-                format!("write {field}:value, {field}:\"a phrase\" or {field}:* for any value"),
+                format!("expected a value for the field `{name}`, found {}", self.token.describe()),
+                format!("write {name}:value, {name}:\"a phrase\" or {name}:* for any value"),
             )),
             TokenKind::Punct('!') => {
                 self.advance()?;
-                Ok(negate(self.nested(|p| p.field_value(field))?))
+                Ok(negate(self.nested(|p| p.field_value(subject))?))
             }
             // A number, not the negation of one.
             TokenKind::Word(w) if w.starts_with('-') && Number::parse(w).is_some() => {
                 let text = w.to_string();
                 self.advance()?;
                 let prefix = self.eat_star()?;
-                Ok(leaf_of(Some(field), phrase_test(Some(field), &text, prefix)))
+                Ok(subject.is(phrase_test(subject, &text, prefix)))
             }
             TokenKind::Word(w) if w.starts_with('-') => {
                 let minus_end = self.token.start + 1;
                 self.continue_at(minus_end)?;
-                Ok(negate(self.nested(|p| p.field_value(field))?))
+                Ok(negate(self.nested(|p| p.field_value(subject))?))
             }
             TokenKind::Word(_) | TokenKind::Quoted(_) if self.names_field() => {
                 let colon = self.token.end;
@@ -166,10 +237,10 @@ impl Parser<'_> {
                     self.text,
                     colon,
                     "a bare value cannot hold `:`",
-                    format!("put the value between quotes: {field}:\"…:…\""),
+                    format!("put the value between quotes: {name}:\"…:…\""),
                 ))
             }
-            _ => self.leaf(Some(field)),
+            _ => self.leaf(subject),
         }
     }
 
@@ -179,7 +250,7 @@ impl Parser<'_> {
     }
 
     /// `=x`, `>x`, `>=x`, `<x`, `<=x`, `~x`, `=~x`.
-    fn operator(&mut self, field: Option<&str>) -> Parsed<Filter> {
+    fn operator(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
         let TokenKind::Punct(first) = self.advance()?.kind else {
             return Err(self.expected("an operator"));
         };
@@ -194,149 +265,31 @@ impl Parser<'_> {
             ('~', ' ') | ('=', '~') => {
                 let at = self.token.start;
                 let expression = self.text_token("a regular expression between quotes")?;
-                Test::Regex(Pattern::new(&expression).map_err(|e| {
-                    ParseError::new(
-                        self.text,
-                        at,
-                        format!("not a regular expression: {e}"),
-                        "the regular expression is wrong",
-                    )
-                })?)
+                Test::Regex(Pattern::new(&expression).map_err(|e| self.not_a_regex(at, &e))?)
             }
             ('=', ' ' | '=') => {
-                if self.at_word("in") || !self.at_punct('*') {
-                    let text = self.text_token("the exact value")?;
-                    let prefix = self.eat_star()?;
-                    Test::Exact(Exact::new(&text, prefix))
-                } else {
-                    return Err(self.expected("the exact value"));
-                }
+                let text = self.text_token("the exact value")?;
+                let prefix = self.eat_star()?;
+                Test::Exact(Exact::new(&text, prefix))
             }
             ('>' | '<', ' ' | '=') => {
                 let text = self.text_token("a number or a text to compare with")?;
-                compare_test(field, first == '>', second == '=', &text)
+                compare_test(subject, first == '>', second == '=', &text)
             }
             _ => return Err(self.error("no such operator", "operators are = =~ ~ > >= < <=")),
         };
-        Ok(leaf_of(field, test))
+        Ok(subject.is(test))
     }
 
-    /// After the name of a function.
-    fn function(&mut self, field: Option<&str>, name: &str) -> Parsed<Filter> {
-        let test = match name {
-            "in" => Test::In(In::new(self.list(|p| Ok(p.text_token("a value")?.into_boxed_str()))?)),
-            "i" => {
-                self.expect_punct('(')?;
-                let test = if self.eat_punct('*')? {
-                    Test::Any
-                } else {
-                    let text = self.text_token("a word or a phrase")?;
-                    let prefix = self.eat_star()?;
-                    Test::Fold(Fold::new(&text, prefix))
-                };
-                self.expect_punct(')')?;
-                test
-            }
-            _ => {
-                let from_included = self.at_punct('[');
-                self.advance()?;
-                let from = self.number()?;
-                self.expect_punct(',')?;
-                let to = self.number()?;
-                let to_included = self.at_punct(']');
-                if !to_included && !self.at_punct(')') {
-                    return Err(self.expected("`]` (with the bound) or `)` (without it)"));
-                }
-                self.advance()?;
-                let bound = |n: Number, included: bool| match n {
-                    Number::Float(x) if x.is_infinite() => Bound::Open,
-                    n if included => Bound::Included(n),
-                    n => Bound::Excluded(n),
-                };
-                Test::Compare(Range::Numbers(bound(from, from_included), bound(to, to_included)))
-            }
-        };
-        Ok(leaf_of(field, test))
+    /// The error that an expression at a place is none.
+    pub(crate) fn not_a_regex(&self, at: usize, why: &str) -> ParseError {
+        let message = format!("not a regular expression: {why}");
+        ParseError::new(self.text, at, message, "the regular expression is wrong")
     }
+}
 
-    fn number(&mut self) -> Parsed<Number> {
-        let number = match &self.token.kind {
-            TokenKind::Word(w) => Number::parse(w),
-            TokenKind::Quoted(q) => Number::parse(q),
-            _ => None,
-        };
-        match number {
-            Some(n) => {
-                self.advance()?;
-                Ok(n)
-            }
-            None => Err(self.expected("a number such as 10, 2.5, 5KB, 10ms or Inf")),
-        }
-    }
-
-    /// `{label="value", …}`
-    fn selector(&mut self) -> Parsed<Filter> {
-        self.expect_punct('{')?;
-        let mut alternatives = vec![Vec::new()];
-        while !self.eat_punct('}')? {
-            let condition = self.condition()?;
-            if let Some(conditions) = alternatives.last_mut() {
-                conditions.push(condition);
-            }
-            if self.eat_word("or")? {
-                if self.at_punct('}') {
-                    return Err(self.expected("a label"));
-                }
-                alternatives.push(Vec::new());
-            } else if !self.at_punct('}') && !self.eat_punct(',')? {
-                return Err(self.expected("`,`, `or` or `}`"));
-            }
-        }
-        Ok(Filter::Stream(Selector { alternatives }))
-    }
-
-    fn condition(&mut self) -> Parsed<Condition> {
-        let label = self.text_token("a label")?.into_boxed_str();
-        let (negated, test) = if self.at_word("in") || self.at_word("not_in") {
-            let negated = self.at_word("not_in");
-            self.advance()?;
-            let values = self.list(|p| Ok(p.text_token("a value")?.into_boxed_str()))?;
-            (negated, LabelTest::In(values))
-        } else {
-            let negated = self.eat_punct('!')?;
-            let regex = if negated {
-                if self.at_punct('~') {
-                    self.advance()?;
-                    true
-                } else {
-                    self.expect_punct('=')?;
-                    false
-                }
-            } else {
-                if !self.at_punct('=') {
-                    return Err(self.expected("`=`, `!=`, `=~`, `!~` or `in`"));
-                }
-                self.advance()?;
-                self.eat_punct('~')?
-            };
-            let at = self.token.start;
-            let value = self.text_token("a value between quotes")?;
-            let test = if regex {
-                LabelTest::regex(&value).map_err(|e| {
-                    ParseError::new(
-                        self.text,
-                        at,
-                        format!("not a regular expression: {e}"),
-                        "the regular expression is wrong",
-                    )
-                })?
-            } else {
-                LabelTest::Is(value.into())
-            };
-            (negated, test)
-        };
-        Ok(Condition { label, negated, test })
-    }
+fn any_value(subject: Subject<'_>) -> Filter {
+    if matches!(subject, Subject::Message) { Filter::All } else { subject.is(Test::Any) }
 }
 
 fn negate(filter: Filter) -> Filter {
@@ -346,22 +299,18 @@ fn negate(filter: Filter) -> Filter {
     }
 }
 
-fn leaf_of(field: Option<&str>, test: Test) -> Filter {
-    Filter::Field { field: field.unwrap_or(names::MESSAGE).into(), test }
-}
-
-fn phrase_test(field: Option<&str>, text: &str, prefix: bool) -> Test {
+fn phrase_test(subject: Subject<'_>, text: &str, prefix: bool) -> Test {
     match (text.is_empty(), prefix) {
         (true, true) => Test::Any,
         (true, false) => Test::Exact(Exact::new("", false)),
-        (false, false) if field == Some(names::LEVEL) => LevelTest::new(Relation::Is, text)
+        (false, false) if subject.is_level() => LevelTest::new(Relation::Is, text)
             .map_or_else(|| Test::Phrase(Phrase::new(text, false)), Test::Level),
         (false, _) => Test::Phrase(Phrase::new(text, prefix)),
     }
 }
 
-fn compare_test(field: Option<&str>, greater: bool, or_equal: bool, text: &str) -> Test {
-    if field == Some(names::LEVEL) {
+fn compare_test(subject: Subject<'_>, greater: bool, or_equal: bool, text: &str) -> Test {
+    if subject.is_level() {
         let relation = match (greater, or_equal) {
             (true, true) => Relation::AtLeast,
             (true, false) => Relation::Above,
@@ -371,6 +320,9 @@ fn compare_test(field: Option<&str>, greater: bool, or_equal: bool, text: &str) 
         if let Some(test) = LevelTest::new(relation, text) {
             return Test::Level(test);
         }
+    }
+    if let Some(address) = ip::parse_v4(text) {
+        return Test::Ip(addresses_beyond(address.into(), greater, or_equal));
     }
     fn bounds<T>(value: T, greater: bool, or_equal: bool) -> (Bound<T>, Bound<T>) {
         let bound = if or_equal { Bound::Included(value) } else { Bound::Excluded(value) };
@@ -386,4 +338,15 @@ fn compare_test(field: Option<&str>, greater: bool, or_equal: bool, text: &str) 
             Range::Texts(from, to)
         }
     })
+}
+
+/// The addresses above or below one.
+fn addresses_beyond(address: u32, greater: bool, or_equal: bool) -> IpRange {
+    let none = IpRange::V4(Ipv4Addr::BROADCAST, Ipv4Addr::UNSPECIFIED);
+    let step = u32::from(!or_equal);
+    if greater {
+        address.checked_add(step).map_or(none, |from| IpRange::V4(from.into(), Ipv4Addr::BROADCAST))
+    } else {
+        address.checked_sub(step).map_or(none, |to| IpRange::V4(Ipv4Addr::UNSPECIFIED, to.into()))
+    }
 }

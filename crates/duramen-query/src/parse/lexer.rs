@@ -95,6 +95,18 @@ fn skip_blanks(text: &str, from: usize) -> usize {
     }
 }
 
+/// The text between the quotes that `text` begins with, without its escapes, and how many bytes it takes with the
+/// quotes; for values, in which `"` and backticks are quotes.
+pub(crate) fn quoted_prefix(text: &str) -> Option<(String, usize)> {
+    let first = text.chars().next().filter(|c| matches!(c, '"' | '`'))?;
+    // Without a second quote there is none.
+    text[1..].find(first)?;
+    match quoted(text, 0, first) {
+        Ok(Token { kind: TokenKind::Quoted(inner), end, .. }) => Some((inner, end)),
+        _ => None,
+    }
+}
+
 fn quoted(text: &str, start: usize, quote: char) -> Result<Token<'_>, ParseError> {
     let body = start + 1;
     let unclosed = || {

@@ -1,21 +1,27 @@
 //! From text to plan: a recursive-descent parser over a lexer that is asked for one token at a time.
 //!
 //! ```text
-//! query  = filter { "|" pipe }
+//! query  = [ "options" "(" … ")" ] filter { "|" pipe }
 //! filter = and { "or" and }          and = not { [ "and" ] not }         not = { "!" | "-" | "not" } leaf
 //! leaf   = "(" filter ")" | "{" stream "}" | "*" | [ name ":" ] test | name ":" "(" filter ")"
 //! ```
 //!
-//! Filters' leaves are in [`filter`], time's many spellings in [`time`]; each pipe reads itself, in its own file.
+//! Filters' leaves are in [`filter`], those that are functions in `functions`, time's many spellings in [`time`]; each
+//! pipe reads itself, in its own file.
 
+mod clock;
 pub mod filter;
+mod functions;
 pub mod lexer;
+pub(crate) mod query;
 pub mod quote;
+mod selector;
 pub mod time;
 
 pub(crate) use quote::{quote, quote_always};
 
 use crate::error::ParseError;
+use crate::filter::time::TimeRange;
 use jiff::tz::TimeZone;
 use lexer::{Token, TokenKind};
 
@@ -26,12 +32,15 @@ pub struct ParseOptions {
     pub now_ns: i64,
     /// The time zone of dates that name none.
     pub timezone: TimeZone,
+    /// The entries that queries may see at all, those inside of queries included, unless they say
+    /// `options(ignore_global_time_filter=true)`. Default: all.
+    pub within: Option<TimeRange>,
 }
 
 impl Default for ParseOptions {
     /// The epoch, in UTC.
     fn default() -> Self {
-        Self { now_ns: 0, timezone: TimeZone::UTC }
+        Self { now_ns: 0, timezone: TimeZone::UTC, within: None }
     }
 }
 
@@ -46,6 +55,12 @@ pub(crate) struct Parser<'a> {
     pub token: Token<'a>,
     /// Where the token before ended.
     pub last_end: usize,
+    /// How much earlier all times of the query are than they are written, ns.
+    time_offset_ns: i64,
+    /// How many queries stand around this place.
+    queries: usize,
+    /// Whether no pipe stands before the one being read.
+    pub first_pipe: bool,
     depth: usize,
 }
 
@@ -54,7 +69,16 @@ type Parsed<T> = Result<T, ParseError>;
 impl<'a> Parser<'a> {
     pub fn new(text: &'a str, options: &'a ParseOptions) -> Parsed<Self> {
         let token = lexer::token_at(text, 0)?;
-        Ok(Self { text, options, token, last_end: 0, depth: 0 })
+        Ok(Self {
+            text,
+            options,
+            token,
+            last_end: 0,
+            time_offset_ns: 0,
+            queries: 0,
+            first_pipe: false,
+            depth: 0,
+        })
     }
 
     /// An error at the current token.
@@ -99,9 +123,9 @@ impl<'a> Parser<'a> {
         self.token.kind == TokenKind::End
     }
 
-    /// Whether a pipe ends here.
+    /// Whether a pipe ends here, or the query that it is in.
     pub fn at_pipe_end(&self) -> bool {
-        self.at_end() || self.at_punct('|')
+        self.at_end() || self.at_punct('|') || self.at_punct(')')
     }
 
     pub fn eat_punct(&mut self, c: char) -> Parsed<bool> {

@@ -21,6 +21,9 @@ const EXAMPLES: &str =
 impl Parser<'_> {
     /// After `_time:`. The lexer does not know dates, so this reads the text itself.
     pub(super) fn time_filter(&mut self) -> Result<Filter, ParseError> {
+        if self.at_word("day_range") || self.at_word("week_range") {
+            return self.clock_filter();
+        }
         let mut at = self.token.start;
         let rest = &self.text[at..];
         let now = self.options.now_ns;
@@ -87,24 +90,25 @@ impl Parser<'_> {
             }
         }
         self.continue_at(at)?;
-        if self.eat_word("offset")? {
-            let token = self.token.clone();
-            let text = self.text_token("a duration such as 1h")?;
-            let shift = parse_duration_ns(&text).ok_or_else(|| {
-                ParseError::new(
-                    self.text,
-                    token.start,
-                    "not a duration",
-                    "expected a duration such as 1h or 5h30m",
-                )
-            })?;
-            for end in [&mut range.min, &mut range.max] {
-                if *end != i64::MIN && *end != i64::MAX {
-                    *end = end.saturating_sub(shift);
-                }
+        let shift = self.offset()?.saturating_add(self.time_offset_ns);
+        for end in [&mut range.min, &mut range.max] {
+            if *end != i64::MIN && *end != i64::MAX {
+                *end = end.saturating_sub(shift);
             }
         }
         Ok(Filter::Time(range))
+    }
+
+    /// `offset 1h`, or nothing, in nanoseconds.
+    pub(crate) fn offset(&mut self) -> Result<i64, ParseError> {
+        if !self.eat_word("offset")? {
+            return Ok(0);
+        }
+        let at = self.token.start;
+        let text = self.text_token("a duration such as 1h")?;
+        parse_duration_ns(&text).ok_or_else(|| {
+            ParseError::new(self.text, at, "not a duration", "expected a duration such as 1h or 5h30m")
+        })
     }
 
     /// One time: a date in any precision, a Unix time, `now`, or a duration before now.

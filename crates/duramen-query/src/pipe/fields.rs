@@ -4,6 +4,7 @@ use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
 use crate::parse::{Parser, quote};
 use crate::row::ResultRow;
+use duramen::block::names;
 use std::fmt;
 
 /// A field's name, or the beginning of names.
@@ -19,6 +20,25 @@ impl NamePattern {
     /// One name.
     pub fn exact(name: &str) -> Self {
         Self { name: name.into(), prefix: false }
+    }
+
+    /// A name, the beginning of names before a `*`, or `*`, which means all.
+    pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        if p.eat_punct('*')? {
+            return Ok(Self { name: "".into(), prefix: true });
+        }
+        Ok(Self { name: p.field_name()?, prefix: p.eat_star()? })
+    }
+
+    /// Names between parentheses.
+    pub(crate) fn show(patterns: &[Self]) -> String {
+        format!("({})", patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Whether `pattern:test` looks at the field. Time and stream are not among *all* fields: what they hold is in
+    /// the time stamp, and in the fields of the stream's labels.
+    pub fn is_any_field(&self, name: &str) -> bool {
+        self.matches(name) && name != names::TIME && name != names::STREAM
     }
 
     /// Whether a name is meant.
@@ -50,12 +70,7 @@ impl Fields {
     pub(super) fn parse(p: &mut Parser<'_>, delete: bool) -> Result<Self, ParseError> {
         let mut patterns = Vec::new();
         loop {
-            let pattern = if p.eat_punct('*')? {
-                NamePattern { name: "".into(), prefix: true }
-            } else {
-                NamePattern { name: p.field_name()?, prefix: p.eat_star()? }
-            };
-            patterns.push(pattern);
+            patterns.push(NamePattern::parse(p)?);
             if !p.eat_punct(',')? {
                 return if p.at_pipe_end() {
                     Ok(Self { patterns, delete })
@@ -63,6 +78,16 @@ impl Fields {
                     Err(p.expected("`,` or `|`"))
                 };
             }
+        }
+    }
+}
+
+impl Fields {
+    /// The one field that rows have behind it.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match &*self.patterns {
+            [pattern] if !self.delete && !pattern.prefix => Some(&pattern.name),
+            _ => None,
         }
     }
 }

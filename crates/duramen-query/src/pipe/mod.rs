@@ -1,24 +1,42 @@
 //! Pipes: what happens to the rows that the filter found. One file per kind of pipe: how it is read, how it
-//! prints, and the stage that does its work.
+//! prints, and the stage that does its work; [`registry`] lists them by name.
 //!
 //! Stages form a chain; a row is pushed into the first and falls through. Those that must see every row
 //! before they know their first (`sort`, `stats`, `top`, `uniq`) hold them, within the query's memory limit,
 //! and give on when the chain is finished.
+//!
+//! The executor knows some pipes by what they are, because it can do better than to push rows through them: it
+//! groups straight from columns, and sorts by keys. All others are a [`Custom`] pipe to it.
 
+pub(crate) mod custom;
+pub mod extract;
+pub mod extract_regexp;
 pub mod fields;
+pub mod format;
 pub mod limit;
+pub mod measure;
+pub mod pack;
+pub(crate) mod registry;
 pub mod rename;
+pub mod replace;
+pub(crate) mod row_pipe;
 pub mod select;
 pub mod sort;
 pub mod stats;
+pub(crate) mod template;
+pub mod time_add;
 pub mod top;
+pub mod union;
 pub mod uniq;
+pub mod words;
+pub(crate) mod writes;
 
-use crate::error::{ParseError, Result};
-use crate::exec::memory::Memory;
+pub use custom::Custom;
+
+use crate::error::Result;
+use crate::exec::context::Run;
 use crate::filter::Filter;
-use crate::parse::Parser;
-use crate::parse::lexer::TokenKind;
+use crate::query::Query;
 use crate::row::ResultRow;
 use fields::Fields;
 use std::fmt;
@@ -44,6 +62,8 @@ pub enum Pipe {
     Top(top::Top),
     /// `uniq by (…)`
     Uniq(uniq::Uniq),
+    /// Any other.
+    Custom(Custom),
 }
 
 /// Whether more rows are wanted.
@@ -55,6 +75,17 @@ pub enum Flow {
     Stop,
 }
 
+/// What becomes of each row in a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// One goes out for each that comes in, at once, and no row knows of another.
+    Each,
+    /// None or more go out for each that comes in, at once, and no row knows of another.
+    Some,
+    /// It may depend on all rows.
+    All,
+}
+
 /// A pipe at work.
 pub trait Stage {
     /// Takes a row, and may change it: it is the caller's to use again.
@@ -63,44 +94,49 @@ pub trait Stage {
     fn finish(&mut self) -> Result<()>;
 }
 
-const NAMES: &str = "limit, head, offset, sort, order, fields, keep, delete, drop, rename, mv, copy, cp, \
-                     filter, where, stats, top or uniq";
+impl Pipe {
+    /// What becomes of each row in it: whether rows that come in later can be put through it later.
+    pub fn passes(&self) -> Passes {
+        match self {
+            Self::Fields(_) | Self::Rename(_) => Passes::Each,
+            Self::Filter(_) => Passes::Some,
+            Self::Custom(custom) => custom.pipe().passes(),
+            Self::Limit(_)
+            | Self::Offset(_)
+            | Self::Sort(_)
+            | Self::Stats(_)
+            | Self::Top(_)
+            | Self::Uniq(_) => Passes::All,
+        }
+    }
 
-impl Parser<'_> {
-    /// One pipe, after its `|`.
-    pub(crate) fn pipe(&mut self) -> Result<Pipe, ParseError> {
-        let TokenKind::Word(word) = self.token.kind else {
-            return if self.at_pipe_end() {
-                Err(self.expected(&format!("a pipe ({NAMES})")))
-            } else {
-                Ok(Pipe::Filter(self.filter(None)?))
-            };
-        };
-        let name = word.to_ascii_lowercase();
-        let next = self.text[self.token.end..].chars().next().unwrap_or(' ');
-        if matches!(next, ':' | '=' | '<' | '>' | '!' | '~') {
-            return Ok(Pipe::Filter(self.filter(None)?));
-        }
-        if next == '(' && stats::function::is_function(&name) {
-            return Ok(Pipe::Stats(stats::Stats::parse(self)?));
-        }
-        let unknown = self.error(format!("unknown pipe `{word}`"), format!("expected {NAMES}"));
-        self.advance()?;
-        Ok(match &*name {
-            "limit" | "head" => {
-                Pipe::Limit(if self.at_pipe_end() { 10 } else { self.count("a number of rows")? })
+    /// Adds a duration to every time stamp.
+    pub(crate) fn time_shift(offset_ns: i64) -> Self {
+        row_pipe::pipe(None, time_add::TimeAdd::of_time(offset_ns))
+    }
+
+    /// Calls `see` with every query inside it, but not with those inside these.
+    pub(crate) fn for_each_query<'p>(&'p self, see: &mut dyn FnMut(&'p Query)) {
+        match self {
+            Self::Filter(filter) => filter.for_each_subquery(&mut |s| see(&s.query)),
+            Self::Stats(stats) => {
+                stats.aggregate.for_each_condition(&mut |c| c.for_each_subquery(&mut |s| see(&s.query)));
             }
-            "offset" | "skip" => Pipe::Offset(self.count("a number of rows")?),
-            "fields" | "keep" => Pipe::Fields(Fields::parse(self, false)?),
-            "delete" | "drop" | "del" | "rm" => Pipe::Fields(Fields::parse(self, true)?),
-            "rename" | "mv" => Pipe::Rename(rename::Rename::parse(self, false)?),
-            "copy" | "cp" => Pipe::Rename(rename::Rename::parse(self, true)?),
-            "filter" | "where" => Pipe::Filter(self.filter(None)?),
-            "sort" | "order" => Pipe::Sort(sort::Sort::parse(self)?),
-            "stats" => Pipe::Stats(stats::Stats::parse(self)?),
-            "top" => Pipe::Top(top::Top::parse(self)?),
-            "uniq" => Pipe::Uniq(uniq::Uniq::parse(self)?),
-            _ => return Err(unknown),
+            Self::Custom(custom) => custom.pipe().for_each_query(see),
+            _ => {}
+        }
+    }
+
+    /// The pipe with the subqueries of its filters answered.
+    fn answered(&self, run: &Run<'_>) -> Result<Self> {
+        Ok(match self {
+            Self::Filter(filter) => Self::Filter(run.answered(filter)?.into_owned()),
+            Self::Stats(stats) => Self::Stats(stats.answered(run)?),
+            Self::Custom(custom) => Self::Custom(match custom.pipe().answered(run)? {
+                Some(answered) => answered,
+                None => custom.clone(),
+            }),
+            other => other.clone(),
         })
     }
 }
@@ -117,53 +153,58 @@ impl fmt::Display for Pipe {
             Self::Stats(p) => p.fmt(f),
             Self::Top(p) => p.fmt(f),
             Self::Uniq(p) => p.fmt(f),
+            Self::Custom(p) => fmt::Display::fmt(p.pipe(), f),
         }
     }
 }
 
-/// The pipes, with every sort told how many rows will be taken of it at most: by a `limit` behind it, or by
-/// `limit`, that of the whole query, so that it holds no more.
-pub(crate) fn limit_sorts(pipes: &[Pipe], limit: Option<usize>) -> Vec<Pipe> {
+/// The pipes as they run: subqueries answered, and every sort told how many rows will be taken of it at most: by a
+/// `limit` behind it, or by `limit`, that of the whole query, so that it holds no more.
+pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> Result<Vec<Pipe>> {
     let mut wanted = limit;
-    let mut limited: Vec<Pipe> = pipes.to_vec();
-    for pipe in limited.iter_mut().rev() {
+    let mut prepared = pipes.iter().map(|pipe| pipe.answered(run)).collect::<Result<Vec<_>>>()?;
+    for pipe in prepared.iter_mut().rev() {
         match pipe {
             Pipe::Limit(n) => wanted = Some(wanted.map_or(*n, |w| w.min(*n))),
             Pipe::Offset(n) => wanted = wanted.map(|w| w.saturating_add(*n)),
-            // One row in, one row out.
-            Pipe::Fields(_) | Pipe::Rename(_) => {}
             Pipe::Sort(sort) => {
-                if let Some(w) = wanted.take() {
+                if let Some(w) = wanted.take()
+                    && sort.partition.is_empty()
+                {
                     sort.limit = Some(sort.limit.map_or(w, |n| n.min(w)));
                 }
             }
-            Pipe::Filter(_) | Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_) => wanted = None,
+            other if other.passes() == Passes::Each => {}
+            _ => wanted = None,
         }
     }
-    limited
+    Ok(prepared)
 }
 
 /// Puts the stages of some pipes before a last one.
 pub(crate) fn chain<'a>(
     pipes: &'a [Pipe],
-    memory: &'a Memory,
+    run: &'a Run<'a>,
     last: Box<dyn Stage + 'a>,
-) -> Box<dyn Stage + 'a> {
-    pipes.iter().rev().fold(last, |next, pipe| match pipe {
-        Pipe::Limit(n) => Box::new(limit::LimitStage { left: *n, next }),
-        Pipe::Offset(n) => Box::new(limit::OffsetStage { left: *n, next }),
-        Pipe::Fields(fields) => Box::new(fields::FieldsStage { fields, next }),
-        Pipe::Rename(rename) => Box::new(rename::RenameStage { rename, next }),
-        Pipe::Filter(filter) => Box::new(select::SelectStage { filter, next }),
-        Pipe::Sort(sort) => Box::new(sort::SortStage::new(sort, memory, next)),
-        Pipe::Stats(stats) => {
-            Box::new(stats::StatsStage::new(&stats.aggregate, Box::new(|g| stats.rows(g)), memory, next))
-        }
-        Pipe::Top(top) => {
-            Box::new(stats::StatsStage::new(&top.aggregate, Box::new(|g| top.rows(g)), memory, next))
-        }
-        Pipe::Uniq(uniq) => {
-            Box::new(stats::StatsStage::new(&uniq.aggregate, Box::new(|g| uniq.rows(g)), memory, next))
-        }
+) -> Result<Box<dyn Stage + 'a>> {
+    pipes.iter().rev().try_fold(last, |next, pipe| -> Result<Box<dyn Stage + 'a>> {
+        Ok(match pipe {
+            Pipe::Limit(n) => Box::new(limit::LimitStage { left: *n, next }),
+            Pipe::Offset(n) => Box::new(limit::OffsetStage { left: *n, next }),
+            Pipe::Fields(fields) => Box::new(fields::FieldsStage { fields, next }),
+            Pipe::Rename(rename) => Box::new(rename::RenameStage { rename, next }),
+            Pipe::Filter(filter) => Box::new(select::SelectStage { filter, next }),
+            Pipe::Sort(sort) => Box::new(sort::SortStage::new(sort, run, next)),
+            Pipe::Stats(stats) => {
+                Box::new(stats::StatsStage::new(&stats.aggregate, Box::new(|g| stats.rows(g)), run, next))
+            }
+            Pipe::Top(top) => {
+                Box::new(stats::StatsStage::new(&top.aggregate, Box::new(|g| top.rows(g)), run, next))
+            }
+            Pipe::Uniq(uniq) => {
+                Box::new(stats::StatsStage::new(&uniq.aggregate, Box::new(|g| uniq.rows(g)), run, next))
+            }
+            Pipe::Custom(custom) => custom.pipe().stage(run, next)?,
+        })
     })
 }

@@ -1,16 +1,19 @@
-//! `rename a as b` gives a field another name, `copy a as b` a second one.
+//! `rename a as b` gives a field another name, `copy a as b` a second one; `rename a.* as b.*` does so to all fields
+//! whose names begin so.
 
+use super::fields::NamePattern;
 use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
-use crate::parse::{Parser, quote};
+use crate::exec::project::Projection;
+use crate::parse::Parser;
 use crate::row::ResultRow;
 use std::fmt;
 
 /// New names, given one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
-    /// From and to.
-    pub pairs: Vec<(Box<str>, Box<str>)>,
+    /// From and to: both are whole names, or both beginnings.
+    pub pairs: Vec<(NamePattern, NamePattern)>,
     /// Whether the old name stays.
     pub copy: bool,
 }
@@ -19,9 +22,15 @@ impl Rename {
     pub(super) fn parse(p: &mut Parser<'_>, copy: bool) -> Result<Self, ParseError> {
         let mut pairs = Vec::new();
         loop {
-            let from = p.field_name()?;
+            let from = NamePattern::parse(p)?;
             p.eat_word("as")?;
-            pairs.push((from, p.field_name()?));
+            let at = p.token.start;
+            let to = NamePattern::parse(p)?;
+            if from.prefix != to.prefix {
+                let message = "either both names end in `*`, or none";
+                return Err(ParseError::new(p.text, at, message, "write rename a* as b*"));
+            }
+            pairs.push((from, to));
             if !p.eat_punct(',')? {
                 return if p.at_pipe_end() {
                     Ok(Self { pairs, copy })
@@ -31,13 +40,27 @@ impl Rename {
             }
         }
     }
+
+    /// What must come in for what is needed to go out.
+    pub(crate) fn needs(&self, needed: Projection) -> Projection {
+        // From the last pair to the first: who needs the new name needs the old one.
+        self.pairs.iter().rev().fold(needed, |mut needed, (from, to)| {
+            if from.prefix {
+                // Which of the old names are needed depends on which there are.
+                needed.add(from.clone());
+            } else if needed.wants(&to.name) || self.copy {
+                needed.add(from.clone());
+            }
+            needed
+        })
+    }
 }
 
 impl fmt::Display for Rename {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.copy { "copy " } else { "rename " })?;
         for (i, (from, to)) in self.pairs.iter().enumerate() {
-            write!(f, "{}{} as {}", if i > 0 { ", " } else { "" }, quote(from), quote(to))?;
+            write!(f, "{}{from} as {to}", if i > 0 { ", " } else { "" })?;
         }
         Ok(())
     }
@@ -50,8 +73,25 @@ pub(super) struct RenameStage<'a> {
 
 impl Stage for RenameStage<'_> {
     fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        let copy = self.rename.copy;
+        let rename = |row: &mut ResultRow, from: &str, to: &str| {
+            if copy { row.copy(from, to) } else { row.rename(from, to) }
+        };
         for (from, to) in &self.rename.pairs {
-            if self.rename.copy { row.copy(from, to) } else { row.rename(from, to) }
+            if !from.prefix {
+                rename(row, &from.name, &to.name);
+                continue;
+            }
+            let named: Vec<String> = row
+                .iter()
+                .map(|(name, ..)| name)
+                .filter(|name| from.matches(name))
+                .map(String::from)
+                .collect();
+            for name in named {
+                let rest = name.get(from.name.len()..).unwrap_or_default();
+                rename(row, &name, &format!("{}{rest}", to.name));
+            }
         }
         self.next.push(row)
     }

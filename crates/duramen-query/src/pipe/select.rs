@@ -3,9 +3,7 @@
 use super::{Flow, Stage};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::parse::time::parse_time;
 use crate::row::ResultRow;
-use duramen::block::names;
 
 pub(super) struct SelectStage<'a> {
     pub filter: &'a Filter,
@@ -14,12 +12,7 @@ pub(super) struct SelectStage<'a> {
 
 impl Stage for SelectStage<'_> {
     fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
-        let time = row.get(names::TIME).and_then(parse_time);
-        if self.filter.matches(time, &|name| row.get(name).unwrap_or("")) {
-            self.next.push(row)
-        } else {
-            Ok(Flow::Continue)
-        }
+        if self.filter.matches(row) { self.next.push(row) } else { Ok(Flow::Continue) }
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -30,6 +30,14 @@ impl Uniq {
         Ok(Self { aggregate })
     }
 
+    /// The one field that its rows have.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match &*self.aggregate.by {
+            [by] if self.aggregate.functions.is_empty() => Some(&by.field),
+            _ => None,
+        }
+    }
+
     pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
         groups.into_rows(&["hits".into()])
     }

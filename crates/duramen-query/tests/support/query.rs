@@ -22,6 +22,24 @@ pub enum F {
     Empty(&'static str),
     Contains(&'static str, &'static str),
     Level(&'static str),
+    Substring(&'static str, String),
+    ContainsAll(&'static str, Vec<String>),
+    ContainsAny(&'static str, Vec<String>),
+    Seq(&'static str, Vec<String>),
+    TextRange(&'static str, &'static str, &'static str),
+    Length(&'static str, usize, usize),
+    /// Both fields, and the name of the filter.
+    Pair(&'static str, &'static str, &'static str),
+    Ip(&'static str),
+    IpAbove(&'static str),
+    /// Any field whose name begins so.
+    AnyField(&'static str, String),
+    /// The seconds of the minute, as if they were hours: whole minutes of the day.
+    DayRange(i64, bool, i64, bool),
+    /// The field, which values of which field, of the entries that match.
+    InQuery(&'static str, &'static str, Box<F>),
+    /// That of the stream `{host="h1"}`, or one that there is not.
+    StreamId(bool),
     Time(i64, i64),
     Host(&'static str, bool),
 }
@@ -45,6 +63,10 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+fn list(texts: &[String]) -> String {
+    texts.iter().map(|t| quoted(t)).collect::<Vec<_>>().join(",")
+}
+
 pub fn time_text(seconds: i64) -> String {
     format!("1970-01-01T00:{:02}:{:02}Z", seconds / 60, seconds % 60)
 }
@@ -64,7 +86,7 @@ impl F {
             F::Fold(f, t) => format!("{f}:i({})", quoted(t)),
             F::Exact(f, t) => format!("{f}:={}", quoted(t)),
             F::ExactPrefix(f, t) => format!("{f}:={}*", quoted(t)),
-            F::In(f, t) => format!("{f}:in({})", t.iter().map(|t| quoted(t)).collect::<Vec<_>>().join(",")),
+            F::In(f, t) => format!("{f}:in({})", list(t)),
             F::Compare(f, op, n) => format!("{f}:{op}{n}"),
             F::Range(f, a, with_a, b, with_b) => {
                 format!(
@@ -77,6 +99,25 @@ impl F {
             F::Empty(f) => format!("{f}:\"\""),
             F::Contains(f, t) => format!("{f}:~{}", quoted(t)),
             F::Level(l) => format!("level:{l}"),
+            F::Substring(f, t) => format!("{f}:*{}*", quoted(t)),
+            F::ContainsAll(f, t) => format!("{f}:contains_all({})", list(t)),
+            F::ContainsAny(f, t) => format!("{f}:contains_any({})", list(t)),
+            F::Seq(f, t) => format!("{f}:seq({})", list(t)),
+            F::TextRange(f, a, b) => format!("{f}:string_range({a}, {b})"),
+            F::Length(f, a, b) => format!("{f}:len_range({a}, {b})"),
+            F::Pair(f, g, name) => format!("{f}:{name}({g})"),
+            F::Ip(net) => format!("ip:ipv4_range(\"{net}\")"),
+            F::IpAbove(ip) => format!("ip:>={ip}"),
+            F::AnyField(prefix, t) => format!("{prefix}*:{}", quoted(t)),
+            F::DayRange(a, with_a, b, with_b) => {
+                let (open, close) = (if *with_a { '[' } else { '(' }, if *with_b { ']' } else { ')' });
+                format!("_time:day_range{open}00:{a:02}, 00:{b:02}{close} offset 30s")
+            }
+            F::InQuery(f, g, inner) => format!("{f}:in({} | fields {g})", inner.text()),
+            F::StreamId(known) => {
+                let id = xxhash_rust::xxh3::xxh3_128(b"{host=\"h1\"}");
+                format!("_stream_id:={:032x}", if *known { id } else { 0 })
+            }
             F::Time(a, b) => format!("_time:[{}, {})", time_text(*a), time_text(*b)),
             F::Host(h, equal) => format!("{{host{}\"{h}\"}}", if *equal { "=" } else { "!=" }),
         }
@@ -124,7 +165,7 @@ impl P {
     }
 }
 
-pub const FIELDS: &[&str] = &["_msg", "app", "n", "mix", "level", "none"];
+pub const FIELDS: &[&str] = &["_msg", "app", "n", "mix", "level", "none", "ip"];
 
 fn field() -> impl Strategy<Value = &'static str> {
     select(FIELDS)
@@ -153,6 +194,18 @@ pub fn filter() -> impl Strategy<Value = F> {
         1 => field().prop_map(F::Empty),
         1 => (field(), select(vec!["err", "a", "1", "é"])).prop_map(|(f, t)| F::Contains(f, t)),
         1 => select(vec!["error", "ERR", "warning", "info"]).prop_map(F::Level),
+        1 => (field(), needle()).prop_map(|(f, t)| F::Substring(f, t)),
+        1 => (field(), vec(needle(), 0..3)).prop_map(|(f, t)| F::ContainsAll(f, t)),
+        1 => (field(), vec(needle(), 0..3)).prop_map(|(f, t)| F::ContainsAny(f, t)),
+        1 => (field(), vec(needle(), 0..3)).prop_map(|(f, t)| F::Seq(f, t)),
+        1 => (field(), select(vec!["a", "1", "d"]), select(vec!["b", "c", "x"])).prop_map(|(f, a, b)| F::TextRange(f, a, b)),
+        1 => (field(), 0usize..4, 0usize..9).prop_map(|(f, a, b)| F::Length(f, a, b)),
+        1 => (field(), field(), select(vec!["eq_field", "le_field", "lt_field"])).prop_map(|(f, g, n)| F::Pair(f, g, n)),
+        1 => select(vec!["10.0.0.0/8", "10.1.2.3", "0.0.0.0/0"]).prop_map(F::Ip),
+        1 => select(vec!["10.1.2.3", "11.0.0.0"]).prop_map(F::IpAbove),
+        1 => (select(vec!["", "n", "m", "_", "level"]), needle()).prop_map(|(p, t)| F::AnyField(p, t)),
+        1 => (0i64..3, any::<bool>(), 0i64..3, any::<bool>()).prop_map(|(a, x, b, y)| F::DayRange(a, x, b, y)),
+        1 => any::<bool>().prop_map(F::StreamId),
         2 => (0i64..60, 0i64..60).prop_map(|(a, b)| F::Time(a, b)),
         1 => (select(vec!["h1", "h2", ""]), any::<bool>()).prop_map(|(h, e)| F::Host(h, e)),
     ];
@@ -160,7 +213,8 @@ pub fn filter() -> impl Strategy<Value = F> {
         prop_oneof![
             vec(inner.clone(), 2..4).prop_map(F::And),
             vec(inner.clone(), 2..4).prop_map(F::Or),
-            inner.prop_map(|f| F::Not(Box::new(f))),
+            inner.clone().prop_map(|f| F::Not(Box::new(f))),
+            (field(), field(), inner).prop_map(|(f, g, inner)| F::InQuery(f, g, Box::new(inner))),
         ]
     })
 }

@@ -56,7 +56,7 @@ impl SqlLogs {
             narrow.int(0),
             narrow.int(0)
         );
-        let may_match = narrow.filter(query.filter());
+        let may_match = if query.looks_beyond_filter() { None } else { narrow.filter(query.filter()) };
         let sql: Arc<str> = format!(
             "SELECT id, time_ns, level, message, {} FROM duramen_logs WHERE {between}{}{} ORDER BY time_ns, id",
             dialect.fields_text(),

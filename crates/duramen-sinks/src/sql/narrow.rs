@@ -8,6 +8,8 @@
 
 use duramen::Level;
 use duramen::block::names;
+use duramen_query::STREAM_ID;
+use duramen_query::filter::phrase::Phrase;
 use duramen_query::filter::{Filter, Test};
 
 /// Which SQL.
@@ -86,7 +88,13 @@ impl Narrow {
 
     fn condition(&mut self, filter: &Filter) -> Option<Condition> {
         match filter {
-            Filter::All | Filter::Stream(_) => None,
+            Filter::All
+            | Filter::AnyField { .. }
+            | Filter::Pair(_)
+            | Filter::Storage(_)
+            | Filter::Clock(_)
+            | Filter::Stream(_)
+            | Filter::Subquery(_) => None,
             Filter::Time(range) => {
                 let (min, max) = (self.int(range.min), self.int(range.max));
                 Some(Condition { sql: format!("time_ns BETWEEN {min} AND {max}"), exact: true })
@@ -122,7 +130,7 @@ impl Narrow {
                 }
             }
             Filter::Field { field, test } => match &**field {
-                names::TIME | names::STREAM => None,
+                names::TIME | names::STREAM | STREAM_ID => None,
                 names::MESSAGE => self.message(test),
                 names::LEVEL => self.level(test),
                 name => self.field(name, test),
@@ -220,7 +228,17 @@ fn held_texts(test: &Test) -> Option<Vec<&str>> {
         Test::Phrase(phrase) => Some(vec![phrase.text()]),
         Test::Exact(exact) => Some(vec![exact.text()]),
         Test::In(set) => Some(set.values().collect()),
-        Test::Any | Test::Fold(_) | Test::Compare(_) | Test::Regex(_) | Test::Level(_) => None,
+        Test::Contains(of) if of.is_all() => of.phrases().first().map(|phrase| vec![phrase.text()]),
+        Test::Contains(of) => Some(of.phrases().iter().map(Phrase::text).collect()),
+        Test::Sequence(of) => of.phrases().first().map(|phrase| vec![phrase.text()]),
+        Test::Any
+        | Test::Fold(_)
+        | Test::Compare(_)
+        | Test::Regex(_)
+        | Test::Pattern(_)
+        | Test::Ip(_)
+        | Test::Length(_)
+        | Test::Level(_) => None,
     }
 }
 

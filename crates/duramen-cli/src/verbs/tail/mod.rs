@@ -17,7 +17,7 @@ use crate::verbs::show::{self, Delivery};
 use duramen::Store;
 use duramen::block::BlockHandle;
 use duramen_engine::io::Env;
-use duramen_query::pipe::Pipe;
+use duramen_query::pipe::{Passes, Pipe};
 use duramen_query::{Error, Order, Query, ResultRow, RunOptions};
 use std::io::Write;
 use std::path::Path;
@@ -64,14 +64,19 @@ pub(crate) fn run(args: &TailArgs, dir: &Path, env: &Env, interrupt: &Interrupt)
 /// How many rows the query wants at most; an error if it has pipes that cannot be followed.
 fn row_by_row(query: &Query) -> Result<u64, Failure> {
     let mut wanted = u64::MAX;
+    if query.looks_beyond_filter() {
+        return Err(Failure::Usage(
+            "tail cannot follow a query inside a query: use `duramen query`".to_owned(),
+        ));
+    }
     for pipe in query.pipes() {
-        match pipe {
-            Pipe::Limit(n) => wanted = wanted.min(*n as u64),
-            Pipe::Fields(_) | Pipe::Rename(_) | Pipe::Filter(_) => {}
-            Pipe::Offset(_) | Pipe::Sort(_) | Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_) => {
+        match (pipe, pipe.passes()) {
+            (Pipe::Limit(n), _) => wanted = wanted.min(*n as u64),
+            (_, Passes::Each | Passes::Some) => {}
+            (_, Passes::All) => {
                 return Err(Failure::Usage(format!(
-                    "tail cannot follow `| {pipe}`, which needs all entries: tail takes a filter and the pipes \
-                     fields, delete, rename, copy, filter and limit; use `duramen query`"
+                    "tail cannot follow `| {pipe}`, which needs all entries: tail takes a filter, limit, and the \
+                     pipes that look at each entry by itself; use `duramen query`"
                 )));
             }
         }

@@ -13,8 +13,10 @@ pub use groups::Groups;
 
 use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
-use crate::exec::memory::Memory;
+use crate::exec::context::Run;
+use crate::filter::Filter;
 use crate::parse::{Parser, quote};
+use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use std::fmt;
 
@@ -27,6 +29,16 @@ pub struct Aggregate {
     pub functions: Vec<Function>,
     /// The most groups to keep, the first in order; only for functions that this does not change.
     pub keep: Option<usize>,
+}
+
+impl Aggregate {
+    /// Calls `see` with what names every field that the functions look at.
+    pub(crate) fn for_each_field(&self, see: &mut dyn FnMut(NamePattern)) {
+        self.functions.iter().flat_map(|f| &f.fields).for_each(|name| see(NamePattern::exact(name)));
+    }
+
+    /// Calls `see` with every condition of a function.
+    pub(crate) fn for_each_condition<'f>(&'f self, _see: &mut dyn FnMut(&'f Filter)) {}
 }
 
 /// The pipe.
@@ -65,6 +77,11 @@ impl Stats {
         }
     }
 
+    /// The same with the subqueries of its conditions answered.
+    pub(crate) fn answered(&self, _run: &Run<'_>) -> Result<Self> {
+        Ok(self.clone())
+    }
+
     pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
         groups.into_rows(&self.names)
     }
@@ -97,10 +114,10 @@ impl<'a> StatsStage<'a> {
     pub fn new(
         aggregate: &'a Aggregate,
         rows: ToRows<'a>,
-        memory: &'a Memory,
+        run: &'a Run<'a>,
         next: Box<dyn Stage + 'a>,
     ) -> Self {
-        Self { groups: Some(Groups::new(aggregate, memory)), rows, next }
+        Self { groups: Some(Groups::new(aggregate, run.memory)), rows, next }
     }
 }
 

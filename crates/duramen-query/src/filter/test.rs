@@ -1,0 +1,119 @@
+//! A test of one value, whatever it tests.
+
+use super::{
+    Needs, compare, contains, exact, fold, ip, length, level, pattern, phrase, regex, sequence, set,
+};
+use std::fmt;
+
+/// A test of one value. A field that a row does not have is the empty text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// `word`, `"a phrase"`, `prefix*`, `*part*`
+    Phrase(phrase::Phrase),
+    /// `i(word)`
+    Fold(fold::Fold),
+    /// `="text"`, `="text"*`, and `""`
+    Exact(exact::Exact),
+    /// `>5`, `range[1, 5)`, `string_range(a, b)`
+    Compare(compare::Range),
+    /// `in(a, b)`
+    In(set::In),
+    /// `contains_all(a, b)`, `contains_any(a, b)`
+    Contains(contains::Contains),
+    /// `seq(a, b)`
+    Sequence(sequence::Sequence),
+    /// `~"regexp"`
+    Regex(regex::Pattern),
+    /// `pattern_match("<N> ms")`
+    Pattern(pattern::PlacePattern),
+    /// `ipv4_range("10.0.0.0/8")`, `ipv6_range(…)`
+    Ip(ip::IpRange),
+    /// `len_range(5, 10)`
+    Length(length::Length),
+    /// `level:error`, `level:>=warn`
+    Level(level::LevelTest),
+    /// `*`: any text but the empty one
+    Any,
+}
+
+impl Test {
+    /// Whether a value passes.
+    pub fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Phrase(t) => t.matches(text),
+            Self::Fold(t) => t.matches(text),
+            Self::Exact(t) => t.matches(text),
+            Self::Compare(t) => t.matches(text),
+            Self::In(t) => t.matches(text),
+            Self::Contains(t) => t.matches(text),
+            Self::Sequence(t) => t.matches(text),
+            Self::Regex(t) => t.matches(text),
+            Self::Pattern(t) => t.matches(text),
+            Self::Ip(t) => t.matches(text),
+            Self::Length(t) => t.matches(text),
+            Self::Level(t) => t.matches(text),
+            Self::Any => !text.is_empty(),
+        }
+    }
+
+    /// Whether an integer's text passes, for tests that can tell without the text.
+    pub fn matches_int(&self, n: i64) -> Option<bool> {
+        match self {
+            Self::Compare(t) => t.matches_int(n),
+            Self::Exact(t) => t.matches_int(n),
+            Self::Ip(_) => Some(false),
+            Self::Any => Some(true),
+            _ => None,
+        }
+    }
+
+    /// What a value that passes certainly holds.
+    pub fn needs(&self) -> Needs {
+        match self {
+            Self::Phrase(t) => t.needs(),
+            Self::Fold(t) => t.needs(),
+            Self::Exact(t) => t.needs(),
+            Self::In(t) => t.needs(),
+            Self::Contains(t) => t.needs(),
+            Self::Sequence(t) => t.needs(),
+            Self::Compare(_)
+            | Self::Regex(_)
+            | Self::Pattern(_)
+            | Self::Ip(_)
+            | Self::Length(_)
+            | Self::Level(_)
+            | Self::Any => Needs::Nothing,
+        }
+    }
+
+    /// How dear it is to evaluate, to put the cheap ones first.
+    pub fn cost(&self) -> u32 {
+        match self {
+            Self::Level(_) | Self::Any | Self::Exact(_) | Self::Compare(_) | Self::In(_) | Self::Ip(_) => 2,
+            Self::Phrase(_) | Self::Length(_) => 3,
+            Self::Contains(_) | Self::Sequence(_) => 5,
+            Self::Fold(_) => 6,
+            Self::Regex(_) | Self::Pattern(_) => 8,
+        }
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Phrase(t) => t.fmt(f),
+            Self::Fold(t) => t.fmt(f),
+            Self::Exact(t) => t.fmt(f),
+            Self::Compare(t) => t.fmt(f),
+            Self::In(t) => t.fmt(f),
+            Self::Contains(t) => t.fmt(f),
+            Self::Sequence(t) => t.fmt(f),
+            Self::Regex(t) => t.fmt(f),
+            Self::Pattern(t) => t.fmt(f),
+            Self::Ip(t) => t.fmt(f),
+            Self::Length(t) => t.fmt(f),
+            Self::Level(t) => t.fmt(f),
+            Self::Any => f.write_str("*"),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `extract "user=<name> " from field`: parts of a text, by what stands between them.
+
+use super::fields::NamePattern;
+use super::row_pipe::{RowPipe, Worker};
+use super::template::{self, Piece};
+use super::writes::{Writes, show_field};
+use crate::error::ParseError;
+use crate::parse::lexer::quoted_prefix;
+use crate::parse::{Parser, quote_always};
+use duramen::ValueKind;
+use std::borrow::Cow;
+
+/// A place in the pattern, and the text after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    /// The field; none takes anything.
+    name: Option<Box<str>>,
+    /// Whether quotes are part of the value.
+    plain: bool,
+    /// Where the value ends; empty at the end of the pattern.
+    until: Box<str>,
+}
+
+/// What to find, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extract {
+    pattern: Box<str>,
+    start: Box<str>,
+    places: Vec<Place>,
+    from: Box<str>,
+    writes: Writes,
+}
+
+impl Extract {
+    pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let at = p.token.start;
+        let pattern = p.text_token("a pattern such as \"user=<name> \"")?;
+        let wrong = |message: String| {
+            ParseError::new(p.text, at, message, "write a pattern such as \"user=<name> took <_> ms\"")
+        };
+        let pieces = template::parse(&pattern, &["plain"]).map_err(|(_, why)| wrong(why))?;
+        let (mut start, mut places): (Box<str>, Vec<Place>) = ("".into(), Vec::new());
+        for piece in pieces {
+            match (piece, places.last_mut()) {
+                (Piece::Text(text), None) => start = text,
+                (Piece::Text(text), Some(place)) => place.until = text,
+                (Piece::Field { .. }, Some(place)) if place.until.is_empty() => {
+                    return Err(wrong("text must stand between two places of a pattern".into()));
+                }
+                (Piece::Field { option, name }, _) => {
+                    let name = Some(name).filter(|name| !name.is_empty() && **name != *"_");
+                    places.push(Place { name, plain: option.is_some(), until: "".into() });
+                }
+            }
+        }
+        if places.iter().all(|place| place.name.is_none()) {
+            return Err(wrong("the pattern names no field".into()));
+        }
+        let from = p.field_after("from")?;
+        let writes = Writes::parse_all(p)?;
+        Ok(Self { pattern: pattern.into(), start, places, from, writes })
+    }
+
+    /// The values of the places; of those that are not reached, nothing.
+    fn values<'t>(&self, text: &'t str) -> Vec<Cow<'t, str>> {
+        let mut values: Vec<Cow<'t, str>> = vec!["".into(); self.places.len()];
+        let Some(at) = text.find(&*self.start) else { return values };
+        let mut rest = &text[at + self.start.len()..];
+        for (place, value) in self.places.iter().zip(&mut values) {
+            if !place.plain
+                && let Some((unquoted, len)) = quoted_prefix(rest)
+            {
+                *value = unquoted.into();
+                match rest[len..].strip_prefix(&*place.until) {
+                    Some(after) => rest = after,
+                    None => break,
+                }
+            } else if place.until.is_empty() {
+                *value = rest.into();
+                break;
+            } else {
+                let Some(end) = rest.find(&*place.until) else { break };
+                *value = rest[..end].into();
+                rest = &rest[end + place.until.len()..];
+            }
+        }
+        values
+    }
+}
+
+impl RowPipe for Extract {
+    fn name(&self) -> &'static str {
+        "extract"
+    }
+
+    fn arguments(&self) -> String {
+        format!(" {}{}{}", quote_always(&self.pattern), show_field("from", &self.from), self.writes.show())
+    }
+
+    fn reads(&self, see: &mut dyn FnMut(NamePattern)) {
+        see(NamePattern::exact(&self.from));
+    }
+
+    fn worker(&self) -> Worker<'_> {
+        let mut text = String::new();
+        Box::new(move |row| {
+            text.clear();
+            text.push_str(row.get(&self.from).unwrap_or(""));
+            for (place, value) in self.places.iter().zip(self.values(&text)) {
+                if let Some(name) = &place.name {
+                    self.writes.put(row, name, &value, ValueKind::String);
+                }
+            }
+        })
+    }
+}

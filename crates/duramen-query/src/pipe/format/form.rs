@@ -1,0 +1,180 @@
+//! The forms in which `format` writes a field: `<q:name>`, `<time:stamp>`. A value that a form does not understand
+//! is written as it is.
+
+use super::codec;
+use crate::number::{DURATIONS, Number};
+use crate::parse::time::format_time;
+use crate::row::write_json_string;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+/// A form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    DurationSeconds,
+    Json,
+    Upper,
+    Lower,
+    UrlEncode,
+    UrlDecode,
+    HexEncode,
+    HexDecode,
+    Base64Encode,
+    Base64Decode,
+    HexNumberDecode,
+    HexNumberEncode,
+    Time,
+    Duration,
+    Ipv4,
+}
+
+impl Form {
+    /// All that have a name.
+    pub const NAMES: &[(&str, Self)] = &[
+        ("duration_seconds", Self::DurationSeconds),
+        ("q", Self::Json),
+        ("uc", Self::Upper),
+        ("lc", Self::Lower),
+        ("urlencode", Self::UrlEncode),
+        ("urldecode", Self::UrlDecode),
+        ("hexencode", Self::HexEncode),
+        ("hexdecode", Self::HexDecode),
+        ("base64encode", Self::Base64Encode),
+        ("base64decode", Self::Base64Decode),
+        ("hexnumdecode", Self::HexNumberDecode),
+        ("hexnumencode", Self::HexNumberEncode),
+        ("time", Self::Time),
+        ("duration", Self::Duration),
+        ("ipv4", Self::Ipv4),
+    ];
+
+    /// By name.
+    pub fn of(name: Option<&str>) -> Self {
+        let known = Self::NAMES.iter().find(|(n, _)| Some(*n) == name);
+        known.map_or(Self::Plain, |(_, form)| *form)
+    }
+
+    /// Appends a value in this form.
+    pub fn write(self, value: &str, out: &mut String) {
+        let before = out.len();
+        if self.understood(value, out).is_none() {
+            out.truncate(before);
+            out.push_str(value);
+        }
+    }
+
+    fn understood(self, value: &str, out: &mut String) -> Option<()> {
+        match self {
+            Self::Plain => out.push_str(value),
+            Self::Json => {
+                let mut json = Vec::with_capacity(value.len() + 2);
+                write_json_string(value, &mut json);
+                out.push_str(std::str::from_utf8(&json).ok()?);
+            }
+            Self::Upper => out.extend(value.chars().flat_map(char::to_uppercase)),
+            Self::Lower => out.extend(value.chars().flat_map(char::to_lowercase)),
+            Self::UrlEncode => codec::url_encode(value, out),
+            Self::UrlDecode => out.push_str(&codec::url_decode(value)?),
+            Self::HexEncode => codec::hex_encode(value.as_bytes(), out),
+            Self::HexDecode => out.push_str(&String::from_utf8(codec::hex_decode(value)?).ok()?),
+            Self::Base64Encode => codec::base64_encode(value.as_bytes(), out),
+            Self::Base64Decode => out.push_str(&String::from_utf8(codec::base64_decode(value)?).ok()?),
+            Self::HexNumberDecode => {
+                let digits = value.strip_prefix("0x").unwrap_or(value);
+                let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+                write!(out, "{}", if plain { u64::from_str_radix(digits, 16).ok()? } else { return None })
+                    .ok()?;
+            }
+            Self::HexNumberEncode => write!(out, "{:016x}", value.parse::<u64>().ok()?).ok()?,
+            Self::Ipv4 => write!(out, "{}", Ipv4Addr::from(value.parse::<u32>().ok()?)).ok()?,
+            Self::Time => out.push_str(&format_time(unix_ns(Number::parse(value)?)?)),
+            Self::Duration => duration(Number::parse(value)?.as_int()?, out),
+            Self::DurationSeconds => {
+                let ns = Number::parse(value)?;
+                let seconds = match ns.as_int() {
+                    Some(ns) if ns % 1_000_000_000 == 0 => (ns / 1_000_000_000).to_string(),
+                    _ => crate::number::format_rounded(ns.as_f64() / 1e9),
+                };
+                out.push_str(&seconds);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Seconds, milli-, micro- or nanoseconds since the epoch, by their size, as nanoseconds.
+fn unix_ns(n: Number) -> Option<i64> {
+    let size = n.as_f64().abs();
+    let unit: i64 = match size {
+        _ if size < 1e11 => 1_000_000_000,
+        _ if size < 1e14 => 1_000_000,
+        _ if size < 1e17 => 1_000,
+        _ => 1,
+    };
+    match n {
+        Number::Int(n) => n.checked_mul(unit),
+        Number::Float(x) => Some(x * unit as f64).filter(|ns| ns.abs() < 9.2e18).map(|ns| ns as i64),
+    }
+}
+
+/// `1h33m5s20ms`: whole units, the greatest first.
+fn duration(ns: i64, out: &mut String) {
+    if ns < 0 {
+        out.push('-');
+    }
+    let mut left = ns.unsigned_abs();
+    if left == 0 {
+        out.push('0');
+    }
+    // Years are not of one length to people.
+    for &(unit, size) in DURATIONS.iter().rev().filter(|(unit, _)| !matches!(*unit, "y" | "us" | "\u{3bc}s"))
+    {
+        let count = left / size.unsigned_abs();
+        left %= size.unsigned_abs();
+        if count > 0 {
+            out.push_str(&format!("{count}{unit}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_written_and_what_they_do_not_know_stays() {
+        for (form, value, expected) in [
+            ("", "x", "x"),
+            ("q", "a\"b\n", r#""a\"b\n""#),
+            ("uc", "aß", "ASS"),
+            ("lc", "ÄB", "äb"),
+            ("urlencode", "a b/é", "a%20b%2F%C3%A9"),
+            ("urldecode", "a+b%2f%C3%A9", "a b/é"),
+            ("urldecode", "a%2", "a%2"),
+            ("hexencode", "aé", "61c3a9"),
+            ("hexdecode", "61C3a9", "aé"),
+            ("hexdecode", "6", "6"),
+            ("base64encode", "ab", "YWI="),
+            ("base64decode", "YWI=", "ab"),
+            ("base64decode", "!", "!"),
+            ("hexnumdecode", "ff", "255"),
+            ("hexnumdecode", "xyz", "xyz"),
+            ("hexnumencode", "255", "00000000000000ff"),
+            ("time", "1717328141", "2024-06-02T11:35:41Z"),
+            ("time", "1717328141.5", "2024-06-02T11:35:41.5Z"),
+            ("time", "1717328141000000", "2024-06-02T11:35:41Z"),
+            ("time", "soon", "soon"),
+            ("duration", "5585000000123", "1h33m5s123ns"),
+            ("duration", "-1500000", "-1ms500µs"),
+            ("duration", "0", "0"),
+            ("duration_seconds", "1h", "3600"),
+            ("duration_seconds", "1.5ms", "0.0015"),
+            ("ipv4", "1123635549", "66.249.81.93"),
+        ] {
+            let mut out = String::from(">");
+            Form::of(Some(form)).write(value, &mut out);
+            assert_eq!(out[1..], *expected, "{form}:{value}");
+        }
+    }
+}

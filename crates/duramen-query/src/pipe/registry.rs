@@ -1,0 +1,83 @@
+//! All pipes by name, for the parser and for its errors.
+
+use super::extract::Extract;
+use super::extract_regexp::ExtractRegexp;
+use super::fields::Fields;
+use super::format::Format;
+use super::measure::Measured;
+use super::pack::Pack;
+use super::rename::Rename;
+use super::replace::Replace;
+use super::words::Split;
+use super::{Pipe, row_pipe, sort, stats, time_add, top, union, uniq};
+use crate::error::ParseError;
+use crate::parse::Parser;
+use crate::parse::filter::Subject;
+use crate::parse::lexer::TokenKind;
+
+/// Reads a pipe, after its name.
+type Read = fn(&mut Parser<'_>) -> Result<Pipe, ParseError>;
+
+/// Every pipe: its names, the first being the one it prints with, and what reads it.
+const PIPES: &[(&[&str], Read)] = &[
+    (&["copy", "cp"], |p| Ok(Pipe::Rename(Rename::parse(p, true)?))),
+    (&["delete", "drop", "del", "rm"], |p| Ok(Pipe::Fields(Fields::parse(p, true)?))),
+    (&["extract"], |p| row_pipe::parse(p, Extract::parse)),
+    (&["extract_regexp"], |p| row_pipe::parse(p, ExtractRegexp::parse)),
+    (&["fields", "keep"], |p| Ok(Pipe::Fields(Fields::parse(p, false)?))),
+    (&["first"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, false)?))),
+    (&["last"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, true)?))),
+    (&["filter", "where"], |p| Ok(Pipe::Filter(p.filter(Subject::Message)?))),
+    (&["format"], |p| row_pipe::parse(p, Format::parse)),
+    (&["hash"], |p| row_pipe::parse(p, Measured::parse_hash)),
+    (&["json_array_len"], |p| row_pipe::parse(p, Measured::parse_array_len)),
+    (&["len"], |p| row_pipe::parse(p, Measured::parse_len)),
+    (&["limit", "head"], |p| {
+        Ok(Pipe::Limit(if p.at_pipe_end() { 10 } else { p.count("a number of rows")? }))
+    }),
+    (&["offset", "skip"], |p| Ok(Pipe::Offset(p.count("a number of rows")?))),
+    (&["pack_json"], |p| row_pipe::parse(p, Pack::parse_json)),
+    (&["pack_logfmt"], |p| row_pipe::parse(p, Pack::parse_logfmt)),
+    (&["rename", "mv"], |p| Ok(Pipe::Rename(Rename::parse(p, false)?))),
+    (&["replace"], |p| row_pipe::parse(p, Replace::parse)),
+    (&["replace_regexp"], |p| row_pipe::parse(p, Replace::parse_regexp)),
+    (&["sort", "order"], |p| Ok(Pipe::Sort(sort::Sort::parse(p)?))),
+    (&["split"], |p| row_pipe::parse(p, Split::parse_split)),
+    (&["stats"], |p| Ok(Pipe::Stats(stats::Stats::parse(p)?))),
+    (&["time_add"], |p| row_pipe::parse(p, time_add::TimeAdd::parse)),
+    (&["top"], |p| Ok(Pipe::Top(top::Top::parse(p)?))),
+    (&["union"], |p| Ok(union::Union::parse(p)?.into())),
+    (&["uniq"], |p| Ok(Pipe::Uniq(uniq::Uniq::parse(p)?))),
+    (&["unpack_words"], |p| row_pipe::parse(p, Split::parse_words)),
+];
+
+/// The names, for errors.
+fn names() -> String {
+    PIPES.iter().filter_map(|(names, _)| names.first().copied()).collect::<Vec<_>>().join(", ")
+}
+
+impl Parser<'_> {
+    /// One pipe, after its `|`.
+    pub(crate) fn pipe(&mut self) -> Result<Pipe, ParseError> {
+        let TokenKind::Word(word) = self.token.kind else {
+            return if self.at_pipe_end() {
+                Err(self.expected(&format!("a pipe ({})", names())))
+            } else {
+                Ok(Pipe::Filter(self.filter(Subject::Message)?))
+            };
+        };
+        let name = word.to_ascii_lowercase();
+        let next = self.text[self.token.end..].chars().next().unwrap_or(' ');
+        if matches!(next, ':' | '=' | '<' | '>' | '!' | '~') {
+            return Ok(Pipe::Filter(self.filter(Subject::Message)?));
+        }
+        if next == '(' && stats::function::is_function(&name) {
+            return Ok(Pipe::Stats(stats::Stats::parse(self)?));
+        }
+        let Some((_, read)) = PIPES.iter().find(|(names, _)| names.contains(&&*name)) else {
+            return Err(self.error(format!("unknown pipe `{word}`"), format!("expected one of {}", names())));
+        };
+        self.advance()?;
+        read(self)
+    }
+}

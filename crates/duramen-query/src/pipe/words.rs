@@ -1,0 +1,96 @@
+//! `unpack_words from field as words`, `split "," from field as items`: a text as a JSON array of its parts.
+
+use super::fields::NamePattern;
+use super::row_pipe::{RowPipe, Worker};
+use super::writes::show_field;
+use crate::error::ParseError;
+use crate::parse::{Parser, quote, quote_always};
+use crate::row::write_json_array;
+use duramen::{ValueKind, token};
+use std::collections::HashSet;
+
+/// How the text falls into parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Parts {
+    /// Words; with `true`, each once.
+    Words(bool),
+    /// What stands between these separators.
+    Separated(Box<str>),
+}
+
+/// What to take apart, and where the parts go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    parts: Parts,
+    from: Box<str>,
+    to: Box<str>,
+}
+
+impl Split {
+    pub(super) fn parse_words(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let from = if p.at_pipe_end() || p.at_word("as") || p.at_word("from") || p.at_word("drop_duplicates")
+        {
+            p.field_after("from")?
+        } else {
+            p.field_name()?
+        };
+        let to = if p.eat_word("as")? { p.field_name()? } else { from.clone() };
+        let once = p.eat_word("drop_duplicates")?;
+        Ok(Self { parts: Parts::Words(once), from, to })
+    }
+
+    pub(super) fn parse_split(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let separator = match &p.token.kind {
+            // A comma need not stand between quotes.
+            crate::parse::lexer::TokenKind::Punct(',') => {
+                p.advance()?;
+                ",".to_string()
+            }
+            _ => p.text_token("a separator between quotes")?,
+        };
+        let from = p.field_after("from")?;
+        let to = if p.eat_word("as")? { p.field_name()? } else { from.clone() };
+        Ok(Self { parts: Parts::Separated(separator.into()), from, to })
+    }
+}
+
+impl RowPipe for Split {
+    fn name(&self) -> &'static str {
+        match self.parts {
+            Parts::Words(_) => "unpack_words",
+            Parts::Separated(_) => "split",
+        }
+    }
+
+    fn arguments(&self) -> String {
+        let (before, after) = match &self.parts {
+            Parts::Words(once) => (String::new(), if *once { " drop_duplicates" } else { "" }),
+            Parts::Separated(separator) => (format!(" {}", quote_always(separator)), ""),
+        };
+        let to = if self.to == self.from { String::new() } else { format!(" as {}", quote(&self.to)) };
+        format!("{before}{}{to}{after}", show_field("from", &self.from))
+    }
+
+    fn reads(&self, see: &mut dyn FnMut(NamePattern)) {
+        see(NamePattern::exact(&self.from));
+    }
+
+    fn worker(&self) -> Worker<'_> {
+        Box::new(|row| {
+            let text = row.get(&self.from).unwrap_or("");
+            let array = match &self.parts {
+                Parts::Words(false) => write_json_array(token::words(text)),
+                Parts::Words(true) => {
+                    let mut seen = HashSet::new();
+                    write_json_array(token::words(text).filter(|word| seen.insert(*word)))
+                }
+                // Of no separator, every character is a part.
+                Parts::Separated(separator) if separator.is_empty() => {
+                    write_json_array(text.split("").filter(|part| !part.is_empty()))
+                }
+                Parts::Separated(separator) => write_json_array(text.split(&**separator)),
+            };
+            row.set(&self.to, &array, ValueKind::Json);
+        })
+    }
+}
