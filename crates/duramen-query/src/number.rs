@@ -100,7 +100,7 @@ impl Number {
         }
     }
 
-    fn from_f64(x: f64) -> Self {
+    pub(crate) fn from_f64(x: f64) -> Self {
         if x.fract() == 0.0 && x.abs() < 9e15 { Self::Int(x as i64) } else { Self::Float(x) }
     }
 
@@ -118,7 +118,7 @@ impl Number {
         }
     }
 
-    fn negated(self) -> Self {
+    pub(crate) fn negated(self) -> Self {
         match self {
             Self::Int(n) => n.checked_neg().map_or(Self::Float(-(n as f64)), Self::Int),
             Self::Float(x) => Self::Float(-x),

@@ -106,6 +106,13 @@ impl ResultRow {
         self.used = self.cells.len();
     }
 
+    /// Keeps the values that are not empty.
+    pub(crate) fn retain_filled(&mut self) {
+        self.cells.truncate(self.used);
+        self.cells.retain(|c| !c.text.is_empty());
+        self.used = self.cells.len();
+    }
+
     /// Sorts by a rank given to each name, keeping the order among equals.
     pub(crate) fn order_by(&mut self, mut rank: impl FnMut(&str) -> usize) {
         self.cells[..self.used].sort_by_key(|c| rank(&c.name));

@@ -76,7 +76,7 @@ proptest! {
     ) {
         let blocks: Vec<Arc<TestBlock>> = blocks.into_iter().map(|(rows, seed)| Arc::new(TestBlock::new(rows, seed))).collect();
         let text = query_text(&filter, &pipes);
-        let holds_rows = pipes.iter().any(|p| matches!(p, P::Sort(..) | P::Stats(..) | P::Top(..) | P::Uniq(..)));
+        let holds_rows = pipes.iter().any(|p| matches!(p, P::Sort(..) | P::Stats(..) | P::Window(..) | P::Top(..) | P::Uniq(..)));
         // Without pipes that hold rows, a byte must do: every block is dropped and read again.
         let holds_values = Query::parse(&text, &ParseOptions::default()).unwrap().looks_beyond_filter();
         let memory_limit_bytes = if holds_rows || holds_values { 1 << 20 } else { 1 };

@@ -138,6 +138,50 @@ fn every_spelling_has_one_plan() {
             "a | pack_json fields (x, y*) as z | pack_logfmt",
             "a | pack_json fields (x, y*) as z | pack_logfmt",
         ),
+        (
+            "a | stats by (ip:/24) count() if (x or y) n, rate(), row_max(x, y*) m, json_values() sort by (x desc) limit 3 j",
+            "a | stats by (ip:/24) count() if (x or y) as n, rate() as \"rate()\", row_max(x, y*) as m, json_values() sort by (x desc) limit 3 as j",
+        ),
+        (
+            "a | count(*), sum(x*), row_any(), values(x) limit 2, any(y), stddev(z), histogram(z)",
+            "a | stats count() as \"count()\", sum(x*) as \"sum(x*)\", row_any() as \"row_any()\", values(x) limit 2 as \"values(x) limit 2\", any(y) as \"any(y)\", stddev(z) as \"stddev(z)\", histogram(z) as \"histogram(z)\"",
+        ),
+        (
+            "a | math a+b*2 x, -y^2, round(a-b, 0.1) as z",
+            "a | math a + b * 2 as x, -y ^ 2 as \"-y ^ 2\", round(a - b, 0.1) as z",
+        ),
+        (
+            "a | eval (1 default -2) ^ 'b c' d, now() e",
+            "a | math (1 default -2) ^ \"b c\" as d, 1715947200000000000 as e",
+        ),
+        (
+            "a | math 10 - 3 - 2 x, 2 ^ 3 ^ 2 y, 1 or 2 & 3 z",
+            "a | math 10 - 3 - 2 as x, 2 ^ 3 ^ 2 as y, 1 or 2 & 3 as z",
+        ),
+        (
+            "a | unpack_json from x fields (y, z*) result_prefix p_ keep_original_fields",
+            "a | unpack_json from x fields (y, z*) result_prefix \"p_\" keep_original_fields",
+        ),
+        (
+            "a | unpack_logfmt if (b) | unpack_syslog offset 1h",
+            "a | unpack_logfmt if (b) | unpack_syslog offset 3600000000000ns",
+        ),
+        (
+            "a | unroll if (b) by (x, y) | unroll z | sample 10",
+            "a | unroll if (b) (x, y) | unroll (z) | sample 10",
+        ),
+        (
+            "a | join by (x) (b | limit 1) inner prefix p. | drop_empty_fields",
+            "a | join by (x) (b | limit 1) inner prefix \"p.\" | drop_empty_fields",
+        ),
+        (
+            "a | collapse_nums if (x) at y prettify | decolorize | decolorize z",
+            "a | collapse_nums if (x) at y prettify | decolorize | decolorize z",
+        ),
+        (
+            "a | set_stream_fields x, y* | running_stats by (x) sum(y) z | total_stats count()",
+            "a | set_stream_fields x, y* | running_stats by (x) sum(y) as z | total_stats count() as \"count()\"",
+        ),
         ("a | uniq by (x, y) with hits limit 5", "a | uniq by (x, y) with hits limit 5"),
     ] {
         assert_eq!(canonical(text), plan, "{text}");
@@ -260,6 +304,17 @@ fn errors_point_at_the_place() {
         ("a | format x foo", 13, "expected `as field`"),
         ("a | replace_regexp ('(', '')", 20, "not a regular expression"),
         ("a | len x", 8, "expected `(`"),
+        ("a | math a +", 12, "expected a number, a field or a function"),
+        ("a | math foo(a)", 9, "unknown function `foo`"),
+        ("a | math round()", 9, "round does not take 0 arguments"),
+        ("a | math (a", 11, "expected `)`"),
+        ("a | join by () (b)", 15, "join needs a field"),
+        ("a | join by (x) b", 16, "expected `(`"),
+        ("a | sample 0", 11, "at least 1"),
+        ("a | running_stats avg(x)", 18, "is not known here"),
+        ("a | stats by (ip:/33) count()", 17, "no length of a network's prefix"),
+        ("a | stats row_min(x*)", 10, "row_min compares one field"),
+        ("a | unpack_json foo", 16, "expected `fields (…)`"),
     ] {
         let error = Query::parse(text, &options()).expect_err(text);
         assert_eq!(error.position, position, "{text}: {error}");
@@ -286,6 +341,14 @@ fn depth_is_limited_not_the_stack() {
     );
     let deep = format!("{}x{}", "f:in(".repeat(8), " | fields f)".repeat(8));
     assert_eq!(canonical(&deep), deep);
+    for (open, close) in [("(", ")"), ("-", ""), ("round(", ")")] {
+        let deep = format!("a | math {}x{} as y", open.repeat(5_000), close.repeat(5_000));
+        assert!(Query::parse(&deep, &options()).unwrap_err().message.contains("nested"));
+    }
+    let long = format!("a | math x{} as y", "+x".repeat(5_000));
+    assert!(Query::parse(&long, &options()).unwrap_err().message.contains("256 operators"));
+    let long = format!("a | math x{} as y", "+x".repeat(256));
+    assert_eq!(canonical(&canonical(&long)), canonical(&long));
     let deep = format!("f:{}x", "!".repeat(50_000));
     assert!(Query::parse(&deep, &options()).unwrap_err().message.contains("nested"));
     assert_eq!(canonical(&format!("{}x", "!".repeat(100_001))), "!x");
@@ -307,7 +370,8 @@ proptest! {
         "with hits", "desc", "seq(", "contains_any(", "contains_all(a", "ipv4_range(", "10.0.0.0/8", "string_range(", "len_range(",
         "eq_field(", "value_type(dict)", "pattern_match(", "_time:day_range[08:00,", "week_range(Mon,", "in(x | fields y)", "union (",
         "options(", "concurrency=", "time_offset=1h", "if (", "first 3", "partition by (", "rank", "time_add 1h", "*ab*", "* as", "rename", "extract", "format", "replace (",
-        "unpack_words", "split", "len(", "pack_json", "keep_original_fields", "<x>", "'<x>&lt;'", "from", "at", "filter", "now", "1e400", "9223372036854775807", "-9223372036854775808", "99999y", "month",
+        "unpack_words", "split", "len(", "pack_json", "keep_original_fields", "<x>", "math", "+", "^", "round(", "default", "unpack_json", "unroll", "join by (x)", "collapse_nums",
+        "total_stats", "row_max(x)", "json_values()", "x*", "/24", "inner", "prefix", "prettify", "'<x>&lt;'", "from", "at", "filter", "now", "1e400", "9223372036854775807", "-9223372036854775808", "99999y", "month",
     ]), 0..16)) {
         check(&pieces.concat())?;
         check(&pieces.join(" "))?;

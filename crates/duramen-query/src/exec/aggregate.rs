@@ -5,14 +5,15 @@
 
 use super::open::{Open, plain_text};
 use super::scan::CANCEL_INTERVAL_ROWS;
-use super::{Cancel, RunStats, select, skip};
+use super::{Cancel, Order as RowOrder, RunStats, select, skip};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::pipe::stats::function::Kind;
-use crate::pipe::stats::{Aggregate, By, Cell, Groups};
+use crate::pipe::stats::kind::Kind;
+use crate::pipe::stats::{Aggregate, By, Cell, Function, Groups, Named};
+use duramen::ValueKind;
 use duramen::block::{BlockHandle, names};
-use duramen::column::{Column, ColumnData, IntText, bit};
+use duramen::column::{Column, ColumnData, IntText, Kinds, bit};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,6 +27,23 @@ pub(crate) struct Aggregation<'a> {
     pub memory: &'a super::memory::Memory,
     pub cancel: &'a Cancel,
     pub threads: usize,
+    pub order: RowOrder,
+}
+
+/// What a function needs of a block: its columns by name, and the rows that meet its condition.
+struct Input {
+    columns: Vec<(String, Option<Arc<Column>>)>,
+    condition: Option<Bitmap>,
+}
+
+/// What is read of a block before its first row is added.
+struct Block<'a> {
+    number: usize,
+    keys: Vec<Key<'a>>,
+    inputs: Vec<Input>,
+    found: Bitmap,
+    /// If results depend on the order of rows.
+    times: Option<Arc<Vec<i64>>>,
 }
 
 impl<'a> Aggregation<'a> {
@@ -35,8 +53,9 @@ impl<'a> Aggregation<'a> {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
             while !stop.load(Ordering::Relaxed) {
-                let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                if let Err(e) = self.block(&**handle, &mut groups, &mut stats) {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(handle) = blocks.get(number) else { break };
+                if let Err(e) = self.block(number, &**handle, &mut groups, &mut stats) {
                     stop.store(true, Ordering::Relaxed);
                     return Err(e);
                 }
@@ -64,10 +83,17 @@ impl<'a> Aggregation<'a> {
         Ok(merged.unwrap_or_else(|| Groups::new(self.aggregate, self.memory)))
     }
 
-    fn block(&self, handle: &dyn BlockHandle, groups: &mut Groups<'a>, stats: &mut RunStats) -> Result<()> {
+    fn block(
+        &self,
+        number: usize,
+        handle: &dyn BlockHandle,
+        groups: &mut Groups<'a>,
+        stats: &mut RunStats,
+    ) -> Result<()> {
         self.cancel.check()?;
-        let counts_only =
-            self.aggregate.functions.iter().all(|f| f.kind == Kind::Count && f.fields.is_empty());
+        let is_plain_count =
+            |f: &Function| f.kind == Kind::Count && f.fields.is_empty() && f.condition.is_none();
+        let counts_only = self.aggregate.functions.iter().all(is_plain_count);
         let times = (handle.min_time(), handle.max_time());
         if counts_only && self.aggregate.by.is_empty() && skip::matches_all(self.filter, times) {
             let group = groups.group(std::iter::empty())?;
@@ -77,23 +103,11 @@ impl<'a> Aggregation<'a> {
         }
         // All columns are read before the first row is added, so that a damaged block counts whole or not.
         let read = select(self.filter, handle, stats).and_then(|selected| {
-            let Some((mut open, found)) = selected else { return Ok(None) };
-            let keys = self
-                .aggregate
-                .by
-                .iter()
-                .map(|by| key_column(by, &mut open))
-                .collect::<duramen::Result<Vec<_>>>()?;
-            let mut columns = Vec::new();
-            for function in &self.aggregate.functions {
-                let of_one = function.fields.iter().map(|name| open.column(name));
-                columns.push(of_one.collect::<duramen::Result<Vec<_>>>()?);
-            }
-            Ok(Some((keys, columns, found)))
+            selected.map(|(mut open, found)| self.read(number, &mut open, found)).transpose()
         });
         match read {
             Ok(None) => Ok(()),
-            Ok(Some((keys, columns, found))) => self.rows(&keys, &columns, &found, groups),
+            Ok(Some(block)) => self.rows(&block, groups),
             Err(e) => {
                 stats.failed(e);
                 Ok(())
@@ -101,18 +115,38 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    fn rows(
-        &self,
-        keys: &[Key<'_>],
-        columns: &[Vec<Option<Arc<Column>>>],
-        found: &Bitmap,
-        groups: &mut Groups<'a>,
-    ) -> Result<()> {
+    fn read(&self, number: usize, open: &mut Open, found: Bitmap) -> duramen::Result<Block<'a>> {
+        let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
+        let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
+        let mut inputs = Vec::new();
+        for function in &self.aggregate.functions {
+            let mut columns = Vec::new();
+            for (name, _) in &function.sort {
+                columns.push((name.to_string(), open.column(name)?));
+            }
+            for pattern in &function.fields {
+                if pattern.prefix {
+                    let named = open.matching(pattern)?;
+                    columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
+                } else {
+                    columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
+                }
+            }
+            let condition = function.condition.as_ref();
+            let condition = condition.map(|filter| super::eval::eval(filter, open, &found)).transpose()?;
+            inputs.push(Input { columns, condition });
+        }
+        let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
+        Ok(Block { number, keys, inputs, found, times })
+    }
+
+    fn rows(&self, block: &Block<'_>, groups: &mut Groups<'a>) -> Result<()> {
+        let keys = &*block.keys;
         let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.texts.as_ref()?.len()));
         let mut known = combinations.filter(|&n| n <= MAX_COMBINATIONS).map(|n| vec![u32::MAX; n]);
         let mut generation = groups.generation();
         let mut cells = Vec::new();
-        for (i, row) in found.iter().enumerate() {
+        for (i, row) in block.found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 self.cancel.check()?;
                 groups.tidy();
@@ -137,10 +171,17 @@ impl<'a> Aggregation<'a> {
                     }
                 }
             };
-            for (f, fields) in columns.iter().enumerate() {
+            let arrival = block
+                .times
+                .as_ref()
+                .map_or([0; 3], |times| self.order.arrival(times[row], block.number, row));
+            for (f, input) in block.inputs.iter().enumerate() {
+                if input.condition.as_ref().is_some_and(|rows| !rows.contains(row)) {
+                    continue;
+                }
                 cells.clear();
-                cells.extend(fields.iter().map(|c| cell(c.as_deref(), row)));
-                groups.add(group, f, &cells)?;
+                cells.extend(input.columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                groups.add(group, f, &cells, arrival)?;
             }
         }
         groups.tidy();
@@ -168,6 +209,15 @@ pub(crate) fn cell(column: Option<&Column>, row: usize) -> Cell<'_> {
         }
         _ => Cell::Text(plain_text(column, slot).unwrap_or("")),
     }
+}
+
+/// The same with its name and kind.
+fn named<'c>(name: &'c str, column: Option<&'c Column>, row: usize) -> Named<'c> {
+    let kind = column.map_or(ValueKind::String, |column| match &column.kinds {
+        Kinds::All(kind) => *kind,
+        Kinds::PerSlot(_) => column.kind_at(column.slot(row)),
+    });
+    Named { name, cell: cell(column, row), kind }
 }
 
 /// A field to group by.

@@ -41,6 +41,17 @@ pub enum Order {
     OldestFirst,
 }
 
+impl Order {
+    /// The place of a row in this order, the first being the least.
+    pub(crate) fn arrival(self, time: i64, block: usize, row: usize) -> [i64; 3] {
+        let (block, row) = (block as i64, row as i64);
+        match self {
+            Self::NewestFirst => [!time, !block, !row],
+            Self::OldestFirst => [time, block, row],
+        }
+    }
+}
+
 /// How to run a query.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -182,8 +193,8 @@ pub(crate) fn execute<'a>(
     let threads = run.options.threads.min(query.max_threads().unwrap_or(usize::MAX));
     let mut grouped =
         |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, mut next: Box<dyn Stage + '_>| {
-            let aggregation =
-                aggregate::Aggregation { filter, aggregate, memory: run.memory, cancel: run.cancel, threads };
+            let (memory, cancel, order) = (run.memory, run.cancel, run.options.order);
+            let aggregation = aggregate::Aggregation { filter, aggregate, memory, cancel, threads, order };
             let groups = aggregation.run(run.blocks, &mut stats)?;
             run.spent(&mut stats);
             give(&mut rows(groups), &mut *next)?;

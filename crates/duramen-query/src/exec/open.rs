@@ -2,6 +2,7 @@
 
 use super::project::Projection;
 use crate::parse::time::format_time;
+use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
 use duramen::block::{Block, names};
@@ -93,13 +94,24 @@ impl Open {
         Ok(())
     }
 
+    /// The columns of the fields that a pattern means, in the order in which rows show them.
+    pub fn matching(&mut self, pattern: &NamePattern) -> Result<Vec<Named>> {
+        let mut columns = self.output_columns(&Projection::Only(vec![pattern.clone()]))?;
+        if pattern.matches(names::TIME)
+            && let Some(times) = self.column(names::TIME)?
+        {
+            columns.insert(0, (names::TIME.to_string(), times));
+        }
+        Ok(columns)
+    }
+
     fn output_columns(&mut self, projection: &Projection) -> Result<Vec<Named>> {
         let mut fields = self.block.field_names()?;
         fields.retain(|n| n != names::TIME && n != names::STREAM && n != names::MESSAGE);
         fields.sort_unstable();
         fields.dedup();
         fields.splice(0..0, [names::STREAM.to_string(), names::MESSAGE.to_string()]);
-        if projection.names(STREAM_ID) {
+        if projection.names_exactly(STREAM_ID) {
             fields.insert(0, STREAM_ID.to_string());
         }
         let mut output = Vec::new();

@@ -66,8 +66,11 @@ impl Projection {
         }
     }
 
-    /// Whether a field is needed, and not only because all are.
-    pub fn names(&self, name: &str) -> bool {
-        matches!(self, Self::Only(_)) && self.wants(name)
+    /// Whether a field is needed by its very name.
+    pub fn names_exactly(&self, name: &str) -> bool {
+        match self {
+            Self::All => false,
+            Self::Only(patterns) => patterns.iter().any(|p| !p.prefix && *p.name == *name),
+        }
     }
 }

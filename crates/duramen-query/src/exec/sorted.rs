@@ -76,11 +76,8 @@ impl SortedScan<'_> {
                 }
             });
             let keys = self.sort.directed(keys);
-            let (time, number, at) = (times[row], number as i64, row as i64);
-            let arrival = match self.order {
-                Order::NewestFirst => [!time, !number, !at],
-                Order::OldestFirst => [time, number, at],
-            };
+            let time = times[row];
+            let arrival = self.order.arrival(time, number, row);
             if sorter.wants(&keys, arrival) {
                 match open.fill(row, time, self.projection, &mut out) {
                     Ok(()) => sorter.add(keys, arrival, out.compact())?,

@@ -57,6 +57,11 @@ impl Parser<'_> {
                 pipe => pipes.push(pipe),
             }
         }
+        for pipe in &mut pipes {
+            if let Pipe::Stats(stats) = pipe {
+                stats.set_seconds(filter.time_range());
+            }
+        }
         Ok(Query::new(filter, pipes, options.max_threads))
     }
 

@@ -22,10 +22,20 @@ impl NamePattern {
         Self { name: name.into(), prefix: false }
     }
 
+    /// All names.
+    pub fn all() -> Self {
+        Self { name: "".into(), prefix: true }
+    }
+
+    /// Whether all names are meant.
+    pub fn is_all(&self) -> bool {
+        self.prefix && self.name.is_empty()
+    }
+
     /// A name, the beginning of names before a `*`, or `*`, which means all.
     pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
         if p.eat_punct('*')? {
-            return Ok(Self { name: "".into(), prefix: true });
+            return Ok(Self::all());
         }
         Ok(Self { name: p.field_name()?, prefix: p.eat_star()? })
     }

@@ -8,19 +8,26 @@
 //! The executor knows some pipes by what they are, because it can do better than to push rows through them: it
 //! groups straight from columns, and sorts by keys. All others are a [`Custom`] pipe to it.
 
+pub mod collapse_nums;
 pub(crate) mod custom;
+pub mod decolorize;
+pub mod drop_empty;
 pub mod extract;
 pub mod extract_regexp;
 pub mod fields;
 pub mod format;
+pub mod join;
 pub mod limit;
+pub mod math;
 pub mod measure;
 pub mod pack;
 pub(crate) mod registry;
 pub mod rename;
 pub mod replace;
 pub(crate) mod row_pipe;
+pub mod sample;
 pub mod select;
+pub mod set_stream_fields;
 pub mod sort;
 pub mod stats;
 pub(crate) mod template;
@@ -28,6 +35,9 @@ pub mod time_add;
 pub mod top;
 pub mod union;
 pub mod uniq;
+pub mod unpack;
+pub mod unroll;
+pub mod window;
 pub mod words;
 pub(crate) mod writes;
 

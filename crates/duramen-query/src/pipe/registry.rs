@@ -1,13 +1,23 @@
 //! All pipes by name, for the parser and for its errors.
 
+use super::collapse_nums::CollapseNums;
+use super::decolorize::Decolorize;
+use super::drop_empty::DropEmptyFields;
 use super::extract::Extract;
 use super::extract_regexp::ExtractRegexp;
 use super::fields::Fields;
 use super::format::Format;
+use super::join::Join;
+use super::math::Math;
 use super::measure::Measured;
 use super::pack::Pack;
 use super::rename::Rename;
 use super::replace::Replace;
+use super::sample::Sample;
+use super::set_stream_fields::SetStreamFields;
+use super::unpack::Unpack;
+use super::unroll::Unroll;
+use super::window::Window;
 use super::words::Split;
 use super::{Pipe, row_pipe, sort, stats, time_add, top, union, uniq};
 use crate::error::ParseError;
@@ -20,8 +30,11 @@ type Read = fn(&mut Parser<'_>) -> Result<Pipe, ParseError>;
 
 /// Every pipe: its names, the first being the one it prints with, and what reads it.
 const PIPES: &[(&[&str], Read)] = &[
+    (&["collapse_nums"], |p| row_pipe::parse(p, CollapseNums::parse)),
     (&["copy", "cp"], |p| Ok(Pipe::Rename(Rename::parse(p, true)?))),
+    (&["decolorize"], |p| row_pipe::parse(p, Decolorize::parse)),
     (&["delete", "drop", "del", "rm"], |p| Ok(Pipe::Fields(Fields::parse(p, true)?))),
+    (&["drop_empty_fields"], |_| Ok(DropEmptyFields.into())),
     (&["extract"], |p| row_pipe::parse(p, Extract::parse)),
     (&["extract_regexp"], |p| row_pipe::parse(p, ExtractRegexp::parse)),
     (&["fields", "keep"], |p| Ok(Pipe::Fields(Fields::parse(p, false)?))),
@@ -30,25 +43,35 @@ const PIPES: &[(&[&str], Read)] = &[
     (&["filter", "where"], |p| Ok(Pipe::Filter(p.filter(Subject::Message)?))),
     (&["format"], |p| row_pipe::parse(p, Format::parse)),
     (&["hash"], |p| row_pipe::parse(p, Measured::parse_hash)),
+    (&["join"], |p| Ok(Join::parse(p)?.into())),
     (&["json_array_len"], |p| row_pipe::parse(p, Measured::parse_array_len)),
     (&["len"], |p| row_pipe::parse(p, Measured::parse_len)),
     (&["limit", "head"], |p| {
         Ok(Pipe::Limit(if p.at_pipe_end() { 10 } else { p.count("a number of rows")? }))
     }),
+    (&["math", "eval"], |p| row_pipe::parse(p, Math::parse)),
     (&["offset", "skip"], |p| Ok(Pipe::Offset(p.count("a number of rows")?))),
     (&["pack_json"], |p| row_pipe::parse(p, Pack::parse_json)),
     (&["pack_logfmt"], |p| row_pipe::parse(p, Pack::parse_logfmt)),
     (&["rename", "mv"], |p| Ok(Pipe::Rename(Rename::parse(p, false)?))),
     (&["replace"], |p| row_pipe::parse(p, Replace::parse)),
     (&["replace_regexp"], |p| row_pipe::parse(p, Replace::parse_regexp)),
+    (&["running_stats"], |p| Ok(Window::parse(p, false)?.into())),
+    (&["sample"], |p| Ok(Sample::parse(p)?.into())),
+    (&["set_stream_fields"], |p| row_pipe::parse(p, SetStreamFields::parse)),
     (&["sort", "order"], |p| Ok(Pipe::Sort(sort::Sort::parse(p)?))),
     (&["split"], |p| row_pipe::parse(p, Split::parse_split)),
     (&["stats"], |p| Ok(Pipe::Stats(stats::Stats::parse(p)?))),
     (&["time_add"], |p| row_pipe::parse(p, time_add::TimeAdd::parse)),
     (&["top"], |p| Ok(Pipe::Top(top::Top::parse(p)?))),
+    (&["total_stats"], |p| Ok(Window::parse(p, true)?.into())),
     (&["union"], |p| Ok(union::Union::parse(p)?.into())),
     (&["uniq"], |p| Ok(Pipe::Uniq(uniq::Uniq::parse(p)?))),
+    (&["unpack_json"], |p| row_pipe::parse(p, Unpack::parse_json)),
+    (&["unpack_logfmt"], |p| row_pipe::parse(p, Unpack::parse_logfmt)),
+    (&["unpack_syslog"], |p| row_pipe::parse(p, Unpack::parse_syslog)),
     (&["unpack_words"], |p| row_pipe::parse(p, Split::parse_words)),
+    (&["unroll"], |p| Ok(Unroll::parse(p)?.into())),
 ];
 
 /// The names, for errors.
@@ -71,7 +94,7 @@ impl Parser<'_> {
         if matches!(next, ':' | '=' | '<' | '>' | '!' | '~') {
             return Ok(Pipe::Filter(self.filter(Subject::Message)?));
         }
-        if next == '(' && stats::function::is_function(&name) {
+        if next == '(' && stats::kind::is_function(&name) {
             return Ok(Pipe::Stats(stats::Stats::parse(self)?));
         }
         let Some((_, read)) = PIPES.iter().find(|(names, _)| names.contains(&&*name)) else {

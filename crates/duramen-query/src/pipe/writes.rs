@@ -72,6 +72,11 @@ impl Parser<'_> {
         if self.eat_word("as")? || !self.at_pipe_end() { Ok(Some(self.field_name()?)) } else { Ok(None) }
     }
 
+    /// The same where a comma may follow.
+    pub(crate) fn result_name_before_comma(&mut self) -> Result<Option<Box<str>>, ParseError> {
+        if self.at_punct(',') { Ok(None) } else { self.result_name() }
+    }
+
     /// `word (a, b*)`, or all fields.
     pub(crate) fn patterns_after(&mut self, word: &str) -> Result<Vec<NamePattern>, ParseError> {
         if self.eat_word(word)? {

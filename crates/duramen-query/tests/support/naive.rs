@@ -166,8 +166,18 @@ fn compare_named(name: &str, a: &NaiveRow, b: &NaiveRow) -> Ordering {
 }
 
 fn function(name: &str, fields: &[&str], rows: &[&NaiveRow]) -> String {
-    let values: Vec<&str> =
-        rows.iter().flat_map(|r| fields.iter().map(|f| r.get(f))).filter(|v| !v.is_empty()).collect();
+    let of_row = |r: &&NaiveRow| -> Vec<String> {
+        let one = |f: &&str| match f.strip_suffix('*') {
+            Some(prefix) => {
+                let named = r.cells.iter().filter(|(n, _)| n.starts_with(prefix));
+                named.map(|(_, v)| v.clone()).collect()
+            }
+            None => vec![r.get(f).to_string()],
+        };
+        fields.iter().flat_map(one).collect()
+    };
+    let all_values: Vec<String> = rows.iter().flat_map(of_row).collect();
+    let values: Vec<&str> = all_values.iter().map(|v| &**v).filter(|v| !v.is_empty()).collect();
     let mut numbers: Vec<f64> = values.iter().filter_map(|v| v.parse().ok()).collect();
     numbers.sort_by(f64::total_cmp);
     let by = |a: &&&str, b: &&&str| compare(a, b).then(a.cmp(b));
@@ -177,14 +187,20 @@ fn function(name: &str, fields: &[&str], rows: &[&NaiveRow]) -> String {
     };
     match name {
         "count" if fields.is_empty() => rows.len().to_string(),
+        "count_empty" => {
+            rows.iter().filter(|r| fields.iter().all(|f| r.get(f).is_empty())).count().to_string()
+        }
+        "sum_len" => values.iter().map(|v| v.len()).sum::<usize>().to_string(),
+        "values" => serde_json::to_string(&all_values).unwrap(),
+        "any" => values.first().map_or(String::new(), |v| v.to_string()),
         "count" => rows.iter().filter(|r| fields.iter().any(|f| !r.get(f).is_empty())).count().to_string(),
-        "count_uniq" => {
+        "count_uniq" | "count_uniq_hash" => {
             let tuples: BTreeSet<Vec<&str>> =
                 rows.iter().map(|r| fields.iter().map(|f| r.get(f)).collect()).collect();
             tuples.iter().filter(|t| t.iter().any(|v| !v.is_empty())).count().to_string()
         }
-        "sum" | "avg" if numbers.is_empty() => "NaN".into(),
-        "sum" => numbers.iter().sum::<f64>().to_string(),
+        "sum" | "rate_sum" | "avg" if numbers.is_empty() => "NaN".into(),
+        "sum" | "rate_sum" => numbers.iter().sum::<f64>().to_string(),
         "avg" => {
             let avg = numbers.iter().sum::<f64>() / numbers.len() as f64;
             format!("{avg:.14e}").parse::<f64>().unwrap().to_string()
@@ -286,12 +302,29 @@ pub fn run(filter: &F, pipes: &[P], all: Vec<NaiveRow>, limit: Option<usize>) ->
             P::Stats(by, bucket, functions) => groups(by, *bucket, &rows)
                 .into_iter()
                 .map(|(mut row, members)| {
-                    for (i, (name, fields)) in functions.iter().enumerate() {
+                    for (i, (name, fields, condition)) in functions.iter().enumerate() {
+                        let met = |r: &&&NaiveRow| condition.as_ref().is_none_or(|c| matches(c, r, &all));
+                        let members: Vec<&NaiveRow> = members.iter().filter(met).copied().collect();
                         row.cells.push((format!("r{i}"), function(name, fields, &members)));
                     }
                     row
                 })
                 .collect(),
+            P::Window(total, by, name, field) => {
+                rows.sort_by(|a, b| compare_named("_time", a, b));
+                let before = rows.clone();
+                for (i, row) in rows.iter_mut().enumerate() {
+                    let seen = if *total { &before[..] } else { &before[..=i] };
+                    let same = |r: &&NaiveRow| by.iter().all(|f| r.get(f) == before[i].get(f));
+                    let members: Vec<&NaiveRow> = seen.iter().filter(same).collect();
+                    let value = function(name, &[field], &members);
+                    match row.cells.iter_mut().find(|(n, _)| n == "w") {
+                        Some(cell) => cell.1 = value,
+                        None => row.cells.push(("w".into(), value)),
+                    }
+                }
+                rows
+            }
             P::Top(n, by) => {
                 let mut groups = groups(by, None, &rows);
                 groups.sort_by_key(|(_, members)| std::cmp::Reverse(members.len()));

@@ -54,7 +54,10 @@ pub enum P {
     Copy(&'static str, &'static str),
     Where(F),
     Sort(Vec<(&'static str, bool)>, usize, Option<usize>),
-    Stats(Vec<&'static str>, Option<i64>, Vec<(&'static str, Vec<&'static str>)>),
+    /// Fields, buckets of so many seconds, and functions: name, fields, condition.
+    Stats(Vec<&'static str>, Option<i64>, Vec<(&'static str, Vec<&'static str>, Option<F>)>),
+    /// The same of every row: of those up to it, or of all.
+    Window(bool, Vec<&'static str>, &'static str, &'static str),
     Top(usize, Vec<&'static str>),
     Uniq(Vec<&'static str>, bool, Option<usize>),
 }
@@ -145,14 +148,20 @@ impl P {
                 by.extend(bucket.map(|s| format!("_time:{s}s")));
                 let functions: Vec<_> = functions
                     .iter()
-                    .map(|(f, fields)| {
+                    .map(|(f, fields, condition)| {
                         let phi = if *f == "quantile" { "0.9, " } else { "" };
-                        format!("{f}({phi}{})", fields.join(", "))
+                        let condition =
+                            condition.as_ref().map_or(String::new(), |c| format!(" if ({})", c.text()));
+                        format!("{f}({phi}{}){condition}", fields.join(", "))
                     })
                     .enumerate()
                     .map(|(i, f)| format!("{f} as r{i}"))
                     .collect();
                 format!("stats by ({}) {}", by.join(", "), functions.join(", "))
+            }
+            P::Window(total, by, function, field) => {
+                let name = if *total { "total_stats" } else { "running_stats" };
+                format!("{name} by ({}) {function}({field}) as w", by.join(", "))
             }
             P::Top(n, by) => format!("top {n} by ({})", by.join(", ")),
             P::Uniq(by, hits, limit) => format!(
@@ -225,10 +234,30 @@ fn names(max: usize) -> impl Strategy<Value = Vec<&'static str>> {
 
 pub fn pipe() -> impl Strategy<Value = P> {
     let function = (
-        select(vec!["count", "count_uniq", "sum", "avg", "min", "max", "uniq_values", "quantile", "median"]),
+        select(vec![
+            "count",
+            "count_empty",
+            "count_uniq",
+            "count_uniq_hash",
+            "sum",
+            "sum_len",
+            "avg",
+            "min",
+            "max",
+            "uniq_values",
+            "quantile",
+            "median",
+            "values",
+            "any",
+            "rate_sum",
+            "n*",
+        ]),
         names(2),
-    );
-    let count = Just(("count", vec![]));
+        proptest::option::weighted(0.3, filter()),
+    )
+        // A prefix, for once, instead of names.
+        .prop_map(|(f, names, c)| if f == "n*" { ("sum", vec!["n*"], c) } else { (f, names, c) });
+    let count = Just(("count", vec![], None));
     prop_oneof![
         (0usize..8).prop_map(P::Limit),
         (0usize..4).prop_map(P::Offset),
@@ -247,6 +276,13 @@ pub fn pipe() -> impl Strategy<Value = P> {
             .prop_map(|(by, offset, limit)| P::Sort(by, offset, limit)),
         (names(2), proptest::option::of(select(vec![7i64, 20])), vec(prop_oneof![count, function], 1..3))
             .prop_map(|(by, bucket, f)| P::Stats(by, bucket, f)),
+        (
+            any::<bool>(),
+            names(1),
+            select(vec!["sum", "count", "min", "max"]),
+            select(vec!["n", "mix", "none"])
+        )
+            .prop_map(|(total, by, f, field)| P::Window(total, by, f, field)),
         (0usize..4, names(2)).prop_map(|(n, by)| P::Top(n, by)),
         (names(2), any::<bool>(), proptest::option::of(0usize..4)).prop_map(|(by, h, l)| P::Uniq(by, h, l)),
     ]

@@ -3,7 +3,7 @@
 
 pub(crate) mod sorter;
 
-pub(crate) use sorter::{Directed, SortStage, Sorter};
+pub(crate) use sorter::{Arrival, Directed, SortStage, Sorter};
 
 use crate::error::ParseError;
 use crate::order::SortKey;
@@ -13,13 +13,13 @@ use duramen::block::names;
 use std::fmt;
 
 /// Fields, and whether the greatest comes first.
-type Keys = Vec<(Box<str>, bool)>;
+pub(crate) type Keys = Vec<(Box<str>, bool)>;
 
 /// What to sort by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
     /// Fields, and whether the greatest comes first.
-    pub by: Vec<(Box<str>, bool)>,
+    pub by: Keys,
     /// Rows with the same values of these fields are sorted, and counted, by themselves.
     pub partition: Vec<Box<str>>,
     /// How many rows to leave out first.
@@ -52,7 +52,7 @@ impl Sort {
     }
 
     /// `by (a, b desc) desc`, `(a)`, `by a, b`.
-    fn keys(p: &mut Parser<'_>) -> Result<Option<Keys>, ParseError> {
+    pub(crate) fn keys(p: &mut Parser<'_>) -> Result<Option<Keys>, ParseError> {
         let by_word = p.eat_word("by")?;
         let key = |p: &mut Parser<'_>| {
             let name = p.field_name()?;
@@ -108,6 +108,13 @@ impl Sort {
         }
     }
 
+    /// Keys as LogsQL.
+    pub(crate) fn show_keys(keys: &Keys) -> String {
+        let keys =
+            keys.iter().map(|(name, desc)| format!("{}{}", quote(name), if *desc { " desc" } else { "" }));
+        format!("({})", keys.collect::<Vec<_>>().join(", "))
+    }
+
     /// Whether it is the order in which log entries are read anyway.
     pub(crate) fn is_by_time(&self) -> bool {
         matches!(&*self.by, [(name, _)] if **name == *names::TIME)
@@ -130,12 +137,7 @@ impl Sort {
 
 impl fmt::Display for Sort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sort by (")?;
-        for (i, (name, desc)) in self.by.iter().enumerate() {
-            let (comma, desc) = (if i > 0 { ", " } else { "" }, if *desc { " desc" } else { "" });
-            write!(f, "{comma}{}{desc}", quote(name))?;
-        }
-        f.write_str(")")?;
+        write!(f, "sort by {}", Self::show_keys(&self.by))?;
         if !self.partition.is_empty() {
             let names: Vec<_> = self.partition.iter().map(|name| quote(name)).collect();
             write!(f, " partition by ({})", names.join(", "))?;

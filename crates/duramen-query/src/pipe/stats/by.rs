@@ -1,6 +1,7 @@
 //! What makes a group: a field's value, or the bucket that the value falls into.
 
 use crate::error::ParseError;
+use crate::filter::ip::parse_v4;
 use crate::number::{Number, parse_duration_ns};
 use crate::parse::time::{format_time, parse_time};
 use crate::parse::{Parser, quote};
@@ -10,6 +11,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use std::borrow::Cow;
 use std::fmt;
+use std::net::Ipv4Addr;
 
 /// A field to group by.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +38,8 @@ pub enum Bucket {
     Year,
     /// Numbers to multiples of this, which is more than 0.
     Number(Number),
+    /// Addresses of version 4 to their networks, by the length of the prefix in bits.
+    Network(u8),
 }
 
 impl By {
@@ -64,6 +68,13 @@ impl By {
         let time = *field == *names::TIME;
         let at = p.token.start;
         let text = p.text_token("the size of a bucket, such as 5m or 10KB")?;
+        if let Some(bits) = text.strip_prefix('/') {
+            let bits = bits.parse().ok().filter(|&n: &u8| n <= 32).ok_or_else(|| {
+                let message = format!("`{text}` is no length of a network's prefix");
+                ParseError::new(p.text, at, message, "expected /0 to /32")
+            })?;
+            return Ok(Self { field, bucket: Some(Bucket::Network(bits)) });
+        }
         let step = if time { named_step(&text).or_else(|| parse_duration_ns(&text)) } else { None };
         let bucket = match (time, &*text) {
             (true, "month") => Bucket::Month,
@@ -127,10 +138,25 @@ impl By {
                 Some(n) => round_down(n, *step).to_string().into(),
                 None => text.into(),
             },
+            Some(Bucket::Network(bits)) => match parse_v4(text) {
+                Some(address) => {
+                    let mask = u32::MAX.checked_shl(32 - u32::from(*bits)).unwrap_or(0);
+                    Ipv4Addr::from(u32::from(address) & mask).to_string().into()
+                }
+                None => text.into(),
+            },
             Some(_) => match parse_time(text) {
                 Some(time) => format_time(self.time_bucket(time)).into(),
                 None => text.into(),
             },
+        }
+    }
+
+    /// How long a time a group is of, if it is.
+    pub(crate) fn time_step_ns(&self) -> Option<i64> {
+        match self.bucket {
+            Some(Bucket::Time { step_ns, .. }) => Some(step_ns),
+            _ => None,
         }
     }
 
@@ -145,7 +171,7 @@ impl By {
             }
             Some(Bucket::Month) => calendar(time, Date::first_of_month),
             Some(Bucket::Year) => calendar(time, Date::first_of_year),
-            Some(Bucket::Number(_)) | None => time,
+            Some(Bucket::Number(_) | Bucket::Network(_)) | None => time,
         }
     }
 
@@ -162,7 +188,7 @@ impl By {
                 let next = civil(start).and_then(|d| d.checked_add(span).ok()).and_then(midnight);
                 next.unwrap_or(i64::MAX)
             }
-            Some(Bucket::Number(_)) | None => start.saturating_add(1),
+            Some(Bucket::Number(_) | Bucket::Network(_)) | None => start.saturating_add(1),
         }
     }
 }
@@ -219,6 +245,7 @@ impl fmt::Display for By {
             Some(Bucket::Month) => f.write_str(":month"),
             Some(Bucket::Year) => f.write_str(":year"),
             Some(Bucket::Number(step)) => write!(f, ":{step}"),
+            Some(Bucket::Network(bits)) => write!(f, ":/{bits}"),
         }
     }
 }

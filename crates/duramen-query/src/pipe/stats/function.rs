@@ -1,107 +1,44 @@
-//! The functions of `stats`, and what each remembers of the rows it has seen.
+//! A function of `stats` as it is written: `count_uniq(user) limit 10 if (level:error)`.
 
-use crate::error::{ParseError, Result};
-use crate::exec::memory::Memory;
-use crate::number::{Number, format_float, format_rounded};
-use crate::order;
-use crate::parse::{Parser, quote};
-use crate::row::{is_json_number, write_json_string};
-use duramen::ValueKind;
-use duramen::column::IntText;
-use hashbrown::HashSet;
-use std::cmp::Ordering;
+use super::kind::{KINDS, Kind};
+use crate::error::ParseError;
+use crate::filter::Filter;
+use crate::parse::Parser;
+use crate::pipe::fields::NamePattern;
+use crate::pipe::sort::{Keys, Sort};
 use std::fmt;
-
-type Set = HashSet<Box<str>, foldhash::fast::FixedState>;
-
-/// What a function computes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// Rows; of fields, rows where one of them is not empty.
-    Count,
-    /// Different combinations of values that are not all empty.
-    CountUniq,
-    /// The sum of all numbers.
-    Sum,
-    /// Their mean.
-    Avg,
-    /// The least value that is not empty.
-    Min,
-    /// The greatest.
-    Max,
-    /// All values that are not empty, each once, as a sorted JSON array.
-    UniqValues,
-    /// The number that this share of all numbers does not exceed.
-    Quantile(f64),
-}
-
-/// The functions by name; `quantile` stands for itself.
-const KINDS: &[(&str, Kind)] = &[
-    ("count", Kind::Count),
-    ("count_uniq", Kind::CountUniq),
-    ("sum", Kind::Sum),
-    ("avg", Kind::Avg),
-    ("min", Kind::Min),
-    ("max", Kind::Max),
-    ("uniq_values", Kind::UniqValues),
-    ("uniq", Kind::UniqValues),
-    ("median", Kind::Quantile(0.5)),
-    ("quantile", Kind::Quantile(0.5)),
-];
-
-/// Whether this is the name of a function, in lower case.
-pub(crate) fn is_function(name: &str) -> bool {
-    KINDS.iter().any(|(n, _)| *n == name)
-}
 
 /// A function of some fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// What it computes.
     pub kind: Kind,
-    /// Of which fields.
-    pub fields: Vec<Box<str>>,
-    /// The most values that `count_uniq` and `uniq_values` look at.
+    /// Of which fields. For those that take rows: what they show of them.
+    pub fields: Vec<NamePattern>,
+    /// The most values or rows that it keeps.
     pub limit: Option<usize>,
-}
-
-/// A value as a function sees it.
-#[derive(Clone, Copy, Debug)]
-pub enum Cell<'a> {
-    /// An integer, not yet text.
-    Int(i64),
-    /// A text; empty where missing.
-    Text(&'a str),
-}
-
-impl Cell<'_> {
-    fn is_empty(self) -> bool {
-        matches!(self, Self::Text(""))
-    }
-
-    fn number(self) -> Option<Number> {
-        match self {
-            Self::Int(n) => Some(Number::Int(n)),
-            Self::Text(text) => Number::parse(text),
-        }
-    }
-
-    /// Calls `see` with the text.
-    pub fn with_text<T>(self, see: impl FnOnce(&str) -> T) -> T {
-        match self {
-            Self::Int(n) => see(IntText::default().format(n)),
-            Self::Text(text) => see(text),
-        }
-    }
+    /// In which order the rows come, of those that take rows.
+    pub sort: Keys,
+    /// Which rows it looks at at all.
+    pub condition: Option<Filter>,
+    /// How many seconds the rows are of, for rates; without, a rate is the number itself.
+    pub seconds: Option<f64>,
 }
 
 impl Function {
     /// `count()`
     pub fn count() -> Self {
-        Self { kind: Kind::Count, fields: Vec::new(), limit: None }
+        Self {
+            kind: Kind::Count,
+            fields: Vec::new(),
+            limit: None,
+            sort: Vec::new(),
+            condition: None,
+            seconds: None,
+        }
     }
 
-    pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+    pub(crate) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
         let names = || KINDS.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", ");
         let at = p.token.start;
         let name = p.text_token("a function such as count()")?.to_ascii_lowercase();
@@ -110,258 +47,101 @@ impl Function {
             return Err(ParseError::new(p.text, at, message, format!("expected one of {}", names())));
         };
         let mut phi = (name == "quantile").then_some(None);
-        let mut fields = p.list(|p| {
+        let fields = p.list(|p| {
             if let Some(phi @ None) = &mut phi {
-                let at = p.token.start;
-                let text = p.text_token("a share from 0 to 1, such as 0.99")?;
-                let share = text.parse::<f64>().ok().filter(|x| (0.0..=1.0).contains(x));
-                *phi = Some(share.ok_or_else(|| {
-                    ParseError::new(
-                        p.text,
-                        at,
-                        format!("`{text}` is no share"),
-                        "expected a number from 0 to 1, such as 0.99",
-                    )
-                })?);
+                *phi = Some(share(p)?);
                 return Ok(None);
             }
-            Ok(if p.eat_punct('*')? { None } else { Some(p.field_name()?) })
+            Ok(Some(NamePattern::parse(p)?))
         })?;
+        let mut fields: Vec<NamePattern> = fields.into_iter().flatten().collect();
         match phi {
             Some(Some(share)) => kind = Kind::Quantile(share),
             Some(None) => {
-                return Err(ParseError::new(
-                    p.text,
-                    at,
-                    "quantile needs a share and a field",
-                    "write quantile(0.99, field)",
-                ));
+                let hint = "write quantile(0.99, field)";
+                return Err(ParseError::new(p.text, at, "quantile needs a share and a field", hint));
             }
             None => {}
         }
-        let fields: Vec<Box<str>> = fields.drain(..).flatten().collect();
-        if fields.is_empty() && kind != Kind::Count {
-            return Err(ParseError::new(
-                p.text,
-                at,
-                format!("{name} needs a field"),
-                format!("write {name}(field)"),
-            ));
+        if fields.is_empty() && !kind.goes_without_field() {
+            let (message, hint) = (format!("{name} needs a field"), format!("write {name}(field)"));
+            return Err(ParseError::new(p.text, at, message, hint));
         }
-        let limited = matches!(kind, Kind::CountUniq | Kind::UniqValues);
-        let limit = if limited && p.eat_word("limit")? { Some(p.count("a number of values")?) } else { None };
-        Ok(Self { kind, fields, limit })
-    }
-
-    /// What it remembers before the first row.
-    pub(super) fn state(&self) -> State {
-        match self.kind {
-            Kind::Count => State::Count(0),
-            Kind::CountUniq | Kind::UniqValues => State::Set(Set::default()),
-            Kind::Sum | Kind::Avg => State::Sum { ints: 0, floats: 0.0, any_float: false, count: 0 },
-            Kind::Min | Kind::Max => State::Extreme(None),
-            Kind::Quantile(_) => State::Numbers(Vec::new()),
+        if kind == Kind::Rate || (kind == Kind::Count && fields.iter().any(NamePattern::is_all)) {
+            fields.clear();
         }
-    }
-
-    /// Takes a row's values of its fields.
-    pub(super) fn add(&self, state: &mut State, cells: &[Cell<'_>], memory: &Memory) -> Result<()> {
-        match state {
-            State::Count(n) => *n += u64::from(cells.is_empty() || cells.iter().any(|c| !c.is_empty())),
-            State::Set(set) if self.kind == Kind::CountUniq => {
-                if cells.iter().all(|c| c.is_empty()) || self.limit.is_some_and(|n| set.len() >= n) {
-                    return Ok(());
-                }
-                if let [one] = cells {
-                    return one.with_text(|text| insert(set, text, memory));
-                }
-                let mut tuple = String::new();
-                for cell in cells {
-                    cell.with_text(|text| {
-                        // The length makes ("a", "bc") differ from ("ab", "c").
-                        tuple.push_str(&format!("{}:{text}", text.len()));
-                    });
-                }
-                insert(set, &tuple, memory)?;
+        let mut function = Self { kind, ..Self::count() };
+        if matches!(kind, Kind::RowMin | Kind::RowMax) {
+            let key = fields.remove(0);
+            if key.prefix {
+                let message = format!("{name} compares one field");
+                return Err(ParseError::new(p.text, at, message, "name it first"));
             }
-            State::Set(set) => {
-                for cell in cells.iter().filter(|c| !c.is_empty()) {
-                    cell.with_text(|text| insert(set, text, memory))?;
-                }
-                self.keep_first(set, memory, 2);
-            }
-            State::Sum { ints, floats, any_float, count } => {
-                for number in cells.iter().filter_map(|c| c.number()) {
-                    *count += 1;
-                    match number {
-                        Number::Int(n) => *ints += i128::from(n),
-                        Number::Float(x) => {
-                            *floats += x;
-                            *any_float = true;
-                        }
-                    }
-                }
-            }
-            State::Extreme(best) => {
-                for cell in cells.iter().filter(|c| !c.is_empty()) {
-                    cell.with_text(|text| self.better(best, text));
-                }
-            }
-            State::Numbers(numbers) => {
-                for number in cells.iter().filter_map(|c| c.number()) {
-                    if numbers.len() == numbers.capacity() {
-                        memory.charge(numbers.capacity().max(4) * size_of::<Number>(), "quantiles")?;
-                    }
-                    numbers.push(number);
-                }
+            function.sort = vec![(key.name, kind == Kind::RowMax)];
+            function.limit = Some(1);
+        }
+        if kind.takes_rows() && fields.is_empty() {
+            fields.push(NamePattern::all());
+        }
+        function.fields = fields;
+        loop {
+            if kind.takes_limit() && p.eat_word("limit")? {
+                function.limit = Some(p.count("a number of values")?);
+            } else if kind == Kind::JsonValues && p.eat_word("sort")? {
+                function.sort = Sort::keys(p)?.ok_or_else(|| p.expected("`by (field, …)`"))?;
+            } else {
+                break;
             }
         }
-        Ok(())
-    }
-
-    fn compare(&self, a: &str, b: &str) -> Ordering {
-        match &*self.fields {
-            [field] => order::compare_of(field, a, b),
-            _ => order::compare(a, b),
+        if kind == Kind::RowAny {
+            function.limit = Some(1);
         }
+        function.condition = p.condition()?;
+        Ok(function)
     }
 
-    fn better(&self, best: &mut Option<Box<str>>, text: &str) {
-        let wanted = if self.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
-        if best.as_ref().is_none_or(|b| self.compare(text, b) == wanted) {
-            *best = Some(text.into());
-        }
-    }
-
-    /// Keeps the first values in order, once there are `slack` times as many as the limit. What is among the
-    /// first of all is among the first of any part, so that nothing kept in the end was ever dropped.
-    fn keep_first(&self, set: &mut Set, memory: &Memory, slack: usize) {
-        let Some(limit) = self.limit else { return };
-        if set.len() > limit.saturating_mul(slack) {
-            let mut values: Vec<Box<str>> = set.drain().collect();
-            values.sort_unstable_by(|a, b| self.compare(a, b));
-            values.drain(limit..).for_each(|v| memory.release(entry_bytes(&v)));
-            set.extend(values);
-        }
-    }
-
-    /// Adds what another remembers of other rows.
-    pub(super) fn merge(&self, state: &mut State, other: State, memory: &Memory) -> Result<()> {
-        match (state, other) {
-            (State::Count(a), State::Count(b)) => *a += b,
-            (State::Set(a), State::Set(b)) => {
-                for value in b {
-                    let bytes = entry_bytes(&value);
-                    if !a.insert(value) {
-                        memory.release(bytes);
-                    }
-                }
-                if self.kind == Kind::UniqValues {
-                    self.keep_first(a, memory, 2);
-                }
-            }
-            (
-                State::Sum { ints, floats, any_float, count },
-                State::Sum { ints: i, floats: f, any_float: any, count: c },
-            ) => {
-                *ints += i;
-                *floats += f;
-                *any_float |= any;
-                *count += c;
-            }
-            (State::Extreme(a), State::Extreme(Some(text))) => self.better(a, &text),
-            (State::Numbers(a), State::Numbers(b)) => {
-                memory.charge(b.len() * size_of::<Number>(), "quantiles")?;
-                a.extend(b);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The result.
-    pub(super) fn result(&self, state: State, memory: &Memory) -> (String, ValueKind) {
-        let number = |text: String| {
-            let kind = if is_json_number(&text) { ValueKind::Number } else { ValueKind::String };
-            (text, kind)
-        };
-        match state {
-            State::Count(n) => number(n.to_string()),
-            State::Set(set) if self.kind == Kind::CountUniq => {
-                number(self.limit.map_or(set.len(), |n| n.min(set.len())).to_string())
-            }
-            State::Set(mut set) => {
-                self.keep_first(&mut set, memory, 1);
-                let mut values: Vec<_> = set.into_iter().collect();
-                values.sort_unstable_by(|a, b| self.compare(a, b));
-                let mut json = vec![b'['];
-                for (i, value) in values.iter().enumerate() {
-                    if i > 0 {
-                        json.push(b',');
-                    }
-                    write_json_string(value, &mut json);
-                }
-                json.push(b']');
-                (String::from_utf8(json).unwrap_or_default(), ValueKind::Json)
-            }
-            State::Sum { count: 0, .. } => number("NaN".into()),
-            State::Sum { ints, floats, any_float, count } => {
-                let sum = ints as f64 + floats;
-                number(match self.kind {
-                    Kind::Avg => format_rounded(sum / count as f64),
-                    _ if any_float => format_rounded(sum),
-                    _ => ints.to_string(),
-                })
-            }
-            State::Extreme(best) => number(best.unwrap_or_default().into()),
-            State::Numbers(mut numbers) => {
-                let Kind::Quantile(phi) = self.kind else { return number("NaN".into()) };
-                let Some(last) = numbers.len().checked_sub(1) else { return number("NaN".into()) };
-                // The nearest rank.
-                let at = ((phi * numbers.len() as f64).ceil() as usize).saturating_sub(1).min(last);
-                let (_, chosen, _) = numbers.select_nth_unstable(at);
-                number(match chosen {
-                    Number::Int(n) => n.to_string(),
-                    Number::Float(x) => format_float(*x),
-                })
-            }
+    /// Calls `see` with what names every field that it looks at.
+    pub(crate) fn for_each_field(&self, see: &mut dyn FnMut(NamePattern)) {
+        self.fields.iter().cloned().for_each(&mut *see);
+        self.sort.iter().for_each(|(name, _)| see(NamePattern::exact(name)));
+        if let Some(condition) = &self.condition {
+            condition.for_each_field(see);
         }
     }
 }
 
-fn entry_bytes(text: &str) -> usize {
-    text.len() + 40
-}
-
-fn insert(set: &mut Set, text: &str, memory: &Memory) -> Result<()> {
-    if !set.contains(text) {
-        memory.charge(entry_bytes(text), "unique values")?;
-        set.insert(text.into());
-    }
-    Ok(())
-}
-
-/// What a function remembers.
-#[derive(Debug)]
-pub(crate) enum State {
-    Count(u64),
-    Set(Set),
-    Sum { ints: i128, floats: f64, any_float: bool, count: u64 },
-    Extreme(Option<Box<str>>),
-    Numbers(Vec<Number>),
+/// The share of `quantile`.
+fn share(p: &mut Parser<'_>) -> Result<f64, ParseError> {
+    let at = p.token.start;
+    let text = p.text_token("a share from 0 to 1, such as 0.99")?;
+    text.parse::<f64>().ok().filter(|x| (0.0..=1.0).contains(x)).ok_or_else(|| {
+        let hint = "expected a number from 0 to 1, such as 0.99";
+        ParseError::new(p.text, at, format!("`{text}` is no share"), hint)
+    })
 }
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fields = self.fields.iter().map(|n| quote(n)).collect::<Vec<_>>().join(", ");
+        write!(f, "{}(", self.kind.name())?;
+        let mut arguments: Vec<String> = Vec::new();
         match self.kind {
-            Kind::Quantile(0.5) => write!(f, "median({fields})"),
-            Kind::Quantile(phi) => write!(f, "quantile({phi}, {fields})"),
-            kind => {
-                let name = KINDS.iter().find(|(_, k)| *k == kind).map_or("", |(n, _)| n);
-                write!(f, "{name}({fields})")
+            Kind::Quantile(phi) if phi != 0.5 => arguments.push(phi.to_string()),
+            Kind::RowMin | Kind::RowMax => {
+                arguments.extend(self.sort.iter().map(|(name, _)| NamePattern::exact(name).to_string()));
             }
-        }?;
-        self.limit.map_or(Ok(()), |n| write!(f, " limit {n}"))
+            _ => {}
+        }
+        let all = matches!(&*self.fields, [one] if one.is_all());
+        if !(self.kind.takes_rows() && all) {
+            arguments.extend(self.fields.iter().map(ToString::to_string));
+        }
+        write!(f, "{})", arguments.join(", "))?;
+        if self.kind == Kind::JsonValues && !self.sort.is_empty() {
+            write!(f, " sort by {}", Sort::show_keys(&self.sort))?;
+        }
+        if let Some(n) = self.limit.filter(|_| self.kind.takes_limit()) {
+            write!(f, " limit {n}")?;
+        }
+        self.condition.as_ref().map_or(Ok(()), |condition| write!(f, " if ({condition})"))
     }
 }

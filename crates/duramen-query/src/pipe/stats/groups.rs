@@ -1,10 +1,11 @@
 //! The groups while rows come in: a hash table from the group's values to what its functions remember.
 
-use super::function::State;
-use super::{Aggregate, Cell};
+use super::state::State;
+use super::{Aggregate, Cell, Named};
 use crate::error::Result;
 use crate::exec::memory::Memory;
 use crate::order;
+use crate::pipe::sort::Arrival;
 use crate::row::ResultRow;
 use duramen::ValueKind;
 use hashbrown::HashMap;
@@ -62,13 +63,20 @@ impl<'a> Groups<'a> {
         let group = self.states.len();
         self.index.insert(key.into(), group as u32);
         self.keys.push(key.into());
-        self.states.push(functions.iter().map(super::Function::state).collect());
+        self.states.push(functions.iter().map(State::new).collect());
         Ok(group)
     }
 
     /// Gives a row's values to one of a group's functions.
-    pub(crate) fn add(&mut self, group: usize, function: usize, cells: &[Cell<'_>]) -> Result<()> {
-        self.aggregate.functions[function].add(&mut self.states[group][function], cells, self.memory)
+    pub(crate) fn add(
+        &mut self,
+        group: usize,
+        function: usize,
+        cells: &[Named<'_>],
+        arrival: Arrival,
+    ) -> Result<()> {
+        let of = &self.aggregate.functions[function];
+        self.states[group][function].add(of, cells, arrival, self.memory)
     }
 
     /// Counts rows that were not looked at: for `count()` of all.
@@ -80,18 +88,54 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Adds a row that came out of another pipe.
-    pub(crate) fn add_row(&mut self, row: &ResultRow) -> Result<()> {
+    /// The number of a row's group.
+    pub(crate) fn group_of_row(&mut self, row: &ResultRow) -> Result<usize> {
         let aggregate = self.aggregate;
         let values: Vec<_> = aggregate.by.iter().map(|b| b.value(row.get(&b.field).unwrap_or(""))).collect();
-        let group = self.group(values.iter().map(|v| &**v))?;
-        for (i, function) in aggregate.functions.iter().enumerate() {
-            let cells: Vec<Cell<'_>> =
-                function.fields.iter().map(|f| Cell::Text(row.get(f).unwrap_or(""))).collect();
-            self.add(group, i, &cells)?;
-        }
+        self.group(values.iter().map(|v| &**v))
+    }
+
+    /// Adds a row that came out of another pipe.
+    pub(crate) fn add_row(&mut self, row: &ResultRow, arrival: Arrival) -> Result<()> {
+        let group = self.group_of_row(row)?;
+        self.add_row_to(group, row, arrival)?;
         self.tidy();
         Ok(())
+    }
+
+    /// Adds such a row to a group.
+    pub(crate) fn add_row_to(&mut self, group: usize, row: &ResultRow, arrival: Arrival) -> Result<()> {
+        for (i, function) in self.aggregate.functions.iter().enumerate() {
+            if function.condition.as_ref().is_some_and(|condition| !condition.matches(row)) {
+                continue;
+            }
+            let value = |name: &'a str| {
+                let found = row.iter().find(|(n, ..)| *n == name);
+                let (_, text, kind) = found.unwrap_or((name, "", ValueKind::String));
+                Named { name, cell: Cell::Text(text), kind }
+            };
+            let mut cells: Vec<Named<'_>> = function.sort.iter().map(|(name, _)| value(name)).collect();
+            for pattern in &function.fields {
+                if pattern.prefix {
+                    let named = row.iter().filter(|(name, ..)| pattern.matches(name));
+                    cells.extend(named.map(|(name, text, kind)| Named {
+                        name,
+                        cell: Cell::Text(text),
+                        kind,
+                    }));
+                } else {
+                    cells.push(value(&pattern.name));
+                }
+            }
+            self.add(group, i, &cells, arrival)?;
+        }
+        Ok(())
+    }
+
+    /// The results of a group's functions so far.
+    pub(crate) fn results(&self, group: usize) -> impl Iterator<Item = (String, ValueKind)> {
+        let pairs = self.states[group].iter().zip(&self.aggregate.functions);
+        pairs.map(|(state, function)| state.clone().result(function, self.memory))
     }
 
     /// Drops what cannot be among the first groups any more, if only so many are to be kept.
@@ -122,7 +166,7 @@ impl<'a> Groups<'a> {
             let group = self.group_of_key(&key)?;
             let functions = self.aggregate.functions.iter();
             for ((mine, theirs), function) in self.states[group].iter_mut().zip(states).zip(functions) {
-                function.merge(mine, theirs, self.memory)?;
+                mine.merge(function, theirs, self.memory)?;
             }
         }
         self.tidy();
@@ -139,7 +183,7 @@ impl<'a> Groups<'a> {
     pub(crate) fn into_rows(mut self, names: &[Box<str>]) -> Vec<ResultRow> {
         if self.aggregate.by.is_empty() && self.keys.is_empty() {
             self.keys.push(Box::default());
-            self.states.push(self.aggregate.functions.iter().map(super::Function::state).collect());
+            self.states.push(self.aggregate.functions.iter().map(State::new).collect());
         }
         self.keep_first(self.aggregate.keep.unwrap_or(usize::MAX));
         let groups = std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states));
@@ -151,7 +195,7 @@ impl<'a> Groups<'a> {
                 }
                 for ((state, function), name) in states.into_iter().zip(&self.aggregate.functions).zip(names)
                 {
-                    let (text, kind) = function.result(state, self.memory);
+                    let (text, kind) = state.result(function, self.memory);
                     row.push(name, &text, kind);
                 }
                 row

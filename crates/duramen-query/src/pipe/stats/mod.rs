@@ -6,10 +6,13 @@
 pub mod by;
 pub mod function;
 pub mod groups;
+pub mod kind;
+pub(crate) mod state;
 
 pub use by::By;
-pub use function::{Cell, Function};
+pub use function::Function;
 pub use groups::Groups;
+pub use kind::{Cell, Named};
 
 use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
@@ -34,11 +37,29 @@ pub struct Aggregate {
 impl Aggregate {
     /// Calls `see` with what names every field that the functions look at.
     pub(crate) fn for_each_field(&self, see: &mut dyn FnMut(NamePattern)) {
-        self.functions.iter().flat_map(|f| &f.fields).for_each(|name| see(NamePattern::exact(name)));
+        self.functions.iter().for_each(|f| f.for_each_field(see));
+    }
+
+    /// Whether results depend on the order of the rows.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.functions.iter().any(|f| f.kind.is_ordered())
+    }
+
+    /// The same with the subqueries of its conditions answered.
+    pub(crate) fn answered(&self, run: &Run<'_>) -> Result<Self> {
+        let mut answered = self.clone();
+        for function in &mut answered.functions {
+            if let Some(condition) = &mut function.condition {
+                *condition = run.answered(condition)?.into_owned();
+            }
+        }
+        Ok(answered)
     }
 
     /// Calls `see` with every condition of a function.
-    pub(crate) fn for_each_condition<'f>(&'f self, _see: &mut dyn FnMut(&'f Filter)) {}
+    pub(crate) fn for_each_condition<'f>(&'f self, see: &mut dyn FnMut(&'f Filter)) {
+        self.functions.iter().filter_map(|f| f.condition.as_ref()).for_each(see);
+    }
 }
 
 /// The pipe.
@@ -58,8 +79,10 @@ impl Stats {
         loop {
             let at = p.token.start;
             let function = Function::parse(p)?;
-            let named = p.eat_word("as")? || !(p.at_pipe_end() || p.at_punct(','));
-            let name = if named { p.field_name()? } else { function.to_string().into() };
+            let name = match p.result_name_before_comma()? {
+                Some(name) => name,
+                None => function.to_string().into(),
+            };
             let taken = stats.names.contains(&name) || stats.aggregate.by.iter().any(|b| b.field == name);
             if taken {
                 let message = format!("there are two results named `{name}`");
@@ -77,9 +100,23 @@ impl Stats {
         }
     }
 
+    /// Tells rates how long a time the rows are of: a bucket, or the range of the query if that has two ends.
+    pub(crate) fn set_seconds(&mut self, (from, to): (i64, i64)) {
+        let bucket = self.aggregate.by.iter().find_map(By::time_step_ns);
+        let range = (from > i64::MIN && to < i64::MAX && from <= to)
+            .then(|| i128::from(to) - i128::from(from) + 1)
+            .map(|ns| ns as f64);
+        let seconds = bucket.map(|ns| ns as f64).or(range).map(|ns| ns / 1e9);
+        for function in &mut self.aggregate.functions {
+            if matches!(function.kind, kind::Kind::Rate | kind::Kind::RateSum) {
+                function.seconds = seconds;
+            }
+        }
+    }
+
     /// The same with the subqueries of its conditions answered.
-    pub(crate) fn answered(&self, _run: &Run<'_>) -> Result<Self> {
-        Ok(self.clone())
+    pub(crate) fn answered(&self, run: &Run<'_>) -> Result<Self> {
+        Ok(Self { aggregate: self.aggregate.answered(run)?, names: self.names.clone() })
     }
 
     pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
@@ -106,6 +143,7 @@ pub(super) type ToRows<'a> = Box<dyn Fn(Groups<'a>) -> Vec<ResultRow> + 'a>;
 /// Groups rows that come out of another pipe.
 pub(super) struct StatsStage<'a> {
     groups: Option<Groups<'a>>,
+    arrived: i64,
     rows: ToRows<'a>,
     next: Box<dyn Stage + 'a>,
 }
@@ -117,14 +155,15 @@ impl<'a> StatsStage<'a> {
         run: &'a Run<'a>,
         next: Box<dyn Stage + 'a>,
     ) -> Self {
-        Self { groups: Some(Groups::new(aggregate, run.memory)), rows, next }
+        Self { groups: Some(Groups::new(aggregate, run.memory)), arrived: 0, rows, next }
     }
 }
 
 impl Stage for StatsStage<'_> {
     fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
         if let Some(groups) = &mut self.groups {
-            groups.add_row(row)?;
+            self.arrived += 1;
+            groups.add_row(row, [0, 0, self.arrived])?;
         }
         Ok(Flow::Continue)
     }

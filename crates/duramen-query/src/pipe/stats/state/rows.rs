@@ -1,0 +1,93 @@
+//! Whole rows as JSON: the first ones, in some order.
+
+use crate::error::Result;
+use crate::exec::memory::Memory;
+use crate::pipe::sort::{Arrival, Directed, Sort};
+use crate::pipe::stats::function::Function;
+use crate::pipe::stats::kind::{Kind, Named};
+use crate::row::ResultRow;
+use std::cmp::Ordering;
+
+#[derive(Clone, Debug)]
+struct Kept {
+    keys: Box<[Directed]>,
+    arrival: Arrival,
+    json: Box<str>,
+}
+
+impl Kept {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (&self.keys, self.arrival).cmp(&(&other.keys, other.arrival))
+    }
+
+    fn bytes(&self) -> usize {
+        self.json.len() + 64 * (1 + self.keys.len())
+    }
+}
+
+/// Rows, and the last of the best once as many were seen as are kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    kept: Vec<Kept>,
+    worst: Option<(Box<[Directed]>, Arrival)>,
+}
+
+impl Rows {
+    pub fn add(
+        &mut self,
+        function: &Function,
+        cells: &[Named<'_>],
+        arrival: Arrival,
+        memory: &Memory,
+    ) -> Result<()> {
+        let (sorted_by, shown) = cells.split_at(function.sort.len().min(cells.len()));
+        // A row without the field has neither the least nor the greatest value of it.
+        let extreme = matches!(function.kind, Kind::RowMin | Kind::RowMax);
+        if extreme && sorted_by.iter().any(|c| c.cell.is_empty()) {
+            return Ok(());
+        }
+        let keys = function.sort.iter().zip(sorted_by);
+        let keys = keys
+            .map(|((name, desc), c)| Directed::new(c.cell.with_text(|text| Sort::key(name, text)), *desc));
+        let keys: Box<[Directed]> = keys.collect();
+        if self.worst.as_ref().is_some_and(|(k, a)| (&keys, arrival) >= (k, *a)) {
+            return Ok(());
+        }
+        let mut row = ResultRow::new();
+        for c in shown.iter().filter(|c| !c.cell.is_empty()) {
+            c.cell.with_text(|text| row.set(c.name, text, c.kind));
+        }
+        let mut json = Vec::new();
+        row.write_json(&mut json);
+        let kept = Kept { keys, arrival, json: String::from_utf8(json).unwrap_or_default().into() };
+        memory.charge(kept.bytes(), "rows")?;
+        self.kept.push(kept);
+        self.keep_first(function, memory, 2);
+        Ok(())
+    }
+
+    fn keep_first(&mut self, function: &Function, memory: &Memory, slack: usize) {
+        let limit = function.limit.unwrap_or(usize::MAX);
+        if self.kept.len() > limit.saturating_mul(slack) {
+            self.kept.sort_by(Kept::cmp);
+            self.kept.drain(limit..).for_each(|kept| memory.release(kept.bytes()));
+            self.worst = self.kept.last().map(|kept| (kept.keys.clone(), kept.arrival));
+        }
+    }
+
+    pub fn merge(&mut self, function: &Function, other: Self, memory: &Memory) {
+        self.kept.extend(other.kept);
+        self.keep_first(function, memory, 2);
+    }
+
+    /// One object, or of `json_values` an array of them.
+    pub fn into_json(mut self, function: &Function, memory: &Memory) -> String {
+        self.keep_first(function, memory, 1);
+        self.kept.sort_by(Kept::cmp);
+        let objects = self.kept.iter().map(|kept| &*kept.json);
+        match function.kind {
+            Kind::JsonValues => format!("[{}]", objects.collect::<Vec<_>>().join(",")),
+            _ => self.kept.first().map_or_else(|| "{}".into(), |kept| kept.json.to_string()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `unroll (a, b)`: a row for each item of the JSON arrays in some fields.
+
+use super::custom::{Custom, CustomPipe};
+use super::fields::NamePattern;
+use super::{Flow, Passes, Stage};
+use crate::error::{ParseError, Result};
+use crate::exec::context::Run;
+use crate::exec::project::Projection;
+use crate::filter::Filter;
+use crate::json;
+use crate::parse::{Parser, quote};
+use crate::query::Query;
+use crate::row::ResultRow;
+use duramen::ValueKind;
+use std::fmt;
+
+/// Which fields, of which rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unroll {
+    condition: Option<Filter>,
+    fields: Vec<Box<str>>,
+}
+
+impl Unroll {
+    pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
+        let condition = p.condition()?;
+        p.eat_word("by")?;
+        let fields = if p.at_punct('(') {
+            p.list(Parser::field_name)?
+        } else {
+            let mut fields = vec![p.field_name()?];
+            while p.eat_punct(',')? {
+                fields.push(p.field_name()?);
+            }
+            fields
+        };
+        if fields.is_empty() {
+            return Err(p.error("unroll needs a field", "write unroll (field)"));
+        }
+        p.end_of_pipe()?;
+        Ok(Self { condition, fields })
+    }
+}
+
+impl fmt::Display for Unroll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unroll")?;
+        if let Some(condition) = &self.condition {
+            write!(f, " if ({condition})")?;
+        }
+        let fields: Vec<_> = self.fields.iter().map(|name| quote(name)).collect();
+        write!(f, " ({})", fields.join(", "))
+    }
+}
+
+impl CustomPipe for Unroll {
+    fn passes(&self) -> Passes {
+        Passes::Some
+    }
+
+    fn needs(&self, needed: Projection) -> Projection {
+        let mut needed = needed.with(self.fields.iter().map(|name| &**name));
+        if let Some(condition) = &self.condition {
+            condition.for_each_field(&mut |pattern: NamePattern| needed.add(pattern));
+        }
+        needed
+    }
+
+    fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
+        Ok(Box::new(UnrollStage { unroll: self, run, next }))
+    }
+
+    fn for_each_query<'p>(&'p self, see: &mut dyn FnMut(&'p Query)) {
+        if let Some(condition) = &self.condition {
+            condition.for_each_subquery(&mut |s| see(&s.query));
+        }
+    }
+
+    fn answered(&self, run: &Run<'_>) -> Result<Option<Custom>> {
+        Ok(match &self.condition {
+            Some(condition) if condition.has_subquery() => {
+                let condition = Some(run.answered(condition)?.into_owned());
+                Some(Custom::new(Self { condition, fields: self.fields.clone() }))
+            }
+            _ => None,
+        })
+    }
+}
+
+struct UnrollStage<'a> {
+    unroll: &'a Unroll,
+    run: &'a Run<'a>,
+    next: Box<dyn Stage + 'a>,
+}
+
+impl Stage for UnrollStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        let Unroll { condition, fields } = self.unroll;
+        if condition.as_ref().is_some_and(|condition| !condition.matches(row)) {
+            return self.next.push(row);
+        }
+        // What is no array is the only item of one.
+        let items: Vec<Vec<(String, ValueKind)>> = fields
+            .iter()
+            .map(|name| {
+                let text = row.get(name).unwrap_or("");
+                json::items(text).unwrap_or_else(|| vec![(text.to_owned(), ValueKind::String)])
+            })
+            .collect();
+        let rows = items.iter().map(Vec::len).max().unwrap_or(0);
+        for i in 0..rows {
+            if i % 1024 == 1023 {
+                self.run.cancel.check()?;
+            }
+            let mut unrolled = row.clone();
+            for (name, items) in fields.iter().zip(&items) {
+                match items.get(i) {
+                    Some((text, kind)) => unrolled.set(name, text, *kind),
+                    None => unrolled.set(name, "", ValueKind::String),
+                }
+            }
+            if self.next.push(&mut unrolled)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.next.finish()
+    }
+}
