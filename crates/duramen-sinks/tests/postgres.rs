@@ -8,6 +8,7 @@ mod common;
 #[path = "common/rows.rs"]
 mod rows;
 #[path = "common/server.rs"]
+#[allow(dead_code)] // what other tests do with a server
 mod server;
 
 use common::{QUERIES, START_NS, answers, ask, log_samples};

@@ -5,11 +5,12 @@
 //! there already. Should the statement of before the break still be at work, it holds the row's lock: the second
 //! waits for it, and then sees what came of it.
 
+use super::address::Address;
 use super::{connect, explain};
 use crate::line::Line;
 use crate::queue::{Backend, WriteError};
 use postgres::error::SqlState;
-use postgres::{Client, Config, Statement};
+use postgres::{Client, Statement};
 use std::fmt;
 
 const INSERT: &str = "
@@ -25,7 +26,7 @@ ORDER BY n";
 
 /// A database that lines are inserted into.
 pub(super) struct PostgresBackend {
-    config: Config,
+    address: Address,
     /// This sink, in `duramen_writers`.
     writer: i64,
     /// `None` while the server is away.
@@ -33,8 +34,8 @@ pub(super) struct PostgresBackend {
 }
 
 impl PostgresBackend {
-    pub fn new(config: Config, client: Client, writer: i64) -> Self {
-        Self { config, writer, connection: Some((client, None)) }
+    pub fn new(address: Address, client: Client, writer: i64) -> Self {
+        Self { address, writer, connection: Some((client, None)) }
     }
 
     fn insert(&mut self, first: u64, lines: &[Line]) -> Result<(), Failed> {
@@ -42,7 +43,7 @@ impl PostgresBackend {
             Some(connection) => connection,
             // Whatever keeps it from connecting may be mended: it has been connected before.
             None => {
-                let client = connect::connect(&self.config).map_err(|e| Failed::Away(explain(&e)))?;
+                let client = connect::connect(&self.address).map_err(|e| Failed::Away(explain(&e)))?;
                 self.connection.insert((client, None))
             }
         };

@@ -1,38 +1,12 @@
-//! A connection, with limits to how long it is waited for.
+//! A connection.
 
+use super::address::Address;
 use crate::error::{Error, Result};
-use postgres::{Client, Config, NoTls};
-use std::str::FromStr;
-use std::time::Duration;
-
-/// How long to wait for a connection, unless the URL says otherwise.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long sent bytes may stay unacknowledged before the connection counts as broken, unless the URL says
-/// otherwise.
-const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Reads a URL or libpq's words. As with libpq, a password may come from `PGPASSWORD`, where `ps` does not show it.
-pub(super) fn parse(url: &str) -> Result<Config> {
-    let mut config =
-        Config::from_str(url).map_err(|e| Error::Invalid(format!("the address of PostgreSQL: {e}")))?;
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_TIMEOUT);
-    }
-    if config.get_tcp_user_timeout().is_none() {
-        config.tcp_user_timeout(TCP_USER_TIMEOUT);
-    }
-    if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
-        config.password(password);
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("duramen");
-    }
-    Ok(config)
-}
+use postgres::Client;
 
 /// Connects.
-pub(super) fn connect(config: &Config) -> Result<Client, postgres::Error> {
-    config.connect(NoTls)
+pub(super) fn connect(address: &Address) -> Result<Client, postgres::Error> {
+    address.config.connect(address.tls.clone())
 }
 
 /// Runs something on a thread of its own, which has no asynchronous runtime.

@@ -1,5 +1,6 @@
 //! Tables of a PostgreSQL database, to import.
 
+use super::address::Address;
 use super::read::PostgresReader;
 use super::{connect, explain, tables};
 use crate::error::{Error, Result};
@@ -35,9 +36,9 @@ impl SqlTable {
     /// [`Error::NoTables`], [`Error::NewerSchema`]; [`Error::Invalid`] if there is no such table or column, or no key;
     /// [`Error::Database`] for what the server or the network said.
     pub fn postgres(url: &str, options: &TableOptions) -> Result<Self> {
-        let config = connect::parse(url)?;
-        let mut client = connect::connect(&config)?;
-        let database = place(&config);
+        let address = Address::parse(url)?;
+        let mut client = connect::connect(&address)?;
+        let database = place(&address.config);
         if options.is_ours() {
             tables::check(&mut client, &database)?;
         }

@@ -2,13 +2,16 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `options` | the address, and opening |
-//! | `connect` | a connection, with limits to how long it is waited for |
+//! | `options` | opening |
+//! | `address` | where the server is, and how it is spoken to |
+//! | `tls` | whose certificate is believed |
+//! | `connect` | a connection |
 //! | `tables` | making and checking the tables |
 //! | `backend` | batches as statements, each once, however often the connection breaks |
 //! | `read` | rows, of one moment |
 //! | `import` | tables, to import |
 
+mod address;
 mod backend;
 mod connect;
 mod import;
@@ -17,6 +20,7 @@ mod read;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use options::PostgresSinkOptions;
 

@@ -1,5 +1,6 @@
 //! How a PostgreSQL database is opened for writing.
 
+use super::address::Address;
 use super::backend::PostgresBackend;
 use super::{PostgresSink, connect, tables};
 use crate::error::{Error, Result};
@@ -34,7 +35,9 @@ impl PostgresSinkOptions {
 
     /// Connects, and makes the tables if they are missing, in the first schema of the `search_path`. `url` is a
     /// URL (`postgres://user:password@host:port/database`) or words (`host=/run/postgresql dbname=logs`), as
-    /// libpq's; TLS is not spoken: use a socket, a trusted network, or a tunnel.
+    /// libpq's, its `sslmode` and `sslrootcert` (a file, or `system`, the default) included: by default TLS is
+    /// spoken if the server can, and nothing verified; `verify-full` verifies all there is. Certificates of clients
+    /// are not known.
     ///
     /// A server that is away now is an error; one that goes away later is waited for.
     ///
@@ -43,15 +46,15 @@ impl PostgresSinkOptions {
     /// [`Error::Database`] for what the server or the network said.
     pub fn open(self, url: &str) -> Result<PostgresSink> {
         self.sink.check()?;
-        let config = connect::parse(url)?;
+        let address = Address::parse(url)?;
         let random = self.sink.env.random.clone();
         let writer = random.next_u64().cast_signed();
         // The client waits on a runtime of its own, and must not do so on a thread that already has one.
         let backend = connect::on_own_thread(move || {
-            let mut client = connect::connect(&config).map_err(Error::from)?;
+            let mut client = connect::connect(&address).map_err(Error::from)?;
             tables::make(&mut client, &*random)?;
             tables::enter_writer(&mut client, writer)?;
-            Ok::<_, Error>(PostgresBackend::new(config, client, writer))
+            Ok::<_, Error>(PostgresBackend::new(address, client, writer))
         })??;
         Ok(PostgresSink(BatchSink::new(backend, self.sink, "duramen-postgres")?))
     }

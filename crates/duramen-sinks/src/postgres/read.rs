@@ -1,5 +1,6 @@
 //! Rows of a PostgreSQL database, for queries and imports: one transaction, so that everything is of one moment.
 
+use super::address::Address;
 use super::{connect, tables};
 use crate::error::Result;
 use crate::line::Stored;
@@ -17,7 +18,7 @@ pub(crate) struct PostgresReader {
 impl PostgresReader {
     /// Connects; the transaction is as of now.
     pub fn open(url: &str) -> Result<Self> {
-        let mut client = connect::connect(&connect::parse(url)?)?;
+        let mut client = connect::connect(&Address::parse(url)?)?;
         client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         Ok(Self { client })
     }

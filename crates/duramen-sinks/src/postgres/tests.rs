@@ -3,8 +3,10 @@
 #![allow(clippy::disallowed_methods)] // a real server, and real time
 
 #[path = "../../tests/common/server.rs"]
+#[allow(dead_code)] // what other tests do with a server
 mod server;
 
+use super::address::Address;
 use super::backend::PostgresBackend;
 use super::{connect, tables};
 use crate::line::Line;
@@ -30,12 +32,12 @@ fn count(server: &Server) -> i64 {
 #[test]
 fn a_commit_that_was_not_heard_of_is_not_repeated() {
     let Some(mut server) = Server::start() else { return };
-    let config = connect::parse(&server.url()).unwrap();
-    let mut client = connect::connect(&config).unwrap();
+    let address = Address::parse(&server.url()).unwrap();
+    let mut client = connect::connect(&address).unwrap();
     tables::make(&mut client, &*Env::os().random).unwrap();
     tables::make(&mut client, &*Env::os().random).unwrap();
     tables::enter_writer(&mut client, 7).unwrap();
-    let mut backend = PostgresBackend::new(config, client, 7);
+    let mut backend = PostgresBackend::new(address, client, 7);
     // The queue writes a batch again with the same numbers when it does not know what came of it.
     for _ in 0..2 {
         backend.write(1, &lines(&["a", "b", "c"])).unwrap();

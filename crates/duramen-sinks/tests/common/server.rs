@@ -65,6 +65,28 @@ impl Server {
         postgres::Client::connect(&self.url(), postgres::NoTls).unwrap()
     }
 
+    /// Has it speak TLS from its next start on, with this certificate and its key, in PEM; and refuse everybody who does
+    /// not.
+    pub fn speak_tls(&mut self, certificate: &str, key: &str) {
+        self.kill();
+        let data = self.data();
+        for (name, text) in [
+            ("server.crt", certificate),
+            ("server.key", key),
+            ("pg_hba.conf", "hostssl all all 127.0.0.1/32 trust"),
+        ] {
+            let file = data.join(name);
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+            if let Some(user) = self.user {
+                run(Command::new("chown").arg(user).arg(&file));
+            }
+        }
+        let settings = data.join("postgresql.auto.conf");
+        std::fs::write(settings, "ssl = on\n").unwrap();
+        self.up();
+    }
+
     /// Starts it again after a [`Server::kill`].
     pub fn up(&mut self) {
         let started = Instant::now();
