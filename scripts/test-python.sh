@@ -8,6 +8,8 @@ python=${PYTHON:-python3}
 target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 venv=$target_dir/python
 tools="maturin==1.16.0 pytest==8.4.2 structlog==25.4.0"
+# For the tests of data frames, which are left out where there is no wheel of these: nobody compiles them for that.
+frames="pandas==2.3.3 pyarrow==21.0.0"
 
 missing() {
 	echo "test-python: $1" >&2
@@ -29,6 +31,13 @@ if [ "$(cat "$venv/made-of" 2>/dev/null)" != "$made_of" ]; then
 	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check $tools ||
 		missing "pip could not install $tools: is PyPI within reach?"
 	printf '%s\n' "$made_of" >"$venv/made-of"
+fi
+if [ "$(cat "$venv/frames-of" 2>/dev/null)" != "$frames" ]; then
+	if "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: $frames; then
+		printf '%s\n' "$frames" >"$venv/frames-of"
+	else
+		echo "test-python: no wheels of $frames for this Python: the tests of data frames are left out" >&2
+	fi
 fi
 
 # The same interpreter for both, so that one does not undo what the other built.
