@@ -18,6 +18,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `table` | a table, in pages |
 //! | `options` | which table, and which columns are what |
 //! | `copy` | rows into a store, with the position behind them |
 //! | `rows` | a row as an entry |
@@ -25,33 +26,17 @@
 mod copy;
 mod options;
 mod rows;
+mod table;
 
 pub use copy::{Copied, Copying};
 pub use options::TableOptions;
 pub(crate) use rows::RawRow;
+pub(crate) use table::{Rows as TableRows, Table};
 
 use crate::error::{Error, Result};
 use duramen::SourcePosition;
 use rows::Rows;
-use std::fmt::Debug;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// A table in a database, of one moment.
-pub(crate) trait Table: Debug {
-    /// What it is called, for people, and in a store.
-    fn name(&self) -> &str;
-    /// What tells it from every other table, also when it is called something else.
-    fn identity(&self) -> &str;
-    /// How many rows have a key behind this one, or none at all.
-    fn count(&mut self, after: Option<i64>) -> Result<u64>;
-    /// At most so many rows behind a key, in order of their keys.
-    fn page(
-        &mut self,
-        after: Option<i64>,
-        rows: usize,
-        each: &mut dyn FnMut(i64, RawRow<'_>) -> Result<()>,
-    ) -> Result<()>;
-}
 
 /// A table to import, as it was when it was opened. For one thread.
 ///
@@ -73,19 +58,19 @@ pub(crate) trait Table: Debug {
 /// ```
 #[derive(Debug)]
 pub struct SqlTable {
-    table: Box<dyn Table>,
+    table: Table,
     rows: Rows,
     warning: Option<String>,
 }
 
 impl SqlTable {
-    pub(crate) fn new(table: Box<dyn Table>, options: &TableOptions, warning: Option<String>) -> Self {
+    pub(crate) fn new(table: Table, options: &TableOptions, warning: Option<String>) -> Self {
         Self { table, rows: Rows::new(options), warning }
     }
 
     /// What it is called: the database and the table, without a password.
     pub fn name(&self) -> &str {
-        self.table.name()
+        &self.table.name
     }
 
     /// What could not be made sure of when it was opened.
@@ -137,7 +122,7 @@ impl SqlTable {
     /// The position before the first row for the next time the table is taken from its beginning, and how far it is
     /// since the last time.
     fn latest<'p>(&self, known: &'p [SourcePosition]) -> (SourcePosition, Option<&'p SourcePosition>) {
-        let hash_of = |time: u64| xxh3_64(format!("{} {time}", self.table.identity()).as_bytes());
+        let hash_of = |time: u64| xxh3_64(format!("{} {time}", self.table.identity).as_bytes());
         let (mut latest, mut time) = (None, 0);
         loop {
             let head_hash = hash_of(time);
@@ -146,7 +131,7 @@ impl SqlTable {
                 (latest, time) = (Some(position), time + 1);
                 continue;
             }
-            let name = self.table.name().into();
+            let name = self.table.name.clone();
             let beginning =
                 SourcePosition { name, head_bytes: 0, head_hash, read_bytes: 0, read_hash: 0, entries: 0 };
             return (beginning, latest);

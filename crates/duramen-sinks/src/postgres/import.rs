@@ -4,8 +4,7 @@ use super::address::Address;
 use super::read::PostgresReader;
 use super::{connect, explain, tables};
 use crate::error::{Error, Result};
-use crate::import::{RawRow, SqlTable, Table, TableOptions, quoted};
-use crate::line::Stored;
+use crate::import::{SqlTable, Table, TableOptions, TableRows, quoted};
 use crate::schema::LOG_TABLE;
 use crate::sql::{Param, Reader};
 use postgres::config::Host;
@@ -13,17 +12,6 @@ use postgres::{Client, Config};
 
 /// How long to wait for those who are writing into the table.
 const LOCK_TIMEOUT: &str = "5s";
-
-#[derive(Debug)]
-struct PostgresTable {
-    reader: PostgresReader,
-    name: String,
-    identity: String,
-    /// The table and its key, as SQL.
-    table: String,
-    key: String,
-    ours: bool,
-}
 
 impl SqlTable {
     /// A table of a PostgreSQL database. Not to be called, used or dropped on a thread of an asynchronous runtime.
@@ -57,15 +45,15 @@ impl SqlTable {
                 return Err(Error::Invalid(format!("{table} has no column {name}")));
             }
         }
-        let (reader, warning) = quiet_moment(client, &table, url)?;
+        let (mut reader, warning) = quiet_moment(client, &table, url)?;
         let name = format!("postgres://{database}?table={table}");
-        let mut this =
-            PostgresTable { reader, identity: name.clone(), name, table, key, ours: options.is_ours() };
-        if this.ours {
-            let id = tables::meta(&mut this.reader.client, "database_id")?.unwrap_or_default();
-            this.identity = format!("duramen_logs {id}");
+        let (ours, mut identity) = (options.is_ours(), name.clone());
+        if ours {
+            let id = tables::meta(&mut reader.client, "database_id")?.unwrap_or_default();
+            identity = format!("duramen_logs {id}");
         }
-        Ok(Self::new(Box::new(this), options, warning))
+        let table = Table { rows: Box::new(reader), name, identity, table, key, ours };
+        Ok(Self::new(table, options, warning))
     }
 }
 
@@ -120,49 +108,13 @@ fn primary_key(client: &mut Client, table: &str) -> Result<String> {
     }
 }
 
-impl Table for PostgresTable {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    fn count(&mut self, after: Option<i64>) -> Result<u64> {
-        let Self { table, key, .. } = self;
-        let (sql, params) = match after {
-            None => (format!("SELECT count(*) FROM {table}"), vec![]),
-            Some(after) => (
-                format!("SELECT count(*) FROM {table} WHERE {key} > $1::bigint OR {key} IS NULL"),
-                vec![Param::Int(after)],
-            ),
-        };
-        let counted = self.reader.integers(&sql, &params)?;
-        Ok(counted.first().and_then(|row| row.first()).map_or(0, |n| n.unsigned_abs()))
-    }
-
-    fn page(
+impl TableRows for PostgresReader {
+    fn any_rows(
         &mut self,
-        after: Option<i64>,
-        rows: usize,
-        each: &mut dyn FnMut(i64, RawRow<'_>) -> Result<()>,
+        sql: &str,
+        params: &[Param],
+        each: &mut dyn FnMut(i64, &str) -> Result<()>,
     ) -> Result<()> {
-        let Self { table, key, ours, reader, .. } = self;
-        let columns = if *ours {
-            "id, time_ns, level, message, fields::text".into()
-        } else {
-            format!("{key}::bigint, row_to_json(line)::text")
-        };
-        let first = if after.is_some() { ">" } else { ">=" };
-        let sql = format!(
-            "SELECT {columns} FROM {table} AS line WHERE {key} {first} $1::bigint ORDER BY {key} LIMIT $2::bigint"
-        );
-        let limit = i64::try_from(rows).unwrap_or(i64::MAX);
-        let params = [Param::Int(after.unwrap_or(i64::MIN)), Param::Int(limit)];
-        if *ours {
-            return reader.lines(&sql, &params, &mut |row: Stored<'_>| each(row.id, RawRow::Ours(row)));
-        }
-        reader.each_row(&sql, &params, &mut |row| each(row.try_get(0)?, RawRow::Json(row.try_get(1)?)))
+        self.each_row(sql, params, &mut |row| each(row.try_get(0)?, row.try_get(1)?))
     }
 }

@@ -58,8 +58,8 @@ impl SqlLogs {
         );
         let may_match = if query.looks_beyond_filter() { None } else { narrow.filter(query.filter()) };
         let sql: Arc<str> = format!(
-            "SELECT id, time_ns, level, message, {} FROM duramen_logs WHERE {between}{}{} ORDER BY time_ns, id",
-            dialect.fields_text(),
+            "SELECT {} FROM duramen_logs WHERE {between}{}{} ORDER BY time_ns, id",
+            dialect.our_row(),
             if may_match.is_some() { " AND " } else { "" },
             may_match.as_deref().unwrap_or_default(),
         )

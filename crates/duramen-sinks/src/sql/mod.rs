@@ -14,7 +14,7 @@ mod narrow;
 
 pub use blocks::SqlLogs;
 pub(crate) use blocks::ordered;
-pub(crate) use narrow::{Dialect, Param};
+pub(crate) use narrow::{Dialect, Narrow, Param};
 
 use crate::error::Result;
 use crate::line::Stored;

@@ -23,12 +23,28 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     /// The column `fields` as text.
-    pub fn fields_text(self) -> &'static str {
+    fn fields_text(self) -> &'static str {
         match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite => "fields",
             #[cfg(feature = "postgres")]
             Self::Postgres => "fields::text",
+        }
+    }
+
+    /// The columns of [`Stored`](crate::line::Stored), in its order.
+    pub fn our_row(self) -> String {
+        format!("id, time_ns, level, message, {}", self.fields_text())
+    }
+
+    /// The key of a table that is called `line`, and its rows as their reader takes them: SQLite has columns, whose
+    /// values say themselves what they are; PostgreSQL makes objects.
+    pub fn any_row(self, key: &str) -> String {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite => format!("{key}, *"),
+            #[cfg(feature = "postgres")]
+            Self::Postgres => format!("{key}::bigint, row_to_json(line)::text"),
         }
     }
 }
@@ -79,6 +95,17 @@ impl Narrow {
     /// Binds an integer.
     pub fn int(&mut self, n: i64) -> String {
         self.bind(Param::Int(n))
+    }
+
+    /// Binds an integer that is to be compared with a column of any integer type.
+    pub fn bigint(&mut self, n: i64) -> String {
+        let bound = self.int(n);
+        match self.dialect {
+            #[cfg(feature = "sqlite")]
+            Dialect::Sqlite => bound,
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => format!("{bound}::bigint"),
+        }
     }
 
     /// A condition that every row satisfies that the filter matches; `None` if nothing can be said.

@@ -3,24 +3,13 @@
 use super::read::SqliteReader;
 use super::tables;
 use crate::error::{Error, Result};
-use crate::import::{RawRow, SqlTable, Table, TableOptions, quoted};
-use crate::line::{Stored, push_string};
+use crate::import::{SqlTable, Table, TableOptions, TableRows, quoted};
+use crate::line::push_string;
 use crate::schema::LOG_TABLE;
-use crate::sql::{Param, Reader};
+use crate::sql::Param;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use std::path::Path;
-
-#[derive(Debug)]
-struct SqliteTable {
-    reader: SqliteReader,
-    name: String,
-    identity: String,
-    /// The table and its key, as SQL.
-    table: String,
-    key: String,
-    ours: bool,
-}
 
 impl SqlTable {
     /// A table of an SQLite database.
@@ -44,8 +33,8 @@ impl SqlTable {
         };
         let table = quoted(table_name);
         let ours = options.is_ours();
-        let table = SqliteTable { reader, name, identity, table, key, ours };
-        Ok(Self::new(Box::new(table), options, None))
+        let table = Table { rows: Box::new(reader), name, identity, table, key, ours };
+        Ok(Self::new(table, options, None))
     }
 }
 
@@ -88,51 +77,21 @@ fn key_of(db: &Connection, path: &str, table: &str, options: &TableOptions) -> R
     }
 }
 
-impl Table for SqliteTable {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    fn count(&mut self, after: Option<i64>) -> Result<u64> {
-        let Self { table, key, .. } = self;
-        let (sql, params) = match after {
-            None => (format!("SELECT count(*) FROM {table}"), vec![]),
-            Some(after) => (
-                format!("SELECT count(*) FROM {table} WHERE {key} > ?1 OR {key} IS NULL"),
-                vec![Param::Int(after)],
-            ),
-        };
-        let counted = self.reader.integers(&sql, &params)?;
-        Ok(counted.first().and_then(|row| row.first()).map_or(0, |n| n.unsigned_abs()))
-    }
-
-    fn page(
+impl TableRows for SqliteReader {
+    fn any_rows(
         &mut self,
-        after: Option<i64>,
-        rows: usize,
-        each: &mut dyn FnMut(i64, RawRow<'_>) -> Result<()>,
+        sql: &str,
+        params: &[Param],
+        each: &mut dyn FnMut(i64, &str) -> Result<()>,
     ) -> Result<()> {
-        let Self { table, key, ours, reader, .. } = self;
-        let columns = if *ours { "id, time_ns, level, message, fields".into() } else { format!("{key}, *") };
-        let first = if after.is_some() { ">" } else { ">=" };
-        let sql = format!("SELECT {columns} FROM {table} WHERE {key} {first} ?1 ORDER BY {key} LIMIT ?2");
-        let limit = i64::try_from(rows).unwrap_or(i64::MAX);
-        let params = [Param::Int(after.unwrap_or(i64::MIN)), Param::Int(limit)];
-        if *ours {
-            return reader.lines(&sql, &params, &mut |row: Stored<'_>| each(row.id, RawRow::Ours(row)));
-        }
-        let mut query = reader.connection.prepare_cached(&sql)?;
+        let mut query = self.connection.prepare_cached(sql)?;
         let names: Vec<String> = query.column_names().skip(1).map(str::to_owned).collect();
-        let mut found = query.query(params_from_iter(&params))?;
+        let mut found = query.query(params_from_iter(params))?;
         let mut json = String::new();
         while let Some(row) = found.next()? {
             let key: i64 = row.get(0).map_err(|e| Error::Invalid(format!("the key is no integer: {e}")))?;
             write_json(row, &names, &mut json)?;
-            each(key, RawRow::Json(&json))?;
+            each(key, &json)?;
         }
         Ok(())
     }
