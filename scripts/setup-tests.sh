@@ -6,26 +6,37 @@ set -eu
 
 [ "${DURAMEN_SKIP_POSTGRES:-}" != 1 ] || exit 0
 
-if command -v initdb >/dev/null && command -v postgres >/dev/null; then
-	exit 0
-fi
-for bin in /usr/lib/postgresql/*/bin; do
-	[ ! -x "$bin/initdb" ] || [ ! -x "$bin/postgres" ] || exit 0
-done
+there() {
+	if command -v initdb >/dev/null && command -v postgres >/dev/null; then
+		return 0
+	fi
+	for bin in /usr/lib/postgresql/*/bin; do
+		[ ! -x "$bin/initdb" ] || [ ! -x "$bin/postgres" ] || return 0
+	done
+	return 1
+}
 
+# The tests fail without it, and say why; others can still be run.
+give_up() {
+	echo "setup-tests: there is no PostgreSQL, and $1." >&2
+	echo 'setup-tests: Install its server (Debian: apt-get install postgresql), or set DURAMEN_SKIP_POSTGRES=1 to leave' >&2
+	echo 'setup-tests: its tests out.' >&2
+	exit 0
+}
+
+! there || exit 0
 as_root=
 if [ "$(id -u)" != 0 ]; then
 	as_root="sudo -n"
-	$as_root true 2>/dev/null || as_root=none
+	$as_root true 2>/dev/null || give_up 'we may not install it'
 fi
-if [ "$as_root" = none ] || ! command -v apt-get >/dev/null; then
-	echo 'setup-tests: PostgreSQL is not installed, and cannot be from here: install its server (Debian: apt-get install' >&2
-	echo 'setup-tests: postgresql), or set DURAMEN_SKIP_POSTGRES=1 to leave its tests out' >&2
-	exit 0
-fi
-export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get update -q
+command -v apt-get >/dev/null || give_up 'no apt-get to install it with'
+# sudo keeps no variables.
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get"
+# It may also do with the lists that are there.
+$apt update -q || true
 # The server only: no cluster is made, and none is started.
 $as_root mkdir -p /etc/postgresql-common/createcluster.d
 echo 'create_main_cluster = false' | $as_root tee /etc/postgresql-common/createcluster.d/duramen-tests.conf >/dev/null
-$as_root apt-get install -q -y --no-install-recommends postgresql
+$apt install -q -y --no-install-recommends postgresql || give_up 'apt-get cannot install it'
+there || give_up 'it was not found after its installation'
