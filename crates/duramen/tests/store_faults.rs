@@ -164,6 +164,33 @@ fn a_segment_whose_header_is_damaged_is_told() {
 }
 
 #[test]
+fn a_segment_that_is_gone_between_others_is_told_with_what_it_held() {
+    let sim = Sim::new(9);
+    let options = StoreOptions::new().env(sim.env()).write_buffer_size(64 << 10).background(false);
+    let store = options.max_write_buffer_number(8).open("/logs").unwrap();
+    let ids: Vec<_> = (0..300).map_while(|n| store.append(&entry(n)).ok()).collect();
+    assert!(store.verify(&mut |_| {}).unwrap().damage.is_empty(), "of a living writer");
+    let segments: Vec<String> = sim.files().into_iter().filter(|file| file.ends_with(".wal")).collect();
+    assert!(segments.len() >= 3, "{segments:?}");
+    sim.crash_process();
+    std::mem::forget(store);
+    let reader = |env| StoreOptions::new().env(env).background(false).keeper(false).open("/logs").unwrap();
+    assert!(reader(sim.env()).verify(&mut |_| {}).unwrap().damage.is_empty());
+
+    let gone = Path::new("/").join(&segments[1]);
+    sim.env().fs.remove_file(&gone).unwrap();
+    let store = reader(sim.env());
+    let report = store.verify(&mut |_| {}).unwrap();
+    let [damage] = &report.damage[..] else { panic!("{:?}", report.damage) };
+    assert!(damage.path.ends_with(&segments[2]) && damage.detail.contains("are nowhere"), "{damage:?}");
+    let shown = numbers(&store).len() as u64;
+    let missing = damage.lines.unwrap();
+    let told = format!("the lines {} to {} of writer {:016x}", shown + 1, shown + missing, ids[0].writer);
+    assert!(damage.detail.starts_with(&told), "{told}: {damage:?}");
+    assert_eq!(report.lines + missing, ids.len() as u64);
+}
+
+#[test]
 fn a_lost_manifest_is_no_reason_to_remove_tables() {
     let sim = Sim::new(5);
     let (tables, store) = store_with_tables(&sim);

@@ -2,6 +2,7 @@
 
 use crate::block::BlockHandle;
 use crate::error::Result;
+use crate::store::live::LiveSegment;
 use crate::store::rows::RowSet;
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::table_facts::TableFacts;
@@ -61,13 +62,17 @@ impl Snapshots {
             so_far.done_bytes += meta.file_bytes;
             progress(so_far);
         }
+        let mut before: Option<Before> = None;
         for segment in &live.segments {
             let mut rows = RowSet::default();
             rows.follow(segment.reader.clone());
             let path = &segment.path;
-            if let Err(e) = rows.extend() {
+            let outcome = rows.extend();
+            let whole = outcome.is_ok();
+            if let Err(e) = outcome {
                 report.damage.push(Damage::of_error(path.clone(), None, None, &e));
             }
+            report.damage.extend(before.as_mut().and_then(|before| before.gap(segment)));
             if rows.undecodable() > 0 {
                 let detail = "entries that no version of this program reads".to_owned();
                 let lines = Some(rows.undecodable());
@@ -76,6 +81,9 @@ impl Snapshots {
             report.files += 1;
             report.bytes += segment.reader.committed();
             report.lines += rows.len() as u64;
+            if rows.next_seq().is_some() {
+                before = Some(Before { writer: segment.writer, rows, whole });
+            }
             so_far.done_bytes += segment.reader.committed();
             progress(so_far);
         }
@@ -127,6 +135,37 @@ impl Snapshots {
                 Err(e) => report.damage.push(Damage::of_error(path.clone(), Some(i), lines_of(Some(i)), &e)),
             }
         }
+    }
+}
+
+/// The segment with records that came last.
+struct Before {
+    writer: u64,
+    rows: RowSet,
+    /// Whether all of it could be read.
+    whole: bool,
+}
+
+impl Before {
+    /// What is missing between it and the next one of its writer, who numbers lines without gaps.
+    fn gap(&mut self, next: &LiveSegment) -> Option<Damage> {
+        if self.writer != next.writer || !self.whole {
+            return None; // another's, or what is missing was told
+        }
+        let first = next.reader.first_seq()?;
+        if self.rows.next_seq() != Some(first) {
+            // Its writer may live, and have filled it since: now that the next has begun, it is complete.
+            let _would_be_told_next_time = self.rows.extend();
+        }
+        let expected = self.rows.next_seq().filter(|&expected| expected != first)?;
+        let detail = format!(
+            "the lines {expected} to {} of writer {:016x} should precede it and are nowhere: a segment is gone. \
+             Answers are without what follows",
+            first.saturating_sub(1),
+            next.writer
+        );
+        let lines = first.checked_sub(expected);
+        Some(Damage { path: next.path.clone(), offset: None, block: None, lines, detail })
     }
 }
 
