@@ -277,7 +277,7 @@ fn damage_in_a_sealed_synced_segment_is_corruption() {
 #[test]
 fn a_hole_in_a_segment_that_is_not_the_newest_ends_the_prefix() {
     let dead = Dead::after(three_segments);
-    let hit = dead.places(2)[4];
+    let hit = dead.places(2)[5]; // the first is a PREV
     dead.edit(2, |bytes| bytes[hit.start..hit.end].fill(0));
     let recovered = dead.recover(PointInTime);
     assert!(offered(&recovered) == dead.first(14));
@@ -301,11 +301,11 @@ fn a_hole_in_a_segment_that_is_not_the_newest_ends_the_prefix() {
 fn a_segment_whose_end_never_came_to_the_device_ends_the_prefix() {
     let dead = Dead::after(three_segments);
     let places = dead.places(2);
-    dead.edit(2, |bytes| bytes[places[7].start..].fill(0));
+    dead.edit(2, |bytes| bytes[places[8].start..].fill(0)); // the first is a PREV
     let recovered = dead.recover(PointInTime);
     assert!(offered(&recovered) == dead.first(17));
     let [damage] = &recovered.damage[..] else { panic!("{:?}", recovered.damage) };
-    assert_eq!((damage.number, damage.offset, damage.proven), (2, places[7].start as u64, false));
+    assert_eq!((damage.number, damage.offset, damage.proven), (2, places[8].start as u64, false));
     assert_eq!(recovered.set_aside.len(), 1);
     assert!(recovered.segments[1].damaged);
 }

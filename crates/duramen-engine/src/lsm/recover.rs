@@ -238,9 +238,13 @@ impl Found {
         options: &LsmOptions,
     ) -> Result<()> {
         let flushed = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
-        let found = wal::recover_unflushed(env, &writer.path, options.wal_recovery_mode, &|number| {
-            number <= flushed
-        })?;
+        // Whether one that is not there was, the sequence numbers tell: a repair may have lost count.
+        let gone = wal::segments(env, &writer.path)?
+            .first()
+            .map_or(0, |first| first.number.saturating_sub(1))
+            .max(flushed);
+        let found =
+            wal::recover_unflushed(env, &writer.path, options.wal_recovery_mode, &|number| number <= gone)?;
         for path in found.empty {
             env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
         }

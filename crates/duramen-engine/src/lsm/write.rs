@@ -88,7 +88,7 @@ impl Inner {
             });
             match appended {
                 Ok(_) => return Ok(()),
-                Err(Error::Stalled { .. })
+                Err(Error::Stalled { .. } | Error::FlushFails { .. })
                     if self.options.background == Background::Manual && !options.no_slowdown =>
                 {
                     if !self.background_step()? {

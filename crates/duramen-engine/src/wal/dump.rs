@@ -1,8 +1,8 @@
 //! A segment, line by line: header, counters, every record that can be found.
 
 use super::format::{
-    COMMITTED, FIRST_RECORD, FIRST_SEQ, Identity, IdentityError, KIND_CALLER_MAX, KIND_SEAL, KIND_SYNC,
-    PUBLISHED, RecordHeader, SEALED, SYNCED, SegmentId, SegmentKind, decode_own, decode_record,
+    COMMITTED, FIRST_RECORD, FIRST_SEQ, Identity, IdentityError, KIND_CALLER_MAX, KIND_PREV, KIND_SEAL,
+    KIND_SYNC, PUBLISHED, RecordHeader, SEALED, SYNCED, SegmentId, SegmentKind, decode_own, decode_record,
 };
 use super::names::{parse_segment_name, parse_writer_dir};
 use super::recovery::scan;
@@ -92,6 +92,10 @@ fn record(at: usize, header: RecordHeader, payload: &[u8], out: &mut Out<'_>) ->
         (KIND_SYNC, Some((segment, through))) => {
             let line = Line::new("sync", 1).number("offset", at);
             return out.item(line.number("segment", segment).number("through", through));
+        }
+        (KIND_PREV, Some((segment, bytes))) => {
+            let line = Line::new("prev", 1).number("offset", at);
+            return out.item(line.number("segment", segment).number("bytes", bytes));
         }
         (KIND_SEAL, Some((bytes, records))) => {
             let line = Line::new("seal", 1).number("offset", at);

@@ -55,6 +55,8 @@
 //!                                  it, was on the device: damage there is damage, not a torn tail
 //! 241 SEAL   bytes 8 | records 8   the last record: the file's final length, this record included, and how
 //!                                  many of the caller's records are in it
+//! 242 PREV   number 8 | bytes 8    in front of the first record, if the writer had a segment before: that one, and
+//!                                  its final length. If it is neither there nor flushed, records are missing
 //! ```
 //!
 //! A SYNC is written in front of the next record after the sync, not at once: it costs no sync of its own, and
@@ -74,6 +76,8 @@ pub const KIND_CALLER_MAX: u8 = 239;
 pub const KIND_SYNC: u8 = 240;
 /// Kind of the last record of a sealed segment.
 pub const KIND_SEAL: u8 = 241;
+/// Kind of the record that says which segment came before.
+pub const KIND_PREV: u8 = 242;
 /// The most sequence numbers one record can take.
 pub const COUNT_MAX: u32 = (1 << 24) - 1;
 /// The longest segment: offsets in it fit 32 bits with room to spare.
@@ -96,8 +100,8 @@ pub(super) const IDENTITY_BYTES: usize = 64;
 pub(super) const OWN_PAYLOAD_BYTES: usize = 16;
 /// Length of either of the WAL's own records.
 pub(super) const OWN_RECORD_BYTES: usize = RECORD_HEADER_BYTES + OWN_PAYLOAD_BYTES;
-/// Room that a segment keeps for the WAL's own: a SYNC before the record, the SEAL after it.
-pub(super) const RESERVED_BYTES: usize = 2 * OWN_RECORD_BYTES;
+/// Room that a segment keeps for the WAL's own: a PREV and a SYNC before the record, the SEAL after it.
+pub(super) const RESERVED_BYTES: usize = 3 * OWN_RECORD_BYTES;
 
 /// Whose segment it is, and which: what every record's CRC is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

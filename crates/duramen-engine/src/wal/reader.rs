@@ -9,8 +9,8 @@
 
 use super::arena::settled;
 use super::format::{
-    COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, Identity, IdentityError, KIND_CALLER_MAX, KIND_SEAL,
-    PUBLISHED, SEALED, SegmentId, SegmentKind, decode_record,
+    COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, Identity, IdentityError, KIND_CALLER_MAX, KIND_PREV,
+    KIND_SEAL, PUBLISHED, SEALED, SegmentId, SegmentKind, decode_own, decode_record,
 };
 use super::loaded::LoadedSegment;
 use super::names::{parse_segment_name, parse_writer_dir};
@@ -180,6 +180,13 @@ impl SegmentReader {
             0 => None,
             seq => Some(seq),
         }
+    }
+
+    /// The number of the segment that the writer had before, if it says so: the records of that one precede these.
+    pub fn previous(&self) -> Option<u64> {
+        let (record, _) = self.next_any(self.start()).ok().flatten()?;
+        let (number, _bytes) = decode_own(record.payload).filter(|_| record.kind == KIND_PREV)?;
+        Some(number)
     }
 
     /// How many bytes of it hold finished records: what may be read. Only grows.

@@ -161,8 +161,7 @@ impl Keeper {
             self.watched.remove(&key);
             jobs.push(Job { reader, damaged: false });
         }
-        self.flush(writer.writer_id, jobs)?;
-        Ok(())
+        self.flush(writer.writer_id, jobs, None)
     }
 
     /// Recovers what a dead writer left, and removes its directory.
@@ -194,36 +193,36 @@ impl Keeper {
                 set_aside.path.display()
             ));
             self.preserve(writer.writer_id, &set_aside.path)?;
-            self.remove(&set_aside.path)?;
-        }
-        if !recovered.set_aside.is_empty() {
-            // Before the flush: once what precedes the gap is in tables, nothing shows any more that there was one.
-            self.shared.env.fs.sync_dir(&writer.path).map_err(EngineError::io("sync", &writer.path))?;
         }
         let jobs =
             recovered.segments.iter().map(|s| Job { reader: s.reader.clone(), damaged: s.damaged }).collect();
-        self.flush(writer.writer_id, jobs)?;
+        // What follows the gap counts as flushed from the moment on at which what precedes it does: were it found alone
+        // later, nothing would show any more that there was a gap.
+        let set_aside = recovered.set_aside.iter().map(|segment| segment.number).max();
+        self.flush(writer.writer_id, jobs, set_aside)?;
         self.remove_writer_dir(writer, lock)
     }
 
-    /// Puts segments into tables, in groups, and removes them.
-    fn flush(&mut self, writer: u64, jobs: Vec<Job>) -> Result<()> {
+    /// Puts segments into tables, in groups, and removes them. With the last group those up to `passed_over` count as
+    /// flushed, too.
+    fn flush(&mut self, writer: u64, jobs: Vec<Job>, passed_over: Option<u64>) -> Result<()> {
         let mut group: Vec<Job> = Vec::new();
         let mut bytes = 0;
         for job in jobs {
             let len = job.reader.committed();
             if bytes > 0 && bytes + len > FLUSH_GROUP_BYTES {
-                self.flush_group(writer, std::mem::take(&mut group))?;
+                self.flush_group(writer, std::mem::take(&mut group), None)?;
                 bytes = 0;
             }
             bytes += len;
             group.push(job);
         }
-        if group.is_empty() { Ok(()) } else { self.flush_group(writer, group) }
+        self.flush_group(writer, group, passed_over)
     }
 
-    fn flush_group(&mut self, writer: u64, mut jobs: Vec<Job>) -> Result<()> {
-        let Some(through) = jobs.iter().map(|job| job.reader.number()).max() else { return Ok(()) };
+    fn flush_group(&mut self, writer: u64, mut jobs: Vec<Job>, passed_over: Option<u64>) -> Result<()> {
+        let numbers = jobs.iter().map(|job| job.reader.number());
+        let Some(through) = numbers.chain(passed_over).max() else { return Ok(()) };
         let mut rows = RowSet::default();
         for job in &mut jobs {
             let undecodable_before = rows.undecodable();

@@ -28,6 +28,8 @@ pub(crate) struct LiveSegments {
 pub(crate) struct LiveSegment {
     pub(crate) writer: u64,
     pub(crate) number: u64,
+    /// The writer's segments up to this one are in tables.
+    pub(crate) flushed: u64,
     pub(crate) path: PathBuf,
     pub(crate) reader: Arc<SegmentReader>,
 }
@@ -67,7 +69,8 @@ impl LiveCache {
                     },
                 };
                 readers.insert(key, reader.clone());
-                live.segments.push(LiveSegment { writer: key.0, number: key.1, path: file.path, reader });
+                let (writer, number) = key;
+                live.segments.push(LiveSegment { writer, number, flushed: 0, path: file.path, reader });
             }
         }
         *lock(&self.readers) = readers;
@@ -114,11 +117,13 @@ impl Prefix {
         if segment.writer != self.writer {
             *self = Self { writer: segment.writer, next_seq: None, ended: false };
         }
-        let gap = match (self.next_seq, segment.reader.first_seq()) {
+        let gap = || match (self.next_seq, segment.reader.first_seq()) {
             (Some(expected), Some(first)) => expected != first,
-            _ => false,
+            // The first that is there: what came before it must have been flushed.
+            (None, Some(_)) => segment.reader.previous().is_some_and(|number| number > segment.flushed),
+            (_, None) => false,
         };
-        self.ended |= gap;
+        self.ended = self.ended || gap();
         !self.ended
     }
 
@@ -137,8 +142,9 @@ impl LiveSegments {
     /// manifest was read: then it cannot be told, and the caller lists again.
     pub(crate) fn without_flushed(mut self, shared: &Shared, state: &State) -> Result<Option<Self>> {
         let mut kept = Vec::new();
-        for segment in self.segments {
-            if state.writers.get(&segment.writer).is_some_and(|&through| segment.number <= through) {
+        for mut segment in self.segments {
+            segment.flushed = state.writers.get(&segment.writer).copied().unwrap_or(0);
+            if segment.number <= segment.flushed {
                 continue;
             }
             if !shared.env.fs.exists(&segment.path).map_err(EngineError::io("look for", &segment.path))? {

@@ -199,6 +199,8 @@ impl Store {
                     write_buffer_size: options.write_buffer_size,
                     max_write_buffer_number: options.max_write_buffer_number,
                     durability: options.durability,
+                    // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
+                    sync_on_seal: false,
                     background: if options.background {
                         WalBackground::Thread
                     } else {

@@ -29,7 +29,7 @@ impl Scale {
         match std::env::var("DURAMEN_KILL_LINES") {
             Err(_) => Self { lines: 3_000, kills: 16, write_buffer_size: 64 << 10 },
             Ok(lines) => {
-                let lines: u64 = lines.parse().expect("DURAMEN_KILL_LINES is a number of lines");
+                let lines: u64 = lines.parse().unwrap();
                 Self { lines, kills: 16.max(lines as usize / 1_000), write_buffer_size: 256 << 10 }
             }
         }

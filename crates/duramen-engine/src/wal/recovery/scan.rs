@@ -5,8 +5,8 @@
 //! it finds are *islands*: stretches of records without a gap.
 
 use crate::wal::format::{
-    COUNT_MAX, FIRST_RECORD, KIND_CALLER_MAX, KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES, RecordHeader,
-    SegmentId, decode_own, decode_record,
+    COUNT_MAX, FIRST_RECORD, KIND_CALLER_MAX, KIND_PREV, KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES,
+    RecordHeader, SegmentId, decode_own, decode_record,
 };
 use std::ops::Range;
 
@@ -28,6 +28,8 @@ pub(in crate::wal) struct Scan {
     pub(in crate::wal) islands: Vec<Island>,
     /// Whether the last island ends in a SEAL that agrees with its place.
     pub(in crate::wal) sealed: bool,
+    /// Number of the segment that came before, if the first record says so.
+    pub(in crate::wal) previous: Option<u64>,
     /// Segment number and offset of each SYNC.
     pub(in crate::wal) marks: Vec<(u64, u64)>,
     /// Where the last byte that is not zero ends; at least [`FIRST_RECORD`], even if the file ends before.
@@ -77,6 +79,7 @@ fn follow(id: SegmentId, bytes: &[u8], start: usize, min_seq: u64, found: &mut S
         island = Some(Island { range: start..at, first_seq, next_seq });
         match (header.kind, decode_own(payload)) {
             (KIND_SYNC, Some(mark)) => found.marks.push(mark),
+            (KIND_PREV, Some((number, _bytes))) => found.previous = Some(number),
             (KIND_SEAL, Some((total, _records))) if total == at as u64 => {
                 found.sealed = true;
                 break;

@@ -179,15 +179,19 @@ impl<'a> Walk<'a> {
 
     /// What to do with `island`, having come to `at`.
     fn joins(&mut self, loaded: &Loaded, at: usize, island: &Island, offer: &mut Offer) -> Join {
+        let skip = self.mode == WalRecoveryMode::SkipAnyCorrupted;
         let broken = island.range.start != at;
         let lost = match self.expected {
             Some(expected) => expected != island.first_seq,
-            None => broken,
+            // What came before must have been flushed. Who takes all there is may not know what was: no manifest is left.
+            None => {
+                let is_lost = |number| !skip && !(self.is_flushed)(number);
+                broken || loaded.scan.previous.is_some_and(is_lost)
+            }
         };
         if !broken && !lost {
             return Join::Offer;
         }
-        let skip = self.mode == WalRecoveryMode::SkipAnyCorrupted;
         let number = loaded.file.number;
         let proven = self.proof.covers(number, at);
         if broken && !proven && lost && !skip && self.newest == Some(number) {

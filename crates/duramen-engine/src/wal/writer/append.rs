@@ -3,7 +3,7 @@
 use super::state::{Active, PREFAULT_BYTES, State};
 use super::{Appended, Inner};
 use crate::wal::format::{
-    COUNT_MAX, KIND_CALLER_MAX, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
+    COUNT_MAX, KIND_CALLER_MAX, KIND_PREV, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
     RecordHeader,
 };
 use crate::wal::group::Position;
@@ -48,7 +48,7 @@ impl Need {
     #[inline]
     fn is_met(self, active: &Active) -> bool {
         match self {
-            // The reserve is for a SYNC in front of the record and the SEAL behind it.
+            // The reserve is for what goes in front of the record, and the SEAL behind it.
             Self::Room(len) => {
                 RECORD_HEADER_BYTES + len + RESERVED_BYTES + active.charged <= active.tail.room()
             }
@@ -83,7 +83,7 @@ impl Inner {
         if !state.active.as_ref().is_some_and(|a| Need::Room(payload.len()).is_met(a)) {
             state = self.make_room(state, Need::Room(payload.len()), options.into())?;
         }
-        let State { active: Some(active), mark, next_seq, metrics, end, .. } = &mut *state else {
+        let State { active: Some(active), mark, previous, next_seq, metrics, end, .. } = &mut *state else {
             return Err(closed());
         };
         let id = active.handle.id;
@@ -91,6 +91,10 @@ impl Inner {
         let Some(following) = first_seq.checked_add(u64::from(count)) else {
             return Err(Error::InvalidArgument("no sequence numbers are left".into()));
         };
+        if let Some(Position { number, offset }) = previous.take() {
+            active.put_own(id, KIND_PREV, first_seq, number, offset);
+            metrics.bytes += OWN_RECORD_BYTES as u64;
+        }
         if let Some(Position { number, offset }) = mark.take() {
             active.put_own(id, KIND_SYNC, first_seq, number, offset);
             metrics.bytes += OWN_RECORD_BYTES as u64;
@@ -111,13 +115,13 @@ impl Inner {
         if active.prefault_due() {
             active.prefaulted += PREFAULT_BYTES;
             state.prefault = true;
-            self.work.notify_one();
+            self.work.prepare.notify_one();
         }
         let State { active: Some(active), .. } = &mut *state else { return Err(closed()) };
         if at + active.charged >= active.prepare_at {
             active.prepare_at = usize::MAX;
             if state.prepared.is_none() && state.want(segment_bytes_for(0)) {
-                self.work.notify_one();
+                self.work.prepare.notify_one();
             }
         }
         if let Durability::IntervalMs(ms) = durability {
@@ -165,7 +169,7 @@ impl Inner {
         let due = self.env.clock.monotonic().saturating_add(Duration::from_millis(ms));
         if state.sync_due.is_none_or(|already| due < already) {
             state.sync_due = Some(due);
-            self.work.notify_one();
+            self.work.settle.notify_one();
         }
     }
 
@@ -207,12 +211,12 @@ impl Inner {
             if free && state.prepared.as_ref().is_some_and(fits) {
                 state.retire_active();
                 state.active = state.prepared.take().map(|(handle, tail)| Active::new(handle, tail));
-                self.work.notify_one();
+                self.work.notify_all();
                 continue;
             }
             if free {
                 state.want(need.segment_bytes());
-                self.work.notify_one();
+                self.work.notify_all();
             }
 
             // From here on it is a stall.

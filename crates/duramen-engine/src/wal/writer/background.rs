@@ -3,70 +3,38 @@
 use super::Inner;
 use super::durable::raise;
 use super::handle::Handle;
-use super::state::{PREFAULT_BYTES, PrepareError, State};
+use super::state::{PREFAULT_BYTES, PrepareError};
 use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
-
-/// How often to look whether another process has flushed our segments: often while somebody waits for it.
-const POLL: Duration = Duration::from_millis(250);
-const POLL_STALLED: Duration = Duration::from_millis(10);
 
 impl Inner {
-    /// The thread.
-    pub(super) fn run(&self) {
-        loop {
-            let mut state = self.state();
-            loop {
-                if state.stop || self.poison.get().is_some() {
-                    return;
-                }
-                let wait = match self.due_in(&state) {
-                    Some(Duration::ZERO) => break,
-                    wait => wait,
-                };
-                match wait {
-                    None => state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    Some(wait) => {
-                        let woken = self.work.wait_timeout(state, wait);
-                        let (guard, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
-                        state = guard;
-                        if timeout.timed_out() {
-                            break;
-                        }
-                    }
-                }
-            }
-            drop(state);
-            // Whoever appends next is told: the state remembers it.
-            let _told_to_appends = self.background_step(false);
-        }
-    }
-
-    /// How long until something is to be done; `None` if nothing is.
-    fn due_in(&self, state: &State) -> Option<Duration> {
-        let pending = state.wanted_bytes != 0 || state.prefault || !state.discarded.is_empty();
-        if pending || state.immutable.iter().any(|i| !i.sealed) {
-            return Some(Duration::ZERO);
-        }
-        let sync = state.sync_due.map(|due| due.saturating_sub(self.env.clock.monotonic()));
-        let poll = (!state.immutable.is_empty() && self.dir.is_some()).then_some(if state.waiting > 0 {
-            POLL_STALLED
-        } else {
-            POLL
-        });
-        sync.into_iter().chain(poll).min()
-    }
-
     /// One round of everything that is due. `closing` seals durably whatever the options say.
     pub(super) fn background_step(&self, closing: bool) -> Result<()> {
+        self.usable()?;
+        // Before anything slow: appends may be waiting for it.
+        let prepared = self.make_ready();
+        self.settle(closing)?;
+        prepared
+    }
+
+    /// What appends will need.
+    pub(super) fn make_ready(&self) -> Result<()> {
+        let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = self.prepare();
+        self.prefault();
+        self.discard();
+        prepared
+    }
+
+    /// What is to be done with records that were appended.
+    pub(super) fn settle(&self, closing: bool) -> Result<()> {
         let mut sealed = Vec::new();
         let done = {
-            let _one_at_a_time = self.step.lock().unwrap_or_else(PoisonError::into_inner);
-            self.usable().and_then(|()| self.step(closing, &mut sealed))
+            let _one_at_a_time = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+            self.usable().and_then(|()| self.seal_and_sync(closing, &mut sealed))
         };
         if let Some(on_sealed) = &self.options.on_sealed {
             for number in sealed {
@@ -76,11 +44,7 @@ impl Inner {
         done
     }
 
-    fn step(&self, closing: bool, sealed: &mut Vec<u64>) -> Result<()> {
-        // Before anything slow: appends may be waiting for it.
-        self.prefault();
-        let prepared = self.prepare();
-        self.discard();
+    fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<u64>) -> Result<()> {
         while let Some((handle, len)) = self.next_to_seal() {
             self.seal(&handle, len, closing || self.options.sync_on_seal)?;
             sealed.push(handle.number);
@@ -90,7 +54,7 @@ impl Inner {
             self.sync_through(end)?;
         }
         self.poll_released();
-        prepared
+        Ok(())
     }
 
     /// Gets the memory ready that the next records go to.

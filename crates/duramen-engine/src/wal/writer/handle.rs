@@ -1,7 +1,7 @@
 //! One segment, made and remembered.
 
 use super::Inner;
-use super::state::PREFAULT_BYTES;
+use super::state::FIRST_PREFAULT_BYTES;
 use crate::io::Segment;
 use crate::wal::anonymous::AnonymousSegment;
 use crate::wal::arena::Tail;
@@ -64,7 +64,7 @@ impl Inner {
             let len = if number == 1 { bytes.min(FIRST_ZEROS_BYTES) } else { bytes };
             segment.sync_zeros(len).map_err(Error::io("sync", path))?;
         }
-        segment.prefault(0, PREFAULT_BYTES);
+        segment.prefault(0, FIRST_PREFAULT_BYTES);
         let boot_id = self.env.clock.boot_id();
         let identity =
             Identity { id, kind, capacity: bytes as u64, boot_id, log_first_seq: self.options.first_seq };

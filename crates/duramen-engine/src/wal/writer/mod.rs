@@ -14,12 +14,14 @@
 //! | `handle` | one segment, made and remembered |
 //! | `durable` | publishing and syncing, many records at once |
 //! | `background` | preparing, sealing, interval syncs, noticing flushes |
+//! | `threads` | who does that, and when |
 
 mod append;
 mod background;
 mod durable;
 mod handle;
 mod state;
+mod threads;
 
 use super::group::Group;
 use super::names::{LOCK, writer_dir};
@@ -33,7 +35,7 @@ use state::{Active, State};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use threads::{Threads, Work};
 
 /// Where a record went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,7 @@ pub struct WalMetrics {
 #[derive(Debug)]
 pub struct Wal {
     inner: Arc<Inner>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Threads,
 }
 
 /// What the appending threads and the background share.
@@ -100,10 +102,11 @@ struct Inner {
     state: Mutex<State>,
     /// Signalled when appends that wait for room should look again.
     room: Condvar,
-    /// Signalled when there is something to do in the background.
-    work: Condvar,
-    /// Held for a background step: one at a time.
-    step: Mutex<()>,
+    work: Work,
+    /// Held to prepare: one at a time.
+    preparing: Mutex<()>,
+    /// Held to seal: one at a time.
+    settling: Mutex<()>,
     publishing: Group,
     syncing: Group,
     /// Whether the names of our directory and of the one it lies in are durable.
@@ -174,8 +177,9 @@ impl Wal {
             dir,
             lock: Mutex::new(lock),
             room: Condvar::new(),
-            work: Condvar::new(),
-            step: Mutex::new(()),
+            work: Work::default(),
+            preparing: Mutex::new(()),
+            settling: Mutex::new(()),
             publishing: Group::default(),
             syncing: Group::default(),
             parents_synced: AtomicBool::new(false),
@@ -191,16 +195,11 @@ impl Wal {
         state.grow();
         drop(state);
         let inner = Arc::new(inner);
-        let thread = match inner.options.background {
-            Background::Manual => None,
-            Background::Thread => {
-                let inner = Arc::clone(&inner);
-                let spawned =
-                    std::thread::Builder::new().name("duramen-wal".into()).spawn(move || inner.run());
-                Some(spawned.map_err(Error::io("start a thread for", "the WAL"))?)
-            }
+        let threads = match inner.options.background {
+            Background::Manual => Threads::default(),
+            Background::Thread => Threads::start(&inner)?,
         };
-        Ok(Self { inner, thread: Mutex::new(thread) })
+        Ok(Self { inner, threads })
     }
 
     /// Appends a record of `kind` (0..=239) that takes `count` (1..2^24) sequence numbers, and returns the first.
@@ -282,7 +281,7 @@ impl Wal {
     pub fn close(&self) -> Result<()> {
         self.inner.not_forked()?;
         self.inner.refuse_appends();
-        self.stop_thread();
+        self.threads.stop(&self.inner);
         let closed = self.inner.finish();
         *self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
         closed
@@ -376,28 +375,17 @@ impl Wal {
     pub fn metrics(&self) -> WalMetrics {
         WalMetrics { syncs: self.inner.syncs.load(Ordering::Relaxed), ..self.inner.state().metrics }
     }
-
-    fn stop_thread(&self) {
-        let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        self.inner.state().stop = true;
-        self.inner.work.notify_all();
-        // `on_sealed` may hold the last reference; a thread cannot wait for itself.
-        if thread.thread().id() != std::thread::current().id() {
-            let _it_reports_through_the_state = thread.join();
-        }
-    }
 }
 
 impl Drop for Wal {
     fn drop(&mut self) {
         if self.inner.not_forked().is_err() {
-            // The thread is not in this process, and a lock may be held for ever: all of it stays as it is.
-            let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget((Arc::clone(&self.inner), thread.take()));
+            // The threads are not in this process, and a lock may be held for ever: all of it stays as it is.
+            std::mem::forget((Arc::clone(&self.inner), self.threads.take()));
             return;
         }
         self.inner.refuse_appends();
-        self.stop_thread();
+        self.threads.stop(&self.inner);
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) wanted_bytes: usize,
     /// A sync reached this far, and no record says so yet.
     pub(super) mark: Option<Position>,
+    /// The segment before the active one and its length, and no record says so yet.
+    pub(super) previous: Option<Position>,
     /// When the records are to be synced, by the monotonic clock.
     pub(super) sync_due: Option<Duration>,
     /// How many appends wait for room.
@@ -44,7 +46,7 @@ pub(super) struct State {
     pub(super) prefault: bool,
     /// No more appends.
     pub(super) closed: bool,
-    /// The thread is to end.
+    /// The threads are to end.
     pub(super) stop: bool,
     pub(super) metrics: WalMetrics,
     next_number: u64,
@@ -59,7 +61,8 @@ pub(super) struct Active {
     pub(super) tail: Tail,
     /// How many of the caller's records are in it.
     pub(super) records: u64,
-    /// Where the next segment is asked for: halfway, so that a short-lived writer never makes a second.
+    /// Where the next segment is asked for: soon enough to have it in time, and so late that a short-lived writer
+    /// never makes a second.
     pub(super) prepare_at: usize,
     /// How much of the buffer its owner's index takes.
     pub(super) charged: usize,
@@ -117,8 +120,8 @@ impl PrepareError {
 
 impl Active {
     pub(super) fn new(handle: Arc<Handle>, tail: Tail) -> Self {
-        let prepare_at = tail.end() + tail.room() / 2;
-        Self { handle, tail, records: 0, prepare_at, charged: 0, prefaulted: PREFAULT_BYTES }
+        let prepare_at = tail.end() + tail.room() / 4;
+        Self { handle, tail, records: 0, prepare_at, charged: 0, prefaulted: FIRST_PREFAULT_BYTES }
     }
 
     /// The part of the memory that is to be made ready next, when the records have come close to it.
@@ -142,8 +145,12 @@ impl Active {
     }
 }
 
+/// How much of a segment's memory is ready when it is made: little, for somebody may wait for it. The rest of the first
+/// part is asked for with the first record.
+pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
+
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
-pub(super) const PREFAULT_BYTES: usize = 4 << 20;
+pub(super) const PREFAULT_BYTES: usize = 1 << 20;
 
 /// How many segments may wait for the flush where they are so small that their number says little.
 const MAX_SMALL_IMMUTABLE: usize = 16;
@@ -173,6 +180,7 @@ impl State {
             end: Position::default(),
             wanted_bytes: 0,
             mark: None,
+            previous: None,
             sync_due: None,
             waiting: 0,
             prepare_error: None,
@@ -199,6 +207,11 @@ impl State {
         self.next_bytes = self.next_bytes.saturating_mul(2).min(self.most_bytes);
     }
 
+    /// Whether a segment or memory is to be made ready, or what was made for nothing removed.
+    pub(super) fn is_to_prepare(&self) -> bool {
+        self.wanted_bytes != 0 || self.prefault || !self.discarded.is_empty()
+    }
+
     /// Asks for a prepared segment of at least `bytes`. Whether that is news.
     pub(super) fn want(&mut self, bytes: usize) -> bool {
         let news = self.wanted_bytes < bytes;
@@ -218,6 +231,7 @@ impl State {
         self.metrics.bytes += OWN_RECORD_BYTES as u64;
         let number = active.handle.number;
         self.end = Position { number, offset: len as u64 };
+        self.previous = Some(self.end);
         self.immutable.push_back(Immutable { handle: active.handle, len, sealed: false, unloaded: false });
         Some(number)
     }
