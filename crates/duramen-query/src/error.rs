@@ -69,13 +69,29 @@ pub enum Error {
     /// Sorting or grouping needs more memory than the query may use.
     #[error(
         "the query needs more than its limit of {limit_bytes} bytes of memory for {what}: narrow it \
-         (a shorter _time range, more filters, `limit N` on the pipe, fewer `by` fields)"
+         (a shorter _time range, more filters, `limit N` on the pipe, fewer `by` fields), or raise the limit \
+         (memory_limit_bytes, --max-memory)"
     )]
     MemoryLimit {
         /// The limit it ran into.
         limit_bytes: usize,
         /// What wanted the memory.
         what: &'static str,
+    },
+    /// It looked at more rows than it may.
+    #[error(
+        "the query looks at more than its limit of {limit_rows} rows: narrow it (a shorter _time range, a stream, a \
+         word that few rows have), or raise the limit (max_rows_scanned, --max-rows)"
+    )]
+    RowLimit {
+        /// The limit it ran into.
+        limit_rows: u64,
+    },
+    /// It took longer than it may.
+    #[error("the query takes longer than its limit of {limit:?}: narrow it, or raise the limit (--timeout)")]
+    TimeLimit {
+        /// The limit it ran into.
+        limit: std::time::Duration,
     },
     /// One block alone cannot be asked, because another query must be answered first.
     #[error("the filter depends on another query: run it as a query of its own")]

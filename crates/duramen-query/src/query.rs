@@ -145,7 +145,7 @@ impl Query {
         if !skip::may_match(&self.filter, &**block)? {
             return Ok(Bitmap::none(rows));
         }
-        Ok(exec::eval::eval(&self.filter, &mut Open::new(block.clone()), &Bitmap::all(rows))?)
+        Ok(exec::eval::eval(&self.filter, &mut Open::new(block.clone()), &Bitmap::all(rows), &|| false)?)
     }
 
     /// How the query will run, for people to read.

@@ -80,7 +80,7 @@ proptest! {
         // Without pipes that hold rows, a byte must do: every block is dropped and read again.
         let holds_values = Query::parse(&text, &ParseOptions::default()).unwrap().looks_beyond_filter();
         let memory_limit_bytes = if holds_rows || holds_values { 1 << 20 } else { 1 };
-        let options = RunOptions { order, limit, threads, memory_limit_bytes };
+        let options = RunOptions { order, limit, threads, memory_limit_bytes, ..RunOptions::default() };
         let (answer, stats) = support::run(&text, &blocks, &options).unwrap();
         let expected = naive::run(&filter, &pipes, naive_rows(&blocks, order), limit);
         prop_assert_eq!(answer, expected, "{}", text);

@@ -3,10 +3,12 @@
 
 mod support;
 
+use duramen_engine::io::Clock;
 use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use support::{Row, TestBlock, handles, run};
 
 /// `blocks` blocks, one after another in time, of `rows` rows each.
@@ -114,6 +116,111 @@ fn cancelling_ends_every_kind_of_run() {
 }
 
 #[test]
+fn rows_and_time_have_limits_that_say_what_to_do() {
+    let blocks = store(50, 10);
+    for text in ["line", "* | sort by (n)", "* | stats by (n) count()", "* | facets", "n:in(* | fields n)"] {
+        let options = RunOptions { max_rows_scanned: Some(100), threads: 2, ..RunOptions::default() };
+        let error = run(text, &blocks, &options).unwrap_err();
+        assert!(matches!(error, Error::RowLimit { limit_rows: 100 }), "{text}: {error}");
+        assert!(error.to_string().contains("--max-rows"));
+    }
+    // Blocks that are passed over do not count.
+    let options = RunOptions { max_rows_scanned: Some(10), ..RunOptions::default() };
+    assert_eq!(run("block7", &blocks, &options).unwrap().0.len(), 10);
+}
+
+/// Goes on by a second whenever it is looked at.
+#[derive(Debug, Default)]
+struct Ticking(std::sync::atomic::AtomicU64);
+
+impl Clock for Ticking {
+    fn now_unix_ns(&self) -> i64 {
+        0
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(1, Relaxed))
+    }
+    fn boot_id(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_query_ends_when_its_time_is_up() {
+    // The limit is over after so many looks: none of these may go on for longer without one.
+    let blocks = [Arc::new(TestBlock::new(
+        (0..20_000).map(|r| Row::new(r, &[("_msg", "[1,2,3]"), ("n", &r.to_string())])).collect(),
+        3,
+    ))];
+    for text in [
+        "*",
+        "~\"x$\"",
+        "i(1)",
+        "* | stats by (n) count()",
+        "* | stats count() if (~\"x$\") n",
+        "* | sort by (n desc) | extract \"<a>,\"",
+        "* | unroll (_msg) | stats count() n",
+        "* | format \"<n>\" as m | sort by (m)",
+        "* | total_stats count() c",
+        "* | limit 1 | join by (_msg) (*)",
+    ] {
+        let query = Query::parse(text, &ParseOptions::default()).unwrap();
+        let cancel = Cancel::timed(Arc::new(Ticking::default()), Some(Duration::from_secs(8)));
+        let result =
+            query.run(handles(&blocks), &RunOptions::default(), &cancel, &mut |_| ControlFlow::Continue(()));
+        assert!(matches!(result, Err(Error::TimeLimit { .. })), "{text}: {result:?}");
+    }
+}
+
+#[test]
+fn context_is_of_the_same_stream_and_near() {
+    // Two streams whose entries alternate, and a gap of an hour in the midst.
+    let row = |r: i64| {
+        let stream = if r % 2 == 0 { "{s=\"a\"}" } else { "{s=\"b\"}" };
+        let gap = if r >= 30 { 3_600 } else { 0 };
+        let word = if matches!(r, 10 | 14 | 28 | 31) { "hit" } else { "miss" };
+        Row::new((r + gap) * 1_000_000_000, &[("_msg", &format!("{r} {word}")), ("_stream", stream)])
+    };
+    let shown = |text: &str, rows: i64| -> Vec<String> {
+        let blocks: Vec<_> = (0..60 / rows)
+            .map(|b| Arc::new(TestBlock::new((0..rows).map(|r| row(b * rows + r)).collect(), b as u64)))
+            .collect();
+        let (rows, stats) = run(text, &blocks, &RunOptions::default()).unwrap();
+        assert_eq!(stats.blocks_failed, 0);
+        let message = |row: Vec<(String, String)>| row.into_iter().find(|(n, _)| n == "_msg").unwrap().1;
+        rows.into_iter().map(message).map(|m| m.split(' ').next().unwrap().to_string()).collect()
+    };
+    for rows in [60, 12, 1] {
+        let text = "hit | stream_context before 1 after 1";
+        let expected = ["8", "10", "12", "14", "16", "---", "26", "28", "---", "31", "33"];
+        // What is before 31 and after 28 in their streams is more than an hour away.
+        assert_eq!(shown(text, rows), expected, "{rows}");
+        let wide = format!("{text} time_window 2h");
+        let expected = ["8", "10", "12", "14", "16", "---", "26", "28", "30", "---", "29", "31", "33"];
+        assert_eq!(shown(&wide, rows), expected, "{rows}");
+        assert_eq!(shown("hit | stream_context | limit 2", rows), ["10", "---"]);
+        assert!(shown("nothing | stream_context before 5", rows).is_empty());
+        let within = "hit _time:1970-01-01T00:00:10Z | stream_context after 1 | fields _msg";
+        assert_eq!(shown(within, rows), ["10", "12"]);
+    }
+}
+
+#[test]
+fn what_a_query_costs_is_told() {
+    let blocks = store(50, 10);
+    let (rows, stats) = run("block7 | fields n", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!((rows.len(), stats.blocks_total, stats.blocks_read, stats.rows_matched), (10, 50, 1, 10));
+    assert!(stats.bytes_read > 0 && stats.bytes_read < 10_000, "{}", stats.bytes_read);
+    // That of queries inside it, too.
+    let (_, both) = run("block7 or n:in(block8 | fields n)", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(both.blocks_read, 3);
+    let (rows, _) = run("block7 | fields n | query_stats", &blocks, &RunOptions::default()).unwrap();
+    let of = |name: &str| rows[0].iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+    assert_eq!(of("RowsFound").as_deref(), Some("10"));
+    assert_eq!(of("BytesReadTotal"), Some(stats.bytes_read.to_string()));
+}
+
+#[test]
 fn memory_has_a_limit_that_says_what_to_do() {
     let blocks = store(100, 100);
     let options = RunOptions { memory_limit_bytes: 100_000, threads: 2, ..RunOptions::default() };
@@ -123,6 +230,15 @@ fn memory_has_a_limit_that_says_what_to_do() {
         "* | uniq by (n)",
         "* | stats count_uniq(n)",
         "* | stats median(n)",
+        "* | stats values(n)",
+        "* | stats json_values(n)",
+        "* | stats count_uniq_hash(n)",
+        "* | total_stats count() c",
+        "* | facets max_values_per_field 100000",
+        "* | sort by (n) partition by (n) limit 1",
+        "* | limit 1 | join by (n) (*)",
+        "n:in(* | fields n)",
+        "line | stream_context before 1",
     ] {
         let error = run(text, &blocks, &options).unwrap_err();
         assert!(
@@ -138,6 +254,10 @@ fn memory_has_a_limit_that_says_what_to_do() {
         "* | fields n | sort by (n desc) | limit 5",
         "* | uniq by (n) limit 5",
         "* | stats uniq_values(n) limit 5",
+        "* | stats values(n) limit 5, json_values(n) sort by (n) limit 5, row_max(n) m, any(n)",
+        "* | facets max_values_per_field 50",
+        "* | sort by (n) partition by (_stream) limit 1",
+        "* | unroll (n) | math n * 2 as m | extract \"<x>\" | stats count() n",
         "*",
         "* | sort by (_time)",
     ] {

@@ -3,9 +3,11 @@
 use crate::moment::parse_zone;
 use crate::render::color::ColorChoice;
 use clap::{Args, ValueEnum};
+use duramen_query::number::{Number, parse_duration_ns};
 use jiff::tz::TimeZone;
 #[cfg(feature = "sqlite")]
 use std::path::PathBuf;
+use std::time::Duration;
 
 const QUERY_EXAMPLES: &str = "\
 Examples:
@@ -15,6 +17,7 @@ Examples:
   duramen query 'level:error | stats by (app) count() n | sort by (n desc)'
   duramen query '_time:1d | top 10 by (user)'
   duramen query 'trace_id:4bf92f35*' --order oldest --output raw
+  duramen query '* | uniq by (trace_id)' --max-memory 1GB --timeout 30s --stats
   duramen query '*' --limit 1000 | jq .message           NDJSON when piped
   duramen query --sqlite app.db level:error              a database that a Duramen sink writes
 
@@ -28,8 +31,8 @@ Examples:
   duramen tail -f app:checkout        and those that are coming, until Ctrl-C
   duramen tail -f -n 0 | jq .         NDJSON when piped
 
-The query may have a filter and the pipes fields, delete, rename and limit: what
-can be said of each entry by itself.";
+The query may have a filter, limit, and the pipes that look at each entry by itself,
+such as fields, rename, extract and format.";
 
 /// How entries are shown.
 #[derive(Args, Debug)]
@@ -94,6 +97,18 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
+    /// Give up after this long: 500ms, 30s, 5m [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// How much memory sorting, grouping and joining may take: 64MiB, 1GB
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_size)]
+    pub(crate) max_memory: usize,
+
+    /// Give up when more rows than this would be looked at [default: never]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rows: Option<u64>,
+
     /// Say on stderr what was read and how long it took
     #[arg(long)]
     pub(crate) stats: bool,
@@ -124,6 +139,18 @@ pub(crate) struct TailArgs {
 
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+}
+
+/// Reads `30s`.
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    let ns = parse_duration_ns(text).and_then(|ns| u64::try_from(ns).ok()).filter(|ns| *ns > 0);
+    ns.map(Duration::from_nanos).ok_or_else(|| "a duration such as 500ms, 30s or 5m is expected".into())
+}
+
+/// Reads `64MiB`.
+fn parse_size(text: &str) -> Result<usize, String> {
+    let bytes = Number::parse(text).and_then(Number::as_int).and_then(|n| usize::try_from(n).ok());
+    bytes.filter(|n| *n > 0).ok_or_else(|| "a size such as 64MiB or 1GB is expected".into())
 }
 
 /// `--output`.

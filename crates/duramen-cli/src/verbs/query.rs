@@ -4,12 +4,12 @@ use crate::args::{OrderArg, QueryArgs};
 use crate::failure::{Failure, NOTHING_MATCHED, Outcome, complain, say};
 use crate::interrupt::Interrupt;
 use crate::moment::parse_moment;
-use crate::render::units::{count, counted, duration};
+use crate::render::units::{bytes, count, counted, duration};
 use crate::verbs::show::{self, Delivery};
 use duramen::Store;
 use duramen::block::BlockHandle;
 use duramen_engine::io::Env;
-use duramen_query::{Error, Order, Query, RunOptions, RunStats};
+use duramen_query::{Cancel, Error, Order, Query, RunOptions, RunStats};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use duramen_sinks::SqlLogs;
 use std::path::Path;
@@ -37,11 +37,13 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         },
         limit: args.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         threads: args.threads.map_or_else(cores, usize::from),
-        ..RunOptions::default()
+        memory_limit_bytes: args.max_memory,
+        max_rows_scanned: args.max_rows,
     };
+    let cancel = Cancel::timed(env.clock.clone(), args.timeout);
     let mut writer = show::writer(&args.show);
     let mut delivery = Delivery { writer: &mut writer, failed: None };
-    let outcome = show::cancellable(interrupt, |cancel| {
+    let outcome = show::cancellable(interrupt, &cancel, |cancel| {
         query.run(blocks, &options, cancel, &mut |row| delivery.row(row))
     });
     if let Some(error) = delivery.failed {
@@ -128,12 +130,13 @@ fn cores() -> usize {
 
 fn summary(stats: &RunStats, rows: u64, elapsed: Duration) -> String {
     format!(
-        "{} shown; {} matched of {} scanned in {} of {} in {}",
+        "{} shown; {} matched of {} scanned in {} of {}, {} read, in {}",
         counted(rows, "row", "rows"),
         count(stats.rows_matched),
         counted(stats.rows_scanned, "row", "rows"),
         count(stats.blocks_read),
         counted(stats.blocks_total, "block", "blocks"),
+        bytes(stats.bytes_read),
         duration(elapsed)
     )
 }

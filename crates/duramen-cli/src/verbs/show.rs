@@ -74,10 +74,10 @@ impl<W: Write> Delivery<'_, W> {
 }
 
 /// Runs `work` with a flag that a signal cancels.
-pub(super) fn cancellable<T>(interrupt: &Interrupt, work: impl FnOnce(&Cancel) -> T) -> T {
+pub(super) fn cancellable<T>(interrupt: &Interrupt, cancel: &Cancel, work: impl FnOnce(&Cancel) -> T) -> T {
     /// How soon a signal is passed on.
     const LOOK_EVERY: Duration = Duration::from_millis(50);
-    let (cancel, done) = (Cancel::new(), AtomicBool::new(false));
+    let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| {
             while !done.load(Ordering::Acquire) {
@@ -88,7 +88,7 @@ pub(super) fn cancellable<T>(interrupt: &Interrupt, work: impl FnOnce(&Cancel) -
                 thread::park_timeout(LOOK_EVERY);
             }
         });
-        let outcome = work(&cancel);
+        let outcome = work(cancel);
         done.store(true, Ordering::Release);
         watch.thread().unpark();
         outcome

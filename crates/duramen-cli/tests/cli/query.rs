@@ -104,4 +104,23 @@ fn stats_say_what_was_read() {
     let sandbox = filled();
     let ran = sandbox.run(["query", "refused", "--stats", "--threads", "2"]).expect(0);
     assert!(ran.stderr.starts_with("1 row shown; 1 matched of "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(" read, in "), "{}", ran.stderr);
+}
+
+#[test]
+fn limits_say_how_to_raise_them() {
+    let sandbox = filled();
+    let ran = sandbox.run(["query", "* | sort by (_msg)", "--max-memory", "100"]).expect(1);
+    assert!(
+        ran.stderr.contains("limit of 100 bytes") && ran.stderr.contains("--max-memory"),
+        "{}",
+        ran.stderr
+    );
+    let ran = sandbox.run(["query", "refused", "--max-rows", "1"]).expect(1);
+    assert!(ran.stderr.contains("limit of 1 rows") && ran.stderr.contains("--max-rows"), "{}", ran.stderr);
+    let ran = sandbox.run(["query", "*", "--timeout", "1ns"]).expect(1);
+    assert!(ran.stderr.contains("limit of 1ns") && ran.stderr.contains("--timeout"), "{}", ran.stderr);
+    for wrong in [["--timeout", "soon"], ["--max-memory", "-1"]] {
+        sandbox.run(["query", "*", wrong[0], wrong[1]]).expect(2);
+    }
 }

@@ -4,11 +4,11 @@
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
 use super::open::{Open, plain_text};
+use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
-use super::{Cancel, Order as RowOrder, RunStats, select, skip};
+use super::{Order as RowOrder, RunStats, skip};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
-use crate::filter::Filter;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Aggregate, By, Cell, Function, Groups, Named};
 use duramen::ValueKind;
@@ -22,10 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const MAX_COMBINATIONS: usize = 1 << 16;
 
 pub(crate) struct Aggregation<'a> {
-    pub filter: &'a Filter,
+    pub reader: Reader<'a>,
     pub aggregate: &'a Aggregate,
     pub memory: &'a super::memory::Memory,
-    pub cancel: &'a Cancel,
     pub threads: usize,
     pub order: RowOrder,
 }
@@ -90,24 +89,24 @@ impl<'a> Aggregation<'a> {
         groups: &mut Groups<'a>,
         stats: &mut RunStats,
     ) -> Result<()> {
-        self.cancel.check()?;
+        self.reader.cancel.check()?;
         let is_plain_count =
             |f: &Function| f.kind == Kind::Count && f.fields.is_empty() && f.condition.is_none();
         let counts_only = self.aggregate.functions.iter().all(is_plain_count);
         let times = (handle.min_time(), handle.max_time());
-        if counts_only && self.aggregate.by.is_empty() && skip::matches_all(self.filter, times) {
+        if counts_only && self.aggregate.by.is_empty() && skip::matches_all(self.reader.filter, times) {
             let group = groups.group(std::iter::empty())?;
             groups.add_rows(group, handle.rows() as u64);
             stats.rows_matched += handle.rows() as u64;
             return Ok(());
         }
+        let Some((mut open, found)) = self.reader.open(handle, stats)? else { return Ok(()) };
         // All columns are read before the first row is added, so that a damaged block counts whole or not.
-        let read = select(self.filter, handle, stats).and_then(|selected| {
-            selected.map(|(mut open, found)| self.read(number, &mut open, found)).transpose()
-        });
+        let read = self.read(number, &mut open, found);
+        stats.bytes_read += open.bytes_since_last();
+        self.reader.cancel.check()?;
         match read {
-            Ok(None) => Ok(()),
-            Ok(Some(block)) => self.rows(&block, groups),
+            Ok(block) => self.rows(&block, groups),
             Err(e) => {
                 stats.failed(e);
                 Ok(())
@@ -119,6 +118,7 @@ impl<'a> Aggregation<'a> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
         let mut inputs = Vec::new();
+        let stop = || self.reader.cancel.check().is_err();
         for function in &self.aggregate.functions {
             let mut columns = Vec::new();
             for (name, _) in &function.sort {
@@ -133,7 +133,8 @@ impl<'a> Aggregation<'a> {
                 }
             }
             let condition = function.condition.as_ref();
-            let condition = condition.map(|filter| super::eval::eval(filter, open, &found)).transpose()?;
+            let condition =
+                condition.map(|filter| super::eval::eval(filter, open, &found, &stop)).transpose()?;
             inputs.push(Input { columns, condition });
         }
         let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
@@ -148,7 +149,7 @@ impl<'a> Aggregation<'a> {
         let mut cells = Vec::new();
         for (i, row) in block.found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
-                self.cancel.check()?;
+                self.reader.cancel.check()?;
                 groups.tidy();
             }
             if generation != groups.generation() {

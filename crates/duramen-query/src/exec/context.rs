@@ -1,6 +1,7 @@
 //! What a run shares with the runs of the queries inside it: the blocks, and what it may use.
 
 use super::memory::Memory;
+use super::read::{Reader, RowLimit};
 use super::{Cancel, RunOptions, RunStats};
 use crate::error::Result;
 use crate::filter::{Filter, Test};
@@ -18,10 +19,16 @@ pub(crate) struct Run<'a> {
     pub options: &'a RunOptions,
     pub memory: &'a Memory,
     pub cancel: &'a Cancel,
+    pub rows: &'a RowLimit,
     pub cost: RefCell<RunStats>,
 }
 
 impl Run<'_> {
+    /// What reads blocks for a filter.
+    pub fn reader<'f>(&'f self, filter: &'f Filter) -> Reader<'f> {
+        Reader { filter, cancel: self.cancel, rows: self.rows }
+    }
+
     /// Adds to what the run has cost so far.
     pub fn spent(&self, stats: &mut RunStats) {
         self.cost.borrow_mut().add(std::mem::take(stats));

@@ -12,8 +12,16 @@ use duramen::Result;
 use duramen::block::names;
 use duramen::column::{Column, ColumnData, IntText, bit};
 
-/// Of the `candidates`, the rows that match.
-pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Result<Bitmap> {
+/// How many rows go by between two looks at whether to stop: some tests take microseconds.
+const STOP_INTERVAL_ROWS: usize = 1024;
+
+/// Of the `candidates`, the rows that match. If `stop` says so, it ends soon, with rows that mean nothing.
+pub(crate) fn eval(
+    filter: &Filter,
+    open: &mut Open,
+    candidates: &Bitmap,
+    stop: &dyn Fn() -> bool,
+) -> Result<Bitmap> {
     let rows = candidates.len();
     match filter {
         Filter::All => Ok(candidates.clone()),
@@ -23,7 +31,7 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
                 if left.is_empty() {
                     break;
                 }
-                left = eval(part, open, &left)?;
+                left = eval(part, open, &left, stop)?;
             }
             Ok(left)
         }
@@ -33,7 +41,7 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
                 if left.is_empty() {
                     break;
                 }
-                let new = eval(part, open, &left)?;
+                let new = eval(part, open, &left, stop)?;
                 left.subtract(&new);
                 found.union(&new);
             }
@@ -41,7 +49,7 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
         }
         Filter::Not(inner) => {
             let mut left = candidates.clone();
-            left.subtract(&eval(inner, open, candidates)?);
+            left.subtract(&eval(inner, open, candidates, stop)?);
             Ok(left)
         }
         Filter::Time(range) => {
@@ -69,7 +77,7 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
                 }
                 let column = open.column(&field)?;
                 let passes = |text: &str| !text.is_empty() && test.matches(text);
-                let new = scan(column.as_deref(), &left, &passes, &|n| test.matches_int(n));
+                let new = scan(column.as_deref(), &left, &passes, &|n| test.matches_int(n), stop);
                 left.subtract(&new);
                 found.union(&new);
             }
@@ -94,7 +102,7 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
         Filter::Subquery(_) => Ok(Bitmap::none(rows)),
         Filter::Stream(selector) => {
             let column = open.column(names::STREAM)?;
-            Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None))
+            Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None, stop))
         }
         Filter::Field { field, test } => {
             let column = open.column(field)?;
@@ -105,7 +113,8 @@ pub(crate) fn eval(filter: &Filter, open: &mut Open, candidates: &Bitmap) -> Res
             {
                 return Ok(search(phrase, bytes, ends, column, candidates));
             }
-            Ok(scan(column.as_deref(), candidates, &|text| test.matches(text), &|n| test.matches_int(n)))
+            let matches_int = |n| test.matches_int(n);
+            Ok(scan(column.as_deref(), candidates, &|text| test.matches(text), &matches_int, stop))
         }
     }
 }
@@ -122,11 +131,15 @@ fn scan(
     candidates: &Bitmap,
     test: &dyn Fn(&str) -> bool,
     test_int: &dyn Fn(i64) -> Option<bool>,
+    stop: &dyn Fn() -> bool,
 ) -> Bitmap {
     let all_or_none = |all: bool| if all { candidates.clone() } else { Bitmap::none(candidates.len()) };
     let mut found = Bitmap::none(candidates.len());
     let mut keep = |matches: &mut dyn FnMut(usize) -> bool, column: &Column| {
-        for row in candidates.iter() {
+        for (i, row) in candidates.iter().enumerate() {
+            if i % STOP_INTERVAL_ROWS == STOP_INTERVAL_ROWS - 1 && stop() {
+                return;
+            }
             if matches(column.slot(row)) {
                 found.insert(row);
             }
@@ -136,7 +149,9 @@ fn scan(
     match &column.data {
         ColumnData::Const(text) => return all_or_none(test(text)),
         ColumnData::Dict { values, codes } => {
-            let matching: Vec<bool> = values.iter().map(|v| test(v)).collect();
+            let go_on = |i: usize| i % STOP_INTERVAL_ROWS != STOP_INTERVAL_ROWS - 1 || !stop();
+            let values = values.iter().enumerate().take_while(|(i, _)| go_on(*i));
+            let matching: Vec<bool> = values.map(|(_, v)| test(v)).collect();
             let absent = test("");
             keep(&mut |slot| matching.get(codes[slot] as usize).copied().unwrap_or(absent), column);
         }

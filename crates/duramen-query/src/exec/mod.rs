@@ -5,30 +5,30 @@
 //! of time (`scan`), row by row through the pipes.
 
 pub(crate) mod aggregate;
+mod cancel;
 pub(crate) mod context;
 pub(crate) mod eval;
 pub mod memory;
 pub(crate) mod open;
 pub mod project;
+pub(crate) mod read;
 pub(crate) mod scan;
 pub(crate) mod skip;
 pub(crate) mod sorted;
 
-use crate::bitmap::Bitmap;
-use crate::error::{Error, Result};
-use crate::filter::Filter;
+use crate::error::Result;
 use crate::pipe::stats::{Groups, give};
 use crate::pipe::{Flow, Pipe, Stage, chain, prepared};
 use crate::query::Query;
 use crate::row::ResultRow;
+pub use cancel::Cancel;
 use context::Run;
 use duramen::block::BlockHandle;
 use memory::Memory;
-use open::Open;
 use project::Projection;
+use read::RowLimit;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The order in which log entries come when no pipe says otherwise: by time, and at one time by their order
 /// in the blocks.
@@ -64,36 +64,19 @@ pub struct RunOptions {
     /// How many bytes sorting and grouping may hold, and about how many of decoded columns are kept of blocks
     /// that overlap. Default: 128 MiB.
     pub memory_limit_bytes: usize,
+    /// How many rows the query may look at, of the blocks that it cannot pass over. Default: no limit.
+    pub max_rows_scanned: Option<u64>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { order: Order::default(), limit: None, threads: 1, memory_limit_bytes: 128 << 20 }
-    }
-}
-
-/// Stops a running query from another thread.
-#[derive(Debug, Default)]
-pub struct Cancel(AtomicBool);
-
-impl Cancel {
-    /// Not cancelled.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Makes queries with this flag end soon, with [`Error::Cancelled`].
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it was cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+        Self {
+            order: Order::default(),
+            limit: None,
+            threads: 1,
+            memory_limit_bytes: 128 << 20,
+            max_rows_scanned: None,
+        }
     }
 }
 
@@ -106,12 +89,16 @@ pub struct RunStats {
     pub blocks_read: u64,
     /// How many rows those have.
     pub rows_scanned: u64,
+    /// How many bytes the columns have that were read, decoded.
+    pub bytes_read: u64,
     /// How many rows the filter found in the blocks it came to.
     pub rows_matched: u64,
     /// How many blocks could not be read (further). The answer is without their rows, or without some.
     pub blocks_failed: u64,
     /// Why the first of those could not.
     pub first_failure: Option<duramen::Error>,
+    /// How long it took, if it was run with a [`Cancel`] that has a clock.
+    pub elapsed: Option<std::time::Duration>,
 }
 
 impl RunStats {
@@ -124,39 +111,13 @@ impl RunStats {
         self.blocks_total += other.blocks_total;
         self.blocks_read += other.blocks_read;
         self.rows_scanned += other.rows_scanned;
+        self.bytes_read += other.bytes_read;
         self.rows_matched += other.rows_matched;
         self.blocks_failed += other.blocks_failed;
         if let (None, Some(e)) = (&self.first_failure, other.first_failure) {
             self.first_failure = Some(e);
         }
     }
-}
-
-/// Opens a block and finds its matching rows; `None` if there are none.
-pub(crate) fn select(
-    filter: &Filter,
-    handle: &dyn BlockHandle,
-    stats: &mut RunStats,
-) -> duramen::Result<Option<(Open, Bitmap)>> {
-    let (from, to) = filter.time_range();
-    if handle.max_time() < from || handle.min_time() > to {
-        return Ok(None);
-    }
-    let block = handle.open()?;
-    if !skip::may_match(filter, &*block)? {
-        return Ok(None);
-    }
-    let rows = block.rows();
-    stats.blocks_read += 1;
-    stats.rows_scanned += rows as u64;
-    let mut open = Open::new(block);
-    let found = if skip::matches_all(filter, (handle.min_time(), handle.max_time())) {
-        Bitmap::all(rows)
-    } else {
-        eval::eval(filter, &mut open, &Bitmap::all(rows))?
-    };
-    stats.rows_matched += found.count() as u64;
-    Ok((!found.is_empty()).then_some((open, found)))
 }
 
 /// Runs a query for whoever asked it.
@@ -169,10 +130,13 @@ pub(crate) fn run(
 ) -> Result<RunStats> {
     let memory = Memory::new(options.memory_limit_bytes);
     let stats = RunStats { blocks_total: blocks.len() as u64, ..RunStats::default() };
-    let run = Run { blocks, options, memory: &memory, cancel, cost: stats.into() };
+    let rows = RowLimit::new(options.max_rows_scanned);
+    let run = Run { blocks, options, memory: &memory, cancel, rows: &rows, cost: stats.into() };
     let last = SinkStage { left: options.limit.unwrap_or(usize::MAX), sink };
     execute(&run, query, options.limit, Box::new(last))?;
-    Ok(run.cost.into_inner())
+    let mut stats = run.cost.into_inner();
+    stats.elapsed = cancel.elapsed();
+    Ok(stats)
 }
 
 /// Runs a query, alone or inside another, into a last stage that takes `limit` rows at most.
@@ -190,11 +154,12 @@ pub(crate) fn execute<'a>(
         None => (None, pipes),
     };
     let mut stats = RunStats::default();
+    let reader = run.reader(filter);
     let threads = run.options.threads.min(query.max_threads().unwrap_or(usize::MAX));
     let mut grouped =
         |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, mut next: Box<dyn Stage + '_>| {
-            let (memory, cancel, order) = (run.memory, run.cancel, run.options.order);
-            let aggregation = aggregate::Aggregation { filter, aggregate, memory, cancel, threads, order };
+            let (memory, order) = (run.memory, run.options.order);
+            let aggregation = aggregate::Aggregation { reader, aggregate, memory, threads, order };
             let groups = aggregation.run(run.blocks, &mut stats)?;
             run.spent(&mut stats);
             give(&mut rows(groups), &mut *next)?;
@@ -207,7 +172,7 @@ pub(crate) fn execute<'a>(
         Some(Pipe::Custom(custom)) if custom.pipe().over_blocks().is_some() => {
             let mut next = chain(rest, run, last)?;
             if let Some(pipe) = custom.pipe().over_blocks() {
-                pipe.run(run, filter, &mut *next)?;
+                pipe.run(run, &reader, &Projection::of(rest), &mut *next)?;
             }
             next.finish()
         }
@@ -215,8 +180,7 @@ pub(crate) fn execute<'a>(
             let projection = &Projection::of(rest);
             let mut next = chain(rest, run, last)?;
             let mut sorter = crate::pipe::sort::Sorter::new(sort, run);
-            let scan =
-                sorted::SortedScan { filter, sort, projection, order: run.options.order, cancel: run.cancel };
+            let scan = sorted::SortedScan { reader, sort, projection, order: run.options.order };
             scan.run(run.blocks, &mut sorter, &mut stats)?;
             run.spent(&mut stats);
             sorter.drain(&mut *next)?;
@@ -242,7 +206,7 @@ pub(crate) fn execute<'a>(
             // A limit of none needs no row to say so, and a pipe behind it may make some.
             if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && limit != Some(0) {
                 let budget_bytes = run.options.memory_limit_bytes;
-                scan::Scan { filter, projection, order, budget_bytes, cancel: run.cancel }
+                scan::Scan { reader, projection, order, budget_bytes }
                     .run(run.blocks, &mut *next, &mut stats)?;
             }
             run.spent(&mut stats);

@@ -19,7 +19,7 @@ pub const STREAM_ID: &str = "_stream_id";
 type Columns = HashMap<String, Option<Arc<Column>>, foldhash::fast::FixedState>;
 
 /// A column, by the name it has in the answer.
-type Named = (String, Arc<Column>);
+pub(crate) type Named = (String, Arc<Column>);
 
 pub(crate) struct Open {
     pub block: Arc<dyn Block>,
@@ -28,11 +28,20 @@ pub(crate) struct Open {
     output: Option<Vec<Named>>,
     /// Bytes of the columns decoded so far.
     pub bytes: usize,
+    /// How many of them were told of.
+    told: usize,
 }
 
 impl Open {
     pub fn new(block: Arc<dyn Block>) -> Self {
-        Self { block, columns: Columns::default(), times: None, output: None, bytes: 0 }
+        Self { block, columns: Columns::default(), times: None, output: None, bytes: 0, told: 0 }
+    }
+
+    /// How many bytes were decoded since this was asked last.
+    pub fn bytes_since_last(&mut self) -> u64 {
+        let new = self.bytes - self.told;
+        self.told = self.bytes;
+        new as u64
     }
 
     pub fn times(&mut self) -> Result<Arc<Vec<i64>>> {
@@ -182,7 +191,7 @@ fn check(column: &Column, rows: usize) -> Result<()> {
     }
 }
 
-fn column_bytes(column: &Column) -> usize {
+pub(crate) fn column_bytes(column: &Column) -> usize {
     let order = column.order.as_ref().map_or(0, |o| o.len() * 4);
     order
         + match &column.data {

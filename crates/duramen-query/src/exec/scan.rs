@@ -6,9 +6,9 @@
 
 use super::open::Open;
 use super::project::Projection;
-use super::{Cancel, Order, RunStats, select};
+use super::read::Reader;
+use super::{Order, RunStats};
 use crate::error::Result;
-use crate::filter::Filter;
 use crate::pipe::{Flow, Stage};
 use crate::row::ResultRow;
 use duramen::block::BlockHandle;
@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 /// How many rows go by between two looks at whether the query was cancelled.
-pub(crate) const CANCEL_INTERVAL_ROWS: usize = 4096;
+pub(crate) const CANCEL_INTERVAL_ROWS: usize = 1024;
 
 /// Where a row stands in the answer, the first being the greatest: time, block, row.
 type Place = (i64, i64, i64);
@@ -37,11 +37,10 @@ struct Cursor {
 }
 
 pub(crate) struct Scan<'a> {
-    pub filter: &'a Filter,
+    pub reader: Reader<'a>,
     pub projection: &'a Projection,
     pub order: Order,
     pub budget_bytes: usize,
-    pub cancel: &'a Cancel,
 }
 
 impl Scan<'_> {
@@ -78,9 +77,8 @@ impl Scan<'_> {
         let mut emitted = 0usize;
         loop {
             while waiting.last().is_some_and(|w| heap.peek().is_none_or(|(place, _)| *place < w.bound)) {
-                self.cancel.check()?;
                 let Some(next) = waiting.pop() else { break };
-                let Some(cursor) = self.open(next, stats) else { continue };
+                let Some(cursor) = self.open(next, stats)? else { continue };
                 if let Some(&(r, time)) = cursor.left.last() {
                     heap.push((self.place(time, cursor.number, r as usize), cursors.len()));
                     cursors.push(Some(cursor));
@@ -92,10 +90,12 @@ impl Scan<'_> {
             let Some((r, time)) = cursor.left.pop() else { continue };
             emitted += 1;
             if emitted.is_multiple_of(CANCEL_INTERVAL_ROWS) {
-                self.cancel.check()?;
+                self.reader.cancel.check()?;
             }
             let reopened = cursor.open.is_none();
-            match Self::fill(cursor, r as usize, time, self.projection, &mut row) {
+            let filled = Self::fill(cursor, r as usize, time, self.projection, &mut row);
+            stats.bytes_read += cursor.open.as_mut().map_or(0, Open::bytes_since_last);
+            match filled {
                 Ok(()) => {
                     if out.push(&mut row)? == Flow::Stop {
                         return Ok(());
@@ -131,24 +131,21 @@ impl Scan<'_> {
     }
 
     /// Opens and filters a block; `None` if nothing in it matches or it cannot be read.
-    fn open(&self, waiting: Waiting, stats: &mut RunStats) -> Option<Cursor> {
+    fn open(&self, waiting: Waiting, stats: &mut RunStats) -> Result<Option<Cursor>> {
         let Waiting { number, handle, .. } = waiting;
-        let selected = select(self.filter, &*handle, stats).and_then(|selected| {
-            let Some((mut open, found)) = selected else { return Ok(None) };
-            let times = open.times()?;
-            let mut left: Vec<(u32, i64)> = found.iter().map(|r| (r as u32, times[r])).collect();
-            if self.order == Order::OldestFirst {
-                left.reverse();
-            }
-            Ok(Some((open, left)))
-        });
-        match selected {
-            Ok(selected) => selected.map(|(open, left)| Cursor { number, handle, open: Some(open), left }),
+        let Some((mut open, found)) = self.reader.open(&*handle, stats)? else { return Ok(None) };
+        let times = match open.times() {
+            Ok(times) => times,
             Err(e) => {
                 stats.failed(e);
-                None
+                return Ok(None);
             }
+        };
+        let mut left: Vec<(u32, i64)> = found.iter().map(|r| (r as u32, times[r])).collect();
+        if self.order == Order::OldestFirst {
+            left.reverse();
         }
+        Ok(Some(Cursor { number, handle, open: Some(open), left }))
     }
 
     /// Drops decoded columns until the rest is within the budget, but not those of the row being read.

@@ -2,11 +2,11 @@
 
 use super::open::Open;
 use super::project::Projection;
+use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
-use super::{Cancel, Order, RunStats, select};
+use super::{Order, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
-use crate::filter::Filter;
 use crate::order::SortKey;
 use crate::pipe::sort::{Sort, Sorter};
 use crate::pipe::stats::Cell;
@@ -15,11 +15,10 @@ use duramen::block::{BlockHandle, names};
 use std::sync::Arc;
 
 pub(crate) struct SortedScan<'a> {
-    pub filter: &'a Filter,
+    pub reader: Reader<'a>,
     pub sort: &'a Sort,
     pub projection: &'a Projection,
     pub order: Order,
-    pub cancel: &'a Cancel,
 }
 
 impl SortedScan<'_> {
@@ -30,11 +29,9 @@ impl SortedScan<'_> {
         stats: &mut RunStats,
     ) -> Result<()> {
         for (number, handle) in blocks.iter().enumerate() {
-            self.cancel.check()?;
-            match select(self.filter, &**handle, stats) {
-                Ok(None) => {}
-                Ok(Some((mut open, found))) => self.block(number, &mut open, &found, sorter, stats)?,
-                Err(e) => stats.failed(e),
+            if let Some((mut open, found)) = self.reader.open(&**handle, stats)? {
+                self.block(number, &mut open, &found, sorter, stats)?;
+                stats.bytes_read += open.bytes_since_last();
             }
         }
         Ok(())
@@ -64,7 +61,7 @@ impl SortedScan<'_> {
         let mut out = ResultRow::new();
         for (i, row) in found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
-                self.cancel.check()?;
+                self.reader.cancel.check()?;
             }
             let keys = self.sort.by.iter().zip(&columns).map(|((name, _), column)| {
                 if **name == *names::TIME {

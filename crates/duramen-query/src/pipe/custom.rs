@@ -4,6 +4,7 @@ use super::{Passes, Pipe, Stage};
 use crate::error::Result;
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
+use crate::exec::read::Reader;
 use crate::query::Query;
 use std::any::Any;
 use std::fmt::{Debug, Display};
@@ -51,8 +52,14 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
 
 /// A first pipe that reads the blocks itself.
 pub(crate) trait OverBlocks {
-    /// Reads what the filter finds, and pushes rows. Whoever calls it finishes the stage.
-    fn run(&self, run: &Run<'_>, filter: &crate::filter::Filter, next: &mut dyn Stage) -> Result<()>;
+    /// Reads what the filter finds, and pushes rows with what the next pipes need. Whoever calls it finishes the stage.
+    fn run(
+        &self,
+        run: &Run<'_>,
+        reader: &Reader<'_>,
+        projection: &Projection,
+        next: &mut dyn Stage,
+    ) -> Result<()>;
 }
 
 /// Such a pipe, in a query.

@@ -9,8 +9,11 @@ use crate::exec::project::Projection;
 use crate::parse::{Parser, quote, quote_always};
 use crate::query::Query;
 use crate::row::ResultRow;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::fmt;
+
+/// Rows by the values that must be the same.
+type Others = HashMap<Vec<Box<str>>, Vec<ResultRow>, foldhash::fast::FixedState>;
 
 /// By which fields, with which query.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +74,7 @@ impl CustomPipe for Join {
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        let mut others: HashMap<Vec<Box<str>>, Vec<ResultRow>> = HashMap::new();
+        let mut others = Others::default();
         run.each_row(&self.query, &mut |row| {
             let key = self.key(row);
             let key_bytes: usize = key.iter().map(|text| text.len() + 16).sum();
@@ -89,7 +92,7 @@ impl CustomPipe for Join {
 
 struct JoinStage<'a> {
     join: &'a Join,
-    others: HashMap<Vec<Box<str>>, Vec<ResultRow>>,
+    others: Others,
     run: &'a Run<'a>,
     next: Box<dyn Stage + 'a>,
 }

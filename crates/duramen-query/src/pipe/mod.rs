@@ -8,6 +8,8 @@
 //! The executor knows some pipes by what they are, because it can do better than to push rows through them: it
 //! groups straight from columns, and sorts by keys. All others are a [`Custom`] pipe to it.
 
+pub mod blocks;
+pub mod census;
 pub mod collapse_nums;
 pub(crate) mod custom;
 pub mod decolorize;
@@ -21,6 +23,7 @@ pub mod limit;
 pub mod math;
 pub mod measure;
 pub mod pack;
+pub mod query_stats;
 pub(crate) mod registry;
 pub mod rename;
 pub mod replace;
@@ -30,6 +33,7 @@ pub mod select;
 pub mod set_stream_fields;
 pub mod sort;
 pub mod stats;
+pub mod stream_context;
 pub(crate) mod template;
 pub mod time_add;
 pub mod top;

@@ -1,5 +1,8 @@
 //! All pipes by name, for the parser and for its errors.
 
+use super::blocks::Blocks;
+use super::census::facets::Facets;
+use super::census::field_names::FieldNames;
 use super::collapse_nums::CollapseNums;
 use super::decolorize::Decolorize;
 use super::drop_empty::DropEmptyFields;
@@ -11,10 +14,12 @@ use super::join::Join;
 use super::math::Math;
 use super::measure::Measured;
 use super::pack::Pack;
+use super::query_stats::QueryStats;
 use super::rename::Rename;
 use super::replace::Replace;
 use super::sample::Sample;
 use super::set_stream_fields::SetStreamFields;
+use super::stream_context::StreamContext;
 use super::unpack::Unpack;
 use super::unroll::Unroll;
 use super::window::Window;
@@ -30,6 +35,8 @@ type Read = fn(&mut Parser<'_>) -> Result<Pipe, ParseError>;
 
 /// Every pipe: its names, the first being the one it prints with, and what reads it.
 const PIPES: &[(&[&str], Read)] = &[
+    (&["block_stats"], |p| Ok(Blocks::parse_stats(p)?.into())),
+    (&["blocks_count"], |p| Ok(Blocks::parse_count(p)?.into())),
     (&["collapse_nums"], |p| row_pipe::parse(p, CollapseNums::parse)),
     (&["copy", "cp"], |p| Ok(Pipe::Rename(Rename::parse(p, true)?))),
     (&["decolorize"], |p| row_pipe::parse(p, Decolorize::parse)),
@@ -37,6 +44,9 @@ const PIPES: &[(&[&str], Read)] = &[
     (&["drop_empty_fields"], |_| Ok(DropEmptyFields.into())),
     (&["extract"], |p| row_pipe::parse(p, Extract::parse)),
     (&["extract_regexp"], |p| row_pipe::parse(p, ExtractRegexp::parse)),
+    (&["facets"], |p| Ok(Facets::parse(p)?.into())),
+    (&["field_names"], |_| Ok(FieldNames.into())),
+    (&["field_values"], |p| Ok(Pipe::Uniq(uniq::Uniq::parse_values(p)?))),
     (&["fields", "keep"], |p| Ok(Pipe::Fields(Fields::parse(p, false)?))),
     (&["first"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, false)?))),
     (&["last"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, true)?))),
@@ -53,6 +63,7 @@ const PIPES: &[(&[&str], Read)] = &[
     (&["offset", "skip"], |p| Ok(Pipe::Offset(p.count("a number of rows")?))),
     (&["pack_json"], |p| row_pipe::parse(p, Pack::parse_json)),
     (&["pack_logfmt"], |p| row_pipe::parse(p, Pack::parse_logfmt)),
+    (&["query_stats"], |_| Ok(QueryStats.into())),
     (&["rename", "mv"], |p| Ok(Pipe::Rename(Rename::parse(p, false)?))),
     (&["replace"], |p| row_pipe::parse(p, Replace::parse)),
     (&["replace_regexp"], |p| row_pipe::parse(p, Replace::parse_regexp)),
@@ -62,6 +73,7 @@ const PIPES: &[(&[&str], Read)] = &[
     (&["sort", "order"], |p| Ok(Pipe::Sort(sort::Sort::parse(p)?))),
     (&["split"], |p| row_pipe::parse(p, Split::parse_split)),
     (&["stats"], |p| Ok(Pipe::Stats(stats::Stats::parse(p)?))),
+    (&["stream_context"], |p| Ok(StreamContext::parse(p)?.into())),
     (&["time_add"], |p| row_pipe::parse(p, time_add::TimeAdd::parse)),
     (&["top"], |p| Ok(Pipe::Top(top::Top::parse(p)?))),
     (&["total_stats"], |p| Ok(Window::parse(p, true)?.into())),

@@ -7,7 +7,7 @@ use crate::error::ParseError;
 use crate::parse::{Parser, quote, quote_always};
 use crate::row::write_json_array;
 use duramen::{ValueKind, token};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// How the text falls into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl RowPipe for Split {
             let array = match &self.parts {
                 Parts::Words(false) => write_json_array(token::words(text)),
                 Parts::Words(true) => {
-                    let mut seen = HashSet::new();
+                    let mut seen = BTreeSet::new();
                     write_json_array(token::words(text).filter(|word| seen.insert(*word)))
                 }
                 // Of no separator, every character is a part.

@@ -199,8 +199,8 @@ fn function(name: &str, fields: &[&str], rows: &[&NaiveRow]) -> String {
                 rows.iter().map(|r| fields.iter().map(|f| r.get(f)).collect()).collect();
             tuples.iter().filter(|t| t.iter().any(|v| !v.is_empty())).count().to_string()
         }
-        "sum" | "rate_sum" | "avg" if numbers.is_empty() => "NaN".into(),
-        "sum" | "rate_sum" => numbers.iter().sum::<f64>().to_string(),
+        "sum" | "avg" if numbers.is_empty() => "NaN".into(),
+        "sum" => numbers.iter().sum::<f64>().to_string(),
         "avg" => {
             let avg = numbers.iter().sum::<f64>() / numbers.len() as f64;
             format!("{avg:.14e}").parse::<f64>().unwrap().to_string()

@@ -249,7 +249,6 @@ pub fn pipe() -> impl Strategy<Value = P> {
             "median",
             "values",
             "any",
-            "rate_sum",
             "n*",
         ]),
         names(2),

@@ -18,7 +18,7 @@ use duramen::Store;
 use duramen::block::BlockHandle;
 use duramen_engine::io::Env;
 use duramen_query::pipe::{Passes, Pipe};
-use duramen_query::{Error, Order, Query, ResultRow, RunOptions};
+use duramen_query::{Cancel, Error, Order, Query, ResultRow, RunOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,7 +95,7 @@ fn show_last<W: Write>(
 ) -> Result<u64, Failure> {
     let mut rows: Vec<ResultRow> = Vec::new();
     let options = RunOptions { order: Order::NewestFirst, limit: Some(last), ..RunOptions::default() };
-    let outcome = show::cancellable(interrupt, |cancel| {
+    let outcome = show::cancellable(interrupt, &Cancel::new(), |cancel| {
         query.run(blocks, &options, cancel, &mut |row| {
             rows.push(row.clone());
             std::ops::ControlFlow::Continue(())
@@ -124,7 +124,7 @@ fn show_coming<W: Write>(
     let before = writer.rows();
     let options = RunOptions { order: Order::OldestFirst, limit: Some(limit), ..RunOptions::default() };
     let mut delivery = Delivery { writer, failed: None };
-    let outcome = show::cancellable(interrupt, |cancel| {
+    let outcome = show::cancellable(interrupt, &Cancel::new(), |cancel| {
         query.run(blocks, &options, cancel, &mut |row| delivery.row(row))
     });
     if let Some(error) = delivery.failed {
