@@ -201,6 +201,7 @@ impl Store {
                     durability: options.durability,
                     // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
                     sync_on_seal: false,
+                    unload_sealed: true,
                     background: if options.background {
                         WalBackground::Thread
                     } else {

@@ -24,7 +24,7 @@ impl Default for StoreOptions {
             env: Env::os(),
             durability: Durability::Process,
             write_buffer_size: 64 << 20,
-            max_write_buffer_number: 2,
+            max_write_buffer_number: 6,
             flush_threads: std::thread::available_parallelism().map_or(1, usize::from).min(2),
             keeper: true,
             background: true,
@@ -53,7 +53,8 @@ impl StoreOptions {
     }
 
     /// How many such buffers a writer may have, the one it fills included; when all are full, writes stall
-    /// until the flush has caught up. Default 2, at least 2.
+    /// until the flush has caught up. So many are a burst that costs nobody anything: those that are full lie in their
+    /// files only, and take no memory. Default 6, at least 2.
     pub fn max_write_buffer_number(mut self, number: usize) -> Self {
         self.max_write_buffer_number = number;
         self

@@ -135,6 +135,9 @@ impl Inner {
                 self.poison(handle.segment.sync(0, FIRST_RECORD).map_err(Error::io("sync", path)))?;
             }
         }
+        if self.options.unload_sealed {
+            handle.segment.unload();
+        }
         let mut state = self.state();
         if let Some(immutable) = state.immutable.iter_mut().find(|i| i.handle.number == handle.number) {
             immutable.sealed = true;

@@ -150,7 +150,7 @@ impl Active {
 pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
 
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
-pub(super) const PREFAULT_BYTES: usize = 1 << 20;
+pub(super) const PREFAULT_BYTES: usize = 4 << 20;
 
 /// How many segments may wait for the flush where they are so small that their number says little.
 const MAX_SMALL_IMMUTABLE: usize = 16;
