@@ -94,6 +94,25 @@ pub fn compare_of(field: &str, a: &str, b: &str) -> Ordering {
     }
 }
 
+/// A value of a field ready to be compared many times: in the order of [`compare_of`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlaceKey {
+    is_time: bool,
+    key: SortKey,
+    /// What tells numbers and times apart that are the same.
+    text: Box<str>,
+}
+
+impl PlaceKey {
+    /// The key of a field's value.
+    pub fn new(field: &str, text: &str) -> Self {
+        let time = (field == names::TIME).then(|| parse_time(text)).flatten();
+        let key = time.map_or_else(|| SortKey::new(text), SortKey::int);
+        let text = if matches!(key, SortKey::Number(_)) { text } else { "" };
+        Self { is_time: time.is_some(), key, text: text.into() }
+    }
+}
+
 /// Compares texts byte by byte, but runs of ASCII digits by the number they write.
 pub fn natural_cmp(a: &str, b: &str) -> Ordering {
     let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
@@ -141,6 +160,9 @@ mod tests {
         let mut values = [c, "later", b, "", a, "2024-05-17T11:50:00.100Zx"];
         values.sort_by(|a, b| compare_of("_time", a, b));
         assert_eq!(values, ["", "2024-05-17T11:50:00.100Zx", "later", a, b, c]);
+        let mut keyed = [c, "later", b, "", a, "2024-05-17T11:50:00.100Zx"];
+        keyed.sort_by_key(|text| PlaceKey::new("_time", text));
+        assert_eq!(keyed, values);
         assert_eq!(compare_of("other", a, b), Ordering::Greater);
     }
 
@@ -150,6 +172,7 @@ mod tests {
             let keys = SortKey::new(&a).cmp(&SortKey::new(&b));
             proptest::prop_assert!(keys == compare(&a, &b) || keys.is_eq() && Number::parse(&a).is_some());
             proptest::prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
+            proptest::prop_assert_eq!(PlaceKey::new("f", &a).cmp(&PlaceKey::new("f", &b)), compare(&a, &b));
             if compare(&a, &b).is_le() && compare(&b, &c).is_le() {
                 proptest::prop_assert!(compare(&a, &c).is_le());
             }

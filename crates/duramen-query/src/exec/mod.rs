@@ -162,7 +162,7 @@ pub(crate) fn execute<'a>(
             let aggregation = aggregate::Aggregation { reader, aggregate, memory, threads, order };
             let groups = aggregation.run(run.blocks, &mut stats)?;
             run.spent(&mut stats);
-            give(&mut rows(groups), &mut *next)?;
+            give(&mut rows(groups), &mut *next, run.cancel)?;
             next.finish()
         };
     match first {

@@ -98,7 +98,7 @@ impl OverBlocks for Blocks {
                 }
             };
             let rows = columns.iter().map(|(name, column)| column_row(number, handle.rows(), name, column));
-            give(&mut rows.collect::<Vec<_>>(), next)?;
+            give(&mut rows.collect::<Vec<_>>(), next, run.cancel)?;
         }
         run.spent(&mut stats);
         if let Self::Count(name) = self {

@@ -51,7 +51,7 @@ impl Top {
     pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
         let mut rows = groups.into_rows(std::slice::from_ref(&self.hits));
         // Rows come in the order of their values, and stay in it where they were seen equally often.
-        rows.sort_by_key(|row| std::cmp::Reverse(hits(row)));
+        rows.sort_by_cached_key(|row| std::cmp::Reverse(hits(row)));
         rows.truncate(self.limit);
         if let Some(name) = &self.rank {
             for (i, row) in rows.iter_mut().enumerate() {

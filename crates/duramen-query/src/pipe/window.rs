@@ -103,7 +103,7 @@ impl Stage for WindowStage<'_> {
             set_results(row, stats, &groups, group);
         }
         let mut rows: Vec<ResultRow> = self.held.drain(..).map(|(_, row)| row).collect();
-        give(&mut rows, &mut *self.next)?;
+        give(&mut rows, &mut *self.next, self.run.cancel)?;
         self.next.finish()
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{Bounds, Census};
 use crate::error::{ParseError, Result};
+use crate::exec::Cancel;
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
@@ -93,7 +94,8 @@ impl CustomPipe for Facets {
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        Ok(Box::new(FacetsStage { facets: self, census: Census::new(Some(self.bounds), run.memory), next }))
+        let census = Census::new(Some(self.bounds), run.memory);
+        Ok(Box::new(FacetsStage { facets: self, census, cancel: run.cancel, next }))
     }
 
     fn over_blocks(&self) -> Option<&dyn OverBlocks> {
@@ -103,13 +105,14 @@ impl CustomPipe for Facets {
 
 impl OverBlocks for Facets {
     fn run(&self, run: &Run<'_>, reader: &Reader<'_>, _: &Projection, next: &mut dyn Stage) -> Result<()> {
-        give(&mut self.rows(&Census::of_blocks(Some(self.bounds), run, reader)?), next)
+        give(&mut self.rows(&Census::of_blocks(Some(self.bounds), run, reader)?), next, run.cancel)
     }
 }
 
 struct FacetsStage<'a> {
     facets: &'a Facets,
     census: Census<'a>,
+    cancel: &'a Cancel,
     next: Box<dyn Stage + 'a>,
 }
 
@@ -120,7 +123,7 @@ impl Stage for FacetsStage<'_> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        give(&mut self.facets.rows(&self.census), &mut *self.next)?;
+        give(&mut self.facets.rows(&self.census), &mut *self.next, self.cancel)?;
         self.next.finish()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Census;
 use crate::error::Result;
+use crate::exec::Cancel;
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
@@ -42,7 +43,7 @@ impl CustomPipe for FieldNames {
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        Ok(Box::new(FieldNamesStage { census: Census::new(None, run.memory), next }))
+        Ok(Box::new(FieldNamesStage { census: Census::new(None, run.memory), cancel: run.cancel, next }))
     }
 
     fn over_blocks(&self) -> Option<&dyn OverBlocks> {
@@ -52,12 +53,13 @@ impl CustomPipe for FieldNames {
 
 impl OverBlocks for FieldNames {
     fn run(&self, run: &Run<'_>, reader: &Reader<'_>, _: &Projection, next: &mut dyn Stage) -> Result<()> {
-        give(&mut rows(&Census::of_blocks(None, run, reader)?), next)
+        give(&mut rows(&Census::of_blocks(None, run, reader)?), next, run.cancel)
     }
 }
 
 struct FieldNamesStage<'a> {
     census: Census<'a>,
+    cancel: &'a Cancel,
     next: Box<dyn Stage + 'a>,
 }
 
@@ -68,7 +70,7 @@ impl Stage for FieldNamesStage<'_> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        give(&mut rows(&self.census), &mut *self.next)?;
+        give(&mut rows(&self.census), &mut *self.next, self.cancel)?;
         self.next.finish()
     }
 }

@@ -4,12 +4,11 @@ use super::state::State;
 use super::{Aggregate, Cell, Named};
 use crate::error::Result;
 use crate::exec::memory::Memory;
-use crate::order;
+use crate::order::PlaceKey;
 use crate::pipe::sort::Arrival;
 use crate::row::ResultRow;
 use duramen::ValueKind;
 use hashbrown::HashMap;
-use std::cmp::Ordering;
 
 /// Groups of one aggregate, of the rows that one thread has seen.
 #[derive(Debug)]
@@ -148,15 +147,19 @@ impl<'a> Groups<'a> {
     }
 
     fn keep_first(&mut self, keep: usize) {
-        let mut all: Vec<_> =
-            std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states)).collect();
-        all.sort_by(|a, b| self.compare(&a.0, &b.0));
-        for (key, states) in all.drain(keep.min(all.len())..) {
+        // Values are read as numbers once, and not at every comparison.
+        let place = |key: &[u8]| -> Box<[PlaceKey]> {
+            values(key).zip(&self.aggregate.by).map(|(value, by)| PlaceKey::new(&by.field, value)).collect()
+        };
+        let groups = std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states));
+        let mut all: Vec<_> = groups.map(|(key, states)| (place(&key), key, states)).collect();
+        all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (_, key, states) in all.drain(keep.min(all.len())..) {
             self.memory.release(key.len() * 2 + 96 + states.len() * size_of::<State>());
         }
         self.index.clear();
-        self.index.extend(all.iter().enumerate().map(|(i, (key, _))| (key.clone(), i as u32)));
-        (self.keys, self.states) = all.into_iter().unzip();
+        self.index.extend(all.iter().enumerate().map(|(i, (_, key, _))| (key.clone(), i as u32)));
+        (self.keys, self.states) = all.into_iter().map(|(_, key, states)| (key, states)).unzip();
         self.generation += 1;
     }
 
@@ -171,12 +174,6 @@ impl<'a> Groups<'a> {
         }
         self.tidy();
         Ok(())
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let pairs = values(a).zip(values(b)).zip(&self.aggregate.by);
-        let pairs = pairs.map(|((x, y), by)| order::compare_of(&by.field, x, y));
-        pairs.fold(Ordering::Equal, Ordering::then)
     }
 
     /// One row a group, in the order of their values, with the functions' results under these names.

@@ -16,6 +16,7 @@ pub use kind::{Cell, Named};
 
 use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
+use crate::exec::Cancel;
 use crate::exec::context::Run;
 use crate::filter::Filter;
 use crate::parse::{Parser, quote};
@@ -145,6 +146,7 @@ pub(super) struct StatsStage<'a> {
     groups: Option<Groups<'a>>,
     arrived: i64,
     rows: ToRows<'a>,
+    cancel: &'a Cancel,
     next: Box<dyn Stage + 'a>,
 }
 
@@ -155,7 +157,7 @@ impl<'a> StatsStage<'a> {
         run: &'a Run<'a>,
         next: Box<dyn Stage + 'a>,
     ) -> Self {
-        Self { groups: Some(Groups::new(aggregate, run.memory)), arrived: 0, rows, next }
+        Self { groups: Some(Groups::new(aggregate, run.memory)), arrived: 0, rows, cancel: run.cancel, next }
     }
 }
 
@@ -170,15 +172,18 @@ impl Stage for StatsStage<'_> {
 
     fn finish(&mut self) -> Result<()> {
         if let Some(groups) = self.groups.take() {
-            give(&mut (self.rows)(groups), &mut *self.next)?;
+            give(&mut (self.rows)(groups), &mut *self.next, self.cancel)?;
         }
         self.next.finish()
     }
 }
 
 /// Gives rows on until no more are wanted.
-pub(crate) fn give(rows: &mut [ResultRow], next: &mut dyn Stage) -> Result<()> {
-    for row in rows {
+pub(crate) fn give(rows: &mut [ResultRow], next: &mut dyn Stage, cancel: &Cancel) -> Result<()> {
+    for (i, row) in rows.iter_mut().enumerate() {
+        if i % 1024 == 1023 {
+            cancel.check()?;
+        }
         if next.push(row)? == Flow::Stop {
             break;
         }
