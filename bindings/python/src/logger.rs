@@ -113,6 +113,8 @@ impl NativeLogger {
         dict.set_item("truncated", stats.truncated)?;
         dict.set_item("dropped", stats.dropped)?;
         dict.set_item("errors", stats.errors)?;
+        dict.set_item("reopened", stats.reopened)?;
+        dict.set_item("unsynced", stats.unsynced)?;
         dict.set_item("last_error", stats.last_error)?;
         dict.set_item("incidents", stats.incidents.messages)?;
         Ok(dict)

@@ -30,6 +30,7 @@ def test_logger_and_its_stats(log, rows):
     assert found[7]["exception.type"] == "KeyError"
     stats = log.stats()
     assert (stats["lines"], stats["dropped"], stats["errors"], stats["incidents"]) == (8, 0, 0, [])
+    assert (stats["reopened"], stats["unsynced"]) == (0, 0)
 
 
 def test_rows_stream_and_stop(log, store_dir):

@@ -26,6 +26,15 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A write or sync failed earlier, the writer was replaced, and lines from before are not in tables yet: a loss of
+    /// power now might take them. The keeper is at it, or will be; ask again.
+    #[error("{lines} lines from before a failure ({reason}) are not in tables yet")]
+    NotYetSafe {
+        /// How many, at most.
+        lines: u64,
+        /// The failure.
+        reason: String,
+    },
     /// An entry or option is over a limit, or malformed.
     #[error("{0}")]
     Invalid(String),

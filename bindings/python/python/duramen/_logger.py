@@ -128,7 +128,8 @@ class Logger:
         """What was done so far, in this process.
 
         ``lines`` and ``bytes`` that are in the log; lines ``truncated``, ``dropped`` for want of room, refused for
-        other ``errors``; the ``last_error``; and ``incidents`` in the background.
+        other ``errors``; how often the writer was ``reopened`` after a failed write or sync, and how many lines were
+        ``unsynced`` then; the ``last_error``; and ``incidents`` in the background.
         """
         return self._native.stats()
 

@@ -79,10 +79,12 @@ impl Logger {
     ///
     /// # Errors
     /// When there is no room, after the wait that [`LoggerBuilder::on_full`] allows: the engine's `Stalled`,
-    /// `FlushFails`, or `Io` with `StorageFull`. The engine's `Poisoned` after a failed write or sync: this logger
-    /// takes no more lines, open a new one. [`Error::Invalid`] if the line has too many fields, or is too long.
-    /// What kept a forked child from opening the store. In all cases the line was counted in [`Logger::stats`],
-    /// and is not in the log; unless a sync failed, when nobody knows.
+    /// `FlushFails`, or `Io` with `StorageFull`. The engine's `Io` for a write or sync that failed, and `Poisoned`
+    /// as long as there is no new writer after that: the next call tries to make one, and if that fails, or it
+    /// fails, too, so does one a second later, two seconds after that, and so on up to half a minute.
+    /// [`Error::Invalid`] if the line has too many fields, or is too long. What kept a forked child from opening
+    /// the store. In all cases the line was counted in [`Logger::stats`], and is not in the log; unless it was the
+    /// one whose write or sync failed, when nobody knows.
     #[inline]
     pub fn log(&self, level: Level, message: &str, fields: &[(&str, Value<'_>)]) -> Result<()> {
         let time_ns = self.core.env.clock.now_unix_ns();
@@ -109,7 +111,8 @@ impl Logger {
     /// Makes every line that was logged before the call, in this process, survive a loss of power.
     ///
     /// # Errors
-    /// What the file system said; then the writer is poisoned.
+    /// What the file system said; then the writer has stopped. [`Error::NotYetSafe`] if an earlier one had, and its
+    /// lines are not in tables yet: they are not synced again, for that would prove nothing.
     pub fn sync(&self) -> Result<()> {
         self.core.sync()
     }
@@ -145,6 +148,7 @@ impl Logger {
         }
         stats.incidents = process.store.incidents();
         process.refusals.fill(&mut stats);
+        process.renewal.fill(&mut stats);
         stats
     }
 
@@ -189,9 +193,9 @@ impl Core {
                 if message.1.is_some() {
                     process.refusals.count_truncated();
                 }
-                // A line that found room says that it goes on.
-                if process.refusals.are_untold() {
-                    process.tell(self.env.clock.now_unix_ns(), &options.stream_fields);
+                // A line that was taken says that it goes on.
+                if process.refusals.are_untold() || process.renewal.is_untold() {
+                    self.tell();
                 }
             }
             Err(e) => process.refusals.count(e),
@@ -199,10 +203,13 @@ impl Core {
         appended
     }
 
-    /// Says in the log what was refused, if anything was.
+    /// Says in the log what was refused, and that the writer was replaced, if that is so.
+    #[cold]
     fn tell(&self) {
         if let Some(process) = self.process.opened_here() {
-            process.tell(self.env.clock.now_unix_ns(), &self.options.stream_fields);
+            let now_ns = self.env.clock.now_unix_ns();
+            process.tell_renewed(now_ns, &self.options.stream_fields);
+            process.tell(now_ns, &self.options.stream_fields);
         }
     }
 

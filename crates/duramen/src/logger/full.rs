@@ -3,6 +3,7 @@
 use super::builder::OnFull;
 use super::encode::{Constants, encode};
 use super::process::OfProcess;
+use super::renewal::is_stopped;
 use crate::error::{Error, Result};
 use crate::logger::{LoggerStats, Record};
 use crate::store::shared::lock;
@@ -79,6 +80,14 @@ pub(super) fn is_full(error: &Error) -> bool {
 }
 
 impl OnFull {
+    /// How long a call may wait.
+    fn patience(self) -> Duration {
+        match self {
+            Self::Block { timeout } => timeout,
+            Self::Count => Duration::ZERO,
+        }
+    }
+
     /// How an append is to wait by itself.
     pub(super) fn write_options(self) -> WriteOptions {
         match self {
@@ -106,7 +115,8 @@ impl OfProcess {
         }
     }
 
-    /// Tries again as long as there is no room, until the time is up.
+    /// Tries again as long as there is no room, until the time is up; and once, if the writer had stopped and there is
+    /// a new one.
     #[cold]
     fn insist(
         &self,
@@ -116,7 +126,14 @@ impl OfProcess {
         options: WriteOptions,
         mut error: Error,
     ) -> Result<()> {
-        let OnFull::Block { timeout } = on_full else { return Err(error) };
+        let patience = on_full.patience();
+        if is_stopped(&error) {
+            self.renew(env, patience, error)?;
+            match self.store.append_known(bytes, options) {
+                Ok(_) => return Ok(()),
+                Err(e) => error = e,
+            }
+        }
         if matches!(error, Error::Engine(EngineError::Stalled { .. })) {
             return Err(error); // it has waited already
         }
@@ -124,7 +141,7 @@ impl OfProcess {
         let mut rested = Duration::ZERO;
         while is_full(&error) {
             // What was rested counts even where the clock does not move.
-            let left = timeout.saturating_sub(rested.max(env.clock.monotonic().saturating_sub(started)));
+            let left = patience.saturating_sub(rested.max(env.clock.monotonic().saturating_sub(started)));
             if left.is_zero() {
                 break;
             }
@@ -152,14 +169,21 @@ impl OfProcess {
         let message = format!("{lines} lines dropped: {reason}");
         let fields = [(DROPPED_FIELD, Value::Int(i64::try_from(lines).unwrap_or(i64::MAX)))];
         let record = Record { time_ns, level: Level::Warn, message: &message, fields: &fields };
+        if !self.tell_entry(&record, stream_fields) {
+            refusals.untold.fetch_add(lines, Ordering::Relaxed);
+        }
+    }
+
+    /// Logs an entry of our own, unless there is no room at once. Whether it is in the log.
+    pub(super) fn tell_entry(&self, record: &Record<'_>, stream_fields: &[Box<str>]) -> bool {
         let mut bytes = Vec::new();
         let options = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
-        let told = encode(&mut bytes, stream_fields, self.constants(), &record, (&message, None))
+        let told = encode(&mut bytes, stream_fields, self.constants(), record, (record.message, None))
             .and_then(|len| self.store.append_known(bytes.get(..len).unwrap_or_default(), options));
-        match told {
-            Ok(_) => refusals.told.fetch_add(1, Ordering::Relaxed),
-            Err(_) => refusals.untold.fetch_add(lines, Ordering::Relaxed),
-        };
+        if told.is_ok() {
+            self.refusals.told.fetch_add(1, Ordering::Relaxed);
+        }
+        told.is_ok()
     }
 
     fn constants(&self) -> &Constants {

@@ -22,6 +22,7 @@
 //! | `encode` | a line's bytes, written in one go |
 //! | `cbor` | the letters of those bytes |
 //! | `full` | no room: waiting, counting, and telling the log |
+//! | `renewal` | going on after a failed write or sync |
 //! | `process` | the store of this process, and of each child forked from it |
 //! | `exit` | what is done when the process ends |
 //! | `sink` | what a front end needs of any back end |
@@ -42,6 +43,7 @@ mod front_end;
 mod full;
 mod process;
 mod record;
+mod renewal;
 mod sink;
 mod stats;
 
@@ -52,5 +54,6 @@ pub use field_buf::FieldBuf;
 pub use front_end::{FrontEnd, Line};
 pub use full::DROPPED_FIELD;
 pub use record::Record;
+pub use renewal::UNSYNCED_FIELD;
 pub use sink::{Sink, SinkError};
 pub use stats::LoggerStats;

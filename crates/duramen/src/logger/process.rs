@@ -11,6 +11,7 @@
 use super::builder::LoggerBuilder;
 use super::encode::Constants;
 use super::full::Refusals;
+use super::renewal::Renewal;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use duramen_engine::io::os::{fork_generation, without_fork};
@@ -31,6 +32,7 @@ pub(super) struct OfProcess {
     pub(super) store: Store,
     pub(super) constants: Constants,
     pub(super) refusals: Refusals,
+    pub(super) renewal: Renewal,
     /// What a forked child opened.
     next: OnceLock<Box<OfProcess>>,
     /// The generation of the child that is just opening `next`. A claim of another generation than the asker's
@@ -51,6 +53,7 @@ impl OfProcess {
             store,
             constants: options.constants()?,
             refusals: Refusals::default(),
+            renewal: Renewal::default(),
             next: OnceLock::new(),
             opening: AtomicU64::new(NOBODY),
             failed_at_ms: AtomicU64::new(0),

@@ -270,7 +270,7 @@ impl Keeper {
                 self.remove(path)?;
             }
         }
-        if let Some(wal) = self.shared.wal.get()
+        if let Some(wal) = self.shared.wal.newest()
             && wal.writer_id() == writer
         {
             wal.release(through);

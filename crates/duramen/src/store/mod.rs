@@ -14,6 +14,7 @@ mod options;
 mod origins;
 mod payload;
 mod pin;
+mod renew;
 mod rows;
 mod scan;
 pub(crate) mod shared;
@@ -25,6 +26,7 @@ mod table_facts;
 mod tables;
 mod tail;
 mod verify;
+mod writers;
 
 pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH};
 pub use duramen_engine::wal::Durability;
@@ -175,60 +177,57 @@ impl Store {
 
     /// This process's writer; made when first asked for, so that readers never become writers.
     #[inline]
-    fn wal(&self) -> Result<&Arc<Wal>> {
-        match self.shared.wal.get() {
+    fn wal(&self) -> Result<&Wal> {
+        match self.shared.wal.newest() {
             Some(wal) => Ok(wal), // it knows itself whether it was forked
             None => self.wal_made_now(),
         }
     }
 
     #[cold]
-    fn wal_made_now(&self) -> Result<&Arc<Wal>> {
+    fn wal_made_now(&self) -> Result<&Wal> {
         self.shared.not_forked()?;
         if self.read_only {
             return Err(Error::ReadOnly);
         }
         let _one_makes_it = lock(&self.making_wal);
-        if self.shared.wal.get().is_none() {
-            let signal = Arc::downgrade(&self.signal);
-            let options = &self.shared.options;
-            let wal = Wal::create(
-                &self.shared.env,
-                &self.shared.layout.wal(),
-                WalOptions {
-                    write_buffer_size: options.write_buffer_size,
-                    max_write_buffer_number: options.max_write_buffer_number,
-                    durability: options.durability,
-                    // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
-                    sync_on_seal: false,
-                    unload_sealed: true,
-                    background: if options.background {
-                        WalBackground::Thread
-                    } else {
-                        WalBackground::Manual
-                    },
-                    on_sealed: Some(Arc::new(move |_| {
-                        if let Some(signal) = signal.upgrade() {
-                            signal.wake();
-                        }
-                    })),
-                    ..WalOptions::default()
-                },
-            )?;
-            let _we_hold_the_lock = self.shared.wal.set(Arc::new(wal));
+        if self.shared.wal.newest().is_none() {
+            self.shared.wal.push(self.create_wal()?);
         }
-        self.shared.wal.get().ok_or(Error::ReadOnly)
+        self.shared.wal.newest().ok_or(Error::ReadOnly)
+    }
+
+    fn create_wal(&self) -> Result<Wal> {
+        let signal = Arc::downgrade(&self.signal);
+        let options = &self.shared.options;
+        let background = if options.background { WalBackground::Thread } else { WalBackground::Manual };
+        let wal_options = WalOptions {
+            write_buffer_size: options.write_buffer_size,
+            max_write_buffer_number: options.max_write_buffer_number,
+            durability: options.durability,
+            // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
+            sync_on_seal: false,
+            unload_sealed: true,
+            background,
+            on_sealed: Some(Arc::new(move |_| {
+                if let Some(signal) = signal.upgrade() {
+                    signal.wake();
+                }
+            })),
+            ..WalOptions::default()
+        };
+        Ok(Wal::create(&self.shared.env, &self.shared.layout.wal(), wal_options)?)
     }
 
     /// Makes everything this process appended survive a loss of power.
     ///
     /// # Errors
-    /// What the file system said; then the writer is poisoned.
+    /// What the file system said; then the writer is poisoned. [`Error::NotYetSafe`], through a [`crate::Logger`], that
+    /// goes on after that.
     pub fn sync(&self) -> Result<()> {
-        match self.shared.wal.get() {
-            Some(wal) => Ok(wal.sync()?),
-            None => Ok(()),
-        }
+        let Some(wal) = self.shared.wal.newest() else { return Ok(()) };
+        wal.sync()?;
+        self.sync_stopped()
     }
 
     /// Seals what this process appended, and if it is the keeper, puts everything sealed, its own and
@@ -243,7 +242,7 @@ impl Store {
         }
         // Once before, because sealing needs a free write buffer, and once after, for what was sealed.
         self.keep()?;
-        if let Some(wal) = self.shared.wal.get() {
+        if let Some(wal) = self.shared.wal.newest() {
             wal.rotate()?;
             wal.background_step()?;
         }
@@ -295,6 +294,8 @@ impl Store {
         if let Some(mut background) = lock(&self.background).take() {
             background.stop();
         }
+        // Who replaces the writer just now goes first; nobody does after us.
+        drop(lock(&self.making_wal));
         let closed = self.shared.close_wal();
         let flushed = if fold && self.shared.options.keeper {
             self.keep().and_then(|()| {
@@ -370,7 +371,7 @@ impl Store {
     /// This process's writer's counters; `None` before its first append.
     pub fn wal_metrics(&self) -> Option<WalMetrics> {
         self.shared.not_forked().ok()?;
-        self.shared.wal.get().map(|wal| wal.metrics())
+        self.shared.wal.metrics()
     }
 }
 

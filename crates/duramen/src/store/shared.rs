@@ -2,12 +2,13 @@
 
 use crate::store::layout::Layout;
 use crate::store::options::StoreOptions;
+use crate::store::renew::Stopped;
+use crate::store::writers::Writers;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
 use duramen_engine::io::os::fork_generation;
-use duramen_engine::wal::Wal;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the parts of an opened store share.
 #[derive(Debug)]
@@ -15,8 +16,10 @@ pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) layout: Layout,
     pub(crate) options: StoreOptions,
-    /// This process's writer, made by the first append.
-    pub(crate) wal: OnceLock<Arc<Wal>>,
+    /// This process's writer, made by the first append, and those that it replaces.
+    pub(crate) wal: Writers,
+    /// Those of them whose lines may not be in tables yet.
+    pub(crate) stopped: Stopped,
     wal_closed: AtomicBool,
     incidents: Mutex<Incidents>,
     /// The process that opened it, in its line of forks.
@@ -41,7 +44,8 @@ impl Shared {
             env,
             layout,
             options,
-            wal: OnceLock::new(),
+            wal: Writers::default(),
+            stopped: Stopped::default(),
             wal_closed: AtomicBool::new(false),
             incidents: Mutex::default(),
             generation: fork_generation(),
@@ -57,14 +61,14 @@ impl Shared {
 
     /// This process's writer, if it lives.
     pub(crate) fn living_writer(&self) -> Option<u64> {
-        let wal = self.wal.get()?;
+        let wal = self.wal.newest()?;
         (!self.wal_closed.load(Ordering::SeqCst)).then(|| wal.writer_id())
     }
 
     /// Stops this process's writer if its directory was removed: what it appended would go into files that nobody
     /// finds. Only its owner's death lets others remove it, so it was not one of us.
     pub(crate) fn look_for_own_directory(&self) {
-        let Some(wal) = self.wal.get().filter(|_| !self.wal_closed.load(Ordering::SeqCst)) else { return };
+        let Some(wal) = self.wal.newest().filter(|_| !self.wal_closed.load(Ordering::SeqCst)) else { return };
         let Some(dir) = wal.writer_dir().filter(|_| wal.poisoned().is_none()) else { return };
         if matches!(self.env.fs.exists(dir), Ok(false)) {
             wal.abandon(format!("{} was removed while it was written to", dir.display()));
@@ -73,7 +77,7 @@ impl Shared {
 
     /// Closes this process's writer: from now on the keeper treats what it left like any other dead writer's.
     pub(crate) fn close_wal(&self) -> crate::Result<()> {
-        let closed = self.wal.get().map_or(Ok(()), |wal| wal.close());
+        let closed = self.wal.newest().map_or(Ok(()), |wal| wal.close());
         self.wal_closed.store(true, Ordering::SeqCst);
         Ok(closed?)
     }
@@ -95,14 +99,14 @@ impl Shared {
     /// The flush could not do its work: those who wait for a free write buffer must not wait for ever.
     pub(crate) fn flush_fails(&self, error: &crate::Error) {
         self.incident(format!("cannot flush: {error}"));
-        if let Some(wal) = self.wal.get() {
+        if let Some(wal) = self.wal.newest() {
             wal.set_flush_error(Some(error.to_string()));
         }
     }
 
     /// The flush works, again or still.
     pub(crate) fn flush_works(&self) {
-        if let Some(wal) = self.wal.get() {
+        if let Some(wal) = self.wal.newest() {
             wal.set_flush_error(None);
         }
     }

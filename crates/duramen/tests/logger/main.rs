@@ -8,6 +8,7 @@ mod kill;
 mod outcomes;
 mod owner;
 mod program;
+mod reopen;
 mod synced;
 mod writers;
 

@@ -3,7 +3,7 @@
 use crate::messages;
 use crate::program::{Program, tell};
 use duramen::{Level, Logger};
-use duramen_engine::io::sim::{Fault, OperationKind, Sim};
+use duramen_engine::io::sim::{OperationKind, Sim};
 use std::path::Path;
 
 /// Where a segment's header says how far it is synced.
@@ -56,21 +56,6 @@ fn threads_that_wait_share_a_sync() {
     });
     let syncs = logger.store().unwrap().wal_metrics().unwrap().syncs;
     assert!((1..=400).contains(&syncs), "{syncs}");
-}
-
-#[test]
-fn a_failed_sync_stops_the_logger_and_every_call_says_so() {
-    let sim = Sim::new(4);
-    let logger = open(&sim);
-    logger.log(Level::Info, "before", &[]).unwrap();
-    let now = sim.operations();
-    (now..now + 50).for_each(|index| sim.fail_at(index, Fault::SyncFailed));
-    assert!(logger.log(Level::Error, "it fails", &[]).is_err());
-    let told = logger.log(Level::Info, "after", &[]).unwrap_err().to_string();
-    assert!(told.contains("reopen"), "{told}");
-    let stats = logger.stats();
-    assert_eq!((stats.errors, stats.dropped), (2, 0));
-    assert!(stats.last_error.unwrap().contains("reopen"));
 }
 
 /// A program that ends without closing anything.

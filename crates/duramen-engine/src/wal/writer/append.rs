@@ -132,8 +132,8 @@ impl Inner {
         match durability {
             Durability::None => {}
             Durability::Process | Durability::IntervalMs(_) if mapped => {}
-            Durability::Process | Durability::IntervalMs(_) => self.publish_through(end)?,
-            Durability::Sync => self.sync_through(end)?,
+            Durability::Process | Durability::IntervalMs(_) => self.publish_through(end).map_err(in_doubt)?,
+            Durability::Sync => self.sync_through(end).map_err(in_doubt)?,
         }
         Ok(appended)
     }
@@ -286,6 +286,16 @@ impl Inner {
         let number = self.options.max_write_buffer_number;
         let reason = format!("all {number} write buffers are full and the flush has not caught up");
         Error::Stalled { reason }
+    }
+}
+
+/// The record is in the log, and another thread's write or sync has failed that was to cover it, too. A log that has
+/// stopped says otherwise that nothing was appended, and then one may append it elsewhere.
+#[cold]
+fn in_doubt(error: Error) -> Error {
+    match error {
+        Error::Poisoned { reason } => Error::io("sync", "the WAL")(std::io::Error::other(reason)),
+        other => other,
     }
 }
 

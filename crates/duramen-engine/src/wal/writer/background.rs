@@ -22,11 +22,17 @@ impl Inner {
 
     /// What appends will need.
     pub(super) fn make_ready(&self) -> Result<()> {
-        let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
-        let prepared = self.prepare();
-        self.prefault();
-        self.discard();
-        prepared
+        let done = {
+            let _one_at_a_time = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
+            self.usable().and_then(|()| {
+                let prepared = self.prepare();
+                self.prefault();
+                self.discard();
+                prepared
+            })
+        };
+        self.unlock_if_let_go();
+        done
     }
 
     /// What is to be done with records that were appended.
@@ -36,6 +42,7 @@ impl Inner {
             let _one_at_a_time = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
             self.usable().and_then(|()| self.seal_and_sync(closing, &mut sealed))
         };
+        self.unlock_if_let_go();
         if let Some(on_sealed) = &self.options.on_sealed {
             for number in sealed {
                 on_sealed(number);

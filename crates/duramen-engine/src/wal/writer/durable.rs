@@ -42,6 +42,7 @@ impl Inner {
             }
             handle.published.store(end as u64, Ordering::Relaxed);
         }
+        self.not_let_go()?;
         Ok(reached)
     }
 
@@ -52,6 +53,7 @@ impl Inner {
             self.state().sync_due = None;
         }
         let (segments, reached) = self.behind(through, |h| &h.synced);
+        self.not_let_go()?;
         if segments.is_empty() {
             return Ok(reached);
         }
@@ -75,6 +77,19 @@ impl Inner {
         state.mark = state.mark.max(Some(reached));
         drop(state);
         Ok(reached)
+    }
+
+    pub(super) fn unsynced_entries(&self) -> u64 {
+        let (segments, _) = self.behind(None, |h| &h.synced);
+        let mut entries = 0;
+        for (handle, _) in segments {
+            let mut at = handle.synced.load(Ordering::Relaxed).max(FIRST_RECORD as u64);
+            while let Ok(Some((record, next))) = handle.reader.next_record(at) {
+                entries += u64::from(record.count);
+                at = next;
+            }
+        }
+        entries
     }
 
     /// The segments of which `progress` does not cover all records, with where those end, oldest first; and the

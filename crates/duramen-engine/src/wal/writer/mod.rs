@@ -14,12 +14,14 @@
 //! | `handle` | one segment, made and remembered |
 //! | `durable` | publishing and syncing, many records at once |
 //! | `background` | preparing, sealing, interval syncs, noticing flushes |
+//! | `let_go` | giving up a log that has stopped, while it is still there |
 //! | `threads` | who does that, and when |
 
 mod append;
 mod background;
 mod durable;
 mod handle;
+mod let_go;
 mod state;
 mod threads;
 
@@ -115,6 +117,8 @@ struct Inner {
     unmapped: AtomicBool,
     syncs: AtomicU64,
     poison: OnceLock<String>,
+    /// The log has stopped, and its owner has done with it.
+    let_go: AtomicBool,
     /// The process that made it, in its line of forks.
     generation: u64,
 }
@@ -186,6 +190,7 @@ impl Wal {
             unmapped: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
             poison: OnceLock::new(),
+            let_go: AtomicBool::new(false),
             generation: fork_generation(),
         };
         let (number, capacity) = inner.state().next_segment(0);
@@ -209,8 +214,9 @@ impl Wal {
     /// [`Error::InvalidArgument`] if `kind`, `count` or the payload's length is out of range, or the log is
     /// closed; [`Error::Stalled`] if every write buffer is full and `options` say not to wait (or nobody but the
     /// caller could free one, with [`Background::Manual`]); [`Error::Io`] if there is no room for a segment. In
-    /// all these cases nothing was appended, and a later append may succeed. [`Error::Io`] from a failed write
-    /// or sync, and [`Error::Poisoned`] ever after: whether the record survives is unknown until recovery.
+    /// all these cases nothing was appended, and a later append may succeed. Any other [`Error::Io`] is from a failed
+    /// write or sync: whether the record survives is unknown until recovery. [`Error::Poisoned`] ever after:
+    /// nothing was appended.
     /// [`Error::Forked`] from this and every other call in a child forked from the process that made the log.
     #[inline]
     pub fn append(&self, kind: u8, count: u32, payload: &[u8], options: WriteOptions) -> Result<u64> {
@@ -283,7 +289,7 @@ impl Wal {
         self.inner.refuse_appends();
         self.threads.stop(&self.inner);
         let closed = self.inner.finish();
-        *self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.inner.unlock();
         closed
     }
 
