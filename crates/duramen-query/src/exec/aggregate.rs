@@ -25,7 +25,6 @@ pub(crate) struct Aggregation<'a> {
     pub reader: Reader<'a>,
     pub aggregate: &'a Aggregate,
     pub memory: &'a super::memory::Memory,
-    pub threads: usize,
     pub order: RowOrder,
 }
 
@@ -61,7 +60,7 @@ impl<'a> Aggregation<'a> {
             }
             Ok((groups, stats))
         };
-        let helpers = self.threads.min(blocks.len()).saturating_sub(1);
+        let helpers = self.reader.threads.min(blocks.len()).saturating_sub(1);
         let results = std::thread::scope(|scope| {
             let spawned: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
             let mut results = vec![work()];

@@ -24,9 +24,10 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What reads blocks for a filter.
-    pub fn reader<'f>(&'f self, filter: &'f Filter) -> Reader<'f> {
-        Reader { filter, cancel: self.cancel, rows: self.rows }
+    /// What reads blocks for a filter, on at most so many threads.
+    pub fn reader<'f>(&'f self, filter: &'f Filter, max_threads: Option<usize>) -> Reader<'f> {
+        let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
+        Reader { filter, cancel: self.cancel, rows: self.rows, threads }
     }
 
     /// Adds to what the run has cost so far.

@@ -154,12 +154,11 @@ pub(crate) fn execute<'a>(
         None => (None, pipes),
     };
     let mut stats = RunStats::default();
-    let reader = run.reader(filter);
-    let threads = run.options.threads.min(query.max_threads().unwrap_or(usize::MAX));
+    let reader = run.reader(filter, query.max_threads());
     let mut grouped =
         |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, mut next: Box<dyn Stage + '_>| {
             let (memory, order) = (run.memory, run.options.order);
-            let aggregation = aggregate::Aggregation { reader, aggregate, memory, threads, order };
+            let aggregation = aggregate::Aggregation { reader, aggregate, memory, order };
             let groups = aggregation.run(run.blocks, &mut stats)?;
             run.spent(&mut stats);
             give(&mut rows(groups), &mut *next, run.cancel)?;

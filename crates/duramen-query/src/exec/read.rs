@@ -36,6 +36,8 @@ pub(crate) struct Reader<'a> {
     pub filter: &'a Filter,
     pub cancel: &'a Cancel,
     pub rows: &'a RowLimit,
+    /// How many of it may work side by side.
+    pub threads: usize,
 }
 
 impl Reader<'_> {

@@ -24,7 +24,7 @@ fn rows(census: &Census<'_>) -> Vec<ResultRow> {
         row.push("hits", &counted.hits.to_string(), ValueKind::Number);
         row
     };
-    census.fields.iter().map(row).collect()
+    census.fields.iter().filter(|(_, counted)| counted.hits > 0).map(row).collect()
 }
 
 impl fmt::Display for FieldNames {

@@ -14,10 +14,11 @@ use crate::exec::open::Named;
 use crate::exec::read::Reader;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
-use duramen::block::names;
+use duramen::block::{BlockHandle, names};
 use duramen::column::{ColumnData, IntText};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Counts = HashMap<Box<str>, u64, foldhash::fast::FixedState>;
 
@@ -49,39 +50,99 @@ pub(crate) struct Census<'a> {
     memory: &'a Memory,
 }
 
+impl Counted {
+    fn add(&mut self, text: &str, hits: u64, bounds: Option<Bounds>, memory: &Memory) -> Result<()> {
+        self.hits += hits;
+        self.add_value(text, hits, bounds, memory)
+    }
+
+    fn add_value(&mut self, text: &str, hits: u64, bounds: Option<Bounds>, memory: &Memory) -> Result<()> {
+        let (Some(bounds), Some(values)) = (bounds, &mut self.values) else { return Ok(()) };
+        if let Some(n) = values.get_mut(text) {
+            *n += hits;
+        } else if values.len() == bounds.max_values || text.len() > bounds.max_value_bytes {
+            self.give_up(memory);
+        } else {
+            memory.charge(text.len() + 48, "the values of fields")?;
+            values.insert(text.into(), hits);
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, memory: &Memory) {
+        let values = self.values.take().unwrap_or_default();
+        memory.release(values.keys().map(|text| text.len() + 48).sum());
+    }
+}
+
+/// Whether a row with this value does not have the field.
+fn is_nothing(name: &str, text: &str) -> bool {
+    text.is_empty() || (name == names::STREAM && text == "{}")
+}
+
 impl<'a> Census<'a> {
     /// Of names, and with bounds, of values too.
     pub fn new(bounds: Option<Bounds>, memory: &'a Memory) -> Self {
         Self { fields: BTreeMap::new(), rows: 0, bounds, memory }
     }
 
-    /// Counts all rows that a filter finds.
+    /// Counts all rows that a filter finds, blocks side by side on several threads.
     pub fn of_blocks(bounds: Option<Bounds>, run: &Run<'a>, reader: &Reader<'_>) -> Result<Self> {
-        let mut census = Self::new(bounds, run.memory);
-        let mut stats = RunStats::default();
-        for handle in run.blocks {
-            if let Some((mut open, found)) = reader.open(&**handle, &mut stats)? {
-                // Of values, without the time, whose values are nearly all different.
-                let columns = open.matching(&NamePattern::all()).map(|mut columns| {
-                    columns.retain(|(name, _)| bounds.is_none() || name != names::TIME);
-                    columns
-                });
-                stats.bytes_read += open.bytes_since_last();
-                match columns {
-                    Ok(columns) => census.add_block(&columns, &found)?,
-                    Err(e) => stats.failed(e),
-                }
+        let (blocks, memory, next) = (run.blocks, run.memory, AtomicUsize::new(0));
+        let work = || -> Result<(Self, RunStats)> {
+            let (mut census, mut stats) = (Self::new(bounds, memory), RunStats::default());
+            while let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                census.read(&**handle, reader, &mut stats)?;
             }
+            Ok((census, stats))
+        };
+        let helpers = reader.threads.min(blocks.len()).saturating_sub(1);
+        let results = std::thread::scope(|scope| {
+            let spawned: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+            let mut results = vec![work()];
+            for handle in spawned {
+                results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
+            }
+            results
+        });
+        let mut merged = Self::new(bounds, memory);
+        for result in results {
+            let (census, mut stats) = result?;
+            run.spent(&mut stats);
+            merged.merge(census)?;
         }
-        run.spent(&mut stats);
-        Ok(census)
+        Ok(merged)
+    }
+
+    fn read(&mut self, handle: &dyn BlockHandle, reader: &Reader<'_>, stats: &mut RunStats) -> Result<()> {
+        let Some((mut open, found)) = reader.open(handle, stats)? else { return Ok(()) };
+        // Of values, without the time, whose values are nearly all different.
+        let columns = open.matching(&NamePattern::all()).map(|mut columns| {
+            columns.retain(|(name, _)| self.bounds.is_none() || name != names::TIME);
+            columns
+        });
+        stats.bytes_read += open.bytes_since_last();
+        match columns {
+            Ok(columns) => self.add_block(&columns, &found)?,
+            Err(e) => stats.failed(e),
+        }
+        Ok(())
     }
 
     fn add_block(&mut self, columns: &[Named], found: &Bitmap) -> Result<()> {
+        let (bounds, memory) = (self.bounds, self.memory);
         self.rows += found.count() as u64;
         for (name, column) in columns {
+            let field = self.field(name)?;
+            let mut add = |text: &str, hits: u64| {
+                if hits == 0 || is_nothing(name, text) {
+                    Ok(())
+                } else {
+                    field.add(text, hits, bounds, memory)
+                }
+            };
             match &column.data {
-                ColumnData::Const(text) => self.add(name, text, found.count() as u64)?,
+                ColumnData::Const(text) => add(text, found.count() as u64)?,
                 ColumnData::Dict { values, codes } => {
                     let mut hits = vec![0u64; values.len()];
                     for row in found.iter() {
@@ -90,14 +151,14 @@ impl<'a> Census<'a> {
                         }
                     }
                     for (text, hits) in values.iter().zip(hits) {
-                        self.add(name, text, hits)?;
+                        add(text, hits)?;
                     }
                 }
                 ColumnData::Int { .. } | ColumnData::Text { .. } => {
                     let mut digits = IntText::default();
                     for row in found.iter() {
                         if let Some(text) = column.text(row, &mut digits) {
-                            self.add(name, text, 1)?;
+                            add(text, 1)?;
                         }
                     }
                 }
@@ -108,35 +169,41 @@ impl<'a> Census<'a> {
 
     /// Counts a row that came out of another pipe.
     pub fn add_row(&mut self, row: &ResultRow) -> Result<()> {
+        let (bounds, memory) = (self.bounds, self.memory);
         self.rows += 1;
-        let with_time = self.bounds.is_none();
-        for (name, text, _) in row.iter().filter(|(name, ..)| with_time || *name != names::TIME) {
-            self.add(name, text, 1)?;
+        for (name, text, _) in row.iter().filter(|(name, ..)| bounds.is_none() || *name != names::TIME) {
+            if !is_nothing(name, text) {
+                self.field(name)?.add(text, 1, bounds, memory)?;
+            }
         }
         Ok(())
     }
 
-    fn add(&mut self, name: &str, text: &str, hits: u64) -> Result<()> {
-        // An empty stream is none.
-        if hits == 0 || text.is_empty() || (name == names::STREAM && text == "{}") {
-            return Ok(());
+    /// Adds what another thread counted.
+    fn merge(&mut self, other: Self) -> Result<()> {
+        let (bounds, memory) = (self.bounds, self.memory);
+        self.rows += other.rows;
+        for (name, mut theirs) in other.fields {
+            let mine = self.field(&name)?;
+            mine.hits += theirs.hits;
+            match theirs.values.take() {
+                None => mine.give_up(memory),
+                Some(values) => {
+                    for (text, hits) in values {
+                        memory.release(text.len() + 48);
+                        mine.add_value(&text, hits, bounds, memory)?;
+                    }
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn field(&mut self, name: &str) -> Result<&mut Counted> {
         if !self.fields.contains_key(name) {
             self.memory.charge(name.len() + 96, "the names of fields")?;
         }
         let values = self.bounds.is_some().then(Counts::default);
-        let field = self.fields.entry(name.into()).or_insert(Counted { hits: 0, values });
-        field.hits += hits;
-        let (Some(bounds), Some(values)) = (self.bounds, &mut field.values) else { return Ok(()) };
-        if let Some(n) = values.get_mut(text) {
-            *n += hits;
-        } else if values.len() == bounds.max_values || text.len() > bounds.max_value_bytes {
-            self.memory.release(values.keys().map(|text| text.len() + 48).sum());
-            field.values = None;
-        } else {
-            self.memory.charge(text.len() + 48, "the values of fields")?;
-            values.insert(text.into(), hits);
-        }
-        Ok(())
+        Ok(self.fields.entry(name.into()).or_insert(Counted { hits: 0, values }))
     }
 }
