@@ -28,6 +28,32 @@ fn sync_each() -> WriteOptions {
 }
 
 #[test]
+fn what_was_sealed_without_a_sync_is_on_the_device_when_the_log_is_closed() {
+    for last_is_empty in [false, true] {
+        let sim = Sim::new(1);
+        let options =
+            WalOptions { sync_on_seal: false, max_write_buffer_number: 100, ..WalOptions::default() };
+        let wal = Wal::create(&sim.env(), Path::new(WAL), manual(options)).unwrap();
+        let mut appended = vec![];
+        for _ in 0..300 {
+            append_next(&wal, &mut appended, WriteOptions::default()).unwrap();
+        }
+        if last_is_empty {
+            wal.rotate().unwrap();
+            wal.background_step().unwrap();
+        }
+        wal.background_step().unwrap();
+        assert!(wal.metrics().segments_sealed > 1);
+        wal.close().unwrap();
+        sim.crash_power();
+        let env = sim.env();
+        let writer = only_writer(&env, Path::new(WAL));
+        let recovered = recover(&env, &writer, WalRecoveryMode::AbsoluteConsistency).unwrap();
+        assert!(offered(&recovered) == appended);
+    }
+}
+
+#[test]
 fn what_is_appended_is_read_back_on_real_files() {
     for wal_kind in [WalKind::Mmap, WalKind::Write, WalKind::None] {
         for durability in [Durability::None, Durability::Process, Durability::IntervalMs(1), Durability::Sync]

@@ -359,8 +359,11 @@ impl Inner {
             state.discarded.extend(prepared.path.clone());
         }
         state.wanted_bytes = 0;
+        let end = state.end;
         drop(state);
-        self.background_step(true)
+        self.background_step(true)?;
+        // What was sealed before may not have been synced then.
+        if self.dir.is_some() { self.sync_sealed(end) } else { Ok(()) }
     }
 
     fn release(&self, released: impl Fn(u64) -> bool) {
