@@ -120,7 +120,7 @@ impl Query {
     /// than a block is held at a time. A block that cannot be read is left out, and counted in the result.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`](crate::Error::MemoryLimit) and [`Error::Cancelled`](crate::Error::Cancelled);
+    /// [`Error::MemoryLimit`] and [`Error::Cancelled`];
     /// rows that `sink` has seen stay true.
     pub fn run(
         &self,
@@ -135,7 +135,7 @@ impl Query {
     /// The rows of one block that the filter finds, for live tail. Pipes play no part.
     ///
     /// # Errors
-    /// [`Error::Block`](crate::Error::Block) if a column cannot be read, [`Error::Subquery`](crate::Error::Subquery) if
+    /// [`Error::Block`] if a column cannot be read, [`Error::Subquery`] if
     /// the filter depends on another query.
     pub fn matches(&self, block: &Arc<dyn Block>) -> Result<Bitmap> {
         if self.filter.has_subquery() {

@@ -1,5 +1,5 @@
 //! Pipes: what happens to the rows that the filter found. One file per kind of pipe: how it is read, how it
-//! prints, and the stage that does its work; [`registry`] lists them by name.
+//! prints, and the stage that does its work; `registry` lists them by name.
 //!
 //! Stages form a chain; a row is pushed into the first and falls through. Those that must see every row
 //! before they know their first (`sort`, `stats`, `top`, `uniq`) hold them, within the query's memory limit,

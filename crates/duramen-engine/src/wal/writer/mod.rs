@@ -131,7 +131,7 @@ impl Wal {
     /// # Errors
     /// [`Error::InvalidArgument`] if `kind`, `count` or the payload's length is out of range, or the log is
     /// closed; [`Error::Stalled`] if every write buffer is full and `options` say not to wait (or nobody but the
-    /// caller could free one, with [`Background::Manual`]); [`Error::Io`] if there is no room for a segment. In
+    /// caller could free one, with a manual background); [`Error::Io`] if there is no room for a segment. In
     /// all these cases nothing was appended, and a later append may succeed. Any other [`Error::Io`] is from a failed
     /// write or sync: whether the record survives is unknown until recovery. [`Error::Poisoned`] ever after:
     /// nothing was appended.
@@ -179,7 +179,7 @@ impl Wal {
     ///
     /// # Errors
     /// [`Error::Io`] if a write or sync fails now, [`Error::Poisoned`] if one did before;
-    /// [`Error::InvalidArgument`] with [`WalKind::None`].
+    /// [`Error::InvalidArgument`] without files (`wal_kind` none).
     pub fn sync(&self) -> Result<()> {
         self.inner.not_forked()?;
         self.inner.usable()?;
@@ -262,8 +262,8 @@ impl Wal {
     }
 
     /// Does what is due in the background: prepares the next segment, seals immutable ones and tells
-    /// [`WalOptions::on_sealed`], syncs at intervals, notices what others flushed. Called by the log's own thread
-    /// unless [`Background::Manual`]; calling it besides does no harm. Not to be called from `on_sealed`.
+    /// [`WalOptions::on_sealed`], syncs at intervals, notices what others flushed. Called by the log's own threads
+    /// unless the background is manual; calling it besides does no harm. Not to be called from `on_sealed`.
     ///
     /// # Errors
     /// [`Error::Poisoned`], or the [`Error::Io`] that poisoned the log now; [`Error::Io`] if the next segment
@@ -285,7 +285,7 @@ impl Wal {
         self.inner.writer_id
     }
 
-    /// This writer's directory; `None` with [`WalKind::None`].
+    /// This writer's directory; `None` without files (`wal_kind` none).
     pub fn writer_dir(&self) -> Option<&Path> {
         self.inner.dir.as_deref()
     }
