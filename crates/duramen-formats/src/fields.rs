@@ -8,7 +8,8 @@
 //! buffer of unescaped text. All buffers are kept for the next line.
 
 use crate::level;
-use crate::roles::{OWN, Role, Roles};
+use crate::roles::{Role, Roles};
+use crate::rules::NameFilter;
 use crate::time::StampParser;
 use duramen::entry::{MAX_FIELD_NAME_BYTES, MAX_FIELDS};
 use duramen::{EntryBuf, Level, Value};
@@ -207,7 +208,7 @@ impl Fields {
                         Raw::Text(_) | Raw::Unescaped(_) => {
                             self.string(field.value, line).is_some_and(|s| !s.is_empty())
                         }
-                        Raw::Number(_) | Raw::Json(_) => rank == OWN,
+                        Raw::Number(_) | Raw::Json(_) => rank <= roles.own_message,
                         Raw::Bool(_) | Raw::Null => false,
                     };
                     if is_message {
@@ -227,8 +228,8 @@ impl Fields {
                 _ => {}
             }
         }
-        found.own_time = time_rank == OWN;
-        found.own_message = message_rank == OWN;
+        found.own_time = time_rank <= roles.own_time;
+        found.own_message = message_rank <= roles.own_message;
         found
     }
 
@@ -253,24 +254,28 @@ impl Fields {
         }
     }
 
-    /// Adds the fields to an entry, the one that is the message as such. The names `_time` and `_msg` belong
-    /// to the entry: the fields of these names are left out if they are its time and message, and keep their
-    /// values under `_time#1` and `_msg#1` if not.
-    pub(crate) fn add_to(&mut self, entry: &mut EntryBuf, line: &str, found: &Found) {
+    /// Adds the fields to an entry, the one that is the message as such, and not those that `ignored` names. The
+    /// names `_time` and `_msg` belong to the entry: the fields of these names are left out if they are its time
+    /// and message, or say nothing, and keep their values under `_time#1` and `_msg#1` if not.
+    pub(crate) fn add_to(&mut self, entry: &mut EntryBuf, line: &str, found: &Found, ignored: &NameFilter) {
         for (i, field) in self.fields.iter().enumerate() {
             let name = final_name(field, &self.names, &mut self.renamed);
+            if found.own_time && found.time_field == i {
+                continue;
+            }
             if found.message == Some(i) {
-                if !found.own_message {
+                if !found.own_message && !ignored.has(name) {
                     entry.field_same_as_message(name);
                 }
                 continue;
             }
+            if ignored.has(name) {
+                continue;
+            }
             let value = text_value(field.value, line, &self.unescaped);
             match name {
-                "_time" if found.own_time && found.time_field == i => {}
                 "_msg" if matches!(value, Value::Str("") | Value::Null) => {}
-                "_time" => _ = entry.field("_time#1", value),
-                "_msg" => _ = entry.field("_msg#1", value),
+                "_time" if matches!(value, Value::Str("" | "0") | Value::Number("0") | Value::Null) => {}
                 name => _ = entry.field(name, value),
             }
         }

@@ -6,9 +6,10 @@
 use crate::fields::{Fields, Found, Raw, Span};
 use crate::roles::Roles;
 use crate::time::StampParser;
-use crate::{ReaderOptions, level};
+use crate::{FieldRules, NameFilter, ReaderOptions, level};
 use duramen::{EntryBuf, Level};
 use jiter::{Jiter, JiterResult, Peek};
+use std::sync::{Arc, LazyLock};
 
 /// How deep objects may be nested.
 pub const MAX_DEPTH: usize = 128;
@@ -140,18 +141,36 @@ fn is_empty_object(line: &str, start: usize) -> bool {
 pub struct JsonFlattener {
     parser: JsonParser,
     fields: Fields,
-    roles: Roles,
+    roles: Arc<Roles>,
     stamps: StampParser,
+    ignored: NameFilter,
+    extra_fields: Vec<(String, String)>,
 }
+
+/// The roles of those who ask for nothing else, so that making a flattener costs next to nothing.
+static USUAL_ROLES: LazyLock<Arc<Roles>> = LazyLock::new(|| Arc::new(Roles::new(&ReaderOptions::new(0))));
 
 impl JsonFlattener {
     /// For the zone and field names of these options.
     pub fn new(options: &ReaderOptions) -> Self {
+        Self::with_rules(options, FieldRules::default())
+    }
+
+    /// The same, with rules of the sender's.
+    pub fn with_rules(options: &ReaderOptions, rules: FieldRules) -> Self {
+        let usual = rules.time_fields.is_empty()
+            && rules.message_fields.is_empty()
+            && options.time_field.is_none()
+            && options.message_field.is_none()
+            && options.level_field.is_none();
+        let roles = if usual { USUAL_ROLES.clone() } else { Arc::new(Roles::with_rules(options, &rules)) };
         Self {
             parser: JsonParser::new(),
             fields: Fields::new(),
-            roles: Roles::new(options),
+            roles,
             stamps: StampParser::new(options.timezone.clone(), options.reference_time_ns, options.year),
+            ignored: rules.left_out(),
+            extra_fields: rules.extra_fields,
         }
     }
 
@@ -162,7 +181,11 @@ impl JsonFlattener {
     /// [`JsonError`] as [`JsonParser::parse`]; the entry is then as it was.
     pub fn flatten(&mut self, line: &str, time_ns: i64, entry: &mut EntryBuf) -> Result<bool, JsonError> {
         self.parser.parse(line, &mut self.fields)?;
-        Ok(fill(&mut self.fields, line, &self.roles, &self.stamps, time_ns, entry))
+        let has_time = fill(&mut self.fields, line, &self.roles, &self.stamps, &self.ignored, time_ns, entry);
+        for (name, value) in &self.extra_fields {
+            entry.field(name, value.as_str());
+        }
+        Ok(has_time)
     }
 }
 
@@ -173,6 +196,7 @@ pub(crate) fn fill(
     line: &str,
     roles: &Roles,
     stamps: &StampParser,
+    ignored: &NameFilter,
     time_ns: i64,
     entry: &mut EntryBuf,
 ) -> bool {
@@ -180,7 +204,7 @@ pub(crate) fn fill(
     let message = fields.message(&found, line);
     let level = found.level.or_else(|| level::find(message).map(|(level, _)| level));
     entry.start(found.time.unwrap_or(time_ns)).level(level.unwrap_or(Level::Unknown)).message(message);
-    fields.add_to(entry, line, &found);
+    fields.add_to(entry, line, &found, ignored);
     found.time.is_some()
 }
 

@@ -111,6 +111,13 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
     Level::parse(value)
 }
 
+/// The level that a field means which stands beside a line, if it has a name that levels have
+/// ([`LEVEL_FIELDS`](crate::LEVEL_FIELDS), and Loki's `detected_level`).
+pub fn of_named(name: &str, value: &str) -> Option<Level> {
+    let known = name == "detected_level" || crate::LEVEL_FIELDS.contains(&name);
+    if known { of_field(name, value, false) } else { None }
+}
+
 fn of_pino_level(n: u8) -> Option<Level> {
     Some(match n {
         10 => Level::Trace,
@@ -123,7 +130,8 @@ fn of_pino_level(n: u8) -> Option<Level> {
     })
 }
 
-fn of_otel_severity(n: u8) -> Option<Level> {
+/// The level of OpenTelemetry's severity number: bands of four from 1 (trace) to 24 (fatal).
+pub fn of_otel_severity(n: u8) -> Option<Level> {
     let step = usize::from(n).checked_sub(1)? / 4;
     Level::NAMED.get(step).copied()
 }

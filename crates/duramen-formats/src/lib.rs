@@ -13,6 +13,7 @@
 //! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
 //! | [`time`] | time stamps as logs write them |
 //! | [`level`] | levels as logs write them |
+//! | [`rules`] | which fields a sender wants taken for time and message, left out, or added |
 //! | [`fields`] | fields on their way into an entry: names said twice, and which are time, message and level |
 //!
 //! Messages: of a text format the message is the whole line, so that what `grep` finds, a search for a word
@@ -32,6 +33,7 @@ pub mod plain;
 pub mod reader;
 mod report;
 mod roles;
+pub mod rules;
 pub mod syslog;
 pub mod time;
 
@@ -41,4 +43,5 @@ pub use options::ReaderOptions;
 pub use reader::{EntryReader, Sink};
 pub use report::{FormatCounts, Report};
 pub use roles::{LEVEL_FIELDS, MESSAGE_FIELDS, TIME_FIELDS};
+pub use rules::{FieldRules, NameFilter};
 pub use time::{StampParser, parse_timestamp};

@@ -17,7 +17,7 @@ use crate::lines::{Line, LineSplitter};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::StampParser;
-use crate::{LineFormat, ReaderOptions, Report, access, logfmt, plain, syslog};
+use crate::{LineFormat, NameFilter, ReaderOptions, Report, access, logfmt, plain, syslog};
 use duramen::{EntryBuf, Level};
 use std::fmt::Write;
 
@@ -350,7 +350,7 @@ impl Builder {
             self.flush(sink)?;
             let found = self.fields.find_roles(text, &self.roles, &self.stamps).without_message();
             self.begin(found.time, found.level, LineFormat::Logfmt);
-            self.fields.add_to(&mut self.entry, text, &found);
+            self.fields.add_to(&mut self.entry, text, &found, &NameFilter::default());
             self.open(text, line, true);
             return Ok(true);
         }
@@ -378,8 +378,15 @@ impl Builder {
         line: Line<'_>,
         sink: &mut S,
     ) -> Result<(), S::Error> {
-        let had_time =
-            json::fill(&mut self.fields, text, &self.roles, &self.stamps, self.last_time, &mut self.entry);
+        let had_time = json::fill(
+            &mut self.fields,
+            text,
+            &self.roles,
+            &self.stamps,
+            &NameFilter::default(),
+            self.last_time,
+            &mut self.entry,
+        );
         self.count(LineFormat::Ndjson, had_time);
         self.last_time = self.entry.current_time();
         self.emit(text, line.raw_len, line.end_offset, sink)

@@ -1,6 +1,6 @@
 //! Which fields hold an entry's time, message and level, by their names.
 
-use crate::ReaderOptions;
+use crate::{FieldRules, ReaderOptions};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
@@ -98,13 +98,17 @@ pub(crate) enum Role {
     Level(u8),
 }
 
-/// Rank of the names `_time` and `_msg`: they are the entry's own and consumed by it.
-pub(crate) const OWN: u8 = 0;
+/// The most names of one role that [`FieldRules`] can ask for; those beyond are as any other.
+const MAX_ASKED: usize = 64;
 
 /// Names to roles.
 #[derive(Clone, Debug)]
 pub(crate) struct Roles {
     names: HashMap<Box<str>, Role, FixedState>,
+    /// Up to this rank a time field is the entry's own and consumed by it: `_time`, and those that rules ask for.
+    pub own_time: u8,
+    /// The same for message fields.
+    pub own_message: u8,
     /// A bit for each value of [`Roles::sketch`] that some name has: turns away most other names for
     /// almost nothing.
     sketches: [u64; 4],
@@ -112,23 +116,42 @@ pub(crate) struct Roles {
 
 impl Roles {
     pub fn new(options: &ReaderOptions) -> Self {
-        let mut roles = Self { names: HashMap::default(), sketches: [0; 4] };
-        // Rank 0 is the entry's own name, 1 the one asked for; the others follow in their order.
-        roles.add(&options.time_field, TIME_FIELDS, Role::Time);
-        roles.add(&options.message_field, MESSAGE_FIELDS, Role::Message);
-        roles.add(&options.level_field, LEVEL_FIELDS, Role::Level);
+        Self::with_rules(options, &FieldRules::default())
+    }
+
+    pub fn with_rules(options: &ReaderOptions, rules: &FieldRules) -> Self {
+        let mut roles = Self { names: HashMap::default(), own_time: 0, own_message: 0, sketches: [0; 4] };
+        roles.own_time = roles.add(&rules.time_fields, &options.time_field, TIME_FIELDS, Role::Time);
+        roles.own_message =
+            roles.add(&rules.message_fields, &options.message_field, MESSAGE_FIELDS, Role::Message);
+        roles.add(&[], &options.level_field, LEVEL_FIELDS, Role::Level);
         roles
     }
 
-    fn add(&mut self, asked_for: &Option<String>, names: &[&str], role: impl Fn(u8) -> Role) {
+    /// The lowest ranks are those of rules, the next the entry's own name (whose rank is returned), then the one
+    /// asked for; the others follow in their order.
+    fn add(
+        &mut self,
+        ruled: &[String],
+        asked_for: &Option<String>,
+        names: &[&str],
+        role: impl Fn(u8) -> Role,
+    ) -> u8 {
+        let ruled = &ruled[..ruled.len().min(MAX_ASKED)];
+        let own = u8::try_from(ruled.len()).unwrap_or(u8::MAX);
         for (i, name) in names.iter().enumerate() {
-            let own = matches!(*name, "_time" | "_msg");
-            let rank = if own { OWN } else { u8::try_from(i + 2).unwrap_or(u8::MAX) };
+            let is_own = matches!(*name, "_time" | "_msg");
+            let rank = if is_own { own } else { u8::try_from(ruled.len() + i + 2).unwrap_or(u8::MAX) };
             self.insert(name, role(rank));
         }
         if let Some(name) = asked_for.as_deref().filter(|n| !matches!(*n, "_time" | "_msg")) {
-            self.insert(name, role(1));
+            self.insert(name, role(own + 1));
         }
+        // Backwards, so that of a name said twice the first counts.
+        for (i, name) in ruled.iter().enumerate().rev() {
+            self.insert(name, role(u8::try_from(i).unwrap_or(u8::MAX)));
+        }
+        own
     }
 
     fn insert(&mut self, name: &str, role: Role) {

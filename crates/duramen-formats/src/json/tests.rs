@@ -64,6 +64,36 @@ fn lines_become_entries() {
 }
 
 #[test]
+fn rules_of_the_sender_come_first() {
+    let rules = FieldRules {
+        time_fields: vec!["when".into(), "at".into()],
+        message_fields: vec!["what.text".into(), "line".into()],
+        ignore_fields: vec!["secret".into(), "debug.*".into()],
+        extra_fields: vec![("app".into(), "web".into())],
+    };
+    let mut flattener = JsonFlattener::with_rules(&ReaderOptions::new(NOW), rules);
+    let mut entry = EntryBuf::new(["app"]);
+    for (line, expected) in [
+        (
+            r#"{"_msg":"other","what":{"text":"hello"},"at":"2024-06-27T00:00:07Z","_time":1,"secret":1,"debug":{"a":1}}"#,
+            r#"1719446407000000000 "hello" _msg#1=Str("other") _time#1=Int(1) | app=Str("web")"#,
+        ),
+        (
+            r#"{"line":"b","what":{"text":""},"when":"no","at":1719446407,"app":"mine"}"#,
+            r#"1719446407000000000 "b" what.text=Str("") when=Str("no") | app=Str("web")"#,
+        ),
+        (r#"{"message":"m","_time":"0"}"#, r#"7 "m" message=Str("m") | app=Str("web")"#),
+    ] {
+        flattener.flatten(line, 7, &mut entry).unwrap();
+        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
+        let show = |(name, value): (&str, Value<'_>)| format!("{name}={value:?} ");
+        let (fields, stream): (String, String) =
+            (e.fields().map(show).collect(), e.stream().map(show).collect());
+        assert_eq!(format!("{} {:?} {fields}| {}", e.time, e.message, stream.trim_end()), expected, "{line}");
+    }
+}
+
+#[test]
 fn what_is_no_object_is_an_error() {
     for line in [
         "",

@@ -93,6 +93,12 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// Its entries, in order, as they were pushed.
+    pub fn entries(&self) -> impl Iterator<Item = &[u8]> {
+        let ranges = EntryRanges { payload: &self.bytes, at: 0, left: self.count, framed: true };
+        ranges.map_while(|range| self.bytes.get(range.ok()?))
+    }
+
     /// Forgets its entries and keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -1,0 +1,219 @@
+//! Elasticsearch's `_bulk`: NDJSON in pairs, an action and the document that it is about.
+//!
+//! ```text
+//! {"create":{"_index":"logs-app"}}
+//! {"@timestamp":"2024-06-27T00:00:07Z","message":"payment refused","log.level":"error"}
+//! ```
+//!
+//! `create` and `index` make an entry each. Lines are only ever added: an `update` or `delete` is refused as an item.
+//! An index and an id that an action names are kept as the fields `es_index` and `es_id` (ids do not replace anything);
+//! an index in the path goes for actions that name none. Everything else in a document is as in [`crate::jsonline`].
+
+use crate::decoded::Decoded;
+use crate::error::{Error, Result};
+use crate::json::{ObjectRows, lines};
+use crate::params::Params;
+use jiter::{Jiter, JiterResult, Peek};
+use std::fmt::Write;
+
+const WHAT: &str = "an Elasticsearch bulk request";
+/// How many failed items are told with their own reason; those beyond get a general one.
+const REASONS_KEPT: usize = 1_000;
+const OTHER_REASON: &str = "malformed; the reasons of the first failed items say more";
+const NOT_SUPPORTED: &str = "entries are only ever added: update and delete are not supported";
+
+/// Reads bulk requests, keeping its buffers, and writes the replies. Can be sent to another thread, not shared.
+#[derive(Debug)]
+pub struct Bulk {
+    rows: ObjectRows,
+    index_left_out: bool,
+    items: Vec<Item>,
+    reasons: Vec<String>,
+    action: Action,
+}
+
+/// What became of an item, in a byte: a body of some megabytes has millions of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Item {
+    verb: Verb,
+    ok: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Verb {
+    #[default]
+    Create,
+    Index,
+    Update,
+    Delete,
+}
+
+impl Verb {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Index => "index",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// The action line that is being read.
+#[derive(Debug, Default)]
+struct Action {
+    verb: Verb,
+    index: String,
+    id: String,
+}
+
+impl Bulk {
+    /// As the parameters say. `now_ns` (since the epoch) tells the year of time stamps that have none.
+    pub fn new(params: &Params, now_ns: i64) -> Self {
+        Self {
+            rows: ObjectRows::new(params, now_ns),
+            index_left_out: params.left_out().has("es_index"),
+            items: Vec::new(),
+            reasons: Vec::new(),
+            action: Action::default(),
+        }
+    }
+
+    /// Takes a body; `index` is the one in the path. Rejected rows are counted by item, from 0.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if an action is none, or has no document; [`Error::Limit`] over
+    /// [`crate::Limits::max_entries_bytes`].
+    pub fn read(&mut self, body: &[u8], index: Option<&str>, now_ns: i64, out: &mut Decoded) -> Result<()> {
+        self.items.clear();
+        self.reasons.clear();
+        let mut lines = lines(body);
+        while let Some(line) = lines.next() {
+            let at = line.as_ptr() as usize - body.as_ptr() as usize;
+            self.action.read(line).map_err(|detail| Error::malformed(WHAT, detail, at))?;
+            let verb = self.action.verb;
+            if verb == Verb::Delete {
+                self.refuse(verb, out);
+                continue;
+            }
+            let document = lines
+                .next()
+                .ok_or_else(|| Error::malformed(WHAT, "an action without a document", body.len()))?;
+            if verb == Verb::Update {
+                self.refuse(verb, out);
+                continue;
+            }
+            let outcome = match self.rows.read(document, now_ns, out) {
+                Ok(()) => {
+                    self.add_action_fields(index);
+                    out.take(&mut self.rows.entry)?
+                }
+                Err(reason) => {
+                    out.reject(|| reason.clone());
+                    Err(reason)
+                }
+            };
+            self.items.push(Item { verb, ok: outcome.is_ok() });
+            if let Err(reason) = outcome
+                && self.reasons.len() < REASONS_KEPT
+            {
+                self.reasons.push(reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_action_fields(&mut self, index: Option<&str>) {
+        let index = if self.action.index.is_empty() { index.unwrap_or_default() } else { &self.action.index };
+        if !index.is_empty() && !self.index_left_out {
+            self.rows.entry.field("es_index", index);
+        }
+        if !self.action.id.is_empty() {
+            self.rows.entry.field("es_id", self.action.id.as_str());
+        }
+    }
+
+    fn refuse(&mut self, verb: Verb, out: &mut Decoded) {
+        out.reject(|| NOT_SUPPORTED.to_owned());
+        self.items.push(Item { verb, ok: false });
+        if self.reasons.len() < REASONS_KEPT {
+            self.reasons.push(NOT_SUPPORTED.to_owned());
+        }
+    }
+
+    /// How many items the request had.
+    pub fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Writes the reply to the request that was read last: each item with 201, or 400 and why. Clients match the
+    /// bytes `"errors":false,"items":[` where their buffer cuts the rest off, so nothing stands between.
+    pub fn write_reply(&self, took_ms: u64, reply: &mut String) {
+        let errors = self.items.iter().any(|item| !item.ok);
+        let _infallible = write!(reply, "{{\"took\":{took_ms},\"errors\":{errors},\"items\":[");
+        let mut reasons = self.reasons.iter();
+        for (i, Item { verb, ok }) in self.items.iter().enumerate() {
+            reply.push_str(if i == 0 { "{\"" } else { ",{\"" });
+            reply.push_str(verb.name());
+            if *ok {
+                reply.push_str("\":{\"status\":201}}");
+                continue;
+            }
+            let kind = match verb {
+                Verb::Create | Verb::Index => "document_parsing_exception",
+                Verb::Update | Verb::Delete => "action_request_validation_exception",
+            };
+            let reason = reasons.next().map_or(OTHER_REASON, String::as_str);
+            let _infallible = write!(
+                reply,
+                "\":{{\"status\":400,\"error\":{{\"type\":\"{kind}\",\"reason\":{}}}}}}}",
+                serde_json::Value::from(reason)
+            );
+        }
+        reply.push_str("]}");
+    }
+}
+
+impl Action {
+    fn read(&mut self, line: &[u8]) -> Result<(), String> {
+        self.index.clear();
+        self.id.clear();
+        let mut jiter = Jiter::new(line);
+        self.parse(&mut jiter).map_err(|e| format!("an action line is no JSON object: {}", e.error_type))?
+    }
+
+    fn parse(&mut self, jiter: &mut Jiter<'_>) -> JiterResult<Result<(), String>> {
+        self.verb = match jiter.next_object()? {
+            Some("create") => Verb::Create,
+            Some("index") => Verb::Index,
+            Some("update") => Verb::Update,
+            Some("delete") => Verb::Delete,
+            Some(other) => {
+                let known: String = other.chars().take(40).collect();
+                return Ok(Err(format!("an action is create, index, update or delete, and not {known:?}")));
+            }
+            None => return Ok(Err("an action line is an empty object".to_owned())),
+        };
+        let mut key = jiter.next_object()?;
+        while let Some(name) = key {
+            let target = match name {
+                "_index" => Some(&mut self.index),
+                "_id" => Some(&mut self.id),
+                _ => None,
+            };
+            match (jiter.peek()?, target) {
+                (Peek::String, Some(target)) => target.push_str(jiter.known_str()?),
+                (peek, _) => jiter.known_skip(peek)?,
+            }
+            key = jiter.next_key()?;
+        }
+        if jiter.next_key()?.is_some() {
+            return Ok(Err("an action line has more than one action".to_owned()));
+        }
+        jiter.finish()?;
+        Ok(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

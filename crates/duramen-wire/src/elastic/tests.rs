@@ -1,0 +1,98 @@
+//! Requests as clients send them, with their replies.
+
+use super::*;
+use crate::testing::{NOW, show};
+
+fn bulk(body: &str, index: Option<&str>) -> Result<(String, String)> {
+    let mut out = Decoded::default();
+    let mut bulk = Bulk::new(&Params::default(), NOW);
+    bulk.read(body.as_bytes(), index, NOW, &mut out)?;
+    let mut reply = String::new();
+    bulk.write_reply(3, &mut reply);
+    let parsed: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(parsed["items"].as_array().unwrap().len(), bulk.items());
+    assert_eq!(out.row(), bulk.items() as u64);
+    Ok((show(&mut out), reply))
+}
+
+#[test]
+fn documents_become_entries() {
+    let body = concat!(
+        "{\"create\":{\"_index\":\"logs-a\",\"_id\":null}}\n",
+        "{\"@timestamp\":\"2024-06-27T00:00:07Z\",\"message\":\"refused\",\"log\":{\"level\":\"error\"}}\n",
+        "{ \"index\" : { \"_id\" : \"7\", \"pipeline\":{\"x\":[1]} } }\r\n",
+        "{\"message\":\"ok\"}\r\n\n",
+        "{\"create\":{}}\n{\"message\":\"m\"}",
+    );
+    let (entries, reply) = bulk(body, Some("path")).unwrap();
+    assert_eq!(
+        entries,
+        "1719446407000000000 Error refused {} @timestamp=2024-06-27T00:00:07Z message=refused log.level=error es_index=logs-a\n\
+         NOW Unknown ok {} message=ok es_index=path es_id=7\n\
+         NOW Unknown m {} message=m es_index=path\n"
+    );
+    assert_eq!(
+        reply,
+        "{\"took\":3,\"errors\":false,\"items\":[{\"create\":{\"status\":201}},{\"index\":{\"status\":201}},{\"create\":{\"status\":201}}]}"
+    );
+    assert_eq!(bulk("", None).unwrap().1, "{\"took\":3,\"errors\":false,\"items\":[]}");
+}
+
+#[test]
+fn each_item_has_its_own_outcome() {
+    let body = "{\"create\":{}}\n{\"a\":\"\\q\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"update\":{}}\n{\"doc\":{}}\n{\"index\":{}}\n{\"message\":\"m\"}\n";
+    let (entries, reply) = bulk(body, None).unwrap();
+    assert_eq!(entries, "NOW Unknown m {} message=m\n");
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["errors"], true);
+    let items = &reply["items"];
+    assert_eq!(items[0]["create"]["status"], 400);
+    assert_eq!(items[0]["create"]["error"]["type"], "document_parsing_exception");
+    assert!(items[0]["create"]["error"]["reason"].as_str().unwrap().contains("escape"));
+    assert_eq!(items[1]["delete"]["error"]["type"], "action_request_validation_exception");
+    assert_eq!(items[2]["update"]["status"], 400);
+    assert_eq!(items[3]["index"]["status"], 201);
+}
+
+#[test]
+fn a_broken_action_is_an_error_as_a_whole() {
+    for (body, detail) in [
+        ("{\"create\":{}}\n", "an action without a document, at byte 14"),
+        ("{\"create\":{}}\n{}\nhello\n{}\n", "no JSON object: expected value, at byte 17"),
+        ("{\"upsert\":{}}\n{}\n", "and not \"upsert\", at byte 0"),
+        ("{}\n{}\n", "empty object"),
+        ("{\"create\":{},\"index\":{}}\n{}\n", "more than one action"),
+        ("{\"create\":1}\n{}\n", "no JSON object"),
+        ("{\"create\":{}} x\n{}\n", "no JSON object"),
+    ] {
+        let error = bulk(body, None).unwrap_err().to_string();
+        assert!(
+            error.starts_with("not an Elasticsearch bulk request: ") && error.contains(detail),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn millions_of_bad_items_have_a_bounded_reply() {
+    let (_, reply) = bulk(&"{\"index\":{}}\nx\n".repeat(3_000), None).unwrap();
+    assert_eq!(reply.matches("begins with something else").count(), REASONS_KEPT);
+    assert_eq!(reply.matches(OTHER_REASON).count(), 3_000 - REASONS_KEPT);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes: Vec<u8>, text in "(\\{\"(create|index|delete|update)\":\\{[_indexd\":,]{0,8}\\}\\}\n(\\{\"a\":1\\}|[{}\"a:]{0,6})\n?){0,4}") {
+        for body in [&bytes[..], text.as_bytes()] {
+            let mut out = Decoded::default();
+            let mut bulk = Bulk::new(&Params::default(), NOW);
+            if bulk.read(body, Some("i"), NOW, &mut out).is_ok() {
+                let mut reply = String::new();
+                bulk.write_reply(0, &mut reply);
+                serde_json::from_str::<serde_json::Value>(&reply).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Rows that are JSON objects: what all protocols that send such share.
+
+use crate::decoded::Decoded;
+use crate::error::{Error, Result};
+use crate::params::Params;
+use duramen::EntryBuf;
+use duramen_formats::ReaderOptions;
+use duramen_formats::json::JsonFlattener;
+use jiter::{Jiter, JsonErrorType, Peek};
+use std::ops::Range;
+
+/// Makes entries of JSON objects, keeping its buffers.
+#[derive(Debug)]
+pub(crate) struct ObjectRows {
+    flattener: JsonFlattener,
+    pub entry: EntryBuf,
+}
+
+impl ObjectRows {
+    /// As the parameters say; `now_ns` tells the year of time stamps without one.
+    pub fn new(params: &Params, now_ns: i64) -> Self {
+        Self {
+            flattener: JsonFlattener::with_rules(&ReaderOptions::new(now_ns), params.rules.clone()),
+            entry: EntryBuf::new(params.stream_fields().iter().map(String::as_str)),
+        }
+    }
+
+    /// Starts the entry of a row in [`Self::entry`], or says why there is none. A row without a time has `now_ns`.
+    pub fn read(&mut self, row: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {
+        out.check_line(row.len()).map_err(|e| e.to_string())?;
+        let text = text_of(row)?;
+        self.flattener.flatten(text, now_ns, &mut self.entry).map_err(|e| e.to_string())?;
+        self.entry.raw_len(row.len() + 1);
+        Ok(())
+    }
+
+    /// Takes a row into `out`, as an entry or as a rejection; says which.
+    pub fn take(&mut self, row: &[u8], now_ns: i64, out: &mut Decoded) -> Result<Result<(), String>> {
+        match self.read(row, now_ns, out) {
+            Ok(()) => out.take(&mut self.entry),
+            Err(reason) => {
+                out.reject(|| reason.clone());
+                Ok(Err(reason))
+            }
+        }
+    }
+}
+
+/// A row's text.
+pub(crate) fn text_of(row: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(row).map_err(|e| format!("not UTF-8 at its byte {}", e.valid_up_to()))
+}
+
+/// The lines of a body that are not blank, without their ends.
+pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut ends = memchr::memchr_iter(b'\n', body);
+    let mut at = Some(0);
+    std::iter::from_fn(move || {
+        let start = at?;
+        let end = ends.next();
+        at = end.map(|end| end + 1);
+        Some(&body[start..end.unwrap_or(body.len())])
+    })
+    .filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// Calls `f` with each of the JSON values that stand one after another in a body, white space between them or not,
+/// and with the elements of those that are arrays.
+///
+/// # Errors
+/// [`Error::Malformed`] where something else stands; and what `f` returns.
+pub(crate) fn each_value(
+    what: &'static str,
+    body: &[u8],
+    mut f: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut at = 0;
+    loop {
+        at += body[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        if at == body.len() {
+            return Ok(());
+        }
+        let mut jiter = Jiter::new(&body[at..]);
+        let wrong = |e: jiter::JiterError, at: usize| Error::malformed(what, &e.error_type, at + e.index);
+        if jiter.peek().map_err(|e| wrong(e, at))? == Peek::Array {
+            let mut element = jiter.known_array().map_err(|e| wrong(e, at))?;
+            while let Some(peek) = element {
+                let range = skipped(&mut jiter, peek).map_err(|e| wrong(e, at))?;
+                f(&body[at + range.start..at + range.end])?;
+                element = jiter.array_step().map_err(|e| wrong(e, at))?;
+            }
+        } else {
+            let peek = jiter.peek().map_err(|e| wrong(e, at))?;
+            let range = skipped(&mut jiter, peek).map_err(|e| wrong(e, at))?;
+            f(&body[at + range.start..at + range.end])?;
+        }
+        at += jiter.current_index();
+    }
+}
+
+/// Skips the value at the cursor and says where it lies.
+pub(crate) fn skipped(jiter: &mut Jiter<'_>, peek: Peek) -> jiter::JiterResult<Range<usize>> {
+    let start = jiter.current_index();
+    jiter.known_skip(peek)?;
+    Ok(start..jiter.current_index())
+}
+
+/// Whether a whole JSON value ends with the first line of a body, as it does in NDJSON.
+pub(crate) fn first_line_is_whole(body: &[u8]) -> bool {
+    let Some(line) = lines(body).next() else { return true };
+    let mut jiter = Jiter::new(line);
+    match jiter.next_skip() {
+        Ok(()) => true,
+        // A line that is wrong in itself is for its own reader to reject; one that only ends too soon goes on.
+        Err(e) => !ends_too_soon(&e.error_type),
+    }
+}
+
+fn ends_too_soon(e: &jiter::JiterErrorType) -> bool {
+    matches!(
+        e,
+        jiter::JiterErrorType::JsonError(
+            JsonErrorType::EofWhileParsingList
+                | JsonErrorType::EofWhileParsingObject
+                | JsonErrorType::EofWhileParsingString
+                | JsonErrorType::EofWhileParsingValue
+        )
+    )
+}

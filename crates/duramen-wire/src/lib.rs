@@ -1,0 +1,33 @@
+//! What log shippers send, as entries.
+//!
+//! Each protocol is a decoder of whole bodies (or, where it is a stream, of its frames): bytes go in, [`Decoded`] takes
+//! the entries, in batches that a [`duramen::Store`] appends. No decoder does input or output, knows the time, or
+//! trusts a byte: what is malformed as a whole is an [`Error`], what is wrong with one row is a [`Rejection`] beside
+//! the others, limits are kept before memory is taken, and no bytes make one panic.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | [`jsonline`] | VictoriaLogs' JSON lines; native objects, arrays and NDJSON |
+//! | [`loki`] | Loki's push, protobuf and JSON |
+//! | [`otlp`] | OpenTelemetry's logs, protobuf and JSON, and the replies |
+//! | [`elastic`] | Elasticsearch's `_bulk`, and its replies |
+//!
+//! Fields, levels and times are found as [`duramen_formats`] finds them, so that a line means the same whether it is
+//! sent or read from a file.
+
+pub mod decoded;
+pub mod elastic;
+mod error;
+mod json;
+pub mod jsonline;
+mod level;
+pub mod loki;
+pub mod otlp;
+pub mod params;
+mod protobuf;
+#[cfg(test)]
+mod testing;
+
+pub use decoded::{Decoded, Limits, Rejected, Rejection};
+pub use error::{Error, Result};
+pub use params::Params;

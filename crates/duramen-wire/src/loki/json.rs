@@ -1,0 +1,158 @@
+//! A push in JSON.
+
+use super::Push;
+use crate::decoded::Decoded;
+use crate::error::{Error, Result};
+use crate::json::skipped;
+use jiter::{Jiter, JiterError, Peek};
+
+const WHAT: &str = "a Loki push in JSON";
+
+fn wrong(e: JiterError) -> Error {
+    Error::malformed(WHAT, &e.error_type, e.index)
+}
+
+impl Push {
+    /// Takes a JSON push. Time stamps are strings or numbers of nanoseconds; one that is empty or 0 stands for
+    /// `now_ns`.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if it is none; [`Error::Limit`] over [`crate::Limits::max_entries_bytes`].
+    pub fn json(&mut self, body: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let mut jiter = Jiter::new(body);
+        let mut key = jiter.next_object().map_err(wrong)?;
+        while let Some(name) = key {
+            if name == "streams" {
+                let mut element = jiter.next_array().map_err(wrong)?;
+                while element.is_some() {
+                    self.json_stream(&mut jiter, body, now_ns, out)?;
+                    element = jiter.array_step().map_err(wrong)?;
+                }
+            } else {
+                jiter.next_skip().map_err(wrong)?;
+            }
+            key = jiter.next_key().map_err(wrong)?;
+        }
+        jiter.finish().map_err(wrong)
+    }
+
+    fn json_stream(
+        &mut self,
+        jiter: &mut Jiter<'_>,
+        body: &[u8],
+        now_ns: i64,
+        out: &mut Decoded,
+    ) -> Result<()> {
+        self.labels.clear();
+        let mut labelled = false;
+        // Lines that stand before their labels are read after them.
+        let mut before = None;
+        let mut key = jiter.next_object().map_err(wrong)?;
+        while let Some(name) = key {
+            match name {
+                "stream" if !labelled => {
+                    let start = jiter.current_index();
+                    let labels = &mut self.labels;
+                    pairs(jiter, 0, &mut |name, value| labels.push((name.to_owned(), value.to_owned())))?;
+                    self.begin_stream(jiter.current_index() - start, out);
+                    labelled = true;
+                }
+                "values" if labelled => self.json_values(jiter, 0, now_ns, out)?,
+                "values" => {
+                    let peek = jiter.peek().map_err(wrong)?;
+                    before = Some(skipped(jiter, peek).map_err(wrong)?);
+                }
+                _ => jiter.next_skip().map_err(wrong)?,
+            }
+            key = jiter.next_key().map_err(wrong)?;
+        }
+        if let Some(values) = before {
+            if !labelled {
+                self.begin_stream(0, out);
+            }
+            let start = values.start;
+            self.json_values(&mut Jiter::new(&body[values]), start, now_ns, out)?;
+        }
+        Ok(())
+    }
+
+    /// `jiter` began at the byte `from` of the body.
+    fn json_values(
+        &mut self,
+        jiter: &mut Jiter<'_>,
+        from: usize,
+        now_ns: i64,
+        out: &mut Decoded,
+    ) -> Result<()> {
+        let wrong = |e: JiterError| Error::malformed(WHAT, &e.error_type, from + e.index);
+        let mut line = String::new();
+        let mut pair = jiter.next_array().map_err(wrong)?;
+        while pair.is_some() {
+            let at = from + jiter.current_index();
+            let wrong_pair = |detail| Error::malformed(WHAT, detail, at);
+            let stamp = jiter.next_array().map_err(wrong)?;
+            let Some(time_ns) = time_of(jiter, stamp, now_ns).map_err(wrong)? else {
+                return Err(wrong_pair("a value does not begin with nanoseconds since 1970"));
+            };
+            if jiter.array_step().map_err(wrong)?.is_none() {
+                return Err(wrong_pair("a value has no line"));
+            }
+            line.clear();
+            line.push_str(jiter.next_str().map_err(wrong)?);
+            let metadata = jiter.array_step().map_err(wrong)?;
+            let read = |f: &mut dyn FnMut(&str, &str)| match metadata {
+                Some(_) => pairs(jiter, from, f),
+                None => Ok(()),
+            };
+            self.line(time_ns, &line, read, out)?;
+            if metadata.is_some() {
+                while let Some(peek) = jiter.array_step().map_err(wrong)? {
+                    jiter.known_skip(peek).map_err(wrong)?;
+                }
+            }
+            pair = jiter.array_step().map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+/// The time that stands at the cursor; `None` if it is none.
+fn time_of(jiter: &mut Jiter<'_>, peek: Option<Peek>, now_ns: i64) -> Result<Option<i64>, JiterError> {
+    let ns = match peek {
+        Some(Peek::String) => match jiter.known_str()? {
+            "" => Some(0),
+            text => text.parse().ok(),
+        },
+        Some(peek) if peek.is_num() => {
+            std::str::from_utf8(jiter.known_number_bytes(peek)?).ok().and_then(|text| text.parse().ok())
+        }
+        _ => None,
+    };
+    Ok(ns.map(|ns: i64| if ns == 0 { now_ns } else { ns }))
+}
+
+/// Reads an object of texts, or null; what is no text is taken as its JSON, null left out. `jiter` began at the byte
+/// `from` of the body.
+fn pairs(jiter: &mut Jiter<'_>, from: usize, f: &mut dyn FnMut(&str, &str)) -> Result<()> {
+    let wrong = |e: JiterError| Error::malformed(WHAT, &e.error_type, from + e.index);
+    if jiter.peek().map_err(wrong)? == Peek::Null {
+        return jiter.known_null().map_err(wrong);
+    }
+    let mut name = String::new();
+    let mut key = jiter.next_object().map_err(wrong)?;
+    while let Some(k) = key {
+        name.clear();
+        name.push_str(k);
+        match jiter.peek().map_err(wrong)? {
+            Peek::String => f(&name, jiter.known_str().map_err(wrong)?),
+            Peek::Null => jiter.known_null().map_err(wrong)?,
+            peek => {
+                let start = jiter.current_index();
+                jiter.known_skip(peek).map_err(wrong)?;
+                f(&name, std::str::from_utf8(jiter.slice_to_current(start)).unwrap_or_default().trim());
+            }
+        }
+        key = jiter.next_key().map_err(wrong)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Pushes in both forms.
+
+use super::*;
+use crate::Limits;
+use crate::protobuf::Writer;
+use crate::testing::{NOW, show};
+
+fn json(body: &str) -> Result<String> {
+    let mut out = Decoded::default();
+    Push::new(&Params::default()).json(body.as_bytes(), NOW, &mut out)?;
+    Ok(show(&mut out))
+}
+
+/// Labels, and entries of (seconds, nanos, line, metadata).
+type Stream<'a> = (&'a str, &'a [(u64, u64, &'a str, &'a [(&'a str, &'a str)])]);
+
+fn protobuf(streams: &[Stream<'_>]) -> Vec<u8> {
+    let mut w = Writer::default();
+    for (labels, entries) in streams {
+        let stream = w.begin(1);
+        // Entries before labels are as good.
+        for (seconds, nanos, line, metadata) in *entries {
+            let entry = w.begin(2);
+            let stamp = w.begin(1);
+            w.varint(1, *seconds);
+            w.varint(2, *nanos);
+            w.end(stamp);
+            w.bytes(2, line.as_bytes());
+            for (name, value) in *metadata {
+                let pair = w.begin(3);
+                w.bytes(1, name.as_bytes());
+                w.bytes(2, value.as_bytes());
+                w.end(pair);
+            }
+            w.end(entry);
+        }
+        w.bytes(1, labels.as_bytes());
+        w.varint(3, 7);
+        w.end(stream);
+    }
+    w.out
+}
+
+const EXPECTED: &str = "1718452800000000001 Warn the \"line\" {app=web job=j} trace_id=0af7 detected_level=warn\n\
+                        NOW Error {\"level\":\"error\"} {app=web job=j}\n\
+                        1718452801000000000 Info level=debug x {level=info}\n";
+
+#[test]
+fn json_pushes_become_entries() {
+    for body in [
+        r#"{"streams":[{"stream":{"app":"web","job":"j"},"values":[["1718452800000000001","the \"line\"",{"trace_id":"0af7","detected_level":"warn"}],["","{\"level\":\"error\"}"]]},{"stream":{"level":"info"},"values":[["1718452801000000000","level=debug x",{}]]}]}"#,
+        r#" { "extra": [1], "streams" : [ { "values" : [ [ 1718452800000000001 , "the \"line\"" , {"trace_id":"0af7","detected_level":"warn","n":null} , 1 ] , [ 0 , "{\"level\":\"error\"}", null ] ] , "hash" : 1 , "stream" : {"app":"web","job":"j"} }, {"stream":{"level":"info"},"values":[["1718452801000000000","level=debug x"]]} ] } "#,
+    ] {
+        assert_eq!(json(body).as_deref(), Ok(EXPECTED), "{body}");
+    }
+    assert_eq!(json(r#"{"streams":[]}"#).as_deref(), Ok(""));
+    assert_eq!(
+        json(r#"{"streams":[{"values":[["0","x",{"n":1}]]}]}"#).as_deref(),
+        Ok("NOW Unknown x {} n=1\n")
+    );
+}
+
+#[test]
+fn protobuf_pushes_become_entries() {
+    let body = protobuf(&[
+        (
+            r#"{app="web", job="j"}"#,
+            &[
+                (1_718_452_800, 1, "the \"line\"", &[("trace_id", "0af7"), ("detected_level", "warn")]),
+                (0, 0, "{\"level\":\"error\"}", &[]),
+            ],
+        ),
+        (r#"{level="info"}"#, &[(1_718_452_801, 0, "level=debug x", &[])]),
+        ("", &[]),
+    ]);
+    let packed = snap::raw::Encoder::new().compress_vec(&body).unwrap();
+    let body = Push::unpack(&packed, body.len()).unwrap();
+    let mut out = Decoded::default();
+    Push::new(&Params::default()).protobuf(&body, NOW, &mut out).unwrap();
+    assert_eq!(show(&mut out), EXPECTED);
+}
+
+#[test]
+fn packed_bodies_are_bounded_and_checked() {
+    let packed = snap::raw::Encoder::new().compress_vec(&[0; 1000]).unwrap();
+    let error = Push::unpack(&packed, 999).unwrap_err();
+    assert!(matches!(error, Error::Limit { name: "max_body_bytes", limit: 999, .. }), "{error}");
+    assert!(Push::unpack(&packed[..packed.len() - 1], 1_000).is_err());
+    // A header that claims 4 GiB costs nothing.
+    assert!(Push::unpack(&[0xff, 0xff, 0xff, 0xff, 0x0f], 1 << 20).is_err());
+}
+
+#[test]
+fn parameters_count() {
+    let mut params = Params::default();
+    params.set("_stream_fields", "app").unwrap();
+    params.set("ignore_fields", "job,secret").unwrap();
+    params.set("extra_fields", "dc=b").unwrap();
+    let mut out = Decoded::default();
+    let body =
+        r#"{"streams":[{"stream":{"app":"web","job":"j","dc":"a"},"values":[["0","x",{"secret":"s"}]]}]}"#;
+    Push::new(&params).json(body.as_bytes(), NOW, &mut out).unwrap();
+    assert_eq!(show(&mut out), "NOW Unknown x {app=web} dc=b\n");
+}
+
+#[test]
+fn over_long_lines_and_labels_are_rejected_beside_others() {
+    let mut out = Decoded::new(Limits { max_line_bytes: 20, ..Limits::default() });
+    let body = format!(
+        r#"{{"streams":[{{"stream":{{}},"values":[["0","{}",{{"a":"b"}}],["0","short"]]}},{{"stream":{{"a":"{0}"}},"values":[["0","x"]]}}]}}"#,
+        "y".repeat(21)
+    );
+    Push::new(&Params::default()).json(body.as_bytes(), NOW, &mut out).unwrap();
+    assert_eq!(
+        out.rejected().to_string(),
+        "row 0: it has 21 bytes; max_line_bytes is 20; row 2: its labels: it has 29 bytes; max_line_bytes is 20"
+    );
+    assert_eq!(show(&mut out), "NOW Unknown short {}\n");
+}
+
+#[test]
+fn a_small_body_does_not_mean_a_lot() {
+    let labels = format!("{{a=\"{}\"}}", "x".repeat(100_000));
+    let entries = vec![(0, 0, "", &[][..]); 1_000];
+    let body = protobuf(&[(&labels, &entries)]);
+    let mut out = Decoded::new(Limits { max_entries_bytes: 1 << 20, ..Limits::default() });
+    let error = Push::new(&Params::default()).protobuf(&body, NOW, &mut out).unwrap_err();
+    assert!(matches!(error, Error::Limit { name: "max_entries_bytes", .. }), "{error}");
+    assert!(out.entries_bytes() < 2 << 20);
+}
+
+#[test]
+fn what_is_no_push_is_an_error() {
+    for (body, detail) in [
+        ("", "at byte 0"),
+        ("[]", "at byte 0"),
+        ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"x\",\"y\"]]}]}", "nanoseconds since 1970"),
+        ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1\"]]}]}", "a value has no line, at byte"),
+        ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1\",2]]}]}", "at byte"),
+        ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1\",\"x\",1]]}]}", "at byte"),
+        ("{\"streams\":[]} x", "at byte 15"),
+    ] {
+        let error = json(body).unwrap_err().to_string();
+        assert!(error.starts_with("not a Loki push in JSON: ") && error.contains(detail), "{error}");
+    }
+    let body = protobuf(&[("{app=web}", &[])]);
+    let error = Push::new(&Params::default()).protobuf(&body, NOW, &mut Decoded::default()).unwrap_err();
+    assert_eq!(error.to_string(), "not a Loki push in protobuf: labels lack a \", at byte 13");
+    let body = protobuf(&[("{}", &[(u64::MAX / 4, 0, "far", &[])])]);
+    let mut out = Decoded::default();
+    Push::new(&Params::default()).protobuf(&body, NOW, &mut out).unwrap();
+    assert!(out.rejected().to_string().contains("1678 to 2261"));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_bytes_make_it_panic(any: Vec<u8>, at: usize, byte: u8, text in "\\{\"streams\":\\[[{}\\[\\]\":,a0]{0,40}") {
+        let mut body = protobuf(&[("{a=\"b\"}", &[(1, 2, "x", &[("k", "v")])])]);
+        let at = at % body.len();
+        body[at] = byte;
+        let mut push = Push::new(&Params::default());
+        for body in [&any[..], &body, text.as_bytes()] {
+            let mut out = Decoded::default();
+            let _refused_or_not = push.protobuf(body, NOW, &mut out);
+            let _refused_or_not = push.json(body, NOW, &mut out);
+            let _refused_or_not = Push::unpack(body, 1 << 16);
+            show(&mut out);
+        }
+    }
+}

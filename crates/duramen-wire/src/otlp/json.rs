@@ -1,0 +1,201 @@
+//! OTLP in JSON, written anew as the protobuf that it stands for: then there is one reader of records, and it does not
+//! matter in which order the members of an object come.
+
+use crate::error::{Error, Result};
+use crate::protobuf::Writer;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use jiter::{Jiter, JiterError, Peek};
+
+const WHAT: &str = "an OTLP logs request in JSON";
+/// How deep objects may lie in each other: a map in a map takes three.
+const MAX_DEPTH: usize = 224;
+
+/// A member of a message: its names, its number, and what it is.
+struct Member {
+    names: [&'static str; 2],
+    number: u32,
+    kind: Kind,
+}
+
+enum Kind {
+    Message(&'static [Member]),
+    Messages(&'static [Member]),
+    Text,
+    Hex,
+    Base64,
+    Fixed64,
+    Fixed32,
+    Varint,
+    Double,
+    Bool,
+    Severity,
+}
+
+const fn member(camel: &'static str, snake: &'static str, number: u32, kind: Kind) -> Member {
+    Member { names: [camel, snake], number, kind }
+}
+
+static REQUEST: [Member; 1] = [member("resourceLogs", "resource_logs", 1, Kind::Messages(&RESOURCE_LOGS))];
+static RESOURCE_LOGS: [Member; 2] = [
+    member("resource", "resource", 1, Kind::Message(&RESOURCE)),
+    member("scopeLogs", "scope_logs", 2, Kind::Messages(&SCOPE_LOGS)),
+];
+static RESOURCE: [Member; 1] = [member("attributes", "attributes", 1, Kind::Messages(&KEY_VALUE))];
+static SCOPE_LOGS: [Member; 2] = [
+    member("scope", "scope", 1, Kind::Message(&SCOPE)),
+    member("logRecords", "log_records", 2, Kind::Messages(&RECORD)),
+];
+static SCOPE: [Member; 3] = [
+    member("name", "name", 1, Kind::Text),
+    member("version", "version", 2, Kind::Text),
+    member("attributes", "attributes", 3, Kind::Messages(&KEY_VALUE)),
+];
+static RECORD: [Member; 11] = [
+    member("timeUnixNano", "time_unix_nano", 1, Kind::Fixed64),
+    member("severityNumber", "severity_number", 2, Kind::Severity),
+    member("severityText", "severity_text", 3, Kind::Text),
+    member("body", "body", 5, Kind::Message(&ANY)),
+    member("attributes", "attributes", 6, Kind::Messages(&KEY_VALUE)),
+    member("droppedAttributesCount", "dropped_attributes_count", 7, Kind::Varint),
+    member("flags", "flags", 8, Kind::Fixed32),
+    member("traceId", "trace_id", 9, Kind::Hex),
+    member("spanId", "span_id", 10, Kind::Hex),
+    member("observedTimeUnixNano", "observed_time_unix_nano", 11, Kind::Fixed64),
+    member("eventName", "event_name", 12, Kind::Text),
+];
+static KEY_VALUE: [Member; 2] =
+    [member("key", "key", 1, Kind::Text), member("value", "value", 2, Kind::Message(&ANY))];
+static ANY: [Member; 7] = [
+    member("stringValue", "string_value", 1, Kind::Text),
+    member("boolValue", "bool_value", 2, Kind::Bool),
+    member("intValue", "int_value", 3, Kind::Varint),
+    member("doubleValue", "double_value", 4, Kind::Double),
+    member("arrayValue", "array_value", 5, Kind::Message(&ARRAY)),
+    member("kvlistValue", "kvlist_value", 6, Kind::Message(&MAP)),
+    member("bytesValue", "bytes_value", 7, Kind::Base64),
+];
+static ARRAY: [Member; 1] = [member("values", "values", 1, Kind::Messages(&ANY))];
+static MAP: [Member; 1] = [member("values", "values", 1, Kind::Messages(&KEY_VALUE))];
+
+/// Writes the request as protobuf.
+pub(super) fn transcode(body: &[u8], out: &mut Writer) -> Result<()> {
+    let mut jiter = Jiter::new(body);
+    object(&mut jiter, &REQUEST, out, MAX_DEPTH)?;
+    jiter.finish().map_err(wrong)
+}
+
+fn wrong(e: JiterError) -> Error {
+    Error::malformed(WHAT, &e.error_type, e.index)
+}
+
+fn object(jiter: &mut Jiter<'_>, members: &'static [Member], out: &mut Writer, depth: usize) -> Result<()> {
+    if depth == 0 {
+        return Err(Error::malformed(WHAT, "it is nested too deep", jiter.current_index()));
+    }
+    let mut key = jiter.next_object().map_err(wrong)?;
+    while let Some(name) = key {
+        let member = members.iter().find(|member| member.names.contains(&name));
+        match (jiter.peek().map_err(wrong)?, member) {
+            (Peek::Null, _) => jiter.known_null().map_err(wrong)?,
+            (_, Some(member)) => value(jiter, member, out, depth - 1)?,
+            (peek, None) => jiter.known_skip(peek).map_err(wrong)?,
+        }
+        key = jiter.next_key().map_err(wrong)?;
+    }
+    Ok(())
+}
+
+fn value(jiter: &mut Jiter<'_>, member: &'static Member, out: &mut Writer, depth: usize) -> Result<()> {
+    let number = member.number;
+    let at = jiter.current_index();
+    let bad = |what: &str| Error::malformed(WHAT, format!("{} is not {what}", member.names[0]), at);
+    match member.kind {
+        Kind::Message(members) => message(jiter, number, members, out, depth)?,
+        Kind::Messages(members) => {
+            let mut element = jiter.next_array().map_err(wrong)?;
+            while element.is_some() {
+                message(jiter, number, members, out, depth)?;
+                element = jiter.array_step().map_err(wrong)?;
+            }
+        }
+        Kind::Text => out.bytes(number, jiter.next_str().map_err(wrong)?.as_bytes()),
+        Kind::Hex => {
+            let digits = jiter.next_str().map_err(wrong)?;
+            out.bytes(number, &hex(digits).ok_or_else(|| bad("hexadecimal digits"))?);
+        }
+        Kind::Base64 => {
+            let text = jiter.next_str().map_err(wrong)?;
+            let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
+            out.bytes(number, &engine.decode(text).map_err(|_| bad("base64"))?);
+        }
+        Kind::Fixed64 => {
+            let n = with_number(jiter, |text| text.parse().ok())?;
+            out.fixed64(number, n.ok_or_else(|| bad("a 64-bit number"))?);
+        }
+        Kind::Fixed32 => {
+            let n = with_number(jiter, |text| text.parse().ok())?;
+            out.fixed32(number, n.ok_or_else(|| bad("a 32-bit number"))?);
+        }
+        Kind::Varint => {
+            let n = with_number(jiter, |text| text.parse::<i64>().ok())?;
+            out.varint(number, n.ok_or_else(|| bad("a 64-bit number"))? as u64);
+        }
+        Kind::Severity => {
+            let n = with_number(jiter, |text| text.parse().ok().or_else(|| severity(text)))?;
+            out.varint(number, n.ok_or_else(|| bad("a severity"))?);
+        }
+        Kind::Double => {
+            let x = with_number(jiter, |text| match text {
+                "Infinity" => Some(f64::INFINITY),
+                "-Infinity" => Some(f64::NEG_INFINITY),
+                text => text.parse::<f64>().ok(),
+            })?;
+            out.fixed64(number, x.ok_or_else(|| bad("a number"))?.to_bits());
+        }
+        Kind::Bool => out.varint(number, u64::from(jiter.next_bool().map_err(wrong)?)),
+    }
+    Ok(())
+}
+
+fn message(
+    jiter: &mut Jiter<'_>,
+    number: u32,
+    members: &'static [Member],
+    out: &mut Writer,
+    depth: usize,
+) -> Result<()> {
+    let began = out.begin(number);
+    object(jiter, members, out, depth)?;
+    out.end(began);
+    Ok(())
+}
+
+/// Reads a number, or the text that holds one.
+fn with_number<T>(jiter: &mut Jiter<'_>, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
+    let peek = jiter.peek().map_err(wrong)?;
+    if peek == Peek::String {
+        return Ok(read(jiter.known_str().map_err(wrong)?));
+    }
+    let digits = jiter.known_number_bytes(peek).map_err(wrong)?;
+    Ok(std::str::from_utf8(digits).ok().and_then(read))
+}
+
+fn hex(digits: &str) -> Option<Vec<u8>> {
+    let nibble = |b: u8| char::from(b).to_digit(16).map(|n| n as u8);
+    let pairs = digits.as_bytes().chunks(2);
+    pairs.map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?)).collect()
+}
+
+/// `SEVERITY_NUMBER_WARN2` is 14.
+fn severity(name: &str) -> Option<u64> {
+    let name = name.strip_prefix("SEVERITY_NUMBER_")?;
+    let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let band =
+        ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].iter().position(|known| *known == word)?;
+    let step = match &name[word.len()..] {
+        "" => 0,
+        digit => digit.parse::<u64>().ok().filter(|n| (2..=4).contains(n))? - 1,
+    };
+    Some(band as u64 * 4 + 1 + step)
+}

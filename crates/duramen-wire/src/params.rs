@@ -1,0 +1,115 @@
+//! What a request asks for beside its body: the parameters of VictoriaLogs, which every HTTP protocol here takes.
+
+use crate::error::{Error, Result};
+use duramen_formats::{FieldRules, NameFilter};
+
+/// What a request asks for beside its body. As VictoriaLogs has it, each can be a parameter of the query or a header.
+///
+/// | parameter | header | what it holds |
+/// |---|---|---|
+/// | `_time_field` | `VL-Time-Field` | names, separated by commas: the first that reads as a time is the entry's |
+/// | `_msg_field` | `VL-Msg-Field` | names: the first that is not empty is the entry's message |
+/// | `_stream_fields` | `VL-Stream-Fields` | names of the fields that make the stream |
+/// | `ignore_fields` | `VL-Ignore-Fields` | names, `prefix*` among them: left out |
+/// | `extra_fields` | `VL-Extra-Fields` | `name=value,…`: added to each entry, in place of its own |
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Params {
+    /// `_time_field`, `_msg_field`, `ignore_fields` and `extra_fields`.
+    pub rules: FieldRules,
+    /// `_stream_fields`; `None` if not given: then the protocol says what makes the stream (labels, resources),
+    /// or nothing does.
+    pub stream_fields: Option<Vec<String>>,
+}
+
+/// The headers and the parameters that they stand for.
+pub const HEADERS: [(&str, &str); 5] = [
+    ("VL-Time-Field", "_time_field"),
+    ("VL-Msg-Field", "_msg_field"),
+    ("VL-Stream-Fields", "_stream_fields"),
+    ("VL-Ignore-Fields", "ignore_fields"),
+    ("VL-Extra-Fields", "extra_fields"),
+];
+
+/// The most fields that make a stream. Each field of each entry is compared with all of them.
+pub const MAX_STREAM_FIELDS: usize = 64;
+
+impl Params {
+    /// Sets a parameter; says whether there is one of this name. An empty value is as none.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if `extra_fields` are not pairs, or there are over [`MAX_STREAM_FIELDS`] stream fields.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<bool> {
+        let names = || value.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_owned);
+        match name {
+            "_time_field" => self.rules.time_fields = names().collect(),
+            "_msg_field" => self.rules.message_fields = names().collect(),
+            "_stream_fields" => {
+                self.stream_fields = Some(names().collect()).filter(|n: &Vec<_>| !n.is_empty())
+            }
+            "ignore_fields" => self.rules.ignore_fields = names().collect(),
+            "extra_fields" => {
+                self.rules.extra_fields = names().map(|pair| pair_of(name, &pair)).collect::<Result<_>>()?;
+            }
+            _ => return Ok(false),
+        }
+        if self.stream_fields().len() > MAX_STREAM_FIELDS {
+            let detail = format!(
+                "{} names; at most {MAX_STREAM_FIELDS} fields make a stream",
+                self.stream_fields().len()
+            );
+            return Err(Error::Parameter { name: name.to_owned(), detail });
+        }
+        Ok(true)
+    }
+
+    /// The fields that do not go into entries.
+    pub(crate) fn left_out(&self) -> NameFilter {
+        self.rules.left_out()
+    }
+
+    /// The stream fields that were asked for; none if they were not.
+    pub(crate) fn stream_fields(&self) -> &[String] {
+        self.stream_fields.as_deref().unwrap_or_default()
+    }
+}
+
+fn pair_of(parameter: &str, pair: &str) -> Result<(String, String)> {
+    match pair.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Error::Parameter {
+            name: parameter.to_owned(),
+            detail: format!("{pair:?} is not name=value"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_read() {
+        let mut params = Params::default();
+        for (name, value) in [
+            ("_time_field", "a, b"),
+            ("_msg_field", "m"),
+            ("_stream_fields", "app,,host"),
+            ("ignore_fields", "x*"),
+            ("extra_fields", "k=v=w,e="),
+        ] {
+            assert_eq!(params.set(name, value), Ok(true));
+        }
+        assert_eq!(params.rules.time_fields, ["a", "b"]);
+        assert_eq!(params.rules.message_fields, ["m"]);
+        assert_eq!(params.stream_fields(), ["app", "host"]);
+        assert!(params.left_out().has("xy") && params.left_out().has("k") && !params.left_out().has("v"));
+        assert_eq!(params.rules.extra_fields, [("k".into(), "v=w".into()), ("e".into(), String::new())]);
+        assert_eq!(params.set("_stream_fields", ""), Ok(true));
+        assert_eq!(params.stream_fields, None);
+        assert_eq!(params.set("limit", "1"), Ok(false));
+        assert!(
+            params.set("_stream_fields", &"a,".repeat(65)).unwrap_err().to_string().contains("at most 64")
+        );
+        assert!(params.set("extra_fields", "x").unwrap_err().to_string().contains("extra_fields"));
+    }
+}
