@@ -41,6 +41,10 @@ fn run(cli: &Cli) -> failure::Outcome {
         Verb::Tail(args) => verbs::tail::run(args, dir, &env, &Interrupt::listen()),
         Verb::Stats(args) => verbs::stats::run(args, dir),
         Verb::Verify(args) => verbs::verify::run(args, dir, &Interrupt::listen()),
+        #[cfg(feature = "server")]
+        Verb::Serve(args) => verbs::serve::run(args, dir, &env),
+        #[cfg(feature = "server")]
+        Verb::Token(args) => verbs::token::run(args, dir, &env),
         Verb::Engine(args) => verbs::engine::run(args, &env, &Interrupt::listen()),
         Verb::Generate(args) => verbs::generate::run(args, &env),
         Verb::Completions { shell } => verbs::completions::run(*shell),

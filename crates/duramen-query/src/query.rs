@@ -6,9 +6,10 @@ use crate::exec::project::Projection;
 use crate::exec::{self, Cancel, RunOptions, RunStats, open::Open, skip};
 use crate::filter::Filter;
 use crate::parse::{ParseOptions, Parser};
-use crate::pipe::Pipe;
+use crate::pipe::stats::by::{Bucket, By};
+use crate::pipe::{Passes, Pipe};
 use crate::row::ResultRow;
-use duramen::block::{Block, BlockHandle};
+use duramen::block::{Block, BlockHandle, names};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -73,6 +74,23 @@ impl Query {
             Pipe::Uniq(uniq) => uniq.only(),
             _ => None,
         }
+    }
+
+    /// The same query with the rows of its `stats` for each step of time; `None` if it has no `stats`, groups by time
+    /// already, or has a pipe before it that needs all entries.
+    pub fn with_stats_by_time(mut self, step_ns: i64) -> Option<Self> {
+        let at = self.pipes.iter().position(|pipe| matches!(pipe, Pipe::Stats(_)))?;
+        if step_ns < 1 || self.pipes[..at].iter().any(|pipe| pipe.passes() == Passes::All) {
+            return None;
+        }
+        let Some(Pipe::Stats(stats)) = self.pipes.get_mut(at) else { return None };
+        if stats.aggregate.by.iter().any(|by| *by.field == *names::TIME) {
+            return None;
+        }
+        let bucket = Some(Bucket::Time { step_ns, offset_ns: 0 });
+        stats.aggregate.by.insert(0, By { field: names::TIME.into(), bucket });
+        stats.set_seconds(self.filter.time_range());
+        Some(self)
     }
 
     /// Whether the query looks at entries that its filter does not match: those of queries inside it, or those

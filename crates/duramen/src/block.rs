@@ -49,3 +49,40 @@ pub trait Block: Send + Sync + Debug {
     /// The identity of a row: which writer wrote it, and as its how-manieth.
     fn identity(&self, row: usize) -> Result<(u64, u64)>;
 }
+
+/// A block that is open already, such as [`crate::Tail::poll`] gives, as queries take them.
+#[derive(Debug)]
+pub struct OpenBlock {
+    block: Arc<dyn Block>,
+    times: (i64, i64),
+}
+
+impl OpenBlock {
+    /// A handle of the block, which must have a row.
+    ///
+    /// # Errors
+    /// If its time stamps cannot be read.
+    pub fn handle(block: Arc<dyn Block>) -> Result<Arc<dyn BlockHandle>> {
+        let times = block.times()?;
+        let times = (times.first().copied().unwrap_or(i64::MIN), times.last().copied().unwrap_or(i64::MAX));
+        Ok(Arc::new(Self { block, times }))
+    }
+}
+
+impl BlockHandle for OpenBlock {
+    fn rows(&self) -> usize {
+        self.block.rows()
+    }
+
+    fn min_time(&self) -> i64 {
+        self.times.0
+    }
+
+    fn max_time(&self) -> i64 {
+        self.times.1
+    }
+
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        Ok(self.block.clone())
+    }
+}

@@ -1,5 +1,7 @@
 //! The log store's error: the engine's, and what only a log store can get wrong.
 
+use duramen_engine::Error as EngineError;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// The result of every fallible call of the log store.
@@ -60,6 +62,23 @@ impl Error {
     /// Whether bytes on disk were found damaged: what they held is lost, everything else is not.
     pub fn is_corruption(&self) -> bool {
         matches!(self, Self::Engine(e) if e.is_corruption()) || matches!(self, Self::Decode { .. })
+    }
+
+    /// Whether an append failed for want of room only, of write buffers or on the disk: nothing was appended, and
+    /// later it may work.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Engine(EngineError::Stalled { .. } | EngineError::FlushFails { .. }) => true,
+            Self::Engine(EngineError::Io { source, operation: "prepare WAL segment", .. }) => {
+                matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a failed write or sync has stopped the writer.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Engine(EngineError::Poisoned { .. }))
     }
 
     /// Decoded bytes make no sense.

@@ -6,6 +6,8 @@ mod generate;
 mod import;
 mod ingest;
 mod query;
+#[cfg(feature = "server")]
+mod serve;
 mod store;
 
 pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb, EngineVerifyArgs};
@@ -14,6 +16,8 @@ pub(crate) use generate::GenerateArgs;
 pub(crate) use import::{ImportArgs, ImportFrom, ImportTableArgs};
 pub(crate) use ingest::IngestArgs;
 pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
+#[cfg(feature = "server")]
+pub(crate) use serve::{LogFormatArg, ServeArgs, TokenArgs, TokenVerb};
 pub(crate) use store::{StatsArgs, VerifyArgs};
 
 use clap::{Parser, Subcommand};
@@ -71,6 +75,12 @@ pub(crate) enum Verb {
     Stats(StatsArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
+    /// Front the store with HTTP: take logs from shippers, answer dashboards and people
+    #[cfg(feature = "server")]
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens that let clients of `serve` in
+    #[cfg(feature = "server")]
+    Token(TokenArgs),
     /// Look into, check and repair key-value stores of the storage engine
     Engine(EngineArgs),
     /// Write realistic log lines to stdout, for demos, tests and benchmarks

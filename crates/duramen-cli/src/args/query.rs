@@ -142,7 +142,7 @@ pub(crate) struct TailArgs {
 }
 
 /// Reads `30s`.
-fn parse_timeout(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
     let ns = parse_duration_ns(text).and_then(|ns| u64::try_from(ns).ok()).filter(|ns| *ns > 0);
     ns.map(Duration::from_nanos).ok_or_else(|| "a duration such as 500ms, 30s or 5m is expected".into())
 }

@@ -8,7 +8,11 @@ pub(crate) mod import;
 pub(crate) mod ingest;
 mod progress;
 pub(crate) mod query;
+#[cfg(feature = "server")]
+pub(crate) mod serve;
 mod show;
 pub(crate) mod stats;
 pub(crate) mod tail;
+#[cfg(feature = "server")]
+pub(crate) mod token;
 pub(crate) mod verify;

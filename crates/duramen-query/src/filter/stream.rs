@@ -71,8 +71,7 @@ impl PartialEq for LabelTest {
 impl Selector {
     /// Whether a stream's text, as in `{app="x",host="y"}`, satisfies the selector.
     pub fn matches(&self, stream: &str) -> bool {
-        let labels: Vec<(&str, Cow<'_, str>)> =
-            Labels { rest: stream.strip_prefix('{').unwrap_or("") }.collect();
+        let labels: Vec<(&str, Cow<'_, str>)> = Labels::of(stream).collect();
         self.alternatives.iter().any(|conditions| {
             conditions.iter().all(|c| {
                 let value = labels.iter().find(|(name, _)| *name == &*c.label).map_or("", |(_, v)| v);
@@ -97,9 +96,18 @@ impl Selector {
     }
 }
 
-/// The labels of a stream's text; ends at the first thing that is no label.
-struct Labels<'a> {
+/// The labels of a stream's text, as in `{app="x",host="y"}`: names and values, without their escapes. Ends at the
+/// first thing that is no label.
+#[derive(Clone, Debug)]
+pub struct Labels<'a> {
     rest: &'a str,
+}
+
+impl<'a> Labels<'a> {
+    /// Of a stream's text.
+    pub fn of(stream: &'a str) -> Self {
+        Self { rest: stream.strip_prefix('{').unwrap_or("") }
+    }
 }
 
 impl<'a> Iterator for Labels<'a> {

@@ -1,12 +1,12 @@
 //! The logger: one line's way from the call into the store.
 
-use super::builder::LoggerBuilder;
+use super::builder::{LoggerBuilder, OnFull};
 use super::encode::{cut, encode};
 use super::process::OfProcess;
 use super::sink::{Sink, SinkError};
 use super::{LoggerStats, Record, exit};
 use crate::error::{Error, Result};
-use crate::store::{Durability, Store};
+use crate::store::{Batch, Durability, Store};
 use crate::value::{Level, Value};
 use duramen_engine::io::Env;
 use duramen_engine::wal::WriteOptions;
@@ -106,6 +106,23 @@ impl Logger {
             })
             // A line logged by the destructor of another thread-local value.
             .unwrap_or_else(|_| core.append(process, record, &mut Vec::new()))
+    }
+
+    /// Appends a batch of entries as they are: without the logger's own fields, limits and `sync_levels`, but with
+    /// its care: a writer that has stopped is replaced, and a full store is waited for as long as `on_full` says. All of
+    /// it survives a crash, or nothing. The batch is empty afterwards if that went well.
+    ///
+    /// For servers and shippers, which tell their clients of a refusal: none is counted, or told in the log.
+    ///
+    /// # Errors
+    /// As [`Logger::log`]; the batch is as it was, and may be appended again.
+    pub fn append_batch(&self, batch: &mut Batch, on_full: OnFull) -> Result<()> {
+        let process = self.core.here()?;
+        process.append_batch(&self.core.env, on_full, batch, on_full.write_options())?;
+        if process.renewal.is_untold() {
+            self.core.tell();
+        }
+        Ok(())
     }
 
     /// Makes every line that was logged before the call, in this process, survive a loss of power.

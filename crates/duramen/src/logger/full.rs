@@ -3,15 +3,14 @@
 use super::builder::OnFull;
 use super::encode::{Constants, encode};
 use super::process::OfProcess;
-use super::renewal::is_stopped;
 use crate::error::{Error, Result};
 use crate::logger::{LoggerStats, Record};
+use crate::store::Batch;
 use crate::store::shared::lock;
 use crate::value::{Level, Value};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
 use duramen_engine::wal::WriteOptions;
-use std::io::ErrorKind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -47,7 +46,7 @@ impl Refusals {
 
     #[cold]
     pub(super) fn count(&self, error: &Error) {
-        let counter = if is_full(error) { &self.dropped } else { &self.errors };
+        let counter = if error.is_full() { &self.dropped } else { &self.errors };
         counter.fetch_add(1, Ordering::Relaxed);
         self.untold.fetch_add(1, Ordering::Relaxed);
         *lock(&self.last_error) = Some(error.to_string());
@@ -65,17 +64,6 @@ impl Refusals {
         stats.errors = self.errors.load(Ordering::Relaxed);
         stats.lines = stats.lines.saturating_sub(self.told.load(Ordering::Relaxed));
         stats.last_error = lock(&self.last_error).clone();
-    }
-}
-
-/// Whether an append failed for want of room only: nothing was appended, and later it may work.
-pub(super) fn is_full(error: &Error) -> bool {
-    match error {
-        Error::Engine(EngineError::Stalled { .. } | EngineError::FlushFails { .. }) => true,
-        Error::Engine(EngineError::Io { source, operation: "prepare WAL segment", .. }) => {
-            matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
-        }
-        _ => false,
     }
 }
 
@@ -111,7 +99,26 @@ impl OfProcess {
     ) -> Result<()> {
         match self.store.append_known(bytes, options) {
             Ok(_) => Ok(()),
-            Err(e) => self.insist(env, on_full, bytes, options, e),
+            Err(e) => {
+                self.insist(env, on_full, options, &mut |o| self.store.append_known(bytes, o).map(drop), e)
+            }
+        }
+    }
+
+    /// As [`Self::append`], for a batch.
+    pub(super) fn append_batch(
+        &self,
+        env: &Env,
+        on_full: OnFull,
+        batch: &mut Batch,
+        options: WriteOptions,
+    ) -> Result<()> {
+        match self.store.append_batch_with(batch, None, options) {
+            Ok(()) => Ok(()),
+            Err(e) => {
+                let mut again = |options| self.store.append_batch_with(batch, None, options);
+                self.insist(env, on_full, options, &mut again, e)
+            }
         }
     }
 
@@ -122,15 +129,15 @@ impl OfProcess {
         &self,
         env: &Env,
         on_full: OnFull,
-        bytes: &[u8],
         options: WriteOptions,
+        again: &mut dyn FnMut(WriteOptions) -> Result<()>,
         mut error: Error,
     ) -> Result<()> {
         let patience = on_full.patience();
-        if is_stopped(&error) {
+        if error.is_stopped() {
             self.renew(env, patience, error)?;
-            match self.store.append_known(bytes, options) {
-                Ok(_) => return Ok(()),
+            match again(options) {
+                Ok(()) => return Ok(()),
                 Err(e) => error = e,
             }
         }
@@ -139,7 +146,7 @@ impl OfProcess {
         }
         let started = env.clock.monotonic();
         let mut rested = Duration::ZERO;
-        while is_full(&error) {
+        while error.is_full() {
             // What was rested counts even where the clock does not move.
             let left = patience.saturating_sub(rested.max(env.clock.monotonic().saturating_sub(started)));
             if left.is_zero() {
@@ -149,8 +156,8 @@ impl OfProcess {
             std::thread::park_timeout(pause);
             rested += pause;
             let options = WriteOptions { no_slowdown: true, ..options };
-            match self.store.append_known(bytes, options) {
-                Ok(_) => return Ok(()),
+            match again(options) {
+                Ok(()) => return Ok(()),
                 Err(e) => error = e,
             }
         }

@@ -68,11 +68,6 @@ impl Renewal {
     }
 }
 
-/// Whether the writer has stopped.
-pub(super) fn is_stopped(error: &Error) -> bool {
-    matches!(error, Error::Engine(EngineError::Poisoned { .. }))
-}
-
 impl OfProcess {
     /// Replaces the writer, if it is time to try. Waits for another thread that is at it, `patience` long at most.
     ///

@@ -17,6 +17,7 @@ mod pin;
 mod renew;
 mod rows;
 mod scan;
+mod seam;
 pub(crate) mod shared;
 mod snapshot;
 mod some_rows;
@@ -158,12 +159,25 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn append_batch(&self, batch: &mut Batch, source: Option<&SourcePosition>) -> Result<()> {
+        self.append_batch_with(batch, source, WriteOptions::default())
+    }
+
+    /// As [`Store::append_batch`], with the batch's own durability, or without waiting for a full write buffer.
+    ///
+    /// # Errors
+    /// As [`Store::append_with`].
+    pub fn append_batch_with(
+        &self,
+        batch: &mut Batch,
+        source: Option<&SourcePosition>,
+        options: WriteOptions,
+    ) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
         let wal = self.wal()?;
         batch.with_payload(source, |count, payload| {
-            wal.append(payload::BATCH, count, payload, WriteOptions::default())?;
+            wal.append(payload::BATCH, count, payload, options)?;
             Ok(())
         })?;
         batch.clear();

@@ -1,12 +1,4 @@
 //! `duramen tail`: the last entries, and those that come.
-//!
-//! | module | what it does |
-//! |---|---|
-//! | [`seam`] | no entry twice, and none missing, between what was there and what comes |
-//! | [`held`] | blocks in memory, as the query engine takes them |
-
-mod held;
-mod seam;
 
 use crate::args::TailArgs;
 use crate::failure::{Failure, Outcome, complain};
@@ -15,7 +7,7 @@ use crate::render::rows::RowWriter;
 use crate::verbs::query::incomplete;
 use crate::verbs::show::{self, Delivery};
 use duramen::Store;
-use duramen::block::BlockHandle;
+use duramen::block::{BlockHandle, OpenBlock};
 use duramen_engine::io::Env;
 use duramen_query::pipe::{Passes, Pipe};
 use duramen_query::{Cancel, Error, Order, Query, ResultRow, RunOptions};
@@ -45,11 +37,11 @@ pub(crate) fn run(args: &TailArgs, dir: &Path, env: &Env, interrupt: &Interrupt)
     let Some(mut tail) = tail else {
         return Ok(ExitCode::from(u8::from(!whole)));
     };
-    let mut fresh = seam::after(&snapshot, tail.poll(Duration::ZERO)?)?;
+    let mut fresh = snapshot.without_known(tail.poll(Duration::ZERO)?)?;
     drop(snapshot);
     loop {
         if !fresh.is_empty() {
-            let handles = fresh.drain(..).map(held::Held::handle).collect::<duramen::Result<_>>()?;
+            let handles = fresh.drain(..).map(OpenBlock::handle).collect::<duramen::Result<_>>()?;
             let left = usize::try_from(wanted.saturating_sub(given)).unwrap_or(usize::MAX);
             given += show_coming(&query, handles, left, &mut writer, interrupt)?;
         }

@@ -1,0 +1,168 @@
+//! A query running on a thread of its own, its rows as a streamed body.
+//!
+//! It ends soon after the client has gone, the token was revoked, or its time is up; an error before the first row is a
+//! status, one after it breaks the answer off, so that no client takes a part for the whole.
+
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use duramen::Snapshot;
+use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats};
+use futures_util::stream::{self, StreamExt};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+/// A piece of an answer is sent when it has this many bytes,
+const PIECE_BYTES: usize = 32 << 10;
+/// or when so long has passed since the last one.
+const PIECE_EVERY: Duration = Duration::from_millis(50);
+
+/// A query, and how it is to be run.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub query: Query,
+    pub options: RunOptions,
+    pub timeout: Duration,
+    /// The view of the store to ask; `None` for that of the moment when it is run.
+    pub snapshot: Option<Arc<Snapshot>>,
+}
+
+impl Question {
+    /// With the server's limits.
+    pub fn new(app: &Shared, query: Query) -> Self {
+        let options = RunOptions {
+            threads: app.limits.query_threads,
+            memory_limit_bytes: app.limits.query_memory_bytes,
+            ..RunOptions::default()
+        };
+        Self { query, options, timeout: app.limits.query_timeout, snapshot: None }
+    }
+
+    fn run(
+        &self,
+        app: &Shared,
+        access: &Access,
+        cancel: &Cancel,
+        each: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
+    ) -> ApiResult<RunStats> {
+        let snapshot = match &self.snapshot {
+            Some(snapshot) => snapshot.clone(),
+            None => Arc::new(access.tenant.store()?.snapshot()?),
+        };
+        let (min_time, max_time) = self.query.time_range();
+        let stats = self.query.run(snapshot.blocks(min_time, max_time), &self.options, cancel, each)?;
+        app.metrics.query(&stats);
+        if let Some(e) = &stats.first_failure {
+            tracing::error!(blocks = stats.blocks_failed, error = %e, "an answer lacks damaged blocks");
+        }
+        Ok(stats)
+    }
+}
+
+/// Cancels a query when whoever waits for it has gone.
+#[derive(Debug)]
+pub(crate) struct CancelOnDrop(pub Arc<Cancel>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Leave to run a query.
+///
+/// # Errors
+/// 429 if none is to be had in time; the server stops.
+async fn leave(app: &Shared) -> ApiResult<OwnedSemaphorePermit> {
+    match tokio::time::timeout(app.limits.query_timeout, app.queries.clone().acquire_owned()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        Ok(Err(_)) => Err(ApiError::unavailable("the server is stopping")),
+        Err(_) => Err(ApiError::busy("too many queries run already (max_queries): ask again later")),
+    }
+}
+
+/// Runs a query to its end; `each` sees its rows.
+///
+/// # Errors
+/// As [`Question::run`] and [`leave`].
+pub(crate) async fn run<T: Send + 'static>(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    start: T,
+    mut each: impl FnMut(&mut T, &ResultRow) -> ControlFlow<()> + Send + 'static,
+) -> ApiResult<(T, RunStats)> {
+    let permit = leave(app).await?;
+    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(question.timeout)));
+    let _guard = CancelOnDrop(cancel.clone());
+    let (app, access) = (app.clone(), access.clone());
+    let task = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        let mut state = start;
+        let stats = question.run(&app, &access, &cancel, &mut |row| each(&mut state, row))?;
+        Ok((state, stats))
+    });
+    task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
+}
+
+/// Runs a query; `render` appends each row to the answer's text.
+///
+/// # Errors
+/// As [`run`], before the first row.
+pub(crate) async fn stream(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    content_type: &'static str,
+    mut render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
+) -> ApiResult<Response> {
+    let permit = leave(app).await?;
+    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(question.timeout)));
+    let guard = CancelOnDrop(cancel.clone());
+    let (to, mut from) = mpsc::channel::<ApiResult<Bytes>>(4);
+    let (app, access) = (app.clone(), access.clone());
+    tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        let clock = app.env.clock.clone();
+        let mut piece = Vec::with_capacity(PIECE_BYTES + 4096);
+        let mut sent = clock.monotonic();
+        let outcome = question.run(&app, &access, &cancel, &mut |row| {
+            render(row, &mut piece);
+            if piece.len() < PIECE_BYTES && clock.monotonic().saturating_sub(sent) < PIECE_EVERY {
+                return ControlFlow::Continue(());
+            }
+            sent = clock.monotonic();
+            if access.is_withdrawn(app.env.clock.now_unix_ns()) {
+                cancel.cancel();
+            }
+            let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE_BYTES + 4096));
+            match to.blocking_send(Ok(full.into())) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        let last = match outcome {
+            Ok(_) => Ok(piece.into()),
+            Err(e) => Err(e),
+        };
+        let _client_has_gone = to.blocking_send(last);
+    });
+    let first = match from.recv().await {
+        Some(Ok(first)) => first,
+        Some(Err(e)) => return Err(e),
+        None => return Err(ApiError::unavailable("the query broke off")),
+    };
+    let rest = stream::unfold((from, guard), |(mut from, guard)| async move {
+        let piece = from.recv().await?;
+        Some((piece.map_err(|e| io::Error::other(e.message)), (from, guard)))
+    });
+    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest));
+    Ok(([(header::CONTENT_TYPE, content_type)], body).into_response())
+}

@@ -1,0 +1,104 @@
+//! What every request can reach, and the table of routes.
+
+use crate::auth::{Scope, Tokens, require};
+use crate::body::Budget;
+use crate::metrics::Metrics;
+use crate::settings::{Limits, Settings};
+use crate::tenant::Tenants;
+use crate::{health, insert, metrics, select};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use duramen_engine::io::Env;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+
+/// What every request can reach.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub env: Env,
+    pub limits: Limits,
+    pub settings: Settings,
+    pub tokens: Tokens,
+    pub tenants: Arc<Tenants>,
+    pub bodies: Budget,
+    pub queries: Arc<Semaphore>,
+    /// Leave to decode a large body, or to wait for room in the store.
+    pub decoders: Arc<Semaphore>,
+    pub metrics: Metrics,
+    /// True once the server has begun to stop.
+    pub stopping: watch::Receiver<bool>,
+}
+
+impl App {
+    /// Waits until the server begins to stop.
+    pub async fn stopped(&self) {
+        stopped(&mut self.stopping.clone()).await;
+    }
+}
+
+/// Waits until the server begins to stop.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that whoever would tell has gone, which is a stop, too.
+    let _seen = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Shared by all requests.
+pub(crate) type Shared = Arc<App>;
+
+/// The routes: those that take logs in, those that answer, and those that are open to all.
+pub(crate) fn router(app: &Shared) -> Router {
+    let guarded = |routes: Router<Shared>, scope: Scope| {
+        routes.route_layer(from_fn_with_state((app.clone(), scope), require))
+    };
+    Router::new()
+        .merge(guarded(insert::routes(), Scope::Ingest))
+        .merge(guarded(select::routes(), Scope::Read))
+        .merge(guarded(metrics::routes(), Scope::Read))
+        .merge(health::routes())
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(other_method)
+        .layer(DefaultBodyLimit::disable()) // `body` has its own, after decompression, too
+        .layer(from_fn_with_state(app.clone(), around))
+        .with_state(app.clone())
+}
+
+/// What is done for every request: counted, and the headers that browsers ask for.
+async fn around(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let started = app.env.clock.monotonic();
+    let route = request.extensions().get::<axum::extract::MatchedPath>().map(|path| path.as_str().to_owned());
+    let method = request.method().clone();
+    let mut response = match (&method, &app.settings.cors_origin) {
+        (&Method::OPTIONS, Some(_)) => StatusCode::NO_CONTENT.into_response(),
+        _ => next.run(request).await,
+    };
+    if let Some(origin) = app.settings.cors_origin.as_deref().and_then(|o| HeaderValue::from_str(o).ok()) {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers
+            .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
+        let allowed = HeaderValue::from_static("authorization, content-type, content-encoding");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    }
+    let took = app.env.clock.monotonic().saturating_sub(started);
+    app.metrics.request(route.as_deref().unwrap_or("none"), response.status().as_u16(), took);
+    response
+}
+
+async fn nothing_here(request: Request) -> crate::error::ApiError {
+    let path: String = request.uri().path().chars().take(200).collect();
+    crate::error::ApiError::new(
+        StatusCode::NOT_FOUND,
+        format!("there is nothing at {path}: see /api/openapi.json"),
+    )
+}
+
+async fn other_method(request: Request) -> crate::error::ApiError {
+    let method = request.method();
+    crate::error::ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        format!("{method} is not a method of this path"),
+    )
+}

@@ -1,0 +1,238 @@
+//! A request's body: read with a limit, decompressed with a limit, counted against the memory of all bodies together.
+
+use crate::app::App;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What the budget is counted in.
+const UNIT_BYTES: usize = 1024;
+
+/// The memory that all bodies together may take.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    units: Arc<Semaphore>,
+}
+
+impl Budget {
+    /// Of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        Self { units: Arc::new(Semaphore::new((bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS))) }
+    }
+
+    /// How many bytes are left.
+    pub fn left_bytes(&self) -> usize {
+        self.units.available_permits() * UNIT_BYTES
+    }
+
+    fn share(&self) -> Share {
+        Share { budget: self.clone(), permit: None, bytes: 0 }
+    }
+}
+
+/// A body's part of the budget, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    budget: Budget,
+    permit: Option<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
+impl Share {
+    /// Takes `bytes` more.
+    fn grow(&mut self, bytes: usize) -> ApiResult<()> {
+        let units = |bytes: usize| bytes.div_ceil(UNIT_BYTES);
+        let more = units(self.bytes + bytes) - units(self.bytes);
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let permit = self.budget.units.clone().try_acquire_many_owned(more).map_err(|_| {
+            ApiError::busy("too many bytes of requests are in memory (max_bodies_bytes): send again later")
+        })?;
+        match &mut self.permit {
+            Some(mine) => mine.merge(permit),
+            None => self.permit = Some(permit),
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+/// How a body is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Identity,
+    Gzip,
+    Deflate,
+    Zstd,
+    /// Snappy's framing format. What Loki's clients send is its raw format, which is part of their protocol.
+    Snappy,
+}
+
+impl Encoding {
+    fn of(headers: &HeaderMap) -> ApiResult<Self> {
+        let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Self::Identity) };
+        match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Ok(Self::Identity),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            "deflate" => Ok(Self::Deflate),
+            "zstd" => Ok(Self::Zstd),
+            "snappy" | "x-snappy-framed" => Ok(Self::Snappy),
+            other => Err(ApiError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!("Content-Encoding `{other}` is none of: identity, gzip, deflate, zstd, snappy"),
+            )),
+        }
+    }
+}
+
+/// A body in memory, as it was sent.
+#[derive(Debug)]
+pub(crate) struct Received {
+    bytes: Bytes,
+    encoding: Encoding,
+    limit_bytes: usize,
+    share: Share,
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// 413 over the limit, 429 over the memory of all bodies or the token's rate, 408 if the client pauses for too long,
+/// 415 for an encoding that is not known.
+pub(crate) async fn receive(
+    app: &App,
+    access: &Access,
+    headers: &HeaderMap,
+    body: Body,
+) -> ApiResult<Received> {
+    let encoding = Encoding::of(headers)?;
+    let limit_bytes = access.max_body_bytes(app.limits.max_body_bytes);
+    let told = headers.get(header::CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse::<usize>().ok());
+    if told.is_some_and(|len| len > limit_bytes) {
+        return Err(over_limit(limit_bytes));
+    }
+    let mut share = app.bodies.share();
+    let mut body = body;
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    loop {
+        let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await.map_err(|_| {
+            let ms = app.limits.read_timeout.as_millis();
+            ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                format!("nothing of the body came for {ms} ms (read_timeout_ms)"),
+            )
+        })?;
+        let Some(frame) = frame else { break };
+        let frame = frame.map_err(|e| ApiError::bad_request(format!("the body broke off: {e}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + all.len() + data.len() > limit_bytes {
+            return Err(over_limit(limit_bytes));
+        }
+        share.grow(data.len())?;
+        if first.is_empty() && all.is_empty() {
+            first = data; // most bodies are one piece, and not copied
+        } else {
+            if all.is_empty() {
+                all.reserve(told.unwrap_or_default().max(first.len() + data.len()));
+                all.extend_from_slice(&std::mem::take(&mut first));
+            }
+            all.extend_from_slice(&data);
+        }
+    }
+    let bytes = if all.is_empty() { first } else { all.freeze() };
+    access.spend(&app.env, bytes.len())?;
+    Ok(Received { bytes, encoding, limit_bytes, share })
+}
+
+fn over_limit(limit_bytes: usize) -> ApiError {
+    ApiError::too_large(format!(
+        "the body has more than {limit_bytes} bytes (max_body_bytes): send it in parts"
+    ))
+}
+
+impl Received {
+    /// Whether the rest is quick enough for a thread that serves others, too.
+    pub fn is_small(&self) -> bool {
+        const SMALL_BYTES: usize = 32 << 10;
+        self.encoding == Encoding::Identity && self.bytes.len() <= SMALL_BYTES
+    }
+
+    /// How it is compressed.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// As it was sent, compressed or not, for protocols that know better.
+    pub fn raw(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Its bytes, decompressed.
+    ///
+    /// # Errors
+    /// 413 if they are more than a body may have, 429 if more than there is memory for, 400 if they do not decompress.
+    pub fn decompressed(&mut self) -> ApiResult<Bytes> {
+        let bytes = self.bytes.clone();
+        let from = BufReader::with_capacity(64 << 10, &*bytes);
+        let name = match self.encoding {
+            Encoding::Identity => return Ok(bytes),
+            Encoding::Gzip => "gzip",
+            Encoding::Deflate => "deflate",
+            Encoding::Zstd => "zstd",
+            Encoding::Snappy => "snappy",
+        };
+        match self.encoding {
+            Encoding::Identity => Ok(bytes.clone()),
+            Encoding::Gzip => self.read_all(name, flate2::bufread::MultiGzDecoder::new(from)),
+            // What HTTP calls deflate is zlib's format; some send the bare one.
+            Encoding::Deflate if bytes.first().is_some_and(|b| b & 0x0f == 8) => {
+                self.read_all(name, flate2::bufread::ZlibDecoder::new(from))
+            }
+            Encoding::Deflate => self.read_all(name, flate2::bufread::DeflateDecoder::new(from)),
+            Encoding::Zstd => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(from)
+                    .and_then(|mut decoder| decoder.window_log_max(27).map(|()| decoder));
+                self.read_all(name, decoder.map_err(|e| ApiError::unavailable(format!("zstd: {e}")))?)
+            }
+            Encoding::Snappy => self.read_all(name, snap::read::FrameDecoder::new(from)),
+        }
+    }
+
+    /// Decompresses snappy's raw format, which tells its length first.
+    ///
+    /// # Errors
+    /// As [`Self::decompressed`].
+    pub fn decompressed_raw_snappy(&mut self) -> ApiResult<Bytes> {
+        let malformed = |e: snap::Error| ApiError::bad_request(format!("the body is not snappy: {e}"));
+        let len = snap::raw::decompress_len(&self.bytes).map_err(malformed)?;
+        if len > self.limit_bytes {
+            return Err(over_limit(self.limit_bytes));
+        }
+        self.share.grow(len)?;
+        Ok(snap::raw::Decoder::new().decompress_vec(&self.bytes).map_err(malformed)?.into())
+    }
+
+    fn read_all(&mut self, name: &str, mut from: impl Read) -> ApiResult<Bytes> {
+        let mut all = Vec::with_capacity(self.bytes.len().saturating_mul(4).min(1 << 20));
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            let n = from
+                .read(&mut piece)
+                .map_err(|e| ApiError::bad_request(format!("the body is not {name}: {e}")))?;
+            if n == 0 {
+                return Ok(all.into());
+            }
+            if all.len() + n > self.limit_bytes {
+                return Err(over_limit(self.limit_bytes));
+            }
+            self.share.grow(n)?;
+            all.extend_from_slice(&piece[..n]);
+        }
+    }
+}

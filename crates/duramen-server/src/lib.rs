@@ -1,0 +1,38 @@
+//! The server: fronts a store directory with HTTP, for what already ships, queries and watches logs.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`settings`] | what can be set, where from, and the defaults |
+//! | [`server`] | starts and stops: store, listeners, signals |
+//! | [`connection`] | sockets to requests: TLS, limits of connections and headers, graceful stop |
+//! | [`app`] | what every request can reach, and the table of routes |
+//! | [`auth`] | tokens: who may do what, as which tenant |
+//! | [`tenant`] | a tenant's store |
+//! | [`body`] | a request's body: limits, decompression, memory of all bodies together |
+//! | [`insert`] | taking logs in, one file a protocol |
+//! | [`select`] | answering queries as VictoriaLogs does |
+//! | [`tail_hub`] | new lines, looked for once and given to all who follow |
+//! | [`answer`] | a query running on a thread of its own, its rows as a streamed body |
+//! | [`health`], [`metrics`] | how it goes |
+//! | [`error`] | what a client is told |
+//!
+//! Applications may log directly into the directory that is served: the server is one more process on the store.
+
+mod answer;
+mod app;
+mod auth;
+mod body;
+mod connection;
+mod error;
+mod health;
+mod insert;
+mod metrics;
+mod select;
+mod server;
+mod settings;
+mod tail_hub;
+mod tenant;
+
+pub use auth::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
+pub use server::{ServeError, serve};
+pub use settings::{Durable, Settings, SettingsError};

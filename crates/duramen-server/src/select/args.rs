@@ -1,0 +1,262 @@
+//! What a request asks for: parameters of the URL, or of a form in the body.
+
+use crate::app::Shared;
+use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderValue, header};
+use duramen_query::filter::time::TimeRange;
+use duramen_query::number::parse_duration_ns;
+use duramen_query::{ParseOptions, Query};
+use http_body_util::{BodyExt, Limited};
+use jiff::tz::TimeZone;
+use std::time::Duration;
+
+/// Most bytes of a form.
+const MAX_FORM_BYTES: usize = 1 << 20;
+
+/// A request's parameters. Where a name is there twice, the URL's first counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Args {
+    pairs: Vec<(String, String)>,
+}
+
+impl FromRequest<Shared> for Args {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
+        let (parts, body) = request.into_parts();
+        let mut pairs = pairs_of(parts.uri.query().unwrap_or_default().as_bytes())?;
+        let is_form = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|value| value.starts_with("application/x-www-form-urlencoded"))
+        };
+        if parts.headers.get(header::CONTENT_TYPE).is_some_and(is_form) {
+            pairs.extend(pairs_of(&form(app, body).await?)?);
+        }
+        Ok(Self { pairs })
+    }
+}
+
+async fn form(app: &Shared, body: Body) -> ApiResult<bytes::Bytes> {
+    let read = Limited::new(body, MAX_FORM_BYTES).collect();
+    match tokio::time::timeout(app.limits.read_timeout, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(e)) => Err(ApiError::bad_request(format!("the form cannot be read: {e}"))),
+        Err(_) => Err(ApiError::bad_request("the form did not come in time (read_timeout_ms)")),
+    }
+}
+
+fn pairs_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
+    Ok(form_urlencoded::parse(text).into_owned().collect())
+}
+
+impl Args {
+    /// Made of pairs, for tests and for requests inside the server.
+    #[cfg(test)]
+    pub fn of(pairs: &[(&str, &str)]) -> Self {
+        Self { pairs: pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect() }
+    }
+
+    /// A parameter that is not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(n, v)| n == name && !v.is_empty()).map(|(_, v)| v.as_str())
+    }
+
+    /// All values of a parameter that may be there again: `name` or `name[]`.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_it = move |n: &str| n == name || n.strip_suffix("[]") == Some(name);
+        self.pairs.iter().filter(move |(n, v)| is_it(n) && !v.is_empty()).map(|(_, v)| v.as_str())
+    }
+
+    /// A parameter that must be there.
+    ///
+    /// # Errors
+    /// 400 if it is not.
+    pub fn need(&self, name: &str) -> ApiResult<&str> {
+        self.get(name).ok_or_else(|| ApiError::bad_request(format!("the parameter `{name}` is missing")))
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// 400 if it is none.
+    pub fn number(&self, name: &str) -> ApiResult<Option<u64>> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let wrong = |_| ApiError::bad_request(format!("the parameter `{name}` is no whole number: `{text}`"));
+        text.parse().map(Some).map_err(wrong)
+    }
+
+    /// The query and its time range, as `query`, `start`, `end` and `extra_filters` say; and `pipe` behind it, if it is not empty.
+    ///
+    /// # Errors
+    /// 400; a mistake in the query is shown.
+    pub fn query(&self, app: &Shared, pipe: &str) -> ApiResult<Query> {
+        let now_ns = app.env.clock.now_unix_ns();
+        self.query_within(now_ns, pipe, self.within(now_ns)?)
+    }
+
+    /// The same within this time range.
+    ///
+    /// # Errors
+    /// 400; a mistake in the query is shown.
+    pub fn query_within(&self, now_ns: i64, pipe: &str, within: Option<TimeRange>) -> ApiResult<Query> {
+        let options = ParseOptions { now_ns, timezone: TimeZone::UTC, within };
+        let parse = |text: &str| Ok::<_, ApiError>(Query::parse(text, &options)?);
+        let mut text = self.need("query")?.to_owned();
+        // The parts must stand for themselves: `a) or (b` is none.
+        let query = parse(&text)?;
+        let extra: Vec<_> = self.all("extra_filters").chain(self.all("extra_stream_filters")).collect();
+        for filter in &extra {
+            if !parse(filter)?.pipes().is_empty() {
+                return Err(ApiError::bad_request("extra_filters holds a filter, and no pipes"));
+            }
+            text = format!("({filter}) {text}");
+        }
+        if extra.is_empty() && pipe.is_empty() {
+            return Ok(query);
+        }
+        if !pipe.is_empty() {
+            text = format!("{text} | {pipe}");
+        }
+        parse(&text)
+    }
+
+    /// The time range that `start` and `end` give, if they do.
+    pub fn within(&self, now_ns: i64) -> ApiResult<Option<TimeRange>> {
+        let (start, end) = (self.get("start"), self.get("end"));
+        if start.is_none() && end.is_none() {
+            return Ok(None);
+        }
+        let min = start.map_or(Ok(i64::MIN), |text| Ok::<_, ApiError>(moment("start", text, now_ns)?.0))?;
+        let max = end.map_or(Ok(i64::MAX), |text| Ok::<_, ApiError>(moment("end", text, now_ns)?.1))?;
+        Ok(Some(TimeRange { min, max }))
+    }
+
+    /// How long the query may run: `timeout`, and at most `most`.
+    pub fn timeout(&self, most: Duration) -> ApiResult<Duration> {
+        let Some(text) = self.get("timeout") else { return Ok(most) };
+        let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s > 0.0);
+        let ns = match seconds {
+            Some(seconds) => (seconds * 1e9) as u64,
+            None => duration_ns("timeout", text)?.unsigned_abs(),
+        };
+        Ok(Duration::from_nanos(ns).min(most))
+    }
+}
+
+/// A duration as LogsQL writes it, in ns, and longer than nothing.
+///
+/// # Errors
+/// 400 if it is none.
+pub(crate) fn duration_ns(name: &str, text: &str) -> ApiResult<i64> {
+    parse_duration_ns(text).filter(|ns| *ns > 0).ok_or_else(|| {
+        ApiError::bad_request(format!("the parameter `{name}` is no duration such as 5m or 1h30m: `{text}`"))
+    })
+}
+
+/// The first and last nanosecond of a moment: `now`, a number of s, ms, us or ns since the epoch, a duration before now, or a
+/// time as LogsQL writes it, a day or an hour among them.
+///
+/// # Errors
+/// 400 if it is none.
+pub(crate) fn moment(name: &str, text: &str, now_ns: i64) -> ApiResult<(i64, i64)> {
+    let text = text.trim();
+    if text == "now" {
+        return Ok((now_ns, now_ns));
+    }
+    if let Some(ns) = epoch_ns(text) {
+        return Ok((ns, ns));
+    }
+    let ago = text.strip_prefix("now-").or_else(|| text.strip_prefix('-')).unwrap_or(text);
+    if ago.starts_with(|c: char| c.is_ascii_digit()) && ago.ends_with(|c: char| c.is_ascii_lowercase()) {
+        let at = now_ns.saturating_sub(duration_ns(name, ago)?);
+        return Ok((at, at));
+    }
+    let wrong = || {
+        ApiError::bad_request(format!(
+            "the parameter `{name}` is no time: `{text}`; use RFC 3339, a number of s, ms, us or ns since 1970, or a \
+             duration before now such as 5m"
+        ))
+    };
+    if text.contains(['[', ']', '(', ')', ',', '"', ' ']) {
+        return Err(wrong());
+    }
+    let options = ParseOptions { now_ns, ..ParseOptions::default() };
+    let query = Query::parse(&format!("_time:[{text}, {text}]"), &options).map_err(|_| wrong())?;
+    Ok(query.time_range())
+}
+
+/// A number since the epoch, whose unit its size tells: s, ms, us or ns; seconds may have a fraction.
+fn epoch_ns(text: &str) -> Option<i64> {
+    // Four digits are a year.
+    if text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    if let Ok(n) = text.parse::<i64>() {
+        let factor = match n.unsigned_abs() {
+            0..100_000_000_000 => 1_000_000_000,
+            100_000_000_000..100_000_000_000_000 => 1_000_000,
+            100_000_000_000_000..100_000_000_000_000_000 => 1_000,
+            _ => 1,
+        };
+        return n.checked_mul(factor);
+    }
+    let (whole, fraction) = text.split_once('.')?;
+    let whole: i64 = whole.parse().ok()?;
+    if fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let nine: String = fraction.chars().chain(std::iter::repeat('0')).take(9).collect();
+    let ns: i64 = nine.parse().ok()?;
+    whole.checked_mul(1_000_000_000)?.checked_add(if text.starts_with('-') { -ns } else { ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000_000_000_000;
+
+    fn at(text: &str) -> (i64, i64) {
+        moment("start", text, NOW).unwrap()
+    }
+
+    #[test]
+    fn moments() {
+        assert_eq!(at("now"), (NOW, NOW));
+        for text in ["1700000000", "1700000000000", "1700000000000000", "1700000000000000000", "1700000000.0"]
+        {
+            assert_eq!(at(text), (NOW, NOW), "{text}");
+        }
+        assert_eq!(at("1700000000.25").0, NOW + 250_000_000);
+        for text in ["5m", "now-5m", "-5m", "300s"] {
+            assert_eq!(at(text).0, NOW - 300_000_000_000, "{text}");
+        }
+        assert_eq!(at("2023-11-14T22:13:20Z").0, NOW);
+        let day = 86_400_000_000_000;
+        assert_eq!(at("2023-11-14"), (1_699_920_000_000_000_000, 1_699_920_000_000_000_000 + day - 1));
+        for wrong in ["", "x", "2023-99-99", "5x", "1) or (1", "[1", "99999999999999999999"] {
+            assert!(moment("start", wrong, NOW).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration_ns("step", "1h30m").unwrap(), 5_400_000_000_000);
+        assert_eq!(duration_ns("step", "250ms").unwrap(), 250_000_000);
+        for wrong in ["", "5", "0s", "m", "-5m", "5m offset 1h", "[1,2]"] {
+            assert!(duration_ns("step", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parameters() {
+        let args = Args::of(&[("a", ""), ("a", "1"), ("f[]", "x"), ("f", "y"), ("timeout", "2s")]);
+        assert_eq!((args.get("a"), args.number("a").unwrap()), (Some("1"), Some(1)));
+        assert_eq!(args.all("f").collect::<Vec<_>>(), ["x", "y"]);
+        assert!(args.need("b").is_err() && args.number("f").is_err());
+        assert_eq!(args.timeout(Duration::from_secs(30)).unwrap(), Duration::from_secs(2));
+        assert_eq!(args.timeout(Duration::from_secs(1)).unwrap(), Duration::from_secs(1));
+        assert_eq!(args.within(NOW).unwrap(), None);
+    }
+}

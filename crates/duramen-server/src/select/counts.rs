@@ -1,0 +1,129 @@
+//! Names and values, and how many entries have each: what auto-completion and sidebars ask for.
+
+use super::args::Args;
+use crate::answer::{Question, run};
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use axum::Extension;
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use duramen_query::filter::stream::Labels;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+pub(super) fn routes() -> Router<Shared> {
+    let counting = |what: What| -> MethodRouter<Shared> {
+        let answer = move |State(app): State<Shared>, Extension(access): Extension<Access>, args: Args| async move {
+            counts(&app, &access, &args, what).await
+        };
+        get(answer).post(answer)
+    };
+    Router::new()
+        .route("/select/logsql/field_names", counting(What::FieldNames))
+        .route("/select/logsql/field_values", counting(What::FieldValues))
+        .route("/select/logsql/streams", counting(What::Streams))
+        .route("/select/logsql/stream_ids", counting(What::StreamIds))
+        .route("/select/logsql/stream_field_names", counting(What::StreamFieldNames))
+        .route("/select/logsql/stream_field_values", counting(What::StreamFieldValues))
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    FieldNames,
+    FieldValues,
+    Streams,
+    StreamIds,
+    StreamFieldNames,
+    StreamFieldValues,
+}
+
+/// `{"values":[{"value":…,"hits":…}]}`, the most frequent first.
+async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiResult<Response> {
+    let limit = args.number("limit")?.filter(|limit| *limit > 0);
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let name = match what {
+        What::FieldValues | What::StreamFieldValues => Some(args.need("field")?),
+        _ => None,
+    };
+    let by = match what {
+        What::FieldNames => None,
+        What::FieldValues => Some(args.need("field")?),
+        What::StreamIds => Some("_stream_id"),
+        What::Streams | What::StreamFieldNames | What::StreamFieldValues => Some("_stream"),
+    };
+    let pipe = match by {
+        None => "field_names".to_owned(),
+        Some(field) => format!("stats by ({}) count() hits", quoted(field)),
+    };
+    let by = by.unwrap_or("name").to_owned();
+    let mut question = Question::new(app, args.query(app, &pipe)?);
+    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new(), move |found, row| {
+        let hits = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
+        *found.entry(row.get(&by).unwrap_or_default().to_owned()).or_default() += hits;
+        ControlFlow::Continue(())
+    })
+    .await?;
+    let counted: BTreeMap<String, u64> = match what {
+        What::FieldNames | What::FieldValues => {
+            found.into_iter().filter(|(value, _)| !value.is_empty()).collect()
+        }
+        What::Streams | What::StreamIds => found
+            .into_iter()
+            .map(|(value, hits)| (if value.is_empty() { "{}".into() } else { value }, hits))
+            .collect(),
+        What::StreamFieldNames | What::StreamFieldValues => {
+            let mut counted = BTreeMap::new();
+            for (stream, hits) in found {
+                for (label, value) in Labels::of(&stream) {
+                    match name {
+                        None => *counted.entry(label.to_owned()).or_default() += hits,
+                        Some(wanted) if wanted == label => {
+                            *counted.entry(value.into_owned()).or_default() += hits
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+            counted
+        }
+    };
+    let mut counted: Vec<_> = counted.into_iter().collect();
+    counted.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
+    counted.truncate(limit);
+    let values: Vec<_> =
+        counted.iter().map(|(value, hits)| json!({ "value": value, "hits": hits })).collect();
+    Ok(as_json(&json!({ "values": values })))
+}
+
+/// A field's name, as a query may hold it.
+pub(super) fn quoted(name: &str) -> String {
+    serde_json::Value::from(name).to_string()
+}
+
+/// The names of fields that a parameter holds, each to stand in a query.
+///
+/// # Errors
+/// 400 if there are more than a query should group by.
+pub(super) fn fields_of(args: &Args, parameter: &str) -> ApiResult<Vec<String>> {
+    const MOST: usize = 16;
+    let names: Vec<_> =
+        args.all(parameter).flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect();
+    if names.len() > MOST {
+        return Err(ApiError::bad_request(format!(
+            "`{parameter}` names {} fields; at most {MOST}",
+            names.len()
+        )));
+    }
+    Ok(names)
+}
+
+/// A JSON response.
+pub(super) fn as_json(value: &serde_json::Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}

@@ -1,0 +1,54 @@
+//! `facets`: the most frequent values of each field.
+
+use super::args::Args;
+use super::counts::as_json;
+use crate::answer::{Question, run};
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::ApiResult;
+use axum::Extension;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::json;
+use std::ops::ControlFlow;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/select/logsql/facets", get(facets).post(facets))
+}
+
+/// `{"facets":[{"field_name":…,"values":[{"field_value":…,"hits":…}]}]}`.
+async fn facets(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let mut pipe = format!("facets {}", args.number("limit")?.filter(|limit| *limit > 0).unwrap_or(10));
+    for option in ["max_values_per_field", "max_value_len"] {
+        if let Some(n) = args.number(option)? {
+            pipe.push_str(&format!(" {option} {n}"));
+        }
+    }
+    if args.get("keep_const_fields").is_some_and(|keep| matches!(keep, "1" | "true")) {
+        pipe.push_str(" keep_const_fields");
+    }
+    let mut question = Question::new(&app, args.query(&app, &pipe)?);
+    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let start: Vec<(String, Vec<serde_json::Value>)> = Vec::new();
+    let (facets, _) = run(&app, &access, question, start, |facets, row| {
+        let of = |name| row.get(name).unwrap_or_default();
+        if facets.last().is_none_or(|(name, _)| name != of("field_name")) {
+            facets.push((of("field_name").to_owned(), Vec::new()));
+        }
+        if let Some((_, values)) = facets.last_mut() {
+            let hits: u64 = of("hits").parse().unwrap_or(0);
+            values.push(json!({ "field_value": of("field_value"), "hits": hits }));
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    let facets: Vec<_> =
+        facets.into_iter().map(|(name, values)| json!({ "field_name": name, "values": values })).collect();
+    Ok(as_json(&json!({ "facets": facets })))
+}

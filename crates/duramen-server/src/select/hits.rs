@@ -1,0 +1,84 @@
+//! `hits`: how many entries there are in each step of time, by fields if asked: the histogram above a list of logs.
+
+use super::args::{Args, duration_ns};
+use super::counts::{as_json, fields_of, quoted};
+use crate::answer::{Question, run};
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use axum::Extension;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/select/logsql/hits", get(hits).post(hits))
+}
+
+/// `{"hits":[{"fields":{},"timestamps":[…],"values":[…],"total":n}]}`, the group with the most entries first. With
+/// `fields_limit`, the groups beyond it are one without fields.
+async fn hits(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let fields = fields_of(&args, "field")?;
+    let step = args.get("step").unwrap_or("1d");
+    duration_ns("step", step)?;
+    let mut bucket = format!("_time:{step}");
+    if let Some(offset) = args.get("offset") {
+        let (sign, magnitude) = offset.strip_prefix('-').map_or(("", offset), |rest| ("-", rest));
+        duration_ns("offset", magnitude)?;
+        bucket.push_str(&format!(" offset {sign}{magnitude}"));
+    }
+    let by: Vec<_> = std::iter::once(bucket).chain(fields.iter().map(|name| quoted(name))).collect();
+    let pipe = format!("stats by ({}) count() hits", by.join(", "));
+    let query = args.query(&app, "")?;
+    if query.pipes().iter().any(|pipe| pipe.passes() == duramen_query::pipe::Passes::All) {
+        return Err(ApiError::bad_request(
+            "hits counts entries: the query may have pipes only that look at each by itself",
+        ));
+    }
+    let mut question = Question::new(&app, args.query(&app, &pipe)?);
+    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let names = fields.clone();
+    let start: BTreeMap<Vec<String>, BTreeMap<String, u64>> = BTreeMap::new();
+    let (groups, _) = run(&app, &access, question, start, move |groups, row| {
+        let hits: u64 = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
+        let key = names.iter().map(|name| row.get(name).unwrap_or_default().to_owned()).collect();
+        let time = row.get("_time").unwrap_or_default().to_owned();
+        if hits > 0 {
+            *groups.entry(key).or_default().entry(time).or_default() += hits;
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    let mut groups: Vec<_> =
+        groups.into_iter().map(|(key, times)| (times.values().sum::<u64>(), Some(key), times)).collect();
+    groups.sort_by(|(n, a, _), (m, b, _)| m.cmp(n).then_with(|| a.cmp(b)));
+    let most = args.number("fields_limit")?.filter(|most| *most > 0);
+    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    if groups.len() > most {
+        let mut rest: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, _, times) in groups.drain(most..) {
+            for (time, hits) in times {
+                *rest.entry(time).or_default() += hits;
+            }
+        }
+        groups.push((rest.values().sum(), None, rest));
+    }
+    let hits: Vec<_> = groups
+        .into_iter()
+        .map(|(total, key, times)| {
+            let named = key.into_iter().flat_map(|key| fields.iter().cloned().zip(key));
+            let labels: serde_json::Map<_, _> = named.map(|(name, value)| (name, value.into())).collect();
+            let (timestamps, values): (Vec<_>, Vec<_>) = times.into_iter().unzip();
+            json!({ "fields": labels, "timestamps": timestamps, "values": values, "total": total })
+        })
+        .collect();
+    Ok(as_json(&json!({ "hits": hits })))
+}

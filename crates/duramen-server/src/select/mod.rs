@@ -1,0 +1,33 @@
+//! Answering queries as VictoriaLogs does: `/select/logsql/…`.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`args`] | (what requests ask for) |
+//! | [`query`] | `query`: entries, or what pipes make of them |
+//! | [`tail`] | `tail`: entries as they come |
+//! | [`counts`] | `field_names`, `field_values`, `streams`, `stream_ids`, `stream_field_names`, `stream_field_values` |
+//! | [`facets`] | `facets` |
+//! | [`hits`] | `hits` |
+//! | [`stats`] | `stats_query`, `stats_query_range` |
+
+mod args;
+mod counts;
+mod facets;
+mod hits;
+mod query;
+mod stats;
+mod tail;
+
+use crate::app::Shared;
+use axum::Router;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Shared> {
+    Router::new()
+        .merge(query::routes())
+        .merge(tail::routes())
+        .merge(counts::routes())
+        .merge(facets::routes())
+        .merge(hits::routes())
+        .merge(stats::routes())
+}

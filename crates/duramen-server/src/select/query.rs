@@ -1,0 +1,149 @@
+//! `query`: entries, or what pipes make of them, as NDJSON, CSV or one JSON array.
+
+use super::args::Args;
+use crate::answer::{Question, stream};
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use axum::Extension;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use duramen_query::ResultRow;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/select/logsql/query", get(query).post(query))
+}
+
+/// The newest first. `limit` and `offset` count rows from there; `format` is `json` (an object a line, all values text),
+/// `typed` (the same, numbers as numbers) or `csv` (needs `fields`).
+async fn query(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let mut question = Question::new(&app, args.query(&app, "")?);
+    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let mut offset = args.number("offset")?.unwrap_or(0);
+    question.options.limit = args
+        .number("limit")?
+        .filter(|limit| *limit > 0)
+        .map(|limit| usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX));
+    let render: fn(&ResultRow, &mut Vec<u8>) = match args.get("format").unwrap_or("json") {
+        "json" => write_texts,
+        "typed" => write_typed,
+        "csv" => {
+            return csv(&app, &access, question, offset, &args).await;
+        }
+        other => {
+            return Err(ApiError::bad_request(format!("the format `{other}` is none of: json, typed, csv")));
+        }
+    };
+    stream(&app, &access, question, "application/stream+json", move |row, out| {
+        if offset > 0 {
+            offset -= 1;
+        } else {
+            render(row, out);
+        }
+    })
+    .await
+}
+
+/// An object whose values are all text, as VictoriaLogs' clients expect.
+pub(super) fn write_texts(row: &ResultRow, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let mut first = true;
+    let mut pair = |name: &str, text: &str, out: &mut Vec<u8>| {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        write_string(name, out);
+        out.push(b':');
+        write_string(text, out);
+    };
+    let mut cells = row.iter().peekable();
+    // An entry without stream fields has the empty stream.
+    if let Some(("_time", text, _)) = cells.peek() {
+        pair("_time", text, out);
+        cells.next();
+        if row.time_ns().is_some() && !matches!(cells.peek(), Some(("_stream", ..))) && row.len() > 1 {
+            pair("_stream", "{}", out);
+        }
+    }
+    for (name, text, _) in cells {
+        pair(name, text, out);
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+fn write_typed(row: &ResultRow, out: &mut Vec<u8>) {
+    row.write_json(out);
+    out.push(b'\n');
+}
+
+pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
+    // Writing to memory does not fail, and text can always be written.
+    let _written = serde_json::to_writer(out, text);
+}
+
+async fn csv(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    mut offset: u64,
+    args: &Args,
+) -> ApiResult<Response> {
+    let names: Vec<String> = args
+        .all("fields")
+        .flat_map(|f| f.split(','))
+        .map(|f| f.trim().to_owned())
+        .filter(|f| !f.is_empty())
+        .collect();
+    if names.is_empty() {
+        return Err(ApiError::bad_request("csv has columns: name them, as in fields=_time,level,_msg"));
+    }
+    let mut head = Vec::new();
+    write_line(names.iter().map(String::as_str), &mut head);
+    let mut head = Some(head);
+    stream(app, access, question, "text/csv; charset=utf-8", move |row, out| {
+        if let Some(head) = head.take() {
+            out.extend_from_slice(&head);
+        }
+        if offset > 0 {
+            offset -= 1;
+        } else {
+            write_line(names.iter().map(|name| row.get(name).unwrap_or_default()), out);
+        }
+    })
+    .await
+}
+
+/// A line of RFC 4180.
+fn write_line<'a>(cells: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
+    for (i, text) in cells.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        if text.contains(['"', ',', '\n', '\r']) {
+            out.push(b'"');
+            out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+            out.push(b'"');
+        } else {
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_is_quoted() {
+        let mut out = Vec::new();
+        write_line(["a", "b,c", "d\"e\nf", ""].into_iter(), &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "a,\"b,c\",\"d\"\"e\nf\",\r\n");
+    }
+}

@@ -1,0 +1,231 @@
+//! Starts and stops: store, listeners, signals.
+
+use crate::app::{App, router};
+use crate::auth::{TokenError, Tokens};
+use crate::body::Budget;
+use crate::connection::{Door, listen};
+use crate::metrics::Metrics;
+use crate::settings::{Limits, Settings};
+use crate::tenant::Tenants;
+use arc_swap::ArcSwapOption;
+use duramen_engine::io::Env;
+use hyper_util::server::graceful::GracefulShutdown;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+
+/// How often the file of tokens is looked at.
+const TOKENS_EVERY: Duration = Duration::from_millis(500);
+/// Most threads for what waits: queries, large bodies, full stores.
+const MAX_BLOCKING_THREADS: usize = 256;
+
+/// Why a server does not start, or ends badly.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The store cannot be opened, or closed.
+    #[error(transparent)]
+    Store(#[from] duramen::Error),
+    /// The tokens cannot be read.
+    #[error("cannot read the tokens: {0}")]
+    Tokens(#[from] TokenError),
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Others could reach the server, and there is no token.
+    #[error(
+        "{address} can be reached from other machines, and the store has no token: make one with \
+         `duramen token create NAME --scope ingest`, or listen on 127.0.0.1"
+    )]
+    Open {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A certificate or key cannot be used.
+    #[error("{}: {detail}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The system refuses threads or signals.
+    #[error("cannot start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Serves the store in `dir` until SIGTERM or SIGINT; `ready` is told the addresses once connections are taken.
+///
+/// A stop takes no new connections, lets requests and queries that run end, for `stop_timeout_ms` at most, then seals,
+/// syncs and flushes the store. SIGHUP reads certificate, key and tokens again.
+///
+/// # Errors
+/// [`ServeError`]. What was acknowledged is safe in all cases.
+pub fn serve(
+    dir: &Path,
+    env: &Env,
+    settings: Settings,
+    ready: impl FnOnce(&[SocketAddr]),
+) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_name("duramen-serve")
+        .build()?;
+    let outcome = runtime.block_on(run(dir, env, settings.complete(), ready));
+    // Threads of queries that do not end in time are left to the process's end.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
+}
+
+async fn run(
+    dir: &Path,
+    env: &Env,
+    settings: Settings,
+    ready: impl FnOnce(&[SocketAddr]),
+) -> Result<(), ServeError> {
+    let limits = Limits::of(&settings);
+    let tls = tls_of(&settings)?;
+    let tenants = Arc::new(Tenants::open(env, dir, &settings)?);
+    let tokens = Tokens::load(env, dir)?;
+    let mut listeners = Vec::new();
+    for &address in &settings.listen {
+        if tokens.are_none() && !address.ip().is_loopback() {
+            return Err(ServeError::Open { address });
+        }
+        let failed = |source| ServeError::Listen { address, source };
+        listeners.push(TcpListener::bind(address).await.map_err(failed)?);
+    }
+    if tokens.are_none() {
+        tracing::warn!("the store has no token: everybody on this machine may do everything");
+    }
+    let (stop, stopping) = watch::channel(false);
+    let app = Arc::new(App {
+        env: env.clone(),
+        tokens,
+        tenants,
+        bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
+        queries: Arc::new(Semaphore::new(settings.max_queries.unwrap_or(1).max(1))),
+        decoders: Arc::new(Semaphore::new(limits.query_threads.max(2))),
+        metrics: Metrics::new(),
+        stopping: stopping.clone(),
+        limits: limits.clone(),
+        settings,
+    });
+    let door = Arc::new(Door {
+        tls: ArcSwapOption::from(tls),
+        places: Arc::new(Semaphore::new(limits.max_connections)),
+        limits: limits.clone(),
+        graceful: GracefulShutdown::new(),
+    });
+    let router = router(&app);
+    let mut addresses = Vec::new();
+    let mut accepting = Vec::new();
+    for listener in listeners {
+        addresses.extend(listener.local_addr());
+        accepting.push(tokio::spawn(listen(listener, router.clone(), door.clone(), stopping.clone())));
+    }
+    drop(router);
+    for address in &addresses {
+        tracing::info!(%address, store = %dir.display(), "listening");
+    }
+    ready(&addresses);
+    wait(&app, &door).await?;
+    tracing::info!("stopping");
+    let _all_have_gone = stop.send(true);
+    for task in accepting {
+        let _ended = task.await;
+    }
+    app.queries.close();
+    for tenant in app.tenants.all() {
+        tenant.hub.stop();
+    }
+    // Nobody else holds it now: the listeners have ended, and each connection holds its own guard only.
+    let drained = async {
+        match Arc::try_unwrap(door) {
+            Ok(door) => door.graceful.shutdown().await,
+            Err(door) => drained(&door).await,
+        }
+    };
+    if tokio::time::timeout(limits.stop_timeout, drained).await.is_err() {
+        tracing::warn!("some requests were still running after stop_timeout_ms");
+    }
+    let closing = tokio::task::spawn_blocking(move || {
+        app.tenants.all().iter().map(|tenant| tenant.close()).collect::<Result<Vec<()>, _>>()
+    });
+    closing.await.map_err(std::io::Error::other)??;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Waits until no connection is left.
+async fn drained(door: &Door) {
+    while door.graceful.count() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits for a signal to stop; meanwhile sees to tokens and certificates.
+async fn wait(app: &Arc<App>, door: &Door) -> Result<(), ServeError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut tick = tokio::time::interval(TOKENS_EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            _ = hangup.recv() => {
+                match tls_of(&app.settings) {
+                    Ok(tls) => door.tls.store(tls),
+                    Err(e) => tracing::error!(error = %e, "the certificate stays as it was"),
+                }
+                reload_tokens(app);
+            }
+            _ = tick.tick() => reload_tokens(app),
+        }
+    }
+}
+
+fn reload_tokens(app: &App) {
+    match app.tokens.reload() {
+        Ok(true) => tracing::info!(tokens = app.tokens.all().len(), "tokens read again"),
+        Ok(false) => {}
+        Err(e) => tracing::error!(error = %e, "the tokens stay as they were"),
+    }
+}
+
+/// The certificate and key, if there are to be any.
+fn tls_of(settings: &Settings) -> Result<Option<Arc<rustls::ServerConfig>>, ServeError> {
+    let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else { return Ok(None) };
+    let wrong = |path: &Path| {
+        let path = path.to_path_buf();
+        move |e: &dyn std::fmt::Display| ServeError::Tls { path: path.clone(), detail: e.to_string() }
+    };
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| wrong(cert)(&e))?;
+    if chain.is_empty() {
+        return Err(wrong(cert)(&"there is no certificate in it"));
+    }
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|e| wrong(key)(&e))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
+        .map_err(|e| wrong(cert)(&e))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Some(Arc::new(config)))
+}

@@ -1,0 +1,298 @@
+//! What can be set: by flag, by environment variable, by file; in this order, then the default.
+
+use clap::Args;
+use duramen::Durability;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Everything that can be set. `None` is the default, which [`Settings::complete`] fills in.
+#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Address to listen on; may be given again [default: 127.0.0.1:9428]
+    ///
+    /// Without any token configured, only addresses of this machine itself are taken.
+    #[arg(long, value_name = "ADDR", env = "DURAMEN_LISTEN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listen: Vec<SocketAddr>,
+
+    /// PEM file with the certificate chain: speak TLS. Read again on SIGHUP
+    #[arg(long, value_name = "FILE", env = "DURAMEN_TLS_CERT", requires = "tls_key")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// PEM file with the certificate's private key
+    #[arg(long, value_name = "FILE", env = "DURAMEN_TLS_KEY", requires = "tls_cert")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+
+    /// What a line survives before it is acknowledged: none, process, interval:MS, sync [default: process]
+    #[arg(long, value_name = "LEVEL", env = "DURAMEN_DURABILITY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durable>,
+
+    /// Most bytes of a request's body, compressed and decompressed [default: 64 MiB]
+    #[arg(long, value_name = "BYTES", env = "DURAMEN_MAX_BODY_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_body_bytes: Option<usize>,
+
+    /// Most bytes of all bodies in memory at once; beyond, clients are told to wait [default: 256 MiB]
+    #[arg(long, value_name = "BYTES", env = "DURAMEN_MAX_BODIES_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bodies_bytes: Option<usize>,
+
+    /// Most bytes of one log line; a longer one is refused [default: 1 MiB]
+    #[arg(long, value_name = "BYTES", env = "DURAMEN_MAX_LINE_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_line_bytes: Option<usize>,
+
+    /// Most connections at once; further ones wait to be accepted [default: 8192]
+    #[arg(long, value_name = "N", env = "DURAMEN_MAX_CONNECTIONS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<usize>,
+
+    /// How long a client may take for a request's head, and pause in its body [default: 10000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_READ_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_timeout_ms: Option<u64>,
+
+    /// How long a line may wait for room in the store before its client is told to wait [default: 5000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_STALL_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall_timeout_ms: Option<u64>,
+
+    /// Most queries running at once; further ones wait [default: 2 a core, at least 4]
+    #[arg(long, value_name = "N", env = "DURAMEN_MAX_QUERIES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_queries: Option<usize>,
+
+    /// Longest run of a query [default: 30000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_QUERY_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query_timeout_ms: Option<u64>,
+
+    /// Most bytes that a query may hold to sort and group [default: 128 MiB]
+    #[arg(long, value_name = "BYTES", env = "DURAMEN_QUERY_MEMORY_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query_memory_bytes: Option<usize>,
+
+    /// Longest wait at a stop for requests and queries that run [default: 10000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_STOP_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_timeout_ms: Option<u64>,
+
+    /// Origin that browsers may ask from (CORS), or * [default: none]
+    #[arg(long, value_name = "ORIGIN", env = "DURAMEN_CORS_ORIGIN")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors_origin: Option<String>,
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file's text is not what is expected; it says where.
+    #[error("{}: {detail}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        detail: String,
+    },
+}
+
+/// [`Durability`] as people write it: `none`, `process`, `interval:MS`, `sync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durable(pub Durability);
+
+impl FromStr for Durable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let durability = match text.split_once(':') {
+            None if text == "none" => Durability::None,
+            None if text == "process" => Durability::Process,
+            None if text == "sync" => Durability::Sync,
+            Some(("interval", ms)) => {
+                let interval_ms = ms.parse().map_err(|_| format!("`{ms}` is no number of milliseconds"))?;
+                Durability::IntervalMs(interval_ms)
+            }
+            _ => return Err(format!("`{text}` is none of: none, process, interval:MS, sync")),
+        };
+        Ok(Self(durability))
+    }
+}
+
+impl Serialize for Durable {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Durability::None => serializer.serialize_str("none"),
+            Durability::Process => serializer.serialize_str("process"),
+            Durability::Sync => serializer.serialize_str("sync"),
+            Durability::IntervalMs(interval_ms) => {
+                serializer.collect_str(&format_args!("interval:{interval_ms}"))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Durable {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Settings {
+    /// Reads a TOML file whose keys are the flags' names with `_` for `-`.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| SettingsError::Unreadable { path: path.to_path_buf(), source })?;
+        toml::from_str(&text).map_err(|e| SettingsError::Malformed {
+            path: path.to_path_buf(),
+            detail: e.to_string().trim_end().to_owned(),
+        })
+    }
+
+    /// These, and where they say nothing, `other`'s.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            listen: if self.listen.is_empty() { other.listen } else { self.listen },
+            tls_cert: self.tls_cert.or(other.tls_cert),
+            tls_key: self.tls_key.or(other.tls_key),
+            durability: self.durability.or(other.durability),
+            max_body_bytes: self.max_body_bytes.or(other.max_body_bytes),
+            max_bodies_bytes: self.max_bodies_bytes.or(other.max_bodies_bytes),
+            max_line_bytes: self.max_line_bytes.or(other.max_line_bytes),
+            max_connections: self.max_connections.or(other.max_connections),
+            read_timeout_ms: self.read_timeout_ms.or(other.read_timeout_ms),
+            stall_timeout_ms: self.stall_timeout_ms.or(other.stall_timeout_ms),
+            max_queries: self.max_queries.or(other.max_queries),
+            query_timeout_ms: self.query_timeout_ms.or(other.query_timeout_ms),
+            query_memory_bytes: self.query_memory_bytes.or(other.query_memory_bytes),
+            stop_timeout_ms: self.stop_timeout_ms.or(other.stop_timeout_ms),
+            cors_origin: self.cors_origin.or(other.cors_origin),
+        }
+    }
+
+    /// These, with the defaults where they say nothing.
+    pub fn complete(self) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.or(Self {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 9428))],
+            tls_cert: None,
+            tls_key: None,
+            durability: Some(Durable(Durability::Process)),
+            max_body_bytes: Some(64 << 20),
+            max_bodies_bytes: Some(256 << 20),
+            max_line_bytes: Some(1 << 20),
+            max_connections: Some(8192),
+            read_timeout_ms: Some(10_000),
+            stall_timeout_ms: Some(5_000),
+            max_queries: Some((2 * cores).max(4)),
+            query_timeout_ms: Some(30_000),
+            query_memory_bytes: Some(128 << 20),
+            stop_timeout_ms: Some(10_000),
+            cors_origin: None,
+        })
+    }
+
+    /// As a file that [`Settings::read`] reads.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
+/// The settings in force, without anything left open.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub max_body_bytes: usize,
+    pub max_line_bytes: usize,
+    pub max_connections: usize,
+    pub read_timeout: Duration,
+    pub stall_timeout: Duration,
+    pub query_timeout: Duration,
+    pub query_memory_bytes: usize,
+    pub query_threads: usize,
+    pub stop_timeout: Duration,
+}
+
+impl Limits {
+    /// Of complete settings.
+    pub fn of(settings: &Settings) -> Self {
+        let ms = |setting: Option<u64>| Duration::from_millis(setting.unwrap_or_default());
+        Self {
+            max_body_bytes: settings.max_body_bytes.unwrap_or_default(),
+            max_line_bytes: settings.max_line_bytes.unwrap_or_default(),
+            max_connections: settings.max_connections.unwrap_or_default().max(1),
+            read_timeout: ms(settings.read_timeout_ms),
+            stall_timeout: ms(settings.stall_timeout_ms),
+            query_timeout: ms(settings.query_timeout_ms),
+            query_memory_bytes: settings.query_memory_bytes.unwrap_or_default(),
+            query_threads: std::thread::available_parallelism().map_or(1, usize::from),
+            stop_timeout: ms(settings.stop_timeout_ms),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_can_be_read() {
+        let complete = Settings { cors_origin: Some("*".into()), ..Settings::default() }.complete();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("duramen.toml");
+        std::fs::write(&path, complete.to_toml()).unwrap();
+        assert_eq!(Settings::read(&path).unwrap(), complete);
+    }
+
+    #[test]
+    fn the_first_that_says_something_counts() {
+        let flags = Settings { max_line_bytes: Some(1), ..Settings::default() };
+        let file = Settings { max_line_bytes: Some(2), max_queries: Some(3), ..Settings::default() };
+        let both = flags.or(file).complete();
+        assert_eq!((both.max_line_bytes, both.max_queries), (Some(1), Some(3)));
+        assert_eq!(both.listen, ["127.0.0.1:9428".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_wrong_file_says_where() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("duramen.toml");
+        for (text, told) in [
+            ("max_queries = 2\nlisten_on = 3", "listen_on"),
+            ("durability = \"often\"", "none, process, interval:MS, sync"),
+            ("max_queries = \"x\"", "line 1"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Settings::read(&path).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+        assert!(Settings::read(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn durability_as_people_write_it() {
+        assert_eq!("interval:50".parse(), Ok(Durable(Durability::IntervalMs(50))));
+        assert_eq!("sync".parse(), Ok(Durable(Durability::Sync)));
+        for wrong in ["", "interval", "interval:x", "sync:1"] {
+            assert!(wrong.parse::<Durable>().is_err(), "{wrong}");
+        }
+    }
+}

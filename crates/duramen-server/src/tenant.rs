@@ -1,0 +1,149 @@
+//! A tenant's store: a directory of its own, so that tenants cannot see, name or damage each other's lines.
+//!
+//! The store's own directory is that of requests without a tenant; the others' are `DIR/tenants/<name>`, opened when
+//! first asked for.
+
+use crate::error::{ApiError, ApiResult};
+use crate::settings::Settings;
+use crate::tail_hub::TailHub;
+use duramen::{Batch, Logger, LoggerStats, OnFull, Store, StoreOptions};
+use duramen_engine::io::Env;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Most tenants that are open at once.
+const MAX_TENANTS: usize = 1_000;
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    /// Empty for the store's own.
+    pub name: String,
+    logger: Logger,
+    pub hub: TailHub,
+    /// Why the last append failed, if it did.
+    failing: Mutex<Option<String>>,
+    is_failing: AtomicBool,
+    /// Whether an append may wait for the device, and so must not happen on a thread that serves others.
+    pub waits_for_device: bool,
+}
+
+impl Tenant {
+    fn open(env: &Env, name: &str, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
+        let durability = settings.durability.map(|durable| durable.0).unwrap_or_default();
+        let options = StoreOptions::new().env(env.clone()).durability(durability);
+        let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
+        Ok(Self {
+            name: name.to_owned(),
+            logger,
+            hub: TailHub::default(),
+            failing: Mutex::default(),
+            is_failing: AtomicBool::new(false),
+            waits_for_device: durability == duramen::Durability::Sync,
+        })
+    }
+
+    /// Counters of this process.
+    pub fn stats(&self) -> LoggerStats {
+        self.logger.stats()
+    }
+
+    /// The store, to ask.
+    pub fn store(&self) -> duramen::Result<&Store> {
+        self.logger.store()
+    }
+
+    /// Appends without waiting for room. Batches that were taken are empty afterwards.
+    pub fn try_append(&self, batches: &mut [Batch]) -> duramen::Result<()> {
+        self.append_each(batches, OnFull::Count)
+    }
+
+    /// Appends, waiting for room up to `timeout`.
+    pub fn append(&self, batches: &mut [Batch], timeout: Duration) -> duramen::Result<()> {
+        let outcome = self.append_each(batches, OnFull::Block { timeout });
+        if let Err(e) = &outcome {
+            *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
+            self.is_failing.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    fn append_each(&self, batches: &mut [Batch], on_full: OnFull) -> duramen::Result<()> {
+        batches.iter_mut().try_for_each(|batch| self.logger.append_batch(batch, on_full))?;
+        if self.is_failing.swap(false, Ordering::Relaxed) {
+            *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        self.hub.wake();
+        Ok(())
+    }
+
+    /// Why the last append failed, if no later one went well.
+    pub fn trouble(&self) -> Option<String> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends what follows the store, seals, syncs and flushes it.
+    pub fn close(&self) -> duramen::Result<()> {
+        self.hub.stop();
+        self.logger.close()
+    }
+}
+
+/// All tenants.
+#[derive(Debug)]
+pub(crate) struct Tenants {
+    env: Env,
+    dir: PathBuf,
+    settings: Settings,
+    own: Arc<Tenant>,
+    others: Mutex<BTreeMap<String, Arc<Tenant>>>,
+}
+
+impl Tenants {
+    /// Opens the store in `dir`.
+    pub fn open(env: &Env, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
+        let own = Arc::new(Tenant::open(env, "", dir, settings)?);
+        let (env, dir, settings) = (env.clone(), dir.to_path_buf(), settings.clone());
+        Ok(Self { env, dir, settings, own, others: Mutex::default() })
+    }
+
+    /// The store's own.
+    pub fn own(&self) -> &Arc<Tenant> {
+        &self.own
+    }
+
+    /// The tenant of this name.
+    pub async fn of(self: &Arc<Self>, name: Option<&str>) -> ApiResult<Arc<Tenant>> {
+        let Some(name) = name else { return Ok(self.own.clone()) };
+        if let Some(tenant) = self.others.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(tenant.clone());
+        }
+        let (this, name) = (self.clone(), name.to_owned());
+        tokio::task::spawn_blocking(move || this.open_other(&name))
+            .await
+            .map_err(|e| ApiError::unavailable(format!("cannot open the tenant's store: {e}")))?
+    }
+
+    fn open_other(&self, name: &str) -> ApiResult<Arc<Tenant>> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = others.get(name) {
+            return Ok(tenant.clone());
+        }
+        if others.len() >= MAX_TENANTS {
+            return Err(ApiError::unavailable(format!("{MAX_TENANTS} tenants are open already")));
+        }
+        let dir = self.dir.join("tenants").join(name);
+        let tenant = Arc::new(Tenant::open(&self.env, name, &dir, &self.settings)?);
+        others.insert(name.to_owned(), tenant.clone());
+        Ok(tenant)
+    }
+
+    /// All that are open.
+    pub fn all(&self) -> Vec<Arc<Tenant>> {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(&self.own).chain(others.values()).cloned().collect()
+    }
+}
