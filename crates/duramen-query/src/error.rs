@@ -19,12 +19,8 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    pub(crate) fn new(
-        text: &str,
-        position: usize,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
+    /// An error at a byte offset into a query's text, with what to write instead (or nothing).
+    pub fn new(text: &str, position: usize, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let mut position = position.min(text.len());
         while !text.is_char_boundary(position) {
             position -= 1;

@@ -32,7 +32,9 @@ pub struct Query {
 }
 
 impl Query {
-    pub(crate) fn new(filter: Filter, pipes: Vec<Pipe>, max_threads: Option<usize>) -> Self {
+    /// A query of a filter and pipes, for other languages that end in the same plan; `max_threads` as in
+    /// [`max_threads`](Self::max_threads).
+    pub fn new(filter: Filter, pipes: Vec<Pipe>, max_threads: Option<usize>) -> Self {
         Self { filter, pipes, max_threads }
     }
 

@@ -49,7 +49,11 @@ impl Cancel {
         self.watch.as_ref().map(|watch| watch.clock.monotonic().saturating_sub(watch.started))
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// That the query may go on.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] and [`Error::TimeLimit`].
+    pub fn check(&self) -> Result<()> {
         if self.is_cancelled() {
             return Err(Error::Cancelled);
         }

@@ -107,7 +107,8 @@ impl RunStats {
         self.first_failure.get_or_insert(error);
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds what another run did, but for its time.
+    pub fn add(&mut self, other: Self) {
         self.blocks_total += other.blocks_total;
         self.blocks_read += other.blocks_read;
         self.rows_scanned += other.rows_scanned;

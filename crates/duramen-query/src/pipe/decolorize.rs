@@ -19,8 +19,8 @@ impl Decolorize {
     }
 }
 
-/// Drops every `ESC [ parameters letter`; one that does not end takes the rest, but for other text.
-fn decolorize(text: &str, out: &mut String) {
+/// Writes a text into `out` without its escape sequences, forgetting what was there: drops every `ESC [ parameters letter`; one that does not end takes the rest, but for other text.
+pub fn decolorize(text: &str, out: &mut String) {
     out.clear();
     let mut rest = text;
     while let Some(at) = rest.find("\u{1b}[") {

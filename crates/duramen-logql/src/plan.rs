@@ -1,0 +1,272 @@
+//! What of a log expression the store can do: its selector, and the filters before anything changes, become a
+//! [`Filter`], so that blocks without the words are passed over; what is left is done row by row.
+//!
+//! A label's name says which fields may be meant: a field `k8s.pod` is the label `k8s_pod`.
+
+use crate::ast::{LabelFilter, LineFilter, LineTest, LogExpr, Matcher, Stage, TextTest};
+use crate::labels::{DETECTED_LEVEL, Entry, SERVICE_NAME, SERVICE_NAME_SOURCES, UNKNOWN_SERVICE};
+use crate::stage::is_about_errors;
+use duramen::block::names;
+use duramen_query::Query;
+use duramen_query::filter::exact::Exact;
+use duramen_query::filter::phrase::Phrase;
+use duramen_query::filter::regex::Pattern;
+use duramen_query::filter::time::TimeRange;
+use duramen_query::filter::{Filter, Test};
+use duramen_query::pipe::Pipe;
+use duramen_query::pipe::fields::{Fields, NamePattern};
+use std::collections::BTreeSet;
+
+/// Of a label's name, for how many of its underscores all ways to have dots there are looked for.
+const MAX_UNDERSCORES: usize = 4;
+
+/// A log expression, divided.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan<'a> {
+    /// What the store does.
+    pub filter: Filter,
+    /// What each row must pass besides.
+    selector: Vec<&'a Matcher>,
+    stages: Vec<&'a Stage>,
+}
+
+impl<'a> Plan<'a> {
+    pub fn new(log: &'a LogExpr) -> Self {
+        let mut plan = Self { filter: Filter::All, selector: Vec::new(), stages: Vec::new() };
+        for matcher in &log.selector {
+            let (filter, exact) = of_matcher(matcher);
+            plan.add(filter);
+            if !exact {
+                plan.selector.push(matcher);
+            }
+        }
+        let (mut same_line, mut same_labels) = (true, true);
+        for stage in &log.stages {
+            let done = match stage {
+                Stage::Line(filter) if same_line => {
+                    let (filter, exact) = of_line(filter);
+                    plan.add(filter);
+                    exact
+                }
+                Stage::Label(filter) if same_labels => {
+                    let (filter, exact) = of_label_filter(filter);
+                    plan.add(filter);
+                    exact
+                }
+                _ => false,
+            };
+            if !done {
+                plan.stages.push(stage);
+            }
+            same_line &= !stage.changes_line();
+            same_labels &= !stage.changes_labels();
+        }
+        plan
+    }
+
+    fn add(&mut self, filter: Filter) {
+        self.filter = std::mem::replace(&mut self.filter, Filter::All).and(filter);
+    }
+
+    /// Puts an entry through what is left; whether it is one of the answer.
+    pub fn apply(&self, entry: &mut Entry<'_>) -> bool {
+        self.selector.iter().all(|m| m.matches(entry.get(&m.label).unwrap_or("")))
+            && self.stages.iter().all(|stage| stage.apply(entry))
+    }
+
+    /// The labels that what is left looks at.
+    pub fn for_each_input(&self, see: &mut dyn FnMut(Option<&str>)) {
+        self.selector.iter().for_each(|m| see(Some(&m.label)));
+        self.stages.iter().for_each(|stage| stage.for_each_input(see));
+    }
+
+    /// The query for the rows from one time to another, both included; with the fields of some labels only, if others do
+    /// not matter, and with or without the line.
+    pub fn query(&self, range: TimeRange, wanted: Option<(&BTreeSet<Box<str>>, bool)>) -> Query {
+        let filter = Filter::Time(range).and(self.filter.clone());
+        let pipes = match wanted {
+            None => Vec::new(),
+            Some((labels, line)) => {
+                let mut fields: BTreeSet<String> = [names::TIME, names::STREAM].map(Into::into).into();
+                fields.extend(line.then(|| names::MESSAGE.to_string()));
+                fields.extend(labels.iter().flat_map(|label| sources(label)));
+                let patterns = fields.iter().map(|name| NamePattern::exact(name)).collect();
+                vec![Pipe::Fields(Fields { patterns, delete: false })]
+            }
+        };
+        Query::new(filter, pipes, None)
+    }
+}
+
+/// The fields that a label may be, or may be made of.
+pub(crate) fn sources(label: &str) -> Vec<String> {
+    let mut fields = spellings(label);
+    match label {
+        SERVICE_NAME => fields.extend(SERVICE_NAME_SOURCES.iter().flat_map(|source| spellings(source))),
+        DETECTED_LEVEL => fields.push(names::LEVEL.into()),
+        _ => {}
+    }
+    fields
+}
+
+/// The names of fields that are this label: with each `_` as it is, or a dot.
+fn spellings(label: &str) -> Vec<String> {
+    let places: Vec<usize> = label.match_indices('_').map(|(i, _)| i).filter(|i| *i > 0).collect();
+    if places.len() > MAX_UNDERSCORES || label.starts_with("__") {
+        return vec![label.to_string(), label.replace('_', ".")];
+    }
+    (0..1usize << places.len())
+        .map(|dots| {
+            let mut name = label.as_bytes().to_vec();
+            for (bit, place) in places.iter().enumerate() {
+                if dots >> bit & 1 == 1 {
+                    name[*place] = b'.';
+                }
+            }
+            // A dot in the place of an underscore leaves UTF-8 as it was.
+            String::from_utf8(name).unwrap_or_default()
+        })
+        .collect()
+}
+
+fn any(parts: Vec<Filter>) -> Filter {
+    let mut parts = parts;
+    if parts.len() > 1 { Filter::Or(parts) } else { parts.pop().unwrap_or(Filter::All) }
+}
+
+fn all(parts: impl IntoIterator<Item = Filter>) -> Filter {
+    parts.into_iter().fold(Filter::All, Filter::and)
+}
+
+/// What the store can do for a matcher, and whether that is all of it.
+fn of_matcher(matcher: &Matcher) -> (Filter, bool) {
+    match &*matcher.label {
+        label if label.starts_with("__") => (Filter::All, false),
+        DETECTED_LEVEL => (Filter::All, false),
+        SERVICE_NAME => {
+            // It is one of the fields, or made up. Which of several is the first, the row tells.
+            let fields = sources(SERVICE_NAME);
+            if matcher.matches(UNKNOWN_SERVICE) {
+                return (Filter::All, false);
+            }
+            (any(fields.iter().map(|field| of_field(field, matcher)).collect()), false)
+        }
+        label => {
+            let fields = spellings(label).into_iter();
+            let filters = fields.map(|field| of_field(&field, matcher));
+            // A label that is not there is empty: where that will do, all must do.
+            (if matcher.matches("") { all(filters) } else { any(filters.collect()) }, true)
+        }
+    }
+}
+
+fn of_field(field: &str, matcher: &Matcher) -> Filter {
+    let test = match &matcher.test {
+        TextTest::Is(text) => Test::Exact(Exact::new(text, false)),
+        TextTest::Regex(rx) => match alternatives(&rx.source) {
+            Some(texts) => Test::In(duramen_query::filter::set::In::new(texts.into_iter().map(Into::into))),
+            None => match Pattern::new(rx.regex.as_str()) {
+                Ok(pattern) => Test::Regex(pattern),
+                Err(_) => return Filter::All,
+            },
+        },
+    };
+    let filter = Filter::Field { field: field.into(), test };
+    if matcher.negated { Filter::Not(Box::new(filter)) } else { filter }
+}
+
+/// The texts of an expression that is only texts with `|` between them.
+fn alternatives(expression: &str) -> Option<Vec<&str>> {
+    let is_plain =
+        |c: char| !matches!(c, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '^' | '$');
+    expression.chars().all(is_plain).then(|| expression.split('|').collect())
+}
+
+fn of_line(filter: &LineFilter) -> (Filter, bool) {
+    let line = |test| Filter::Field { field: names::MESSAGE.into(), test };
+    let substring = |text: &str| match text {
+        "" => Filter::All,
+        _ => line(Test::Phrase(Phrase::substring(text))),
+    };
+    let (mut parts, mut exact) = (Vec::new(), true);
+    for test in &filter.tests {
+        parts.push(match test {
+            LineTest::Contains(text) => substring(text),
+            LineTest::Regex(rx) => match (alternatives(&rx.source), Pattern::new(&rx.source)) {
+                (Some(texts), _) => any(texts.into_iter().map(substring).collect()),
+                (None, Ok(pattern)) => line(Test::Regex(pattern)),
+                (None, Err(_)) => {
+                    exact = false;
+                    Filter::All
+                }
+            },
+            LineTest::Pattern(pattern) => {
+                exact = false;
+                all(pattern.texts().map(substring))
+            }
+            LineTest::Ip(_) => {
+                exact = false;
+                Filter::All
+            }
+        });
+    }
+    if parts.contains(&Filter::All) && !filter.negated {
+        return (Filter::All, exact);
+    }
+    match (filter.negated, exact) {
+        (false, _) => (any(parts), exact),
+        (true, true) => (Filter::Not(Box::new(any(parts))), true),
+        // What only might match cannot be taken away.
+        (true, false) => (Filter::All, false),
+    }
+}
+
+fn of_label_filter(filter: &LabelFilter) -> (Filter, bool) {
+    match filter {
+        LabelFilter::Text(matcher) if !is_about_errors(&matcher.label) => of_matcher(matcher),
+        LabelFilter::And(a, b) => {
+            let ((a, a_exact), (b, b_exact)) = (of_label_filter(a), of_label_filter(b));
+            (a.and(b), a_exact && b_exact)
+        }
+        LabelFilter::Or(a, b) => {
+            let ((a, a_exact), (b, b_exact)) = (of_label_filter(a), of_label_filter(b));
+            let exact = a_exact && b_exact;
+            if a == Filter::All || b == Filter::All { (Filter::All, exact) } else { (any(vec![a, b]), exact) }
+        }
+        // Of the others, what is of the wrong kind goes on.
+        _ => (Filter::All, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::Expr;
+
+    fn plan(text: &str) -> (String, usize) {
+        let Ok(Expr::Log(log)) = crate::parse::parse(text) else { panic!("{text}") };
+        let plan = Plan::new(&log);
+        (plan.filter.to_string(), plan.selector.len() + plan.stages.len())
+    }
+
+    #[test]
+    fn the_store_does_what_it_can() {
+        for (text, filter, left) in [
+            ("{app=\"web\"} |= `a b`", "app:=web *\"a b\"*", 0),
+            ("{app=\"web\"} |= `a` or `b` != `c`", "app:=web (*a* or *b*) !*c*", 0),
+            ("{app=~\"a|b\", host!=\"x\"}", "app:in(a, b) !host:=x", 0),
+            ("{app=\"web\"} | json |= `x` | a=\"b\"", "app:=web *x*", 2),
+            ("{app=\"web\"} | a=\"b\" | json", "app:=web a:=b", 1),
+            ("{app=\"web\"} | line_format \"{{.a}}\" |= `x`", "app:=web", 2),
+            ("{app=\"web\"} |~ `warn|error`", "app:=web (*warn* or *error*)", 0),
+            ("{app=\"web\"} |> `<_> took <_>ms`", "app:=web *\" took \"* *ms*", 1),
+            ("{app=\"web\"} | n > 5", "app:=web", 1),
+            ("{a_b=\"x\"}", "a_b:=x or a.b:=x", 0),
+            ("{a_b!=\"x\"}", "!a_b:=x !a.b:=x", 0),
+            ("{detected_level=\"x\"}", "*", 1),
+            ("{} |= ``", "*", 0),
+        ] {
+            assert_eq!(plan(text), (filter.to_string(), left), "{text}");
+        }
+    }
+}

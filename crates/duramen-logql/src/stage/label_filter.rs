@@ -1,0 +1,56 @@
+//! Label filters at work.
+
+use super::errors;
+use crate::ast::{LabelFilter, NumberIn};
+use crate::labels::Entry;
+use crate::units;
+
+impl LabelFilter {
+    /// Whether an entry goes on. A value that is not of the kind compared with is an error, and goes on so that it is seen.
+    pub fn passes(&self, entry: &mut Entry<'_>) -> bool {
+        match self {
+            Self::Text(matcher) => matcher.matches(entry.get(&matcher.label).unwrap_or("")),
+            Self::And(a, b) => a.passes(entry) && b.passes(entry),
+            Self::Or(a, b) => a.passes(entry) || b.passes(entry),
+            Self::Ip { label, negated, ips } => {
+                entry.get(label).is_some_and(|value| ips.matches(value) != *negated)
+            }
+            Self::Number { label, op, value } => {
+                // What failed before goes on, so that it is seen.
+                if entry.error.is_some() {
+                    return true;
+                }
+                let Some(text) = entry.get(label) else { return false };
+                let (number, wanted, what) = match *value {
+                    NumberIn::Plain(wanted) => (text.parse::<f64>().ok(), wanted, "number"),
+                    NumberIn::Duration(wanted) => {
+                        (units::parse_duration(text).map(|ns| ns as f64), wanted as f64, "duration")
+                    }
+                    NumberIn::Bytes(wanted) => {
+                        (units::parse_bytes(text).map(|n| n as f64), wanted as f64, "size")
+                    }
+                };
+                match number {
+                    Some(number) => op.holds(number, wanted),
+                    None => {
+                        let details = format!("{label}: `{text}` is no {what}");
+                        entry.fail(errors::LABEL_FILTER, details);
+                        true
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `see` with every label that it looks at.
+    pub fn for_each_label(&self, see: &mut dyn FnMut(&str)) {
+        match self {
+            Self::Text(matcher) => see(&matcher.label),
+            Self::Number { label, .. } | Self::Ip { label, .. } => see(label),
+            Self::And(a, b) | Self::Or(a, b) => {
+                a.for_each_label(see);
+                b.for_each_label(see);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The stages of a pipeline at work: each changes an entry, or says that it goes no further.
+
+mod json;
+mod label_filter;
+mod logfmt;
+mod unwrap;
+
+use crate::ast::{LabelChoice, LabelValue, LineFilter, LineTest, Stage};
+use crate::labels::{ERROR, ERROR_DETAILS, Entry};
+use duramen_query::pipe::decolorize::decolorize;
+
+/// What a stage that fails says in the label `__error__`.
+pub(crate) mod errors {
+    pub const JSON: &str = "JSONParserErr";
+    pub const LOGFMT: &str = "LogfmtParserErr";
+    pub const TEMPLATE: &str = "TemplateFormatErr";
+    pub const LABEL_FILTER: &str = "LabelFilterErr";
+    pub const UNWRAP: &str = "SampleExtractionErr";
+}
+
+impl Stage {
+    /// Puts an entry through the stage; whether it goes on.
+    pub fn apply(&self, entry: &mut Entry<'_>) -> bool {
+        match self {
+            Self::Line(filter) => return filter.passes(&entry.line),
+            Self::Label(filter) => return filter.passes(entry),
+            Self::Json(fields) if fields.is_empty() => json::all(entry),
+            Self::Json(fields) => json::some(fields, entry),
+            Self::Logfmt(logfmt) => logfmt::read(logfmt, entry),
+            Self::Regexp(rx) => {
+                let line = std::mem::take(&mut entry.line);
+                if let Some(captures) = rx.regex.captures(&line) {
+                    for name in rx.regex.capture_names().flatten() {
+                        if let Some(found) = captures.name(name) {
+                            entry.set_parsed(name, found.as_str());
+                        }
+                    }
+                }
+                entry.line = line;
+            }
+            Self::Pattern(pattern) => {
+                let line = std::mem::take(&mut entry.line);
+                pattern.each_place(&line, &mut |name, value| entry.set_parsed(name, value));
+                entry.line = line;
+            }
+            Self::Unpack => json::unpack(entry),
+            Self::Decolorize => {
+                if entry.line.contains('\u{1b}') {
+                    let mut plain = String::new();
+                    decolorize(&entry.line, &mut plain);
+                    entry.line = plain.into();
+                }
+            }
+            Self::LineFormat(template) => match template.apply(entry) {
+                Ok(line) => entry.line = line.into(),
+                Err(e) => entry.fail(errors::TEMPLATE, e),
+            },
+            Self::LabelFormat(formats) => {
+                for (label, value) in formats {
+                    match value {
+                        LabelValue::Rename(from) => {
+                            if let Some(value) = entry.get(from).map(str::to_string) {
+                                entry.remove(from);
+                                entry.set(label, value);
+                            }
+                        }
+                        LabelValue::Template(template) => match template.apply(entry) {
+                            Ok(value) => entry.set(label, value),
+                            Err(e) => entry.fail(errors::TEMPLATE, e),
+                        },
+                    }
+                }
+            }
+            Self::Drop(choices) => {
+                for choice in choices {
+                    let label = match choice {
+                        LabelChoice::Name(label) => label,
+                        LabelChoice::Matcher(m) if m.matches(entry.get(&m.label).unwrap_or("")) => &m.label,
+                        LabelChoice::Matcher(_) => continue,
+                    };
+                    entry.remove(label);
+                }
+            }
+            Self::Keep(choices) => entry.labels.retain(|label| {
+                choices.iter().any(|choice| match choice {
+                    LabelChoice::Name(name) => **name == *label.name,
+                    LabelChoice::Matcher(m) => *m.label == *label.name && m.matches(&label.value),
+                })
+            }),
+        }
+        true
+    }
+
+    /// Calls `see` with every label that it looks at, but for those that it may set; `None` stands for the line.
+    pub fn for_each_input(&self, see: &mut dyn FnMut(Option<&str>)) {
+        match self {
+            Self::Line(_) | Self::Json(_) | Self::Logfmt(_) | Self::Regexp(_) | Self::Pattern(_) => see(None),
+            Self::Unpack | Self::Decolorize => see(None),
+            Self::Label(filter) => filter.for_each_label(&mut |label| see(Some(label))),
+            Self::LineFormat(template) => {
+                see(None);
+                template.for_each_label(&mut |label| see(Some(label)));
+            }
+            Self::LabelFormat(formats) => {
+                see(None);
+                for (_, value) in formats {
+                    match value {
+                        LabelValue::Rename(from) => see(Some(from)),
+                        LabelValue::Template(template) => {
+                            template.for_each_label(&mut |label| see(Some(label)))
+                        }
+                    }
+                }
+            }
+            Self::Drop(choices) | Self::Keep(choices) => {
+                for choice in choices {
+                    if let LabelChoice::Matcher(m) = choice {
+                        see(Some(&m.label));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether labels may be others behind it.
+    pub fn changes_labels(&self) -> bool {
+        !matches!(self, Self::Line(_) | Self::Label(_) | Self::Decolorize | Self::LineFormat(_))
+    }
+
+    /// Whether the line may be another behind it.
+    pub fn changes_line(&self) -> bool {
+        matches!(self, Self::Unpack | Self::Decolorize | Self::LineFormat(_))
+    }
+}
+
+impl LineFilter {
+    /// Whether a line goes on.
+    pub fn passes(&self, line: &str) -> bool {
+        self.negated
+            != self.tests.iter().any(|test| match test {
+                LineTest::Contains(text) => memchr::memmem::find(line.as_bytes(), text.as_bytes()).is_some(),
+                LineTest::Regex(rx) => rx.regex.is_match(line),
+                LineTest::Pattern(pattern) => pattern.matches(line),
+                LineTest::Ip(ips) => ips.is_in(line),
+            })
+    }
+}
+
+/// Whether a label is made by the pipeline, and no field.
+pub(crate) fn is_about_errors(label: &str) -> bool {
+    matches!(label, ERROR | ERROR_DETAILS)
+}

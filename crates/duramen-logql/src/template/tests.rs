@@ -1,0 +1,86 @@
+use super::*;
+use crate::labels::EntryReader;
+use duramen_query::ResultRow;
+
+fn apply(template: &str) -> Result<String, String> {
+    let row = ResultRow::new();
+    let mut reader = EntryReader::default();
+    let mut entry = reader.read(&row, None);
+    entry.line = "the line".into();
+    entry.time_ns = 1_500_000_000;
+    for (name, value) in [("app", "Web"), ("n", "42"), ("took", "1.5s"), ("size", "2KB"), ("path", "/a b")] {
+        entry.set(name, value.into());
+    }
+    Template::parse(template).map_err(|e| format!("parse: {e}"))?.apply(&entry)
+}
+
+#[test]
+fn what_log_queries_use() {
+    for (template, expected) in [
+        ("plain", "plain"),
+        ("{{.app}}-{{ .n }}{{.nothing}}", "Web-42"),
+        ("{{.app | ToLower}} {{ToUpper .app}} {{ title \"a b\" }}", "web WEB A B"),
+        ("{{ .app | lower | printf \"%-5s|%5.2f|%05d\" | print }}", "web  |%!f(MISSING)|%!d(MISSING)"),
+        ("{{ printf \"%-5s|%6.2f|%05d|%q|%%\" .app (divf .n 5) .n .app }}", "Web  |  8.40|00042|\"Web\"|%"),
+        ("{{ if eq .app \"Web\" }}yes{{ else }}no{{ end }}", "yes"),
+        ("{{ if and .nothing .app }}a{{ else if gt (int .n) 41 }}b{{ else }}c{{ end }}", "b"),
+        ("{{ if or .nothing (not .app) }}a{{end}}.", "."),
+        ("{{ add .n 1 }} {{ sub 1 2 }} {{ mul 2 3 4 }} {{ div .n 5 }} {{ mod .n 5 }}", "43 -1 24 8 2"),
+        ("{{ duration .took }} {{ bytes .size }} {{ round 1.256 2 }}", "1.5 2000 1.26"),
+        ("{{ Replace .app \"e\" \"a\" 1 }} {{ replace \"W\" \"w\" .app }}", "Wab web"),
+        ("{{ regexReplaceAll \"(W)(e)\" .app \"$2$1\" }} {{ count \"[0-9]\" .n }}", "eWb 2"),
+        ("{{ substr 1 2 .app }} {{ trunc -2 .app }} {{ trunc 1 .app }} {{ len .app }}", "e eb W 3"),
+        ("{{ alignRight 5 .app }}|{{ alignLeft 2 .app }}|{{ urlencode .path }}", "  Web|We|%2Fa+b"),
+        ("{{ urldecode \"%2Fa+b\" }} {{ default \"x\" .nothing }} {{ default \"x\" .app }}", "/a b x Web"),
+        ("{{ __line__ }} {{ __timestamp__ }}", "the line 1970-01-01T00:00:01.5Z"),
+        ("a {{- .n -}} b{{/* nothing */}}", "a42b"),
+        ("{{ `a\"b}}` }}{{ \"\\\"\" }}", "a\"b}}\""),
+        ("{{ contains \"eb\" .app }} {{ hasPrefix \"W\" .app }} {{ 1.5 }} {{ true }}", "true true 1.5 true"),
+        ("{{ TrimPrefix .app \"W\" }} {{ trimSuffix \"b\" .app }} {{ Trim .app \"Wb\" }}", "eb We e"),
+        ("{{ repeat 3 \"ab\" }} {{ indent 2 \"a\" }}", "ababab   a"),
+        ("{{ __timestamp__ | unixEpochMillis }}", "1500"),
+    ] {
+        assert_eq!(apply(template).as_deref(), Ok(expected), "{template}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    for (template, part) in [
+        ("{{.app", "`}}` is missing"),
+        ("{{ if .app }}", "no `end`"),
+        ("{{ end }}", "without an `if`"),
+        ("{{ else }}", "without an `if`"),
+        ("{{ range .app }}{{ end }}", "not supported"),
+        ("{{ . }}", "not supported"),
+        ("{{ $x := 1 }}", "variables are not supported"),
+        ("{{ nosuch .app }}", "no function is called `nosuch`"),
+        ("{{ ToLower }}", "takes 1 arguments, not 0"),
+        ("{{ .app .n }}", "expected `|`"),
+        ("{{ .app | .n }}", "must stand a function"),
+        ("{{ regexReplaceAll \"(\" .app \"\" }}", "unclosed group"),
+        ("{{ (.app }}", "`)` is missing"),
+        ("{{ \"a }}", "missing"),
+        ("{{ 1x }}", "no number"),
+        ("{{}}", "is missing"),
+        ("{{ .a.b }}", "not supported"),
+        ("{{ div 1 0 }}", "division by zero"),
+        ("{{ duration .app }}", "no duration"),
+        ("{{ repeat 99999999 .app }}", "out of range"),
+        ("{{ urldecode \"%zz\" }}", "not URL-encoded"),
+    ] {
+        let error = apply(template).unwrap_err();
+        assert!(error.contains(part), "{template}: {error}");
+    }
+    let deep = format!("{{{{ {}1{} }}}}", "(".repeat(200), ")".repeat(200));
+    assert!(apply(&deep).unwrap_err().contains("deep"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "[{}.|()\"` a-z0-9%$-]{0,40}", word in "\\PC{0,20}") {
+        let _ = apply(&text);
+        let _ = apply(&format!("{{{{ {text} {word} }}}}"));
+        let _ = super::format::printf(&word, &[Value::Text(text), Value::Int(5)]);
+    }
+}
