@@ -4,6 +4,7 @@
 //! what a stage reads out of the line is *parsed*. Two more are made of what is there, as Loki makes them when logs
 //! come in: `service_name` (of the stream) and `detected_level` (of the metadata).
 
+use crate::metric::LabelSet;
 use duramen::Level;
 use duramen::block::names;
 use duramen_query::ResultRow;
@@ -99,6 +100,31 @@ pub(crate) fn level_name(text: &str) -> &'static str {
         Some(Level::Fatal) if text.trim_start().starts_with(['c', 'C']) => "critical",
         Some(level) => level.name(),
     }
+}
+
+/// The labels of a stream's text, as in `{app="x",host="y"}`, sorted, with `service_name`.
+///
+/// ```
+/// let labels = duramen_logql::stream_labels("{app=\"web\",k8s.pod=\"p1\"}");
+/// let names: Vec<_> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+/// assert_eq!(names, ["app=web", "k8s_pod=p1", "service_name=web"]);
+/// ```
+pub fn stream_labels(stream: &str) -> LabelSet {
+    let mut labels = LabelSet::new();
+    for (name, value) in stream::Labels::of(stream) {
+        let name = sanitize(name);
+        if !value.is_empty() && !labels.iter().any(|(n, _)| **n == *name) {
+            labels.push((name.into(), value.into()));
+        }
+    }
+    let find =
+        |wanted: &str| labels.iter().find(|(name, _)| **name == *wanted).map(|(_, value)| value.clone());
+    if find(SERVICE_NAME).is_none() {
+        let service = SERVICE_NAME_SOURCES.iter().find_map(|source| find(source));
+        labels.push((SERVICE_NAME.into(), service.unwrap_or_else(|| UNKNOWN_SERVICE.into())));
+    }
+    labels.sort_unstable();
+    labels
 }
 
 /// Makes entries of rows. Remembers which labels are of the stream that the last row had.

@@ -8,6 +8,7 @@
 //! | `plan` | what of a query becomes a [`Filter`](duramen_query::filter::Filter), which the store answers |
 //! | `stage`, `pattern`, `template`, `ip` | what is done row by row |
 //! | `log` | queries for lines |
+//! | `census` | which labels and values there are, and how often: LogsQL's counting, by labels |
 //! | `metric` | queries for numbers: windows over time, aggregations, arithmetic |
 //!
 //! The language is described, by examples that are tests, in `docs/logql.md`.
@@ -21,6 +22,7 @@
 //! ```
 
 mod ast;
+mod census;
 mod error;
 mod ip;
 mod labels;
@@ -37,8 +39,9 @@ mod stage;
 mod template;
 mod units;
 
+pub use census::{count_by, count_streams, label_of};
 pub use error::{Error, Result};
-pub use labels::{Entry, Label, Origin};
+pub use labels::{Entry, Label, Origin, stream_labels};
 pub use log::LogQuery;
 pub use metric::{Answer, LabelSet, Limits, MAX_STEPS, MetricQuery, Series, Steps};
 pub use query::LogQl;

@@ -38,6 +38,22 @@ impl LogQuery {
         Plan::new(&self.expr).filter
     }
 
+    /// The labels that its selector names, in order, each once.
+    pub fn selected_labels(&self) -> Vec<&str> {
+        let mut labels: Vec<&str> = Vec::new();
+        for matcher in &self.expr.selector {
+            if !labels.contains(&&*matcher.label) {
+                labels.push(&matcher.label);
+            }
+        }
+        labels
+    }
+
+    /// The query that is its selector alone.
+    pub fn selector(&self) -> Self {
+        Self { expr: LogExpr { selector: self.expr.selector.clone(), stages: Vec::new() } }
+    }
+
     /// Runs the query over the entries from `start_ns` on and before `end_ns`, and gives those of the answer to `sink` as
     /// they are found, in the order that the options say and not more than their limit, until it breaks. Entries of one
     /// time come in an order that is always the same.

@@ -87,7 +87,7 @@ impl<'a> Plan<'a> {
         let pipes = match wanted {
             None => Vec::new(),
             Some((labels, line)) => {
-                let mut fields: BTreeSet<String> = [names::TIME, names::STREAM].map(Into::into).into();
+                let mut fields: BTreeSet<String> = [names::STREAM.to_string()].into();
                 fields.extend(line.then(|| names::MESSAGE.to_string()));
                 fields.extend(labels.iter().flat_map(|label| sources(label)));
                 let patterns = fields.iter().map(|name| NamePattern::exact(name)).collect();
@@ -143,14 +143,7 @@ fn of_matcher(matcher: &Matcher) -> (Filter, bool) {
     match &*matcher.label {
         label if label.starts_with("__") => (Filter::All, false),
         DETECTED_LEVEL => (Filter::All, false),
-        SERVICE_NAME => {
-            // It is one of the fields, or made up. Which of several is the first, the row tells.
-            let fields = sources(SERVICE_NAME);
-            if matcher.matches(UNKNOWN_SERVICE) {
-                return (Filter::All, false);
-            }
-            (any(fields.iter().map(|field| of_field(field, matcher)).collect()), false)
-        }
+        SERVICE_NAME => (of_service_name(matcher), true),
         label => {
             let fields = spellings(label).into_iter();
             let filters = fields.map(|field| of_field(&field, matcher));
@@ -158,6 +151,22 @@ fn of_matcher(matcher: &Matcher) -> (Filter, bool) {
             (if matcher.matches("") { all(filters) } else { any(filters.collect()) }, true)
         }
     }
+}
+
+/// The first of the fields that is there, or the name for none.
+fn of_service_name(matcher: &Matcher) -> Filter {
+    let mut parts = Vec::new();
+    let mut none_before = Filter::All;
+    for field in sources(SERVICE_NAME) {
+        let is = |test| Filter::Field { field: field.as_str().into(), test };
+        let present = if matcher.matches("") { is(Test::Any) } else { Filter::All };
+        parts.push(none_before.clone().and(present).and(of_field(&field, matcher)));
+        none_before = none_before.and(is(Test::Exact(Exact::new("", false))));
+    }
+    if matcher.matches(UNKNOWN_SERVICE) {
+        parts.push(none_before);
+    }
+    any(parts)
 }
 
 fn of_field(field: &str, matcher: &Matcher) -> Filter {

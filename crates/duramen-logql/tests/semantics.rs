@@ -11,6 +11,10 @@ const SECOND: i64 = 1_000_000_000;
 const AT: Steps = Steps { start_ns: 100 * SECOND, end_ns: 100 * SECOND, step_ns: 1 };
 
 fn logs() -> Logs {
+    logs_in_tables(2)
+}
+
+fn logs_in_tables(flushed: usize) -> Logs {
     let row = |time: i64, line: &str, fields: &[(&str, &str)]| Row::new(time * SECOND, line, fields);
     let rows = [
         row(91, "{\"n\":1}", &[("app", "a"), ("host", "x"), ("level", "warn")]),
@@ -18,7 +22,7 @@ fn logs() -> Logs {
         row(93, "no json", &[("app", "b"), ("host", "x")]),
         row(94, "n=4", &[("service.name", "shop"), ("trace.id", "t1")]),
     ];
-    Logs::new(&rows, 2)
+    Logs::new(&rows, flushed)
 }
 
 fn number(text: &str) -> Vec<String> {
@@ -124,7 +128,84 @@ fn limits_hold() {
 
 #[test]
 fn blocks_without_the_words_are_passed_over() {
-    let answer =
-        logs().numbers("sum(count_over_time({app=\"nosuch\"} |= `word` [1m]))", AT, &Limits::default());
+    let answer = logs_in_tables(4).numbers(
+        "sum(count_over_time({app=\"nosuch\"} |= `word` [1m]))",
+        AT,
+        &Limits::default(),
+    );
     assert_eq!(answer.unwrap().stats.blocks_read, 0);
+}
+
+#[test]
+fn the_store_counts_by_labels() {
+    let logs = logs();
+    let everything = duramen_query::filter::Filter::All;
+    let labels = ["service_name", "detected_level"];
+    let query = duramen_logql::count_by(everything.clone(), &labels, true).unwrap();
+    let mut counted: Vec<String> = Vec::new();
+    logs.rows(&query, &mut |row| {
+        let values = labels.map(|label| duramen_logql::label_of(row, label).unwrap());
+        counted.push(format!("{} {} {:?}", values.join(" "), row.get("hits").unwrap(), row.get("bytes")));
+    });
+    counted.sort();
+    assert_eq!(
+        counted,
+        [
+            "a unknown 1 Some(\"7\")",
+            "a warn 1 Some(\"7\")",
+            "b unknown 1 Some(\"7\")",
+            "shop unknown 1 Some(\"3\")"
+        ]
+    );
+    let mut streams = Vec::new();
+    logs.rows(&duramen_logql::count_streams(everything, false).unwrap(), &mut |row| {
+        streams.push(duramen_logql::stream_labels(row.get("_stream").unwrap_or("")));
+    });
+    assert_eq!(streams.len(), 4);
+    assert!(streams.iter().all(|labels| labels.iter().any(|(name, _)| **name == *"service_name")));
+}
+
+#[test]
+fn services_are_selected_by_the_field_they_are_made_of() {
+    let rows = [
+        Row::new(1, "both", &[("app", "a"), ("job", "j")]),
+        Row::new(2, "job", &[("job", "j")]),
+        Row::new(3, "none", &[]),
+        Row::new(4, "own", &[("service.name", "s"), ("app", "a")]),
+    ];
+    let logs = Logs::new(&rows, 2);
+    for (text, expected) in [
+        ("{service_name=\"j\"}", &["job"][..]),
+        ("{service_name=\"a\"}", &["both"]),
+        ("{service_name!=\"a\"}", &["job", "none", "own"]),
+        ("{service_name=~\".+\"}", &["both", "job", "none", "own"]),
+        ("{service_name=~\"unknown.*|s\"}", &["none", "own"]),
+        ("{service_name=\"\"}", &[]),
+        ("{} | service_name=\"j\"", &["job"]),
+    ] {
+        assert_eq!(logs.lines(text).unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
+fn fields_are_detected() {
+    for (line, parser, names) in [
+        ("{\"a\":{\"b\":1},\"c\":\"x\"}", Some("json"), &["a_b", "c"][..]),
+        ("level=info msg=\"x y\"", Some("logfmt"), &["level", "msg"]),
+        ("{\"a\":1", None, &[]),
+        ("just words", None, &[]),
+    ] {
+        let logs = Logs::new(&[Row::new(1, line, &[])], 0);
+        let mut found = None;
+        logs.each("{}", (0, 10), None, &mut |entry| {
+            let mut entry = entry.clone();
+            let parser = entry.detect_fields();
+            let parsed = entry.labels.iter().filter(|l| l.origin == Origin::Parsed);
+            found = Some((parser, parsed.map(|l| l.name.to_string()).collect::<Vec<_>>()));
+        })
+        .unwrap();
+        let (found_parser, mut found) = found.unwrap();
+        found.sort();
+        assert_eq!((found_parser, found), (parser, names.iter().map(|n| n.to_string()).collect()), "{line}");
+    }
 }

@@ -5,7 +5,7 @@ mod label_filter;
 mod logfmt;
 mod unwrap;
 
-use crate::ast::{LabelChoice, LabelValue, LineFilter, LineTest, Stage};
+use crate::ast::{LabelChoice, LabelValue, LineFilter, LineTest, Logfmt, Stage};
 use crate::labels::{ERROR, ERROR_DETAILS, Entry};
 use duramen_query::pipe::decolorize::decolorize;
 
@@ -130,6 +130,27 @@ impl Stage {
     /// Whether the line may be another behind it.
     pub fn changes_line(&self) -> bool {
         matches!(self, Self::Unpack | Self::Decolorize | Self::LineFormat(_))
+    }
+}
+
+impl Entry<'_> {
+    /// Reads labels out of the line, if it is a JSON object or has logfmt's pairs; and says which parser did: `json` or
+    /// `logfmt`.
+    pub fn detect_fields(&mut self) -> Option<&'static str> {
+        let before = self.labels.len();
+        let parser = if self.line.trim_start().starts_with('{') {
+            json::all(self);
+            "json"
+        } else {
+            logfmt::read(&Logfmt { strict: true, ..Logfmt::default() }, self);
+            "logfmt"
+        };
+        let failed = self.error.take().is_some();
+        self.error_details.clear();
+        if failed {
+            self.labels.truncate(before);
+        }
+        (self.labels.len() > before).then_some(parser)
     }
 }
 

@@ -82,6 +82,15 @@ impl Logs {
         query.run(&|from, to| snapshot.blocks(from, to), steps, limits, &Cancel::new())
     }
 
+    pub fn rows(&self, query: &duramen_query::Query, see: &mut dyn FnMut(&duramen_query::ResultRow)) {
+        let blocks = self.store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        let run = query.run(blocks, &RunOptions::default(), &Cancel::new(), &mut |row| {
+            see(row);
+            ControlFlow::Continue(())
+        });
+        run.unwrap();
+    }
+
     /// Series as texts: labels, and values for each step, `-` where there is none.
     pub fn shown(&self, text: &str, steps: Steps) -> Vec<String> {
         let answer = self.numbers(text, steps, &Limits::default()).unwrap_or_else(|e| panic!("{text}\n{e}"));

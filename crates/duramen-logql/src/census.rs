@@ -1,0 +1,54 @@
+//! Which labels and values there are, and how often: counted by the store, from columns, without looking at rows.
+
+use crate::labels::{DETECTED_LEVEL, SERVICE_NAME, UNKNOWN_SERVICE, level_name};
+use crate::lexer::quote;
+use crate::plan::sources;
+use duramen::block::names;
+use duramen_query::filter::Filter;
+use duramen_query::{ParseError, ParseOptions, Query, ResultRow};
+use std::collections::BTreeSet;
+
+/// A query whose rows say, for each set of values of some labels, how many entries a filter finds (`hits`), and, if asked,
+/// how many bytes their lines have (`bytes`). What the values are, [`label_of`] tells.
+///
+/// # Errors
+/// Only if a label's name cannot be written in LogsQL, which none of letters, digits and `_` is.
+pub fn count_by(filter: Filter, labels: &[&str], bytes: bool) -> Result<Query, ParseError> {
+    let fields: BTreeSet<String> = labels.iter().flat_map(|label| sources(label)).collect();
+    let fields: Vec<String> = fields.iter().map(|field| quote(field)).collect();
+    counted(filter, &fields.join(", "), bytes)
+}
+
+/// The same for each stream, whose labels are in `_stream`: see [`stream_labels`](crate::stream_labels).
+///
+/// # Errors
+/// None.
+pub fn count_streams(filter: Filter, bytes: bool) -> Result<Query, ParseError> {
+    counted(filter, names::STREAM, bytes)
+}
+
+fn counted(filter: Filter, by: &str, bytes: bool) -> Result<Query, ParseError> {
+    let bytes = if bytes { format!(", sum_len({}) bytes", names::MESSAGE) } else { String::new() };
+    let text = format!("* | stats by ({by}) count() hits{bytes}");
+    let counting = Query::parse(&text, &ParseOptions::default())?;
+    Ok(Query::new(filter, counting.pipes().to_vec(), None))
+}
+
+/// The value of a label in a row of [`count_by`], which was asked for it; `None` if the entries do not have it.
+pub fn label_of(row: &ResultRow, label: &str) -> Option<String> {
+    let fields = sources(label);
+    let of = |fields: &[String]| {
+        fields.iter().find_map(|field| row.get(field).filter(|value| !value.is_empty()).map(str::to_string))
+    };
+    match label {
+        SERVICE_NAME => Some(of(&fields).unwrap_or_else(|| UNKNOWN_SERVICE.into())),
+        // The last is the entry's level, the others are fields that are called so.
+        DETECTED_LEVEL => match fields.split_last() {
+            Some((level, own)) => {
+                Some(of(own).unwrap_or_else(|| level_name(row.get(level).unwrap_or("")).into()))
+            }
+            None => None,
+        },
+        _ => of(&fields),
+    }
+}
