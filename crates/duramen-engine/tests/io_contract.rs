@@ -68,6 +68,11 @@ contract! {
         assert!(!fs.exists(&path).unwrap());
     }
 
+    fn the_space_that_is_left_is_told_of_what_exists(fs, dir) {
+        assert!(fs.available_bytes(dir).unwrap() > 0);
+        assert_eq!(kind(fs.available_bytes(&dir.join("a"))), ErrorKind::NotFound);
+    }
+
     fn creating_new_refuses_an_existing_file_and_keeps_it(fs, dir) {
         let path = dir.join("a");
         put(fs, &path, b"mine");

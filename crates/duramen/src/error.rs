@@ -37,6 +37,13 @@ pub enum Error {
         /// The failure.
         reason: String,
     },
+    /// Only the keeper can do that, another process is it, and did not give the role up within half a minute: it is
+    /// stopped, has no background thread, or is an older version.
+    #[error("another process holds {} and has not given it up within 30 s; end it and try again", path.display())]
+    NoHandover {
+        /// The lock it holds.
+        path: PathBuf,
+    },
     /// An entry or option is over a limit, or malformed.
     #[error("{0}")]
     Invalid(String),

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::store::fuzzing::{entry_ranges, source_of};
-use crate::store::fuzzing::{facts, field_counts, origins, source};
+use crate::store::fuzzing::{facts, field_counts, origins, retention, source};
 use crate::{Batch, SourcePosition};
 use std::ops::Range;
 
@@ -33,9 +33,9 @@ pub fn batch_payload(batch: &mut Batch, source: Option<&SourcePosition>) -> Vec<
 pub type Fact = fn(&[u8]) -> Option<Vec<u8>>;
 
 /// What the log store keeps as CBOR in manifests and table properties.
-pub const FACTS: [Fact; 4] = [source, origins, facts, field_counts];
+pub const FACTS: [Fact; 5] = [source, origins, facts, field_counts, retention];
 
 /// Some bytes of each of [`FACTS`], with a name.
-pub fn fact_seeds() -> [(&'static str, Vec<u8>); 4] {
+pub fn fact_seeds() -> [(&'static str, Vec<u8>); 5] {
     crate::store::fuzzing::seeds()
 }

@@ -8,6 +8,7 @@ pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod label_text;
 pub mod logger;
 pub mod store;
 pub mod token;
@@ -19,7 +20,7 @@ pub use logger::{
     FieldBuf, FrontEnd, Line, Logger, LoggerBuilder, LoggerStats, OnFull, Record, Sink, SinkError,
 };
 pub use store::{
-    Batch, Durability, EntryId, Incidents, Snapshot, SourcePosition, Store, StoreOptions, StoreStats, Tail,
-    VerifyProgress, VerifyReport,
+    Batch, Durability, EntryId, Incidents, Retention, RetentionLines, RetentionRule, Snapshot,
+    SourcePosition, Store, StoreOptions, StoreStats, StreamSelector, Tail, VerifyProgress, VerifyReport,
 };
 pub use value::{Level, Value, ValueKind};

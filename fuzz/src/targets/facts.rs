@@ -1,4 +1,4 @@
-//! The log store's small CBOR: source positions, a table's origins, facts and field counts.
+//! The log store's small CBOR: source positions, a table's origins, facts and field counts, retention policies.
 //!
 //! ```text
 //! input   which u8 | bytes

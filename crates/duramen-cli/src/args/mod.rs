@@ -6,6 +6,7 @@ mod generate;
 mod import;
 mod ingest;
 mod query;
+mod retention;
 #[cfg(feature = "server")]
 mod serve;
 mod store;
@@ -16,6 +17,7 @@ pub(crate) use generate::GenerateArgs;
 pub(crate) use import::{ImportArgs, ImportFrom, ImportTableArgs};
 pub(crate) use ingest::IngestArgs;
 pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
+pub(crate) use retention::{RetentionArgs, Setting};
 #[cfg(feature = "server")]
 pub(crate) use serve::{LogFormatArg, ServeArgs, TokenArgs, TokenVerb};
 pub(crate) use store::{StatsArgs, VerifyArgs};
@@ -73,6 +75,8 @@ pub(crate) enum Verb {
     Tail(TailArgs),
     /// Say what the store holds and what it takes on disk
     Stats(StatsArgs),
+    /// Say and set how long lines are kept, and how much disk they may take
+    Retention(RetentionArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people

@@ -148,7 +148,7 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads `64MiB`.
-fn parse_size(text: &str) -> Result<usize, String> {
+pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     let bytes = Number::parse(text).and_then(Number::as_int).and_then(|n| usize::try_from(n).ok());
     bytes.filter(|n| *n > 0).ok_or_else(|| "a size such as 64MiB or 1GB is expected".into())
 }

@@ -68,6 +68,17 @@ pub(crate) fn duration(elapsed: Duration) -> String {
     }
 }
 
+/// An age in the largest unit that says it exactly: `90s`, `36h`, `30d`, as ages are given.
+pub(crate) fn age(limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    for (unit, in_seconds) in [("d", 86_400), ("h", 3600), ("m", 60)] {
+        if seconds > 0 && seconds.is_multiple_of(in_seconds) && limit.subsec_nanos() == 0 {
+            return format!("{}{unit}", seconds / in_seconds);
+        }
+    }
+    if limit.subsec_nanos() == 0 { format!("{seconds}s") } else { format!("{}ms", limit.as_millis()) }
+}
+
 /// How many times smaller `stored` is than `raw`: `12.3×`; a dash where that says nothing.
 pub(crate) fn ratio(raw: u64, stored: u64) -> String {
     if raw == 0 || stored == 0 { "-".into() } else { format!("{:.1}×", raw as f64 / stored as f64) }
@@ -114,6 +125,8 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(ms)), text);
         }
+        let ages = [86_400_000, 129_600_000, 60_000, 61_000, 1500].map(|ms| age(Duration::from_millis(ms)));
+        assert_eq!(ages, ["1d", "36h", "1m", "61s", "1500ms"]);
         assert_eq!(rate(5_000_000, Duration::from_millis(500)), "10.0 MB/s");
         assert_eq!(rate(5, Duration::ZERO), "0 B/s");
         assert_eq!((ratio(100, 8), ratio(1, 0)), ("12.5×".into(), "-".into()));

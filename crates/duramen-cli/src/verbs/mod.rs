@@ -8,6 +8,7 @@ pub(crate) mod import;
 pub(crate) mod ingest;
 mod progress;
 pub(crate) mod query;
+pub(crate) mod retention;
 #[cfg(feature = "server")]
 pub(crate) mod serve;
 mod show;

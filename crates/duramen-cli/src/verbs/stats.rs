@@ -4,9 +4,12 @@ use crate::args::StatsArgs;
 use crate::failure::{Failure, Outcome, complain};
 use crate::render::color::Styles;
 use crate::render::table::{Align, Table};
-use crate::render::units::{bytes, count, counted, ratio};
-use duramen::store::{DayStats, StoreStats};
-use duramen::{Store, ValueKind};
+use crate::render::units::{age, bytes, count, counted, ratio};
+use crate::verbs::retention::{
+    counts_json, describe, describe_counts, lines_name, to_json as retention_json,
+};
+use duramen::store::{ClassStats, DayStats, StoreStats};
+use duramen::{Retention, Store, ValueKind};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -84,6 +87,11 @@ fn write_text(stats: &StoreStats, styles: &Styles, out: &mut dyn Write) -> io::R
         counted(wal.writers as u64, "writer", "writers"),
     )?;
     writeln!(out, "sources read: {}", count(stats.sources as u64))?;
+    if stats.retention != Retention::default() {
+        write!(out, "{}", describe(&stats.retention))?;
+    }
+    write!(out, "{}", describe_counts(&stats.removed))?;
+    write_classes(stats, styles, out)?;
     if !stats.quarantined.is_empty() {
         let bad = styles.bad;
         writeln!(out, "{bad}set aside as damaged, in quarantine/: {}{bad:#}", stats.quarantined.join(", "))?;
@@ -96,6 +104,37 @@ fn write_text(stats: &StoreStats, styles: &Styles, out: &mut dyn Write) -> io::R
     for (name, field) in &stats.fields.fields {
         let kinds: Vec<&str> = field.value_kinds().map(kind_name).collect();
         table.row([name.clone(), count(field.rows), kinds.join(", ")], styles, out)?;
+    }
+    table.finish(styles, out)
+}
+
+/// What each retention rule's lines take.
+fn write_classes(stats: &StoreStats, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
+    if stats.classes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let columns = [
+        ("retention class", Align::Left),
+        ("kept", Align::Left),
+        ("lines", Align::Right),
+        ("stored", Align::Right),
+    ];
+    let mut table = Table::new(columns);
+    let ages = stats.retention.rules.iter().map(|rule| (lines_name(&rule.lines), rule.max_age));
+    for ((name, limit), class) in
+        ages.chain([("all others".into(), stats.retention.max_age)]).zip(&stats.classes)
+    {
+        let kept = limit.map_or_else(|| "for ever".into(), age);
+        table.row([name, kept, count(class.lines), bytes(class.stored_bytes)], styles, out)?;
+    }
+    if stats.unsorted.lines > 0 {
+        let unsorted = stats.unsorted;
+        table.row(
+            ["not sorted yet".into(), "".into(), count(unsorted.lines), bytes(unsorted.stored_bytes)],
+            styles,
+            out,
+        )?;
     }
     table.finish(styles, out)
 }
@@ -129,6 +168,9 @@ fn to_json(stats: &StoreStats) -> Value {
             json!({"name": name, "lines": field.rows, "types": kinds})
         })
         .collect();
+    // In the order of the policy's rules; the last is of all other lines.
+    let class = |class: &ClassStats| json!({"lines": class.lines, "stored_bytes": class.stored_bytes});
+    let classes: Vec<Value> = stats.classes.iter().map(class).collect();
     json!({
         "days": days,
         "total": sizes(&total(stats)),
@@ -139,6 +181,10 @@ fn to_json(stats: &StoreStats) -> Value {
             "writers": stats.wal.writers,
         },
         "sources": stats.sources,
+        "retention": retention_json(&stats.retention),
+        "removed": counts_json(&stats.removed),
+        "retention_classes": classes,
+        "retention_unsorted": {"lines": stats.unsorted.lines, "stored_bytes": stats.unsorted.stored_bytes},
         "fields": fields,
         "quarantined": stats.quarantined,
     })
@@ -198,6 +244,29 @@ mod tests {
              not in tables yet: 7 lines, 800 B in 1 WAL segment of 1 writer\n\
              sources read: 2\n"
         );
+    }
+
+    #[test]
+    fn retention_is_shown_where_there_is_any() {
+        let mut stats = sample();
+        let day = std::time::Duration::from_secs(86_400);
+        stats.retention.max_age = Some(30 * day);
+        stats.retention.rules = vec![duramen::RetentionRule::level(duramen::Level::Error, None)];
+        stats.classes =
+            vec![ClassStats { lines: 5, stored_bytes: 50 }, ClassStats { lines: 1995, stored_bytes: 19_000 }];
+        stats.removed.expired = duramen::store::Removed { lines: 1234, stored_bytes: 5000 };
+        let mut out = Vec::new();
+        write_text(&stats, &Styles::new(false), &mut out).unwrap();
+        let shown = String::from_utf8(out).unwrap();
+        let expected = "sources read: 2\n\
+             lines are kept for 30d\n  level error: for ever\n\
+             removed as expired: 1,234 lines in 5.00 kB\n\
+             \n\
+             retention class  kept      lines   stored\n\
+             level error      for ever      5     50 B\n\
+             all others       30d       1,995  19.0 kB\n";
+        assert!(shown.ends_with(expected), "{shown}");
+        assert_eq!(to_json(&stats)["retention_classes"][1]["lines"], 1995);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `bad_store` | no store, no store's directory, a newer one, a full disk, a damaged one |
 //! | `engine` | key-value stores: dumped, verified, repaired |
 //! | `query` | forms of output, exit codes, time ranges |
+//! | `retention` | what is set is shown and enforced |
 //! | `sql` | logs in a database: queried, and imported |
 //! | `usage` | help, completions, generate, stats |
 
@@ -25,6 +26,7 @@ mod formats;
 mod kill;
 mod query;
 mod resume;
+mod retention;
 mod sandbox;
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 mod sql;

@@ -94,6 +94,8 @@ pub trait Fs: Send + Sync + Debug {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Whether anything has this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// How many more bytes an ordinary user may write to the file system that `path`, which exists, lies on.
+    fn available_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Takes the exclusive advisory lock on a file, creating it if missing, without waiting. `None` if
     /// another open file description holds it, in this process or another. It falls when the returned
     /// guard is dropped or the process ends, however it ends; its forked children do not hold it.

@@ -3,6 +3,7 @@
 use super::bytes::bad;
 use crate::column::{Column, ColumnData, IntText, Kinds, bit};
 use crate::error::Result;
+use crate::label_text;
 use crate::value::ValueKind;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,35 +21,7 @@ pub(crate) type LabelSet = Vec<Label>;
 
 /// The text of a stream: `{app="x",host="y"}`.
 pub(crate) fn render(labels: &[Label]) -> String {
-    let mut out = String::from("{");
-    for (i, label) in labels.iter().enumerate() {
-        if i > 0 {
-            out.push(',');
-        }
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-/@".contains(c);
-        if !label.name.is_empty() && label.name.chars().all(plain) {
-            out.push_str(&label.name);
-        } else {
-            quote(&label.name, &mut out);
-        }
-        out.push('=');
-        quote(&label.value, &mut out);
-    }
-    out.push('}');
-    out
-}
-
-fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+    label_text::write(labels.iter().map(|label| (&*label.name, &*label.value)))
 }
 
 /// The streams of a block, and which slots belong to each: slots of one stream lie together.

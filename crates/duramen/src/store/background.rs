@@ -3,6 +3,7 @@
 
 use crate::store::compact::MAX_MERGE_INPUT_RAW_BYTES;
 use crate::store::keeper::Keeper;
+use crate::store::keeper::handover::is_claimed;
 use crate::store::shared::{Shared, lock};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -15,6 +16,10 @@ const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// How often nothing was there to be flushed before tables are merged: two seconds' worth.
 const QUIET_LOOKS_BEFORE_MERGE: u32 = 10;
+
+/// How often tables are looked at that hold both what has expired and what has not, when it is quiet and when it is not.
+const RETAIN_EVERY: Duration = Duration::from_secs(10);
+const RETAIN_EVERY_IF_BUSY: Duration = Duration::from_secs(60);
 
 /// The keeper of this process, if it is one. Locked while it works.
 pub(crate) type KeeperSlot = Arc<Mutex<Option<Keeper>>>;
@@ -101,20 +106,25 @@ impl Background {
             let _on_panic = GiveUp { shared: shared.clone(), slot: slot.clone() };
             let mut pause = LOOK_EVERY;
             let mut quiet_looks = 0;
+            let mut retained = shared.env.clock.monotonic();
             loop {
                 let wakened = for_thread.wait(pause);
                 quiet_looks = if wakened == Wakened::Look { quiet_looks + 1 } else { 0 };
                 // Merging slows the flush down, so it is for quiet times.
                 let merge = quiet_looks >= QUIET_LOOKS_BEFORE_MERGE;
+                // It may never get quiet, and what has expired has to go all the same.
+                let waited = shared.env.clock.monotonic().saturating_sub(retained);
+                let retain = waited >= if merge { RETAIN_EVERY } else { RETAIN_EVERY_IF_BUSY };
+                let stop = || for_thread.is_stopped();
                 let outcome = match wakened {
                     Wakened::Stop => break,
                     // What went wrong was told to those who wait for it.
                     _ => step(&shared, &slot).and_then(|()| {
-                        if merge {
-                            compact(&shared, &slot, MAX_MERGE_INPUT_RAW_BYTES, &|| for_thread.is_stopped())
-                        } else {
-                            Ok(())
+                        if retain {
+                            retained = shared.env.clock.monotonic();
+                            self::retain(&shared, &slot, &stop)?;
                         }
+                        if merge { compact(&shared, &slot, MAX_MERGE_INPUT_RAW_BYTES, &stop) } else { Ok(()) }
                     }),
                 };
                 pause = if outcome.is_ok() { LOOK_EVERY } else { REST_AFTER_FAILURE };
@@ -143,6 +153,7 @@ pub(crate) fn compact(
     stop: &dyn Fn() -> bool,
 ) -> crate::Result<()> {
     become_keeper(shared, slot)?;
+    let stop = &|| stop() || is_claimed(shared);
     let mut slot = lock(slot);
     let outcome = loop {
         match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_raw_bytes, stop)) {
@@ -158,24 +169,53 @@ pub(crate) fn compact(
     outcome
 }
 
-/// Becomes keeper if there is none.
+/// Removes what the retention policy does not allow any more, until there is nothing left to remove, or `stop` says so.
+///
+/// # Errors
+/// As [`step`].
+pub(crate) fn retain(shared: &Arc<Shared>, slot: &KeeperSlot, stop: &dyn Fn() -> bool) -> crate::Result<()> {
+    become_keeper(shared, slot)?;
+    let stop = &|| stop() || is_claimed(shared);
+    let mut slot = lock(slot);
+    let Some(keeper) = slot.as_mut() else { return Ok(()) };
+    let mut outcome = keeper.drop_now();
+    while outcome.is_ok() {
+        match keeper.split_expired(stop) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(e) => outcome = Err(e),
+        }
+    }
+    if let Err(e) = &outcome {
+        shared.incident(format!("cannot remove what has expired: {e}"));
+        *slot = None;
+    }
+    outcome
+}
+
+/// Becomes keeper if there is none, and nobody claims the role.
 ///
 /// # Errors
 /// What kept it from becoming one though it could have: a damaged manifest, a newer version's.
 pub(crate) fn become_keeper(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
     let mut slot = lock(slot);
-    if slot.is_none() {
+    if slot.is_none() && !is_claimed(shared) {
         *slot = Keeper::try_become(shared)?;
     }
     Ok(())
 }
 
-/// Becomes keeper if there is none, and if this process is the keeper, does its work.
+/// Becomes keeper if there is none, and if this process is the keeper, does its work. If another process claims the
+/// role, gives it up.
 ///
 /// # Errors
 /// What kept the work from being done. The keeper was given up, to start afresh from what is on disk.
 pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()> {
     shared.look_for_own_directory();
+    if is_claimed(shared) {
+        *lock(slot) = None;
+        return Ok(());
+    }
     let outcome = become_keeper(shared, slot).and_then(|()| {
         let mut slot = lock(slot);
         slot.as_mut().map_or(Ok(()), Keeper::step).inspect_err(|_| *slot = None)

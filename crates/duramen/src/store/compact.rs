@@ -1,18 +1,15 @@
-//! Compaction: many small tables of a day become one.
+//! Compaction: many small tables of a day, and of one retention class, become one.
 //!
 //! Size-tiered: a merge takes the smallest tables of a day, at least [`MIN_MERGE_WIDTH`] of them, as long as
 //! each is no larger than all the smaller ones together. So a row is written again only when what it lies in
 //! has grown by a factor, and large tables are left alone for good.
 
-use crate::block::{Block, BlockHandle, names};
-use crate::column::{Column, IntText};
-use crate::columnar::{Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
-use crate::entry::{EntryBuf, EntryRef};
-use crate::error::{Error, Result};
-use crate::store::flush::{Flusher, Inherited, TableWriter};
-use crate::store::table_facts::TableFacts;
+use crate::block::BlockHandle;
+use crate::error::Result;
+use crate::store::flush::{Flusher, Inherited};
+use crate::store::reencode::{Output, Source};
+use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::{TableBlockHandle, TableCache};
-use crate::value::{Level, Value, ValueKind};
 use duramen_engine::manifest::{State, TableMeta};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -31,20 +28,42 @@ pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
 /// should not have to write again what it has just written.
 pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
 
-/// The tables of one day to merge next, if there is anything to merge; none of those in `not`.
+/// The tables of one day to merge next, if there is anything to merge; none of those in `not`. With the rules of
+/// `classes_id`, tables of one class are merged with one another only, and so are those of several.
 pub(crate) fn pick<'s>(
     state: &'s State,
     not: &BTreeSet<u64>,
     max_raw_bytes: u64,
+    classes_id: Option<u64>,
 ) -> Option<Vec<&'s TableMeta>> {
-    let mut days: BTreeMap<&str, Vec<&TableMeta>> = BTreeMap::new();
-    let small =
-        |meta: &&TableMeta| TableFacts::decode(&meta.user).is_ok_and(|f| f.raw_bytes <= max_raw_bytes);
-    for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)).filter(small) {
+    let mut groups: BTreeMap<(&str, Option<u32>), Vec<&TableMeta>> = BTreeMap::new();
+    for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
+        let Ok(facts) = TableFacts::decode(&meta.user) else { continue };
+        if facts.raw_bytes > max_raw_bytes {
+            continue;
+        }
         let day = meta.path.rsplit_once('/').map_or("", |(dir, _)| dir);
-        days.entry(day).or_default().push(meta);
+        let class = match classes_id.and_then(|id| facts.classes_by(id)) {
+            Some([only]) => Some(only.class),
+            _ => None,
+        };
+        groups.entry((day, class)).or_default().push(meta);
     }
-    days.into_values().find_map(pick_of_day)
+    groups.into_values().find_map(pick_of_day)
+}
+
+/// The classes of a table that is made of these, if all are by the same rules.
+fn merged_classes(inputs: &[TableFacts]) -> Option<Classes> {
+    let id = inputs.first()?.classes.as_ref()?.id;
+    let mut merged: BTreeMap<u32, ClassPart> = BTreeMap::new();
+    for facts in inputs {
+        for part in facts.classes_by(id)? {
+            let sum = merged.entry(part.class).or_insert(ClassPart { rows: 0, ..*part });
+            sum.rows = sum.rows.saturating_add(part.rows);
+            sum.max_time = sum.max_time.max(part.max_time);
+        }
+    }
+    Some(Classes { id, parts: merged.into_values().collect() })
 }
 
 fn pick_of_day(mut tables: Vec<&TableMeta>) -> Option<Vec<&TableMeta>> {
@@ -79,11 +98,13 @@ pub(crate) fn merge(
 ) -> Result<Option<TableMeta>> {
     let mut handles = Vec::new();
     let mut inherited = Inherited::default();
-    for meta in inputs {
+    let facts = inputs.iter().map(|meta| TableFacts::decode(&meta.user)).collect::<Result<Vec<_>>>()?;
+    for (meta, facts) in inputs.iter().zip(&facts) {
         handles.extend(TableBlockHandle::of(cache, meta, &None)?);
-        inherited.raw_bytes += TableFacts::decode(&meta.user)?.raw_bytes;
+        inherited.raw_bytes = inherited.raw_bytes.saturating_add(facts.raw_bytes);
         inherited.origins.add(cache.origins(meta)?);
     }
+    inherited.classes = merged_classes(&facts);
     handles.sort_by_key(|h| Reverse(h.min_time()));
     let first = handles.last().map_or(0, |h| h.min_time());
     let mut out = Output::new(flusher.start_table(first, number)?);
@@ -94,19 +115,19 @@ pub(crate) fn merge(
         while let Some(handle) = handles.last()
             && heap.peek().is_none_or(|Reverse(next): &Reverse<NextRow>| handle.min_time() <= next.time)
         {
-            let source = Source::open(handle)?;
+            let source = Source::open(handle.open_table_block()?)?;
             handles.pop();
-            heap.push(Reverse(source.row(0, opened)?));
+            heap.push(Reverse(NextRow::of(&source, 0, opened)?));
             open.insert(opened, source);
             opened += 1;
         }
         let Some(Reverse(next)) = heap.pop() else { break };
         let Some(source) = open.get(&next.source) else { break };
-        if out.push(source, &next)? && !go_on() {
+        if out.push(source, next.row)? && !go_on() {
             return Ok(None);
         }
         if next.row + 1 < source.times.len() {
-            heap.push(Reverse(source.row(next.row + 1, next.source)?));
+            heap.push(Reverse(NextRow::of(source, next.row + 1, next.source)?));
         } else {
             open.remove(&next.source);
         }
@@ -124,178 +145,32 @@ struct NextRow {
     row: usize,
 }
 
-/// A block that rows are read from.
-struct Source {
-    block: TableBlock,
-    times: Arc<Vec<i64>>,
-    columns: Vec<(String, Arc<Column>)>,
-    levels: Vec<Level>,
-    /// Each row's label set, and the names in each of the block's label sets.
-    stream: Arc<Column>,
-    stream_fields: BTreeMap<String, Vec<String>>,
-}
-
-impl Source {
-    fn open(handle: &TableBlockHandle) -> Result<Self> {
-        let block = handle.open_table_block()?;
-        let times = block.times()?;
-        let mut columns = Vec::new();
-        for name in block.field_names()? {
-            if let Some(column) = block.column(&name)? {
-                columns.push((name, column));
-            }
-        }
-        let levels = block.levels()?;
-        let no_stream = || Error::decode("a block", "it has no streams");
-        let stream = block.column(names::STREAM)?.ok_or_else(no_stream)?;
-        let mut stream_fields = BTreeMap::new();
-        let mut digits = IntText::default();
-        for row in 0..times.len() {
-            let text = stream.text(row, &mut digits).unwrap_or_default();
-            if !stream_fields.contains_key(text) {
-                stream_fields.insert(text.to_owned(), label_names(text));
-            }
-        }
-        Ok(Self { block, times, columns, levels, stream, stream_fields })
-    }
-
-    fn row(&self, row: usize, source: usize) -> Result<NextRow> {
-        let (writer, seq) = self.block.identity(row)?;
-        Ok(NextRow { time: self.times[row], writer, seq, source, row })
-    }
-
-    /// Builds the entry of a row again.
-    fn entry(&self, time: i64, row: usize, buf: &mut EntryBuf) {
-        let level = self.levels[row];
-        let mut digits = IntText::default();
-        let stream = self.stream.text(row, &mut digits).unwrap_or_default();
-        buf.set_stream_fields(self.stream_fields.get(stream).map_or(&[], Vec::as_slice));
-        buf.start(time).level(level);
-        let message = self.columns.iter().find(|(name, _)| name == names::MESSAGE);
-        let mut message_digits = IntText::default();
-        let message = message.and_then(|(_, c)| c.text(row, &mut message_digits)).unwrap_or_default();
-        buf.message(message);
-        for (name, column) in &self.columns {
-            let slot = column.slot(row);
-            let Some(text) = column.text_at(slot, &mut digits) else { continue };
-            if name == names::MESSAGE || (name == names::LEVEL && text == level.name()) {
-                continue;
-            }
-            let kind = column.kind_at(slot);
-            if kind == ValueKind::String && text == message && !text.is_empty() {
-                buf.field_same_as_message(name);
-            } else {
-                buf.field(name, value(text, kind));
-            }
-        }
-    }
-}
-
-/// The names in a label set such as `{app="x",host="y"}`, whose values may hold escaped quotes.
-fn label_names(labels: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = labels.strip_prefix('{').unwrap_or_default();
-    while let Some((name, value)) = rest.split_once("=\"") {
-        found.push(name.to_owned());
-        let mut escaped = false;
-        let end = value.find(|c| match c {
-            _ if escaped => {
-                escaped = false;
-                false
-            }
-            '\\' => {
-                escaped = true;
-                false
-            }
-            c => c == '"',
-        });
-        rest = end.map_or("", |end| value[end + 1..].trim_start_matches(','));
-    }
-    found
-}
-
-fn value(text: &str, kind: ValueKind) -> Value<'_> {
-    match kind {
-        ValueKind::String => Value::Str(text),
-        ValueKind::Number => Value::Number(text),
-        ValueKind::Bool => Value::Bool(text == "true"),
-        ValueKind::Null => Value::Null,
-        ValueKind::Json => Value::Json(text),
-    }
-}
-
-/// Collects rows until they make a block.
-struct Output<'a> {
-    table: TableWriter<'a>,
-    buf: EntryBuf,
-    arena: Vec<u8>,
-    rows: Vec<(std::ops::Range<usize>, u64, u64)>,
-}
-
-impl<'a> Output<'a> {
-    fn new(table: TableWriter<'a>) -> Self {
-        Self { table, buf: EntryBuf::default(), arena: Vec::new(), rows: Vec::new() }
-    }
-
-    /// Adds a row; whether that made a block full.
-    fn push(&mut self, source: &Source, next: &NextRow) -> Result<bool> {
-        source.entry(next.time, next.row, &mut self.buf);
-        let start = self.arena.len();
-        self.arena.extend_from_slice(self.buf.finish()?);
-        self.rows.push((start..self.arena.len(), next.writer, next.seq));
-        if self.arena.len() as u64 >= TARGET_BLOCK_RAW_BYTES
-            || self.rows.len() >= crate::columnar::MAX_BLOCK_ROWS
-        {
-            self.write_block()?;
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    fn write_block(&mut self) -> Result<()> {
-        let row = |(range, writer, seq): &(std::ops::Range<usize>, u64, u64)| {
-            Ok(Row { entry: EntryRef::decode(&self.arena[range.clone()])?, writer: *writer, seq: *seq })
-        };
-        let rows = self.rows.iter().map(row).collect::<Result<Vec<_>>>()?;
-        self.table.add_block(&rows)?;
-        self.arena.clear();
-        self.rows.clear();
-        Ok(())
-    }
-
-    fn finish(mut self, inherited: Inherited) -> Result<TableMeta> {
-        if !self.rows.is_empty() {
-            self.write_block()?;
-        }
-        self.table.finish(Some(inherited))
+impl NextRow {
+    fn of(open: &Source, row: usize, source: usize) -> Result<Self> {
+        let (writer, seq) = open.identity(row)?;
+        Ok(Self { time: open.times[row], writer, seq, source, row })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::table_facts::BlockFacts;
 
     fn state(sizes: &[(&str, u64)]) -> State {
         let mut state = State::default();
         for (number, (day, file_bytes)) in (0u64..).zip(sizes) {
             let path = format!("tables/{day}/{number:08}.sst");
             let file_bytes = *file_bytes;
-            let user = TableFacts { raw_bytes: file_bytes * 10, blocks: Vec::new() }.encode();
+            let user = TableFacts { raw_bytes: file_bytes * 10, ..TableFacts::default() }.encode();
             state.tables.insert(number, TableMeta { number, path, file_bytes, user, ..TableMeta::default() });
         }
         state
     }
 
     fn picked(sizes: &[(&str, u64)]) -> Option<Vec<u64>> {
-        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES)
+        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, None)
             .map(|tables| tables.iter().map(|meta| meta.number).collect())
-    }
-
-    #[test]
-    fn label_sets_tell_their_names() {
-        assert_eq!(label_names("{}"), [""; 0]);
-        assert_eq!(label_names(r#"{app="x"}"#), ["app"]);
-        assert_eq!(label_names(r#"{a="=\",b=\"",host="y\\",z=""}"#), ["a", "host", "z"]);
     }
 
     #[test]
@@ -314,5 +189,35 @@ mod tests {
             let many = vec![("20260101", bytes); 1000];
             assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");
         }
+    }
+
+    #[test]
+    fn classes_are_merged_apart_and_added_up() {
+        let facts = |id, parts: &[(u32, u64, i64)]| {
+            let part = |&(class, rows, max_time)| ClassPart { class, rows, max_time };
+            let blocks = parts.iter().map(|p| BlockFacts { rows: p.1, min_time: 0, max_time: p.2 }).collect();
+            let classes = Some(Classes { id, parts: parts.iter().map(part).collect() });
+            TableFacts { raw_bytes: 1, blocks, classes }
+        };
+        let mut state = state(&[("20260101", 1); 24]);
+        for (number, meta) in &mut state.tables {
+            meta.user = match number % 3 {
+                0 => facts(7, &[(0, 1, 5)]),
+                1 => facts(7, &[(1, 1, 6)]),
+                _ => facts(7, &[(0, 1, 5), (1, 1, 6)]),
+            }
+            .encode();
+        }
+        let pick = |id| {
+            let picked = pick(&state, &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, id)?;
+            Some(picked.iter().map(|meta| meta.number % 3).collect::<BTreeSet<_>>())
+        };
+        assert_eq!(pick(Some(7)), Some([2].into()), "those of several classes with one another");
+        assert_eq!(pick(None).map(|of| of.len()), Some(3), "without rules, all");
+        let merged = merged_classes(&[facts(7, &[(0, 2, 5)]), facts(7, &[(0, 3, 4), (1, 1, 9)])]).unwrap();
+        let part = |class, rows, max_time| ClassPart { class, rows, max_time };
+        assert_eq!(merged, Classes { id: 7, parts: vec![part(0, 5, 5), part(1, 1, 9)] });
+        assert_eq!(merged_classes(&[facts(7, &[(0, 2, 5)]), facts(8, &[(0, 2, 5)])]), None);
+        assert_eq!(merged_classes(&[TableFacts::default()]), None);
     }
 }

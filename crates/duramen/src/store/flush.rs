@@ -1,12 +1,13 @@
-//! Rows of WAL segments into tables: one or more a UTC day, none of them live before the manifest says so.
+//! Rows of WAL segments into tables: one or more a UTC day and retention class, none of them live before the manifest says so.
 
 use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES};
 use crate::error::{Error, Result};
 use crate::store::field_counts::FieldCounts;
 use crate::store::layout::{Layout, day_name, day_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
+use crate::store::retention::Sorted;
 use crate::store::rows::{Arenas, RowPlace};
-use crate::store::table_facts::{BlockFacts, TableFacts, time_key};
+use crate::store::table_facts::{BlockFacts, ClassPart, Classes, TableFacts, time_key};
 use duramen_engine::io::Env;
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::{BlockMeta, TableBuilder};
@@ -27,9 +28,10 @@ pub(crate) struct Flusher {
     encoders: Vec<BlockEncoder>,
 }
 
-/// Rows of one day that become a table.
+/// Rows of one day and class that become a table.
 struct Job<'a> {
     rows: &'a [RowPlace],
+    class: Option<(u64, u32)>,
     number: u64,
 }
 
@@ -39,8 +41,8 @@ impl Flusher {
         Ok(Self { env, layout, encoders: (0..threads.max(1)).map(encoder).collect::<Result<_>>()? })
     }
 
-    /// Writes the rows, which are in order, into tables numbered from `next_table`: one a day, and as many as
-    /// there are threads for a day that is worth it.
+    /// Writes the rows, which are in order, into tables numbered from `next_table`: one a day and class, and as many
+    /// as there are threads for a day that is worth it.
     ///
     /// # Errors
     /// What the file system said. Tables already written are files that no manifest names: the next keeper
@@ -48,7 +50,7 @@ impl Flusher {
     pub(crate) fn write(
         &mut self,
         arenas: &Arenas,
-        rows: &[RowPlace],
+        rows: &Sorted<'_>,
         next_table: u64,
     ) -> Result<Vec<TableMeta>> {
         let jobs = self.jobs(rows, next_table);
@@ -74,21 +76,23 @@ impl Flusher {
         })
     }
 
-    /// Cuts the rows by day, and the days with many blocks for the threads to share.
-    fn jobs<'a>(&self, rows: &'a [RowPlace], next_table: u64) -> Vec<Job<'a>> {
+    /// Cuts the rows by class and day, and the days with many blocks for the threads to share.
+    fn jobs<'a>(&self, sorted: &'a Sorted<'_>, next_table: u64) -> Vec<Job<'a>> {
         let mut jobs = Vec::new();
-        let mut start = 0;
-        while start < rows.len() {
-            let day = day_of(rows[start].0.time);
-            let end = start + rows[start..].partition_point(|row| day_of(row.0.time) == day);
-            let blocks = block_ranges(&rows[start..end]);
-            for part in blocks.chunks(blocks.len().div_ceil(self.encoders.len()).max(1)) {
-                if let (Some(first), Some(last)) = (part.first(), part.last()) {
-                    let number = next_table + jobs.len() as u64;
-                    jobs.push(Job { rows: &rows[start + first.start..start + last.end], number });
+        for pile in &sorted.piles {
+            let (class, mut rest) = (pile.class, &*pile.rows);
+            while let Some(first) = rest.first() {
+                let day = day_of(first.0.time);
+                let (rows, others) = rest.split_at(rest.partition_point(|row| day_of(row.0.time) == day));
+                let blocks = block_ranges(rows);
+                for part in blocks.chunks(blocks.len().div_ceil(self.encoders.len()).max(1)) {
+                    if let (Some(first), Some(last)) = (part.first(), part.last()) {
+                        let number = next_table + jobs.len() as u64;
+                        jobs.push(Job { rows: &rows[first.start..last.end], class, number });
+                    }
                 }
+                rest = others;
             }
-            start = end;
         }
         jobs
     }
@@ -123,6 +127,8 @@ pub(crate) struct TableWriter<'a> {
     facts: TableFacts,
     fields: FieldCounts,
     origins: Origins,
+    /// By which retention rules, and which of them fits all of its rows.
+    class: Option<(u64, u32)>,
 }
 
 impl Job<'_> {
@@ -142,6 +148,7 @@ fn write_jobs(
     for job in jobs {
         let time = job.rows.first().map_or(0, |row| row.0.time);
         let mut table = TableWriter::start(env, layout, encoder, time, job.number)?;
+        table.class = job.class;
         for block in block_ranges(job.rows) {
             let rows = job.rows[block].iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
             table.add_block(&rows)?;
@@ -158,6 +165,8 @@ pub(crate) struct Inherited {
     pub(crate) raw_bytes: u64,
     /// Where its rows come from.
     pub(crate) origins: Origins,
+    /// Of which retention classes they are.
+    pub(crate) classes: Option<Classes>,
 }
 
 impl<'a> TableWriter<'a> {
@@ -179,6 +188,7 @@ impl<'a> TableWriter<'a> {
             facts: TableFacts::default(),
             fields: FieldCounts::default(),
             origins: Origins::default(),
+            class: None,
         })
     }
 
@@ -213,6 +223,10 @@ impl<'a> TableWriter<'a> {
         if let Some(inherited) = inherited {
             self.facts.raw_bytes = inherited.raw_bytes;
             self.origins = inherited.origins;
+            self.facts.classes = inherited.classes;
+        } else if let (Some((id, class)), Some((_, max_time))) = (self.class, self.facts.time_range()) {
+            let part = ClassPart { class, rows: self.facts.rows(), max_time };
+            self.facts.classes = Some(Classes { id, parts: vec![part] });
         }
         self.builder.set_property(FIELDS_PROPERTY, self.fields.encode());
         self.builder.set_property(ORIGINS_PROPERTY, self.origins.encode());

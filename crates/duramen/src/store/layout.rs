@@ -4,6 +4,7 @@
 //! DIR/
 //!   MANIFEST              which tables are live, which WAL segments they hold
 //!   KEEPER                the lock of the process that flushes for all
+//!   KEEPER.next           the lock of a process that wants to be keeper: the present one gives the role up
 //!   READERS               locked, shared, by whoever holds a snapshot: what it may read is not removed
 //!   wal/<writer>/         one directory a writer: LOCK and its segments
 //!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst
@@ -37,6 +38,10 @@ impl Layout {
 
     pub(crate) fn keeper_lock(&self) -> PathBuf {
         self.root.join("KEEPER")
+    }
+
+    pub(crate) fn claim_lock(&self) -> PathBuf {
+        self.root.join("KEEPER.next")
     }
 
     pub(crate) fn readers_lock(&self) -> PathBuf {

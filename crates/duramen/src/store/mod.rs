@@ -14,7 +14,10 @@ mod options;
 mod origins;
 mod payload;
 mod pin;
+mod reencode;
 mod renew;
+mod retained;
+pub(crate) mod retention;
 mod rows;
 mod scan;
 mod seam;
@@ -34,11 +37,15 @@ pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
 pub use options::StoreOptions;
 pub use payload::{Batch, MAX_BATCH_BYTES, MAX_BATCH_ENTRIES};
+pub use retention::{
+    MAX_RETENTION_RULES, MIN_RETENTION_AGE, Removed, Retention, RetentionCounts, RetentionLines,
+    RetentionRule, StreamSelector,
+};
 pub use scan::ScanRow;
 pub use shared::{Incidents, MAX_INCIDENTS};
 pub use snapshot::Snapshot;
 pub use source::SourcePosition;
-pub use stats::{DayStats, StoreStats, WalStats};
+pub use stats::{ClassStats, DayStats, StoreStats, WalStats};
 pub use tables::MAX_OPEN_TABLES;
 pub use tail::Tail;
 pub use verify::{Damage, VerifyProgress, VerifyReport};

@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     /// Those of them whose lines may not be in tables yet.
     pub(crate) stopped: Stopped,
     wal_closed: AtomicBool,
+    /// Whether this process has claimed the keeper's role from everybody else.
+    pub(crate) has_claim: AtomicBool,
     incidents: Mutex<Incidents>,
     /// The process that opened it, in its line of forks.
     generation: u64,
@@ -47,6 +49,7 @@ impl Shared {
             wal: Writers::default(),
             stopped: Stopped::default(),
             wal_closed: AtomicBool::new(false),
+            has_claim: AtomicBool::new(false),
             incidents: Mutex::default(),
             generation: fork_generation(),
         }

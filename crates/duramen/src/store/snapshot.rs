@@ -81,6 +81,12 @@ impl Snapshots {
         &self.tables
     }
 
+    /// What the manifest says now.
+    pub(crate) fn state(&self) -> Result<Arc<State>> {
+        self.shared.not_forked()?;
+        Ok(lock(&self.manifest).refresh()?)
+    }
+
     pub(crate) fn view(&self) -> Result<View> {
         self.shared.not_forked()?;
         let pin = self.pins.take(&self.shared);

@@ -3,8 +3,10 @@
 use crate::error::Result;
 use crate::store::field_counts::FieldCounts;
 use crate::store::flush::FIELDS_PROPERTY;
+use crate::store::keeper::retain::{counts_of, policy_of};
 use crate::store::layout::{day_name, day_of};
 use crate::store::live::Prefix;
+use crate::store::retention::{Retention, RetentionCounts};
 use crate::store::rows::RowSet;
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::table_facts::TableFacts;
@@ -25,6 +27,24 @@ pub struct StoreStats {
     pub quarantined: Vec<String>,
     /// How many sources have been read, wholly or in part.
     pub sources: usize,
+    /// How long lines are kept; the default if a newer version set it.
+    pub retention: Retention,
+    /// What retention and deletion have removed since the store was made.
+    pub removed: RetentionCounts,
+    /// What is in tables, by retention rule in the policy's order, and behind the last rule what none fits. Empty, if
+    /// there is no rule.
+    pub classes: Vec<ClassStats>,
+    /// Of that, what is in tables written before there were these rules: it is sorted once some of it expires.
+    pub unsorted: ClassStats,
+}
+
+/// Lines in tables that have one retention rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassStats {
+    /// How many.
+    pub lines: u64,
+    /// What they take; their share of tables that hold others, too.
+    pub stored_bytes: u64,
 }
 
 /// One day's tables.
@@ -57,10 +77,39 @@ pub struct WalStats {
     pub bytes: u64,
 }
 
+impl StoreStats {
+    fn add_classes(&mut self, facts: &TableFacts, file_bytes: u64, classes_id: u64) {
+        if self.classes.is_empty() {
+            return;
+        }
+        let Some(parts) = facts.classes_by(classes_id) else {
+            self.unsorted.lines += facts.rows();
+            self.unsorted.stored_bytes += file_bytes;
+            return;
+        };
+        let rows = u128::from(facts.rows().max(1));
+        for part in parts {
+            if let Some(class) = self.classes.get_mut(part.class as usize) {
+                class.lines += part.rows;
+                let share = u128::from(file_bytes) * u128::from(part.rows) / rows;
+                class.stored_bytes += u64::try_from(share).unwrap_or(file_bytes);
+            }
+        }
+    }
+}
+
 impl Snapshots {
     pub(crate) fn stats(&self) -> Result<StoreStats> {
         let View { pin: _pin, state, live } = self.view()?;
-        let mut stats = StoreStats::default();
+        let mut stats = StoreStats { removed: counts_of(&state)?, ..StoreStats::default() };
+        match policy_of(&state) {
+            Ok(policy) => stats.retention = policy,
+            Err(e) => self.shared().incident(e),
+        }
+        let classes_id = stats.retention.classes_id();
+        if !stats.retention.rules.is_empty() {
+            stats.classes = vec![ClassStats::default(); stats.retention.rules.len() + 1];
+        }
         for meta in state.tables.values() {
             let facts = TableFacts::decode(&meta.user)?;
             let Some((min_time, max_time)) = facts.time_range() else { continue };
@@ -75,6 +124,7 @@ impl Snapshots {
             day.tables += 1;
             day.min_time = day.min_time.min(min_time);
             day.max_time = day.max_time.max(max_time);
+            stats.add_classes(&facts, meta.file_bytes, classes_id);
             match self.tables().get(meta.number, &meta.path, meta.file_bytes) {
                 Ok(table) => {
                     if let Some(fields) = table.property(FIELDS_PROPERTY) {

@@ -13,6 +13,34 @@ pub(crate) struct TableFacts {
     /// Its blocks, in the table's order.
     #[n(1)]
     pub(crate) blocks: Vec<BlockFacts>,
+    /// Which retention classes its rows are of, if that was looked at.
+    #[n(2)]
+    pub(crate) classes: Option<Classes>,
+}
+
+/// The retention classes of a table's rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Classes {
+    /// By which rules: with others, this says nothing.
+    #[n(0)]
+    pub(crate) id: u64,
+    /// Each class that rows are of, ascending.
+    #[n(1)]
+    pub(crate) parts: Vec<ClassPart>,
+}
+
+/// The rows of one class in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct ClassPart {
+    /// The number of the rule that they have, or of rules, if none fits them.
+    #[n(0)]
+    pub(crate) class: u32,
+    #[n(1)]
+    pub(crate) rows: u64,
+    #[n(2)]
+    pub(crate) max_time: i64,
 }
 
 /// A block of a table.
@@ -43,6 +71,13 @@ impl TableFacts {
         self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.rows))
     }
 
+    /// Its classes, if they are by these rules, and say something of every row.
+    pub(crate) fn classes_by(&self, id: u64) -> Option<&[ClassPart]> {
+        let classes = self.classes.as_ref().filter(|classes| classes.id == id)?;
+        let rows = classes.parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.rows));
+        (rows == self.rows()).then_some(&classes.parts)
+    }
+
     pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
         let min = self.blocks.iter().map(|b| b.min_time).min()?;
         let max = self.blocks.iter().map(|b| b.max_time).max()?;
@@ -61,12 +96,19 @@ mod tests {
 
     #[test]
     fn facts_come_back_and_keys_sort() {
-        let facts =
-            TableFacts { raw_bytes: 7, blocks: vec![BlockFacts { rows: 3, min_time: -5, max_time: 9 }] };
+        let facts = TableFacts {
+            raw_bytes: 7,
+            blocks: vec![BlockFacts { rows: 3, min_time: -5, max_time: 9 }],
+            classes: None,
+        };
         assert_eq!(TableFacts::decode(&facts.encode()).unwrap(), facts);
+        assert_eq!(facts.encode()[0], 0x82, "as before there were classes");
+        let part = ClassPart { class: 1, rows: 3, max_time: 9 };
+        let with_classes = TableFacts { classes: Some(Classes { id: 5, parts: vec![part] }), ..facts };
+        assert_eq!(TableFacts::decode(&with_classes.encode()).unwrap(), with_classes);
         assert!(TableFacts::decode(b"nonsense").is_err());
         let huge = BlockFacts { rows: u64::MAX, min_time: 0, max_time: 0 };
-        let damaged = TableFacts { raw_bytes: 0, blocks: vec![huge; 2] };
+        let damaged = TableFacts { raw_bytes: 0, blocks: vec![huge; 2], classes: None };
         assert_eq!(TableFacts::decode(&damaged.encode()).unwrap().rows(), u64::MAX);
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.windows(2).all(|t| time_key(t[0]) < time_key(t[1])));

@@ -86,6 +86,11 @@ impl Fs for OsFs {
         path.try_exists()
     }
 
+    fn available_bytes(&self, path: &Path) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(path)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

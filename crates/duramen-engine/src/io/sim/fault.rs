@@ -28,6 +28,7 @@ pub enum OperationKind {
     Link,
     SyncDir,
     Exists,
+    AvailableBytes,
     /// `Fs::try_lock`.
     Lock,
     /// `Fs::try_lock_shared`.
@@ -87,6 +88,7 @@ impl OperationKind {
             Self::Link => "link",
             Self::SyncDir => "sync_dir",
             Self::Exists => "exists",
+            Self::AvailableBytes => "available_bytes",
             Self::Lock => "lock",
             Self::LockShared => "lock_shared",
             Self::Read => "read",
@@ -108,6 +110,7 @@ impl OperationKind {
             Self::Write | Self::SetLen | Self::Publish | Self::Truncate => true,
             Self::Open | Self::OpenSegment | Self::CreateDirAll | Self::ReadDir | Self::SyncDir => false,
             Self::Exists | Self::Read | Self::Len | Self::Sync | Self::LockShared => false,
+            Self::AvailableBytes => false,
         }
     }
 

@@ -234,6 +234,13 @@ impl Fs for SimFs {
         })
     }
 
+    fn available_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.operate(OperationKind::AvailableBytes, path, |world, _| {
+            world.resolve(path)?;
+            Ok(world.available_bytes())
+        })
+    }
+
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
         let opened = self.operate(OperationKind::Lock, path, |world, _| {
             let (_, _, found) = world.resolve_name(path)?;

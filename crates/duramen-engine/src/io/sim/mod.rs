@@ -171,6 +171,7 @@ impl Sim {
     /// write a 0..16        len a               remove a           remove_dir a
     /// sync a               set_len a 16        rename a b         link a b
     /// sync a 0..16         publish a 0..16     truncate a 16      sync_dir a
+    /// available_bytes a    lock_shared a
     /// ```
     ///
     /// Paths are relative to the root, which is `/`; an open file keeps the name it was opened by. A sync

@@ -214,6 +214,11 @@ impl World {
         self.limits.capacity_bytes.map_or(u64::MAX, free)
     }
 
+    /// What is left of the capacity; without one, as much as there can be.
+    pub(super) fn available_bytes(&self) -> u64 {
+        self.limits.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
+    }
+
     pub(super) fn used_bytes(&self) -> u64 {
         let open: BTreeSet<u64> = self.handles.values().map(|(_, inode)| *inode).collect();
         let used = |(id, inode): (&u64, &Inode)| match inode {

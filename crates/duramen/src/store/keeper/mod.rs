@@ -5,18 +5,24 @@
 //! comes back (a power loss undid its removal) is recognised by its number and removed again.
 
 mod burial;
+pub(crate) mod handover;
+mod removal;
+pub(crate) mod retain;
+mod rewrite;
 
 use crate::error::Result;
 use crate::store::compact;
 use crate::store::flush::Flusher;
+use crate::store::retention;
 use crate::store::rows::RowSet;
 use crate::store::shared::Shared;
 use crate::store::source::{SourcePosition, keep_furthest};
 use crate::store::tables::TableCache;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
-use duramen_engine::manifest::{Edit, Manifest, orphans};
+use duramen_engine::manifest::{Edit, Manifest};
 use duramen_engine::wal::{self, SegmentReader, WriterDir};
+use retain::RetainState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -41,6 +47,9 @@ pub(crate) struct Keeper {
     replaced: Vec<PathBuf>,
     /// Tables that are damaged, or were to be merged with one that is.
     not_mergeable: BTreeSet<u64>,
+    retain: RetainState,
+    /// Whether tables are being read to take the place of others: none of them may go meanwhile.
+    rewriting: bool,
     _lock: Box<dyn Lock>,
 }
 
@@ -78,24 +87,14 @@ impl Keeper {
             tables: Arc::new(TableCache::new(env.clone(), layout.clone())),
             replaced: Vec::new(),
             not_mergeable: BTreeSet::new(),
+            retain: RetainState::default(),
+            rewriting: false,
             _lock: lock,
         };
         keeper.replaced = keeper.unnamed_tables()?;
         keeper.remove_unfinished()?;
         keeper.remove_replaced();
         Ok(Some(keeper))
-    }
-
-    /// Tables that a crash left without a manifest entry, or that were replaced while somebody read.
-    fn unnamed_tables(&self) -> Result<Vec<PathBuf>> {
-        let Shared { env, layout, .. } = &*self.shared;
-        let tables = layout.tables();
-        let mut found = Vec::new();
-        for day in list(env, &tables)?.iter().filter(|entry| entry.is_dir) {
-            let dir = format!("tables/{}", day.name);
-            found.extend(orphans(env, layout.root(), dir, self.manifest.state())?);
-        }
-        Ok(found)
     }
 
     /// Looks at every writer once: flushes what is sealed, recovers what the dead left.
@@ -118,6 +117,9 @@ impl Keeper {
             }
         }
         self.forget_gone(&writers)?;
+        if !self.rewriting {
+            self.drop_when_due()?;
+        }
         self.remove_replaced();
         first_error.map_or(Ok(()), Err)
     }
@@ -209,7 +211,7 @@ impl Keeper {
             let known = known.get(key).and_then(|value| SourcePosition::decode(value).ok());
             known.is_none_or(|known| source.read_bytes > known.read_bytes)
         };
-        let set_values = furthest
+        let mut set_values: Vec<_> = furthest
             .into_iter()
             .filter(|(key, source)| is_news(key, source))
             .map(|(key, source)| (key, source.to_bytes()))
@@ -220,8 +222,12 @@ impl Keeper {
             }
         }
         let arenas = rows.arenas();
-        let add_tables =
-            self.flusher.write(&arenas, rows.take().entries(), self.manifest.state().next_table)?;
+        let frozen = rows.take();
+        let policy = self.policy();
+        let now_ns = self.shared.env.clock.now_unix_ns();
+        let sorted = retention::sort(policy.as_ref(), now_ns, &arenas, frozen.entries())?;
+        let add_tables = self.flusher.write(&arenas, &sorted, self.manifest.state().next_table)?;
+        self.count_late(sorted.late, &mut set_values);
         self.manifest.apply(Edit {
             add_tables,
             flushed: vec![(writer, through)],
@@ -248,26 +254,16 @@ impl Keeper {
     /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
     pub(crate) fn compact(&mut self, max_raw_bytes: u64, stop: &dyn Fn() -> bool) -> Result<bool> {
         let state = self.manifest.state().clone();
-        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_raw_bytes) else {
+        let classes_id =
+            self.policy().filter(|policy| !policy.rules.is_empty()).map(|policy| policy.classes_id());
+        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id) else {
             return Ok(false);
         };
-        let number = state.next_table;
-        // The flushes meanwhile take other numbers.
-        self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
-        let (env, tables) = (self.shared.env.clone(), self.tables.clone());
-        let mut flusher = Flusher::new(env.clone(), self.shared.layout.clone(), 1)?;
-        let mut looked = env.clock.monotonic();
-        let mut flush_failed = None;
-        let merged = compact::merge(&mut flusher, &tables, &inputs, number, &mut || {
-            if env.clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
-                flush_failed = self.step().err();
-                looked = env.clock.monotonic();
-            }
-            flush_failed.is_none() && !stop()
-        });
-        if let Some(e) = flush_failed {
-            return Err(e);
-        }
+        let number = self.reserve_table()?;
+        let tables = self.tables.clone();
+        let merged = self.while_stepping(stop, |flusher, go_on| {
+            compact::merge(flusher, &tables, &inputs, number, go_on)
+        })?;
         let table = match merged {
             Err(e) if e.is_corruption() => {
                 self.shared.incident(format!("tables were not merged: {e}"));
@@ -278,45 +274,44 @@ impl Keeper {
             Ok(Some(table)) => table,
             Err(e) => return Err(e),
         };
-        self.manifest.apply(Edit {
+        self.replace_tables(Edit {
             add_tables: vec![table],
             remove_tables: inputs.iter().map(|meta| meta.number).collect(),
             ..Edit::default()
         })?;
-        self.replaced.extend(inputs.iter().map(|meta| self.shared.layout.resolve(&meta.path)));
-        self.tables.keep_live(self.manifest.state());
-        self.remove_replaced();
         Ok(true)
     }
 
-    /// Removes tables that never were in a manifest: no snapshot has them, and the next flush needs their names.
-    fn remove_unfinished(&mut self) -> Result<()> {
-        let next_table = self.manifest.state().next_table;
-        let (unfinished, replaced) = std::mem::take(&mut self.replaced)
-            .into_iter()
-            .partition::<Vec<_>, _>(|path| table_number(path).is_none_or(|number| number >= next_table));
-        self.replaced = replaced;
-        unfinished.iter().try_for_each(|path| self.remove(path))
+    /// A number for a table to be written while others are flushed, which take other numbers.
+    fn reserve_table(&mut self) -> Result<u64> {
+        let number = self.manifest.state().next_table;
+        self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
+        Ok(number)
     }
 
-    /// Removes tables that no manifest names any more, unless somebody holds a snapshot, which may be older
-    /// than that. Each step tries again; what cannot be removed keeps nobody from anything, and is told.
-    fn remove_replaced(&mut self) {
-        if self.replaced.is_empty() {
-            return;
-        }
-        let path = self.shared.layout.readers_lock();
-        let _nobody_reads = match self.shared.env.fs.try_lock(&path) {
-            Ok(Some(lock)) => lock,
-            Ok(None) => return,
-            Err(e) => return self.shared.incident(EngineError::io("lock", &path)(e)),
-        };
-        for path in std::mem::take(&mut self.replaced) {
-            if let Err(e) = self.remove(&path) {
-                self.shared.incident(e);
-                self.replaced.push(path);
+    /// Does long work, which asks whether to go on after each block; in between, flushes.
+    ///
+    /// # Errors
+    /// What kept flushes from being done; the work's own error is in its outcome.
+    fn while_stepping<T>(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        work: impl FnOnce(&mut Flusher, &mut dyn FnMut() -> bool) -> T,
+    ) -> Result<T> {
+        let env = self.shared.env.clone();
+        let mut flusher = Flusher::new(env.clone(), self.shared.layout.clone(), 1)?;
+        let mut looked = env.clock.monotonic();
+        let mut flush_failed = None;
+        self.rewriting = true;
+        let done = work(&mut flusher, &mut || {
+            if env.clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
+                flush_failed = self.step().err();
+                looked = env.clock.monotonic();
             }
-        }
+            flush_failed.is_none() && !stop()
+        });
+        self.rewriting = false;
+        flush_failed.map_or(Ok(done), Err)
     }
 
     /// Forgets the writers whose directories are gone. Their going must be durable first: a segment that
@@ -342,18 +337,6 @@ impl Keeper {
     fn exists(&self, path: &Path) -> Result<bool> {
         Ok(self.shared.env.fs.exists(path).map_err(EngineError::io("look for", path))?)
     }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        match self.shared.env.fs.remove_file(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-            other => Ok(other.map_err(EngineError::io("remove", path))?),
-        }
-    }
-}
-
-/// The number in a table's name, if it has its final one.
-fn table_number(path: &Path) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_suffix(".sst")?.parse().ok()
 }
 
 /// Makes the store's directories, their names durable before anything in them can be.

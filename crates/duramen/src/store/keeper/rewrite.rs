@@ -1,0 +1,205 @@
+//! Tables that hold lines of several retention classes, written before there were rules or by other ones: the keeper
+//! finds out which classes they hold, and when one of these has expired, writes them again without it, the others
+//! each in a table of its own. So a line goes, at the latest, when the newest of its class in its table has to.
+
+use super::Keeper;
+use super::retain::counts_of;
+use crate::block::Block;
+use crate::columnar::TableBlock;
+use crate::error::{Error, Result};
+use crate::store::flush::{Flusher, Inherited};
+use crate::store::reencode::{Output, Source};
+use crate::store::retention::{COUNTS_KEY, Classifier, Retention, expiry};
+use crate::store::table_facts::{ClassPart, Classes, TableFacts};
+use crate::store::tables::{TableBlockHandle, TableCache};
+use duramen_engine::manifest::{Edit, TableMeta};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// So many tables are looked into before that is written into the manifest.
+const MAX_LOOKED_INTO: usize = 32;
+
+/// What became of a table that was written again.
+pub(super) enum Rewritten {
+    /// It was not: somebody asked to stop.
+    Stopped,
+    /// None of its rows is left.
+    Empty,
+    /// The rows that are left.
+    Table(TableMeta),
+}
+
+impl Keeper {
+    /// Does a part of what there is to do; whether there was something.
+    ///
+    /// # Errors
+    /// What the file system said. A table that is damaged stays as it is until all of it has expired, and that is told.
+    pub(crate) fn split_expired(&mut self, stop: &dyn Fn() -> bool) -> Result<bool> {
+        let Some(policy) = self.policy().filter(|policy| !policy.rules.is_empty()) else { return Ok(false) };
+        Ok(self.look_into_unknown(&policy, stop)? || self.split_one(&policy, stop)?)
+    }
+
+    /// Finds out which classes tables hold, of which some line could have expired.
+    fn look_into_unknown(&mut self, policy: &Retention, stop: &dyn Fn() -> bool) -> Result<bool> {
+        let Some(shortest) = policy.shortest_age() else { return Ok(false) };
+        let since = expiry(self.shared.env.clock.now_unix_ns(), shortest);
+        let id = policy.classes_id();
+        let classifier = Classifier::new(policy);
+        let state = self.manifest.state().clone();
+        let mut set_table_user = Vec::new();
+        for meta in state.tables.values() {
+            if set_table_user.len() >= MAX_LOOKED_INTO || stop() {
+                break;
+            }
+            let Ok(facts) = TableFacts::decode(&meta.user) else { continue };
+            let is_old = facts.time_range().is_some_and(|(min_time, _)| min_time < since);
+            if !is_old || facts.classes_by(id).is_some() || self.not_mergeable.contains(&meta.number) {
+                continue;
+            }
+            match classes_in(&self.tables, meta, &classifier) {
+                Ok(parts) => {
+                    let facts = TableFacts { classes: Some(Classes { id, parts }), ..facts };
+                    set_table_user.push((meta.number, facts.encode()));
+                }
+                Err(e) => self.leave_alone(meta, e)?,
+            }
+        }
+        if set_table_user.is_empty() {
+            return Ok(false);
+        }
+        self.manifest.apply(Edit { set_table_user, ..Edit::default() })?;
+        self.drop_now()?;
+        Ok(true)
+    }
+
+    /// Writes a table again, of which a class has expired.
+    fn split_one(&mut self, policy: &Retention, stop: &dyn Fn() -> bool) -> Result<bool> {
+        let (id, now_ns) = (policy.classes_id(), self.shared.env.clock.now_unix_ns());
+        let has_expired = |part: &ClassPart| {
+            let age = policy.age_of_class(part.class as usize);
+            age.is_some_and(|age| part.max_time < expiry(now_ns, age))
+        };
+        let state = self.manifest.state().clone();
+        let due = state.tables.values().find_map(|meta| {
+            let facts = TableFacts::decode(&meta.user).ok()?;
+            let parts = facts.classes_by(id)?;
+            let is_due = parts.iter().any(has_expired) && !self.not_mergeable.contains(&meta.number);
+            is_due.then(|| (meta, parts.to_vec()))
+        });
+        let Some((meta, parts)) = due else { return Ok(false) };
+        let classifier = Classifier::new(policy);
+        let mut edit = Edit { remove_tables: vec![meta.number], ..Edit::default() };
+        for part in parts.iter().filter(|part| !has_expired(part)) {
+            let classes = Some(Classes { id, parts: vec![*part] });
+            let of_class = &mut |block: &TableBlock| -> Result<Vec<bool>> {
+                Ok(classifier.of_rows(block)?.into_iter().map(|class| class == part.class).collect())
+            };
+            match self.rewrite(meta, classes, of_class, stop) {
+                Ok(Rewritten::Table(table)) => edit.add_tables.push(table),
+                Ok(Rewritten::Empty) => {}
+                Ok(Rewritten::Stopped) => return Ok(false),
+                Err(e) => {
+                    self.leave_alone(meta, e)?;
+                    return Ok(true);
+                }
+            }
+        }
+        let left: u64 = edit.add_tables.iter().map(|table| table.entries).sum();
+        let left_bytes: u64 = edit.add_tables.iter().map(|table| table.file_bytes).sum();
+        let mut counts = counts_of(self.manifest.state()).unwrap_or_default();
+        counts.expired.add(meta.entries.saturating_sub(left), meta.file_bytes.saturating_sub(left_bytes));
+        edit.set_values.push((COUNTS_KEY.to_vec(), counts.encode()));
+        self.replace_tables(edit)?;
+        Ok(true)
+    }
+
+    /// Tells that a table is damaged and stays as it is; other errors go on.
+    fn leave_alone(&mut self, meta: &TableMeta, error: Error) -> Result<()> {
+        if !error.is_corruption() {
+            return Err(error);
+        }
+        self.shared.incident(format!("{} cannot be read and stays as it is: {error}", meta.path));
+        self.not_mergeable.insert(meta.number);
+        Ok(())
+    }
+
+    /// Writes those rows of a table that `keep` says into a new one, which no manifest names yet, flushing meanwhile.
+    ///
+    /// # Errors
+    /// What the file system said; damage in the table.
+    pub(super) fn rewrite(
+        &mut self,
+        meta: &TableMeta,
+        classes: Option<Classes>,
+        keep: &mut dyn FnMut(&TableBlock) -> Result<Vec<bool>>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Rewritten> {
+        let number = self.reserve_table()?;
+        let tables = self.tables.clone();
+        self.while_stepping(stop, |flusher, go_on| {
+            rewrite_into(flusher, &tables, meta, number, classes, keep, go_on)
+        })?
+    }
+}
+
+fn rewrite_into(
+    flusher: &mut Flusher,
+    cache: &Arc<TableCache>,
+    meta: &TableMeta,
+    number: u64,
+    classes: Option<Classes>,
+    keep: &mut dyn FnMut(&TableBlock) -> Result<Vec<bool>>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Rewritten> {
+    let facts = TableFacts::decode(&meta.user)?;
+    let mut out: Option<Output<'_>> = None;
+    let mut flusher = Some(flusher);
+    let mut kept_rows = 0u64;
+    for handle in TableBlockHandle::of(cache, meta, &None)? {
+        if !go_on() {
+            return Ok(Rewritten::Stopped);
+        }
+        let block = handle.open_table_block()?;
+        let kept = keep(&block)?;
+        if !kept.contains(&true) {
+            continue;
+        }
+        let source = Source::open(block)?;
+        if let Some(flusher) = flusher.take() {
+            out = Some(Output::new(flusher.start_table(source.times.first().copied().unwrap_or(0), number)?));
+        }
+        let Some(out) = &mut out else { continue };
+        for row in kept.iter().enumerate().filter_map(|(row, kept)| kept.then_some(row)) {
+            out.push(&source, row)?;
+            kept_rows += 1;
+        }
+    }
+    let Some(out) = out else { return Ok(Rewritten::Empty) };
+    // What each line had is not known any more: its share of all.
+    let raw_bytes = u128::from(facts.raw_bytes) * u128::from(kept_rows) / u128::from(facts.rows().max(1));
+    let inherited = Inherited {
+        raw_bytes: u64::try_from(raw_bytes).unwrap_or(facts.raw_bytes),
+        origins: cache.origins(meta)?,
+        classes,
+    };
+    out.finish(inherited).map(Rewritten::Table)
+}
+
+/// Which classes a table holds.
+fn classes_in(
+    cache: &Arc<TableCache>,
+    meta: &TableMeta,
+    classifier: &Classifier<'_>,
+) -> Result<Vec<ClassPart>> {
+    let mut parts: BTreeMap<u32, ClassPart> = BTreeMap::new();
+    for handle in TableBlockHandle::of(cache, meta, &None)? {
+        let block = handle.open_table_block()?;
+        let times = block.times()?;
+        for (class, &time) in classifier.of_rows(&block)?.into_iter().zip(&*times) {
+            let part = parts.entry(class).or_insert(ClassPart { class, rows: 0, max_time: time });
+            part.rows += 1;
+            part.max_time = part.max_time.max(time);
+        }
+    }
+    Ok(parts.into_values().collect())
+}

@@ -1,0 +1,175 @@
+use crate::lines::{DAY, DAY_NS, Line, lines_of, options};
+use duramen::{Error, Level, Retention, RetentionRule, Store, StoreOptions};
+use duramen_engine::io::sim::Sim;
+
+/// A store with a table a day for `days` days up to today, of about 20 kB each.
+fn store_of_days(sim: &Sim, days: i64) -> Store {
+    let store = options(sim.env()).open("/logs").unwrap();
+    let now = sim.env().clock.now_unix_ns();
+    for day in (0..days).rev() {
+        for i in 0..20u64 {
+            let number = day as u64 * 20 + i;
+            let noise: String = (0..60)
+                .map(|k| format!("{:x}", (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (k * k * k)))
+                .collect();
+            Line { number, time: now - day * DAY_NS, level: Level::Info, app: "web" }
+                .append_to(&store, &noise)
+                .unwrap();
+        }
+        store.flush().unwrap();
+    }
+    store
+}
+
+fn days(store: &Store) -> usize {
+    store.stats().unwrap().days.len()
+}
+
+#[test]
+fn by_size_the_oldest_days_go_and_today_stays() {
+    let sim = Sim::new(1);
+    let store = store_of_days(&sim, 6);
+    let total: u64 = store.stats().unwrap().days.values().map(|day| day.stored_bytes).sum();
+    let policy = |max_bytes| Retention { max_bytes: Some(max_bytes), ..Retention::default() };
+    assert_eq!(store.retention_would_remove(&policy(total)).unwrap().lines, 0);
+    assert_eq!(store.retention_would_remove(&policy(total - 1)).unwrap().lines, 20);
+    assert_eq!(days(&store), 6, "asking removes nothing");
+    store.set_retention(&policy(total / 2)).unwrap();
+    store.enforce_retention().unwrap();
+    assert_eq!(days(&store), 3);
+    assert_eq!(lines_of(&store).first().unwrap().number, 0, "today's");
+    assert_eq!(lines_of(&store).last().unwrap().number, 59);
+    store.set_retention(&policy(1)).unwrap();
+    store.enforce_retention().unwrap();
+    assert_eq!((days(&store), lines_of(&store).len()), (1, 20), "the newest day stays");
+    let removed = store.stats().unwrap().removed;
+    assert_eq!((removed.over_size.lines, removed.expired.lines), (100, 0));
+    assert!(removed.over_size.stored_bytes > total / 2);
+}
+
+#[test]
+fn for_free_space_no_more_goes_than_is_missing() {
+    let sim = Sim::new(2);
+    let store = store_of_days(&sim, 6);
+    let one = store.stats().unwrap().days.values().next().unwrap().stored_bytes;
+    let used = sim.used_bytes();
+    sim.set_capacity_bytes(Some(used + 100_000));
+    store
+        .set_retention(&Retention { min_free_bytes: Some(100_000 + one / 2), ..Retention::default() })
+        .unwrap();
+    let held = store.snapshot().unwrap(); // its files' space does not get free
+    store.enforce_retention().unwrap();
+    assert_eq!(days(&store), 5);
+    store.enforce_retention().unwrap();
+    assert_eq!(days(&store), 5, "what is being read is waited for");
+    drop(held);
+    store.flush().unwrap();
+    sim.clock().advance(DAY / 24);
+    store.enforce_retention().unwrap();
+    assert_eq!(days(&store), 5, "enough is free now");
+    assert_eq!(store.stats().unwrap().removed.low_space.lines, 20);
+}
+
+#[test]
+fn an_open_snapshot_reads_on() {
+    let sim = Sim::new(3);
+    let store = store_of_days(&sim, 4);
+    let reader = options(sim.spawn_process().env()).keeper(false).open("/logs").unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    store.set_retention(&Retention { max_age: Some(DAY), ..Retention::default() }).unwrap();
+    store.enforce_retention().unwrap();
+    assert_eq!(lines_of(&store).len(), 40);
+    assert_eq!(lines_of(&reader).len(), 40, "who looks anew sees it, too");
+    let read: usize =
+        snapshot.blocks(i64::MIN, i64::MAX).iter().map(|b| b.open().unwrap().times().unwrap().len()).sum();
+    assert_eq!(read, 80);
+    let tables = || sim.files().iter().filter(|file| file.ends_with(".sst")).count();
+    assert_eq!(tables(), 4);
+    drop(snapshot);
+    store.flush().unwrap();
+    assert_eq!(tables(), 2, "the files go when nobody reads them");
+}
+
+#[test]
+fn lines_that_come_too_late_are_counted_and_told() {
+    let sim = Sim::new(4);
+    let store = options(sim.env()).open("/logs").unwrap();
+    let now = sim.env().clock.now_unix_ns();
+    let rules = vec![RetentionRule::level(Level::Error, None)];
+    for policy in [
+        Retention { max_age: Some(7 * DAY), ..Retention::default() },
+        Retention { max_age: Some(7 * DAY), rules, ..Retention::default() },
+    ] {
+        store.set_retention(&policy).unwrap();
+        for (number, age) in [(0, 0), (1, 8), (2, 400), (3, 6)] {
+            let line = Line { number, time: now - age * DAY_NS, level: Level::Info, app: "db" };
+            line.append_to(&store, "").unwrap();
+        }
+        store.flush().unwrap();
+    }
+    assert_eq!(lines_of(&store).iter().map(|line| line.number).collect::<Vec<_>>(), [0, 0, 3, 3]);
+    let removed = store.stats().unwrap().removed;
+    assert_eq!((removed.late.lines, removed.expired.lines), (4, 0));
+    let told = store.incidents().messages.join("\n");
+    assert!(told.contains("2 lines were older than the retention policy allows"), "{told}");
+}
+
+#[test]
+fn the_policy_is_the_stores_and_survives() {
+    let sim = Sim::new(5);
+    let policy = Retention {
+        max_age: Some(30 * DAY),
+        max_bytes: Some(5),
+        min_free_bytes: Some(6),
+        rules: vec![RetentionRule::stream(r#"{app="a\"b"}"#.parse().unwrap(), None)],
+    };
+    let store = options(sim.env()).open("/logs").unwrap();
+    assert_eq!(store.retention().unwrap(), Retention::default());
+    store.set_retention(&policy).unwrap();
+    let other = options(sim.spawn_process().env()).keeper(false).open("/logs").unwrap();
+    assert_eq!(other.retention().unwrap(), policy);
+    sim.crash_power_keeping(0);
+    drop((store, other));
+    let reader = Store::open_read_only("/nowhere");
+    assert!(matches!(reader, Err(Error::NoStore { .. })));
+    let store = options(sim.env()).open("/logs").unwrap();
+    assert_eq!(store.retention().unwrap(), policy);
+    let before = sim.operations();
+    store.set_retention(&policy).unwrap();
+    assert!(!sim.trace()[before as usize..].iter().any(|op| op.starts_with("write")), "nothing to change");
+    store.set_retention(&Retention::default()).unwrap();
+    assert_eq!(store.stats().unwrap().retention, Retention::default());
+}
+
+#[test]
+fn nonsense_is_refused_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("logs")).unwrap();
+    let nothing_left = Retention { max_age: Some(DAY / 100_000), ..Retention::default() };
+    assert!(matches!(store.set_retention(&nothing_left), Err(Error::Invalid(_))));
+    assert!(matches!(store.retention_would_remove(&nothing_left), Err(Error::Invalid(_))));
+    let reader = Store::open_read_only(dir.path().join("logs")).unwrap();
+    assert!(matches!(reader.set_retention(&Retention::default()), Err(Error::ReadOnly)));
+    assert!(matches!(reader.enforce_retention(), Err(Error::ReadOnly)));
+}
+
+/// With real threads: the keeper gives its role up when asked, and gets it back.
+#[test]
+fn another_process_may_set_it_while_one_is_keeper() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("logs");
+    let keeper = Store::open(&dir).unwrap();
+    assert!(keeper.is_keeper());
+    // One that may not be keeper is, for as long as it has to be.
+    let other = StoreOptions::new().keeper(false).open(&dir).unwrap();
+    let policy = Retention { max_age: Some(DAY), ..Retention::default() };
+    other.set_retention(&policy).unwrap();
+    assert!(!other.is_keeper());
+    assert_eq!(keeper.retention().unwrap(), policy);
+    let line = Line { number: 1, time: i64::MAX, level: Level::Info, app: "web" };
+    line.append_to(&keeper, "").unwrap();
+    // It takes the role again when it looks, which flushing does.
+    keeper.flush().unwrap();
+    assert!(keeper.is_keeper());
+    assert_eq!(keeper.stats().unwrap().days.len(), 1);
+}
