@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::params::Params;
 use duramen::EntryBuf;
 use duramen_formats::ReaderOptions;
-use duramen_formats::json::JsonFlattener;
+use duramen_formats::fields::Fields;
+use duramen_formats::json::{JsonFlattener, JsonParser};
 use jiter::{Jiter, JsonErrorType, Peek};
 use std::ops::Range;
 
@@ -13,15 +14,29 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct ObjectRows {
     flattener: JsonFlattener,
+    parser: JsonParser,
+    fields: Fields,
     pub entry: EntryBuf,
 }
 
 impl ObjectRows {
     /// As the parameters say; `now_ns` tells the year of time stamps without one.
     pub fn new(params: &Params, now_ns: i64) -> Self {
+        Self::with_streams(params, now_ns, &[], None)
+    }
+
+    /// The same, with the stream fields of a protocol where the parameters name none, and its name for the level.
+    pub fn with_streams(params: &Params, now_ns: i64, streams: &[&str], level_field: Option<&str>) -> Self {
+        let mut options = ReaderOptions::new(now_ns);
+        options.level_field = level_field.map(str::to_owned);
         Self {
-            flattener: JsonFlattener::with_rules(&ReaderOptions::new(now_ns), params.rules.clone()),
-            entry: EntryBuf::new(params.stream_fields().iter().map(String::as_str)),
+            flattener: JsonFlattener::with_rules(&options, params.rules.clone()),
+            parser: JsonParser::new(),
+            fields: Fields::new(),
+            entry: match &params.stream_fields {
+                Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
+                None => EntryBuf::new(streams.iter().copied()),
+            },
         }
     }
 
@@ -34,10 +49,32 @@ impl ObjectRows {
         Ok(())
     }
 
+    /// Adds the members of another object to the entry.
+    pub fn add_fields(&mut self, object: &str) -> Result<(), String> {
+        self.parser.parse(object, &mut self.fields).map_err(|e| e.to_string())?;
+        let entry = &mut self.entry;
+        self.fields.for_each(object, |name, value| _ = entry.field(name, value));
+        Ok(())
+    }
+
     /// Takes a row into `out`, as an entry or as a rejection; says which.
     pub fn take(&mut self, row: &[u8], now_ns: i64, out: &mut Decoded) -> Result<Result<(), String>> {
+        self.take_as(row, now_ns, out, |_| {})
+    }
+
+    /// The same, with what `finish` does to the entry.
+    pub fn take_as(
+        &mut self,
+        row: &[u8],
+        now_ns: i64,
+        out: &mut Decoded,
+        finish: impl FnOnce(&mut EntryBuf),
+    ) -> Result<Result<(), String>> {
         match self.read(row, now_ns, out) {
-            Ok(()) => out.take(&mut self.entry),
+            Ok(()) => {
+                finish(&mut self.entry);
+                out.take(&mut self.entry)
+            }
             Err(reason) => {
                 out.reject(|| reason.clone());
                 Ok(Err(reason))

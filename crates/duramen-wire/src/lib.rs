@@ -10,21 +10,35 @@
 //! | [`jsonline`] | VictoriaLogs' JSON lines; native objects, arrays and NDJSON |
 //! | [`loki`] | Loki's push, protobuf and JSON |
 //! | [`otlp`] | OpenTelemetry's logs, protobuf and JSON, and the replies |
+//! | [`syslog`], [`framing`] | syslog messages, and how they are cut out of a stream |
+//! | [`fluent`] | Fluent's forward protocol |
+//! | [`gelf`] | Graylog's GELF, with chunks and packing |
+//! | [`splunk`] | events for Splunk's HTTP collector |
+//! | [`datadog`] | Datadog's logs API |
+//! | [`journald`] | what `systemd-journal-upload` sends |
 //! | [`elastic`] | Elasticsearch's `_bulk`, and its replies |
 //!
 //! Fields, levels and times are found as [`duramen_formats`] finds them, so that a line means the same whether it is
 //! sent or read from a file.
 
+pub mod datadog;
 pub mod decoded;
 pub mod elastic;
 mod error;
+pub mod fluent;
+pub mod framing;
+pub mod gelf;
+pub mod journald;
 mod json;
 pub mod jsonline;
 mod level;
 pub mod loki;
+mod msgpack;
 pub mod otlp;
 pub mod params;
 mod protobuf;
+pub mod splunk;
+pub mod syslog;
 #[cfg(test)]
 mod testing;
 

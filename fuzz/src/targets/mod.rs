@@ -17,6 +17,7 @@ mod rows;
 mod stamp;
 mod table;
 mod wal;
+mod wire;
 
 /// Something to fuzz.
 #[derive(Clone, Copy, Debug)]
@@ -50,5 +51,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "columns", run: columns::run, seeds: columns::seeds },
     Target { name: "lines", run: lines::run, seeds: lines::seeds },
     Target { name: "stamp", run: stamp::run, seeds: stamp::seeds },
+    Target { name: "loki", run: wire::loki, seeds: wire::loki_seeds },
+    Target { name: "otlp", run: wire::otlp, seeds: wire::otlp_seeds },
+    Target { name: "fluent", run: wire::fluent, seeds: wire::fluent_seeds },
+    Target { name: "journald", run: wire::journald, seeds: wire::journald_seeds },
+    Target { name: "wire", run: wire::text, seeds: wire::text_seeds },
     Target { name: "query", run: query::run, seeds: query::seeds },
 ];

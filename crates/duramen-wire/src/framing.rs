@@ -1,0 +1,225 @@
+//! Messages in a stream of bytes: the framing of syslog over TCP (RFC 6587), and of whatever ends its messages with a
+//! byte.
+//!
+//! ```text
+//! octet counting   LENGTH SP so many bytes          as in  11 <34>1 - - -
+//! delimited        bytes, then LF (or NUL)
+//! ```
+//!
+//! Of syslog each message may be framed either way; `11 <` tells, because messages begin with `<`.
+
+/// A message of a stream, or what stands for one that is over the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A message, without its framing; never empty.
+    Message(&'a [u8]),
+    /// One of so many bytes was passed over: it is longer than allowed.
+    TooLong(usize),
+}
+
+/// Cuts a stream of bytes into messages, whatever pieces it comes in. Keeps at most one message of the limit's size,
+/// and can be sent to another thread, not shared.
+///
+/// ```
+/// use duramen_wire::framing::{Frame, Framer};
+/// let mut framer = Framer::syslog(1 << 10);
+/// let mut got = Vec::new();
+/// for piece in [&b"5 <1>a\nb"[..], b"<2>c\n<3>", b"d"] {
+///     framer.feed(piece, |frame| got.push(format!("{frame:?}")));
+/// }
+/// framer.finish(|frame| got.push(format!("{frame:?}")));
+/// assert_eq!(got.len(), 3);
+/// ```
+#[derive(Debug)]
+pub struct Framer {
+    /// The message so far.
+    buffer: Vec<u8>,
+    state: State,
+    /// Whether messages may be counted.
+    counting: bool,
+    end: u8,
+    max_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Between messages.
+    Start,
+    /// In the digits of a length, with what they say so far.
+    Length(usize),
+    /// Behind a length and its blank.
+    AfterLength(usize),
+    /// In a message of `len` bytes, of which so many are to come.
+    Counted { left: usize, len: usize },
+    /// In a message that ends with a byte, of which so many have come.
+    Delimited(usize),
+}
+
+impl Framer {
+    /// For syslog: octet counting, and messages that end with a line feed. Those over `max_bytes` are passed over.
+    pub fn syslog(max_bytes: usize) -> Self {
+        Self { buffer: Vec::new(), state: State::Start, counting: true, end: b'\n', max_bytes }
+    }
+
+    /// For messages that end with the byte `end` each.
+    pub fn delimited(end: u8, max_bytes: usize) -> Self {
+        Self { buffer: Vec::new(), state: State::Start, counting: false, end, max_bytes }
+    }
+
+    /// Takes the next bytes and calls `f` with every message that ends among them.
+    pub fn feed(&mut self, mut bytes: &[u8], mut f: impl FnMut(Frame<'_>)) {
+        while let Some(first) = bytes.first() {
+            match self.state {
+                State::Start => {
+                    if *first == self.end || *first == b'\n' {
+                        bytes = &bytes[1..];
+                    } else if self.counting && matches!(first, b'1'..=b'9') {
+                        self.state = State::Length(0);
+                    } else {
+                        self.state = State::Delimited(0);
+                    }
+                }
+                State::Length(n) => {
+                    let digit = first.is_ascii_digit() && n < 100_000_000;
+                    if digit || *first == b' ' && n > 0 {
+                        self.buffer.push(*first);
+                        bytes = &bytes[1..];
+                        self.state = match digit {
+                            true => State::Length(n * 10 + usize::from(first - b'0')),
+                            false => State::AfterLength(n),
+                        };
+                    } else {
+                        self.no_length();
+                    }
+                }
+                State::AfterLength(n) => {
+                    if *first == b'<' {
+                        self.buffer.clear();
+                        self.state = State::Counted { left: n, len: n };
+                    } else {
+                        self.no_length();
+                    }
+                }
+                State::Counted { left, len } => {
+                    let (piece, rest) = bytes.split_at(bytes.len().min(left));
+                    bytes = rest;
+                    if len <= self.max_bytes {
+                        self.buffer.extend_from_slice(piece);
+                    }
+                    self.state = State::Counted { left: left - piece.len(), len };
+                    if left == piece.len() {
+                        self.give(len, &mut f);
+                    }
+                }
+                State::Delimited(len) => {
+                    let end = memchr::memchr(self.end, bytes);
+                    let piece = &bytes[..end.unwrap_or(bytes.len())];
+                    bytes = &bytes[end.map_or(bytes.len(), |end| end + 1)..];
+                    let len = len.saturating_add(piece.len());
+                    if len <= self.max_bytes {
+                        self.buffer.extend_from_slice(piece);
+                    } else {
+                        self.buffer.clear();
+                    }
+                    self.state = State::Delimited(len);
+                    if end.is_some() {
+                        self.give(len, &mut f);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the stream: what came of a last message is one, too.
+    pub fn finish(&mut self, mut f: impl FnMut(Frame<'_>)) {
+        match self.state {
+            State::Start => {}
+            State::Counted { len, .. } if len > self.max_bytes => self.give(len, &mut f),
+            State::Length(_) | State::AfterLength(_) | State::Counted { .. } => {
+                self.give(self.buffer.len(), &mut f)
+            }
+            State::Delimited(len) => self.give(len, &mut f),
+        }
+    }
+
+    /// It is no length after all: a message that begins with digits.
+    fn no_length(&mut self) {
+        self.state = State::Delimited(self.buffer.len());
+    }
+
+    fn give(&mut self, len: usize, f: &mut impl FnMut(Frame<'_>)) {
+        if len > self.max_bytes {
+            f(Frame::TooLong(len));
+        } else {
+            let message = self.buffer.trim_ascii_end();
+            let message = message.strip_suffix(b"\0").unwrap_or(message);
+            if !message.is_empty() {
+                f(Frame::Message(message));
+            }
+        }
+        self.buffer.clear();
+        self.state = State::Start;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(mut framer: Framer, stream: &[u8], piece: usize) -> Vec<String> {
+        let mut got = Vec::new();
+        let mut take = |frame: Frame<'_>| {
+            got.push(match frame {
+                Frame::Message(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                Frame::TooLong(len) => format!("over: {len}"),
+            });
+        };
+        for piece in stream.chunks(piece) {
+            framer.feed(piece, &mut take);
+        }
+        framer.finish(&mut take);
+        got
+    }
+
+    #[test]
+    fn syslog_is_cut_whatever_pieces_it_comes_in() {
+        for (stream, expected) in [
+            (&b"<1>a\n<2>b\r\n\n<3>c"[..], &["<1>a", "<2>b", "<3>c"][..]),
+            (b"4 <1>a5 <2>bc", &["<1>a", "<2>bc"]),
+            (b"7 <1>a\nbc\n<2>d\n5 <3>e\n", &["<1>a\nbc", "<2>d", "<3>e"]),
+            (b"2024 was\n20 <1>cut", &["2024 was", "over: 20"]),
+            (b"12x <1>a\n99", &["12x <1>a", "99"]),
+            (b"12 \n0 zero\n<1>a\0\n", &["12", "0 zero", "<1>a"]),
+            (b"9999999999999999 <1>a\n<1>a\n", &["over: 21", "<1>a"]),
+            (
+                b"20 <1>34567890123456789<1>a\n<2>01234567890123456\n<3>b\n",
+                &["over: 20", "<1>a", "over: 20", "<3>b"],
+            ),
+            (b"16 <1>3456789", &["<1>3456789"]),
+            (b"", &[]),
+        ] {
+            for piece in [1, 2, 3, 7, 100] {
+                let got = frames(Framer::syslog(16), stream, piece);
+                assert_eq!(got, expected, "{}", String::from_utf8_lossy(stream));
+            }
+        }
+    }
+
+    #[test]
+    fn delimited_messages_are_cut() {
+        for piece in [1, 3, 100] {
+            assert_eq!(
+                frames(Framer::delimited(0, 9), b"{\"a\":1}\0\n{}\0\0tail", piece),
+                ["{\"a\":1}", "{}", "tail"]
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn pieces_do_not_matter(stream in "([0-9]{1,2} |<1>|[ab\n\u{0}é]){0,20}", piece in 1usize..8) {
+            let whole = frames(Framer::syslog(16), stream.as_bytes(), 1_000);
+            proptest::prop_assert_eq!(frames(Framer::syslog(16), stream.as_bytes(), piece), whole);
+        }
+    }
+}

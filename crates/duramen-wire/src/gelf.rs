@@ -1,0 +1,166 @@
+//! Graylog's GELF: JSON objects over UDP, in chunks or not, packed or not; over TCP, each with a NUL behind it; over
+//! HTTP, one a request.
+//!
+//! ```text
+//! {"version":"1.1","host":"web-1","short_message":"…","full_message":"…","timestamp":1719446407.123,"level":3,"_user":7}
+//! chunk   1e 0f   id 8 bytes   number u8   count u8 (at most 128)   a piece of the message
+//! ```
+//!
+//! `short_message` is the message, `level` a severity of syslog's: it tells the level and is kept by name as
+//! `severity`. Additional fields lose their underscore. `host` makes the stream.
+
+mod chunks;
+
+pub use chunks::Chunks;
+
+use crate::decoded::Decoded;
+use crate::error::{Error, Result};
+use crate::json::text_of;
+use crate::params::Params;
+use duramen::{EntryBuf, Value};
+use duramen_formats::{NameFilter, StampParser, level, syslog::SEVERITIES};
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use jiff::tz::TimeZone;
+use jiter::{Jiter, JiterResult, Peek};
+use std::io::Read;
+
+/// The stream field, unless others are asked for.
+pub const STREAM_FIELDS: [&str; 1] = ["host"];
+
+/// Makes entries of messages, keeping its buffers. Can be sent to another thread, not shared.
+#[derive(Debug)]
+pub struct Messages {
+    entry: EntryBuf,
+    left_out: NameFilter,
+    extra_fields: Vec<(String, String)>,
+    stamps: StampParser,
+}
+
+impl Messages {
+    /// Of the parameters, `_stream_fields`, `ignore_fields` and `extra_fields` count.
+    pub fn new(params: &Params) -> Self {
+        let entry = match &params.stream_fields {
+            Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
+            None => EntryBuf::new(STREAM_FIELDS),
+        };
+        Self {
+            entry,
+            left_out: params.left_out(),
+            extra_fields: params.rules.extra_fields.clone(),
+            // GELF's times are numbers: no year is guessed.
+            stamps: StampParser::new(TimeZone::UTC, 0, None),
+        }
+    }
+
+    /// Takes a message, unpacked; one that is none is rejected.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] over [`crate::Limits::max_entries_bytes`].
+    pub fn message(&mut self, message: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        match self.read(message, now_ns, out) {
+            Ok(()) => {
+                let _counted_in_out = out.take(&mut self.entry)?;
+            }
+            Err(reason) => out.reject(|| reason),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, message: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {
+        out.check_line(message.len()).map_err(|e| e.to_string())?;
+        let text = text_of(message)?;
+        self.entry.start(now_ns).raw_len(message.len() + 1);
+        let has_message = self.members(text).map_err(|e| format!("not a GELF message: {}", e.error_type))?;
+        if !has_message {
+            return Err("not a GELF message: it has no short_message".to_owned());
+        }
+        for (name, value) in &self.extra_fields {
+            self.entry.field(name, value.as_str());
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, text: &str) -> JiterResult<bool> {
+        let mut jiter = Jiter::new(text.as_bytes());
+        let (mut name, mut has_message) = (String::new(), false);
+        let mut key = jiter.next_object()?;
+        while let Some(k) = key {
+            name.clear();
+            name.push_str(k);
+            let peek = jiter.peek()?;
+            if peek == Peek::String {
+                let value = jiter.known_str()?;
+                has_message |= name == "short_message";
+                member(&mut self.entry, &self.left_out, &self.stamps, &name, Value::Str(value));
+            } else {
+                let start = jiter.current_index();
+                jiter.known_skip(peek)?;
+                let raw = text.get(start..jiter.current_index()).unwrap_or_default().trim();
+                let value = match peek {
+                    Peek::Null => Value::Null,
+                    Peek::True | Peek::False => Value::Bool(peek == Peek::True),
+                    Peek::Array => Value::Json(raw),
+                    Peek::Object => Value::Str(raw),
+                    _ => Value::Number(raw),
+                };
+                member(&mut self.entry, &self.left_out, &self.stamps, &name, value);
+            }
+            key = jiter.next_key()?;
+        }
+        jiter.finish()?;
+        Ok(has_message)
+    }
+}
+
+fn member(entry: &mut EntryBuf, left_out: &NameFilter, stamps: &StampParser, name: &str, value: Value<'_>) {
+    let text = match value {
+        Value::Str(text) | Value::Number(text) => text,
+        _ => "",
+    };
+    match name {
+        "version" => {}
+        "short_message" => _ = entry.message(text),
+        "timestamp" if stamps.parse_number(text).is_some() => {
+            _ = stamps.parse_number(text).map(|ns| entry.time(ns));
+        }
+        "level" if text.parse().ok().and_then(level::of_syslog_severity).is_some() => {
+            let severity: u8 = text.parse().unwrap_or_default();
+            entry.level(level::of_syslog_severity(severity).unwrap_or_default());
+            if !left_out.has("severity") {
+                entry.field("severity", SEVERITIES.get(usize::from(severity)).copied().unwrap_or_default());
+            }
+        }
+        name => {
+            let name = name.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(name);
+            if !left_out.has(name) {
+                entry.field(name, value);
+            }
+        }
+    }
+}
+
+/// Unpacks a message that gzip or zlib may have packed; which, its first bytes say.
+///
+/// # Errors
+/// [`Error::Malformed`] if it is packed and damaged; [`Error::Limit`] if it would be over `max_bytes`.
+pub fn unpack(message: &[u8], max_bytes: usize) -> Result<std::borrow::Cow<'_, [u8]>> {
+    let mut unpacked = Vec::new();
+    let limit = max_bytes as u64 + 1;
+    let read = match message {
+        [0x1f, 0x8b, ..] => MultiGzDecoder::new(message).take(limit).read_to_end(&mut unpacked),
+        // zlib's header is a multiple of 31, and its method 8.
+        [a, b, ..] if a & 0x0f == 8 && (u16::from(*a) << 8 | u16::from(*b)) % 31 == 0 => {
+            ZlibDecoder::new(message).take(limit).read_to_end(&mut unpacked)
+        }
+        _ => return Ok(message.into()),
+    };
+    read.map_err(|e| Error::malformed("a packed GELF message", e, 0))?;
+    if unpacked.len() > max_bytes {
+        let detail = "a GELF message when unpacked".to_owned();
+        return Err(Error::Limit { name: "max_line_bytes", limit: max_bytes, detail });
+    }
+    Ok(unpacked.into())
+}
+
+#[cfg(test)]
+mod tests;

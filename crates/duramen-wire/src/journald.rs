@@ -1,0 +1,230 @@
+//! systemd's journal export format, as `systemd-journal-upload` sends it: a stream without end.
+//!
+//! ```text
+//! entry   field * LF
+//! field   NAME=text LF   |   NAME LF length u64 little-endian, so many bytes, LF
+//! ```
+//!
+//! `MESSAGE` is the message, `PRIORITY` tells the level, `__REALTIME_TIMESTAMP` (µs) the time. Fields keep their names;
+//! those that begin with `__`, which are the journal's own, are left out. `_MACHINE_ID`, `_HOSTNAME` and
+//! `_SYSTEMD_UNIT` make the stream.
+
+use crate::decoded::Decoded;
+use crate::error::{Error, Result};
+use crate::params::Params;
+use duramen::{EntryBuf, Value};
+use duramen_formats::{NameFilter, level};
+
+const WHAT: &str = "systemd's journal export format";
+/// The stream fields, unless others are asked for.
+pub const STREAM_FIELDS: [&str; 3] = ["_MACHINE_ID", "_HOSTNAME", "_SYSTEMD_UNIT"];
+
+/// Reads an export in pieces, keeping at most one entry. Can be sent to another thread, not shared.
+#[derive(Debug)]
+pub struct Export {
+    entry: EntryBuf,
+    left_out: NameFilter,
+    extra_fields: Vec<(String, String)>,
+    buffer: Vec<u8>,
+    /// Where in the buffer the entry begins, and where its next field does.
+    start: usize,
+    at: usize,
+    /// How many bytes of an entry that is too long were passed over.
+    over: Option<usize>,
+    /// So many bytes of a field are yet to be passed over.
+    skip: u64,
+    /// Bytes of the export before the buffer.
+    before: usize,
+}
+
+/// What stands at the next field.
+enum Field {
+    /// A field, up to here.
+    UpTo(usize),
+    /// The end of the entry, up to here.
+    End(usize),
+    /// Not enough bytes to tell; a field of bytes is at least so long.
+    More(u64),
+}
+
+impl Export {
+    /// At the start of an export. Of the parameters, `_stream_fields`, `ignore_fields` and `extra_fields` count.
+    pub fn new(params: &Params) -> Self {
+        let entry = match &params.stream_fields {
+            Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
+            None => EntryBuf::new(STREAM_FIELDS),
+        };
+        Self {
+            entry,
+            left_out: params.left_out(),
+            extra_fields: params.rules.extra_fields.clone(),
+            buffer: Vec::new(),
+            start: 0,
+            at: 0,
+            over: None,
+            skip: 0,
+            before: 0,
+        }
+    }
+
+    /// Takes the next bytes, and every entry that they complete.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`]: what follows cannot be understood; [`Error::Limit`] over
+    /// [`crate::Limits::max_entries_bytes`].
+    pub fn feed(&mut self, bytes: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+        self.skip -= skip as u64;
+        self.before += skip;
+        self.buffer.extend_from_slice(&bytes[skip..]);
+        let outcome = self.entries(now_ns, out);
+        let done = if self.over.is_some() { self.at } else { self.start };
+        self.buffer.drain(..done);
+        self.before += done;
+        self.at -= done;
+        self.start = 0;
+        outcome
+    }
+
+    /// Ends the export: its last entry may lack the empty line.
+    ///
+    /// # Errors
+    /// As [`Export::feed`], and if it ends amid a field.
+    pub fn finish(&mut self, now_ns: i64, out: &mut Decoded) -> Result<()> {
+        if self.buffer.is_empty() && self.over.is_none() && self.skip == 0 {
+            return Ok(());
+        }
+        self.feed(
+            if self.buffer.ends_with(b"\n") || self.buffer.is_empty() { b"\n" } else { b"\n\n" },
+            now_ns,
+            out,
+        )?;
+        if self.buffer.is_empty() && self.over.is_none() {
+            return Ok(());
+        }
+        Err(self.wrong("it ends amid a field"))
+    }
+
+    fn wrong(&self, detail: &str) -> Error {
+        Error::malformed(WHAT, detail, self.before + self.at)
+    }
+
+    fn entries(&mut self, now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let max = out.limits().max_line_bytes;
+        loop {
+            match self.next_field()? {
+                Field::UpTo(end) => {
+                    let len = end - self.at;
+                    self.at = end;
+                    match &mut self.over {
+                        Some(over) => *over = over.saturating_add(len),
+                        None if self.at - self.start > max => self.over = Some(self.at - self.start),
+                        None => {}
+                    }
+                }
+                Field::End(end) => {
+                    if let Some(bytes) = self.over.take() {
+                        out.reject(|| format!("it has {bytes} bytes; max_line_bytes is {max}"));
+                    } else if self.at > self.start {
+                        self.take(now_ns, out)?;
+                    }
+                    self.at = end;
+                    self.start = end;
+                }
+                Field::More(at_least) => {
+                    let here = self.buffer.len() - self.at;
+                    let known = at_least.max(here as u64);
+                    if known > (max as u64).saturating_mul(2) {
+                        self.pass_over(at_least, here)?;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Gives up an entry of which a field alone is too long, without keeping the field.
+    fn pass_over(&mut self, at_least: u64, here: usize) -> Result<()> {
+        if at_least == 0 {
+            return Err(self.wrong("a line that does not end"));
+        }
+        let entry = usize::try_from(at_least).unwrap_or(usize::MAX).saturating_add(self.at - self.start);
+        self.over = Some(self.over.unwrap_or(0).saturating_add(entry));
+        self.skip = at_least - here as u64;
+        self.at = self.buffer.len();
+        Ok(())
+    }
+
+    fn next_field(&self) -> Result<Field> {
+        let rest = &self.buffer[self.at..];
+        let Some(line) = memchr::memchr(b'\n', rest) else { return Ok(Field::More(0)) };
+        if line == 0 {
+            return Ok(Field::End(self.at + 1));
+        }
+        if memchr::memchr(b'=', &rest[..line]).is_some() {
+            return Ok(Field::UpTo(self.at + line + 1));
+        }
+        let Some(len) = rest[line + 1..].first_chunk() else { return Ok(Field::More(0)) };
+        let head = line + 1 + 8;
+        let len = u64::from_le_bytes(*len)
+            .checked_add(head as u64 + 1)
+            .filter(|len| *len < 1 << 40)
+            .ok_or_else(|| self.wrong("a field of over a terabyte"))?;
+        match usize::try_from(len).ok().filter(|len| *len <= rest.len()) {
+            Some(len) if rest[len - 1] == b'\n' => Ok(Field::UpTo(self.at + len)),
+            Some(_) => Err(self.wrong("a field of bytes does not end with a line feed")),
+            None => Ok(Field::More(len)),
+        }
+    }
+
+    /// Takes the entry from `start` to `at`.
+    fn take(&mut self, now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let mut rest = &self.buffer[self.start..self.at];
+        let entry = &mut self.entry;
+        entry.start(now_ns);
+        while let Some(line) = memchr::memchr(b'\n', rest) {
+            let (name, value);
+            match memchr::memchr(b'=', &rest[..line]) {
+                Some(equals) => {
+                    (name, value) = (&rest[..equals], &rest[equals + 1..line]);
+                    rest = &rest[line + 1..];
+                }
+                None => {
+                    name = &rest[..line];
+                    // Its length was checked when its end was looked for.
+                    let Some((len, bytes)) = rest[line + 1..].split_first_chunk() else { break };
+                    let len = usize::try_from(u64::from_le_bytes(*len)).unwrap_or(usize::MAX);
+                    let Some((bytes, behind)) = bytes.split_at_checked(len) else { break };
+                    value = bytes;
+                    rest = behind.strip_prefix(b"\n").unwrap_or(behind);
+                }
+            }
+            let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+            match &*name {
+                "MESSAGE" => _ = entry.message(&value),
+                "__REALTIME_TIMESTAMP" => {
+                    if let Some(us) = value.parse::<i64>().ok().and_then(|us| us.checked_mul(1_000)) {
+                        entry.time(us);
+                    }
+                }
+                name if name.starts_with("__") => {}
+                name => {
+                    if let ("PRIORITY", Ok(severity)) = (name, value.parse()) {
+                        entry.level(level::of_syslog_severity(severity).unwrap_or_default());
+                    }
+                    if !self.left_out.has(name) {
+                        entry.field(name, Value::Str(&value));
+                    }
+                }
+            }
+        }
+        for (name, value) in &self.extra_fields {
+            entry.field(name, value.as_str());
+        }
+        let _counted_in_out = out.take(entry)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

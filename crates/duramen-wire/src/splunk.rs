@@ -1,0 +1,238 @@
+//! Splunk's HTTP event collector: objects one after another, or lines as they are.
+//!
+//! ```text
+//! {"time":1719446407.123,"host":"web-1","source":"app","sourcetype":"json","event":{"message":"…","level":"warn"},
+//!  "fields":{"region":"eu"}}{"event":"a line"}
+//! ```
+//!
+//! An event that is an object has its members as fields, as a JSON line has; any other is the message. `host`, `source`
+//! and `sourcetype` make the stream; `index` and what is in `fields` are fields. `time` is in seconds.
+
+use crate::decoded::Decoded;
+use crate::error::Result;
+use crate::json::{ObjectRows, each_value, lines, skipped, text_of};
+use crate::level;
+use crate::params::Params;
+use duramen_formats::{StampParser, plain};
+use jiff::tz::TimeZone;
+use jiter::{Jiter, JiterResult, Peek};
+use std::ops::Range;
+
+/// The stream fields, unless others are asked for.
+pub const STREAM_FIELDS: [&str; 3] = ["host", "source", "sourcetype"];
+
+/// Reads requests, keeping its buffers. Can be sent to another thread, not shared.
+#[derive(Debug)]
+pub struct Events {
+    rows: ObjectRows,
+    stamps: StampParser,
+    extra_fields: Vec<(String, String)>,
+    envelope: Envelope,
+    message: String,
+}
+
+/// What lies around an event.
+#[derive(Debug, Default)]
+struct Envelope {
+    event: Option<Range<usize>>,
+    time: Option<Range<usize>>,
+    fields: Option<Range<usize>>,
+    /// `host`, `source`, `sourcetype`, `index`.
+    texts: Vec<(&'static str, String)>,
+}
+
+/// What the query of a raw request says of all its lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Source<'a> {
+    /// `host`.
+    pub host: Option<&'a str>,
+    /// `source`.
+    pub source: Option<&'a str>,
+    /// `sourcetype`.
+    pub sourcetype: Option<&'a str>,
+    /// `index`.
+    pub index: Option<&'a str>,
+}
+
+impl Events {
+    /// As the parameters say. `now_ns` (since the epoch) tells the year of time stamps that have none.
+    pub fn new(params: &Params, now_ns: i64) -> Self {
+        Self {
+            rows: ObjectRows::with_streams(params, now_ns, &STREAM_FIELDS, None),
+            stamps: StampParser::new(TimeZone::UTC, now_ns, None),
+            extra_fields: params.rules.extra_fields.clone(),
+            envelope: Envelope::default(),
+            message: String::new(),
+        }
+    }
+
+    /// Takes events (`/services/collector/event`). Rejected rows are counted by event, from 0.
+    ///
+    /// # Errors
+    /// [`crate::Error::Malformed`] if it is not JSON; [`crate::Error::Limit`] over
+    /// [`crate::Limits::max_entries_bytes`].
+    pub fn events(&mut self, body: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        each_value("events for Splunk's collector", body, |row| match self.event(row, now_ns, out) {
+            Ok(()) => {
+                let _counted_in_out = out.take(&mut self.rows.entry)?;
+                Ok(())
+            }
+            Err(reason) => {
+                out.reject(|| reason);
+                Ok(())
+            }
+        })
+    }
+
+    fn event(&mut self, row: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {
+        out.check_line(row.len()).map_err(|e| e.to_string())?;
+        let text = text_of(row)?;
+        self.envelope.read(text).map_err(|e| format!("not a JSON object: {}", e.error_type))?;
+        let part =
+            |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range)).map(str::trim);
+        let event = part(&self.envelope.event).ok_or("Event field is required")?;
+        let time = part(&self.envelope.time).and_then(|time| self.stamps.parse_value(time.trim_matches('"')));
+        if event.starts_with('{') {
+            self.rows.read(event.as_bytes(), now_ns, out)?;
+            if let Some(time) = time {
+                self.rows.entry.time(time);
+            }
+        } else {
+            self.message.clear();
+            match event.starts_with('"').then(|| Jiter::new(event.as_bytes()).next_str().map(str::to_owned)) {
+                Some(Ok(text)) => self.message.push_str(&text),
+                _ => self.message.push_str(event),
+            }
+            if self.message.is_empty() || event == "null" {
+                return Err("Event field cannot be blank".to_owned());
+            }
+            let level = level::of_line(&self.message).unwrap_or_default();
+            self.rows.entry.start(time.unwrap_or(now_ns)).level(level).message(&self.message);
+            for (name, value) in &self.extra_fields {
+                self.rows.entry.field(name, value.as_str());
+            }
+        }
+        for (name, value) in &self.envelope.texts {
+            self.rows.entry.field(name, value.as_str());
+        }
+        if let Some(fields) = part(&self.envelope.fields) {
+            self.rows.add_fields(fields)?;
+        }
+        self.rows.entry.raw_len(row.len());
+        Ok(())
+    }
+
+    /// Takes lines (`/services/collector/raw`): each is a message, with the time and the level it shows.
+    ///
+    /// # Errors
+    /// [`crate::Error::Limit`] over [`crate::Limits::max_entries_bytes`].
+    pub fn raw(&mut self, body: &[u8], source: Source<'_>, now_ns: i64, out: &mut Decoded) -> Result<()> {
+        for line in lines(body) {
+            if let Err(e) = out.check_line(line.len()) {
+                out.reject(|| e.to_string());
+                continue;
+            }
+            let text = String::from_utf8_lossy(line);
+            let text = text.trim_end_matches('\r');
+            let lead = plain::lead(text, &self.stamps);
+            let entry = &mut self.rows.entry;
+            let level = lead.level.or_else(|| level::of_line(text)).unwrap_or_default();
+            entry.start(lead.time_ns.unwrap_or(now_ns)).level(level).message(text).raw_len(line.len() + 1);
+            let Source { host, source, sourcetype, index } = source;
+            for (name, value) in
+                [("host", host), ("source", source), ("sourcetype", sourcetype), ("index", index)]
+            {
+                if let Some(value) = value {
+                    entry.field(name, value);
+                }
+            }
+            for (name, value) in &self.extra_fields {
+                entry.field(name, value.as_str());
+            }
+            let _counted_in_out = out.take(entry)?;
+        }
+        Ok(())
+    }
+}
+
+impl Envelope {
+    fn read(&mut self, text: &str) -> JiterResult<()> {
+        (self.event, self.time, self.fields) = (None, None, None);
+        self.texts.clear();
+        let mut jiter = Jiter::new(text.as_bytes());
+        let mut key = jiter.next_object()?;
+        while let Some(name) = key {
+            let name = ["event", "time", "fields", "host", "source", "sourcetype", "index"]
+                .into_iter()
+                .find(|known| *known == name);
+            match (name, jiter.peek()?) {
+                (Some(name @ ("host" | "source" | "sourcetype" | "index")), Peek::String) => {
+                    self.texts.push((name, jiter.known_str()?.to_owned()));
+                }
+                (name, peek) => {
+                    let range = skipped(&mut jiter, peek)?;
+                    match name {
+                        Some("event") => self.event = Some(range),
+                        Some("time") => self.time = Some(range),
+                        Some("fields") => self.fields = Some(range),
+                        _ => {}
+                    }
+                }
+            }
+            key = jiter.next_key()?;
+        }
+        jiter.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NOW, show};
+
+    #[test]
+    fn events_become_entries() {
+        let mut out = Decoded::default();
+        let body = br#"{"time":1719446407.123,"host":"web-1","source":"app","sourcetype":"json","index":"main","event":{"message":"hello","level":"warn","time":5},"fields":{"region":"eu","n":{"a":1}}}
+            {"event":"ERROR: a \"line\"","time":"1719446408"} {"event":7}{"event":[1]}{"host":"x"}{"event":""}{"event":null}"#;
+        Events::new(&Params::default(), NOW).events(body, NOW, &mut out).unwrap();
+        assert_eq!(
+            out.rejected().to_string(),
+            "row 4: Event field is required; row 5: Event field cannot be blank; row 6: Event field cannot be blank"
+        );
+        assert_eq!(
+            show(&mut out),
+            "1719446407123000000 Warn hello {host=web-1 source=app sourcetype=json} message=hello level=warn time=5 index=main region=eu n.a=1\n\
+             1719446408000000000 Error ERROR: a \"line\" {}\n\
+             NOW Unknown 7 {}\n\
+             NOW Unknown [1] {}\n"
+        );
+        assert!(Events::new(&Params::default(), NOW).events(b"{\"event\":1} x", NOW, &mut out).is_err());
+    }
+
+    #[test]
+    fn raw_lines_become_entries() {
+        let mut out = Decoded::default();
+        let source = Source { host: Some("h"), sourcetype: Some("syslog"), ..Source::default() };
+        let body = b"2024-06-27 00:00:07 WARN a\r\n\nplain";
+        Events::new(&Params::default(), NOW).raw(body, source, NOW, &mut out).unwrap();
+        assert_eq!(
+            show(&mut out),
+            "1719446407000000000 Warn 2024-06-27 00:00:07 WARN a {host=h sourcetype=syslog}\n\
+             NOW Unknown plain {host=h sourcetype=syslog}\n"
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(any: Vec<u8>, text in "\\{\"event\":[{}\\[\\]\":,a0]{0,20}") {
+            for body in [&any[..], text.as_bytes()] {
+                let mut out = Decoded::default();
+                let mut events = Events::new(&Params::default(), NOW);
+                let _refused_or_not = events.events(body, NOW, &mut out);
+                events.raw(body, Source::default(), NOW, &mut out).unwrap();
+                show(&mut out);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Syslog messages, of RFC 5424 and RFC 3164, as they come over UDP or out of a [`Framer`](crate::framing::Framer).
+//!
+//! The message is what the program said; `host`, `app`, `pid`, `msgid`, `facility`, `severity`, `priority` and the
+//! parameters of structured data (`sd.ID.PARAM`) are fields, and `host` and `app` make the stream. A message that is
+//! not in either form is kept whole.
+
+use crate::decoded::Decoded;
+use crate::error::Result;
+use crate::framing::Frame;
+use crate::params::Params;
+use duramen::EntryBuf;
+use duramen_formats::{StampParser, syslog};
+use jiff::tz::TimeZone;
+
+/// The stream fields, unless others are asked for.
+pub const STREAM_FIELDS: [&str; 2] = ["host", "app"];
+
+/// Makes entries of messages, keeping its buffers. Can be sent to another thread, not shared.
+#[derive(Debug)]
+pub struct Messages {
+    entry: EntryBuf,
+    timezone: TimeZone,
+    stamps: StampParser,
+    /// When `stamps` were made: they tell the year by it.
+    stamps_ns: i64,
+    extra_fields: Vec<(String, String)>,
+}
+
+/// How long a guess at the year holds: an hour.
+const STAMPS_NS: i64 = 3_600_000_000_000;
+
+impl Messages {
+    /// `timezone` is that of time stamps which name none, as RFC 3164's. Of the parameters, `_stream_fields` and
+    /// `extra_fields` count.
+    pub fn new(params: &Params, timezone: TimeZone, now_ns: i64) -> Self {
+        let entry = match &params.stream_fields {
+            Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
+            None => EntryBuf::new(STREAM_FIELDS),
+        };
+        Self {
+            entry,
+            stamps: StampParser::new(timezone.clone(), now_ns, None),
+            stamps_ns: now_ns,
+            timezone,
+            extra_fields: params.rules.extra_fields.clone(),
+        }
+    }
+
+    /// Takes a message. `peer` is who sent it, and the host of a message that names none.
+    ///
+    /// # Errors
+    /// [`crate::Error::Limit`] over [`crate::Limits::max_entries_bytes`].
+    pub fn message(
+        &mut self,
+        frame: Frame<'_>,
+        peer: Option<&str>,
+        now_ns: i64,
+        out: &mut Decoded,
+    ) -> Result<()> {
+        let bytes = match frame {
+            Frame::Message(bytes) => bytes,
+            Frame::TooLong(len) => {
+                let max_line_bytes = out.limits().max_line_bytes;
+                out.reject(|| format!("it has {len} bytes; max_line_bytes is {max_line_bytes}"));
+                return Ok(());
+            }
+        };
+        if let Err(e) = out.check_line(bytes.len()) {
+            out.reject(|| e.to_string());
+            return Ok(());
+        }
+        if now_ns.saturating_sub(self.stamps_ns) > STAMPS_NS {
+            self.stamps = StampParser::new(self.timezone.clone(), now_ns, None);
+            self.stamps_ns = now_ns;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\n', '\r', '\0']);
+        let entry = &mut self.entry;
+        match syslog::parse(text, &self.stamps) {
+            Some(line) => {
+                entry.start(line.time_ns.unwrap_or(now_ns)).message(line.message);
+                entry.level(line.level().unwrap_or_default());
+                line.add_to(entry);
+                if let (None, Some(peer)) = (line.host, peer) {
+                    entry.field("host", peer);
+                }
+            }
+            None => {
+                entry.start(now_ns).message(text).level(crate::level::of_line(text).unwrap_or_default());
+                if let Some(peer) = peer {
+                    entry.field("host", peer);
+                }
+            }
+        }
+        for (name, value) in &self.extra_fields {
+            entry.field(name, value.as_str());
+        }
+        entry.raw_len(bytes.len() + 1);
+        let _counted_in_out = out.take(entry)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+    use crate::testing::{NOW, show};
+
+    #[test]
+    fn messages_become_entries() {
+        let mut out = Decoded::new(Limits { max_line_bytes: 200, ..Limits::default() });
+        let mut params = Params::default();
+        params.set("extra_fields", "dc=a").unwrap();
+        let mut messages = Messages::new(&params, TimeZone::UTC, NOW);
+        for (frame, peer) in [
+            (&br#"<165>1 2003-10-11T22:14:15.003Z web-1 app 77 ID47 [ex@1 k="v"] hello"#[..], None),
+            (b"<34>Jun 14 15:16:01 web-2 su[5]: failed\n", Some("10.0.0.9")),
+            (b"<13>just text\0", Some("10.0.0.9")),
+            (b"level=error no syslog \xff", Some("10.0.0.9")),
+        ] {
+            messages.message(Frame::Message(frame), peer, NOW, &mut out).unwrap();
+        }
+        messages.message(Frame::TooLong(201), None, NOW, &mut out).unwrap();
+        assert_eq!(out.rejected().to_string(), "row 4: it has 201 bytes; max_line_bytes is 200");
+        assert_eq!(
+            show(&mut out),
+            "1065910455003000000 Info hello {host=web-1 app=app} msgid=ID47 pid=77 priority=165 facility=local4 severity=notice sd.ex@1.k=v dc=a\n\
+             1718378161000000000 Fatal failed {host=web-2 app=su} pid=5 priority=34 facility=auth severity=crit dc=a\n\
+             NOW Info just text {host=10.0.0.9} priority=13 facility=user severity=notice dc=a\n\
+             NOW Error level=error no syslog \u{fffd} {host=10.0.0.9} dc=a\n"
+        );
+    }
+
+    #[test]
+    fn the_year_is_told_by_the_time_that_is_now() {
+        let mut out = Decoded::default();
+        let mut messages = Messages::new(&Params::default(), TimeZone::UTC, NOW);
+        let a_year_on = NOW + 366 * 86_400 * 1_000_000_000;
+        for now in [NOW, a_year_on] {
+            messages.message(Frame::Message(b"<34>Jun 14 15:16:01 h a: x"), None, now, &mut out).unwrap();
+        }
+        let shown = show(&mut out);
+        let times: Vec<&str> = shown.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(times, ["1718378161000000000", "1749914161000000000"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let mut out = Decoded::default();
+            let mut messages = Messages::new(&Params::default(), TimeZone::UTC, NOW);
+            messages.message(Frame::Message(&bytes), None, NOW, &mut out).unwrap();
+            show(&mut out);
+        }
+    }
+}
