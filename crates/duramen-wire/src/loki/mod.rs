@@ -17,7 +17,7 @@ mod labels;
 mod protobuf;
 
 use crate::decoded::Decoded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::level;
 use crate::params::{MAX_STREAM_FIELDS, Params};
 use duramen::{EntryBuf, Level};
@@ -50,20 +50,6 @@ impl Push {
             label_names: Vec::new(),
             wrong_stream: None,
         }
-    }
-
-    /// Unpacks the block of snappy that a protobuf push is in. Its length is checked before memory is taken.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`] if it is not snappy; [`Error::Limit`] if it would be over `max_body_bytes`.
-    pub fn unpack(body: &[u8], max_body_bytes: usize) -> Result<Vec<u8>> {
-        let wrong = |e: snap::Error| Error::malformed("a block of snappy", e, 0);
-        let len = snap::raw::decompress_len(body).map_err(wrong)?;
-        if len > max_body_bytes {
-            let detail = format!("the body has {len} bytes when unpacked");
-            return Err(Error::Limit { name: "max_body_bytes", limit: max_body_bytes, detail });
-        }
-        snap::raw::Decoder::new().decompress_vec(body).map_err(wrong)
     }
 
     /// Begins a stream whose labels are in `self.labels`.

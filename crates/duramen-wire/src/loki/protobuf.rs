@@ -8,7 +8,7 @@ use crate::protobuf::{Message, Wire};
 const WHAT: &str = "a Loki push in protobuf";
 
 impl Push {
-    /// Takes a protobuf push, as [`Push::unpack`] gives it. An entry without a time stamp has `now_ns`.
+    /// Takes a protobuf push, out of the block of snappy that it is sent in. An entry without a time stamp has `now_ns`.
     ///
     /// # Errors
     /// [`Error::Malformed`] if it is none, or labels are not as Loki writes them; [`Error::Limit`] over

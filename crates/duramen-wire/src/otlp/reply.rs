@@ -28,3 +28,16 @@ pub fn reply_json(rejected: &Rejected) -> String {
         rejected.count
     )
 }
+
+/// What an error is answered with: `google.rpc.Status` in protobuf, `code = 1`, `message = 2`.
+pub fn status_protobuf(code: u32, message: &str) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.varint(1, u64::from(code));
+    writer.bytes(2, message.as_bytes());
+    writer.out
+}
+
+/// The same in JSON.
+pub fn status_json(code: u32, message: &str) -> String {
+    format!("{{\"code\":{code},\"message\":{}}}", serde_json::Value::from(message))
+}

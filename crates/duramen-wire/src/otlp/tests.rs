@@ -172,6 +172,9 @@ fn records_over_limits_are_rejected_beside_others() {
     let reply: serde_json::Value = serde_json::from_str(&reply_json(out.rejected())).unwrap();
     assert_eq!(reply["partialSuccess"]["rejectedLogRecords"], "4");
     assert_eq!(reply["partialSuccess"]["errorMessage"], told);
+    let status = status_protobuf(3, "no");
+    assert_eq!(Message::body("a status", &status).message(2).unwrap().text(), Ok("no"));
+    assert_eq!(status_json(3, "a\"b"), r#"{"code":3,"message":"a\"b"}"#);
     out.clear();
     assert_eq!((reply_protobuf(out.rejected()), reply_json(out.rejected())), (vec![], "{}".to_owned()));
 }
