@@ -80,7 +80,7 @@ impl Drop for CancelOnDrop {
 ///
 /// # Errors
 /// 429 if none is to be had in time; the server stops.
-async fn leave(app: &Shared) -> ApiResult<OwnedSemaphorePermit> {
+pub(crate) async fn leave(app: &Shared) -> ApiResult<OwnedSemaphorePermit> {
     match tokio::time::timeout(app.limits.query_timeout, app.queries.clone().acquire_owned()).await {
         Ok(Ok(permit)) => Ok(permit),
         Ok(Err(_)) => Err(ApiError::unavailable("the server is stopping")),

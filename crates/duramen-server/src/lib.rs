@@ -11,6 +11,8 @@
 //! | [`body`] | a request's body: limits, decompression, memory of all bodies together |
 //! | [`insert`] | taking logs in, one file a protocol |
 //! | [`select`] | answering queries as VictoriaLogs does |
+//! | [`loki`] | answering queries as Loki does, for Grafana and logcli |
+//! | [`loki`] | answering queries as Loki does, for Grafana and `logcli` |
 //! | [`tail_hub`] | new lines, looked for once and given to all who follow |
 //! | [`answer`] | a query running on a thread of its own, its rows as a streamed body |
 //! | [`health`], [`metrics`] | how it goes |
@@ -26,6 +28,7 @@ mod connection;
 mod error;
 mod health;
 mod insert;
+mod loki;
 mod metrics;
 mod select;
 mod server;

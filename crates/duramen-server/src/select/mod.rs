@@ -10,7 +10,7 @@
 //! | [`hits`] | `hits` |
 //! | [`stats`] | `stats_query`, `stats_query_range` |
 
-mod args;
+pub(crate) mod args;
 mod counts;
 mod facets;
 mod hits;

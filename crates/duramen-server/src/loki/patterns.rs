@@ -1,0 +1,51 @@
+//! `patterns`: which kinds of lines there are, and how many of each over time.
+
+use super::ask;
+use super::clusters::Clusters;
+use super::labels::DEFAULT_SPAN_NS;
+use super::query::success;
+use super::request::{Asked, LokiResult};
+use crate::app::Shared;
+use crate::auth::Access;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use axum::{Extension, Router};
+use duramen_query::RunOptions;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+/// The most lines that are looked at, the newest.
+const MAX_LINES: usize = 100_000;
+/// The shortest step: 10 seconds, as in Loki.
+const MIN_STEP_NS: i64 = 10_000_000_000;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/loki/api/v1/patterns", get(patterns).post(patterns))
+}
+
+/// `[{"pattern":"<_> took <_>","samples":[[<s>,<count>]]}]`, the most frequent first.
+async fn patterns(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    asked: Asked,
+) -> LokiResult<Response> {
+    let (query, span) = (asked.log_query()?, asked.span(DEFAULT_SPAN_NS)?);
+    let step_ns = asked.step(span)?.max(MIN_STEP_NS);
+    let options = RunOptions { limit: Some(MAX_LINES), ..ask::options(&app) };
+    let start = Clusters::default();
+    let found = ask::entries(&app, &access, query, span, options, start, move |clusters, entry| {
+        clusters.add(&entry.line, entry.time_ns - entry.time_ns.rem_euclid(step_ns));
+        Ok(ControlFlow::Continue(()))
+    });
+    let (clusters, _) = found.await?;
+    let patterns: Vec<Value> = clusters
+        .into_sorted()
+        .iter()
+        .map(|cluster| {
+            let samples = cluster.counts.iter().map(|(ns, count)| json!([ns / 1_000_000_000, count]));
+            json!({ "pattern": cluster.pattern(), "samples": samples.collect::<Vec<_>>() })
+        })
+        .collect();
+    Ok(success(&patterns))
+}
