@@ -43,12 +43,9 @@ pub fn label_of(row: &ResultRow, label: &str) -> Option<String> {
     match label {
         SERVICE_NAME => Some(of(&fields).unwrap_or_else(|| UNKNOWN_SERVICE.into())),
         // The last is the entry's level, the others are fields that are called so.
-        DETECTED_LEVEL => match fields.split_last() {
-            Some((level, own)) => {
-                Some(of(own).unwrap_or_else(|| level_name(row.get(level).unwrap_or("")).into()))
-            }
-            None => None,
-        },
+        DETECTED_LEVEL => fields
+            .split_last()
+            .map(|(level, own)| of(own).unwrap_or_else(|| level_name(row.get(level).unwrap_or("")).into())),
         _ => of(&fields),
     }
 }
