@@ -8,6 +8,7 @@
 //! The language is described, by examples that are tests, in `docs/logsql.md`.
 
 pub mod bitmap;
+pub mod delete;
 pub mod error;
 pub mod exec;
 pub mod filter;
@@ -21,6 +22,7 @@ pub mod row;
 pub mod store;
 
 pub use bitmap::Bitmap;
+pub use delete::DeleteByQuery;
 pub use error::{Error, ParseError, Result};
 pub use exec::open::STREAM_ID;
 pub use exec::{Cancel, Order, RunOptions, RunStats};

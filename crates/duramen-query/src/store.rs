@@ -8,7 +8,7 @@ use crate::row::ResultRow;
 use duramen::Store;
 use std::ops::ControlFlow;
 
-/// Why a store has no answer.
+/// Why a store has no answer, or did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -21,6 +21,9 @@ pub enum QueryError {
     /// The query ran out of memory or was cancelled.
     #[error(transparent)]
     Run(#[from] Error),
+    /// Pipes, or queries in the filter, where a filter alone can say what is meant.
+    #[error("what to delete is said by a filter alone, without pipes (`|`) and without queries in it")]
+    OnlyFilter,
 }
 
 /// Queries for a [`Store`].

@@ -20,7 +20,7 @@ pub use logger::{
     FieldBuf, FrontEnd, Line, Logger, LoggerBuilder, LoggerStats, OnFull, Record, Sink, SinkError,
 };
 pub use store::{
-    Batch, Durability, EntryId, Incidents, Retention, RetentionLines, RetentionRule, Snapshot,
+    Batch, DeleteReport, Durability, EntryId, Incidents, Retention, RetentionLines, RetentionRule, Snapshot,
     SourcePosition, Store, StoreOptions, StoreStats, StreamSelector, Tail, VerifyProgress, VerifyReport,
 };
 pub use value::{Level, Value, ValueKind};

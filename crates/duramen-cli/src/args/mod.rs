@@ -1,5 +1,6 @@
 //! What can be typed: the verbs, their flags and their help. No verb is run from here.
 
+mod delete;
 mod engine;
 mod generate;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -11,6 +12,7 @@ mod retention;
 mod serve;
 mod store;
 
+pub(crate) use delete::DeleteArgs;
 pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb, EngineVerifyArgs};
 pub(crate) use generate::GenerateArgs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -77,6 +79,8 @@ pub(crate) enum Verb {
     Stats(StatsArgs),
     /// Say and set how long lines are kept, and how much disk they may take
     Retention(RetentionArgs),
+    /// Delete the lines that a filter finds, for good
+    Delete(DeleteArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people

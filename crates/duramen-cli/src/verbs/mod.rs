@@ -1,6 +1,7 @@
 //! One module a verb. Each has a `run` that takes the verb's arguments and gives the exit code.
 
 pub(crate) mod completions;
+pub(crate) mod delete;
 pub(crate) mod engine;
 pub(crate) mod generate;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

@@ -9,6 +9,7 @@
 //! | `kill` | killed at random moments, every line is there once |
 //! | `bad_input` | what cannot be read is told, and the rest goes on |
 //! | `bad_store` | no store, no store's directory, a newer one, a full disk, a damaged one |
+//! | `delete` | what a filter finds goes for good |
 //! | `engine` | key-value stores: dumped, verified, repaired |
 //! | `query` | forms of output, exit codes, time ranges |
 //! | `retention` | what is set is shown and enforced |
@@ -21,6 +22,7 @@
 mod bad_input;
 mod bad_store;
 mod compressed;
+mod delete;
 mod engine;
 mod formats;
 mod kill;

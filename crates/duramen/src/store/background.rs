@@ -3,7 +3,7 @@
 
 use crate::store::compact::MAX_MERGE_INPUT_RAW_BYTES;
 use crate::store::keeper::Keeper;
-use crate::store::keeper::handover::is_claimed;
+use crate::store::keeper::handover::{is_claimed, seal_if_asked};
 use crate::store::shared::{Shared, lock};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -214,6 +214,7 @@ pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()>
     shared.look_for_own_directory();
     if is_claimed(shared) {
         *lock(slot) = None;
+        seal_if_asked(shared);
         return Ok(());
     }
     let outcome = become_keeper(shared, slot).and_then(|()| {

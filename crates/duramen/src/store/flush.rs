@@ -224,9 +224,16 @@ impl<'a> TableWriter<'a> {
             self.facts.raw_bytes = inherited.raw_bytes;
             self.origins = inherited.origins;
             self.facts.classes = inherited.classes;
-        } else if let (Some((id, class)), Some((_, max_time))) = (self.class, self.facts.time_range()) {
-            let part = ClassPart { class, rows: self.facts.rows(), max_time };
-            self.facts.classes = Some(Classes { id, parts: vec![part] });
+        }
+        if let Some((id, class)) = self.class {
+            self.facts.classes = Some(Classes { id, parts: vec![ClassPart { class, rows: 0, max_time: 0 }] });
+        }
+        let (rows, time_range) = (self.facts.rows(), self.facts.time_range());
+        if let (Some(Classes { parts, .. }), Some((_, max_time))) = (&mut self.facts.classes, time_range)
+            && let [only] = &mut parts[..]
+        {
+            // Of those that it takes over, some rows may not have come along.
+            *only = ClassPart { rows, max_time, ..*only };
         }
         self.builder.set_property(FIELDS_PROPERTY, self.fields.encode());
         self.builder.set_property(ORIGINS_PROPERTY, self.origins.encode());

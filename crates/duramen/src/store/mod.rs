@@ -2,6 +2,7 @@
 
 mod background;
 mod compact;
+pub(crate) mod delete;
 mod field_counts;
 mod flush;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -33,6 +34,7 @@ mod verify;
 mod writers;
 
 pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH};
+pub use delete::{DeleteReport, Matches};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
 pub use options::StoreOptions;

@@ -7,7 +7,7 @@ use crate::store::writers::Writers;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
 use duramen_engine::io::os::fork_generation;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the parts of an opened store share.
@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     wal_closed: AtomicBool,
     /// Whether this process has claimed the keeper's role from everybody else.
     pub(crate) has_claim: AtomicBool,
+    /// The number of the last request to seal that was followed.
+    pub(crate) sealed_for: AtomicU64,
     incidents: Mutex<Incidents>,
     /// The process that opened it, in its line of forks.
     generation: u64,
@@ -50,6 +52,7 @@ impl Shared {
             stopped: Stopped::default(),
             wal_closed: AtomicBool::new(false),
             has_claim: AtomicBool::new(false),
+            sealed_for: AtomicU64::new(0),
             incidents: Mutex::default(),
             generation: fork_generation(),
         }

@@ -101,6 +101,11 @@ impl Snapshots {
         Err(crate::Error::Invalid("segments are flushed faster than they can be listed".into()))
     }
 
+    /// The rows that no table has.
+    pub(crate) fn live_blocks(&self, view: &View) -> Vec<Arc<dyn BlockHandle>> {
+        self.live.blocks(&self.shared, &view.live)
+    }
+
     pub(crate) fn take(&self) -> Result<Snapshot> {
         let View { pin, state, live } = self.view()?;
         let mut blocks = TableBlockHandle::of_all(&self.tables, &state, &pin)?;

@@ -154,7 +154,8 @@ impl Snapshots {
         Ok(stats)
     }
 
-    fn quarantined(&self) -> Result<Vec<String>> {
+    /// The names of what was set aside.
+    pub(crate) fn quarantined(&self) -> Result<Vec<String>> {
         let dir = self.shared().layout.quarantine();
         match self.shared().env.fs.read_dir(&dir) {
             Ok(entries) => Ok(entries.into_iter().map(|e| e.name).collect()),

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::store::background::KeeperSlot;
 use crate::store::shared::{Shared, lock};
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::Lock;
+use duramen_engine::io::{Lock, OpenMode};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -48,6 +48,38 @@ impl Claim {
             Ok(slot.is_some().then_some(()))
         })?;
         Ok(claim)
+    }
+}
+
+impl Claim {
+    /// Asks all other processes to seal what their writers have, so that it can be flushed: the claim's file holds a
+    /// random number for each time that this is asked.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn ask_to_seal(&self) -> Result<()> {
+        let env = &self.shared.env;
+        let path = self.shared.layout.claim_lock();
+        let file = env.fs.open(&path, OpenMode::ReadWrite).map_err(EngineError::io("open", &path))?;
+        let number = env.random.next_u64().max(1);
+        Ok(file.write_all_at(&number.to_le_bytes(), 0).map_err(EngineError::io("write", &path))?)
+    }
+}
+
+/// Seals what this process's writer has, if who claims the role asks for it and that was not done yet. A number that
+/// was read while it was written is one more time for nothing.
+pub(crate) fn seal_if_asked(shared: &Shared) {
+    let path = shared.layout.claim_lock();
+    let mut number = [0; 8];
+    let read = shared.env.fs.open(&path, OpenMode::Read).and_then(|file| file.read_exact_at(&mut number, 0));
+    let number = u64::from_le_bytes(number);
+    if read.is_err() || shared.sealed_for.swap(number, Ordering::SeqCst) == number {
+        return;
+    }
+    if let Some(wal) = shared.wal.newest().filter(|_| shared.living_writer().is_some())
+        && let Err(e) = wal.rotate().and_then(|_| wal.background_step())
+    {
+        shared.incident(format!("what was logged here cannot be sealed for a deletion: {e}"));
     }
 }
 

@@ -5,6 +5,7 @@
 //! comes back (a power loss undid its removal) is recognised by its number and removed again.
 
 mod burial;
+pub(crate) mod delete;
 pub(crate) mod handover;
 mod removal;
 pub(crate) mod retain;
@@ -260,10 +261,9 @@ impl Keeper {
             return Ok(false);
         };
         let number = self.reserve_table()?;
-        let tables = self.tables.clone();
-        let merged = self.while_stepping(stop, |flusher, go_on| {
-            compact::merge(flusher, &tables, &inputs, number, go_on)
-        })?;
+        let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
+        let merged =
+            self.while_stepping(stop, |go_on| compact::merge(&mut flusher, &tables, &inputs, number, go_on))?;
         let table = match merged {
             Err(e) if e.is_corruption() => {
                 self.shared.incident(format!("tables were not merged: {e}"));
@@ -289,29 +289,34 @@ impl Keeper {
         Ok(number)
     }
 
-    /// Does long work, which asks whether to go on after each block; in between, flushes.
+    /// Does long work on tables, which stay meanwhile, and which asks whether to go on after each block; in between,
+    /// flushes.
     ///
     /// # Errors
     /// What kept flushes from being done; the work's own error is in its outcome.
     fn while_stepping<T>(
         &mut self,
         stop: &dyn Fn() -> bool,
-        work: impl FnOnce(&mut Flusher, &mut dyn FnMut() -> bool) -> T,
+        work: impl FnOnce(&mut dyn FnMut() -> bool) -> T,
     ) -> Result<T> {
-        let env = self.shared.env.clone();
-        let mut flusher = Flusher::new(env.clone(), self.shared.layout.clone(), 1)?;
-        let mut looked = env.clock.monotonic();
+        let clock = self.shared.env.clock.clone();
+        let mut looked = clock.monotonic();
         let mut flush_failed = None;
-        self.rewriting = true;
-        let done = work(&mut flusher, &mut || {
-            if env.clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
+        let within_other = std::mem::replace(&mut self.rewriting, true);
+        let done = work(&mut || {
+            if clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
                 flush_failed = self.step().err();
-                looked = env.clock.monotonic();
+                looked = clock.monotonic();
             }
             flush_failed.is_none() && !stop()
         });
-        self.rewriting = false;
+        self.rewriting = within_other;
         flush_failed.map_or(Ok(done), Err)
+    }
+
+    /// Writes one table at a time, beside the flushes.
+    fn flusher(&self) -> Result<Flusher> {
+        Flusher::new(self.shared.env.clone(), self.shared.layout.clone(), 1)
     }
 
     /// Forgets the writers whose directories are gone. Their going must be durable first: a segment that

@@ -97,8 +97,12 @@ impl Keeper {
             match self.rewrite(meta, classes, of_class, stop) {
                 Ok(Rewritten::Table(table)) => edit.add_tables.push(table),
                 Ok(Rewritten::Empty) => {}
-                Ok(Rewritten::Stopped) => return Ok(false),
+                Ok(Rewritten::Stopped) => {
+                    self.abandon(&edit.add_tables);
+                    return Ok(false);
+                }
                 Err(e) => {
+                    self.abandon(&edit.add_tables);
                     self.leave_alone(meta, e)?;
                     return Ok(true);
                 }
@@ -111,6 +115,11 @@ impl Keeper {
         edit.set_values.push((COUNTS_KEY.to_vec(), counts.encode()));
         self.replace_tables(edit)?;
         Ok(true)
+    }
+
+    /// Sees to it that tables go which will not be in the manifest.
+    pub(super) fn abandon(&mut self, tables: &[TableMeta]) {
+        self.replaced.extend(tables.iter().map(|meta| self.shared.layout.resolve(&meta.path)));
     }
 
     /// Tells that a table is damaged and stays as it is; other errors go on.
@@ -135,9 +144,9 @@ impl Keeper {
         stop: &dyn Fn() -> bool,
     ) -> Result<Rewritten> {
         let number = self.reserve_table()?;
-        let tables = self.tables.clone();
-        self.while_stepping(stop, |flusher, go_on| {
-            rewrite_into(flusher, &tables, meta, number, classes, keep, go_on)
+        let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
+        self.while_stepping(stop, |go_on| {
+            rewrite_into(&mut flusher, &tables, meta, number, classes, keep, go_on)
         })?
     }
 }

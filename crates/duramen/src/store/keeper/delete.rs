@@ -1,0 +1,176 @@
+//! Deleting lines from tables: those that hold some are written again without them, and one manifest edit puts all new
+//! ones in the place of the old. Before it nothing has changed; after it no new snapshot has a line of them.
+
+use super::Keeper;
+use super::retain::counts_of;
+use super::rewrite::Rewritten;
+use crate::block::{Block, BlockHandle};
+use crate::error::{Error, Result};
+use crate::store::delete::{Barrier, Matches};
+use crate::store::retention::COUNTS_KEY;
+use crate::store::table_facts::{Classes, TableFacts};
+use crate::store::tables::TableBlockHandle;
+use duramen_engine::manifest::{Edit, TableMeta};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// What was deleted from tables.
+#[derive(Debug, Default)]
+pub(crate) struct Deleted {
+    pub(crate) lines: u64,
+    pub(crate) stored_bytes: u64,
+    pub(crate) tables: u64,
+    /// Tables that were left as they are, and why.
+    pub(crate) damaged: Vec<String>,
+}
+
+/// Which rows of a table are to stay, block by block; `None`: all of them.
+#[derive(Default)]
+struct Marks {
+    keep: Vec<Option<Vec<bool>>>,
+    deleted: u64,
+}
+
+/// What to delete, and until when to go on.
+pub(crate) struct Order<'o> {
+    pub(crate) barrier: &'o Barrier,
+    pub(crate) times: RangeInclusive<i64>,
+    pub(crate) stop: &'o dyn Fn() -> bool,
+}
+
+impl Keeper {
+    /// Deletes from tables; `None` if it was stopped, and nothing was deleted.
+    ///
+    /// # Errors
+    /// What the file system said, and what `matches` did: nothing was deleted then, or all of it if it was the
+    /// manifest that could not be written.
+    pub(crate) fn delete(&mut self, order: &Order<'_>, matches: &mut Matches<'_>) -> Result<Option<Deleted>> {
+        let mut edit = Edit::default();
+        let within_other = std::mem::replace(&mut self.rewriting, true);
+        let outcome = self.write_without(order, matches, &mut edit);
+        self.rewriting = within_other;
+        let Ok(Some(deleted)) = outcome else {
+            self.abandon(&edit.add_tables);
+            return outcome;
+        };
+        if !edit.remove_tables.is_empty() {
+            let mut counts = counts_of(self.manifest.state()).unwrap_or_default();
+            counts.deleted.add(deleted.lines, deleted.stored_bytes);
+            edit.set_values.push((COUNTS_KEY.to_vec(), counts.encode()));
+            self.replace_tables(edit)?;
+        }
+        Ok(Some(deleted))
+    }
+
+    /// How many files there are that no manifest names and that go when nobody reads them.
+    pub(crate) fn files_to_go(&self) -> usize {
+        self.replaced.len()
+    }
+
+    fn write_without(
+        &mut self,
+        order: &Order<'_>,
+        matches: &mut Matches<'_>,
+        edit: &mut Edit,
+    ) -> Result<Option<Deleted>> {
+        let mut deleted = Deleted::default();
+        let state = self.manifest.state().clone();
+        for meta in state.tables.values() {
+            match self.write_one_without(meta, order, matches, edit) {
+                Ok(Some(0)) => {}
+                Ok(Some(lines)) => {
+                    deleted.lines += lines;
+                    deleted.tables += 1;
+                    deleted.stored_bytes += meta.file_bytes;
+                }
+                Ok(None) => return Ok(None),
+                Err(e) if e.is_corruption() => deleted.damaged.push(format!("{}: {e}", meta.path)),
+                Err(e) => return Err(e),
+            }
+        }
+        let left: u64 = edit.add_tables.iter().map(|table| table.file_bytes).sum();
+        deleted.stored_bytes = deleted.stored_bytes.saturating_sub(left);
+        Ok(Some(deleted))
+    }
+
+    /// How many lines of a table are to go; the edit is then without them. `None` if it was stopped.
+    fn write_one_without(
+        &mut self,
+        meta: &TableMeta,
+        order: &Order<'_>,
+        matches: &mut Matches<'_>,
+        edit: &mut Edit,
+    ) -> Result<Option<u64>> {
+        let facts = TableFacts::decode(&meta.user)?;
+        let overlaps = |(min, max): (i64, i64)| min <= *order.times.end() && max >= *order.times.start();
+        if !facts.time_range().is_some_and(overlaps) {
+            return Ok(Some(0));
+        }
+        let Some(marks) = self.mark(meta, order, matches)? else { return Ok(None) };
+        if marks.deleted == 0 {
+            return Ok(Some(0));
+        }
+        if marks.deleted < facts.rows() {
+            // What is left of one class is of that class; of several, it is not known how many of each.
+            let classes = facts.classes.filter(|Classes { parts, .. }| parts.len() == 1);
+            let mut keep = marks.keep.into_iter();
+            let mut kept = |block: &crate::columnar::TableBlock| {
+                Ok(keep.next().flatten().unwrap_or_else(|| vec![true; block.rows()]))
+            };
+            match self.rewrite(meta, classes, &mut kept, order.stop)? {
+                Rewritten::Stopped => return Ok(None),
+                Rewritten::Empty => {}
+                Rewritten::Table(table) => edit.add_tables.push(table),
+            }
+        }
+        edit.remove_tables.push(meta.number);
+        Ok(Some(marks.deleted))
+    }
+
+    /// Finds the rows of a table that are to go; `None` if it was stopped.
+    fn mark(
+        &mut self,
+        meta: &TableMeta,
+        order: &Order<'_>,
+        matches: &mut Matches<'_>,
+    ) -> Result<Option<Marks>> {
+        let covered = order.barrier.of_table(meta.number, || self.tables.origins(meta))?;
+        let handles = TableBlockHandle::of(&self.tables.clone(), meta, &None)?;
+        self.while_stepping(order.stop, |go_on| {
+            let mut marks = Marks::default();
+            for handle in handles {
+                if !go_on() {
+                    return Ok(None);
+                }
+                if handle.max_time() < *order.times.start() || handle.min_time() > *order.times.end() {
+                    marks.keep.push(None);
+                    continue;
+                }
+                let block = handle.open()?;
+                let mut keep = matched_rows(&block, matches)?;
+                let mut deleted = 0;
+                for (row, flag) in keep.iter_mut().enumerate() {
+                    let goes = *flag && covered.covers(block.identity(row)?);
+                    deleted += u64::from(goes);
+                    *flag = !goes;
+                }
+                marks.deleted += deleted;
+                marks.keep.push((deleted > 0).then_some(keep));
+            }
+            Ok(Some(marks))
+        })?
+    }
+}
+
+/// Which rows of a block match: one flag each.
+///
+/// # Errors
+/// What `matches` said.
+pub(crate) fn matched_rows(block: &Arc<dyn Block>, matches: &mut Matches<'_>) -> Result<Vec<bool>> {
+    let matched = matches(block)?;
+    if matched.len() != block.rows() {
+        let detail = format!("{} answers for {} rows", matched.len(), block.rows());
+        return Err(Error::Invalid(format!("what is to be deleted cannot be told: {detail}")));
+    }
+    Ok(matched)
+}

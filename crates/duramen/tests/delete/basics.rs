@@ -1,0 +1,190 @@
+use crate::lines::{DAY_NS, append, delete, number, numbers, options, rows, text};
+use duramen::{Error, Store, StoreOptions};
+use duramen_engine::io::sim::Sim;
+use std::path::Path;
+use std::time::Duration;
+
+/// Whether some file of the store holds the text as it is.
+fn is_in_a_file(sim: &Sim, text: &str) -> bool {
+    let holds = |file: &String| {
+        let bytes = sim.read_file(Path::new(file)).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    sim.files().iter().any(holds)
+}
+
+#[test]
+fn the_bytes_are_gone() {
+    let sim = Sim::new(1);
+    let store = options(sim.env()).open("/logs").unwrap();
+    for n in 0..60 {
+        append(&store, n).unwrap();
+        if n == 40 {
+            store.flush().unwrap();
+        }
+    }
+    let needle = text(50);
+    assert!(is_in_a_file(&sim, &needle), "in the WAL it can be read");
+    let before = sim.files();
+    // One that is in the WAL, and one in each day's table.
+    let report = delete(&store, &|n| matches!(n, 50 | 0 | 1 | 2)).unwrap();
+    assert_eq!(
+        (report.lines, report.tables, report.files_to_go, report.unsealed_lines),
+        (4, 4, 0, 0),
+        "{report:?}"
+    );
+    for n in [50, 0, 1, 2] {
+        assert!(!is_in_a_file(&sim, &text(n)), "{n}");
+    }
+    // Tables are compressed: none that had such a line is there any more, and none that is has one.
+    let old: Vec<_> = before.iter().filter(|file| file.ends_with(".sst")).collect();
+    assert!(old.len() == 3 && old.iter().all(|file| !sim.files().contains(file)), "{old:?}");
+    assert_eq!(numbers(&store), (3..60).filter(|n| *n != 50).collect::<Vec<_>>());
+    store.close().unwrap();
+    assert_eq!(numbers(&options(sim.env()).open("/logs").unwrap()).len(), 56);
+}
+
+#[test]
+fn an_open_snapshot_reads_on_and_its_files_go_after_it() {
+    let sim = Sim::new(2);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    let reader = options(sim.spawn_process().env()).keeper(false).open("/logs").unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    let report = delete(&store, &|n| n < 10).unwrap();
+    assert_eq!((report.lines, report.files_to_go), (10, 3));
+    let read = |snapshot: &duramen::Snapshot| -> usize {
+        snapshot.blocks(i64::MIN, i64::MAX).iter().map(|b| b.open().unwrap().times().unwrap().len()).sum()
+    };
+    assert_eq!((read(&snapshot), read(&reader.snapshot().unwrap())), (30, 20));
+    let tables = || sim.files().iter().filter(|file| file.ends_with(".sst")).count();
+    assert_eq!(tables(), 6);
+    drop(snapshot);
+    store.flush().unwrap();
+    assert_eq!(tables(), 3);
+}
+
+#[test]
+fn a_tail_is_not_shown_again_what_stays() {
+    let sim = Sim::new(3);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..12).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    let mut tail = store.tail().unwrap();
+    (12..18).for_each(|n| append(&store, n).unwrap());
+    let mut seen = |expected: &[u64]| {
+        let mut found = Vec::new();
+        for block in tail.poll(Duration::ZERO).unwrap() {
+            let column = block.column("_msg").unwrap().unwrap();
+            let mut digits = duramen::column::IntText::default();
+            found.extend((0..block.rows()).map(|row| number(column.text(row, &mut digits).unwrap())));
+        }
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    };
+    seen(&[12, 13, 14, 15, 16, 17]);
+    (18..21).for_each(|n| append(&store, n).unwrap());
+    delete(&store, &|n| n % 5 == 0).unwrap();
+    seen(&[18, 19]);
+}
+
+#[test]
+fn only_the_time_that_was_meant_is_looked_at() {
+    let sim = Sim::new(4);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    let mut asked = 0;
+    let second_day = DAY_NS..=2 * DAY_NS - 1;
+    let report = store.delete(
+        second_day,
+        &mut |block| {
+            asked += 1;
+            rows(block, &|_| true)
+        },
+        &|| false,
+    );
+    assert_eq!((report.unwrap().unwrap().lines, asked), (10, 1));
+    assert!(numbers(&store).iter().all(|n| n % 3 != 1));
+}
+
+#[test]
+fn damage_is_told_and_costs_nothing_else() {
+    let sim = Sim::new(5);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.close().unwrap();
+    let table = sim.files().into_iter().find(|file| file.ends_with(".sst")).unwrap();
+    sim.flip_bit(Path::new(&table), 40 * 8).unwrap();
+    let store = options(sim.env()).open("/logs").unwrap();
+    let report = delete(&store, &|_| true).unwrap();
+    assert_eq!((report.lines, report.damaged.len()), (20, 1), "{report:?}");
+    assert!(table.ends_with(report.damaged[0].split(':').next().unwrap()), "{report:?}");
+    assert_eq!(sim.files().iter().filter(|file| file.ends_with(".sst")).count(), 1);
+}
+
+#[test]
+fn what_is_stopped_or_fails_changes_nothing() {
+    let sim = Sim::new(6);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    let files = sim.files();
+    let all = i64::MIN..=i64::MAX;
+    // After two of three tables.
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 4
+    };
+    let stopped = store.delete(all.clone(), &mut |block| rows(block, &|n| n % 2 == 0), &stop).unwrap();
+    assert_eq!(stopped, None);
+    let failed = store.delete(all.clone(), &mut |_| Err(Error::Invalid("cannot tell".into())), &|| false);
+    assert_eq!(failed.unwrap_err().to_string(), "cannot tell");
+    let short = store.delete(all.clone(), &mut |_| Ok(vec![true]), &|| false);
+    assert!(short.unwrap_err().to_string().contains("cannot be told"));
+    store.flush().unwrap();
+    assert_eq!(numbers(&store).len(), 30);
+    let tables =
+        |files: &[String]| files.iter().filter(|f| f.contains("/tables/")).cloned().collect::<Vec<_>>();
+    assert_eq!(tables(&sim.files()), tables(&files), "nothing is left lying about");
+    let reader = Store::open_read_only("/nowhere");
+    assert!(reader.is_err());
+}
+
+/// With real threads: another process is keeper and writes, and its last lines are in its WAL only.
+#[test]
+fn lines_of_a_running_program_go_while_it_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("logs");
+    let program = Store::open(&dir).unwrap();
+    assert!(program.is_keeper());
+    (0..20).for_each(|n| append(&program, n).unwrap());
+    let other = StoreOptions::new().keeper(false).open(&dir).unwrap();
+    let report = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| (20..200).for_each(|n| append(&program, n).unwrap()));
+        let report = delete(&other, &|n| n < 10).unwrap();
+        writing.join().unwrap();
+        report
+    });
+    assert_eq!((report.lines, report.unsealed_lines), (10, 0), "{report:?}");
+    assert_eq!(numbers(&program), (10..200).collect::<Vec<_>>());
+    // A second time, too: what was asked once is asked anew.
+    assert_eq!(delete(&other, &|n| n >= 150).unwrap().lines, 50);
+    assert_eq!(numbers(&program), (10..150).collect::<Vec<_>>());
+    let needle = text(5);
+    for entry in walk(&dir) {
+        let bytes = std::fs::read(&entry).unwrap();
+        assert!(!bytes.windows(needle.len()).any(|w| w == needle.as_bytes()), "{}", entry.display());
+    }
+}
+
+fn walk(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
+    }
+    found
+}
