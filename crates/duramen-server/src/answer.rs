@@ -112,7 +112,7 @@ pub(crate) async fn run<T: Send + 'static>(
     task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
 }
 
-/// Runs a query; `render` appends each row to the answer's text.
+/// Runs a query; `render` appends each row to the answer's text, which begins with `head`.
 ///
 /// # Errors
 /// As [`run`], before the first row.
@@ -121,6 +121,7 @@ pub(crate) async fn stream(
     access: &Access,
     question: Question,
     content_type: &'static str,
+    head: Vec<u8>,
     mut render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
 ) -> ApiResult<Response> {
     let permit = leave(app).await?;
@@ -131,7 +132,8 @@ pub(crate) async fn stream(
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
         let clock = app.env.clock.clone();
-        let mut piece = Vec::with_capacity(PIECE_BYTES + 4096);
+        let mut piece = head;
+        piece.reserve(PIECE_BYTES);
         let mut sent = clock.monotonic();
         let outcome = question.run(&app, &access, &cancel, &mut |row| {
             render(row, &mut piece);

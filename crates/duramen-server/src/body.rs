@@ -108,8 +108,32 @@ pub(crate) async fn receive(
     app: &App,
     access: &Access,
     headers: &HeaderMap,
-    body: Body,
+    mut body: Body,
 ) -> ApiResult<Received> {
+    let received = read(app, access, headers, &mut body).await;
+    if received.is_err() {
+        discard(app, &mut body).await;
+    }
+    received
+}
+
+/// Reads on for a while and keeps nothing: a client that is still sending would not look at the answer.
+async fn discard(app: &App, body: &mut Body) {
+    const MOST_BYTES: usize = 64 << 20;
+    let discarding = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.into_data().map_or(0, |data| data.len());
+            if bytes > MOST_BYTES {
+                return;
+            }
+        }
+    };
+    // Whether it has ended or not, it is answered now.
+    let _ended = tokio::time::timeout(app.limits.read_timeout, discarding).await;
+}
+
+async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) -> ApiResult<Received> {
     let encoding = Encoding::of(headers)?;
     let limit_bytes = access.max_body_bytes(app.limits.max_body_bytes);
     let told = headers.get(header::CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse::<usize>().ok());
@@ -117,7 +141,6 @@ pub(crate) async fn receive(
         return Err(over_limit(limit_bytes));
     }
     let mut share = app.bodies.share();
-    let mut body = body;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     loop {

@@ -40,7 +40,7 @@ async fn query(
             return Err(ApiError::bad_request(format!("the format `{other}` is none of: json, typed, csv")));
         }
     };
-    stream(&app, &access, question, "application/stream+json", move |row, out| {
+    stream(&app, &access, question, "application/stream+json", Vec::new(), move |row, out| {
         if offset > 0 {
             offset -= 1;
         } else {
@@ -105,11 +105,7 @@ async fn csv(
     }
     let mut head = Vec::new();
     write_line(names.iter().map(String::as_str), &mut head);
-    let mut head = Some(head);
-    stream(app, access, question, "text/csv; charset=utf-8", move |row, out| {
-        if let Some(head) = head.take() {
-            out.extend_from_slice(&head);
-        }
+    stream(app, access, question, "text/csv; charset=utf-8", head, move |row, out| {
         if offset > 0 {
             offset -= 1;
         } else {

@@ -55,7 +55,7 @@ async fn stats_query(
 ) -> ApiResult<Response> {
     let now_ns = app.env.clock.now_unix_ns();
     let at =
-        args.get("time").map(|time| moment("time", time, now_ns)).transpose()?.map_or(now_ns, |time| time.1);
+        args.get("time").map(|time| moment("time", time, now_ns)).transpose()?.map_or(now_ns, |time| time.0);
     let mut question = Question::new(&app, args.query(&app, "")?);
     question.timeout = args.timeout(app.limits.query_timeout)?;
     let (by, names) = stats_names(&question.query)?;

@@ -1,0 +1,108 @@
+//! Lines go in, in every form and compression; bad ones are named.
+
+use crate::server::{Server, store};
+use std::io::Write;
+
+#[test]
+fn an_object_an_array_and_ndjson() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    for (body, count) in [
+        (r#"{"_msg":"one","level":"warn","user":{"id":7}}"#, 1),
+        (r#"[{"_msg":"two"},{"_msg":"three"}]"#, 2),
+        ("{\"_msg\":\"four\"}\n\n{\"_msg\":\"five\"}\n", 2),
+    ] {
+        let answer = server.post("/api/v1/ingest", body);
+        assert_eq!(answer.status, 202, "{answer:?}");
+        assert_eq!(answer.json(), serde_json::json!({ "status": "accepted", "count": count }));
+    }
+    assert_eq!(server.count("*"), 5);
+    let row = &server.query("one")[0];
+    assert_eq!((&row["level"], &row["user.id"]), (&"warn".into(), &"7".into()));
+}
+
+#[test]
+fn a_bad_row_is_named_and_the_others_are_taken() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let answer = server.post("/api/v1/ingest", "{\"_msg\":\"a\"}\n{\"_msg\":\n{\"_msg\":\"b\"}\n");
+    assert_eq!(answer.status, 202, "{answer:?}");
+    let told = answer.json();
+    assert_eq!((told["count"].as_u64(), told["rejected"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(told["errors"][0]["row"], 1);
+    assert_eq!(server.post("/api/v1/ingest", "nonsense").status, 422);
+    let answer = server.post("/insert/jsonline", "nonsense\n");
+    assert!(answer.status == 400 && answer.body.contains("row 0"), "{answer:?}");
+    assert_eq!(server.post("/insert/jsonline", "{\"_msg\":\"c\"}\nnonsense\n").status, 200);
+    assert_eq!(server.count("*"), 3);
+    let long = format!("{{\"_msg\":\"{}\"}}", "x".repeat(2 << 20));
+    let answer = server.post("/api/v1/ingest", long);
+    assert!(answer.status == 422 && answer.body.contains("max_line_bytes"), "{}", answer.status);
+}
+
+#[test]
+fn every_compression() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let line = |name: &str| format!("{{\"_msg\":\"{name} packed\"}}\n").repeat(100);
+    let gzip = |text: &str| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(text.as_bytes()).unwrap();
+        out.finish().unwrap()
+    };
+    let zlib = |text: &str| {
+        let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(text.as_bytes()).unwrap();
+        out.finish().unwrap()
+    };
+    for (name, body) in [
+        ("gzip", gzip(&line("gzip"))),
+        ("deflate", zlib(&line("deflate"))),
+        ("zstd", zstd::bulk::compress(line("zstd").as_bytes(), 1).unwrap()),
+        ("identity", line("identity").into_bytes()),
+    ] {
+        let answer = server.post_with("/insert/jsonline", &[("content-encoding", name)], &body);
+        assert_eq!(answer.status, 200, "{name}: {answer:?}");
+        assert_eq!(server.count(name), 100, "{name}");
+        if name != "identity" {
+            let cut = &body[..body.len() / 2];
+            let answer = server.post_with("/insert/jsonline", &[("content-encoding", name)], cut);
+            assert_eq!(answer.status, 400, "{name}: {answer:?}");
+        }
+    }
+    assert_eq!(server.post_with("/insert/jsonline", &[("content-encoding", "br")], "x").status, 415);
+    assert_eq!(server.count("*"), 400, "of what was cut short nothing was taken");
+}
+
+#[test]
+fn parameters_name_the_fields() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let line = r#"{"when":"2024-06-27T00:00:07Z","what":"paid","app":"shop","secret":"x"}"#;
+    let path = "/insert/jsonline?_time_field=when&_msg_field=what&_stream_fields=app&ignore_fields=secret&extra_fields=dc=eu";
+    assert_eq!(server.post(path, line).status, 200);
+    let row = &server.query("paid")[0];
+    let wanted = serde_json::json!({
+        "_time": "2024-06-27T00:00:07Z", "_stream": "{app=\"shop\"}", "_msg": "paid", "app": "shop", "dc": "eu",
+    });
+    for (name, value) in wanted.as_object().unwrap() {
+        assert_eq!(&row[name], value, "{name}: {row}");
+    }
+    assert!(row.get("secret").is_none());
+    let answer = server.post("/insert/jsonline?extra_fields=x", line);
+    assert!(answer.status == 400 && answer.body.contains("extra_fields"), "{answer:?}");
+}
+
+#[test]
+fn other_processes_log_into_the_same_store() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    server.post("/api/v1/ingest", r#"{"_msg":"over http"}"#);
+    let logger = duramen::Logger::builder(&store).open().unwrap();
+    logger.log(duramen::Level::Info, "from a process", &[]).unwrap();
+    assert_eq!(server.count("*"), 2);
+    logger.close().unwrap();
+    assert_eq!(server.count("*"), 2);
+    assert_eq!(server.stop().0, Some(0));
+    assert_eq!(duramen::Store::open_read_only(&store).unwrap().snapshot().unwrap().rows(), 2);
+}

@@ -1,0 +1,135 @@
+//! Starts, says what is wrong, stops when told.
+
+use crate::server::{Server, duramen, eventually, store};
+use rustls::pki_types::CertificateDer;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+#[test]
+fn it_says_how_it_goes() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    assert_eq!(server.get("/health").json()["status"], "ok");
+    assert_eq!(server.get("/ready").status, 200);
+    server.post("/api/v1/ingest", "{\"_msg\":\"a\"}\n{\"_msg\":\"b\"}\nnonsense");
+    assert_eq!(server.count("*"), 2);
+    let metrics = server.get("/metrics").body;
+    for line in [
+        "duramen_ingested_lines_total{protocol=\"native\"} 2",
+        "duramen_rejected_lines_total{protocol=\"native\"} 1",
+        "duramen_http_requests_total{route=\"/api/v1/ingest\",code=\"202\"} 1",
+        "duramen_queries_total 1",
+        "duramen_up 1",
+        "duramen_store_lines 2",
+    ] {
+        assert!(metrics.lines().any(|l| l == line), "{line} is not in\n{metrics}");
+    }
+    assert!(metrics.ends_with("# EOF\n") && metrics.matches("# EOF").count() == 1);
+}
+
+#[test]
+fn it_stops_when_told_and_keeps_everything() {
+    let (_dir, store) = store();
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::start(&store);
+        assert_eq!(server.post("/api/v1/ingest", r#"{"_msg":"kept"}"#).status, 202);
+        server.signal(signal);
+        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal}");
+    }
+    assert_eq!(Server::start(&store).count("kept"), 2);
+}
+
+#[test]
+fn settings_come_from_flags_the_environment_and_a_file() {
+    let (dir, store) = store();
+    let file = dir.path().join("duramen.toml");
+    fs::write(&file, "max_line_bytes = 1\nmax_queries = 3\nstall_timeout_ms = 7\n").unwrap();
+    let output = duramen(&store)
+        .args(["serve", "--print-config", "--max-line-bytes", "2", "--config"])
+        .arg(&file)
+        .env("DURAMEN_STALL_TIMEOUT_MS", "8")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for line in
+        ["max_line_bytes = 2", "max_queries = 3", "stall_timeout_ms = 8", "listen = [\"127.0.0.1:9428\"]"]
+    {
+        assert!(printed.lines().any(|l| l == line), "{line} is not in\n{printed}");
+    }
+    fs::write(&file, "max_lines = 1\n").unwrap();
+    let output = duramen(&store).args(["serve", "--config"]).arg(&file).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && told.contains("max_lines"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let (dir, store) = store();
+    let server = Server::start(&store);
+    let taken = server.address.to_string();
+    let output = duramen(&store).args(["serve", "--listen", &taken]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && told.contains("cannot listen"), "{told}");
+    let other = dir.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("file"), "x").unwrap();
+    let output = duramen(&other).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is not a duramen store"));
+    let pem = dir.path().join("cert.pem");
+    fs::write(&pem, "nonsense").unwrap();
+    let output = duramen(&store)
+        .args(["serve", "--listen", "127.0.0.1:0", "--tls-cert"])
+        .arg(&pem)
+        .arg("--tls-key")
+        .arg(&pem)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.code() == Some(2) && String::from_utf8(output.stderr).unwrap().contains("cert.pem")
+    );
+}
+
+#[test]
+fn a_certificate_is_used_and_read_again() {
+    let (dir, store) = store();
+    let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    let make = || {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(&cert, made.cert.pem()).unwrap();
+        fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        made.cert.der().clone()
+    };
+    let first = make();
+    let args = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    let server = Server::start_with(&store, &args);
+    assert!(health_over_tls(&server, &first).unwrap().starts_with("HTTP/1.1 200"));
+    let second = make();
+    assert!(health_over_tls(&server, &second).is_err(), "nobody has told it yet");
+    server.signal("HUP");
+    eventually("the new certificate is in force", || health_over_tls(&server, &second).is_ok());
+    fs::write(&cert, "nonsense").unwrap();
+    server.signal("HUP");
+    eventually("it says what is wrong", || server.log().contains("stays as it was"));
+    assert!(health_over_tls(&server, &second).is_ok());
+}
+
+/// Asks for `/health` over TLS, trusting this certificate only.
+fn health_over_tls(server: &Server, trusted: &CertificateDer<'_>) -> std::io::Result<String> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(trusted.clone()).map_err(std::io::Error::other)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(std::io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "localhost".try_into().map_err(std::io::Error::other)?;
+    let connection = rustls::ClientConnection::new(Arc::new(config), name).map_err(std::io::Error::other)?;
+    let mut stream = rustls::StreamOwned::new(connection, TcpStream::connect(server.address)?);
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    let _some_close_without_saying_so = stream.read_to_end(&mut answer);
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}

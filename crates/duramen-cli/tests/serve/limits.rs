@@ -1,0 +1,127 @@
+//! Bodies, bombs, slow clients, heads.
+
+use crate::server::{Server, eventually, store};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+fn gzip_of_zeros(bytes: usize) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let zeros = vec![b' '; 1 << 20];
+    for _ in 0..bytes >> 20 {
+        out.write_all(&zeros).unwrap();
+    }
+    out.finish().unwrap()
+}
+
+#[test]
+fn bodies_have_a_limit_compressed_and_not() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--max-body-bytes", "1000000"]);
+    let answer = server.post("/api/v1/ingest", vec![b' '; 1_000_001]);
+    assert!(answer.status == 413 && answer.body.contains("max_body_bytes"), "{answer:?}");
+    let bomb = gzip_of_zeros(64 << 20);
+    assert!(bomb.len() < 1_000_000);
+    let answer = server.post_with("/api/v1/ingest", &[("content-encoding", "gzip")], &bomb);
+    assert!(answer.status == 413 && answer.body.contains("max_body_bytes"), "{answer:?}");
+    assert_eq!(server.post("/api/v1/ingest", r#"{"_msg":"goes on"}"#).status, 202);
+}
+
+#[test]
+fn all_bodies_together_have_a_limit() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--max-bodies-bytes", "1000000"]);
+    let bomb = gzip_of_zeros(16 << 20);
+    let answer = server.post_with("/api/v1/ingest", &[("content-encoding", "gzip")], &bomb);
+    assert!(answer.status == 429 && answer.headers.contains_key("retry-after"), "{answer:?}");
+    // One that stays open keeps its part; the others are told to wait, and may come when it has gone.
+    let mut open = TcpStream::connect(server.address).unwrap();
+    write!(open, "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 900000\r\n\r\n").unwrap();
+    open.write_all(&vec![b' '; 899_999]).unwrap();
+    let post = || server.post("/api/v1/ingest", format!("{{\"_msg\":\"{}\"}}", "y".repeat(200_000))).status;
+    eventually("there is no room", || post() == 429);
+    drop(open);
+    eventually("there is room again", || post() == 202);
+}
+
+#[test]
+fn slow_clients_are_not_waited_for_for_ever() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--read-timeout-ms", "200"]);
+    let answer_to = |request: &str| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _cut_or_closed = stream.read_to_string(&mut answer);
+        answer
+    };
+    // Neither a head nor a body that never ends holds a connection.
+    let head = answer_to("POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\n");
+    assert!(head.is_empty() || head.starts_with("HTTP/1.1 408"), "{head}");
+    let body = answer_to(
+        "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{",
+    );
+    assert!(body.starts_with("HTTP/1.1 408"), "{body}");
+    let huge = format!("GET /health HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(200_000));
+    let told = answer_to(&huge);
+    assert!(told.is_empty() || told.starts_with("HTTP/1.1 431"), "{told}");
+    for nonsense in [
+        "\r\n\r\n\r\n",
+        "GET\r\n\r\n",
+        "\0\0\0\0",
+        "GET /../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+    ] {
+        let told = answer_to(nonsense);
+        assert!(told.is_empty() || told.starts_with("HTTP/1.1 4"), "{told}");
+    }
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn nasty_bodies_are_the_clients_fault() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let deep = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
+    for body in [
+        deep.as_bytes(),
+        b"\xff\xfe\xfd",
+        b"{\"_msg\":\"\xff\"}",
+        b"[[[[[[",
+        b"{\"a\":1e999999}",
+        b"null",
+        b"\"x\"",
+    ] {
+        let answer = server.post("/api/v1/ingest", body);
+        assert!((400..500).contains(&answer.status) || answer.status == 202, "{answer:?}");
+    }
+    for path in [
+        "/select/logsql/query?query=%ff%fe",
+        "/select/logsql/query?query=%00",
+        "/select/logsql/query?query=_time:[9999999999999,",
+    ] {
+        let answer = server.get(path);
+        assert!(answer.status == 400 || answer.status == 200, "{path}: {answer:?}");
+    }
+    let parentheses = format!("/select/logsql/query?query={}", "(".repeat(20_000));
+    assert_eq!(server.get(&parentheses).status, 400);
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn a_query_ends_when_its_time_is_up_or_its_client_has_gone() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--max-queries", "1"]);
+    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"line {i} of many\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let slow = "query=*%20%7C%20sort%20by%20(_msg)";
+    let answer = server.get(&format!("/select/logsql/query?{slow}&timeout=1ms"));
+    assert!(answer.status == 503 && answer.body.contains("limit"), "{answer:?}");
+    // It does not read what it asked for, and goes: the only place for queries is free again.
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /select/logsql/query?{slow} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut first = [0; 100];
+    stream.read_exact(&mut first).unwrap();
+    drop(stream);
+    assert_eq!(server.count("*"), 50_000);
+}

@@ -1,0 +1,25 @@
+//! The real server, asked over HTTP.
+//!
+//! | module | what it shows |
+//! |---|---|
+//! | `server` | (starts one, and talks to it) |
+//! | `ingest` | lines go in, in every form and compression; bad ones are named |
+//! | `select` | queries, counts, histograms; mistakes are shown |
+//! | `tail` | lines come as they are appended, all of them, by whomever |
+//! | `tokens` | who may do what; revoked, expired, limited; tenants |
+//! | `limits` | bodies, bombs, slow clients, heads |
+//! | `crash` | killed at random moments, every acknowledged line is there once |
+//! | `life` | starts, says what is wrong, stops when told |
+
+#![cfg(feature = "server")]
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are tests, too
+#![allow(clippy::disallowed_methods)] // what is tested runs in other processes, with real files and time
+
+mod crash;
+mod ingest;
+mod life;
+mod limits;
+mod select;
+mod server;
+mod tail;
+mod tokens;

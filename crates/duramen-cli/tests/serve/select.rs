@@ -1,0 +1,123 @@
+//! Queries, counts, histograms; mistakes are shown.
+
+use crate::server::{Server, store};
+use serde_json::json;
+
+fn filled() -> (tempfile::TempDir, Server) {
+    let (dir, store) = store();
+    let server = Server::start(&store);
+    let mut body = String::new();
+    for i in 0..100 {
+        let (minute, level) = (i % 60, if i % 10 == 0 { "error" } else { "info" });
+        body.push_str(&format!(
+            "{{\"_time\":\"2024-01-01T{:02}:{minute:02}:00Z\",\"_msg\":\"line {i}\",\"level\":\"{level}\",\"app\":\"a{}\",\"n\":{i}}}\n",
+            i / 60,
+            i % 4
+        ));
+    }
+    assert_eq!(server.post("/insert/jsonline?_stream_fields=app", body).status, 200);
+    (dir, server)
+}
+
+#[test]
+fn rows_come_newest_first_and_no_more_than_asked_for() {
+    let (_dir, server) = filled();
+    let rows = server.get("/select/logsql/query?query=*&limit=3").lines();
+    let messages: Vec<_> = rows.iter().map(|row| row["_msg"].as_str().unwrap()).collect();
+    assert_eq!(messages, ["line 99", "line 98", "line 97"]);
+    assert_eq!(rows[0]["n"], "99", "values are text, as VictoriaLogs' clients expect");
+    let rows = server.get("/select/logsql/query?query=*&limit=2&offset=2&format=typed").lines();
+    assert_eq!((rows.len(), &rows[0]["n"]), (2, &json!(97)));
+    assert_eq!(server.get("/select/logsql/query?query=*&start=2024-01-01T01:30:00Z").lines().len(), 10);
+    assert_eq!(server.get("/select/logsql/query?query=*&end=2024-01-01T00:04:59Z").lines().len(), 5);
+    assert_eq!(server.get("/select/logsql/query?query=*&extra_filters=level:error").lines().len(), 10);
+    let csv = server.get("/select/logsql/query?query=error&limit=1&format=csv&fields=_time,n");
+    assert_eq!(csv.body, "_time,n\r\n", "{csv:?}");
+    let csv = server.get("/select/logsql/query?query=level:error&limit=1&format=csv&fields=_time,n");
+    assert_eq!(csv.body, "_time,n\r\n2024-01-01T01:30:00Z,90\r\n");
+}
+
+#[test]
+fn a_mistake_is_shown() {
+    let (_dir, server) = filled();
+    for (path, told) in [
+        ("query", "`query` is missing"),
+        ("query?query=level:(", "expected a word"),
+        ("query?query=*&limit=x", "`limit` is no whole number"),
+        ("query?query=*&start=yesterday-ish", "`start` is no time"),
+        ("query?query=*&timeout=x", "`timeout` is no duration"),
+        ("query?query=*&extra_filters=x|limit%201", "no pipes"),
+        ("query?query=*&extra_filters=a)%20or%20(b", "expected"),
+        ("query?query=*&format=xml", "none of: json, typed, csv"),
+        ("hits?query=*&step=x", "`step` is no duration"),
+        ("hits?query=*%7Cstats%20count()", "look at each by itself"),
+        ("field_values?query=*", "`field` is missing"),
+        ("stats_query?query=*", "must end with the pipe `stats`"),
+        ("stats_query_range?query=*%7Climit%201%7Cstats%20count()", "must end with the pipe `stats`"),
+        ("tail?query=*%7Cstats%20count()", "needs all entries"),
+    ] {
+        let answer = server.get(&format!("/select/logsql/{path}"));
+        assert_eq!(answer.status, 400, "{path}: {answer:?}");
+        assert!(answer.json()["error"].as_str().unwrap().contains(told), "{path}: {answer:?}");
+    }
+    assert_eq!(server.get("/nothing").status, 404);
+    assert_eq!(server.get("/api/v1/ingest").status, 405);
+}
+
+#[test]
+fn counts_of_names_values_and_streams() {
+    let (_dir, server) = filled();
+    let values = |path: &str| {
+        let answer = server.get(&format!("/select/logsql/{path}")).json();
+        let pairs = answer["values"].as_array().unwrap().iter();
+        pairs
+            .map(|v| (v["value"].as_str().unwrap().to_owned(), v["hits"].as_u64().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let level = [("info".to_owned(), 90), ("error".to_owned(), 10)];
+    assert_eq!(values("field_values?query=*&field=level"), level);
+    assert_eq!(values("field_values?query=*&field=level&limit=1"), level[..1]);
+    let apps: Vec<_> = (0..4).map(|i| (format!("a{i}"), 25)).collect();
+    assert_eq!(values("stream_field_values?query=*&field=app"), apps);
+    assert_eq!(values("stream_field_names?query=*"), [("app".to_owned(), 100)]);
+    let streams: Vec<_> = (0..4).map(|i| (format!("{{app=\"a{i}\"}}"), 25)).collect();
+    assert_eq!(values("streams?query=*"), streams);
+    assert_eq!(values("stream_ids?query=*").iter().map(|(_, n)| n).sum::<u64>(), 100);
+    let names = values("field_names?query=*");
+    assert!(names.contains(&("n".into(), 100)) && names.contains(&("_msg".into(), 100)), "{names:?}");
+    let facets = server.get("/select/logsql/facets?query=*&limit=1").json();
+    let level = facets["facets"].as_array().unwrap().iter().find(|f| f["field_name"] == "level").unwrap();
+    assert_eq!(level["values"], json!([{ "field_value": "info", "hits": 90 }]));
+}
+
+#[test]
+fn a_histogram() {
+    let (_dir, server) = filled();
+    let hits = server.get("/select/logsql/hits?query=*&step=1h&field=level").json();
+    assert_eq!(
+        hits["hits"],
+        json!([
+            { "fields": { "level": "info" }, "timestamps": ["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z"], "values": [54, 36], "total": 90 },
+            { "fields": { "level": "error" }, "timestamps": ["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z"], "values": [6, 4], "total": 10 },
+        ])
+    );
+    let hits = server.get("/select/logsql/hits?query=*&step=1h&field=n&fields_limit=2").json();
+    let groups = hits["hits"].as_array().unwrap();
+    assert_eq!((groups.len(), &groups[2]["fields"], &groups[2]["total"]), (3, &json!({}), &json!(98)));
+    let hits = server.get("/select/logsql/hits?query=absent&step=1h").json();
+    assert_eq!(hits["hits"], json!([]));
+}
+
+#[test]
+fn figures_as_prometheus_has_them() {
+    let (_dir, server) = filled();
+    let query = "query=*%7Cstats%20by%20(level)%20count()%20n,max(n)%20most";
+    let vector = server.get(&format!("/select/logsql/stats_query?{query}&time=2024-01-02T00:00:00Z")).json();
+    assert_eq!(vector["data"]["resultType"], "vector");
+    let result = vector["data"]["result"].as_array().unwrap();
+    let errors = json!({ "metric": { "__name__": "n", "level": "error" }, "value": [1704153600, "10"] });
+    assert!(result.len() == 4 && result.contains(&errors), "{result:?}");
+    let matrix = server.get(&format!("/select/logsql/stats_query_range?{query}&step=1h")).json();
+    let errors = json!({ "metric": { "__name__": "most", "level": "error" }, "values": [[1704067200, "50"], [1704070800, "90"]] });
+    assert!(matrix["data"]["result"].as_array().unwrap().contains(&errors), "{matrix}");
+}

@@ -1,0 +1,79 @@
+//! Lines come as they are appended, all of them, by whomever.
+
+use crate::server::{Server, store};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+
+/// Follows, from the moment it returns.
+fn follow(server: &Server, path: &str) -> impl Iterator<Item = Value> + use<> {
+    let response = Server::agent().get(server.url(path)).call().unwrap();
+    assert_eq!(response.status(), 200);
+    let lines = BufReader::new(response.into_body().into_reader()).lines();
+    lines
+        .map_while(Result::ok)
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_str(&line).unwrap())
+}
+
+#[test]
+fn all_that_is_appended_comes_once_and_in_order() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    server.post("/api/v1/ingest", r#"{"_msg":"before"}"#);
+    let coming = follow(&server, "/select/logsql/tail?query=n:*");
+    let logger = duramen::Logger::builder(&store).open().unwrap();
+    for n in 0..300 {
+        if n % 3 == 0 {
+            logger.log(duramen::Level::Info, "direct", &[("n", n.into())]).unwrap();
+        } else {
+            server.post("/api/v1/ingest", format!("{{\"_msg\":\"http\",\"n\":{n}}}"));
+        }
+    }
+    let mut seen: Vec<u64> =
+        coming.take(300).map(|row| row["n"].as_str().unwrap().parse().unwrap()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..300).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_past_and_what_comes_meet_without_a_gap() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let writer = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for n in 0..400 {
+                assert_eq!(
+                    server.post("/api/v1/ingest", format!("{{\"_msg\":\"x\",\"n\":{n}}}")).status,
+                    202
+                );
+            }
+        });
+        let mut followers = Vec::new();
+        for _ in 0..4 {
+            followers.push(scope.spawn(|| {
+                let coming = follow(&server, "/select/logsql/tail?query=*&start_offset=1h");
+                let mut seen: Vec<u64> =
+                    coming.take(400).map(|row| row["n"].as_str().unwrap().parse().unwrap()).collect();
+                seen.sort_unstable();
+                seen
+            }));
+        }
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), (0..400).collect::<Vec<_>>());
+        }
+        writer.join()
+    });
+    writer.unwrap();
+}
+
+#[test]
+fn it_ends_when_the_server_stops() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let coming = follow(&server, "/select/logsql/tail?query=*");
+    server.post("/api/v1/ingest", r#"{"_msg":"last"}"#);
+    let mut coming = coming.peekable();
+    assert_eq!(coming.peek().unwrap()["_msg"], "last");
+    assert_eq!(server.stop().0, Some(0));
+    assert_eq!(coming.count(), 1);
+}

@@ -1,0 +1,122 @@
+//! Who may do what; revoked, expired, limited; tenants.
+
+use crate::server::{Server, duramen, eventually, store, token};
+use std::io::{BufRead, BufReader};
+
+#[test]
+fn scopes_are_kept_apart() {
+    let (_dir, store) = store();
+    let ingest = token(&store, &["shipper", "--scope", "ingest"]);
+    let read = token(&store, &["grafana", "--scope", "read"]);
+    let admin = token(&store, &["me", "--scope", "admin"]);
+    let server = Server::start(&store);
+    let post = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        server.post_with("/api/v1/ingest", &[("authorization", &bearer)], r#"{"_msg":"x"}"#).status
+    };
+    let get = |token: &str| server.get_with("/select/logsql/query?query=*", token).status;
+    assert_eq!((post(&ingest), post(&read), post(&admin)), (202, 403, 202));
+    assert_eq!((get(&ingest), get(&read), get(&admin)), (403, 200, 200));
+    assert_eq!(server.get_with("/metrics", &read).status, 200);
+    for wrong in ["", "drm_00000000_0", &format!("{ingest}0"), &ingest[..ingest.len() - 1], "x"] {
+        assert_eq!((post(wrong), get(wrong)), (401, 401), "{wrong}");
+    }
+    let answer = server.post("/api/v1/ingest", "{}");
+    assert!(answer.status == 401 && answer.headers.contains_key("www-authenticate"), "{answer:?}");
+    assert_eq!((server.get("/health").status, server.get("/ready").status), (200, 200));
+    let basic = [("authorization", &*format!("Basic {}", base64(&format!("anybody:{ingest}"))))];
+    assert_eq!(server.post_with("/api/v1/ingest", &basic, "{}").status, 202);
+    let secret = ingest.rsplit('_').next().unwrap();
+    assert!(!server.log().contains(secret));
+}
+
+fn base64(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for piece in text.as_bytes().chunks(3) {
+        let bits = piece.iter().fold(0u32, |bits, b| bits << 8 | u32::from(*b)) << (8 * (3 - piece.len()));
+        for i in 0..4 {
+            let digit = char::from(DIGITS[(bits >> (18 - 6 * i) & 63) as usize]);
+            out.push(if i <= piece.len() { digit } else { '=' });
+        }
+    }
+    out
+}
+
+#[test]
+fn a_revoked_token_ends_what_it_began() {
+    let (_dir, store) = store();
+    let read = token(&store, &["grafana", "--scope", "read"]);
+    let admin = token(&store, &["me", "--scope", "admin"]);
+    let server = Server::start(&store);
+    let request = Server::agent().get(server.url("/select/logsql/tail?query=*"));
+    let response = request.header("authorization", format!("Bearer {read}")).call().unwrap();
+    let mut lines = BufReader::new(response.into_body().into_reader()).lines();
+    let bearer = format!("Bearer {admin}");
+    let post = || server.post_with("/api/v1/ingest", &[("authorization", &bearer)], r#"{"_msg":"x"}"#).status;
+    assert_eq!(post(), 202);
+    assert!(lines.next().unwrap().unwrap().contains("\"x\""));
+    assert!(duramen(&store).args(["token", "revoke", "grafana"]).status().unwrap().success());
+    eventually("the token is refused", || {
+        server.get_with("/select/logsql/query?query=*", &read).status == 401
+    });
+    assert_eq!(post(), 202);
+    let rest: Vec<_> = lines.map_while(Result::ok).collect();
+    assert!(rest.len() <= 1, "{rest:?}");
+    // The last one's revocation does not open the door.
+    assert!(duramen(&store).args(["token", "revoke", "me"]).status().unwrap().success());
+    eventually("the last token is refused", || post() == 401);
+    assert_eq!(server.get("/select/logsql/query?query=*").status, 401);
+}
+
+#[test]
+fn tenants_see_their_own() {
+    let (_dir, store) = store();
+    let own = token(&store, &["own", "--scope", "admin"]);
+    let shop = token(&store, &["shop", "--scope", "admin", "--tenant", "shop"]);
+    let bank = token(&store, &["bank", "--scope", "admin", "--tenant", "bank"]);
+    let server = Server::start(&store);
+    for (name, token) in [("own", &own), ("shop", &shop), ("bank", &bank)] {
+        let bearer = format!("Bearer {token}");
+        let body = format!("{{\"_msg\":\"of {name}\"}}");
+        assert_eq!(server.post_with("/api/v1/ingest", &[("authorization", &bearer)], body).status, 202);
+    }
+    for (name, token) in [("own", &own), ("shop", &shop), ("bank", &bank)] {
+        let rows = server.get_with("/select/logsql/query?query=*", token).lines();
+        assert_eq!(rows.len(), 1, "{name}: {rows:?}");
+        assert_eq!(rows[0]["_msg"], format!("of {name}"));
+    }
+    assert_eq!(server.stop().0, Some(0));
+    let server = Server::start(&store);
+    assert_eq!(server.get_with("/select/logsql/query?query=*", &shop).lines().len(), 1);
+}
+
+#[test]
+fn limits_of_a_token() {
+    let (_dir, store) = store();
+    let args = ["t", "--scope", "ingest", "--max-body-bytes", "1000", "--max-bytes-per-s", "1500"];
+    let limited = token(&store, &args);
+    let expired = token(&store, &["e", "--scope", "ingest", "--expires-in", "1ms"]);
+    let server = Server::start(&store);
+    let post = |token: &str, bytes: usize| {
+        let bearer = format!("Bearer {token}");
+        let body = format!("{{\"_msg\":\"{}\"}}", "x".repeat(bytes));
+        server.post_with("/api/v1/ingest", &[("authorization", &bearer)], body)
+    };
+    assert_eq!(post(&expired, 1).status, 401);
+    let answer = post(&limited, 1000);
+    assert!(answer.status == 413 && answer.body.contains("1000 bytes"), "{answer:?}");
+    let refused = (0..20).map(|_| post(&limited, 900)).find(|answer| answer.status != 202).unwrap();
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(refused.headers.contains_key("retry-after"));
+    eventually("the bucket fills again", || post(&limited, 1).status == 202);
+}
+
+#[test]
+fn without_a_token_only_this_machine_may_come() {
+    let (_dir, store) = store();
+    let log = Server::try_start(&store, &["--listen", "0.0.0.0:0"]).err().unwrap();
+    assert!(log.contains("has no token"), "{log}");
+    token(&store, &["t", "--scope", "ingest"]);
+    Server::start_with(&store, &["--listen", "0.0.0.0:0"]);
+}
