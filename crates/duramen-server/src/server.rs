@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
 /// How often the file of tokens is looked at.
@@ -95,6 +95,7 @@ async fn run(
     settings: Settings,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
+    let mut signals = Signals::listen()?;
     let limits = Limits::of(&settings);
     let tls = tls_of(&settings)?;
     let tenants = Arc::new(Tenants::open(env, dir, &settings)?);
@@ -141,7 +142,7 @@ async fn run(
         tracing::info!(%address, store = %dir.display(), "listening");
     }
     ready(&addresses);
-    wait(&app, &door).await?;
+    wait(&app, &door, &mut signals).await;
     tracing::info!("stopping");
     let _all_have_gone = stop.send(true);
     for task in accepting {
@@ -176,17 +177,32 @@ async fn drained(door: &Door) {
     }
 }
 
+/// The signals that are listened for, from before anybody is told that the server runs.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
 /// Waits for a signal to stop; meanwhile sees to tokens and certificates.
-async fn wait(app: &Arc<App>, door: &Door) -> Result<(), ServeError> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+async fn wait(app: &Arc<App>, door: &Door, signals: &mut Signals) {
+    let Signals { terminate, interrupt, hangup } = signals;
     let mut tick = tokio::time::interval(TOKENS_EVERY);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return,
+            _ = interrupt.recv() => return,
             _ = hangup.recv() => {
                 match tls_of(&app.settings) {
                     Ok(tls) => door.tls.store(tls),

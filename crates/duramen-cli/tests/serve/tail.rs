@@ -59,7 +59,8 @@ fn the_past_and_what_comes_meet_without_a_gap() {
             }));
         }
         for follower in followers {
-            assert_eq!(follower.join().unwrap(), (0..400).collect::<Vec<_>>());
+            let seen = follower.join().unwrap();
+            assert!(seen == (0..400).collect::<Vec<_>>(), "{seen:?}\n{}", server.log());
         }
         writer.join()
     });

@@ -183,12 +183,14 @@ fn check(column: &Column, rows: usize) -> Result<()> {
         ColumnData::Int { values, .. } => values.len(),
         ColumnData::Text { ends, .. } => ends.len(),
     };
-    let order_len = column.order.as_ref().map_or(rows, |o| o.len());
-    if slots == rows && order_len == rows {
-        Ok(())
-    } else {
-        Err(Error::decode("a column", "not as many values as rows"))
-    }
+    let is_whole = match &column.order {
+        None => slots == rows,
+        // Some rows of a block have its slots, which are more, and their own way to them.
+        Some(order) => {
+            order.len() == rows && (slots == rows || order.iter().all(|&slot| (slot as usize) < slots))
+        }
+    };
+    if is_whole { Ok(()) } else { Err(Error::decode("a column", "not as many values as rows")) }
 }
 
 pub(crate) fn column_bytes(column: &Column) -> usize {
