@@ -31,7 +31,8 @@ impl Budget {
         self.units.available_permits() * UNIT_BYTES
     }
 
-    fn share(&self) -> Share {
+    /// Nothing yet of it.
+    pub fn share(&self) -> Share {
         Share { budget: self.clone(), permit: None, bytes: 0 }
     }
 }
@@ -45,8 +46,16 @@ pub(crate) struct Share {
 }
 
 impl Share {
+    /// How many bytes it is.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes `bytes` more.
-    fn grow(&mut self, bytes: usize) -> ApiResult<()> {
+    ///
+    /// # Errors
+    /// 429 if there are not so many left.
+    pub fn grow(&mut self, bytes: usize) -> ApiResult<()> {
         let units = |bytes: usize| bytes.div_ceil(UNIT_BYTES);
         let more = units(self.bytes + bytes) - units(self.bytes);
         let more = u32::try_from(more).unwrap_or(u32::MAX);

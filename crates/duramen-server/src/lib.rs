@@ -9,9 +9,10 @@
 //! | [`auth`] | tokens: who may do what, as which tenant |
 //! | [`tenant`] | a tenant's store |
 //! | [`body`] | a request's body: limits, decompression, memory of all bodies together |
-//! | [`insert`] | taking logs in, one file a protocol |
+//! | [`insert`] | taking logs in over HTTP, one file a protocol |
+//! | [`listeners`] | taking logs in beside HTTP: syslog, Fluent, GELF |
+//! | [`intake`] | what a stream brings, collected and appended |
 //! | [`select`] | answering queries as VictoriaLogs does |
-//! | [`loki`] | answering queries as Loki does, for Grafana and logcli |
 //! | [`loki`] | answering queries as Loki does, for Grafana and `logcli` |
 //! | [`tail_hub`] | new lines, looked for once and given to all who follow |
 //! | [`answer`] | a query running on a thread of its own, its rows as a streamed body |
@@ -28,6 +29,8 @@ mod connection;
 mod error;
 mod health;
 mod insert;
+mod intake;
+mod listeners;
 mod loki;
 mod metrics;
 mod select;

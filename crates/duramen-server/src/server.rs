@@ -4,6 +4,7 @@ use crate::app::{App, router};
 use crate::auth::{TokenError, Tokens};
 use crate::body::Budget;
 use crate::connection::{Door, listen};
+use crate::listeners;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
@@ -49,6 +50,12 @@ pub enum ServeError {
          `duramen token create NAME --scope ingest`, or listen on 127.0.0.1"
     )]
     Open {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// TLS is to be spoken, and there is no certificate.
+    #[error("syslog over TLS at {address} needs --tls-cert and --tls-key")]
+    NoCertificate {
         /// The address.
         address: SocketAddr,
     },
@@ -108,6 +115,12 @@ async fn run(
         let failed = |source| ServeError::Listen { address, source };
         listeners.push(TcpListener::bind(address).await.map_err(failed)?);
     }
+    if tls.is_none()
+        && let Some(&address) = settings.syslog_tls_listen.first()
+    {
+        return Err(ServeError::NoCertificate { address });
+    }
+    let bound = listeners::bind(&settings).await?;
     if tokens.are_none() {
         tracing::warn!("the store has no token: everybody on this machine may do everything");
     }
@@ -138,6 +151,7 @@ async fn run(
         accepting.push(tokio::spawn(listen(listener, router.clone(), door.clone(), stopping.clone())));
     }
     drop(router);
+    accepting.extend(listeners::spawn(bound, &app, &door));
     for address in &addresses {
         tracing::info!(%address, store = %dir.display(), "listening");
     }

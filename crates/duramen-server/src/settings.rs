@@ -20,6 +20,26 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<SocketAddr>,
 
+    /// Address for syslog, over UDP and TCP; may be given again. Whoever reaches it may send [default: none]
+    #[arg(long, value_name = "ADDR", env = "DURAMEN_SYSLOG_LISTEN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub syslog_listen: Vec<SocketAddr>,
+
+    /// Address for syslog over TLS, with the certificate of --tls-cert; may be given again [default: none]
+    #[arg(long, value_name = "ADDR", env = "DURAMEN_SYSLOG_TLS_LISTEN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub syslog_tls_listen: Vec<SocketAddr>,
+
+    /// Address for the forward protocol of Fluentd and Fluent Bit; may be given again [default: none]
+    #[arg(long, value_name = "ADDR", env = "DURAMEN_FLUENT_LISTEN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fluent_listen: Vec<SocketAddr>,
+
+    /// Address for GELF, over UDP and TCP; may be given again [default: none]
+    #[arg(long, value_name = "ADDR", env = "DURAMEN_GELF_LISTEN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gelf_listen: Vec<SocketAddr>,
+
     /// PEM file with the certificate chain: speak TLS. Read again on SIGHUP
     #[arg(long, value_name = "FILE", env = "DURAMEN_TLS_CERT", requires = "tls_key")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,8 +190,13 @@ impl Settings {
 
     /// These, and where they say nothing, `other`'s.
     pub fn or(self, other: Self) -> Self {
+        let first = |a: Vec<SocketAddr>, b| if a.is_empty() { b } else { a };
         Self {
-            listen: if self.listen.is_empty() { other.listen } else { self.listen },
+            listen: first(self.listen, other.listen),
+            syslog_listen: first(self.syslog_listen, other.syslog_listen),
+            syslog_tls_listen: first(self.syslog_tls_listen, other.syslog_tls_listen),
+            fluent_listen: first(self.fluent_listen, other.fluent_listen),
+            gelf_listen: first(self.gelf_listen, other.gelf_listen),
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
             durability: self.durability.or(other.durability),
@@ -194,6 +219,10 @@ impl Settings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.or(Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 9428))],
+            syslog_listen: Vec::new(),
+            syslog_tls_listen: Vec::new(),
+            fluent_listen: Vec::new(),
+            gelf_listen: Vec::new(),
             tls_cert: None,
             tls_key: None,
             durability: Some(Durable(Durability::Process)),

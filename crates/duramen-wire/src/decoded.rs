@@ -117,6 +117,12 @@ impl Decoded {
         self.accepted + self.rejected.count
     }
 
+    /// Rejects a row of so many bytes for its length.
+    pub fn reject_too_long(&mut self, bytes: usize) {
+        let max_line_bytes = self.limits.max_line_bytes;
+        self.reject(|| TooLong { bytes, max_line_bytes }.to_string());
+    }
+
     /// Why a row of so many bytes is too long, if it is.
     pub(crate) fn check_line(&self, bytes: usize) -> Result<(), TooLong> {
         let max_line_bytes = self.limits.max_line_bytes;
@@ -157,8 +163,8 @@ impl Decoded {
         Ok(Ok(()))
     }
 
-    /// Counts the row that is being read as rejected.
-    pub(crate) fn reject(&mut self, reason: impl FnOnce() -> String) {
+    /// Counts a row as rejected: for decoders, and for whoever cuts rows out of a stream and finds one wrong.
+    pub fn reject(&mut self, reason: impl FnOnce() -> String) {
         if self.rejected.first.len() < REJECTIONS_KEPT {
             self.rejected.first.push(Rejection { index: self.row(), reason: reason() });
         }

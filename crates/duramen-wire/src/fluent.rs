@@ -104,9 +104,9 @@ impl Forward {
         outcome
     }
 
-    /// Whether a message has begun and is not whole yet.
-    pub fn is_amid_message(&self) -> bool {
-        !self.buffer.is_empty()
+    /// How many bytes it holds of a message that is not whole yet.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     /// Takes a message; gives its chunk.

@@ -15,7 +15,7 @@ pub use chunks::Chunks;
 
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
-use crate::json::text_of;
+use crate::json::{each_value, text_of};
 use crate::params::Params;
 use duramen::{EntryBuf, Value};
 use duramen_formats::{NameFilter, StampParser, level, syslog::SEVERITIES};
@@ -64,6 +64,14 @@ impl Messages {
             Err(reason) => out.reject(|| reason),
         }
         Ok(())
+    }
+
+    /// Takes a body: messages one after another, white space between them or not, or an array of them.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] if it is not JSON; [`Error::Limit`] over [`crate::Limits::max_entries_bytes`].
+    pub fn document(&mut self, body: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        each_value("GELF messages", body, |message| self.message(message, now_ns, out))
     }
 
     fn read(&mut self, message: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {

@@ -60,8 +60,7 @@ impl Messages {
         let bytes = match frame {
             Frame::Message(bytes) => bytes,
             Frame::TooLong(len) => {
-                let max_line_bytes = out.limits().max_line_bytes;
-                out.reject(|| format!("it has {len} bytes; max_line_bytes is {max_line_bytes}"));
+                out.reject_too_long(len);
                 return Ok(());
             }
         };

@@ -3,8 +3,15 @@
 //! A protocol reads what its parameters say, has [`take`] receive, decode and append the body, and answers as its
 //! clients expect. What is acknowledged is as safe as the durability setting says, and visible to queries.
 
+mod datadog;
+mod elastic;
+mod gelf;
+mod journald;
 mod jsonline;
+mod loki;
 mod native;
+mod otlp;
+mod splunk;
 
 use crate::app::Shared;
 use crate::auth::Access;
@@ -12,13 +19,22 @@ use crate::body::{Received, receive};
 use crate::error::{ApiError, ApiResult};
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use duramen_wire::{Decoded, Limits, Params, Rejected};
 use std::cell::RefCell;
 
 /// The routes of all protocols.
 pub(crate) fn routes() -> Router<Shared> {
-    Router::new().merge(native::routes()).merge(jsonline::routes())
+    Router::new()
+        .merge(native::routes())
+        .merge(jsonline::routes())
+        .merge(loki::routes())
+        .merge(elastic::routes())
+        .merge(otlp::routes())
+        .merge(splunk::routes())
+        .merge(datadog::routes())
+        .merge(journald::routes())
+        .merge(gelf::routes())
 }
 
 /// What has become of a body.
@@ -132,6 +148,12 @@ pub(crate) fn params(query: &[(String, String)], headers: &HeaderMap) -> ApiResu
         params.set(name, value)?;
     }
     Ok(params)
+}
+
+/// What a body says it is, in lower case; empty if it does not.
+fn content_type(headers: &HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_ascii_lowercase()
 }
 
 impl From<duramen_wire::Error> for ApiError {

@@ -24,13 +24,17 @@ fn messages_become_entries() {
     ] {
         messages.message(message.as_bytes(), NOW, &mut out).unwrap();
     }
-    assert_eq!(out.rejected().count, 4);
+    messages.document(b"[{\"short_message\":\"d\"}]\n{\"short_message\":\"e\"}", NOW, &mut out).unwrap();
+    assert!(messages.document(b"{} x", NOW, &mut out).is_err());
+    assert_eq!(out.rejected().count, 5);
     assert!(out.rejected().first[0].reason.contains("no short_message"));
     assert_eq!(
         show(&mut out),
         "1719446407123000000 Error a \"b\" {host=web-1} full_message=all severity=err user=7 _=1 tags=[1] ok=true none=null facility=f obj={\"a\":1}\n\
          NOW Unknown b {} level=warn timestamp=soon\n\
-         NOW Unknown c {} timestamp=0\n"
+         NOW Unknown c {} timestamp=0\n\
+         NOW Unknown d {}\n\
+         NOW Unknown e {}\n"
     );
 }
 

@@ -1,0 +1,80 @@
+//! systemd's journal: `POST /upload`, as `systemd-journal-upload` sends it.
+//!
+//! One request may hold a whole journal, so it is read, decoded and appended in pieces, and no limit of a body's size
+//! holds for it. What was appended before a request broke off stays; the client sends it again, from its last position.
+
+use super::params;
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use crate::intake::Intake;
+use axum::Extension;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use duramen_wire::journald::Export;
+use http_body_util::BodyExt;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/upload", post(upload)).route("/insert/journald/upload", post(upload))
+}
+
+async fn upload(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    Query(query): Query<Vec<(String, String)>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    match uploaded(&app, &access, &query, &headers, body).await {
+        Ok(told) => (StatusCode::ACCEPTED, told).into_response(),
+        Err(e) => e.as_text(),
+    }
+}
+
+async fn uploaded(
+    app: &Shared,
+    access: &Access,
+    query: &[(String, String)],
+    headers: &HeaderMap,
+    mut body: Body,
+) -> ApiResult<String> {
+    if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        let told = "Content-Encoding: a journal is taken as it is: set Compression=no";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
+    }
+    let mut export = Export::new(&params(query, headers)?);
+    let mut intake = Intake::new(app, &access.tenant, "journald");
+    loop {
+        let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await;
+        let frame = match frame {
+            Ok(Some(frame)) => {
+                frame.map_err(|e| ApiError::bad_request(format!("the body broke off: {e}")))?
+            }
+            Ok(None) => break,
+            // A journal that is followed pauses; what has come is made safe meanwhile.
+            Err(_) if intake.decoded.accepted() > 0 => {
+                intake.append().await?;
+                continue;
+            }
+            Err(_) => {
+                let told = "nothing of the body came in time (read_timeout_ms)";
+                return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, told));
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        access.spend(&app.env, data.len())?;
+        let now_ns = app.env.clock.now_unix_ns();
+        intake.received(data.len());
+        export.feed(&data, now_ns, &mut intake.decoded)?;
+        if intake.is_enough() {
+            intake.append().await?;
+        }
+    }
+    export.finish(app.env.clock.now_unix_ns(), &mut intake.decoded)?;
+    intake.append().await?;
+    Ok(format!("{} entries taken, {} rejected\n", intake.accepted(), intake.rejected()))
+}

@@ -1,0 +1,42 @@
+//! Fluent's forward protocol over TCP.
+
+use super::{READ_BYTES, broken, persist, read};
+use crate::app::Shared;
+use crate::intake::Intake;
+use duramen_wire::Params;
+use duramen_wire::fluent::{Forward, ack};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+/// Messages of a connection. Chunks are acknowledged when their entries are as safe as the durability setting says.
+pub(super) async fn stream(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    app: &Shared,
+) -> std::io::Result<()> {
+    let now_ns = app.env.clock.now_unix_ns();
+    let mut forward = Forward::new(&Params::default(), now_ns, app.limits.max_body_bytes);
+    let mut intake = Intake::new(app, app.tenants.own(), "fluent");
+    let (mut buffer, mut chunks) = (vec![0; READ_BYTES], Vec::new());
+    let mut share = app.bodies.share();
+    loop {
+        let len = read(&mut stream, &mut buffer, app).await?;
+        if len == 0 {
+            return Ok(());
+        }
+        intake.received(len);
+        let fed = forward.feed(&buffer[..len], app.env.clock.now_unix_ns(), &mut intake.decoded, &mut chunks);
+        // Whole messages before a broken one are kept.
+        if !persist(&mut intake, app).await {
+            return Ok(());
+        }
+        for chunk in chunks.drain(..) {
+            stream.write_all(&ack(&chunk)).await?;
+        }
+        fed.map_err(broken)?;
+        // A message that is not whole counts as a body does.
+        if forward.buffered_bytes() < share.bytes() {
+            share = app.bodies.share();
+        }
+        let more = forward.buffered_bytes() - share.bytes();
+        share.grow(more).map_err(|e| std::io::Error::other(e.message))?;
+    }
+}

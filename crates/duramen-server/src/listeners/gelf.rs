@@ -1,0 +1,89 @@
+//! GELF over TCP, each message with a NUL behind it, and over UDP, in chunks or not, packed or not.
+
+use super::{READ_BYTES, broken, persist, read};
+use crate::app::Shared;
+use crate::intake::Intake;
+use duramen_wire::Params;
+use duramen_wire::framing::{Frame, Framer};
+use duramen_wire::gelf::{Chunks, Messages, unpack};
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// The most bytes of messages whose chunks have not all come.
+const CHUNKS_BYTES: usize = 16 << 20;
+
+/// Messages of a connection.
+pub(super) async fn stream(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    app: &Shared,
+) -> std::io::Result<()> {
+    let mut messages = Messages::new(&Params::default());
+    let mut framer = Framer::delimited(0, app.limits.max_line_bytes);
+    let mut intake = Intake::new(app, app.tenants.own(), "gelf");
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let len = read(&mut stream, &mut buffer, app).await?;
+        let now_ns = app.env.clock.now_unix_ns();
+        intake.received(len);
+        let mut outcome = Ok(());
+        let take = |frame: Frame<'_>| {
+            if outcome.is_ok() {
+                outcome = match frame {
+                    Frame::Message(message) => messages.message(message, now_ns, &mut intake.decoded),
+                    Frame::TooLong(bytes) => {
+                        intake.decoded.reject_too_long(bytes);
+                        Ok(())
+                    }
+                };
+            }
+        };
+        if len == 0 {
+            framer.finish(take)
+        } else {
+            framer.feed(&buffer[..len], take)
+        }
+        if !persist(&mut intake, app).await || len == 0 {
+            return Ok(());
+        }
+        outcome.map_err(broken)?;
+    }
+}
+
+/// Messages of datagrams.
+pub(super) struct Datagrams {
+    messages: Messages,
+    chunks: Chunks,
+    max_bytes: usize,
+    lost: u64,
+}
+
+impl Datagrams {
+    pub fn new(app: &Shared) -> Self {
+        Self {
+            messages: Messages::new(&Params::default()),
+            chunks: Chunks::new(CHUNKS_BYTES),
+            max_bytes: app.limits.max_line_bytes,
+            lost: 0,
+        }
+    }
+}
+
+impl super::Datagrams for Datagrams {
+    fn take(&mut self, datagram: &[u8], peer: SocketAddr, now_ns: i64, intake: &mut Intake) {
+        let whole = self.chunks.datagram(peer.ip(), datagram, now_ns);
+        let taken = match whole.as_deref().map(|message| unpack(message, self.max_bytes)) {
+            Some(Ok(message)) => self.messages.message(&message, now_ns, &mut intake.decoded),
+            Some(Err(e)) => {
+                intake.refuse(e.to_string());
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        // The only error is a limit that one message cannot reach, after which an append makes room.
+        let _taken = taken;
+        for _ in self.lost..self.chunks.lost() {
+            intake.refuse("chunks that were none, or whose others did not come".to_owned());
+        }
+        self.lost = self.chunks.lost();
+    }
+}

@@ -1,0 +1,240 @@
+//! Listeners beside HTTP: syslog, Fluent's forward protocol and GELF.
+//!
+//! None of these protocols says who sends, so no token is asked for: listen where only senders can connect. Their lines
+//! go to the store's own tenant. Over TCP a sender is made to wait by not being read while the store has no room; what
+//! comes by datagrams then is lost, and counted (`duramen_rejected_lines`).
+
+mod fluent;
+mod gelf;
+mod syslog;
+
+use crate::app::Shared;
+use crate::connection::Door;
+use crate::intake::Intake;
+use crate::server::ServeError;
+use crate::settings::Settings;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+/// How many bytes are read at once.
+const READ_BYTES: usize = 16 << 10;
+/// The most bytes of a datagram.
+const DATAGRAM_BYTES: usize = 64 << 10;
+/// How long to rest after the system refused a connection or a datagram.
+const REST: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Syslog,
+    SyslogTls,
+    Fluent,
+    Gelf,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Syslog | Self::SyslogTls => "syslog",
+            Self::Fluent => "fluent",
+            Self::Gelf => "gelf",
+        }
+    }
+
+    /// Whether datagrams are taken, too.
+    const fn has_datagrams(self) -> bool {
+        matches!(self, Self::Syslog | Self::Gelf)
+    }
+}
+
+/// Sockets that are bound and not served yet.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    kind: Kind,
+    tcp: TcpListener,
+    udp: Option<UdpSocket>,
+}
+
+/// Binds what the settings ask for.
+///
+/// # Errors
+/// [`ServeError::Listen`].
+pub(crate) async fn bind(settings: &Settings) -> Result<Vec<Bound>, ServeError> {
+    let kinds = [
+        (Kind::Syslog, &settings.syslog_listen),
+        (Kind::SyslogTls, &settings.syslog_tls_listen),
+        (Kind::Fluent, &settings.fluent_listen),
+        (Kind::Gelf, &settings.gelf_listen),
+    ];
+    let mut all = Vec::new();
+    for (kind, addresses) in kinds {
+        for &address in addresses {
+            let failed = |source| ServeError::Listen { address, source };
+            let tcp = TcpListener::bind(address).await.map_err(failed)?;
+            // With port 0 the system chooses one, and both are to have the same.
+            let here = tcp.local_addr().map_err(failed)?;
+            let udp = match kind.has_datagrams() {
+                true => Some(UdpSocket::bind(here).await.map_err(failed)?),
+                false => None,
+            };
+            if !here.ip().is_loopback() {
+                tracing::warn!(address = %here, protocol = kind.name(), "whoever reaches this address may send");
+            }
+            tracing::info!(address = %here, protocol = kind.name(), "listening");
+            all.push(Bound { kind, tcp, udp });
+        }
+    }
+    Ok(all)
+}
+
+/// Serves them until the server stops.
+pub(crate) fn spawn(bound: Vec<Bound>, app: &Shared, door: &Arc<Door>) -> Vec<JoinHandle<()>> {
+    let mut tasks = Vec::new();
+    for Bound { kind, tcp, udp } in bound {
+        tasks.push(tokio::spawn(accept(kind, tcp, app.clone(), door.clone())));
+        if let Some(socket) = udp {
+            tasks.push(tokio::spawn(datagrams(kind, socket, app.clone())));
+        }
+    }
+    tasks
+}
+
+async fn accept(kind: Kind, listener: TcpListener, app: Shared, door: Arc<Door>) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let accepted = async {
+            let place = door.places.clone().acquire_owned().await.ok()?;
+            Some((listener.accept().await, place))
+        };
+        let ((socket, peer), place) = tokio::select! {
+            () = app.stopped() => break,
+            accepted = accepted => match accepted {
+                Some((Ok(connection), place)) => (connection, place),
+                Some((Err(e), _)) => {
+                    tracing::warn!(error = %e, "cannot accept a connection");
+                    tokio::time::sleep(REST).await;
+                    continue;
+                }
+                None => break,
+            },
+        };
+        let (app, tls) = (app.clone(), door.tls.load_full().filter(|_| kind == Kind::SyslogTls));
+        connections.spawn(async move {
+            let _place = place;
+            if let Err(e) = connection(kind, socket, peer, &app, tls).await {
+                tracing::debug!(%peer, protocol = kind.name(), error = %e, "a connection ended badly");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+    // What has come is appended; they see the stop for themselves.
+    while connections.join_next().await.is_some() {}
+}
+
+async fn connection(
+    kind: Kind,
+    socket: TcpStream,
+    peer: SocketAddr,
+    app: &Shared,
+    tls: Option<Arc<rustls::ServerConfig>>,
+) -> std::io::Result<()> {
+    match (kind, tls) {
+        (Kind::SyslogTls, Some(config)) => {
+            let handshake = TlsAcceptor::from(config).accept(socket);
+            let stream = tokio::time::timeout(app.limits.read_timeout, handshake).await??;
+            talk(kind, stream, peer, app).await
+        }
+        // The certificate was there when the server started; it does not go.
+        (Kind::SyslogTls, None) => Ok(()),
+        _ => talk(kind, socket, peer, app).await,
+    }
+}
+
+async fn talk(
+    kind: Kind,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    peer: SocketAddr,
+    app: &Shared,
+) -> std::io::Result<()> {
+    match kind {
+        Kind::Syslog | Kind::SyslogTls => syslog::stream(stream, peer, app).await,
+        Kind::Fluent => fluent::stream(stream, app).await,
+        Kind::Gelf => gelf::stream(stream, app).await,
+    }
+}
+
+/// Makes entries of datagrams.
+trait Datagrams: Send {
+    /// Takes one.
+    fn take(&mut self, datagram: &[u8], peer: SocketAddr, now_ns: i64, intake: &mut Intake);
+}
+
+async fn datagrams(kind: Kind, socket: UdpSocket, app: Shared) {
+    let mut taker: Box<dyn Datagrams> = match kind {
+        Kind::Gelf => Box::new(gelf::Datagrams::new(&app)),
+        _ => Box::new(syslog::Datagrams::new(&app)),
+    };
+    let mut intake = Intake::new(&app, app.tenants.own(), kind.name());
+    let mut buffer = vec![0; DATAGRAM_BYTES];
+    loop {
+        let first = tokio::select! {
+            () = app.stopped() => return,
+            first = socket.recv_from(&mut buffer) => first,
+        };
+        let mut next = match first {
+            Ok(datagram) => Some(datagram),
+            Err(e) => {
+                tracing::warn!(error = %e, protocol = kind.name(), "cannot receive a datagram");
+                tokio::time::sleep(REST).await;
+                continue;
+            }
+        };
+        let now_ns = app.env.clock.now_unix_ns();
+        // Those that have come meanwhile are appended together.
+        while let Some((len, peer)) = next {
+            intake.received(len);
+            taker.take(&buffer[..len], peer, now_ns, &mut intake);
+            if intake.is_enough() {
+                break;
+            }
+            next = socket.try_recv_from(&mut buffer).ok();
+        }
+        if let Err(e) = intake.append().await {
+            let lines = intake.give_up();
+            tracing::warn!(lines, protocol = kind.name(), error = %e.message, "lines that came by datagrams are lost");
+        }
+    }
+}
+
+/// Appends until it goes well, or the server stops; says which.
+async fn persist(intake: &mut Intake, app: &Shared) -> bool {
+    loop {
+        let Err(e) = intake.append().await else { return true };
+        tracing::warn!(error = %e.message, "a sender has to wait");
+        if *app.stopping.borrow() {
+            return false;
+        }
+        tokio::time::sleep(REST).await;
+    }
+}
+
+/// Reads the next bytes of a stream; 0 at its end, and when the server stops.
+async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut [u8],
+    app: &Shared,
+) -> std::io::Result<usize> {
+    tokio::select! {
+        () = app.stopped() => Ok(0),
+        len = stream.read(buffer) => len,
+    }
+}
+
+/// A decoder's error, which ends a connection.
+fn broken(e: duramen_wire::Error) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, e)
+}

@@ -1,0 +1,77 @@
+//! Syslog over TCP, TLS and UDP.
+
+use super::{READ_BYTES, broken, persist, read};
+use crate::app::Shared;
+use crate::intake::Intake;
+use duramen_wire::Params;
+use duramen_wire::framing::{Frame, Framer};
+use duramen_wire::syslog::Messages;
+use jiff::tz::TimeZone;
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A decoder; stamps that name no zone are of this machine's.
+fn messages(app: &Shared) -> Messages {
+    Messages::new(&Params::default(), TimeZone::system(), app.env.clock.now_unix_ns())
+}
+
+/// Messages of a connection, by octet counting or line feeds.
+pub(super) async fn stream(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    peer: SocketAddr,
+    app: &Shared,
+) -> std::io::Result<()> {
+    let peer = peer.ip().to_string();
+    let mut messages = messages(app);
+    let mut framer = Framer::syslog(app.limits.max_line_bytes);
+    let mut intake = Intake::new(app, app.tenants.own(), "syslog");
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let len = read(&mut stream, &mut buffer, app).await?;
+        let now_ns = app.env.clock.now_unix_ns();
+        intake.received(len);
+        let mut outcome = Ok(());
+        let take = |frame: Frame<'_>| {
+            if outcome.is_ok() {
+                outcome = messages.message(frame, Some(&peer), now_ns, &mut intake.decoded);
+            }
+        };
+        if len == 0 {
+            framer.finish(take)
+        } else {
+            framer.feed(&buffer[..len], take)
+        }
+        if !persist(&mut intake, app).await || len == 0 {
+            return Ok(());
+        }
+        outcome.map_err(broken)?;
+    }
+}
+
+/// Messages of datagrams, one in each.
+pub(super) struct Datagrams {
+    messages: Messages,
+    /// The peer of the last datagram, as text.
+    peer: Option<(std::net::IpAddr, String)>,
+}
+
+impl Datagrams {
+    pub fn new(app: &Shared) -> Self {
+        Self { messages: messages(app), peer: None }
+    }
+}
+
+impl super::Datagrams for Datagrams {
+    fn take(&mut self, datagram: &[u8], peer: SocketAddr, now_ns: i64, intake: &mut Intake) {
+        if self.peer.as_ref().is_none_or(|(ip, _)| *ip != peer.ip()) {
+            self.peer = Some((peer.ip(), peer.ip().to_string()));
+        }
+        let peer = self.peer.as_ref().map(|(_, text)| text.as_str());
+        let message = datagram.trim_ascii_end();
+        if message.is_empty() {
+            return;
+        }
+        // The only error is a limit that one datagram cannot reach, after which an append makes room.
+        let _taken = self.messages.message(Frame::Message(message), peer, now_ns, &mut intake.decoded);
+    }
+}
