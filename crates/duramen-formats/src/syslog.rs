@@ -96,7 +96,8 @@ pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> 
                 Some(rest) => rfc5424(rest, stamps),
                 None => None,
             };
-            let parsed = parsed.or_else(|| bsd(rest, stamps, false)).unwrap_or(EMPTY.with_message(rest));
+            let parsed = parsed.or_else(|| bsd(rest, stamps, false)).or_else(|| tagged(rest));
+            let parsed = parsed.unwrap_or(EMPTY.with_message(rest));
             Some(SyslogLine { priority: Some(priority), ..parsed })
         }
         b'A'..=b'Z' | b'0'..=b'9' => bsd(line, stamps, true),
@@ -247,6 +248,16 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     }
 }
 
+/// `<PRI>app: message`, as libraries send it that leave time and host to the receiver. A level or a sentence before the
+/// colon is no app.
+fn tagged(text: &str) -> Option<SyslogLine<'_>> {
+    let (app, pid, message) = tag(text)?;
+    let name_like = app.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/'));
+    let parted = text[..text.len() - message.len()].ends_with(' ');
+    let line = SyslogLine { app: Some(app), pid, message, ..EMPTY };
+    (name_like && parted && Level::parse(app).is_none()).then_some(line)
+}
+
 /// `app[pid]: message` and `app: message`.
 fn tag(text: &str) -> Option<(&str, Option<&str>, &str)> {
     let s = text.as_bytes();
@@ -324,6 +335,18 @@ mod tests {
             (
                 "2024-01-02T03:04:05.678901+02:00 web-1 nginx[77]: error: x",
                 r#"Some(1704157445) Some(Error) host=Str("web-1") app=Str("nginx") pid=Int(77) | error: x"#,
+            ),
+            (
+                "<12>shop[7]: out of stock",
+                r#"None Some(Warn) app=Str("shop") pid=Int(7) priority=Int(12) facility=Str("user") severity=Str("warning") | out of stock"#,
+            ),
+            (
+                "<12>error: http://x",
+                r#"None Some(Warn) priority=Int(12) facility=Str("user") severity=Str("warning") | error: http://x"#,
+            ),
+            (
+                "<12>http://x",
+                r#"None Some(Warn) priority=Int(12) facility=Str("user") severity=Str("warning") | http://x"#,
             ),
             (
                 "<13>just text",

@@ -116,7 +116,7 @@ fn seed(name: &str, first: u8, body: &[u8]) -> Seed {
 
 /// A push in each form.
 pub fn loki_seeds() -> Vec<Seed> {
-    let push = b"\x0a\x3a\x0a\x09{a=\"b\\n\"}\x12\x2d\x0a\x08\x08\x80\xfd\xb2\xb3\x06\x10\x05\x12\x06WARN x\x1a\x0a\x0a\x01k\x12\x05v\xc3\xa9ry\x1a\x0d\x0a\x05level\x12\x04warn";
+    let push = b"\x0a\x3a\x0a\x09{a=\"b\\n\"}\x12\x2d\x0a\x08\x08\xc0\x84\xb6\xb3\x06\x10\x05\x12\x06WARN x\x1a\x0a\x0a\x01k\x12\x05v\xc3\xa9ry\x1a\x0d\x0a\x05level\x12\x04warn";
     vec![
         seed("protobuf", 0, push),
         seed("json", 1, br#"{"streams":[{"values":[["1718452800000000001","the \"line\"",{"k":"v"}],[5,"{\"level\":3}",null]],"stream":{"app":"web"}}]}"#),

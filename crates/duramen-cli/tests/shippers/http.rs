@@ -1,0 +1,157 @@
+//! HTTP protocols: what each answers, to good bodies and to bad ones.
+
+use crate::server::Server;
+use serde_json::{Value, json};
+
+const JSON: &str = "application/json";
+
+#[test]
+fn loki_takes_pushes_and_says_no_in_plain_text() {
+    let server = Server::start(&[]);
+    let push = r#"{"streams":[{"stream":{"app":"web"},"values":[["1718452800000000001","WARN: a",{"trace_id":"0af7"}]]}]}"#;
+    for path in ["/loki/api/v1/push", "/insert/loki/api/v1/push"] {
+        let answer = server.post(path, JSON, push);
+        assert_eq!((answer.status, answer.body.as_str()), (204, ""));
+    }
+    // The same in protobuf: labels, entries, a time stamp, a line; as one literal of snappy.
+    let protobuf = b"\x0a\x20\x0a\x0b{app=\"web\"}\x12\x11\x0a\x06\x08\xc0\x84\xb6\xb3\x06\x12\x07ERROR b";
+    let snappy = [&[protobuf.len() as u8, ((protobuf.len() - 1) << 2) as u8][..], protobuf].concat();
+    let answer = server.post("/loki/api/v1/push", "application/x-protobuf", &snappy);
+    assert_eq!((answer.status, answer.body.as_str()), (204, ""));
+    let rows = server.query("_stream:{app=\"web\"} | sort by (_time) | fields _time, _msg, level, trace_id");
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0], json!({ "_time": "2024-06-15T12:00:00Z", "_msg": "ERROR b", "level": "error" }));
+    assert_eq!(
+        rows[1],
+        json!({ "_time": "2024-06-15T12:00:00.000000001Z", "_msg": "WARN: a", "level": "warn", "trace_id": "0af7" })
+    );
+    let answer = server.post("/loki/api/v1/push", JSON, "{\"streams\":[");
+    assert_eq!(answer.status, 400);
+    assert!(
+        answer.body.starts_with("not a Loki push in JSON: ") && answer.head.contains("text/plain"),
+        "{answer:?}"
+    );
+    assert_eq!(server.post("/loki/api/v1/push", "application/x-protobuf", "x").status, 400);
+}
+
+#[test]
+fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
+    let server = Server::start(&[]);
+    let body = "{\"create\":{\"_index\":\"logs\"}}\n{\"@timestamp\":\"2024-06-15T12:00:00Z\",\"message\":\"a\",\"log.level\":\"error\"}\n";
+    for (method, path) in
+        [("POST", "/_bulk"), ("PUT", "/_bulk"), ("POST", "/x/_bulk"), ("POST", "/insert/elasticsearch/_bulk")]
+    {
+        let answer =
+            server.request(method, path, &[("Content-Type", "application/x-ndjson")], body.as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(answer.head.contains("x-elastic-product: elasticsearch"), "{answer:?}");
+        assert!(
+            answer.body.contains("\"errors\":false,\"items\":[{\"create\":{\"status\":201}}]"),
+            "{answer:?}"
+        );
+    }
+    assert_eq!(server.query("es_index:logs message:a level:error").len(), 4);
+    let answer = server.post(
+        "/x/_bulk",
+        JSON,
+        "{\"create\":{}}\n{\"a\":}\n{\"delete\":{}}\n{\"index\":{}}\n{\"message\":\"b\"}\n",
+    );
+    let reply: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!((answer.status, &reply["errors"]), (200, &json!(true)));
+    let statuses = [
+        &reply["items"][0]["create"]["status"],
+        &reply["items"][1]["delete"]["status"],
+        &reply["items"][2]["index"]["status"],
+    ];
+    assert_eq!(statuses, [400, 400, 201]);
+    assert_eq!(server.query("es_index:x _msg:b").len(), 1);
+    let answer = server.post("/_bulk", JSON, "hello\n{}\n");
+    let reply: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    for path in [
+        "/",
+        "/_license",
+        "/_license?human=false",
+        "/_cluster/health",
+        "/_index_template/logs",
+        "/_ilm/policy/x",
+        "/_nodes/http",
+        "/insert/elasticsearch/",
+    ] {
+        let answer = server.request("GET", path, &[], b"");
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        assert!(answer.head.contains("x-elastic-product"), "{path}");
+        serde_json::from_str::<Value>(&answer.body).unwrap();
+    }
+    assert_eq!(server.request("HEAD", "/", &[], b"").status, 200);
+    assert_eq!(server.request("HEAD", "/_cat/health", &[], b"").status, 200);
+    assert_eq!(server.request("PUT", "/_index_template/logs", &[("Content-Type", JSON)], b"{}").status, 200);
+}
+
+#[test]
+fn otlp_answers_in_kind() {
+    let server = Server::start(&[]);
+    let protobuf = b"\x0a\x29\x0a\x0d\x0a\x0b\x0a\x03app\x12\x04\x0a\x02w1\x12\x18\x12\x16\x09\x00\x00\x0a\xf2\x20\x09\xd9\x17\x10\x11\x2a\x04\x0a\x02hi\x45\x01\x00\x00\x00";
+    for path in ["/v1/logs", "/otlp/v1/logs", "/insert/opentelemetry/v1/logs"] {
+        let answer = server.post(path, "application/x-protobuf", protobuf);
+        assert_eq!((answer.status, answer.body.as_str()), (200, ""));
+        assert!(answer.head.contains("content-type: application/x-protobuf"), "{answer:?}");
+        let body = r#"{"resourceLogs":[{"resource":{"attributes":[{"key":"app","value":{"stringValue":"w1"}}]},"scopeLogs":[{"logRecords":[{"severityNumber":17,"body":{"stringValue":"hi"}}]}]}]}"#;
+        let answer = server.post(path, JSON, body);
+        assert_eq!((answer.status, answer.body.as_str()), (200, "{}"));
+    }
+    assert_eq!(server.query("_stream:{app=\"w1\"} level:error hi").len(), 6);
+    let long = format!(
+        r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{{"stringValue":"{}"}}}},{{}}]}}]}}]}}"#,
+        "x".repeat(2 << 20)
+    );
+    let reply: Value = serde_json::from_str(&server.post("/v1/logs", JSON, long).body).unwrap();
+    assert_eq!(reply["partialSuccess"]["rejectedLogRecords"], "1");
+    assert!(reply["partialSuccess"]["errorMessage"].as_str().unwrap().contains("max_line_bytes"), "{reply}");
+    let answer = server.post("/v1/logs", JSON, "[");
+    assert_eq!(answer.status, 400);
+    assert_eq!(serde_json::from_str::<Value>(&answer.body).unwrap()["code"], 3);
+    let answer = server.post("/v1/logs", "application/x-protobuf", "x");
+    assert!(answer.status == 400 && answer.body.contains("not an OTLP logs request"), "{answer:?}");
+}
+
+#[test]
+fn splunk_datadog_gelf_and_journald_are_answered_as_their_clients_expect() {
+    let server = Server::start(&[]);
+    let answer = server.post(
+        "/services/collector/event",
+        JSON,
+        r#"{"event":{"message":"s1","level":"warn"},"host":"h"}{"event":"s2"}"#,
+    );
+    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"code":0,"text":"Success"}"#));
+    let answer = server.post("/services/collector/raw?host=h&sourcetype=t", "text/plain", "s3\ns4\n");
+    assert_eq!(answer.status, 200);
+    let answer = server.post("/services/collector", JSON, r#"{"event":"s5"}{"host":"x"}"#);
+    let reply: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!((answer.status, &reply["code"], &reply["invalid-event-number"]), (400, &json!(12), &json!(1)));
+    assert_eq!(server.query("_msg:~\"^s[1-5]$\"").len(), 5);
+    assert_eq!(server.query("_stream:{host=\"h\",sourcetype=\"t\"}").len(), 2);
+
+    let answer = server.post(
+        "/api/v2/logs",
+        JSON,
+        r#"[{"message":"d1","service":"pay","ddtags":"env:prod","status":"error"}]"#,
+    );
+    assert_eq!((answer.status, answer.body.as_str()), (202, "{}"));
+    assert_eq!(server.query("_stream:{service=\"pay\"} env:prod level:error d1").len(), 1);
+    assert_eq!(server.post("/api/v2/logs", JSON, "[1]").status, 400);
+    assert_eq!(server.request("GET", "/api/v1/validate", &[], b"").status, 200);
+
+    let answer =
+        server.post("/gelf", JSON, r#"{"version":"1.1","host":"g","short_message":"g1","level":4,"_n":5}"#);
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert_eq!(server.query("_stream:{host=\"g\"} n:5 level:warn g1").len(), 1);
+    assert_eq!(server.post("/gelf", JSON, "{}").status, 400);
+
+    let journal = b"__REALTIME_TIMESTAMP=1718452800000000\n_HOSTNAME=j\nPRIORITY=3\nMESSAGE\n\x05\0\0\0\0\0\0\0a\nb\nc\n\nMESSAGE=j2\n\n";
+    let answer = server.post("/upload", "application/vnd.fdo.journal", journal);
+    assert_eq!((answer.status, answer.body.as_str()), (202, "2 entries taken, 0 rejected\n"));
+    let rows = server.query("_stream:{_HOSTNAME=\"j\"} level:error | fields _time, _msg");
+    assert_eq!(rows, [json!({ "_time": "2024-06-15T12:00:00Z", "_msg": "a\nb\nc" })]);
+    assert_eq!(server.post("/upload", "application/vnd.fdo.journal", "A\n\x05\0").status, 400);
+}

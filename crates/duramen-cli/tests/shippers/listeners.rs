@@ -1,0 +1,69 @@
+//! Listeners beside HTTP.
+
+use crate::sandbox::PATIENCE;
+use crate::server::Server;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream, UdpSocket};
+
+#[test]
+fn syslog_comes_by_tcp_and_udp() {
+    let server = Server::start(&["--syslog-listen", "127.0.0.1:0"]);
+    let address = server.of("syslog");
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"<11>1 2024-06-15T12:00:00Z web-1 app 7 - - one\n46 <12>1 2024-06-15T12:00:01Z web-1 app - - - two").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(b"<14>no host in this one", address).unwrap();
+    let rows = server.query_until("* | sort by (_time) | fields _msg, host, app, level, severity", 3);
+    assert_eq!(
+        rows[0],
+        json!({ "_msg": "one", "host": "web-1", "app": "app", "level": "error", "severity": "err" })
+    );
+    assert_eq!((&rows[1]["_msg"], &rows[1]["level"]), (&json!("two"), &json!("warn")));
+    assert_eq!(
+        rows[2],
+        json!({ "_msg": "no host in this one", "host": "127.0.0.1", "level": "info", "severity": "info" })
+    );
+}
+
+#[test]
+fn fluent_chunks_are_acknowledged_once_they_are_taken() {
+    let server = Server::start(&["--fluent-listen", "127.0.0.1:0"]);
+    let mut stream = TcpStream::connect(server.of("fluent")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // [tag, [[time, {"log": "hello", "level": "warn"}]], {"chunk": "c1"}]
+    stream
+        .write_all(b"\x93\xa3app\x91\x92\xce\x66\x6d\x82\x40\x82\xa3log\xa5hello\xa5level\xa4warn\x81\xa5chunk\xa2c1")
+        .unwrap();
+    let mut ack = [0; 8];
+    stream.read_exact(&mut ack).unwrap();
+    assert_eq!(&ack, b"\x81\xa3ack\xa2c1");
+    let rows = server.query("_stream:{tag=\"app\"} | fields _time, _msg, level");
+    assert_eq!(rows, [json!({ "_time": "2024-06-15T12:00:00Z", "_msg": "hello", "level": "warn" })]);
+    // What is none ends the connection, and nothing else.
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    assert_eq!(stream.read(&mut ack).unwrap_or(0), 0);
+    assert_eq!(server.request("GET", "/health", &[], b"").status, 200);
+}
+
+#[test]
+fn gelf_comes_by_tcp_and_in_chunks() {
+    let server = Server::start(&["--gelf-listen", "127.0.0.1:0"]);
+    let address = server.of("gelf");
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(
+            b"{\"short_message\":\"one\",\"host\":\"g\"}\0{\"short_message\":\"two\",\"host\":\"g\"}\0",
+        )
+        .unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for (number, piece) in [(1, &b"ge\":\"three\"}"[..]), (0, b"{\"host\":\"g\",\"short_messa")] {
+        let chunk = [&b"\x1e\x0f12345678"[..], &[number, 2], piece].concat();
+        socket.send_to(&chunk, address).unwrap();
+    }
+    let mut messages: Vec<_> =
+        server.query_until("_stream:{host=\"g\"}", 3).iter().map(|row| row["_msg"].to_string()).collect();
+    messages.sort();
+    assert_eq!(messages, ["\"one\"", "\"three\"", "\"two\""]);
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# The log shippers that the tests of `duramen serve` send with: a virtual environment for Python and a folder for Node,
+# both under target/clients, at fixed versions. Quick where they are there. Where PyPI or npm cannot be reached the tests
+# say so, and DURAMEN_SKIP_CLIENTS=1 leaves them out.
+set -eu
+[ "${DURAMEN_SKIP_CLIENTS:-}" != 1 ] || exit 0
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+clients=$(realpath -m "${CARGO_TARGET_DIR:-target}")/clients
+python_packages="opentelemetry-sdk==1.45.2 opentelemetry-exporter-otlp-proto-http==1.45.1
+opentelemetry-exporter-otlp-json-http==0.66b1 python-logging-loki==0.3.1 elasticsearch==9.5.1 fluent-logger==0.11.1
+pygelf==0.4.3 rfc5424-logging-handler==1.4.3 splunk-handler==3.0.0 datadog-api-client==2.62.0"
+node_packages="pino@10.1.0 pino-loki@3.0.0 winston@3.19.0 winston-loki@6.1.7 @elastic/elasticsearch@9.5.1"
+
+# The tests fail without them, and say why; others can still be run.
+give_up() {
+	echo "setup-clients: $1. DURAMEN_SKIP_CLIENTS=1 leaves their tests out." >&2
+	exit 0
+}
+
+mkdir -p "$clients"
+if [ "$(cat "$clients/python-of" 2>/dev/null)" != "$python_packages" ]; then
+	"$python" -c 'import ensurepip, venv' 2>/dev/null || give_up "$python has no module venv"
+	rm -rf "$clients/python"
+	"$python" -m venv "$clients/python"
+	"$clients/python/bin/python" -m pip install --quiet --disable-pip-version-check $python_packages ||
+		give_up 'pip could not install the clients for Python'
+	printf '%s\n' "$python_packages" >"$clients/python-of"
+fi
+if [ "$(cat "$clients/node-of" 2>/dev/null)" != "$node_packages" ]; then
+	command -v npm >/dev/null || give_up 'there is no npm'
+	rm -rf "$clients/node"
+	mkdir -p "$clients/node"
+	npm install --prefix "$clients/node" --silent --no-audit --no-fund --ignore-scripts $node_packages ||
+		give_up 'npm could not install the clients for Node'
+	printf '%s\n' "$node_packages" >"$clients/node-of"
+fi
