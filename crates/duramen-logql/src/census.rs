@@ -27,6 +27,19 @@ pub fn count_streams(filter: Filter, bytes: bool) -> Result<Query, ParseError> {
     counted(filter, names::STREAM, bytes)
 }
 
+/// The same as [`count_by`], for each bucket of time, whose start is in `_time`: so many nanoseconds long, and so many off
+/// the grid of the epoch.
+pub(crate) fn count_over_time(
+    filter: Filter,
+    labels: &[&str],
+    bytes: bool,
+    (size_ns, offset_ns): (i64, i64),
+) -> Result<Query, ParseError> {
+    let fields: BTreeSet<String> = labels.iter().flat_map(|label| sources(label)).collect();
+    let fields: String = fields.iter().map(|field| format!(", {}", quote(field))).collect();
+    counted(filter, &format!("{}:{size_ns}ns offset {offset_ns}ns{fields}", names::TIME), bytes)
+}
+
 fn counted(filter: Filter, by: &str, bytes: bool) -> Result<Query, ParseError> {
     let bytes = if bytes { format!(", sum_len({}) bytes", names::MESSAGE) } else { String::new() };
     let text = format!("* | stats by ({by}) count() hits{bytes}");

@@ -3,7 +3,7 @@
 //!
 //! A label's name says which fields may be meant: a field `k8s.pod` is the label `k8s_pod`.
 
-use crate::ast::{LabelFilter, LineFilter, LineTest, LogExpr, Matcher, Stage, TextTest};
+use crate::ast::{LabelChoice, LabelFilter, LineFilter, LineTest, LogExpr, Matcher, Stage, TextTest};
 use crate::labels::{DETECTED_LEVEL, Entry, SERVICE_NAME, SERVICE_NAME_SOURCES, UNKNOWN_SERVICE};
 use crate::stage::is_about_errors;
 use duramen::block::names;
@@ -66,6 +66,17 @@ impl<'a> Plan<'a> {
 
     fn add(&mut self, filter: Filter) {
         self.filter = std::mem::replace(&mut self.filter, Filter::All).and(filter);
+    }
+
+    /// Whether nothing is left but stages that change nothing.
+    pub fn is_done_by_store(&self) -> bool {
+        let changes_nothing = |stage: &&Stage| match stage {
+            Stage::Drop(choices) => {
+                choices.iter().all(|c| matches!(c, LabelChoice::Name(label) if is_about_errors(label)))
+            }
+            _ => false,
+        };
+        self.selector.is_empty() && self.stages.iter().all(changes_nothing)
     }
 
     /// Puts an entry through what is left; whether it is one of the answer.

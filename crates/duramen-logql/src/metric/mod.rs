@@ -1,8 +1,10 @@
 //! Queries for numbers: an expression is worked out from its leaves, each a pass over the entries of its windows
-//! (`range`), for all steps at once.
+//! (`range`), for all steps at once. What only counts, the store
+//! counts by itself (`counted`).
 
 mod aggregate;
 mod binary;
+mod counted;
 mod range;
 mod replace;
 mod window;

@@ -58,8 +58,11 @@ impl Run<'_> {
         let everything = Grouping { without: false, labels: Vec::new() };
         let grouping = if absent { Some(&everything) } else { grouping };
         let plan = Plan::new(&range.log);
-        let wanted = wanted(range, grouping, &plan);
         let ends: Vec<i64> = self.steps.times().map(|t| t.saturating_sub(range.offset_ns)).collect();
+        if let Some(series) = self.counted(range, grouping, &plan, &ends)? {
+            return Ok(series);
+        }
+        let wanted = wanted(range, grouping, &plan);
         let (Some(first), Some(last)) = (ends.first(), ends.last()) else { return Ok(Vec::new()) };
         let time = TimeRange { min: first.saturating_sub(range.range_ns).saturating_add(1), max: *last };
         let blocks = (self.source)(time.min, time.max);
