@@ -1,6 +1,7 @@
 //! Which labels and values there are, and how often: counted by the store, from columns, without looking at rows.
 
-use crate::labels::{DETECTED_LEVEL, SERVICE_NAME, UNKNOWN_SERVICE, level_name};
+use crate::labels::{DETECTED_LEVEL, SERVICE_NAME, UNKNOWN_SERVICE};
+use crate::levels::level_name;
 use crate::lexer::quote;
 use crate::plan::sources;
 use duramen::block::names;

@@ -4,8 +4,8 @@
 //! what a stage reads out of the line is *parsed*. Two more are made of what is there, as Loki makes them when logs
 //! come in: `service_name` (of the stream) and `detected_level` (of the metadata).
 
+use crate::levels::level_name;
 use crate::metric::LabelSet;
-use duramen::Level;
 use duramen::block::names;
 use duramen_query::ResultRow;
 use duramen_query::filter::stream;
@@ -90,16 +90,6 @@ pub(crate) fn sanitize(name: &str) -> Cow<'_, str> {
     }
     out.extend(name.chars().map(|c| if is_label(c) { c } else { '_' }));
     out.into()
-}
-
-/// A level as Loki calls it.
-pub(crate) fn level_name(text: &str) -> &'static str {
-    match Level::parse(text) {
-        Some(Level::Unknown) | None => "unknown",
-        // Loki knows two, and keeps apart what the sender called it.
-        Some(Level::Fatal) if text.trim_start().starts_with(['c', 'C']) => "critical",
-        Some(level) => level.name(),
-    }
 }
 
 /// The labels of a stream's text, as in `{app="x",host="y"}`, sorted, with `service_name`.
@@ -275,15 +265,6 @@ mod tests {
             ("a b", "a_b"),
         ] {
             assert_eq!(sanitize(name), label, "{name}");
-        }
-    }
-
-    #[test]
-    fn levels_have_lokis_names() {
-        for (text, name) in
-            [("ERR", "error"), ("crit", "critical"), ("fatal", "fatal"), ("", "unknown"), ("x", "unknown")]
-        {
-            assert_eq!(level_name(text), name, "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lexer`, `parse` | text to tree; errors point at the column |
 //! | `ast`, `show` | the tree, and as text again |
-//! | `labels` | an entry as LogQL sees it: a line, and labels made of its fields |
+//! | `labels`, `levels` | an entry as LogQL sees it: a line, and labels made of its fields |
 //! | `plan` | what of a query becomes a [`Filter`](duramen_query::filter::Filter), which the store answers |
 //! | `stage`, `pattern`, `template`, `ip` | what is done row by row |
 //! | `log` | queries for lines |
@@ -26,6 +26,7 @@ mod census;
 mod error;
 mod ip;
 mod labels;
+mod levels;
 mod lexer;
 mod log;
 mod metric;

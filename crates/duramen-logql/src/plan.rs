@@ -5,6 +5,7 @@
 
 use crate::ast::{LabelChoice, LabelFilter, LineFilter, LineTest, LogExpr, Matcher, Stage, TextTest};
 use crate::labels::{DETECTED_LEVEL, Entry, SERVICE_NAME, SERVICE_NAME_SOURCES, UNKNOWN_SERVICE};
+use crate::levels;
 use crate::stage::is_about_errors;
 use duramen::block::names;
 use duramen_query::Query;
@@ -122,6 +123,10 @@ pub(crate) fn sources(label: &str) -> Vec<String> {
 
 /// The names of fields that are this label: with each `_` as it is, or a dot.
 fn spellings(label: &str) -> Vec<String> {
+    if matches!(label, names::TIME | names::MESSAGE | names::STREAM) {
+        // What the store calls so is no label; this is how it calls a sender's field of that name.
+        return vec![format!("{label}#1")];
+    }
     let places: Vec<usize> = label.match_indices('_').map(|(i, _)| i).filter(|i| *i > 0).collect();
     if places.len() > MAX_UNDERSCORES || label.starts_with("__") {
         return vec![label.to_string(), label.replace('_', ".")];
@@ -153,7 +158,7 @@ fn all(parts: impl IntoIterator<Item = Filter>) -> Filter {
 fn of_matcher(matcher: &Matcher) -> (Filter, bool) {
     match &*matcher.label {
         label if label.starts_with("__") => (Filter::All, false),
-        DETECTED_LEVEL => (Filter::All, false),
+        DETECTED_LEVEL => (of_detected_level(matcher), true),
         SERVICE_NAME => (of_service_name(matcher), true),
         label => {
             let fields = spellings(label).into_iter();
@@ -176,6 +181,35 @@ fn of_service_name(matcher: &Matcher) -> Filter {
     }
     if matcher.matches(UNKNOWN_SERVICE) {
         parts.push(none_before);
+    }
+    any(parts)
+}
+
+/// A field that is called so, or else what the entry's level is called.
+fn of_detected_level(matcher: &Matcher) -> Filter {
+    let mut parts = Vec::new();
+    let mut none_before = Filter::All;
+    for field in spellings(DETECTED_LEVEL) {
+        let is = |test| Filter::Field { field: field.as_str().into(), test };
+        let present = if matcher.matches("") { is(Test::Any) } else { Filter::All };
+        parts.push(none_before.clone().and(present).and(of_field(&field, matcher)));
+        none_before = none_before.and(is(Test::Exact(Exact::new("", false))));
+    }
+    let level = |names: &[&str]| match Pattern::new(&levels::expression(names)) {
+        Ok(pattern) => Filter::Field { field: names::LEVEL.into(), test: Test::Regex(pattern) },
+        Err(_) => Filter::All,
+    };
+    let known: Vec<&str> = levels::SPELLINGS.iter().map(|(name, _)| *name).collect();
+    let wanted: Vec<&str> = known.iter().copied().filter(|name| matcher.matches(name)).collect();
+    let mut of_level = Vec::new();
+    if !wanted.is_empty() {
+        of_level.push(level(&wanted));
+    }
+    if matcher.matches(levels::UNKNOWN) {
+        of_level.push(Filter::Not(Box::new(level(&known))));
+    }
+    if !of_level.is_empty() {
+        parts.push(none_before.and(any(of_level)));
     }
     any(parts)
 }
@@ -283,7 +317,8 @@ mod tests {
             ("{app=\"web\"} | n > 5", "app:=web", 1),
             ("{a_b=\"x\"}", "a_b:=x or a.b:=x", 0),
             ("{a_b!=\"x\"}", "!a_b:=x !a.b:=x", 0),
-            ("{detected_level=\"x\"}", "*", 1),
+            ("{detected_level=\"x\"}", "detected_level:=x or (detected_level:\"\" detected.level:=x)", 0),
+            ("{_msg=\"x\"}", "_msg#1:=x", 0),
             ("{} |= ``", "*", 0),
         ] {
             assert_eq!(plan(text), (filter.to_string(), left), "{text}");

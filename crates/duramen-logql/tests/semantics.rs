@@ -188,6 +188,33 @@ fn services_are_selected_by_the_field_they_are_made_of() {
 }
 
 #[test]
+fn levels_are_selected_by_their_names() {
+    let row = |i: i64, fields: &[(&str, &str)]| Row::new(i, &i.to_string(), fields);
+    let rows = [
+        row(1, &[("level", "ERR")]),
+        row(2, &[("level", " error ")]),
+        row(3, &[("level", "critical")]),
+        row(4, &[("level", "panic")]),
+        row(5, &[("level", "some errors")]),
+        row(6, &[]),
+        row(7, &[("level", "info"), ("detected_level", "error")]),
+    ];
+    let logs = Logs::new(&rows, 3);
+    for (text, expected) in [
+        ("{detected_level=\"error\"}", "127"),
+        ("{detected_level!=\"error\"}", "3456"),
+        ("{detected_level=~\"error|critical\"}", "1237"),
+        ("{} | detected_level=\"unknown\"", "56"),
+        ("{detected_level!~\"unknown|fatal\"}", "1237"),
+        ("{detected_level=\"\"}", ""),
+        ("{detected_level!=\"\"}", "1234567"),
+        ("{} | line_format \"{{__line__}}{{.detected_level}}\" | detected_level=\"fatal\"", "4fatal"),
+    ] {
+        assert_eq!(logs.lines(text).unwrap().concat(), expected, "{text}");
+    }
+}
+
+#[test]
 fn fields_are_detected() {
     for (line, parser, names) in [
         ("{\"a\":{\"b\":1},\"c\":\"x\"}", Some("json"), &["a_b", "c"][..]),

@@ -1,0 +1,67 @@
+//! Levels as Loki calls them.
+
+use duramen::Level;
+
+/// What it calls a level that is none.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// What it calls each level, and how senders do, in small letters: all that [`Level::parse`] knows.
+pub(crate) const SPELLINGS: &[(&str, &[&str])] = &[
+    ("trace", &["trace", "trc", "finest", "finer", "verbose", "silly"]),
+    ("debug", &["debug", "dbg", "debug1", "debug2", "debug3", "debug4", "debug5", "fine"]),
+    ("info", &["info", "inf", "information", "informational", "notice", "log", "config"]),
+    ("warn", &["warn", "wrn", "warning"]),
+    ("error", &["error", "err", "eror", "severe", "failure"]),
+    ("critical", &["crit", "critical"]),
+    ("fatal", &["fatal", "ftl", "alert", "emerg", "emergency", "panic"]),
+];
+
+/// What Loki calls a level.
+pub(crate) fn level_name(text: &str) -> &'static str {
+    match Level::parse(text) {
+        Some(Level::Unknown) | None => UNKNOWN,
+        // Loki knows two, and keeps apart what the sender called it.
+        Some(Level::Fatal) if text.trim_start().starts_with(['c', 'C']) => "critical",
+        Some(level) => level.name(),
+    }
+}
+
+/// A regular expression for levels that have one of these names, of which there must be one.
+pub(crate) fn expression(names: &[&str]) -> String {
+    let spellings = SPELLINGS.iter().filter(|(name, _)| names.contains(name)).flat_map(|(_, all)| *all);
+    let spellings: Vec<&str> = spellings.copied().collect();
+    format!(r"^\s*(?i-u:{})\s*$", spellings.join("|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_has_its_name() {
+        for (name, spellings) in SPELLINGS {
+            let expression = regex::Regex::new(&expression(&[name])).unwrap();
+            for text in *spellings {
+                for text in [text.to_string(), format!(" {} ", text.to_uppercase())] {
+                    assert_eq!(level_name(&text), *name, "{text}");
+                    assert!(expression.is_match(&text), "{text}");
+                }
+                assert!(!expression.is_match(&format!("{text}x")), "{text}");
+            }
+        }
+        for text in ["", "x", "errors"] {
+            assert_eq!(level_name(text), UNKNOWN, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_a_level_is_spelled_so(text in "[ a-zA-Z0-9]{2,8}|[eE]r{1,2}(or)?|crit|deb?ug[0-9]?") {
+            let name = level_name(&text);
+            for (known, _) in SPELLINGS {
+                let expression = regex::Regex::new(&expression(&[known])).unwrap();
+                proptest::prop_assert_eq!(expression.is_match(&text), name == *known);
+            }
+        }
+    }
+}
