@@ -42,6 +42,7 @@ fn run(cli: &Cli) -> failure::Outcome {
         Verb::Stats(args) => verbs::stats::run(args, dir),
         Verb::Retention(args) => verbs::retention::run(args, dir),
         Verb::Delete(args) => verbs::delete::run(args, dir, &env, &Interrupt::listen()),
+        Verb::Snapshot(args) => verbs::snapshot::run(args, dir),
         Verb::Verify(args) => verbs::verify::run(args, dir, &Interrupt::listen()),
         #[cfg(feature = "server")]
         Verb::Serve(args) => verbs::serve::run(args, dir, &env),

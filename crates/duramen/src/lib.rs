@@ -20,7 +20,8 @@ pub use logger::{
     FieldBuf, FrontEnd, Line, Logger, LoggerBuilder, LoggerStats, OnFull, Record, Sink, SinkError,
 };
 pub use store::{
-    Batch, DeleteReport, Durability, EntryId, Incidents, Retention, RetentionLines, RetentionRule, Snapshot,
-    SourcePosition, Store, StoreOptions, StoreStats, StreamSelector, Tail, VerifyProgress, VerifyReport,
+    Batch, CheckpointReport, DeleteReport, Durability, EntryId, Incidents, Retention, RetentionLines,
+    RetentionRule, Snapshot, SourcePosition, Store, StoreOptions, StoreStats, StreamSelector, Tail,
+    VerifyProgress, VerifyReport,
 };
 pub use value::{Level, Value, ValueKind};

@@ -22,7 +22,7 @@ pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
 pub(crate) use retention::{RetentionArgs, Setting};
 #[cfg(feature = "server")]
 pub(crate) use serve::{LogFormatArg, ServeArgs, TokenArgs, TokenVerb};
-pub(crate) use store::{StatsArgs, VerifyArgs};
+pub(crate) use store::{SnapshotArgs, StatsArgs, VerifyArgs};
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -81,6 +81,8 @@ pub(crate) enum Verb {
     Retention(RetentionArgs),
     /// Delete the lines that a filter finds, for good
     Delete(DeleteArgs),
+    /// Make a copy of the store while it is in use
+    Snapshot(SnapshotArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people

@@ -1,7 +1,8 @@
-//! `duramen stats` and `duramen verify`: about the store itself.
+//! `duramen stats`, `duramen snapshot` and `duramen verify`: about the store itself.
 
 use crate::render::color::ColorChoice;
 use clap::Args;
+use std::path::PathBuf;
 
 const STATS_EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,26 @@ pub(crate) struct StatsArgs {
     /// When to use colour
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     pub(crate) color: ColorChoice,
+}
+
+const SNAPSHOT_EXAMPLES: &str = "\
+Examples:
+  duramen snapshot /backup/logs-2026-11-21
+  duramen --store /backup/logs-2026-11-21 query error     the copy is a store like any other
+  duramen snapshot daily && rsync -a daily backup-host:   elsewhere, once it is made
+
+To restore, open the copy, or move it to where the store was. On the same file system it takes hardly any room: tables
+are the same files under a second name. Programs may go on logging.
+
+Exit codes: 0 the copy is whole; 1 there is none, or something could not be read.";
+
+/// Where to.
+#[derive(Args, Debug)]
+#[command(after_help = SNAPSHOT_EXAMPLES)]
+pub(crate) struct SnapshotArgs {
+    /// The directory to make; it must not exist
+    #[arg(value_name = "TO", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) to: PathBuf,
 }
 
 /// How to check.

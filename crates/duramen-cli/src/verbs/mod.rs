@@ -13,6 +13,7 @@ pub(crate) mod retention;
 #[cfg(feature = "server")]
 pub(crate) mod serve;
 mod show;
+pub(crate) mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod tail;
 #[cfg(feature = "server")]

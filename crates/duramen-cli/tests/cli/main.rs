@@ -13,6 +13,7 @@
 //! | `engine` | key-value stores: dumped, verified, repaired |
 //! | `query` | forms of output, exit codes, time ranges |
 //! | `retention` | what is set is shown and enforced |
+//! | `snapshot` | a copy, made while another writes, and restored |
 //! | `sql` | logs in a database: queried, and imported |
 //! | `usage` | help, completions, generate, stats |
 
@@ -30,6 +31,7 @@ mod query;
 mod resume;
 mod retention;
 mod sandbox;
+mod snapshot;
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 mod sql;
 mod streams;

@@ -7,7 +7,9 @@
 pub mod os;
 pub mod sim;
 
+mod copy;
 mod memory;
+pub use copy::link_or_copy;
 pub use memory::SegmentMemory;
 
 use std::fmt::Debug;

@@ -1,6 +1,7 @@
 //! The log store: a directory that any number of processes append to and read from.
 
 mod background;
+mod checkpoint;
 mod compact;
 pub(crate) mod delete;
 mod field_counts;
@@ -33,6 +34,7 @@ mod tail;
 mod verify;
 mod writers;
 
+pub use checkpoint::CheckpointReport;
 pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH};
 pub use delete::{DeleteReport, Matches};
 pub use duramen_engine::wal::Durability;

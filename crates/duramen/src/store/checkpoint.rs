@@ -1,0 +1,207 @@
+//! A copy of a store, made while others write: a store of its own, with every line that was there when it began.
+//!
+//! Its tables are the same files under a second name, which takes no room and no time, since tables never change. What
+//! lies in WAL segments is put into tables of the copy, so that it has no WAL, and nothing in it has to be recovered.
+//!
+//! ```text
+//! TO.tmp/SNAPSHOT.tmp     first: what has this file may be removed, by whoever makes TO the next time
+//! TO.tmp/tables/…         links, and new tables of the lines that are in no table yet
+//! TO.tmp/MANIFEST         names them
+//! TO                      the new name of TO.tmp, once all of it is durable; then SNAPSHOT.tmp goes
+//! ```
+
+use super::flush::Flusher;
+use super::keeper::retain::policy_of;
+use super::layout::Layout;
+use super::live::Prefix;
+use super::rows::RowSet;
+use super::snapshot::{Snapshots, View};
+use super::source::keep_furthest;
+use super::{Store, retention};
+use crate::error::{Error, Result};
+use duramen_engine::Error as EngineError;
+use duramen_engine::io::{Fs, OpenMode, link_or_copy};
+use duramen_engine::manifest::{Edit, Manifest, TableMeta};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The file that tells a copy in the making.
+const UNFINISHED: &str = "SNAPSHOT.tmp";
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointReport {
+    /// Lines.
+    pub lines: u64,
+    /// Tables, of which most are the same files under a second name.
+    pub tables: u64,
+    /// Bytes of these.
+    pub stored_bytes: u64,
+}
+
+impl Store {
+    /// Makes `dir`, which must not exist, a store with every line that was appended before this call, by any process,
+    /// the retention policy and the source positions. It is durable when this returns. Readers, writers and the keeper
+    /// go on meanwhile, and later in the original and the copy alike; a store that was opened read-only will do.
+    ///
+    /// On the same file system it takes the room of what is in WAL segments only. Restoring is opening the copy.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `dir` exists, or `dir` + `.tmp` does and is something else; what the file system said. Then
+    /// there is no `dir`. Damage is copied as it is: [`Store::verify`] tells of it, and [`Store::incidents`] of what
+    /// could not be read of WAL segments.
+    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<CheckpointReport> {
+        let dir = dir.as_ref();
+        let fs = &*self.shared.env.fs;
+        if fs.exists(dir).map_err(EngineError::io("look for", dir))? {
+            return Err(Error::Invalid(format!("{} exists: a snapshot makes it", dir.display())));
+        }
+        let Some(name) = dir.file_name().and_then(|name| name.to_str()) else {
+            return Err(Error::Invalid(format!("{} is no name for a snapshot", dir.display())));
+        };
+        let tmp = dir.with_file_name(format!("{name}.tmp"));
+        remove_unfinished(fs, &tmp)?;
+        let made = begin(fs, &tmp).and_then(|()| self.snapshots.fill(&tmp)).and_then(|report| {
+            fs.sync_dir(&tmp).map_err(EngineError::io("sync", &tmp))?;
+            fs.rename(&tmp, dir).map_err(EngineError::io("rename", &tmp))?;
+            Ok(report)
+        });
+        let report = match made {
+            Ok(report) => report,
+            Err(e) => {
+                let _the_next_attempt_does = remove_unfinished(fs, &tmp);
+                return Err(e);
+            }
+        };
+        let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let named = fs.sync_dir(parent).map_err(EngineError::io("sync", parent)).and_then(|()| {
+            let marker = dir.join(UNFINISHED);
+            fs.remove_file(&marker).map_err(EngineError::io("remove", &marker))
+        });
+        if let Err(e) = named {
+            // It may be gone after a loss of power, so it is not there now.
+            if fs.rename(dir, &tmp).is_ok() {
+                let _the_next_attempt_does = remove_unfinished(fs, &tmp);
+            }
+            return Err(e.into());
+        }
+        Ok(report)
+    }
+}
+
+impl Snapshots {
+    /// Puts everything there is into a directory that is nobody's yet.
+    fn fill(&self, to: &Path) -> Result<CheckpointReport> {
+        let env = self.shared().env.clone();
+        let target = Layout::new(to);
+        // As long as the view's pin is held, no file of it is removed.
+        let view = self.view()?;
+        let mut tables: Vec<TableMeta> = view.state.tables.values().cloned().collect();
+        let mut days = BTreeSet::new();
+        for meta in &tables {
+            let path = target.resolve(&meta.path);
+            let day = path.parent().unwrap_or(to).to_path_buf();
+            if days.insert(day.clone()) {
+                env.fs.create_dir_all(&day).map_err(EngineError::io("create", &day))?;
+            }
+            link_or_copy(&*env.fs, &self.shared().layout.resolve(&meta.path), &path)?;
+        }
+        let rows = self.live_rows(&view);
+        let mut values = view.state.values.clone();
+        let mut furthest = BTreeMap::new();
+        for (key, value) in values.range(super::source::KEY_PREFIX.to_vec()..) {
+            if let Ok(position) = super::SourcePosition::decode(value)
+                && key.starts_with(super::source::KEY_PREFIX)
+            {
+                keep_furthest(&mut furthest, &position);
+            }
+        }
+        rows.sources().iter().for_each(|source| keep_furthest(&mut furthest, source));
+        values.extend(furthest.into_iter().map(|(key, position)| (key, position.to_bytes())));
+        tables.extend(self.flush_into(&target, rows, &view)?);
+        for dir in days.iter().cloned().chain([target.tables(), target.wal()]) {
+            env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+            env.fs.sync_dir(&dir).map_err(EngineError::io("sync", &dir))?;
+        }
+        // Taking the lock makes the file, which those who may only read cannot.
+        let readers = target.readers_lock();
+        env.fs.try_lock(&readers).map_err(EngineError::io("lock", &readers))?;
+        let mut report = CheckpointReport::default();
+        for meta in &tables {
+            report.lines += meta.entries;
+            report.tables += 1;
+            report.stored_bytes += meta.file_bytes;
+        }
+        Manifest::create(&env, to, env.random.next_u64())?.apply(Edit {
+            add_tables: tables,
+            set_values: values.into_iter().collect(),
+            next_table: Some(view.state.next_table),
+            ..Edit::default()
+        })?;
+        Ok(report)
+    }
+
+    /// The rows that no table has, all together.
+    fn live_rows(&self, view: &View) -> RowSet {
+        let mut prefix = Prefix::default();
+        let mut rows = RowSet::default();
+        for segment in &view.live.segments {
+            if !prefix.goes_on_with(segment) {
+                continue;
+            }
+            // Alone first: whether those after it follow on is told by its own last record.
+            let mut alone = RowSet::default();
+            prefix.has(self.shared(), alone.add(segment.reader.clone()), alone.next_seq());
+            // What precedes damage is taken; the damage was told just now.
+            let _told = rows.add(segment.reader.clone());
+        }
+        rows
+    }
+
+    fn flush_into(&self, target: &Layout, mut rows: RowSet, view: &View) -> Result<Vec<TableMeta>> {
+        let arenas = rows.arenas();
+        let frozen = rows.take();
+        let policy = policy_of(&view.state).ok().filter(|policy| !policy.keeps_everything());
+        // Nothing is too late for a copy: that is for its own keeper to say.
+        let sorted = retention::sort(policy.as_ref(), i64::MIN, &arenas, frozen.entries())?;
+        let shared = self.shared();
+        let mut flusher = Flusher::new(shared.env.clone(), target.clone(), shared.options.flush_threads)?;
+        flusher.write(&arenas, &sorted, view.state.next_table)
+    }
+}
+
+fn begin(fs: &dyn Fs, tmp: &Path) -> Result<()> {
+    fs.create_dir_all(tmp).map_err(EngineError::io("create", tmp))?;
+    let marker = tmp.join(UNFINISHED);
+    fs.open(&marker, OpenMode::CreateNew).map_err(EngineError::io("create", &marker))?;
+    Ok(fs.sync_dir(tmp).map_err(EngineError::io("sync", tmp))?)
+}
+
+/// Removes what an interrupted copy has left: a directory that is empty or has the marker.
+fn remove_unfinished(fs: &dyn Fs, tmp: &Path) -> Result<()> {
+    let entries = match fs.read_dir(tmp) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(EngineError::io("list", tmp))?,
+    };
+    if !entries.is_empty() && !entries.iter().any(|entry| entry.name == UNFINISHED) {
+        let tmp = tmp.display();
+        return Err(Error::Invalid(format!("{tmp} is where the snapshot is made, but it is something else")));
+    }
+    // The marker last: until then it can be seen what this is.
+    for entry in entries.iter().filter(|entry| entry.name != UNFINISHED) {
+        remove_tree(fs, &tmp.join(&entry.name), entry.is_dir)?;
+    }
+    remove_tree(fs, tmp, true)
+}
+
+fn remove_tree(fs: &dyn Fs, path: &Path, is_dir: bool) -> Result<()> {
+    if !is_dir {
+        return Ok(fs.remove_file(path).map_err(EngineError::io("remove", path))?);
+    }
+    for entry in fs.read_dir(path).map_err(EngineError::io("list", path))? {
+        let inner: PathBuf = path.join(&entry.name);
+        remove_tree(fs, &inner, entry.is_dir)?;
+    }
+    Ok(fs.remove_dir(path).map_err(EngineError::io("remove", path))?)
+}
