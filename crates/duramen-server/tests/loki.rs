@@ -330,3 +330,25 @@ fn tail_shows_what_was_and_what_comes() {
     let refused = server.get("/loki/api/v1/tail", &[("query", "{}")]);
     assert!(refused.status >= 400, "without a WebSocket: {refused:?}");
 }
+
+#[test]
+fn what_is_pushed_is_found() {
+    let server = Server::start();
+    let line = "{\"status\":500}";
+    let values =
+        json!([["1700000000000000001", line, {"trace_id": "t1"}], ["1700000000000000002", "level=error x"]]);
+    let push = json!({"streams": [{"stream": {"app": "web", "env": "prod"}, "values": values}]}).to_string();
+    let pushed = server.ask("POST", "/loki/api/v1/push", &[("content-type", "application/json")], &push);
+    assert_eq!(pushed.status, 204, "{pushed:?}");
+    let query = span(&[("query", "{app=\"web\", env=\"prod\"} | json | trace_id=\"t1\" | status >= 500")]);
+    let found = data(&server, "/loki/api/v1/query_range", &query);
+    assert_eq!(lines(&found), [line]);
+    let values = span(&[("query", "{app=\"web\"}")]);
+    assert_eq!(data(&server, "/loki/api/v1/label/env/values", &values), json!(["prod"]));
+    let query = span(&[
+        ("query", "sum by (detected_level) (count_over_time({app=\"web\"}[10s]))"),
+        ("time", "1700000001"),
+    ]);
+    let counted = data(&server, "/loki/api/v1/query", &query)["result"].clone();
+    assert_eq!(counted[0]["metric"], json!({"detected_level": "error"}), "{counted}");
+}
