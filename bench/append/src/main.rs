@@ -117,7 +117,10 @@ fn build() -> Result<Vec<Vec<u8>>> {
 
 fn run(args: &Args, durability: Durability, entries: &[Vec<u8>]) -> Result<Run> {
     let dir = tempfile::tempdir_in(&args.work)?;
-    let store = StoreOptions::new().durability(durability).flush_threads(args.flush_threads).open(dir.path().join("store"))?;
+    let store = StoreOptions::new()
+        .durability(durability)
+        .flush_threads(args.flush_threads)
+        .open(dir.path().join("store"))?;
     let cpu = process_cpu()?;
     let begin = Instant::now();
     let mut left = args.entries;
