@@ -16,6 +16,7 @@
 //! | [`loki`] | answering queries as Loki does, for Grafana and `logcli` |
 //! | [`tail_hub`] | new lines, looked for once and given to all who follow |
 //! | [`answer`] | a query running on a thread of its own, its rows as a streamed body |
+//! | [`freshness`] | lines out of the WAL and into tables, in time |
 //! | [`health`], [`metrics`] | how it goes |
 //! | [`error`] | what a client is told |
 //!
@@ -27,6 +28,7 @@ mod auth;
 mod body;
 mod connection;
 mod error;
+mod freshness;
 mod health;
 mod insert;
 mod intake;

@@ -155,6 +155,7 @@ async fn run(
     for address in &addresses {
         tracing::info!(%address, store = %dir.display(), "listening");
     }
+    let freshness = tokio::spawn(crate::freshness::keep(app.clone()));
     ready(&addresses);
     wait(&app, &door, &mut signals).await;
     tracing::info!("stopping");
@@ -162,6 +163,7 @@ async fn run(
     for task in accepting {
         let _ended = task.await;
     }
+    let _kept = freshness.await;
     app.queries.close();
     for tenant in app.tenants.all() {
         tenant.hub.stop();

@@ -85,6 +85,11 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall_timeout_ms: Option<u64>,
 
+    /// How long lines may stay in the WAL before they are put into tables, where queries find them faster [default: 30000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_FLUSH_AFTER_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush_after_ms: Option<u64>,
+
     /// Most queries running at once; further ones wait [default: 2 a core, at least 4]
     #[arg(long, value_name = "N", env = "DURAMEN_MAX_QUERIES")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,6 +211,7 @@ impl Settings {
             max_connections: self.max_connections.or(other.max_connections),
             read_timeout_ms: self.read_timeout_ms.or(other.read_timeout_ms),
             stall_timeout_ms: self.stall_timeout_ms.or(other.stall_timeout_ms),
+            flush_after_ms: self.flush_after_ms.or(other.flush_after_ms),
             max_queries: self.max_queries.or(other.max_queries),
             query_timeout_ms: self.query_timeout_ms.or(other.query_timeout_ms),
             query_memory_bytes: self.query_memory_bytes.or(other.query_memory_bytes),
@@ -232,6 +238,7 @@ impl Settings {
             max_connections: Some(8192),
             read_timeout_ms: Some(10_000),
             stall_timeout_ms: Some(5_000),
+            flush_after_ms: Some(30_000),
             max_queries: Some((2 * cores).max(4)),
             query_timeout_ms: Some(30_000),
             query_memory_bytes: Some(128 << 20),
@@ -254,6 +261,7 @@ pub(crate) struct Limits {
     pub max_connections: usize,
     pub read_timeout: Duration,
     pub stall_timeout: Duration,
+    pub flush_after: Duration,
     pub query_timeout: Duration,
     pub query_memory_bytes: usize,
     pub query_threads: usize,
@@ -270,6 +278,7 @@ impl Limits {
             max_connections: settings.max_connections.unwrap_or_default().max(1),
             read_timeout: ms(settings.read_timeout_ms),
             stall_timeout: ms(settings.stall_timeout_ms),
+            flush_after: ms(settings.flush_after_ms),
             query_timeout: ms(settings.query_timeout_ms),
             query_memory_bytes: settings.query_memory_bytes.unwrap_or_default(),
             query_threads: std::thread::available_parallelism().map_or(1, usize::from),

@@ -4,6 +4,7 @@
 //! first asked for.
 
 use crate::error::{ApiError, ApiResult};
+use crate::freshness::Freshness;
 use crate::settings::Settings;
 use crate::tail_hub::TailHub;
 use duramen::{Batch, Logger, LoggerStats, OnFull, Store, StoreOptions};
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
+const WRITE_BUFFER_BYTES: usize = 24 << 20;
 
 /// Most tenants that are open at once.
 const MAX_TENANTS: usize = 1_000;
@@ -24,6 +28,7 @@ pub(crate) struct Tenant {
     pub name: String,
     logger: Logger,
     pub hub: TailHub,
+    freshness: Mutex<Freshness>,
     /// Why the last append failed, if it did.
     failing: Mutex<Option<String>>,
     is_failing: AtomicBool,
@@ -34,12 +39,14 @@ pub(crate) struct Tenant {
 impl Tenant {
     fn open(env: &Env, name: &str, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
         let durability = settings.durability.map(|durable| durable.0).unwrap_or_default();
-        let options = StoreOptions::new().env(env.clone()).durability(durability);
+        let options =
+            StoreOptions::new().env(env.clone()).durability(durability).write_buffer_size(WRITE_BUFFER_BYTES);
         let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
         Ok(Self {
             name: name.to_owned(),
             logger,
             hub: TailHub::default(),
+            freshness: Mutex::default(),
             failing: Mutex::default(),
             is_failing: AtomicBool::new(false),
             waits_for_device: durability == duramen::Durability::Sync,
@@ -83,6 +90,13 @@ impl Tenant {
     /// Why the last append failed, if no later one went well.
     pub fn trouble(&self) -> Option<String> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks its freshness, with how many lines were appended in all.
+    pub fn is_due(&self, ask: impl FnOnce(&mut Freshness, u64) -> bool) -> bool {
+        let lines =
+            self.logger.store().ok().and_then(Store::wal_metrics).map_or(0, |metrics| metrics.records);
+        ask(&mut self.freshness.lock().unwrap_or_else(PoisonError::into_inner), lines)
     }
 
     /// Ends what follows the store, seals, syncs and flushes it.

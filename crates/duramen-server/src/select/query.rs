@@ -30,7 +30,8 @@ async fn query(
         .number("limit")?
         .filter(|limit| *limit > 0)
         .map(|limit| usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX));
-    let render: fn(&ResultRow, &mut Vec<u8>) = match args.get("format").unwrap_or("json") {
+    let is_entry = question.query.pipes().is_empty();
+    let render: fn(&ResultRow, bool, &mut Vec<u8>) = match args.get("format").unwrap_or("json") {
         "json" => write_texts,
         "typed" => write_typed,
         "csv" => {
@@ -44,14 +45,15 @@ async fn query(
         if offset > 0 {
             offset -= 1;
         } else {
-            render(row, out);
+            render(row, is_entry, out);
         }
     })
     .await
 }
 
-/// An object whose values are all text, as VictoriaLogs' clients expect.
-pub(super) fn write_texts(row: &ResultRow, out: &mut Vec<u8>) {
+/// An object whose values are all text, as VictoriaLogs' clients expect; of a whole entry, with its stream, though that be
+/// empty.
+pub(super) fn write_texts(row: &ResultRow, is_entry: bool, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
     let mut pair = |name: &str, text: &str, out: &mut Vec<u8>| {
@@ -63,11 +65,10 @@ pub(super) fn write_texts(row: &ResultRow, out: &mut Vec<u8>) {
         write_string(text, out);
     };
     let mut cells = row.iter().peekable();
-    // An entry without stream fields has the empty stream.
     if let Some(("_time", text, _)) = cells.peek() {
         pair("_time", text, out);
         cells.next();
-        if row.time_ns().is_some() && !matches!(cells.peek(), Some(("_stream", ..))) && row.len() > 1 {
+        if is_entry && !matches!(cells.peek(), Some(("_stream", ..))) {
             pair("_stream", "{}", out);
         }
     }
@@ -77,7 +78,7 @@ pub(super) fn write_texts(row: &ResultRow, out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
 }
 
-fn write_typed(row: &ResultRow, out: &mut Vec<u8>) {
+fn write_typed(row: &ResultRow, _is_entry: bool, out: &mut Vec<u8>) {
     row.write_json(out);
     out.push(b'\n');
 }

@@ -106,8 +106,9 @@ async fn past(app: &Shared, access: &Access, args: &Args, offset_ns: i64) -> Api
     let snapshot = Arc::new(access.tenant.store()?.snapshot()?);
     let seen = Seen { snapshot: snapshot.clone(), at: app.env.clock.monotonic() };
     question.snapshot = Some(snapshot);
-    let (text, _) = run(app, access, question, Vec::new(), |text, row| {
-        write_texts(row, text);
+    let is_entry = question.query.pipes().is_empty();
+    let (text, _) = run(app, access, question, Vec::new(), move |text, row| {
+        write_texts(row, is_entry, text);
         ControlFlow::Continue(())
     })
     .await?;
@@ -180,8 +181,9 @@ fn rows(query: &Query, round: &Round, known: Option<&Snapshot>) -> ApiResult<Vec
     let handles = blocks.into_iter().map(OpenBlock::handle).collect::<duramen::Result<Vec<_>>>()?;
     let mut text = Vec::new();
     let options = RunOptions { order: Order::OldestFirst, ..RunOptions::default() };
+    let is_entry = query.pipes().is_empty();
     query.run(handles, &options, &Cancel::new(), &mut |row| {
-        write_texts(row, &mut text);
+        write_texts(row, is_entry, &mut text);
         ControlFlow::Continue(())
     })?;
     Ok(text)
