@@ -88,6 +88,34 @@ pub(crate) async fn leave(app: &Shared) -> ApiResult<OwnedSemaphorePermit> {
     }
 }
 
+/// Does what looks at the store by itself, as one of the queries that may run at once.
+///
+/// # Errors
+/// As `work` and [`leave`].
+pub(crate) async fn blocking<T: Send + 'static>(
+    app: &Shared,
+    access: &Access,
+    work: impl FnOnce(&Access, &Cancel) -> ApiResult<T> + Send + 'static,
+) -> ApiResult<T> {
+    let permit = leave(app).await?;
+    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(app.limits.query_timeout)));
+    let _guard = CancelOnDrop(cancel.clone());
+    let access = access.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        work(&access, &cancel)
+    });
+    task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
+}
+
+/// An error if nobody waits for the answer any more, or its time is up.
+///
+/// # Errors
+/// 503.
+pub(crate) fn still_wanted(cancel: &Cancel) -> ApiResult<()> {
+    Ok(cancel.check()?)
+}
+
 /// Runs a query to its end; `each` sees its rows.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use crate::body::Budget;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
-use crate::{health, insert, loki, metrics, select};
+use crate::{entries, health, insert, loki, metrics, select};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -56,6 +56,7 @@ pub(crate) fn router(app: &Shared) -> Router {
     Router::new()
         .merge(guarded(insert::routes(), Scope::Ingest))
         .merge(guarded(select::routes(), Scope::Read))
+        .merge(guarded(entries::routes(), Scope::Read))
         .merge(guarded(loki::routes(), Scope::Read))
         .merge(guarded(metrics::routes(), Scope::Read))
         .merge(health::routes())

@@ -15,6 +15,7 @@
 //! | [`select`] | answering queries as VictoriaLogs does |
 //! | [`loki`] | answering queries as Loki does, for Grafana and `logcli` |
 //! | [`tail_hub`] | new lines, looked for once and given to all who follow |
+//! | [`entries`] | entries, facets and timelines for applications' own pages |
 //! | [`answer`] | a query running on a thread of its own, its rows as a streamed body |
 //! | [`freshness`] | lines out of the WAL and into tables, in time |
 //! | [`health`], [`metrics`] | how it goes |
@@ -27,6 +28,7 @@ mod app;
 mod auth;
 mod body;
 mod connection;
+mod entries;
 mod error;
 mod freshness;
 mod health;

@@ -2,6 +2,7 @@
 
 use crate::column::Column;
 use crate::error::Result;
+use crate::store::some_rows::SomeRows;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -48,6 +49,11 @@ pub trait Block: Send + Sync + Debug {
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>>;
     /// The identity of a row: which writer wrote it, and as its how-manieth.
     fn identity(&self, row: usize) -> Result<(u64, u64)>;
+}
+
+/// A block of some rows of another, whose numbers must be ascending and the other's.
+pub fn some_rows(block: Arc<dyn Block>, rows: Vec<u32>) -> Arc<dyn Block> {
+    Arc::new(SomeRows::new(block, rows))
 }
 
 /// A block that is open already, such as [`crate::Tail::poll`] gives, as queries take them.

@@ -5,6 +5,7 @@
 //! | `server` | (starts one, and talks to it) |
 //! | `ingest` | lines go in, in every form and compression; bad ones are named |
 //! | `select` | queries, counts, histograms; mistakes are shown |
+//! | `entries` | lists that go on, one by its identity, facets, timelines |
 //! | `tail` | lines come as they are appended, all of them, by whomever |
 //! | `tokens` | who may do what; revoked, expired, limited; tenants |
 //! | `limits` | bodies, bombs, slow clients, heads |
@@ -16,6 +17,7 @@
 #![allow(clippy::disallowed_methods)] // what is tested runs in other processes, with real files and time
 
 mod crash;
+mod entries;
 mod ingest;
 mod life;
 mod limits;

@@ -30,8 +30,13 @@ impl FromRequest<Shared> for Args {
         let is_form = |value: &HeaderValue| {
             value.to_str().is_ok_and(|value| value.starts_with("application/x-www-form-urlencoded"))
         };
-        if parts.headers.get(header::CONTENT_TYPE).is_some_and(is_form) {
+        let is_json =
+            |value: &HeaderValue| value.to_str().is_ok_and(|value| value.starts_with("application/json"));
+        let kind = parts.headers.get(header::CONTENT_TYPE);
+        if kind.is_some_and(is_form) {
             pairs.extend(pairs_of(&form(app, body).await?)?);
+        } else if kind.is_some_and(is_json) {
+            pairs.extend(members_of(&form(app, body).await?)?);
         }
         Ok(Self { pairs })
     }
@@ -46,6 +51,22 @@ async fn form(app: &Shared, body: Body) -> ApiResult<bytes::Bytes> {
     }
 }
 
+/// The members of a JSON object whose values are text or numbers.
+fn members_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
+    let wrong = |e: serde_json::Error| ApiError::bad_request(format!("the body is not a JSON object: {e}"));
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(text).map_err(wrong)?;
+    let mut pairs = Vec::new();
+    for (name, value) in object {
+        match value {
+            serde_json::Value::String(text) => pairs.push((name, text)),
+            serde_json::Value::Number(n) => pairs.push((name, n.to_string())),
+            serde_json::Value::Null => {}
+            _ => return Err(ApiError::bad_request(format!("`{name}` is neither text nor a number"))),
+        }
+    }
+    Ok(pairs)
+}
+
 fn pairs_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
     Ok(form_urlencoded::parse(text).into_owned().collect())
 }
@@ -55,6 +76,11 @@ impl Args {
     #[cfg(test)]
     pub fn of(pairs: &[(&str, &str)]) -> Self {
         Self { pairs: pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect() }
+    }
+
+    /// All parameters, in order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// A parameter that is not empty.
@@ -93,6 +119,27 @@ impl Args {
     pub fn query(&self, app: &Shared, pipe: &str) -> ApiResult<Query> {
         let now_ns = app.env.clock.now_unix_ns();
         self.query_within(now_ns, pipe, self.within(now_ns)?)
+    }
+
+    /// A filter and a pipe, within `start` and `end`.
+    ///
+    /// # Errors
+    /// 400; a mistake is shown.
+    pub fn query_of(&self, app: &Shared, filter: &str, pipe: &str) -> ApiResult<Query> {
+        let now_ns = app.env.clock.now_unix_ns();
+        let within = self.within(now_ns)?;
+        if !self.parse_within(filter, now_ns, within)?.pipes().is_empty() {
+            return Err(ApiError::bad_request("a filter is wanted here, without pipes"));
+        }
+        self.parse_within(&format!("{filter} | {pipe}"), now_ns, within)
+    }
+
+    /// Reads LogsQL within a time range.
+    ///
+    /// # Errors
+    /// 400; a mistake is shown.
+    pub fn parse_within(&self, text: &str, now_ns: i64, within: Option<TimeRange>) -> ApiResult<Query> {
+        Ok(Query::parse(text, &ParseOptions { now_ns, timezone: TimeZone::UTC, within })?)
     }
 
     /// The same within this time range.

@@ -25,7 +25,7 @@ mod scan;
 mod seam;
 pub(crate) mod shared;
 mod snapshot;
-mod some_rows;
+pub(crate) mod some_rows;
 mod source;
 mod stats;
 mod table_facts;

@@ -1,0 +1,201 @@
+//! Entries for applications' own pages: lists that go on where they ended, one by its identity, search, facets, and what
+//! happened in a request or a job. The paths and shapes are those that log viewers inside of web applications know.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`find`] | the newest entries that a filter finds, each with its identity |
+//! | [`filters`] | parameters to a filter |
+
+mod filters;
+mod find;
+
+use crate::answer::{Question, run};
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use crate::select::args::Args;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use duramen_query::ParseOptions;
+use filters::{equals, filter_of};
+use find::{Id, Wanted, find};
+use serde_json::{Map, Value, json};
+use std::ops::ControlFlow;
+
+/// Entries in an answer, if the request does not say.
+const DEFAULT_LIMIT: u64 = 100;
+/// The most entries in an answer; `next` leads to more.
+const MAX_LIMIT: u64 = 1_000;
+/// The most entries of a timeline.
+const MAX_TIMELINE: usize = 10_000;
+
+/// The routes.
+pub(crate) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/api/v1/entries", get(list))
+        .route("/api/v1/entries/{id}", get(one))
+        .route("/api/v1/search", post(search).get(search))
+        .route("/api/v1/facets", get(facet))
+        .route("/api/v1/facets/all", get(facets))
+        .route("/api/v1/timeline/request/{id}", get(request))
+        .route("/api/v1/timeline/job/{id}", get(job))
+}
+
+/// `filters[NAME]=VALUE` (again for another value), `q` in LogsQL, `start`, `end`, `limit`, `before` (the `next` of the
+/// answer before).
+async fn list(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let limit = args.number("limit")?;
+    let before = args.get("before").map(str::parse).transpose()?;
+    answer(&app, &access, &args, &filter_of(&args)?, limit, before).await
+}
+
+/// `{"q":"LOGSQL","limit":n}`, or the same as parameters.
+async fn search(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let limit = args.number("limit")?;
+    let q = args.need("q")?;
+    answer(&app, &access, &args, q, limit, None).await
+}
+
+async fn answer(
+    app: &Shared,
+    access: &Access,
+    args: &Args,
+    filter: &str,
+    limit: Option<u64>,
+    before: Option<Id>,
+) -> ApiResult<Response> {
+    let limit = limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT) as usize;
+    let now_ns = app.env.clock.now_unix_ns();
+    let query = args.parse_within(filter, now_ns, args.within(now_ns)?)?;
+    let found = find(app, access, Wanted { query, limit: limit + 1, before, oldest_first: false }).await?;
+    let next = (found.len() > limit).then(|| found.get(limit - 1).map(|(id, _)| id.to_string())).flatten();
+    let entries: Vec<_> = found.into_iter().take(limit).map(|(id, row)| entry(id, row)).collect();
+    Ok(as_json(&json!({ "entries": entries, "count": entries.len(), "limit": limit, "next": next })))
+}
+
+/// 404 if there is none, or is none any more.
+async fn one(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    Path(id): Path<String>,
+) -> ApiResult<Response> {
+    let wanted: Id = id.parse()?;
+    match find::one(&app, &access, wanted).await? {
+        Some(row) => Ok(as_json(&entry(wanted, row))),
+        None => Err(ApiError::new(StatusCode::NOT_FOUND, format!("there is no entry {wanted}"))),
+    }
+}
+
+/// `field`'s values and how many entries have each.
+async fn facet(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let field = args.need("field")?.to_owned();
+    let limit = args.number("limit")?.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
+    let name = Value::from(field.as_str());
+    let query = args.query_of(
+        &app,
+        &filter_of(&args)?,
+        &format!("stats by ({name}) count() hits | sort by (hits desc, {name}) | limit {limit}"),
+    )?;
+    let by = field.clone();
+    let (values, _) = run(&app, &access, Question::new(&app, query), Vec::new(), move |values, row| {
+        if let Some(value) = row.get(&by).filter(|value| !value.is_empty()) {
+            let count: u64 = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
+            values.push(json!({ "value": value, "count": count }));
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    Ok(as_json(&json!({ "field": field, "values": values })))
+}
+
+/// Those of every field that has few values.
+async fn facets(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    args: Args,
+) -> ApiResult<Response> {
+    let query = args.query_of(&app, &filter_of(&args)?, "facets 20")?;
+    let (facets, _) = run(&app, &access, Question::new(&app, query), Map::new(), |facets, row| {
+        let of = |name| row.get(name).unwrap_or_default();
+        let count: u64 = of("hits").parse().unwrap_or(0);
+        let value = json!({ "value": of("field_value"), "count": count });
+        match facets.get_mut(of("field_name")) {
+            Some(Value::Array(values)) => values.push(value),
+            _ => drop(facets.insert(of("field_name").to_owned(), json!([value]))),
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    Ok(as_json(&json!({ "facets": facets })))
+}
+
+async fn request(
+    state: State<Shared>,
+    access: Extension<Access>,
+    Path(id): Path<String>,
+) -> ApiResult<Response> {
+    timeline(&state, &access, "request_id", &id).await
+}
+
+async fn job(state: State<Shared>, access: Extension<Access>, Path(id): Path<String>) -> ApiResult<Response> {
+    timeline(&state, &access, "job_id", &id).await
+}
+
+/// What has this value in this field, in order, each entry with how long it came after the one before.
+async fn timeline(app: &Shared, access: &Access, field: &str, id: &str) -> ApiResult<Response> {
+    let query = duramen_query::Query::parse(&equals(field, &[id]), &ParseOptions::default())?;
+    let wanted = Wanted { query, limit: MAX_TIMELINE, before: None, oldest_first: true };
+    let found = find(app, access, wanted).await?;
+    let times = found.first().zip(found.last()).map(|((first, _), (last, _))| (first.time_ns, last.time_ns));
+    let ms = |from: i64, to: i64| to.saturating_sub(from) as f64 / 1e6;
+    let mut last_ns = None;
+    let mut levels = Map::new();
+    let mut entries = Vec::with_capacity(found.len());
+    for (id, row) in found {
+        let level = row.get("level").and_then(Value::as_str).unwrap_or("unknown").to_owned();
+        let count = levels.get(&level).and_then(Value::as_u64).unwrap_or(0);
+        levels.insert(level, (count + 1).into());
+        let mut entry = entry(id, row);
+        entry["delta_ms"] = json!(last_ns.map_or(0.0, |last| ms(last, id.time_ns)));
+        last_ns = Some(id.time_ns);
+        entries.push(entry);
+    }
+    let duration_ms = times.map(|(first, last)| ms(first, last));
+    let stats = json!({ "count": entries.len(), "duration_ms": duration_ms, "levels": levels });
+    Ok(as_json(&json!({ field: id, "entries": entries, "stats": stats })))
+}
+
+/// An entry as these pages know it: `id`, `timestamp`, `level`, `message`, and the other fields beside them.
+fn entry(id: Id, row: Map<String, Value>) -> Value {
+    let mut entry = Map::new();
+    entry.insert("id".into(), id.to_string().into());
+    for (name, value) in row {
+        let name = match name.as_str() {
+            "_time" => "timestamp".to_owned(),
+            "_msg" => "message".to_owned(),
+            "_stream" => "stream".to_owned(),
+            _ => name,
+        };
+        entry.entry(name).or_insert(value);
+    }
+    Value::Object(entry)
+}
+
+fn as_json(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
