@@ -35,3 +35,13 @@ if [ "$(cat "$clients/node-of" 2>/dev/null)" != "$node_packages" ]; then
 		give_up 'npm could not install the clients for Node'
 	printf '%s\n' "$node_packages" >"$clients/node-of"
 fi
+
+# Debian's own: rsyslog with its module for Elasticsearch, and what uploads a journal. Their tests are left out elsewhere.
+if command -v apt-get >/dev/null && { [ ! -x /usr/sbin/rsyslogd ] || [ ! -x /lib/systemd/systemd-journal-upload ]; }; then
+	as_root=
+	[ "$(id -u)" = 0 ] || as_root="sudo -n"
+	apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get"
+	$apt update -q >/dev/null 2>&1 || true
+	$apt install -q -y --no-install-recommends rsyslog rsyslog-elasticsearch systemd-journal-remote >/dev/null ||
+		echo 'setup-clients: apt-get could not install rsyslog and systemd-journal-remote' >&2
+fi

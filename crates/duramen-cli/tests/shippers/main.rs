@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 mod sandbox;
 
+mod debian;
 mod http;
 mod listeners;
 mod real;
