@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(id, token.id);
         assert!(token.verify(secret));
         assert!(!token.verify("another"));
-        assert_eq!(file.list().unwrap(), [token.clone()]);
+        assert_eq!(file.list().unwrap(), std::slice::from_ref(&token));
         let kept = String::from_utf8(file.bytes().unwrap()).unwrap();
         assert!(!kept.contains(secret) && kept.contains("$argon2id$"), "{kept}");
         assert!(file.create(new("grafana")).is_err());

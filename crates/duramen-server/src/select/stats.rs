@@ -71,6 +71,9 @@ async fn stats_query(
     Ok(as_json(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } })))
 }
 
+/// A series' labels, and its values by time.
+type Series = (Map<String, Value>, Vec<(i64, Value)>);
+
 /// A matrix: the same for each `step` (default: a day) between `start` and `end`.
 async fn stats_query_range(
     State(app): State<Shared>,
@@ -90,7 +93,7 @@ async fn stats_query_range(
     let mut question = Question::new(&app, query);
     question.timeout = args.timeout(app.limits.query_timeout)?;
     let (by, names) = stats_names(&question.query)?;
-    let start: BTreeMap<String, (Map<String, Value>, Vec<(i64, Value)>)> = BTreeMap::new();
+    let start: BTreeMap<String, Series> = BTreeMap::new();
     let (series, _) = run(&app, &access, question, start, move |series, row| {
         let Some((at, _)) = row.get("_time").and_then(|time| moment("_time", time, 0).ok()) else {
             return ControlFlow::Continue(());
