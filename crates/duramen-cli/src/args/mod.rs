@@ -87,7 +87,7 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people
     #[cfg(feature = "server")]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Make, list and revoke the tokens that let clients of `serve` in
     #[cfg(feature = "server")]
     Token(TokenArgs),
