@@ -2,24 +2,24 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`settings`] | what can be set, where from, and the defaults |
-//! | [`server`] | starts and stops: store, listeners, signals |
-//! | [`connection`] | sockets to requests: TLS, limits of connections and headers, graceful stop |
-//! | [`app`] | what every request can reach, and the table of routes |
-//! | [`auth`] | tokens: who may do what, as which tenant |
-//! | [`tenant`] | a tenant's store |
-//! | [`body`] | a request's body: limits, decompression, memory of all bodies together |
-//! | [`insert`] | taking logs in over HTTP, one file a protocol |
-//! | [`listeners`] | taking logs in beside HTTP: syslog, Fluent, GELF |
-//! | [`intake`] | what a stream brings, collected and appended |
-//! | [`select`] | answering queries as VictoriaLogs does |
-//! | [`loki`] | answering queries as Loki does, for Grafana and `logcli` |
-//! | [`tail_hub`] | new lines, looked for once and given to all who follow |
-//! | [`entries`] | entries, facets and timelines for applications' own pages |
-//! | [`answer`] | a query running on a thread of its own, its rows as a streamed body |
-//! | [`freshness`] | lines out of the WAL and into tables, in time |
-//! | [`health`], [`metrics`] | how it goes |
-//! | [`error`] | what a client is told |
+//! | `settings` | what can be set, where from, and the defaults |
+//! | `server` | starts and stops: store, listeners, signals |
+//! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
+//! | `app` | what every request can reach, and the table of routes |
+//! | `auth` | tokens: who may do what, as which tenant |
+//! | `tenant` | a tenant's store |
+//! | `body` | a request's body: limits, decompression, memory of all bodies together |
+//! | `insert` | taking logs in over HTTP, one file a protocol |
+//! | `listeners` | taking logs in beside HTTP: syslog, Fluent, GELF |
+//! | `intake` | what a stream brings, collected and appended |
+//! | `select` | answering queries as VictoriaLogs does |
+//! | `loki` | answering queries as Loki does, for Grafana and `logcli` |
+//! | `tail_hub` | new lines, looked for once and given to all who follow |
+//! | `entries` | entries, facets and timelines for applications' own pages |
+//! | `answer` | a query running on a thread of its own, its rows as a streamed body |
+//! | `freshness` | lines out of the WAL and into tables, in time |
+//! | `health`, `metrics` | how it goes |
+//! | `error` | what a client is told |
 //!
 //! Applications may log directly into the directory that is served: the server is one more process on the store.
 
