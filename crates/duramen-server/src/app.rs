@@ -5,7 +5,7 @@ use crate::body::Budget;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
-use crate::{entries, health, insert, loki, metrics, select};
+use crate::{entries, health, insert, loki, metrics, openapi, select};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -60,6 +60,7 @@ pub(crate) fn router(app: &Shared) -> Router {
         .merge(guarded(loki::routes(), Scope::Read))
         .merge(guarded(metrics::routes(), Scope::Read))
         .merge(health::routes())
+        .merge(openapi::routes())
         .fallback(nothing_here)
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::disable()) // `body` has its own, after decompression, too

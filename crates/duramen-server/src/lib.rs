@@ -19,6 +19,7 @@
 //! | `answer` | a query running on a thread of its own, its rows as a streamed body |
 //! | `freshness` | lines out of the WAL and into tables, in time |
 //! | `health`, `metrics` | how it goes |
+//! | `openapi` | what can be asked, for programs |
 //! | `error` | what a client is told |
 //!
 //! Applications may log directly into the directory that is served: the server is one more process on the store.
@@ -37,6 +38,7 @@ mod intake;
 mod listeners;
 mod loki;
 mod metrics;
+mod openapi;
 mod select;
 mod server;
 mod settings;

@@ -1,0 +1,378 @@
+//! The OpenAPI document, at `/api/openapi.json`: made of a table that tests hold to the routes.
+
+use crate::app::Shared;
+use axum::Router;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Map, Value, json};
+
+/// Open to all: it says what can be asked, and nothing of the store.
+pub(crate) fn routes() -> Router<Shared> {
+    Router::new().route("/api/openapi.json", get(document))
+}
+
+/// What a parameter holds.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Text,
+    Number,
+    Needed,
+}
+use Kind::{Needed, Number, Text};
+
+type Param = (&'static str, Kind, &'static str);
+
+/// A path: its methods, whose scope it needs, what it does, its parameters, and what it answers when all is well.
+struct Operation {
+    path: &'static str,
+    methods: &'static [&'static str],
+    scope: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    /// The type of the body that it takes, if it takes one.
+    takes: Option<&'static str>,
+    success: u16,
+}
+
+const GET: &[&str] = &["get"];
+const POST: &[&str] = &["post"];
+const ASK: &[&str] = &["get", "post"];
+const SEND: &[&str] = &["post", "put"];
+const JSON: Option<&str> = Some("application/json");
+const NDJSON: Option<&str> = Some("application/x-ndjson");
+const PROTOBUF: Option<&str> = Some("application/x-protobuf");
+const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
+
+const ROLES: &[Param] = &[
+    ("_msg_field", Text, "Names, separated by commas: the first that a row has is its message"),
+    ("_time_field", Text, "Names: the first that reads as a time is the row's"),
+    ("_stream_fields", Text, "Names of the fields that make the row's stream"),
+    ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
+    ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
+];
+const RANGE: &[Param] = &[("start", Text, "The earliest time"), ("end", Text, "The latest time")];
+const LOGSQL: &[Param] = &[
+    ("query", Needed, "LogsQL"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The latest time"),
+    ("timeout", Text, "The longest run, such as 5s"),
+    ("extra_filters", Text, "A filter that every row must pass, too"),
+    ("limit", Number, "The most rows or values"),
+];
+const QUERY: &[Param] = &[
+    ("query", Needed, "LogsQL"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The latest time"),
+    ("timeout", Text, "The longest run, such as 5s"),
+    ("extra_filters", Text, "A filter that every row must pass, too"),
+    ("limit", Number, "The most rows, of the newest"),
+    ("offset", Number, "Rows to leave out, of the newest"),
+    ("format", Text, "json (all values are text), typed, or csv"),
+    ("fields", Text, "The columns of csv"),
+];
+const VALUES: &[Param] = &[
+    ("query", Needed, "LogsQL"),
+    ("field", Needed, "The field"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The latest time"),
+    ("limit", Number, "The most values"),
+];
+const STEPS: &[Param] = &[
+    ("query", Needed, "LogsQL"),
+    ("step", Text, "The length of a step, such as 5m"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The latest time"),
+    ("field", Text, "A field to group by; may be given again"),
+];
+const TAIL: &[Param] =
+    &[("query", Needed, "LogsQL"), ("start_offset", Text, "How much of the past to begin with, such as 5m")];
+const LOGQL: &[Param] = &[
+    ("query", Needed, "LogQL"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The first time that is too late"),
+    ("limit", Number, "The most lines"),
+    ("direction", Text, "backward or forward"),
+    ("step", Text, "The length of a step"),
+];
+const ENTRIES: &[Param] = &[
+    ("q", Text, "A filter in LogsQL"),
+    ("filters[NAME]", Text, "A value that the field NAME must have; again for another"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The latest time"),
+    ("limit", Number, "The most entries"),
+    ("before", Text, "The `next` of the answer before"),
+];
+const SEARCH: &[Param] = &[("q", Text, "A filter in LogsQL"), ("limit", Number, "The most entries")];
+const FACET: &[Param] = &[("field", Needed, "The field"), ("q", Text, "A filter in LogsQL")];
+const FACETS: &[Param] = &[("q", Text, "A filter in LogsQL")];
+const NONE: &[Param] = &[];
+
+const fn op(
+    path: &'static str,
+    methods: &'static [&'static str],
+    scope: &'static str,
+    params: &'static [Param],
+    takes: Option<&'static str>,
+    success: u16,
+    summary: &'static str,
+) -> Operation {
+    Operation { path, methods, scope, summary, params, takes, success }
+}
+
+/// Elasticsearch's paths, which are there a second time under `/insert/elasticsearch`.
+const ELASTIC: &[Operation] = &[
+    op("/_bulk", SEND, "ingest", ROLES, NDJSON, 200, "Elasticsearch's bulk requests: create and index"),
+    op("/{index}/_bulk", SEND, "ingest", ROLES, NDJSON, 200, "The same with an index, kept as a field"),
+    op("/", GET, "ingest", NONE, None, 200, "What Elasticsearch's clients ask first: a version"),
+    op("/_license", GET, "ingest", NONE, None, 200, "A license that is active, for Beats and Logstash"),
+    op("/_xpack", GET, "ingest", NONE, None, 200, "The same, for older clients"),
+    op("/_cluster/health", GET, "ingest", NONE, None, 200, "A cluster that is green"),
+    op("/_cat/health", GET, "ingest", NONE, None, 200, "The same in a line"),
+    op("/_nodes", GET, "ingest", NONE, None, 200, "Nothing: clients go on"),
+    op("/_logstash", GET, "ingest", NONE, None, 200, "Nothing: clients go on"),
+];
+
+const OPERATIONS: &[Operation] = &[
+    op("/api/v1/ingest", POST, "ingest", ROLES, JSON, 202, "An object, an array of objects, or NDJSON"),
+    op("/insert/jsonline", SEND, "ingest", ROLES, NDJSON, 200, "VictoriaLogs' JSON lines"),
+    op("/loki/api/v1/push", POST, "ingest", ROLES, PROTOBUF, 204, "Loki's push, in protobuf or JSON"),
+    op("/insert/loki/api/v1/push", POST, "ingest", ROLES, PROTOBUF, 204, "The same"),
+    op("/insert/loki/ready", GET, "ingest", NONE, None, 200, "Whether it can be sent to"),
+    op("/v1/logs", POST, "ingest", ROLES, PROTOBUF, 200, "OpenTelemetry's logs, in protobuf or JSON"),
+    op("/otlp/v1/logs", POST, "ingest", ROLES, PROTOBUF, 200, "The same"),
+    op("/insert/opentelemetry/v1/logs", POST, "ingest", ROLES, PROTOBUF, 200, "The same"),
+    op("/services/collector", POST, "ingest", NONE, JSON, 200, "Splunk's HTTP event collector"),
+    op("/services/collector/event", POST, "ingest", NONE, JSON, 200, "The same"),
+    op("/services/collector/event/1.0", POST, "ingest", NONE, JSON, 200, "The same"),
+    op(
+        "/services/collector/raw",
+        POST,
+        "ingest",
+        NONE,
+        Some("text/plain"),
+        200,
+        "Lines, for Splunk's collector",
+    ),
+    op("/services/collector/raw/1.0", POST, "ingest", NONE, Some("text/plain"), 200, "The same"),
+    op("/services/collector/health", GET, "ingest", NONE, None, 200, "Whether the collector takes events"),
+    op("/services/collector/health/1.0", GET, "ingest", NONE, None, 200, "The same"),
+    op("/api/v2/logs", POST, "ingest", NONE, JSON, 202, "Datadog's logs"),
+    op("/insert/datadog/api/v2/logs", POST, "ingest", NONE, JSON, 202, "The same"),
+    op("/api/v1/validate", GET, "ingest", NONE, None, 200, "Whether a key is good, for Datadog's agent"),
+    op("/insert/datadog/api/v1/validate", GET, "ingest", NONE, None, 200, "The same"),
+    op("/gelf", POST, "ingest", NONE, JSON, 202, "A GELF message"),
+    op(
+        "/upload",
+        POST,
+        "ingest",
+        NONE,
+        Some("application/vnd.fdo.journal"),
+        200,
+        "systemd-journal-upload's journal",
+    ),
+    op("/insert/journald/upload", POST, "ingest", NONE, Some("application/vnd.fdo.journal"), 200, "The same"),
+    op("/select/logsql/query", ASK, "read", QUERY, FORM, 200, "Rows, the newest first, an object a line"),
+    op("/select/logsql/tail", ASK, "read", TAIL, FORM, 200, "Rows as they are appended, an object a line"),
+    op("/select/logsql/hits", ASK, "read", STEPS, FORM, 200, "How many rows there are in each step"),
+    op("/select/logsql/facets", ASK, "read", LOGSQL, FORM, 200, "The most frequent values of each field"),
+    op("/select/logsql/field_names", ASK, "read", LOGSQL, FORM, 200, "Fields, and how many rows have each"),
+    op("/select/logsql/field_values", ASK, "read", VALUES, FORM, 200, "A field's values, with how many rows"),
+    op("/select/logsql/streams", ASK, "read", LOGSQL, FORM, 200, "Streams, with how many rows"),
+    op(
+        "/select/logsql/stream_ids",
+        ASK,
+        "read",
+        LOGSQL,
+        FORM,
+        200,
+        "Identities of streams, with how many rows",
+    ),
+    op(
+        "/select/logsql/stream_field_names",
+        ASK,
+        "read",
+        LOGSQL,
+        FORM,
+        200,
+        "Fields of streams, with how many rows",
+    ),
+    op("/select/logsql/stream_field_values", ASK, "read", VALUES, FORM, 200, "A stream field's values"),
+    op(
+        "/select/logsql/stats_query",
+        ASK,
+        "read",
+        LOGSQL,
+        FORM,
+        200,
+        "What stats counts, as a Prometheus vector",
+    ),
+    op(
+        "/select/logsql/stats_query_range",
+        ASK,
+        "read",
+        STEPS,
+        FORM,
+        200,
+        "The same for each step, as a matrix",
+    ),
+    op("/api/v1/entries", GET, "read", ENTRIES, None, 200, "The newest entries, with identities"),
+    op("/api/v1/entries/{id}", GET, "read", NONE, None, 200, "One entry"),
+    op("/api/v1/search", ASK, "read", SEARCH, JSON, 200, "Entries that a filter finds"),
+    op("/api/v1/facets", GET, "read", FACET, None, 200, "A field's values, and how many entries have each"),
+    op("/api/v1/facets/all", GET, "read", FACETS, None, 200, "Those of each field that has few"),
+    op("/api/v1/timeline/request/{id}", GET, "read", NONE, None, 200, "What happened in a request, in order"),
+    op("/api/v1/timeline/job/{id}", GET, "read", NONE, None, 200, "What happened in a job, in order"),
+    op("/loki/api/v1/query_range", ASK, "read", LOGQL, FORM, 200, "LogQL over a range of time"),
+    op("/loki/api/v1/query", ASK, "read", LOGQL, FORM, 200, "LogQL at a moment"),
+    op("/loki/api/v1/labels", ASK, "read", RANGE, FORM, 200, "Names of labels"),
+    op("/loki/api/v1/label", ASK, "read", RANGE, FORM, 200, "The same"),
+    op("/loki/api/v1/label/{name}/values", ASK, "read", RANGE, FORM, 200, "A label's values"),
+    op("/loki/api/v1/series", ASK, "read", RANGE, FORM, 200, "Streams that selectors (match[]) find"),
+    op("/loki/api/v1/index/stats", ASK, "read", LOGQL, FORM, 200, "How much a selector finds"),
+    op("/loki/api/v1/index/volume", ASK, "read", LOGQL, FORM, 200, "How much each label value has"),
+    op("/loki/api/v1/index/volume_range", ASK, "read", LOGQL, FORM, 200, "The same for each step"),
+    op("/loki/api/v1/detected_labels", ASK, "read", RANGE, FORM, 200, "Labels, and how many values each has"),
+    op(
+        "/loki/api/v1/detected_fields",
+        ASK,
+        "read",
+        LOGQL,
+        FORM,
+        200,
+        "Fields that lines hold, and their types",
+    ),
+    op("/loki/api/v1/detected_field/{name}/values", ASK, "read", LOGQL, FORM, 200, "A field's values"),
+    op("/loki/api/v1/patterns", ASK, "read", LOGQL, FORM, 200, "Lines that are alike, counted in each step"),
+    op("/loki/api/v1/format_query", ASK, "read", LOGQL, FORM, 200, "A query, written tidily"),
+    op("/loki/api/v1/drilldown-limits", GET, "read", NONE, None, 200, "Limits, for Grafana's Drilldown"),
+    op("/loki/api/v1/status/buildinfo", GET, "read", NONE, None, 200, "The version"),
+    op("/loki/api/v1/tail", GET, "read", LOGQL, None, 101, "Lines as they come, over a WebSocket"),
+    op("/metrics", GET, "read", NONE, None, 200, "Prometheus metrics"),
+    op("/health", GET, "", NONE, None, 200, "Whether lines can be taken; 503 with the reason if not"),
+    op("/-/healthy", GET, "", NONE, None, 200, "The same"),
+    op("/ready", GET, "", NONE, None, 200, "Whether requests are answered"),
+    op("/api/openapi.json", GET, "", NONE, None, 200, "This document"),
+];
+
+async fn document() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text().to_string()).into_response()
+}
+
+fn text() -> Value {
+    let mut paths = Map::new();
+    for operation in OPERATIONS {
+        paths.insert(operation.path.to_owned(), operation.item());
+    }
+    for operation in ELASTIC {
+        paths.insert(operation.path.to_owned(), operation.item());
+        paths.insert(format!("/insert/elasticsearch{}", operation.path), operation.item());
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Duramen",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The durable log store. Without any token, it is open to this machine only, and nothing is needed.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer" },
+                "basic": { "type": "http", "scheme": "basic", "description": "The token is the password." },
+            },
+            "schemas": {
+                "Error": {
+                    "type": "object",
+                    "properties": {
+                        "status": { "type": "string" },
+                        "error": { "type": "string", "description": "What was wrong, and what to do" },
+                        "code": { "type": "integer" },
+                    },
+                },
+            },
+        },
+    })
+}
+
+impl Operation {
+    /// What the document says of a path.
+    fn item(&self) -> Value {
+        self.methods
+            .iter()
+            .map(|method| ((*method).to_owned(), self.described(method)))
+            .collect::<Map<_, _>>()
+            .into()
+    }
+
+    fn described(&self, method: &str) -> Value {
+        let in_path = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let in_path = in_path.map(
+            |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
+        );
+        // A form holds what the URL could, so that nothing is required of either alone.
+        let by_form = method == "post" && self.takes == FORM;
+        let in_query = self.params.iter().map(|(name, kind, description)| {
+            let kind_name = if matches!(kind, Number) { "integer" } else { "string" };
+            let required = matches!(kind, Needed) && !by_form;
+            json!({ "name": name, "in": "query", "required": required, "description": description, "schema": { "type": kind_name } })
+        });
+        let parameters: Vec<_> = in_path.chain(in_query).collect();
+        let mut described = json!({
+            "summary": self.summary,
+            "parameters": parameters,
+            "responses": {
+                self.success.to_string(): { "description": "All is well" },
+                "default": {
+                    "description": "What was wrong",
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                },
+            },
+        });
+        if !self.scope.is_empty() {
+            described["security"] = json!([{ "bearer": [self.scope] }, { "basic": [self.scope] }, {}]);
+        }
+        if let (Some(content_type), true) = (self.takes, method != "get") {
+            let schema = json!({ "description": "See docs/server.md and docs/clients" });
+            described["requestBody"] = json!({ "content": { content_type: { "schema": schema } } });
+        }
+        described
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The paths that the sources give to `.route(…)`.
+    fn routed(dir: &std::path::Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                routed(&path, found);
+            } else {
+                let source = std::fs::read_to_string(&path).unwrap();
+                let quoted = source.split(".route(").skip(1).filter_map(|rest| {
+                    let rest = rest.trim_start().trim_start_matches("&at(");
+                    rest.strip_prefix('"')?.split('"').next()
+                });
+                found.extend(quoted.filter(|path| path.starts_with('/')).map(str::to_owned));
+            }
+        }
+    }
+
+    #[test]
+    fn every_route_is_described_and_nothing_else() {
+        let mut found = BTreeSet::new();
+        routed(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+        assert!(found.len() > 50, "{found:?}");
+        let described: BTreeSet<_> =
+            OPERATIONS.iter().chain(ELASTIC).map(|operation| operation.path.to_owned()).collect();
+        let missing: Vec<_> = found.difference(&described).collect();
+        let extra: Vec<_> = described.difference(&found).collect();
+        assert!(missing.is_empty() && extra.is_empty(), "not described: {missing:?}; not there: {extra:?}");
+        assert_eq!(described.len(), OPERATIONS.len() + ELASTIC.len(), "each once");
+    }
+}
