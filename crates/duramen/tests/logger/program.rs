@@ -26,7 +26,11 @@ impl Program {
     pub fn start_as(uid: u32, copy_in: &Path, role: &str, dir: &Path) -> Self {
         let copy = copy_in.join("program");
         if !copy.exists() {
-            std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+            // By another process: a child that a test forks meanwhile would keep ours open for writing for a moment,
+            // and a program that is open for writing cannot be run.
+            let copied =
+                Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap();
+            assert!(copied.success());
         }
         let mut command = Command::new(copy);
         command.uid(uid).gid(uid).current_dir("/");
