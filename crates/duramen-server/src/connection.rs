@@ -1,7 +1,6 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
 use crate::app::stopped;
-use crate::settings::Limits;
 use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::extract::Request;
@@ -9,14 +8,16 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tower_service::Service;
 
 /// Most bytes of a request's head; beyond it the client gets 431.
@@ -30,22 +31,58 @@ pub(crate) struct Door {
     pub tls: ArcSwapOption<rustls::ServerConfig>,
     /// Leave to hold a connection.
     pub places: Arc<Semaphore>,
-    pub limits: Limits,
-    pub graceful: GracefulShutdown,
+    pub read_timeout: Duration,
+    pub stopping: watch::Receiver<bool>,
 }
 
-/// Accepts connections until the server stops.
+/// A connection, whose it is, and leave to hold it.
+pub(crate) type Accepted = (TcpStream, SocketAddr, OwnedSemaphorePermit);
+
+impl Door {
+    /// The next connection; `None` when the server stops.
+    pub async fn next(&self, listener: &TcpListener) -> Option<Accepted> {
+        let mut stopping = self.stopping.clone();
+        let accepted = async {
+            loop {
+                let place = self.places.clone().acquire_owned().await.ok()?;
+                match listener.accept().await {
+                    Ok((socket, peer)) => return Some((socket, peer, place)),
+                    Err(e) => tracing::warn!(error = %e, "cannot accept a connection"),
+                }
+                tokio::time::sleep(REST).await;
+            }
+        };
+        tokio::select! {
+            () = stopped(&mut stopping) => None,
+            accepted = accepted => accepted,
+        }
+    }
+
+    /// Agrees on keys with a client, in time.
+    ///
+    /// # Errors
+    /// What was wrong with the handshake, or that it took longer than a read may.
+    pub async fn handshake(
+        &self,
+        config: Arc<rustls::ServerConfig>,
+        socket: TcpStream,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        tokio::time::timeout(self.read_timeout, TlsAcceptor::from(config).accept(socket)).await?
+    }
+}
+
+/// Accepts connections until the server stops; those that are open then are `graceful`'s to end.
 pub(crate) async fn listen(
     listener: TcpListener,
     router: Router,
     door: Arc<Door>,
-    mut stopping: watch::Receiver<bool>,
+    graceful: Arc<GracefulShutdown>,
 ) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(door.limits.read_timeout)
+        .header_read_timeout(door.read_timeout)
         .max_buf_size(MAX_HEAD_BYTES)
         .keep_alive(true);
     builder
@@ -55,50 +92,27 @@ pub(crate) async fn listen(
         .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_concurrent_streams(256);
     let builder = Arc::new(builder);
-    loop {
-        let accepted = async {
-            let place = door.places.clone().acquire_owned().await.ok()?;
-            Some((listener.accept().await, place))
-        };
-        let (socket, place) = tokio::select! {
-            () = stopped(&mut stopping) => return,
-            accepted = accepted => match accepted {
-                Some((Ok((socket, _)), place)) => (socket, place),
-                Some((Err(e), _)) => {
-                    tracing::warn!(error = %e, "cannot accept a connection");
-                    tokio::time::sleep(REST).await;
-                    continue;
-                }
-                None => return,
-            },
-        };
-        let (router, door, builder) = (router.clone(), door.clone(), builder.clone());
+    while let Some((socket, _, place)) = door.next(&listener).await {
+        let (router, door, builder, watcher) =
+            (router.clone(), door.clone(), builder.clone(), graceful.watcher());
         tokio::spawn(async move {
             let _place = place;
-            serve(socket, router, &door, &builder).await;
-        });
-    }
-}
-
-async fn serve(socket: TcpStream, router: Router, door: &Door, builder: &Builder<TokioExecutor>) {
-    let _slower_without = socket.set_nodelay(true);
-    match door.tls.load_full() {
-        None => talk(socket, router, door, builder).await,
-        Some(config) => {
-            let handshake = TlsAcceptor::from(config).accept(socket);
-            match tokio::time::timeout(door.limits.read_timeout, handshake).await {
-                Ok(Ok(stream)) => talk(stream, router, door, builder).await,
-                Ok(Err(e)) => tracing::debug!(error = %e, "a TLS handshake failed"),
-                Err(_) => tracing::debug!("a TLS handshake took too long"),
+            let _slower_without = socket.set_nodelay(true);
+            match door.tls.load_full() {
+                None => talk(socket, router, watcher, &builder).await,
+                Some(config) => match door.handshake(config, socket).await {
+                    Ok(stream) => talk(stream, router, watcher, &builder).await,
+                    Err(e) => tracing::debug!(error = %e, "a TLS handshake failed"),
+                },
             }
-        }
+        });
     }
 }
 
 async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
-    door: &Door,
+    watcher: Watcher,
     builder: &Builder<TokioExecutor>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
@@ -106,7 +120,7 @@ async fn talk(
         async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-    if let Err(e) = door.graceful.watch(connection).await {
+    if let Err(e) = watcher.watch(connection).await {
         tracing::debug!(error = %e, "a connection ended badly");
     }
 }

@@ -140,15 +140,16 @@ async fn run(
     let door = Arc::new(Door {
         tls: ArcSwapOption::from(tls),
         places: Arc::new(Semaphore::new(limits.max_connections)),
-        limits: limits.clone(),
-        graceful: GracefulShutdown::new(),
+        read_timeout: limits.read_timeout,
+        stopping,
     });
+    let graceful = Arc::new(GracefulShutdown::new());
     let router = router(&app);
     let mut addresses = Vec::new();
     let mut accepting = Vec::new();
     for listener in listeners {
         addresses.extend(listener.local_addr());
-        accepting.push(tokio::spawn(listen(listener, router.clone(), door.clone(), stopping.clone())));
+        accepting.push(tokio::spawn(listen(listener, router.clone(), door.clone(), graceful.clone())));
     }
     drop(router);
     accepting.extend(listeners::spawn(bound, &app, &door));
@@ -168,11 +169,10 @@ async fn run(
     for tenant in app.tenants.all() {
         tenant.hub.stop();
     }
-    // Nobody else holds it now: the listeners have ended, and each connection holds its own guard only.
+    // The listeners have ended, and each connection has a watcher only, so that nobody else holds it.
     let drained = async {
-        match Arc::try_unwrap(door) {
-            Ok(door) => door.graceful.shutdown().await,
-            Err(door) => drained(&door).await,
+        if let Some(graceful) = Arc::into_inner(graceful) {
+            graceful.shutdown().await;
         }
     };
     if tokio::time::timeout(limits.stop_timeout, drained).await.is_err() {
@@ -184,13 +184,6 @@ async fn run(
     closing.await.map_err(std::io::Error::other)??;
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Waits until no connection is left.
-async fn drained(door: &Door) {
-    while door.graceful.count() > 0 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// The signals that are listened for, from before anybody is told that the server runs.

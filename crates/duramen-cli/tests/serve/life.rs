@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 #[test]
 fn it_says_how_it_goes() {
@@ -65,6 +66,21 @@ fn it_stops_when_told_and_keeps_everything() {
         assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal}");
     }
     assert_eq!(Server::start(&store).count("kept"), 2);
+}
+
+#[test]
+fn a_client_that_keeps_its_connection_does_not_hold_up_the_stop() {
+    let (_dir, store) = store();
+    // Longer than the test takes, unless it waits for this.
+    let server = Server::start_with(&store, &["--stop-timeout-ms", "50000"]);
+    let mut idle = TcpStream::connect(server.address).unwrap();
+    idle.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    assert!(idle.read(&mut [0; 1000]).unwrap() > 0);
+    let began = Instant::now();
+    let (code, log) = server.stop();
+    assert_eq!(code, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(40) && !log.contains("still running"), "{log}");
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0, "it was closed");
 }
 
 #[test]

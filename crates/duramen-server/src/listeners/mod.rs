@@ -19,13 +19,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 
 /// How many bytes are read at once.
 const READ_BYTES: usize = 16 << 10;
 /// The most bytes of a datagram.
 const DATAGRAM_BYTES: usize = 64 << 10;
-/// How long to rest after the system refused a connection or a datagram.
+/// How long to rest after the system refused a datagram, or the store lines.
 const REST: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,27 +104,11 @@ pub(crate) fn spawn(bound: Vec<Bound>, app: &Shared, door: &Arc<Door>) -> Vec<Jo
 
 async fn accept(kind: Kind, listener: TcpListener, app: Shared, door: Arc<Door>) {
     let mut connections = tokio::task::JoinSet::new();
-    loop {
-        let accepted = async {
-            let place = door.places.clone().acquire_owned().await.ok()?;
-            Some((listener.accept().await, place))
-        };
-        let ((socket, peer), place) = tokio::select! {
-            () = app.stopped() => break,
-            accepted = accepted => match accepted {
-                Some((Ok(connection), place)) => (connection, place),
-                Some((Err(e), _)) => {
-                    tracing::warn!(error = %e, "cannot accept a connection");
-                    tokio::time::sleep(REST).await;
-                    continue;
-                }
-                None => break,
-            },
-        };
-        let (app, tls) = (app.clone(), door.tls.load_full().filter(|_| kind == Kind::SyslogTls));
+    while let Some((socket, peer, place)) = door.next(&listener).await {
+        let (app, door) = (app.clone(), door.clone());
         connections.spawn(async move {
             let _place = place;
-            if let Err(e) = connection(kind, socket, peer, &app, tls).await {
+            if let Err(e) = connection(kind, socket, peer, &app, &door).await {
                 tracing::debug!(%peer, protocol = kind.name(), error = %e, "a connection ended badly");
             }
         });
@@ -140,17 +123,15 @@ async fn connection(
     socket: TcpStream,
     peer: SocketAddr,
     app: &Shared,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    door: &Door,
 ) -> std::io::Result<()> {
-    match (kind, tls) {
-        (Kind::SyslogTls, Some(config)) => {
-            let handshake = TlsAcceptor::from(config).accept(socket);
-            let stream = tokio::time::timeout(app.limits.read_timeout, handshake).await??;
-            talk(kind, stream, peer, app).await
-        }
+    if kind != Kind::SyslogTls {
+        return talk(kind, socket, peer, app).await;
+    }
+    match door.tls.load_full() {
+        Some(config) => talk(kind, door.handshake(config, socket).await?, peer, app).await,
         // The certificate was there when the server started; it does not go.
-        (Kind::SyslogTls, None) => Ok(()),
-        _ => talk(kind, socket, peer, app).await,
+        None => Ok(()),
     }
 }
 
