@@ -7,8 +7,8 @@
 use crate::levels::level_name;
 use crate::metric::LabelSet;
 use duramen::block::names;
+use duramen::label_text::Labels;
 use duramen_query::ResultRow;
-use duramen_query::filter::stream;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -98,11 +98,13 @@ pub(crate) fn sanitize(name: &str) -> Cow<'_, str> {
 /// let labels = duramen_logql::stream_labels("{app=\"web\",k8s.pod=\"p1\"}");
 /// let names: Vec<_> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
 /// assert_eq!(names, ["app=web", "k8s_pod=p1", "service_name=web"]);
+/// let labels = duramen_logql::stream_labels(r#"{"my host"="y"}"#);
+/// assert_eq!(labels[0], ("my_host".into(), "y".into()));
 /// ```
 pub fn stream_labels(stream: &str) -> LabelSet {
     let mut labels = LabelSet::new();
-    for (name, value) in stream::Labels::of(stream) {
-        let name = sanitize(name);
+    for (name, value) in Labels::of(stream) {
+        let name = sanitize(&name);
         if !value.is_empty() && !labels.iter().any(|(n, _)| **n == *name) {
             labels.push((name.into(), value.into()));
         }
@@ -131,7 +133,7 @@ impl EntryReader {
         if stream != self.stream {
             self.stream.clear();
             self.stream.push_str(stream);
-            self.stream_names = stream::Labels::of(stream).map(|(name, _)| name.to_string()).collect();
+            self.stream_names = Labels::of(stream).map(|(name, _)| name.into_owned()).collect();
         }
         let mut entry = Entry {
             time_ns: row.time_ns().unwrap_or(0),

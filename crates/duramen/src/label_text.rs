@@ -1,35 +1,70 @@
 //! The text of a label set, as in `{app="x",host="y"}`: what the column `_stream` holds, taken apart again.
+//!
+//! ```text
+//! set    {label,label…}         a blank may stand behind a comma
+//! label  name="value"           name: ASCII letters, digits and _ . : - / @
+//!        "name"="value"         any name
+//! ```
+//!
+//! In quotes `\"`, `\\` and `\n` stand for a quote, a backslash and a line feed; `\t` and `\r` are read, but not written.
 
-/// Takes a label set apart; `None` if the text is none.
-pub(crate) fn parse(text: &str) -> Option<Vec<(String, String)>> {
-    let mut rest = text.strip_prefix('{')?;
-    let mut labels = Vec::new();
-    if let Some(end) = rest.strip_prefix('}') {
-        return end.is_empty().then_some(labels);
-    }
-    loop {
-        let name;
-        if rest.starts_with('"') {
-            (name, rest) = quoted(rest)?;
-        } else {
-            let (plain, _) = rest.split_once('=')?;
-            if plain.is_empty() || !plain.chars().all(is_plain) {
-                return None;
-            }
-            (name, rest) = (plain.to_owned(), &rest[plain.len()..]);
-        }
-        let value;
-        (value, rest) = quoted(rest.strip_prefix('=')?)?;
-        labels.push((name, value));
-        match rest.strip_prefix(',') {
-            Some(next) => rest = next,
-            None => return (rest == "}").then_some(labels),
-        }
+use std::borrow::Cow;
+
+/// The labels of a label set's text, as pairs of name and value, without quotes and escapes. Ends at the first thing that
+/// is no label; never panics, and allocates only for what has escapes.
+///
+/// ```
+/// use duramen::label_text::Labels;
+///
+/// let labels: Vec<_> = Labels::of(r#"{app="x","my host"="y"}"#).collect();
+/// assert_eq!(labels, [("app".into(), "x".into()), ("my host".into(), "y".into())]);
+/// assert_eq!(Labels::of("app").count(), 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Labels<'a> {
+    rest: &'a str,
+    /// Whether a comma must stand before the next one.
+    has_begun: bool,
+}
+
+impl<'a> Labels<'a> {
+    /// Of this text.
+    pub fn of(text: &'a str) -> Self {
+        Self { rest: text.strip_prefix('{').unwrap_or(""), has_begun: false }
     }
 }
 
-/// The text of a label set.
-pub(crate) fn write<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> String {
+impl<'a> Iterator for Labels<'a> {
+    type Item = (Cow<'a, str>, Cow<'a, str>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = match self.has_begun {
+            true => self.rest.strip_prefix(',')?.trim_start_matches(' '),
+            false => self.rest,
+        };
+        let (name, rest) = if rest.starts_with('"') { quoted(rest)? } else { plain(rest)? };
+        let (value, rest) = quoted(rest.strip_prefix('=')?)?;
+        (self.rest, self.has_begun) = (rest, true);
+        Some((name, value))
+    }
+}
+
+/// The labels of a text that is a label set as a whole, as pairs of name and value; `None` if it is none.
+///
+/// ```
+/// use duramen::label_text::parse;
+///
+/// assert_eq!(parse(r#"{app="x"}"#), Some(vec![("app".to_owned(), "x".to_owned())]));
+/// assert_eq!((parse("{}"), parse(r#"{app="x"} or so"#)), (Some(vec![]), None));
+/// ```
+pub fn parse(text: &str) -> Option<Vec<(String, String)>> {
+    let mut labels = Labels::of(text);
+    let all = labels.by_ref().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+    (labels.rest == "}").then_some(all)
+}
+
+/// The text of a label set, of pairs of name and value.
+pub fn write<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> String {
     let mut out = String::from("{");
     for (i, (name, value)) in labels.into_iter().enumerate() {
         if i > 0 {
@@ -64,16 +99,28 @@ fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// A name that needs no quotes, and what follows it.
+fn plain(text: &str) -> Option<(Cow<'_, str>, &str)> {
+    let end = text.find(|c| !is_plain(c)).filter(|end| *end > 0)?;
+    Some((text[..end].into(), &text[end..]))
+}
+
 /// A quoted text, and what follows it.
-fn quoted(text: &str) -> Option<(String, &str)> {
+fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let text = text.strip_prefix('"')?;
-    let mut out = String::new();
-    let mut chars = text.char_indices();
+    let end = text.find(['"', '\\'])?;
+    if text[end..].starts_with('"') {
+        return Some((text[..end].into(), &text[end + 1..]));
+    }
+    let mut out = text[..end].to_owned();
+    let mut chars = text[end..].char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '"' => return Some((out, &text[at + 1..])),
+            '"' => return Some((out.into(), &text[end + at + 1..])),
             '\\' => out.push(match chars.next()?.1 {
                 'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
                 other => other,
             }),
             c => out.push(c),
@@ -96,6 +143,14 @@ mod tests {
         assert_eq!(parse(r#"{app="x"}"#), pairs(&[("app", "x")]));
         let all = r#"{a="=\",b=\"",host="y\\",z="","odd name"="1\n2"}"#;
         assert_eq!(parse(all), pairs(&[("a", "=\",b=\""), ("host", "y\\"), ("z", ""), ("odd name", "1\n2")]));
+        assert_eq!(parse(r#"{a="1\t2", b="3"}"#), pairs(&[("a", "1\t2"), ("b", "3")]));
+        for wrong in
+            ["", "{", "a=\"b\"", "{a=b}", "{a!=\"b\"}", "{=\"b\"}", "{a=\"b\",}", "{a=\"b\"}x", "{a=\"b\\"]
+        {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+        let begins_well = Labels::of(r#"{a="1","b"="2" c="3"}"#).map(|(name, _)| name.into_owned());
+        assert_eq!(begins_well.collect::<Vec<_>>(), ["a", "b"]);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod label_text;
+pub mod label_text;
 pub mod logger;
 pub mod store;
 pub mod token;

@@ -91,6 +91,25 @@ fn counts_of_names_values_and_streams() {
 }
 
 #[test]
+fn labels_whose_names_need_quotes_are_selected_and_shown_without_them() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let body = r#"{"_msg":"m","my host":"a\"b","app":"x"}"#;
+    assert_eq!(server.post("/insert/jsonline?_stream_fields=app,my%20host", body).status, 200);
+    assert_eq!(server.query("*")[0]["_stream"], r#"{app="x","my host"="a\"b"}"#);
+    assert_eq!(server.count(r#"{"my host"="a\"b"}"#), 1);
+    assert_eq!(server.count(r#"{"my host"="other"}"#), 0);
+    let values = |path: &str| server.get(&format!("/select/logsql/{path}")).json()["values"].clone();
+    assert_eq!(values("stream_field_names?query=*")[1]["value"], "my host");
+    assert_eq!(
+        values("stream_field_values?query=*&field=my%20host"),
+        json!([{ "value": "a\"b", "hits": 1 }])
+    );
+    let labels = server.get("/loki/api/v1/labels").json()["data"].clone();
+    assert_eq!(labels, json!(["app", "my_host", "service_name"]));
+}
+
+#[test]
 fn a_histogram() {
     let (_dir, server) = filled();
     let hits = server.get("/select/logsql/hits?query=*&step=1h&field=level").json();

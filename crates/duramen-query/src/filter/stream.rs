@@ -3,6 +3,7 @@
 use super::Needs;
 use super::phrase::whole_words;
 use crate::parse::{quote, quote_always};
+use duramen::label_text::Labels;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -71,10 +72,10 @@ impl PartialEq for LabelTest {
 impl Selector {
     /// Whether a stream's text, as in `{app="x",host="y"}`, satisfies the selector.
     pub fn matches(&self, stream: &str) -> bool {
-        let labels: Vec<(&str, Cow<'_, str>)> = Labels::of(stream).collect();
+        let labels: Vec<(Cow<'_, str>, Cow<'_, str>)> = Labels::of(stream).collect();
         self.alternatives.iter().any(|conditions| {
             conditions.iter().all(|c| {
-                let value = labels.iter().find(|(name, _)| *name == &*c.label).map_or("", |(_, v)| v);
+                let value = labels.iter().find(|(name, _)| **name == *c.label).map_or("", |(_, v)| v);
                 c.test.matches(value) != c.negated
             })
         })
@@ -94,53 +95,6 @@ impl Selector {
         };
         Needs::OneOf(self.alternatives.iter().map(words).collect())
     }
-}
-
-/// The labels of a stream's text, as in `{app="x",host="y"}`: names and values, without their escapes. Ends at the
-/// first thing that is no label.
-#[derive(Clone, Debug)]
-pub struct Labels<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Labels<'a> {
-    /// Of a stream's text.
-    pub fn of(stream: &'a str) -> Self {
-        Self { rest: stream.strip_prefix('{').unwrap_or("") }
-    }
-}
-
-impl<'a> Iterator for Labels<'a> {
-    type Item = (&'a str, Cow<'a, str>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (name, rest) = self.rest.split_once("=\"")?;
-        let name = name.trim_start_matches([',', ' ']);
-        let mut escaped = false;
-        let end = rest.bytes().position(|b| {
-            let ends = b == b'"' && !escaped;
-            escaped = b == b'\\' && !escaped;
-            ends
-        })?;
-        let (value, rest) = (&rest[..end], &rest[end + 1..]);
-        self.rest = rest;
-        Some((name, if value.contains('\\') { unescape(value).into() } else { value.into() }))
-    }
-}
-
-fn unescape(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    let mut chars = value.chars();
-    while let Some(c) = chars.next() {
-        match (c, if c == '\\' { chars.next() } else { None }) {
-            ('\\', Some('n')) => out.push('\n'),
-            ('\\', Some('t')) => out.push('\t'),
-            ('\\', Some('r')) => out.push('\r'),
-            ('\\', Some(other)) => out.push(other),
-            _ => out.push(c),
-        }
-    }
-    out
 }
 
 impl fmt::Display for Selector {
@@ -174,10 +128,19 @@ impl fmt::Display for Selector {
 mod tests {
     use super::*;
 
+    fn is(label: &str, value: &str) -> Selector {
+        let test = LabelTest::Is(value.into());
+        Selector { alternatives: vec![vec![Condition { label: label.into(), negated: false, test }]] }
+    }
+
     #[test]
-    fn labels_are_read_with_their_escapes() {
-        let labels: Vec<_> = Labels { rest: r#"app="a\"b\\",host="x,y=\"",n="1\n2"}"# }.collect();
-        assert_eq!(labels, [("app", "a\"b\\".into()), ("host", "x,y=\"".into()), ("n", Cow::from("1\n2"))]);
-        assert_eq!(Labels { rest: "app=x}" }.count(), 0);
+    fn labels_are_found_by_their_names_and_values_without_quotes_and_escapes() {
+        let stream = r#"{app="a\"b\\","my host"="x,y=\"",n="1\n2"}"#;
+        for (label, value) in [("app", "a\"b\\"), ("my host", "x,y=\""), ("n", "1\n2"), ("other", "")] {
+            assert!(is(label, value).matches(stream), "{label}");
+            assert!(!is(label, "x").matches(stream), "{label}");
+        }
+        assert!(!is("\"my host\"", "x,y=\"").matches(stream));
+        assert!(is("app", "").matches("no stream"));
     }
 }

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use duramen_query::filter::stream::Labels;
+use duramen::label_text::Labels;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -82,8 +82,8 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
             for (stream, hits) in found {
                 for (label, value) in Labels::of(&stream) {
                     match name {
-                        None => *counted.entry(label.to_owned()).or_default() += hits,
-                        Some(wanted) if wanted == label => {
+                        None => *counted.entry(label.into_owned()).or_default() += hits,
+                        Some(wanted) if *wanted == *label => {
                             *counted.entry(value.into_owned()).or_default() += hits
                         }
                         Some(_) => {}
