@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use duramen::Snapshot;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats};
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{self, Stream};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -140,18 +140,39 @@ pub(crate) async fn run<T: Send + 'static>(
     task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
 }
 
-/// Runs a query; `render` appends each row to the answer's text, which begins with `head`.
+/// The pieces of an answer, as they are made. The query ends soon after they are dropped.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    first: Option<Bytes>,
+    from: mpsc::Receiver<ApiResult<Bytes>>,
+    _guard: CancelOnDrop,
+}
+
+impl Pieces {
+    /// One after the other; an error is the last.
+    pub fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> {
+        stream::unfold(self, |mut this| async move {
+            let piece = match this.first.take() {
+                Some(first) => Ok(first),
+                None => this.from.recv().await?,
+            };
+            Some((piece.map_err(|e| io::Error::other(e.message)), this))
+        })
+    }
+}
+
+/// Runs a query; `render` appends each row to the answer's text, which begins with `head`. Returns when the first piece of
+/// it is there.
 ///
 /// # Errors
 /// As [`run`], before the first row.
-pub(crate) async fn stream(
+pub(crate) async fn pieces(
     app: &Shared,
     access: &Access,
     question: Question,
-    content_type: &'static str,
     head: Vec<u8>,
     mut render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
-) -> ApiResult<Response> {
+) -> ApiResult<Pieces> {
     let permit = leave(app).await?;
     let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(question.timeout)));
     let guard = CancelOnDrop(cancel.clone());
@@ -178,21 +199,28 @@ pub(crate) async fn stream(
                 Err(_) => ControlFlow::Break(()),
             }
         });
-        let last = match outcome {
-            Ok(_) => Ok(piece.into()),
-            Err(e) => Err(e),
-        };
-        let _client_has_gone = to.blocking_send(last);
+        let _client_has_gone = to.blocking_send(outcome.map(|_| piece.into()));
     });
-    let first = match from.recv().await {
-        Some(Ok(first)) => first,
-        Some(Err(e)) => return Err(e),
-        None => return Err(ApiError::unavailable("the query broke off")),
-    };
-    let rest = stream::unfold((from, guard), |(mut from, guard)| async move {
-        let piece = from.recv().await?;
-        Some((piece.map_err(|e| io::Error::other(e.message)), (from, guard)))
-    });
-    let body = Body::from_stream(stream::once(async { Ok(first) }).chain(rest));
+    match from.recv().await {
+        Some(Ok(first)) => Ok(Pieces { first: Some(first), from, _guard: guard }),
+        Some(Err(e)) => Err(e),
+        None => Err(ApiError::unavailable("the query broke off")),
+    }
+}
+
+/// Runs a query and answers with its [`pieces`].
+///
+/// # Errors
+/// As [`pieces`].
+pub(crate) async fn stream(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    content_type: &'static str,
+    head: Vec<u8>,
+    render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
+) -> ApiResult<Response> {
+    let pieces = pieces(app, access, question, head, render).await?;
+    let body = Body::from_stream(pieces.into_stream());
     Ok(([(header::CONTENT_TYPE, content_type)], body).into_response())
 }

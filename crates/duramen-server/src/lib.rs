@@ -15,6 +15,7 @@
 //! | `select` | answering queries as VictoriaLogs does |
 //! | `loki` | answering queries as Loki does, for Grafana and `logcli` |
 //! | `tail_hub` | new lines, looked for once and given to all who follow |
+//! | `follower` | one of those: what is new to it, and what it missed |
 //! | `entries` | entries, facets and timelines for applications' own pages |
 //! | `answer` | a query running on a thread of its own, its rows as a streamed body |
 //! | `freshness` | lines out of the WAL and into tables, in time |
@@ -31,6 +32,7 @@ mod body;
 mod connection;
 mod entries;
 mod error;
+mod follower;
 mod freshness;
 mod health;
 mod insert;

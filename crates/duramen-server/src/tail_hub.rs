@@ -5,7 +5,7 @@ use duramen::block::Block;
 use duramen::{Store, Tail};
 use duramen_engine::io::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -38,51 +38,97 @@ pub(crate) struct TailHub {
 
 #[derive(Debug)]
 struct Running {
-    sender: broadcast::Sender<Round>,
+    line: Arc<Line>,
     thread: Thread,
-    end: Arc<End>,
 }
 
-#[derive(Debug, Default)]
-struct End {
-    ended: Mutex<bool>,
+/// What the thread tells those who listen by, and how it is told to end.
+#[derive(Debug)]
+pub(crate) struct Line {
+    sender: broadcast::Sender<Round>,
+    /// Rounds are sent, and listeners begin to listen, under this lock: so each knows which row comes first for it.
+    state: Mutex<State>,
     changed: Condvar,
 }
 
-impl End {
+#[derive(Debug, Default)]
+struct State {
+    has_ended: bool,
+    /// How many rows have been sent.
+    rows: u64,
+}
+
+/// Rounds as they come, and how many rows came before the first of them.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub rounds: broadcast::Receiver<Round>,
+    pub rows_before: u64,
+}
+
+impl Line {
+    pub fn new() -> Self {
+        let (sender, _) = broadcast::channel(ROUNDS_KEPT);
+        Self { sender, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another listener, unless the thread has ended.
+    pub fn listen(&self) -> Option<Listener> {
+        let state = self.state();
+        (!state.has_ended).then(|| Listener { rounds: self.sender.subscribe(), rows_before: state.rows })
+    }
+
+    /// Gives new rows to all who listen.
+    pub fn send(&self, began: Duration, blocks: Vec<Arc<dyn Block>>) {
+        let rows: u64 = blocks.iter().map(|block| block.rows() as u64).sum();
+        let mut state = self.state();
+        let round = Round { rows_before: state.rows, rows, began, blocks: Arc::new(blocks) };
+        let _nobody_listens = self.sender.send(round);
+        state.rows += rows;
+    }
+
     /// Waits this long, or until the end; says whether it has come.
     fn wait(&self, at_most: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.changed.wait_timeout_while(ended, at_most, |ended| !*ended) {
-            Ok((ended, _)) => *ended,
-            Err(e) => *e.into_inner().0,
+        match self.changed.wait_timeout_while(self.state(), at_most, |state| !state.has_ended) {
+            Ok((state, _)) => state.has_ended,
+            Err(e) => e.into_inner().0.has_ended,
         }
     }
 
-    fn set(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    fn end(&self) {
+        self.state().has_ended = true;
         self.changed.notify_all();
+    }
+
+    /// Ends if nobody listens; says whether it did. Who begins to listen sees the end, or is seen.
+    fn ends_unheard(&self) -> bool {
+        let mut state = self.state();
+        state.has_ended |= self.sender.receiver_count() == 0;
+        state.has_ended
     }
 }
 
 impl TailHub {
     /// Listens: every row that is appended after this call comes, once.
-    pub fn listen(&self, store: &Store, clock: &Arc<dyn Clock>) -> ApiResult<broadcast::Receiver<Round>> {
+    pub fn listen(&self, store: &Store, clock: &Arc<dyn Clock>) -> ApiResult<Listener> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(receiver) = running.as_ref().and_then(Running::listen) {
-            return Ok(receiver);
+        if let Some(listener) = running.as_ref().and_then(|running| running.line.listen()) {
+            return Ok(listener);
         }
         let tail = store.tail()?;
-        let (sender, receiver) = broadcast::channel(ROUNDS_KEPT);
-        let end = Arc::new(End::default());
-        let (for_thread, ends, clock) = (sender.clone(), end.clone(), clock.clone());
+        let line = Arc::new(Line::new());
+        let listener = line.listen().ok_or_else(|| ApiError::unavailable("the server is stopping"))?;
+        let (of_thread, clock) = (line.clone(), clock.clone());
         let thread = std::thread::Builder::new()
             .name("duramen-tail".into())
-            .spawn(move || follow(tail, &*clock, &for_thread, &ends))
+            .spawn(move || follow(tail, &*clock, &of_thread))
             .map_err(|e| ApiError::unavailable(format!("cannot start a thread to follow the store: {e}")))?;
-        *running = Some(Running { sender, thread: thread.thread().clone(), end });
+        *running = Some(Running { line, thread: thread.thread().clone() });
         self.is_running.store(true, Ordering::Release);
-        Ok(receiver)
+        Ok(listener)
     }
 
     /// There are new rows: look at once.
@@ -103,41 +149,22 @@ impl TailHub {
     /// Ends the thread, and with it all who listen.
     pub fn stop(&self) {
         if let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            running.end.set();
+            running.line.end();
             running.thread.unpark();
         }
         self.is_running.store(false, Ordering::Release);
     }
 }
 
-impl Running {
-    /// Another listener, unless the thread has ended for want of one.
-    fn listen(&self) -> Option<broadcast::Receiver<Round>> {
-        let ended = self.end.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        (!*ended).then(|| self.sender.subscribe())
-    }
-}
-
-fn follow(mut tail: Tail, clock: &dyn Clock, to: &broadcast::Sender<Round>, end: &End) {
-    let mut rows_before = 0;
+fn follow(mut tail: Tail, clock: &dyn Clock, line: &Line) {
     loop {
         let began = clock.monotonic();
         match tail.poll(LOOK_UP) {
             Ok(blocks) if blocks.is_empty() => {}
-            Ok(blocks) => {
-                let rows = blocks.iter().map(|block| block.rows() as u64).sum();
-                let _nobody_listens = to.send(Round { rows_before, rows, began, blocks: Arc::new(blocks) });
-                rows_before += rows;
-            }
+            Ok(blocks) => line.send(began, blocks),
             Err(e) => tracing::warn!(error = %e, "cannot look for new lines: trying again"),
         }
-        if end.wait(REST) {
-            return;
-        }
-        // Who begins to listen does so under this lock, and sees the end, or is seen.
-        let mut ended = end.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if to.receiver_count() == 0 {
-            *ended = true;
+        if line.wait(REST) || line.ends_unheard() {
             return;
         }
     }

@@ -283,18 +283,12 @@ fn mistakes_are_texts() {
     }
 }
 
-#[test]
-fn tail_shows_what_was_and_what_comes() {
-    let server = server();
-    let query = [
-        ("query", "{app=\"web\"} | line_format \"{{.host}} {{__line__}}\""),
-        ("start", "1700000000000000000"),
-        ("limit", "2"),
-    ];
-    let url = format!("ws://{}/loki/api/v1/tail?{}", server.address, support::encoded(&query));
+/// Follows; each call waits for the next streams.
+fn follow(server: &Server, query: &[(&str, &str)]) -> impl FnMut() -> Value + use<> {
+    let url = format!("ws://{}/loki/api/v1/tail?{}", server.address, support::encoded(query));
     let socket = std::net::TcpStream::connect(server.address).unwrap();
     let (mut socket, _) = tungstenite::client(url, socket).unwrap();
-    let mut next = || loop {
+    move || loop {
         match socket.read().unwrap() {
             tungstenite::Message::Text(text) => {
                 let message: Value = serde_json::from_str(&text).unwrap();
@@ -303,7 +297,25 @@ fn tail_shows_what_was_and_what_comes() {
             tungstenite::Message::Ping(_) => {}
             other => panic!("{other:?}"),
         }
-    };
+    }
+}
+
+#[test]
+fn tail_begins_with_the_newest_of_one_time() {
+    let server = server();
+    let query = [("query", "{app=\"web\"}"), ("start", "1700000000000000000"), ("limit", "1")];
+    assert_eq!(follow(&server, &query)()[0]["values"], json!([["1700000008000000000", "same time, second"]]));
+}
+
+#[test]
+fn tail_shows_what_was_and_what_comes() {
+    let server = server();
+    let query = [
+        ("query", "{app=\"web\"} | line_format \"{{.host}} {{__line__}}\""),
+        ("start", "1700000000000000000"),
+        ("limit", "2"),
+    ];
+    let mut next = follow(&server, &query);
     let past = next();
     let values = json!([
         ["1700000008000000000", "w1 same time, first"],

@@ -68,6 +68,25 @@ fn the_past_and_what_comes_meet_without_a_gap() {
 }
 
 #[test]
+fn a_long_past_comes_whole_and_in_order() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    const ROWS: u64 = 20_000;
+    let now_ns =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let row = |n: u64| {
+        format!("{{\"_msg\":\"{:0100}\",\"_time\":{},\"n\":{n}}}\n", n, now_ns - 1_000_000 * (ROWS - n))
+    };
+    assert_eq!(server.post("/api/v1/ingest", (0..ROWS).map(row).collect::<String>()).status, 202);
+    let mut coming = follow(&server, "/select/logsql/tail?query=*&start_offset=1h");
+    for n in 0..ROWS {
+        assert_eq!(coming.next().unwrap()["n"], n.to_string());
+    }
+    server.post("/api/v1/ingest", r#"{"_msg":"new","n":"last"}"#);
+    assert_eq!(coming.next().unwrap()["n"], "last");
+}
+
+#[test]
 fn it_ends_when_the_server_stops() {
     let (_dir, store) = store();
     let server = Server::start(&store);

@@ -22,10 +22,28 @@ pub(super) fn options(app: &Shared) -> RunOptions {
     }
 }
 
-/// Does work over a snapshot on a thread of its own, with leave to run a query.
+/// Entries that are asked for.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    query: LogQuery,
+    span: Span,
+    pub options: RunOptions,
+    /// The view of the store to ask; `None` for that of the moment when it is asked.
+    pub snapshot: Option<Arc<Snapshot>>,
+}
+
+impl Wanted {
+    /// With the server's limits, the newest first.
+    pub fn new(app: &Shared, query: LogQuery, span: Span) -> Self {
+        Self { query, span, options: options(app), snapshot: None }
+    }
+}
+
+/// Does work over a snapshot, by default that of the moment, on a thread of its own, with leave to run a query.
 async fn on_thread<T: Send + 'static>(
     app: &Shared,
     access: &Access,
+    snapshot: Option<Arc<Snapshot>>,
     work: impl FnOnce(&Snapshot, &Cancel) -> LokiResult<(T, RunStats)> + Send + 'static,
 ) -> LokiResult<(T, RunStats)> {
     let permit = leave(app).await?;
@@ -34,7 +52,10 @@ async fn on_thread<T: Send + 'static>(
     let (app, access) = (app.clone(), access.clone());
     let task = tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        let snapshot = access.tenant.store()?.snapshot()?;
+        let snapshot = match snapshot {
+            Some(snapshot) => snapshot,
+            None => Arc::new(access.tenant.store()?.snapshot()?),
+        };
         let (done, stats) = work(&snapshot, &cancel)?;
         app.metrics.query(&stats);
         if let Some(e) = &stats.first_failure {
@@ -45,17 +66,16 @@ async fn on_thread<T: Send + 'static>(
     task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
 }
 
-/// Entries of a time, in the order and up to the limit that the options say.
+/// Entries, each seen by `each`, until it breaks off.
 pub(super) async fn entries<T: Send + 'static>(
     app: &Shared,
     access: &Access,
-    query: LogQuery,
-    span: Span,
-    options: RunOptions,
+    wanted: Wanted,
     start: T,
     mut each: impl FnMut(&mut T, &Entry<'_>) -> LokiResult<ControlFlow<()>> + Send + 'static,
 ) -> LokiResult<(T, RunStats)> {
-    on_thread(app, access, move |snapshot, cancel| {
+    let Wanted { query, span, options, snapshot } = wanted;
+    on_thread(app, access, snapshot, move |snapshot, cancel| {
         let (mut state, mut failed) = (start, None);
         let blocks = snapshot.blocks(span.start_ns, span.end_ns);
         let stats = query.run(blocks, span.start_ns, span.end_ns, &options, cancel, &mut |entry| {
@@ -80,7 +100,7 @@ pub(super) async fn numbers(
     steps: Steps,
 ) -> LokiResult<Answer> {
     let limits = Limits { run: options(app), ..Limits::default() };
-    let (answer, _) = on_thread(app, access, move |snapshot, cancel| {
+    let (answer, _) = on_thread(app, access, None, move |snapshot, cancel| {
         let mut answer = query.run(&|from, to| snapshot.blocks(from, to), steps, &limits, cancel)?;
         let stats = std::mem::take(&mut answer.stats);
         let elapsed = stats.elapsed;
@@ -114,7 +134,7 @@ pub(super) async fn rows<T: Send + 'static>(
     mut each: impl FnMut(&mut T, &ResultRow) + Send + 'static,
 ) -> LokiResult<(T, RunStats)> {
     let options = options(app);
-    on_thread(app, access, move |snapshot, cancel| {
+    on_thread(app, access, None, move |snapshot, cancel| {
         let mut state = start;
         let (from, to) = query.time_range();
         let stats = query.run(snapshot.blocks(from, to), &options, cancel, &mut |row| {

@@ -1,6 +1,6 @@
 //! `detected_fields`, `detected_field/<name>/values`, `detected_labels`: what is in the lines, by looking at some.
 
-use super::ask;
+use super::ask::{self, Wanted};
 use super::labels::{DEFAULT_SPAN_NS, streams};
 use super::query::as_json;
 use super::request::{Asked, LokiResult};
@@ -11,7 +11,6 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use duramen_logql::{Entry, Origin};
-use duramen_query::RunOptions;
 use duramen_query::number::parse_duration_ns;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,8 +93,9 @@ fn see(fields: &mut Fields, entry: &Entry<'_>) {
 async fn detect(app: &Shared, access: &Access, asked: &Asked) -> LokiResult<Fields> {
     let (query, span) = (asked.log_query()?, asked.span(DEFAULT_SPAN_NS)?);
     let lines = asked.args.number("line_limit")?.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES);
-    let options = RunOptions { limit: Some(lines as usize), ..ask::options(app) };
-    let found = ask::entries(app, access, query, span, options, Fields::new(), |fields, entry| {
+    let mut wanted = Wanted::new(app, query, span);
+    wanted.options.limit = Some(lines as usize);
+    let found = ask::entries(app, access, wanted, Fields::new(), |fields, entry| {
         see(fields, entry);
         Ok(ControlFlow::Continue(()))
     });

@@ -1,6 +1,6 @@
 //! `patterns`: which kinds of lines there are, and how many of each over time.
 
-use super::ask;
+use super::ask::{self, Wanted};
 use super::clusters::Clusters;
 use super::labels::DEFAULT_SPAN_NS;
 use super::query::success;
@@ -11,7 +11,6 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use duramen_query::RunOptions;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -32,9 +31,9 @@ async fn patterns(
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?, asked.span(DEFAULT_SPAN_NS)?);
     let step_ns = asked.step(span)?.max(MIN_STEP_NS);
-    let options = RunOptions { limit: Some(MAX_LINES), ..ask::options(&app) };
-    let start = Clusters::default();
-    let found = ask::entries(&app, &access, query, span, options, start, move |clusters, entry| {
+    let mut wanted = Wanted::new(&app, query, span);
+    wanted.options.limit = Some(MAX_LINES);
+    let found = ask::entries(&app, &access, wanted, Clusters::default(), move |clusters, entry| {
         clusters.add(&entry.line, entry.time_ns - entry.time_ns.rem_euclid(step_ns));
         Ok(ControlFlow::Continue(()))
     });

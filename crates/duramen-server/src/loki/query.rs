@@ -1,6 +1,6 @@
 //! `query_range` and `query`: lines or numbers over time, and numbers at one time.
 
-use super::ask;
+use super::ask::{self, Wanted};
 use super::numbers;
 use super::request::{Asked, LokiError, LokiResult, Span, duration};
 use super::streams::{Streams, stats};
@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use duramen_logql::{LogQl, LogQuery, Steps};
-use duramen_query::{Order, RunOptions};
+use duramen_query::Order;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -88,8 +88,10 @@ async fn lines(
 ) -> LokiResult<Response> {
     let (order, limit) = (asked.direction()?, asked.limit(DEFAULT_LIMIT)?);
     let interval = asked.args.get("interval").map(|text| duration("interval", text)).transpose()?;
+    let mut wanted = Wanted::new(app, query, span);
+    wanted.options.order = order;
     // With an interval, entries are left out behind the query.
-    let options = RunOptions { order, limit: interval.is_none().then_some(limit), ..ask::options(app) };
+    wanted.options.limit = interval.is_none().then_some(limit);
     let limit_bytes = app.limits.query_memory_bytes;
     let mut last: Option<i64> = None;
     let each = move |streams: &mut Streams, entry: &duramen_logql::Entry<'_>| {
@@ -107,7 +109,7 @@ async fn lines(
         Ok(if streams.entries >= limit as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
     let start = Streams::new(categorize, limit_bytes);
-    let (streams, run) = ask::entries(app, access, query, span, options, start, each).await?;
+    let (streams, run) = ask::entries(app, access, wanted, start, each).await?;
     let stats = stats(&run, streams.entries, streams.bytes());
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

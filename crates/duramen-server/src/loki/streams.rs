@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Entries by stream, as they will be sent, in the order in which streams come first.
 #[derive(Debug)]
@@ -16,9 +17,18 @@ pub(super) struct Streams {
     limit_bytes: usize,
     bytes: usize,
     by_labels: HashMap<String, usize, FixedState>,
-    streams: Vec<(String, Vec<u8>)>,
+    streams: Vec<Stream>,
     /// How many entries there are.
     pub entries: u64,
+}
+
+#[derive(Debug)]
+struct Stream {
+    labels: String,
+    /// The entries, one behind the other.
+    values: Vec<u8>,
+    /// Where in `values` each is.
+    spans: Vec<Range<usize>>,
 }
 
 fn object<'l>(labels: impl Iterator<Item = (&'l str, &'l str, Origin)>) -> String {
@@ -46,13 +56,13 @@ impl Streams {
             None => {
                 self.bytes += labels.len() * 2 + 64;
                 self.by_labels.insert(labels.clone(), self.streams.len());
-                self.streams.push((labels, Vec::new()));
+                self.streams.push(Stream { labels, values: Vec::new(), spans: Vec::new() });
                 self.streams.len() - 1
             }
         };
-        let values = &mut self.streams[stream].1;
+        let Stream { values, spans, .. } = &mut self.streams[stream];
         let from = values.len();
-        values.extend_from_slice(if values.is_empty() { b"[\"" } else { b",[\"" });
+        values.extend_from_slice(b"[\"");
         values.extend_from_slice(entry.time_ns.to_string().as_bytes());
         values.extend_from_slice(b"\",");
         // Writing to memory does not fail, and text can always be written.
@@ -69,7 +79,8 @@ impl Streams {
             values.push(b'}');
         }
         values.push(b']');
-        self.bytes += values.len() - from;
+        spans.push(from..values.len());
+        self.bytes += values.len() - from + size_of::<Range<usize>>();
         self.entries += 1;
         if self.bytes > self.limit_bytes && before <= self.limit_bytes {
             return Err(ApiError::bad_request(format!(
@@ -88,13 +99,29 @@ impl Streams {
 
     /// The JSON array.
     pub fn into_json(self) -> Box<RawValue> {
+        self.json(|ends| ends)
+    }
+
+    /// The JSON array, entries in the opposite order.
+    pub fn into_json_reversed(mut self) -> Box<RawValue> {
+        self.streams.reverse();
+        self.json(|mut spans| {
+            spans.reverse();
+            spans
+        })
+    }
+
+    fn json(self, order: impl Fn(Vec<Range<usize>>) -> Vec<Range<usize>>) -> Box<RawValue> {
         let mut out = Vec::with_capacity(self.bytes + 64);
         out.push(b'[');
-        for (i, (labels, values)) in self.streams.into_iter().enumerate() {
+        for (i, Stream { labels, values, spans }) in self.streams.into_iter().enumerate() {
             out.extend_from_slice(if i > 0 { b",{\"stream\":" } else { b"{\"stream\":" });
             out.extend_from_slice(labels.as_bytes());
             out.extend_from_slice(b",\"values\":[");
-            out.extend_from_slice(&values);
+            for (i, span) in order(spans).into_iter().enumerate() {
+                out.extend_from_slice(if i > 0 { b"," } else { b"" });
+                out.extend_from_slice(&values[span]);
+            }
             out.extend_from_slice(b"]}");
         }
         out.push(b']');

@@ -1,23 +1,22 @@
 //! `tail`: entries as they come, over a WebSocket, until the client goes.
 //!
-//! Following begins before what is there already is looked at, and what is in both is left out: so nothing is lost in
-//! between, and nothing comes twice. A client that is too slow is told how many lines were left out for it, and when.
+//! A client that is too slow is told how many lines were left out for it, and when. What cannot be shown closes the
+//! socket, with the reason.
 
-use super::ask;
+use super::ask::{self, Wanted};
 use super::query::categorizes;
-use super::request::{Asked, LokiError, LokiResult};
+use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::Streams;
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::tail_hub::Round;
+use crate::error::ApiError;
+use crate::follower::{Follower, News};
 use axum::extract::State;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use duramen::Snapshot;
-use duramen::block::{Block, OpenBlock};
 use duramen_logql::LogQuery;
 use duramen_query::{Cancel, Order, RunOptions};
 use serde::Serialize;
@@ -26,8 +25,6 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::time::MissedTickBehavior;
 
 /// How often the client is asked whether it is still there.
@@ -38,6 +35,9 @@ const DEFAULT_LIMIT: usize = 100;
 const DEFAULT_SPAN_NS: i64 = 3_600_000_000_000;
 /// The most seconds that entries may be held back.
 const MAX_DELAY_S: u64 = 5;
+
+/// The most bytes of the reason for which a socket is closed.
+const MAX_REASON_BYTES: usize = 123;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/loki/api/v1/tail", get(tail))
@@ -72,11 +72,13 @@ async fn tail(
     let delay = Duration::from_secs(delay);
     let following = Following { app, access, query, categorize, start_ns, limit, delay };
     // Before the answer: what comes from here on is seen.
-    let listener =
-        following.access.tenant.hub.listen(following.access.tenant.store()?, &following.app.env.clock)?;
-    Ok(upgrade.on_upgrade(move |socket| async move {
-        if let Err(LokiError(e)) = following.run(socket, listener).await {
-            tracing::debug!(error = %e.message, "a tail broke off");
+    let follower = Follower::begin(&following.app, &following.access).await?;
+    Ok(upgrade.on_upgrade(move |mut socket| async move {
+        if let Err(LokiError(e)) = following.run(&mut socket, follower).await {
+            tracing::warn!(error = %e.message, "a tail broke off");
+            let reason: String = e.message.chars().take(MAX_REASON_BYTES / 4).collect();
+            let close = CloseFrame { code: close_code::ERROR, reason: reason.into() };
+            let _client_has_gone = socket.send(Message::Close(Some(close))).await;
         }
     }))
 }
@@ -94,20 +96,18 @@ fn message(streams: Box<RawValue>, dropped: Option<Value>) -> Option<Message> {
 }
 
 impl Following {
-    async fn run(self, mut socket: WebSocket, mut listener: Receiver<Round>) -> LokiResult<()> {
-        let (snapshot, at, past) = self.past().await?;
+    async fn run(self, socket: &mut WebSocket, mut follower: Follower) -> LokiResult<()> {
+        let past = self.past(&mut follower).await?;
         if past.entries > 0
-            && let Some(message) = message(past.into_json(), None)
+            && let Some(message) = message(past.into_json_reversed(), None)
             && socket.send(message).await.is_err()
         {
             return Ok(());
         }
-        let mut known = Some((snapshot, at));
-        let mut next_row: Option<u64> = None;
         let mut ping = tokio::time::interval(PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let round = tokio::select! {
+            let news = tokio::select! {
                 () = self.app.stopped() => return Ok(()),
                 _ = ping.tick() => {
                     let withdrawn = self.access.is_withdrawn(self.app.env.clock.now_unix_ns());
@@ -120,26 +120,18 @@ impl Following {
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return Ok(()),
                     Some(Ok(_)) => continue,
                 },
-                round = listener.recv() => match round {
-                    Ok(round) => round,
-                    Err(RecvError::Lagged(_)) => continue, // the next round tells how many rows that were
-                    Err(RecvError::Closed) => return Ok(()),
+                news = follower.next() => match news {
+                    Some(news) => news,
+                    None => return Ok(()),
                 },
             };
-            let skipped = next_row.map_or(0, |next| round.rows_before.saturating_sub(next));
-            next_row = Some(round.rows_before + round.rows);
-            let age = self.app.env.clock.monotonic().saturating_sub(round.began);
+            let (skipped, age) = (news.skipped, self.app.env.clock.monotonic().saturating_sub(news.began));
             if !self.delay.is_zero() && age < self.delay {
                 tokio::time::sleep(self.delay - age).await;
             }
-            let seen = known.as_ref().map(|(snapshot, _)| snapshot.clone());
-            // The first round that was looked for after the snapshot is the last that can have a row of it.
-            if known.as_ref().is_some_and(|(_, at)| round.began > *at) {
-                known = None;
-            }
             let this = self.clone();
-            let found = tokio::task::spawn_blocking(move || this.found(&round, seen.as_deref())).await;
-            let found = found.map_err(|e| crate::error::ApiError::unavailable(e.to_string()))??;
+            let found = tokio::task::spawn_blocking(move || this.found(&news)).await;
+            let found = found.map_err(|e| ApiError::unavailable(e.to_string()))??;
             let dropped = (skipped > 0).then(|| {
                 self.app.metrics.skipped(skipped);
                 let now_ns = self.app.env.clock.now_unix_ns();
@@ -154,54 +146,37 @@ impl Following {
         }
     }
 
-    /// The last of what was there already, and the view of the store that it is from.
-    async fn past(&self) -> LokiResult<(Arc<Snapshot>, Duration, Streams)> {
-        let this = self.clone();
-        let work = move || -> LokiResult<_> {
-            let snapshot = Arc::new(this.access.tenant.store()?.snapshot()?);
-            let at = this.app.env.clock.monotonic();
-            let limits = RunOptions { limit: Some(this.limit), ..ask::options(&this.app) };
-            let cancel = Cancel::timed(this.app.env.clock.clone(), Some(this.app.limits.query_timeout));
-            let blocks = snapshot.blocks(this.start_ns, i64::MAX);
-            let mut oldest = i64::MAX;
-            // The newest are wanted, and are shown from the oldest on.
-            this.query.run(blocks, this.start_ns, i64::MAX, &limits, &cancel, &mut |entry| {
-                oldest = entry.time_ns;
-                ControlFlow::Continue(())
-            })?;
-            let mut streams = this.streams();
-            let options = RunOptions { order: Order::OldestFirst, ..limits };
-            let (blocks, mut failed) = (snapshot.blocks(oldest, i64::MAX), None);
-            this.query.run(blocks, oldest, i64::MAX, &options, &cancel, &mut |entry| {
-                failed = streams.add(entry).err();
-                if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-            match failed {
-                Some(e) => Err(e),
-                None => Ok((snapshot, at, streams)),
-            }
-        };
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|e| crate::error::ApiError::unavailable(e.to_string()))?
+    /// The last of what was there already, the newest first.
+    async fn past(&self, follower: &mut Follower) -> LokiResult<Streams> {
+        let snapshot = follower.past(&self.app, &self.access).await?;
+        let span = Span { start_ns: self.start_ns, end_ns: i64::MAX };
+        let mut wanted = Wanted::new(&self.app, (*self.query).clone(), span);
+        wanted.options.limit = Some(self.limit);
+        wanted.snapshot = Some(snapshot);
+        let found = ask::entries(&self.app, &self.access, wanted, self.streams(), |streams, entry| {
+            streams.add(entry)?;
+            Ok(ControlFlow::Continue(()))
+        });
+        Ok(found.await?.0)
     }
 
     fn streams(&self) -> Streams {
         Streams::new(self.categorize, self.app.limits.query_memory_bytes)
     }
 
-    /// Those of the new rows that the query finds, and that were not there before.
-    fn found(&self, round: &Round, known: Option<&Snapshot>) -> LokiResult<Streams> {
-        let mut blocks: Vec<Arc<dyn Block>> = round.blocks.to_vec();
-        if let Some(known) = known {
-            blocks = known.without_known(blocks)?;
-        }
-        let handles = blocks.into_iter().map(OpenBlock::handle).collect::<duramen::Result<Vec<_>>>()?;
+    /// Those of the new rows that the query finds.
+    fn found(&self, news: &News) -> LokiResult<Streams> {
         let options = RunOptions { order: Order::OldestFirst, ..ask::options(&self.app) };
-        let (mut streams, mut failed) = (self.streams(), None);
-        self.query.run(handles, i64::MIN, i64::MAX, &options, &Cancel::new(), &mut |entry| {
-            failed = streams.add(entry).err();
-            if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let mut streams = self.streams();
+        news.read(|handles| {
+            let mut failed = None;
+            let stats =
+                self.query.run(handles, i64::MIN, i64::MAX, &options, &Cancel::new(), &mut |entry| {
+                    failed = streams.add(entry).err();
+                    if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+            failed.map_or(Ok(stats), Err)
         })?;
-        failed.map_or(Ok(streams), Err)
+        Ok(streams)
     }
 }

@@ -1,0 +1,202 @@
+//! Somebody who follows a store, over whatever protocol: what comes, each row once, and how many were skipped.
+//!
+//! Following begins before what is there already is looked at, and what is in both is left out: so nothing is lost in
+//! between, and nothing comes twice. Who is too slow is told how many rows were skipped. Rows that cannot be read are an
+//! error, which ends the following: nobody is to miss them unknowingly.
+
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use crate::tail_hub::{Listener, Round};
+use duramen::Snapshot;
+use duramen::block::{BlockHandle, OpenBlock};
+use duramen_query::RunStats;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+
+/// Somebody who follows.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    listener: Listener,
+    seen: Option<Seen>,
+}
+
+/// What a follower has been shown already.
+#[derive(Debug)]
+struct Seen {
+    snapshot: Arc<Snapshot>,
+    /// When the snapshot had been taken, by the monotonic clock.
+    at: Duration,
+}
+
+/// New rows, not looked at yet.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// How many rows before these were skipped.
+    pub skipped: u64,
+    /// When the look for them began, by the monotonic clock.
+    pub began: Duration,
+    round: Round,
+    known: Option<Arc<Snapshot>>,
+}
+
+impl Follower {
+    /// Follows the store that `access` is for: every row that is appended from here on comes.
+    ///
+    /// # Errors
+    /// 503 if the store cannot be followed.
+    pub async fn begin(app: &Shared, access: &Access) -> ApiResult<Self> {
+        let (app, tenant) = (app.clone(), access.tenant.clone());
+        let listen = move || tenant.hub.listen(tenant.store()?, &app.env.clock);
+        Ok(Self { listener: waited_for(listen).await?, seen: None })
+    }
+
+    /// The rows that are there already. They do not come again.
+    ///
+    /// # Errors
+    /// 503 if the store cannot be read.
+    pub async fn past(&mut self, app: &Shared, access: &Access) -> ApiResult<Arc<Snapshot>> {
+        let (app, tenant) = (app.clone(), access.tenant.clone());
+        let look = move || {
+            let snapshot = Arc::new(tenant.store()?.snapshot()?);
+            Ok(Seen { snapshot, at: app.env.clock.monotonic() })
+        };
+        let seen = self.seen.insert(waited_for(look).await?);
+        Ok(seen.snapshot.clone())
+    }
+
+    /// What comes next; `None` when nothing will. Nothing is lost if this is dropped before it is ready.
+    pub async fn next(&mut self) -> Option<News> {
+        let round = loop {
+            match self.listener.rounds.recv().await {
+                Ok(round) => break round,
+                Err(RecvError::Lagged(_)) => {} // the next round tells how many rows that were
+                Err(RecvError::Closed) => return None,
+            }
+        };
+        let skipped = round.rows_before.saturating_sub(self.listener.rows_before);
+        self.listener.rows_before = round.rows_before + round.rows;
+        let known = self.seen.as_ref().map(|seen| seen.snapshot.clone());
+        // The first round that was looked for after the snapshot is the last that can have a row of it.
+        self.seen.take_if(|seen| round.began > seen.at);
+        Some(News { skipped, began: round.began, round, known })
+    }
+}
+
+impl News {
+    /// Has `query` look at the rows that the follower has not been shown yet. May wait for the disk.
+    ///
+    /// # Errors
+    /// As `query`; 500 if a row cannot be read.
+    pub fn read<E: From<ApiError>>(
+        &self,
+        query: impl FnOnce(Vec<Arc<dyn BlockHandle>>) -> Result<RunStats, E>,
+    ) -> Result<(), E> {
+        let stats = query(self.handles().map_err(ApiError::from)?)?;
+        match stats.first_failure {
+            Some(e) => Err(damaged(&e).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn handles(&self) -> duramen::Result<Vec<Arc<dyn BlockHandle>>> {
+        let mut blocks = self.round.blocks.to_vec();
+        if let Some(known) = &self.known {
+            blocks = known.without_known(blocks)?;
+        }
+        blocks.into_iter().map(OpenBlock::handle).collect()
+    }
+}
+
+fn damaged(e: &duramen::Error) -> ApiError {
+    let told = format!("new lines cannot be read, so following ends here: {e}");
+    ApiError::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, told)
+}
+
+/// Does what may wait for the disk on a thread for that.
+async fn waited_for<T: Send + 'static>(work: impl FnOnce() -> ApiResult<T> + Send + 'static) -> ApiResult<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| ApiError::unavailable(format!("the store cannot be followed: {e}")))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tail_hub::Line;
+    use duramen::block::Block;
+    use duramen::column::Column;
+    use duramen::{Error, Result};
+    use duramen_query::{Cancel, ParseOptions, Query, RunOptions};
+
+    /// A block whose columns are damaged.
+    #[derive(Debug)]
+    struct Damaged;
+
+    impl Block for Damaged {
+        fn rows(&self) -> usize {
+            2
+        }
+        fn times(&self) -> Result<Arc<Vec<i64>>> {
+            Ok(Arc::new(vec![1, 2]))
+        }
+        fn field_names(&self) -> Result<Vec<String>> {
+            Ok(vec!["_msg".into()])
+        }
+        fn column(&self, _: &str) -> Result<Option<Arc<Column>>> {
+            Err(Error::Invalid("damaged".into()))
+        }
+        fn may_contain_words(&self, _: &str, _: &[u64]) -> Result<bool> {
+            Ok(true)
+        }
+        fn int_range(&self, _: &str) -> Result<Option<(i64, i64)>> {
+            Ok(None)
+        }
+        fn identity(&self, row: usize) -> Result<(u64, u64)> {
+            Ok((1, row as u64))
+        }
+    }
+
+    fn follow(line: &Line) -> Follower {
+        Follower { listener: line.listen().unwrap(), seen: None }
+    }
+
+    fn next(follower: &mut Follower) -> Option<News> {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(follower.next())
+    }
+
+    #[test]
+    fn who_is_too_slow_from_the_start_is_told_so() {
+        let line = Line::new();
+        line.send(Duration::ZERO, vec![Arc::new(Damaged)]);
+        let mut follower = follow(&line);
+        for _ in 0..1000 {
+            line.send(Duration::ZERO, vec![Arc::new(Damaged)]);
+        }
+        let first = next(&mut follower).unwrap();
+        assert!(first.skipped > 0);
+        let mut rows = first.skipped + first.round.rows;
+        for _ in 0..(2000 - rows) / 2 {
+            let news = next(&mut follower).unwrap();
+            assert_eq!(news.skipped, 0);
+            rows += news.round.rows;
+        }
+        assert_eq!(rows, 2000, "the row before it listened is not counted");
+        drop(line);
+        assert!(next(&mut follower).is_none());
+    }
+
+    #[test]
+    fn rows_that_cannot_be_read_are_an_error() {
+        let line = Line::new();
+        let mut follower = follow(&line);
+        line.send(Duration::ZERO, vec![Arc::new(Damaged)]);
+        let query = Query::parse("refused", &ParseOptions::default()).unwrap();
+        let read = next(&mut follower).unwrap().read(|handles| {
+            let each = &mut |_: &duramen_query::ResultRow| std::ops::ControlFlow::Continue(());
+            Ok::<_, ApiError>(query.run(handles, &RunOptions::default(), &Cancel::new(), each)?)
+        });
+        let told = read.unwrap_err();
+        assert!(told.status.as_u16() == 500 && told.message.contains("cannot be read"), "{told:?}");
+    }
+}
