@@ -8,8 +8,9 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 clients=$(realpath -m "${CARGO_TARGET_DIR:-target}")/clients
 python_packages="opentelemetry-sdk==1.45.2 opentelemetry-exporter-otlp-proto-http==1.45.1
-opentelemetry-exporter-otlp-json-http==0.66b1 python-logging-loki==0.3.1 elasticsearch==9.5.1 fluent-logger==0.11.1
-pygelf==0.4.3 rfc5424-logging-handler==1.4.3 splunk-handler==3.0.0 datadog-api-client==2.62.0"
+opentelemetry-exporter-otlp-json-http==0.66b1 opentelemetry-exporter-otlp-proto-grpc==1.45.1
+python-logging-loki==0.3.1 elasticsearch==9.5.1 fluent-logger==0.11.1 pygelf==0.4.3
+rfc5424-logging-handler==1.4.3 splunk-handler==3.0.0 datadog-api-client==2.62.0"
 node_packages="pino@10.1.0 pino-loki@3.0.0 winston@3.19.0 winston-loki@6.1.7 @elastic/elasticsearch@9.5.1"
 
 # The tests fail without them, and say why; others can still be run.

@@ -2,6 +2,7 @@
 
 use crate::auth::{Scope, Tokens, require};
 use crate::body::Budget;
+use crate::insert::otlp_grpc::{self, told_as_grpc};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
@@ -9,7 +10,7 @@ use crate::{entries, health, insert, loki, metrics, openapi, select};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use duramen_engine::io::Env;
 use std::sync::Arc;
@@ -55,6 +56,7 @@ pub(crate) fn router(app: &Shared) -> Router {
     };
     Router::new()
         .merge(guarded(insert::routes(), Scope::Ingest))
+        .merge(guarded(otlp_grpc::routes(), Scope::Ingest).route_layer(from_fn(told_as_grpc)))
         .merge(guarded(select::routes(), Scope::Read))
         .merge(guarded(entries::routes(), Scope::Read))
         .merge(guarded(loki::routes(), Scope::Read))

@@ -205,6 +205,24 @@ impl Received {
         &self.bytes
     }
 
+    /// Takes the frame of a unary call of gRPC off, which says whether the message in it is compressed at all.
+    ///
+    /// # Errors
+    /// 400 if the body is not one frame, or is compressed and does not say how.
+    pub fn unframe_grpc(&mut self) -> ApiResult<()> {
+        let frame = duramen_wire::grpc::frame(&self.bytes)?;
+        if frame.is_compressed && self.encoding == Encoding::Identity {
+            return Err(ApiError::bad_request(
+                "the message is compressed, and grpc-encoding does not say how",
+            ));
+        }
+        if !frame.is_compressed {
+            self.encoding = Encoding::Identity;
+        }
+        self.bytes = self.bytes.slice(frame.message);
+        Ok(())
+    }
+
     /// Its bytes, decompressed.
     ///
     /// # Errors

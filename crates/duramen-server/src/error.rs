@@ -62,10 +62,20 @@ impl ApiError {
     }
 }
 
+/// What a refusal said, kept beside the response for protocols that tell it in another form.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub message: String,
+    pub retry_after_s: Option<u64>,
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({ "status": "error", "error": self.message, "code": self.status.as_u16() });
-        self.response_with("application/json", body.to_string())
+        let mut response = self.response_with("application/json", body.to_string());
+        let told = Told { message: self.message, retry_after_s: self.retry_after_s };
+        response.extensions_mut().insert(told);
+        response
     }
 }
 

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `settings` | what can be set, where from, and the defaults |
+//! | `retention` | how long lines are kept, as the settings say it |
 //! | `server` | starts and stops: store, listeners, signals |
 //! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
 //! | `app` | what every request can reach, and the table of routes |
@@ -41,6 +42,7 @@ mod listeners;
 mod loki;
 mod metrics;
 mod openapi;
+mod retention;
 mod select;
 mod server;
 mod settings;
@@ -48,5 +50,6 @@ mod tail_hub;
 mod tenant;
 
 pub use auth::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
+pub use retention::{Age, RetentionSettings, Rule, Size};
 pub use server::{ServeError, serve};
-pub use settings::{Durable, Settings, SettingsError};
+pub use settings::{Durable, Settings, SettingsError, TenantSettings};

@@ -1,7 +1,7 @@
 //! Starts and stops: store, listeners, signals.
 
 use crate::app::{App, router};
-use crate::auth::{TokenError, Tokens};
+use crate::auth::{TokenError, Tokens, check_tenant};
 use crate::body::Budget;
 use crate::connection::{Door, listen};
 use crate::listeners;
@@ -52,6 +52,22 @@ pub enum ServeError {
     Open {
         /// The address.
         address: SocketAddr,
+    },
+    /// Retention cannot be as the settings say.
+    #[error("the retention of {whose}: {source}")]
+    Retention {
+        /// The store itself, or which tenant's.
+        whose: String,
+        /// What is wrong with it, or went wrong.
+        source: duramen::Error,
+    },
+    /// A tenant that the settings name cannot be one.
+    #[error("[tenants.{name}] of the settings: {detail}")]
+    TenantName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        detail: String,
     },
     /// TLS is to be spoken, and there is no certificate.
     #[error("syslog over TLS at {address} needs --tls-cert and --tls-key")]
@@ -105,10 +121,24 @@ async fn run(
     let mut signals = Signals::listen()?;
     let limits = Limits::of(&settings);
     let tls = tls_of(&settings)?;
+    for name in settings.tenants.keys() {
+        let wrong = |e: TokenError| ServeError::TenantName { name: name.clone(), detail: e.to_string() };
+        check_tenant(name).map_err(wrong)?;
+    }
     let tenants = Arc::new(Tenants::open(env, dir, &settings)?);
+    for tenant in tenants.all() {
+        tenant.set_retention(&settings).map_err(|source| ServeError::Retention {
+            whose: if tenant.name.is_empty() {
+                "the store".into()
+            } else {
+                format!("tenant {}", tenant.name)
+            },
+            source,
+        })?;
+    }
     let tokens = Tokens::load(env, dir)?;
     let mut listeners = Vec::new();
-    for &address in &settings.listen {
+    for &address in settings.otlp_grpc_listen.iter().chain(&settings.listen) {
         if tokens.are_none() && !address.ip().is_loopback() {
             return Err(ServeError::Open { address });
         }
@@ -147,8 +177,12 @@ async fn run(
     let router = router(&app);
     let mut addresses = Vec::new();
     let mut accepting = Vec::new();
-    for listener in listeners {
-        addresses.extend(listener.local_addr());
+    for (i, listener) in listeners.into_iter().enumerate() {
+        match (listener.local_addr(), i < app.settings.otlp_grpc_listen.len()) {
+            (Ok(address), true) => tracing::info!(%address, protocol = "otlp-grpc", "listening"),
+            (Ok(address), false) => addresses.push(address),
+            (Err(_), _) => {} // it is served, and nobody can say where
+        }
         accepting.push(tokio::spawn(listen(listener, router.clone(), door.clone(), graceful.clone())));
     }
     drop(router);

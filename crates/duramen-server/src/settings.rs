@@ -1,8 +1,10 @@
 //! What can be set: by flag, by environment variable, by file; in this order, then the default.
 
+use crate::retention::RetentionSettings;
 use clap::Args;
 use duramen::Durability;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -39,6 +41,11 @@ pub struct Settings {
     #[arg(long, value_name = "ADDR", env = "DURAMEN_GELF_LISTEN", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gelf_listen: Vec<SocketAddr>,
+
+    /// Address for OpenTelemetry over gRPC, beside --listen, which takes it, too; may be given again [default: none]
+    #[arg(long, value_name = "ADDR", env = "DURAMEN_OTLP_GRPC_LISTEN", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub otlp_grpc_listen: Vec<SocketAddr>,
 
     /// PEM file with the certificate chain: speak TLS. Read again on SIGHUP
     #[arg(long, value_name = "FILE", env = "DURAMEN_TLS_CERT", requires = "tls_key")]
@@ -114,6 +121,25 @@ pub struct Settings {
     #[arg(long, value_name = "ORIGIN", env = "DURAMEN_CORS_ORIGIN")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cors_origin: Option<String>,
+
+    /// How long lines are kept: of the store itself, not of tenants.
+    #[command(flatten)]
+    #[serde(skip_serializing_if = "RetentionSettings::is_empty")]
+    pub retention: RetentionSettings,
+
+    /// What is set for tenants, by name. These are opened at the start; others, when first asked for.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tenants: BTreeMap<String, TenantSettings>,
+}
+
+/// What can be set for a tenant: `[tenants.NAME.retention]` in the file.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TenantSettings {
+    /// How long its lines are kept.
+    pub retention: RetentionSettings,
 }
 
 /// Why settings cannot be used.
@@ -180,7 +206,8 @@ impl<'de> Deserialize<'de> for Durable {
 }
 
 impl Settings {
-    /// Reads a TOML file whose keys are the flags' names with `_` for `-`.
+    /// Reads a TOML file whose keys are the flags' names with `_` for `-`; those of retention are in the table
+    /// `retention`.
     ///
     /// # Errors
     /// [`SettingsError`].
@@ -202,6 +229,7 @@ impl Settings {
             syslog_tls_listen: first(self.syslog_tls_listen, other.syslog_tls_listen),
             fluent_listen: first(self.fluent_listen, other.fluent_listen),
             gelf_listen: first(self.gelf_listen, other.gelf_listen),
+            otlp_grpc_listen: first(self.otlp_grpc_listen, other.otlp_grpc_listen),
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
             durability: self.durability.or(other.durability),
@@ -217,6 +245,8 @@ impl Settings {
             query_memory_bytes: self.query_memory_bytes.or(other.query_memory_bytes),
             stop_timeout_ms: self.stop_timeout_ms.or(other.stop_timeout_ms),
             cors_origin: self.cors_origin.or(other.cors_origin),
+            retention: self.retention.or(other.retention),
+            tenants: if self.tenants.is_empty() { other.tenants } else { self.tenants },
         }
     }
 
@@ -229,6 +259,7 @@ impl Settings {
             syslog_tls_listen: Vec::new(),
             fluent_listen: Vec::new(),
             gelf_listen: Vec::new(),
+            otlp_grpc_listen: Vec::new(),
             tls_cert: None,
             tls_key: None,
             durability: Some(Durable(Durability::Process)),
@@ -244,6 +275,8 @@ impl Settings {
             query_memory_bytes: Some(128 << 20),
             stop_timeout_ms: Some(10_000),
             cors_origin: None,
+            retention: RetentionSettings::default(),
+            tenants: BTreeMap::new(),
         })
     }
 
@@ -293,7 +326,10 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read() {
-        let complete = Settings { cors_origin: Some("*".into()), ..Settings::default() }.complete();
+        let retention = RetentionSettings { max_age: "30d".parse().ok(), ..RetentionSettings::default() };
+        let tenants = BTreeMap::from([("shop".to_owned(), TenantSettings { retention: retention.clone() })]);
+        let complete = Settings { cors_origin: Some("*".into()), retention, tenants, ..Settings::default() };
+        let complete = complete.complete();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("duramen.toml");
         std::fs::write(&path, complete.to_toml()).unwrap();

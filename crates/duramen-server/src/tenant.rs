@@ -5,6 +5,7 @@
 
 use crate::error::{ApiError, ApiResult};
 use crate::freshness::Freshness;
+use crate::retention::RetentionSettings;
 use crate::settings::Settings;
 use crate::tail_hub::TailHub;
 use duramen::{Batch, Logger, LoggerStats, OnFull, Store, StoreOptions};
@@ -51,6 +52,21 @@ impl Tenant {
             is_failing: AtomicBool::new(false),
             waits_for_device: durability == duramen::Durability::Sync,
         })
+    }
+
+    /// Makes what the settings say of its retention the store's policy; if they say nothing, that stays as it is.
+    ///
+    /// # Errors
+    /// As [`Store::set_retention`].
+    pub fn set_retention(&self, settings: &Settings) -> duramen::Result<()> {
+        let retention = match self.name.as_str() {
+            "" => Some(&settings.retention),
+            name => settings.tenants.get(name).map(|tenant| &tenant.retention),
+        };
+        let Some(policy) = retention.and_then(RetentionSettings::policy) else { return Ok(()) };
+        self.store()?.set_retention(&policy)?;
+        tracing::info!(tenant = self.name, retention = ?policy, "retention is as the settings say");
+        Ok(())
     }
 
     /// Counters of this process.
@@ -117,11 +133,17 @@ pub(crate) struct Tenants {
 }
 
 impl Tenants {
-    /// Opens the store in `dir`.
+    /// Opens the store in `dir`, and the tenants that the settings name.
     pub fn open(env: &Env, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
         let own = Arc::new(Tenant::open(env, "", dir, settings)?);
         let (env, dir, settings) = (env.clone(), dir.to_path_buf(), settings.clone());
-        Ok(Self { env, dir, settings, own, others: Mutex::default() })
+        let this = Self { env, dir, settings, own, others: Mutex::default() };
+        for name in this.settings.tenants.keys() {
+            let tenant = Tenant::open(&this.env, name, &this.dir_of(name), &this.settings)?;
+            let mut others = this.others.lock().unwrap_or_else(PoisonError::into_inner);
+            others.insert(name.clone(), Arc::new(tenant));
+        }
+        Ok(this)
     }
 
     /// The store's own.
@@ -141,6 +163,10 @@ impl Tenants {
             .map_err(|e| ApiError::unavailable(format!("cannot open the tenant's store: {e}")))?
     }
 
+    fn dir_of(&self, name: &str) -> PathBuf {
+        self.dir.join("tenants").join(name)
+    }
+
     fn open_other(&self, name: &str) -> ApiResult<Arc<Tenant>> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tenant) = others.get(name) {
@@ -149,8 +175,7 @@ impl Tenants {
         if others.len() >= MAX_TENANTS {
             return Err(ApiError::unavailable(format!("{MAX_TENANTS} tenants are open already")));
         }
-        let dir = self.dir.join("tenants").join(name);
-        let tenant = Arc::new(Tenant::open(&self.env, name, &dir, &self.settings)?);
+        let tenant = Arc::new(Tenant::open(&self.env, name, &self.dir_of(name), &self.settings)?);
         others.insert(name.to_owned(), tenant.clone());
         Ok(tenant)
     }

@@ -10,6 +10,7 @@
 //! | [`jsonline`] | VictoriaLogs' JSON lines; native objects, arrays and NDJSON |
 //! | [`loki`] | Loki's push, protobuf and JSON |
 //! | [`otlp`] | OpenTelemetry's logs, protobuf and JSON, and the replies |
+//! | [`grpc`] | the frame around a gRPC message, and codes for errors |
 //! | [`syslog`], [`framing`] | syslog messages, and how they are cut out of a stream |
 //! | [`fluent`] | Fluent's forward protocol |
 //! | [`gelf`] | Graylog's GELF, with chunks and packing |
@@ -28,6 +29,7 @@ mod error;
 pub mod fluent;
 pub mod framing;
 pub mod gelf;
+pub mod grpc;
 pub mod journald;
 mod json;
 pub mod jsonline;

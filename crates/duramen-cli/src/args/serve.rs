@@ -46,6 +46,7 @@ Examples:
   curl localhost:9428/select/logsql/query -d query=hello
   duramen token create shipper --scope ingest      a token; with one, other machines may connect
   duramen serve --listen 0.0.0.0:9428 --tls-cert cert.pem --tls-key key.pem
+  duramen serve --retention-max-age 30d --retention-level debug=3d --retention-max-bytes 50GB
   duramen serve --print-config > duramen.toml; duramen serve --config duramen.toml";
 
 /// `duramen token`.

@@ -27,7 +27,10 @@ pub(crate) fn run(args: &ServeArgs, dir: &Path, env: &Env) -> Outcome {
         LogFormatArg::Json => log.json().init(),
     }
     serve(dir, env, settings, |_| {}).map_err(|e| match e {
-        e @ (ServeError::Open { .. } | ServeError::Tls { .. }) => Failure::Usage(e.to_string()),
+        e @ (ServeError::Open { .. } | ServeError::Tls { .. } | ServeError::TenantName { .. }) => {
+            Failure::Usage(e.to_string())
+        }
+        e @ ServeError::Retention { source: duramen::Error::Invalid(_), .. } => Failure::Usage(e.to_string()),
         e => Failure::Failed(e.to_string()),
     })?;
     Ok(ExitCode::SUCCESS)

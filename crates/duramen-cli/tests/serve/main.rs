@@ -21,6 +21,7 @@ mod entries;
 mod ingest;
 mod life;
 mod limits;
+mod retention;
 mod select;
 mod server;
 mod tail;

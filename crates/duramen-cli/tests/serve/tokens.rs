@@ -86,9 +86,22 @@ fn tenants_see_their_own() {
         assert_eq!(rows.len(), 1, "{name}: {rows:?}");
         assert_eq!(rows[0]["_msg"], format!("of {name}"));
     }
+    // A header may say which tenant the token's is, and no other.
+    let bearer = format!("Bearer {shop}");
+    for (name, value, status) in [
+        ("X-Scope-OrgID", "shop", 202),
+        ("X-Scope-OrgID", "bank", 403),
+        ("AccountID", "0", 202),
+        ("AccountID", "7", 403),
+    ] {
+        let headers = [("authorization", &*bearer), (name, value)];
+        let answer = server.post_with("/api/v1/ingest", &headers, r#"{"_msg":"more"}"#);
+        assert_eq!(answer.status, status, "{name} {value}: {answer:?}");
+        assert!(status == 202 || answer.body.contains("the token is for `shop`"), "{answer:?}");
+    }
     assert_eq!(server.stop().0, Some(0));
     let server = Server::start(&store);
-    assert_eq!(server.get_with("/select/logsql/query?query=*", &shop).lines().len(), 1);
+    assert_eq!(server.get_with("/select/logsql/query?query=*", &shop).lines().len(), 3);
 }
 
 #[test]

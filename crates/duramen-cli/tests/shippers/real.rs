@@ -29,6 +29,7 @@ fn run(server: &Server, script: &str, address: std::net::SocketAddr) -> bool {
     let ran = command
         .arg(&script)
         .args([address.ip().to_string(), address.port().to_string(), LINES.to_string()])
+        .args(&server.token)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("NODE_PATH", clients.join("node/node_modules"))
         .output()
@@ -73,6 +74,20 @@ fn opentelemetry_in_protobuf_and_json() {
                 ],
             );
         }
+    }
+}
+
+#[test]
+fn opentelemetry_over_grpc() {
+    let filters = ["_stream:{service.name=\"shop\"}", "level:warn", "scope.name:otel order:>=0"];
+    // Beside HTTP on one port, and on its own; the second is also asked with a token that is none.
+    let server = Server::start(&[]);
+    if run(&server, "otlp_grpc.py", server.http) {
+        check(&server, &filters);
+    }
+    let server = Server::start_with_token(&["--otlp-grpc-listen", "127.0.0.1:0"]);
+    if run(&server, "otlp_grpc.py", server.of("otlp-grpc")) {
+        check(&server, &filters);
     }
 }
 

@@ -10,6 +10,8 @@ use std::time::Instant;
 pub struct Server {
     _sandbox: Sandbox,
     child: Child,
+    /// What the server asks for, if it does.
+    pub token: Option<String>,
     /// Where HTTP is.
     pub http: SocketAddr,
     /// The other listeners, by protocol.
@@ -27,7 +29,17 @@ pub struct Answer {
 impl Server {
     /// Starts one on ports that the system chooses.
     pub fn start(args: &[&str]) -> Self {
+        Self::start_in(Sandbox::new(), None, args)
+    }
+
+    /// Starts one that asks for a token, and has one that may do everything.
+    pub fn start_with_token(args: &[&str]) -> Self {
         let sandbox = Sandbox::new();
+        let made = sandbox.run(["token", "create", "all", "--scope", "admin"]).expect(0);
+        Self::start_in(sandbox, Some(made.stdout.trim().to_owned()), args)
+    }
+
+    fn start_in(sandbox: Sandbox, token: Option<String>, args: &[&str]) -> Self {
         let mut command = sandbox.command(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
         let mut child = command.args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -49,7 +61,7 @@ impl Server {
         };
         // It must not wait for somebody to read what it says.
         std::thread::spawn(move || stderr.read_to_end(&mut Vec::new()));
-        Self { _sandbox: sandbox, child, http, others }
+        Self { _sandbox: sandbox, child, token, http, others }
     }
 
     /// Where this protocol is listened for.
@@ -61,6 +73,9 @@ impl Server {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut head = format!("{method} {path} HTTP/1.0\r\nHost: t\r\nContent-Length: {}\r\n", body.len());
+        if let Some(token) = &self.token {
+            head += &format!("Authorization: Bearer {token}\r\n");
+        }
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }

@@ -5,8 +5,10 @@
 //! who reaches the server may do everything, and the server listens on this machine only.
 
 mod rate;
+mod tenancy;
 mod tokens;
 
+pub(crate) use tokens::check_tenant;
 pub use tokens::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Token, TokenError, TokenFile};
 
 use crate::app::Shared;
@@ -252,7 +254,9 @@ pub(crate) async fn require(
     let (mut parts, body) = request.into_parts();
     let access = async {
         let token = app.tokens.check(&parts.headers, scope).await?;
-        let tenant = app.tenants.of(token.as_ref().and_then(|known| known.token.tenant.as_deref())).await?;
+        let tenant = token.as_ref().and_then(|known| known.token.tenant.as_deref());
+        tenancy::agree(&parts.headers, tenant)?;
+        let tenant = app.tenants.of(tenant).await?;
         Ok::<_, ApiError>(Access { tenant, token })
     };
     match access.await {

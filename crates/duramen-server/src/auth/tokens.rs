@@ -275,7 +275,7 @@ fn check_name(what: &str, name: &str) -> Result<(), TokenError> {
 }
 
 /// A tenant's name is a directory's, too: letters, digits, `-` and `_`.
-fn check_tenant(name: &str) -> Result<(), TokenError> {
+pub(crate) fn check_tenant(name: &str) -> Result<(), TokenError> {
     check_name("a tenant's name", name)?;
     if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
         return Err(TokenError::Invalid(format!(

@@ -11,6 +11,7 @@ mod jsonline;
 mod loki;
 mod native;
 mod otlp;
+pub(crate) mod otlp_grpc;
 mod splunk;
 
 use crate::app::Shared;

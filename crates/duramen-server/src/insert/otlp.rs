@@ -1,4 +1,4 @@
-//! OpenTelemetry's logs over HTTP: `POST /v1/logs`, protobuf and JSON, answered in kind.
+//! OpenTelemetry's logs over HTTP: `POST /v1/logs`, protobuf and JSON, answered in kind. Over gRPC: `otlp_grpc`.
 
 use super::{content_type, params, take};
 use crate::app::Shared;
@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::Rejected;
+use duramen_wire::grpc::Code;
 use duramen_wire::otlp::{Logs, reply_json, reply_protobuf, status_json, status_protobuf};
 
 pub(super) fn routes() -> Router<Shared> {
@@ -36,17 +37,12 @@ async fn logs(
         Ok(rejected) if is_json => ([(header::CONTENT_TYPE, JSON)], reply_json(&rejected)).into_response(),
         Ok(rejected) => ([(header::CONTENT_TYPE, PROTOBUF)], reply_protobuf(&rejected)).into_response(),
         Err(e) => {
-            // The codes of gRPC: INVALID_ARGUMENT, RESOURCE_EXHAUSTED, UNAVAILABLE.
-            let code = match e.status.as_u16() {
-                429 => 8,
-                500.. => 14,
-                _ => 3,
-            };
+            let code = Code::of_http(e.status.as_u16()) as u32;
             if is_json {
                 return e.response_with(JSON, status_json(code, &e.message));
             }
             let mut response = e.response_with(PROTOBUF, String::new());
-            *response.body_mut() = Body::from(status_protobuf(code, &e.message));
+            *response.body_mut() = Body::from(status_protobuf(code, &e.message, e.retry_after_s));
             response
         }
     }

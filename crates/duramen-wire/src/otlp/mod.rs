@@ -26,7 +26,7 @@ mod json;
 mod record;
 mod reply;
 
-pub use reply::{reply_json, reply_protobuf, status_json, status_protobuf};
+pub use reply::{reply_json, reply_protobuf, retry_info, status_json, status_protobuf};
 
 use crate::decoded::Decoded;
 use crate::error::Result;

@@ -29,11 +29,27 @@ pub fn reply_json(rejected: &Rejected) -> String {
     )
 }
 
-/// What an error is answered with: `google.rpc.Status` in protobuf, `code = 1`, `message = 2`.
-pub fn status_protobuf(code: u32, message: &str) -> Vec<u8> {
+/// What an error is answered with: `google.rpc.Status` in protobuf, `code = 1`, `message = 2`, and where trying again
+/// can help, [`retry_info`] among its `details = 3` (`Any`: `type_url = 1`, `value = 2`).
+pub fn status_protobuf(code: u32, message: &str, retry_after_s: Option<u64>) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.varint(1, u64::from(code));
     writer.bytes(2, message.as_bytes());
+    if let Some(seconds) = retry_after_s {
+        let any = writer.begin(3);
+        writer.bytes(1, b"type.googleapis.com/google.rpc.RetryInfo");
+        writer.bytes(2, &retry_info(seconds));
+        writer.end(any);
+    }
+    writer.out
+}
+
+/// `google.rpc.RetryInfo` in protobuf, `retry_delay = 1` (`Duration`: `seconds = 1`): when to send the same again.
+pub fn retry_info(seconds: u64) -> Vec<u8> {
+    let mut writer = Writer::default();
+    let delay = writer.begin(1);
+    writer.varint(1, seconds);
+    writer.end(delay);
     writer.out
 }
 

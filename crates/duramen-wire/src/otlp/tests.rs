@@ -172,8 +172,13 @@ fn records_over_limits_are_rejected_beside_others() {
     let reply: serde_json::Value = serde_json::from_str(&reply_json(out.rejected())).unwrap();
     assert_eq!(reply["partialSuccess"]["rejectedLogRecords"], "4");
     assert_eq!(reply["partialSuccess"]["errorMessage"], told);
-    let status = status_protobuf(3, "no");
-    assert_eq!(Message::body("a status", &status).message(2).unwrap().text(), Ok("no"));
+    let status = status_protobuf(3, "no", Some(7));
+    let status = Message::body("a status", &status);
+    assert_eq!(status.message(2).unwrap().text(), Ok("no"));
+    let any = status.message(3).unwrap();
+    assert_eq!(any.message(1).unwrap().text(), Ok("type.googleapis.com/google.rpc.RetryInfo"));
+    let delay = any.message(2).unwrap().message(1).unwrap();
+    assert_eq!(delay.fields().next(), Some(Ok((1, Wire::Varint(7)))));
     assert_eq!(status_json(3, "a\"b"), r#"{"code":3,"message":"a\"b"}"#);
     out.clear();
     assert_eq!((reply_protobuf(out.rejected()), reply_json(out.rejected())), (vec![], "{}".to_owned()));
