@@ -37,12 +37,7 @@ pub(crate) struct Question {
 impl Question {
     /// With the server's limits.
     pub fn new(app: &Shared, query: Query) -> Self {
-        let options = RunOptions {
-            threads: app.limits.query_threads,
-            memory_limit_bytes: app.limits.query_memory_bytes,
-            ..RunOptions::default()
-        };
-        Self { query, options, timeout: app.limits.query_timeout, snapshot: None }
+        Self { query, options: options(app), timeout: app.limits.query_timeout, snapshot: None }
     }
 
     fn run(
@@ -58,17 +53,31 @@ impl Question {
         };
         let (min_time, max_time) = self.query.time_range();
         let stats = self.query.run(snapshot.blocks(min_time, max_time), &self.options, cancel, each)?;
-        app.metrics.query(&stats);
-        if let Some(e) = &stats.first_failure {
-            tracing::error!(blocks = stats.blocks_failed, error = %e, "an answer lacks damaged blocks");
-        }
+        has_run(app, &stats);
         Ok(stats)
+    }
+}
+
+/// The server's limits of a query.
+pub(crate) fn options(app: &Shared) -> RunOptions {
+    RunOptions {
+        threads: app.limits.query_threads,
+        memory_limit_bytes: app.limits.query_memory_bytes,
+        ..RunOptions::default()
+    }
+}
+
+/// Counts a query that has run; blocks that it could not read are told of, because its answer is without them.
+pub(crate) fn has_run(app: &Shared, stats: &RunStats) {
+    app.metrics.query(stats);
+    if let Some(e) = &stats.first_failure {
+        tracing::error!(blocks = stats.blocks_failed, error = %e, "an answer lacks damaged blocks");
     }
 }
 
 /// Cancels a query when whoever waits for it has gone.
 #[derive(Debug)]
-pub(crate) struct CancelOnDrop(pub Arc<Cancel>);
+struct CancelOnDrop(Arc<Cancel>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
@@ -76,34 +85,47 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Leave to run a query.
-///
-/// # Errors
-/// 429 if none is to be had in time; the server stops.
-pub(crate) async fn leave(app: &Shared) -> ApiResult<OwnedSemaphorePermit> {
-    match tokio::time::timeout(app.limits.query_timeout, app.queries.clone().acquire_owned()).await {
-        Ok(Ok(permit)) => Ok(permit),
-        Ok(Err(_)) => Err(ApiError::unavailable("the server is stopping")),
-        Err(_) => Err(ApiError::busy("too many queries run already (max_queries): ask again later")),
+/// Leave to run a query, held while it runs; and what cancels it, when whoever waits for it has gone or its time is up.
+#[derive(Debug)]
+struct Leave {
+    permit: OwnedSemaphorePermit,
+    cancel: Arc<Cancel>,
+    guard: CancelOnDrop,
+}
+
+impl Leave {
+    /// For a query that may run so long.
+    ///
+    /// # Errors
+    /// 429 if there is none in time; 503 if the server stops.
+    async fn take(app: &Shared, timeout: Duration) -> ApiResult<Self> {
+        let permit = match tokio::time::timeout(timeout, app.queries.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) => return Err(ApiError::unavailable("the server is stopping")),
+            Err(_) => {
+                return Err(ApiError::busy("too many queries run already (max_queries): ask again later"));
+            }
+        };
+        let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(timeout)));
+        Ok(Self { permit, guard: CancelOnDrop(cancel.clone()), cancel })
     }
 }
 
-/// Does what looks at the store by itself, as one of the queries that may run at once.
+/// Does what looks at the store on a thread of its own, as one of the queries that may run at once, for `timeout` at most.
 ///
 /// # Errors
-/// As `work` and [`leave`].
-pub(crate) async fn blocking<T: Send + 'static>(
+/// As `work`; 429 if too many queries run already, 503 if the server stops.
+pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'static>(
     app: &Shared,
     access: &Access,
-    work: impl FnOnce(&Access, &Cancel) -> ApiResult<T> + Send + 'static,
-) -> ApiResult<T> {
-    let permit = leave(app).await?;
-    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(app.limits.query_timeout)));
-    let _guard = CancelOnDrop(cancel.clone());
-    let access = access.clone();
+    timeout: Duration,
+    work: impl FnOnce(&Shared, &Access, &Cancel) -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    let Leave { permit, cancel, guard: _guard } = Leave::take(app, timeout).await?;
+    let (app, access) = (app.clone(), access.clone());
     let task = tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        work(&access, &cancel)
+        work(&app, &access, &cancel)
     });
     task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
 }
@@ -119,7 +141,7 @@ pub(crate) fn still_wanted(cancel: &Cancel) -> ApiResult<()> {
 /// Runs a query to its end; `each` sees its rows.
 ///
 /// # Errors
-/// As [`Question::run`] and [`leave`].
+/// As [`Question::run`] and [`on_thread`].
 pub(crate) async fn run<T: Send + 'static>(
     app: &Shared,
     access: &Access,
@@ -127,17 +149,12 @@ pub(crate) async fn run<T: Send + 'static>(
     start: T,
     mut each: impl FnMut(&mut T, &ResultRow) -> ControlFlow<()> + Send + 'static,
 ) -> ApiResult<(T, RunStats)> {
-    let permit = leave(app).await?;
-    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(question.timeout)));
-    let _guard = CancelOnDrop(cancel.clone());
-    let (app, access) = (app.clone(), access.clone());
-    let task = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+    on_thread(app, access, question.timeout, move |app, access, cancel| {
         let mut state = start;
-        let stats = question.run(&app, &access, &cancel, &mut |row| each(&mut state, row))?;
+        let stats = question.run(app, access, cancel, &mut |row| each(&mut state, row))?;
         Ok((state, stats))
-    });
-    task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
+    })
+    .await
 }
 
 /// The pieces of an answer, as they are made. The query ends soon after they are dropped.
@@ -173,9 +190,7 @@ pub(crate) async fn pieces(
     head: Vec<u8>,
     mut render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
 ) -> ApiResult<Pieces> {
-    let permit = leave(app).await?;
-    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(question.timeout)));
-    let guard = CancelOnDrop(cancel.clone());
+    let Leave { permit, cancel, guard } = Leave::take(app, question.timeout).await?;
     let (to, mut from) = mpsc::channel::<ApiResult<Bytes>>(4);
     let (app, access) = (app.clone(), access.clone());
     tokio::task::spawn_blocking(move || {

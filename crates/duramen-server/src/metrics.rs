@@ -46,6 +46,7 @@ pub(crate) struct Metrics {
     query_seconds: Histogram,
     query_rows: Counter,
     query_bytes: Counter,
+    query_failed: Counter,
     tail_skipped: Counter,
 }
 
@@ -63,6 +64,7 @@ impl Metrics {
             query_seconds: times(),
             query_rows: Counter::default(),
             query_bytes: Counter::default(),
+            query_failed: Counter::default(),
             tail_skipped: Counter::default(),
             registry: Registry::default(),
         };
@@ -82,6 +84,8 @@ impl Metrics {
         registry.register("query_scanned_rows", "Rows that queries looked at", this.query_rows.clone());
         let help = "Decoded bytes that queries looked at";
         registry.register_with_unit("query_read", help, Unit::Bytes, this.query_bytes.clone());
+        let help = "Blocks that queries could not read, and left out of their answers";
+        registry.register("query_failed_blocks", help, this.query_failed.clone());
         let help = "Lines that were skipped for clients too slow to follow";
         registry.register("tail_skipped_lines", help, this.tail_skipped.clone());
         Self { registry, ..this }
@@ -109,6 +113,7 @@ impl Metrics {
         self.query_seconds.observe(stats.elapsed.unwrap_or_default().as_secs_f64());
         self.query_rows.inc_by(stats.rows_scanned);
         self.query_bytes.inc_by(stats.bytes_read);
+        self.query_failed.inc_by(stats.blocks_failed);
     }
 
     /// Lines were skipped for somebody who follows too slowly.

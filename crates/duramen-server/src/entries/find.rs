@@ -1,6 +1,6 @@
 //! The newest entries that a filter finds, each with its identity, by which it is found again.
 
-use crate::answer::{blocking, still_wanted};
+use crate::answer::{on_thread, still_wanted};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -66,7 +66,7 @@ pub(super) async fn find(app: &Shared, access: &Access, wanted: Wanted) -> ApiRe
     if !wanted.query.pipes().is_empty() {
         return Err(ApiError::bad_request("a filter is wanted here, without pipes"));
     }
-    blocking(app, access, move |access, cancel| {
+    on_thread(app, access, app.limits.query_timeout, move |_, access, cancel| {
         let mut found: Vec<(Id, Arc<dyn Block>, u32)> = Vec::new();
         let snapshot = access.tenant.store()?.snapshot()?;
         let (min_time, max_time) = wanted.query.time_range();
@@ -108,7 +108,7 @@ pub(super) async fn find(app: &Shared, access: &Access, wanted: Wanted) -> ApiRe
 /// # Errors
 /// As queries.
 pub(super) async fn one(app: &Shared, access: &Access, wanted: Id) -> ApiResult<Option<Fields>> {
-    blocking(app, access, move |access, cancel| {
+    on_thread(app, access, app.limits.query_timeout, move |_, access, cancel| {
         let snapshot = access.tenant.store()?.snapshot()?;
         for handle in snapshot.blocks(wanted.time_ns, wanted.time_ns) {
             still_wanted(cancel)?;

@@ -1,10 +1,9 @@
 //! Queries on threads of their own, within the server's limits, that end when the client has gone.
 
 use super::request::{LokiError, LokiResult, Span};
-use crate::answer::{CancelOnDrop, leave};
+use crate::answer::{has_run, on_thread, options};
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::error::ApiError;
 use duramen::Snapshot;
 use duramen_logql::{Answer, Entry, Limits, LogQuery, MetricQuery, Steps};
 use duramen_query::filter::Filter;
@@ -12,15 +11,6 @@ use duramen_query::filter::time::TimeRange;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// The server's limits.
-pub(super) fn options(app: &Shared) -> RunOptions {
-    RunOptions {
-        threads: app.limits.query_threads,
-        memory_limit_bytes: app.limits.query_memory_bytes,
-        ..RunOptions::default()
-    }
-}
 
 /// Entries that are asked for.
 #[derive(Debug)]
@@ -39,31 +29,21 @@ impl Wanted {
     }
 }
 
-/// Does work over a snapshot, by default that of the moment, on a thread of its own, with leave to run a query.
-async fn on_thread<T: Send + 'static>(
+/// Does work over a snapshot, by default that of the moment, on a thread of its own.
+async fn over<T: Send + 'static>(
     app: &Shared,
     access: &Access,
     snapshot: Option<Arc<Snapshot>>,
-    work: impl FnOnce(&Snapshot, &Cancel) -> LokiResult<(T, RunStats)> + Send + 'static,
-) -> LokiResult<(T, RunStats)> {
-    let permit = leave(app).await?;
-    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(app.limits.query_timeout)));
-    let _guard = CancelOnDrop(cancel.clone());
-    let (app, access) = (app.clone(), access.clone());
-    let task = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+    work: impl FnOnce(&Shared, &Snapshot, &Cancel) -> LokiResult<T> + Send + 'static,
+) -> LokiResult<T> {
+    on_thread(app, access, app.limits.query_timeout, move |app, access, cancel| {
         let snapshot = match snapshot {
             Some(snapshot) => snapshot,
             None => Arc::new(access.tenant.store()?.snapshot()?),
         };
-        let (done, stats) = work(&snapshot, &cancel)?;
-        app.metrics.query(&stats);
-        if let Some(e) = &stats.first_failure {
-            tracing::error!(blocks = stats.blocks_failed, error = %e, "an answer lacks damaged blocks");
-        }
-        Ok((done, stats))
-    });
-    task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
+        work(app, &snapshot, cancel)
+    })
+    .await
 }
 
 /// Entries, each seen by `each`, until it breaks off.
@@ -75,7 +55,7 @@ pub(super) async fn entries<T: Send + 'static>(
     mut each: impl FnMut(&mut T, &Entry<'_>) -> LokiResult<ControlFlow<()>> + Send + 'static,
 ) -> LokiResult<(T, RunStats)> {
     let Wanted { query, span, options, snapshot } = wanted;
-    on_thread(app, access, snapshot, move |snapshot, cancel| {
+    over(app, access, snapshot, move |app, snapshot, cancel| {
         let (mut state, mut failed) = (start, None);
         let blocks = snapshot.blocks(span.start_ns, span.end_ns);
         let stats = query.run(blocks, span.start_ns, span.end_ns, &options, cancel, &mut |entry| {
@@ -84,6 +64,7 @@ pub(super) async fn entries<T: Send + 'static>(
                 ControlFlow::Break(())
             })
         })?;
+        has_run(app, &stats);
         match failed {
             Some(e) => Err(e),
             None => Ok((state, stats)),
@@ -100,29 +81,12 @@ pub(super) async fn numbers(
     steps: Steps,
 ) -> LokiResult<Answer> {
     let limits = Limits { run: options(app), ..Limits::default() };
-    let (answer, _) = on_thread(app, access, None, move |snapshot, cancel| {
-        let mut answer = query.run(&|from, to| snapshot.blocks(from, to), steps, &limits, cancel)?;
-        let stats = std::mem::take(&mut answer.stats);
-        let elapsed = stats.elapsed;
-        let told = RunStats { elapsed, first_failure: None, ..copy(&stats) };
-        answer.stats = told;
-        Ok((answer, stats))
+    over(app, access, None, move |app, snapshot, cancel| {
+        let answer = query.run(&|from, to| snapshot.blocks(from, to), steps, &limits, cancel)?;
+        has_run(app, &answer.stats);
+        Ok(answer)
     })
-    .await?;
-    Ok(answer)
-}
-
-/// The numbers of what a run did.
-fn copy(stats: &RunStats) -> RunStats {
-    RunStats {
-        blocks_total: stats.blocks_total,
-        blocks_read: stats.blocks_read,
-        rows_scanned: stats.rows_scanned,
-        bytes_read: stats.bytes_read,
-        rows_matched: stats.rows_matched,
-        blocks_failed: stats.blocks_failed,
-        ..RunStats::default()
-    }
+    .await
 }
 
 /// The rows of a query that counts.
@@ -134,7 +98,7 @@ pub(super) async fn rows<T: Send + 'static>(
     mut each: impl FnMut(&mut T, &ResultRow) + Send + 'static,
 ) -> LokiResult<(T, RunStats)> {
     let options = options(app);
-    on_thread(app, access, None, move |snapshot, cancel| {
+    over(app, access, None, move |app, snapshot, cancel| {
         let mut state = start;
         let (from, to) = query.time_range();
         let stats = query.run(snapshot.blocks(from, to), &options, cancel, &mut |row| {
@@ -142,6 +106,7 @@ pub(super) async fn rows<T: Send + 'static>(
             ControlFlow::Continue(())
         });
         let stats = stats.map_err(|e| LokiError::from(duramen_logql::Error::from(e)))?;
+        has_run(app, &stats);
         Ok((state, stats))
     })
     .await

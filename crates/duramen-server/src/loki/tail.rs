@@ -7,6 +7,7 @@ use super::ask::{self, Wanted};
 use super::query::categorizes;
 use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::Streams;
+use crate::answer::options;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::ApiError;
@@ -166,7 +167,7 @@ impl Following {
 
     /// Those of the new rows that the query finds.
     fn found(&self, news: &News) -> LokiResult<Streams> {
-        let options = RunOptions { order: Order::OldestFirst, ..ask::options(&self.app) };
+        let options = RunOptions { order: Order::OldestFirst, ..options(&self.app) };
         let mut streams = self.streams();
         news.read(|handles| {
             let mut failed = None;

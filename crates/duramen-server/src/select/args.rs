@@ -1,5 +1,6 @@
 //! What a request asks for: parameters of the URL, or of a form in the body.
 
+use crate::answer::Question;
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
@@ -26,7 +27,7 @@ impl FromRequest<Shared> for Args {
 
     async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
         let (parts, body) = request.into_parts();
-        let mut pairs = pairs_of(parts.uri.query().unwrap_or_default().as_bytes())?;
+        let mut pairs = pairs_of(parts.uri.query().unwrap_or_default().as_bytes());
         let is_form = |value: &HeaderValue| {
             value.to_str().is_ok_and(|value| value.starts_with("application/x-www-form-urlencoded"))
         };
@@ -34,7 +35,7 @@ impl FromRequest<Shared> for Args {
             |value: &HeaderValue| value.to_str().is_ok_and(|value| value.starts_with("application/json"));
         let kind = parts.headers.get(header::CONTENT_TYPE);
         if kind.is_some_and(is_form) {
-            pairs.extend(pairs_of(&form(app, body).await?)?);
+            pairs.extend(pairs_of(&form(app, body).await?));
         } else if kind.is_some_and(is_json) {
             pairs.extend(members_of(&form(app, body).await?)?);
         }
@@ -67,8 +68,8 @@ fn members_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
     Ok(pairs)
 }
 
-fn pairs_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
-    Ok(form_urlencoded::parse(text).into_owned().collect())
+fn pairs_of(text: &[u8]) -> Vec<(String, String)> {
+    form_urlencoded::parse(text).into_owned().collect()
 }
 
 impl Args {
@@ -119,6 +120,23 @@ impl Args {
     pub fn query(&self, app: &Shared, pipe: &str) -> ApiResult<Query> {
         let now_ns = app.env.clock.now_unix_ns();
         self.query_within(now_ns, pipe, self.within(now_ns)?)
+    }
+
+    /// [`Self::query`] as a question, with the request's `timeout`.
+    ///
+    /// # Errors
+    /// 400; a mistake in the query is shown.
+    pub fn question(&self, app: &Shared, pipe: &str) -> ApiResult<Question> {
+        self.question_of(app, self.query(app, pipe)?)
+    }
+
+    /// A query as a question, with the request's `timeout`.
+    ///
+    /// # Errors
+    /// 400 if that is no duration.
+    pub fn question_of(&self, app: &Shared, query: Query) -> ApiResult<Question> {
+        let timeout = self.timeout(app.limits.query_timeout)?;
+        Ok(Question { timeout, ..Question::new(app, query) })
     }
 
     /// A filter and a pipe, within `start` and `end`.
@@ -180,7 +198,7 @@ impl Args {
     }
 
     /// How long the query may run: `timeout`, and at most `most`.
-    pub fn timeout(&self, most: Duration) -> ApiResult<Duration> {
+    fn timeout(&self, most: Duration) -> ApiResult<Duration> {
         let Some(text) = self.get("timeout") else { return Ok(most) };
         let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s > 0.0);
         let ns = match seconds {

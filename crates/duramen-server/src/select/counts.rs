@@ -1,7 +1,7 @@
 //! Names and values, and how many entries have each: what auto-completion and sidebars ask for.
 
 use super::args::Args;
-use crate::answer::{Question, run};
+use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -61,8 +61,7 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         Some(field) => format!("stats by ({}) count() hits", quoted(field)),
     };
     let by = by.unwrap_or("name").to_owned();
-    let mut question = Question::new(app, args.query(app, &pipe)?);
-    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let question = args.question(app, &pipe)?;
     let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new(), move |found, row| {
         let hits = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
         *found.entry(row.get(&by).unwrap_or_default().to_owned()).or_default() += hits;

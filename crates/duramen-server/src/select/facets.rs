@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::counts::as_json;
-use crate::answer::{Question, run};
+use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::ApiResult;
@@ -33,8 +33,7 @@ async fn facets(
     if args.get("keep_const_fields").is_some_and(|keep| matches!(keep, "1" | "true")) {
         pipe.push_str(" keep_const_fields");
     }
-    let mut question = Question::new(&app, args.query(&app, &pipe)?);
-    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let question = args.question(&app, &pipe)?;
     let start: Vec<(String, Vec<serde_json::Value>)> = Vec::new();
     let (facets, _) = run(&app, &access, question, start, |facets, row| {
         let of = |name| row.get(name).unwrap_or_default();

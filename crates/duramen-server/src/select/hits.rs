@@ -2,7 +2,7 @@
 
 use super::args::{Args, duration_ns};
 use super::counts::{as_json, fields_of, quoted};
-use crate::answer::{Question, run};
+use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -43,8 +43,7 @@ async fn hits(
             "hits counts entries: the query may have pipes only that look at each by itself",
         ));
     }
-    let mut question = Question::new(&app, args.query(&app, &pipe)?);
-    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let question = args.question(&app, &pipe)?;
     let names = fields.clone();
     let start: BTreeMap<Vec<String>, BTreeMap<String, u64>> = BTreeMap::new();
     let (groups, _) = run(&app, &access, question, start, move |groups, row| {

@@ -23,8 +23,7 @@ async fn query(
     Extension(access): Extension<Access>,
     args: Args,
 ) -> ApiResult<Response> {
-    let mut question = Question::new(&app, args.query(&app, "")?);
-    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let mut question = args.question(&app, "")?;
     let mut offset = args.number("offset")?.unwrap_or(0);
     question.options.limit = args
         .number("limit")?

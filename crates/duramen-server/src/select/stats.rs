@@ -2,7 +2,7 @@
 
 use super::args::{Args, duration_ns, moment};
 use super::counts::as_json;
-use crate::answer::{Question, run};
+use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -56,8 +56,7 @@ async fn stats_query(
     let now_ns = app.env.clock.now_unix_ns();
     let at =
         args.get("time").map(|time| moment("time", time, now_ns)).transpose()?.map_or(now_ns, |time| time.0);
-    let mut question = Question::new(&app, args.query(&app, "")?);
-    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let question = args.question(&app, "")?;
     let (by, names) = stats_names(&question.query)?;
     let (result, _) = run(&app, &access, question, Vec::new(), move |result: &mut Vec<Value>, row| {
         for name in &names {
@@ -90,8 +89,7 @@ async fn stats_query_range(
             "the query must end with the pipe `stats`, and only filters may stand before it",
         )
     })?;
-    let mut question = Question::new(&app, query);
-    question.timeout = args.timeout(app.limits.query_timeout)?;
+    let question = args.question_of(&app, query)?;
     let (by, names) = stats_names(&question.query)?;
     let start: BTreeMap<String, Series> = BTreeMap::new();
     let (series, _) = run(&app, &access, question, start, move |series, row| {

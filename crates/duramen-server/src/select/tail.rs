@@ -4,7 +4,7 @@
 
 use super::args::{Args, duration_ns};
 use super::query::write_texts;
-use crate::answer::{Pieces, Question, pieces};
+use crate::answer::{Pieces, pieces};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -88,7 +88,7 @@ async fn past(
     let now_ns = app.env.clock.now_unix_ns();
     let asked = args.within(now_ns)?.unwrap_or(TimeRange { min: i64::MIN, max: i64::MAX });
     let within = TimeRange { min: asked.min.max(now_ns.saturating_sub(offset_ns)), max: asked.max };
-    let mut question = Question::new(app, args.query_within(now_ns, "", Some(within))?);
+    let mut question = args.question_of(app, args.query_within(now_ns, "", Some(within))?)?;
     question.options.order = Order::OldestFirst;
     question.snapshot = Some(snapshot);
     let is_entry = question.query.pipes().is_empty();
