@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`args`] | what can be typed |
 //! | [`verbs`] | what is done, one module a verb |
+//! | [`doctor`] | what is looked at when a store is looked over |
 //! | [`input`] | the user's files and streams: opened, decompressed, recognised |
 //! | [`render`] | how answers look |
 //! | [`moment`] | times and zones as people type them |
@@ -11,6 +12,7 @@
 //! | [`failure`] | exit codes, and what is said on stderr |
 
 mod args;
+mod doctor;
 mod failure;
 mod input;
 mod interrupt;
@@ -44,6 +46,7 @@ fn run(cli: &Cli) -> failure::Outcome {
         Verb::Delete(args) => verbs::delete::run(args, dir, &env, &Interrupt::listen()),
         Verb::Snapshot(args) => verbs::snapshot::run(args, dir),
         Verb::Verify(args) => verbs::verify::run(args, dir, &Interrupt::listen()),
+        Verb::Doctor(args) => verbs::doctor::run(args, dir, &env, &Interrupt::listen()),
         #[cfg(feature = "server")]
         Verb::Serve(args) => verbs::serve::run(args, dir, &env),
         #[cfg(feature = "server")]

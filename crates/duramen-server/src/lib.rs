@@ -51,5 +51,5 @@ mod tenant;
 
 pub use auth::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
 pub use retention::{Age, RetentionSettings, Rule, Size};
-pub use server::{ServeError, serve};
+pub use server::{ServeError, check_tls, serve};
 pub use settings::{Durable, Settings, SettingsError, TenantSettings};

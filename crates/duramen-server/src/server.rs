@@ -266,6 +266,14 @@ fn reload_tokens(app: &App) {
     }
 }
 
+/// Whether the certificate and key that the settings name, if they do, can be used.
+///
+/// # Errors
+/// [`ServeError::Tls`].
+pub fn check_tls(settings: &Settings) -> Result<(), ServeError> {
+    tls_of(settings).map(drop)
+}
+
 /// The certificate and key, if there are to be any.
 fn tls_of(settings: &Settings) -> Result<Option<Arc<rustls::ServerConfig>>, ServeError> {
     let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else { return Ok(None) };

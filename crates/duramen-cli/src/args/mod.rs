@@ -1,6 +1,7 @@
 //! What can be typed: the verbs, their flags and their help. No verb is run from here.
 
 mod delete;
+mod doctor;
 mod engine;
 mod generate;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -13,6 +14,7 @@ mod serve;
 mod store;
 
 pub(crate) use delete::DeleteArgs;
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb, EngineVerifyArgs};
 pub(crate) use generate::GenerateArgs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -85,6 +87,8 @@ pub(crate) enum Verb {
     Snapshot(SnapshotArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
+    /// Look a store and its surroundings over: say what is wrong, and what to do
+    Doctor(DoctorArgs),
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people
     #[cfg(feature = "server")]
     Serve(Box<ServeArgs>),

@@ -2,12 +2,13 @@
 
 pub(crate) mod completions;
 pub(crate) mod delete;
+pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod generate;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod import;
 pub(crate) mod ingest;
-mod progress;
+pub(crate) mod progress;
 pub(crate) mod query;
 pub(crate) mod retention;
 #[cfg(feature = "server")]

@@ -10,6 +10,7 @@
 //! | `bad_input` | what cannot be read is told, and the rest goes on |
 //! | `bad_store` | no store, no store's directory, a newer one, a full disk, a damaged one |
 //! | `delete` | what a filter finds goes for good |
+//! | `doctor` | a good store and several bad ones are looked over |
 //! | `engine` | key-value stores: dumped, verified, repaired |
 //! | `query` | forms of output, exit codes, time ranges |
 //! | `retention` | what is set is shown and enforced |
@@ -24,6 +25,7 @@ mod bad_input;
 mod bad_store;
 mod compressed;
 mod delete;
+mod doctor;
 mod engine;
 mod formats;
 mod kill;
