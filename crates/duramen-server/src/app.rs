@@ -2,6 +2,7 @@
 
 use crate::auth::{Scope, Tokens, require};
 use crate::body::Budget;
+use crate::error::{ApiError, ApiResult};
 use crate::insert::otlp_grpc::{self, told_as_grpc};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
@@ -44,6 +45,24 @@ impl App {
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     // An error means that whoever would tell has gone, which is a stop, too.
     let _seen = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Does what may take long, or wait for room in the store, on a thread of its own; few do at once.
+///
+/// # Errors
+/// 503 if the server stops, or the work broke off.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    app: &Shared,
+    work: impl FnOnce(&Shared) -> T + Send + 'static,
+) -> ApiResult<T> {
+    let stopping = |_| ApiError::unavailable("the server is stopping");
+    let permit = app.decoders.clone().acquire_owned().await.map_err(stopping)?;
+    let app = app.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        work(&app)
+    });
+    task.await.map_err(|e| ApiError::unavailable(format!("the request broke off: {e}")))
 }
 
 /// Shared by all requests.
@@ -92,18 +111,12 @@ async fn around(State(app): State<Shared>, request: Request, next: Next) -> Resp
     response
 }
 
-async fn nothing_here(request: Request) -> crate::error::ApiError {
+async fn nothing_here(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(200).collect();
-    crate::error::ApiError::new(
-        StatusCode::NOT_FOUND,
-        format!("there is nothing at {path}: see /api/openapi.json"),
-    )
+    ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}: see /api/openapi.json"))
 }
 
-async fn other_method(request: Request) -> crate::error::ApiError {
+async fn other_method(request: Request) -> ApiError {
     let method = request.method();
-    crate::error::ApiError::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        format!("{method} is not a method of this path"),
-    )
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not a method of this path"))
 }

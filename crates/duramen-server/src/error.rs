@@ -1,5 +1,6 @@
 //! What a client is told when it does not get what it asked for.
 
+use crate::json::JSON;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use duramen_query::QueryError;
@@ -56,6 +57,11 @@ impl ApiError {
         response
     }
 
+    /// The response, with this value as its body.
+    pub fn with_json(&self, body: &serde_json::Value) -> Response {
+        self.response_with(JSON, body.to_string())
+    }
+
     /// As plain text, for clients that show the body as it is.
     pub fn as_text(&self) -> Response {
         self.response_with("text/plain; charset=utf-8", format!("{}\n", self.message))
@@ -72,7 +78,7 @@ pub(crate) struct Told {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({ "status": "error", "error": self.message, "code": self.status.as_u16() });
-        let mut response = self.response_with("application/json", body.to_string());
+        let mut response = self.with_json(&body);
         let told = Told { message: self.message, retry_after_s: self.retry_after_s };
         response.extensions_mut().insert(told);
         response

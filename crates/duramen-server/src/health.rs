@@ -1,9 +1,10 @@
 //! Whether it goes, for those who watch: open to all, and telling nothing of what is in the store.
 
 use crate::app::Shared;
+use crate::json::as_json;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
@@ -31,7 +32,7 @@ async fn health(State(app): State<Shared>) -> Response {
     };
     let code = if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = json!({ "status": status, "version": env!("CARGO_PKG_VERSION"), "reasons": troubles });
-    (code, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    as_json(code, &body)
 }
 
 /// 200 once requests are answered, 503 when the server stops.

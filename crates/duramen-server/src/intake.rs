@@ -1,9 +1,9 @@
 //! Logs that come as a stream: collected, and appended in batches.
 
-use crate::app::Shared;
-use crate::error::{ApiError, ApiResult};
+use crate::app::{Shared, elsewhere};
+use crate::error::ApiResult;
 use crate::tenant::Tenant;
-use duramen_wire::{Decoded, Limits};
+use duramen_wire::Decoded;
 use std::sync::Arc;
 
 /// From so many bytes of entries on, they are appended.
@@ -25,12 +25,11 @@ pub(crate) struct Intake {
 impl Intake {
     /// For a stream of this protocol.
     pub fn new(app: &Shared, tenant: &Arc<Tenant>, protocol: &'static str) -> Self {
-        let limits = Limits { max_line_bytes: app.limits.max_line_bytes, ..Limits::default() };
         Self {
             app: app.clone(),
             tenant: tenant.clone(),
             protocol,
-            decoded: Decoded::new(limits),
+            decoded: Decoded::new(app.limits.decoding()),
             received_bytes: 0,
             accepted: 0,
             rejected: 0,
@@ -79,16 +78,13 @@ impl Intake {
     pub async fn append(&mut self) -> ApiResult<()> {
         let waits = self.tenant.waits_for_device;
         if waits || self.tenant.try_append(self.decoded.batches()).is_err() {
-            let stopping = || ApiError::unavailable("the server is stopping");
-            let permit = self.app.decoders.clone().acquire_owned().await.map_err(|_| stopping())?;
-            let (tenant, timeout) = (self.tenant.clone(), self.app.limits.stall_timeout);
+            let tenant = self.tenant.clone();
             let mut decoded = std::mem::take(&mut self.decoded);
-            let task = tokio::task::spawn_blocking(move || {
-                let _permit = permit;
-                let outcome = tenant.append(decoded.batches(), timeout);
+            let (decoded, outcome) = elsewhere(&self.app, move |app| {
+                let outcome = tenant.append(decoded.batches(), app.limits.stall_timeout);
                 (decoded, outcome)
-            });
-            let (decoded, outcome) = task.await.map_err(|e| ApiError::unavailable(e.to_string()))?;
+            })
+            .await?;
             self.decoded = decoded;
             outcome?;
         }

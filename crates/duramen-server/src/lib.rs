@@ -22,7 +22,7 @@
 //! | `freshness` | lines out of the WAL and into tables, in time |
 //! | `health`, `metrics` | how it goes |
 //! | `openapi` | what can be asked, for programs |
-//! | `error` | what a client is told |
+//! | `error`, `json` | what a client is told, and in which form |
 //!
 //! Applications may log directly into the directory that is served: the server is one more process on the store.
 
@@ -38,6 +38,7 @@ mod freshness;
 mod health;
 mod insert;
 mod intake;
+mod json;
 mod listeners;
 mod loki;
 mod metrics;

@@ -1,9 +1,9 @@
 //! The OpenAPI document, at `/api/openapi.json`: made of a table that tests hold to the routes.
 
 use crate::app::Shared;
+use crate::json::ok;
 use axum::Router;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use serde_json::{Map, Value, json};
 
@@ -265,7 +265,7 @@ const OPERATIONS: &[Operation] = &[
 ];
 
 async fn document() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text().to_string()).into_response()
+    ok(&text())
 }
 
 fn text() -> Value {

@@ -302,6 +302,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// Those of decoders.
+    pub fn decoding(&self) -> duramen_wire::Limits {
+        duramen_wire::Limits { max_line_bytes: self.max_line_bytes, ..duramen_wire::Limits::default() }
+    }
+
     /// Of complete settings.
     pub fn of(settings: &Settings) -> Self {
         let ms = |setting: Option<u64>| Duration::from_millis(setting.unwrap_or_default());

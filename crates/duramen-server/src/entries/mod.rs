@@ -13,10 +13,11 @@ use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::json::ok;
 use crate::select::args::Args;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use duramen_query::ParseOptions;
@@ -81,7 +82,7 @@ async fn answer(
     let found = find(app, access, Wanted { query, limit: limit + 1, before, oldest_first: false }).await?;
     let next = (found.len() > limit).then(|| found.get(limit - 1).map(|(id, _)| id.to_string())).flatten();
     let entries: Vec<_> = found.into_iter().take(limit).map(|(id, row)| entry(id, row)).collect();
-    Ok(as_json(&json!({ "entries": entries, "count": entries.len(), "limit": limit, "next": next })))
+    Ok(ok(&json!({ "entries": entries, "count": entries.len(), "limit": limit, "next": next })))
 }
 
 /// 404 if there is none, or is none any more.
@@ -92,7 +93,7 @@ async fn one(
 ) -> ApiResult<Response> {
     let wanted: Id = id.parse()?;
     match find::one(&app, &access, wanted).await? {
-        Some(row) => Ok(as_json(&entry(wanted, row))),
+        Some(row) => Ok(ok(&entry(wanted, row))),
         None => Err(ApiError::new(StatusCode::NOT_FOUND, format!("there is no entry {wanted}"))),
     }
 }
@@ -120,7 +121,7 @@ async fn facet(
         ControlFlow::Continue(())
     })
     .await?;
-    Ok(as_json(&json!({ "field": field, "values": values })))
+    Ok(ok(&json!({ "field": field, "values": values })))
 }
 
 /// Those of every field that has few values.
@@ -141,7 +142,7 @@ async fn facets(
         ControlFlow::Continue(())
     })
     .await?;
-    Ok(as_json(&json!({ "facets": facets })))
+    Ok(ok(&json!({ "facets": facets })))
 }
 
 async fn request(
@@ -177,7 +178,7 @@ async fn timeline(app: &Shared, access: &Access, field: &str, id: &str) -> ApiRe
     }
     let duration_ms = times.map(|(first, last)| ms(first, last));
     let stats = json!({ "count": entries.len(), "duration_ms": duration_ms, "levels": levels });
-    Ok(as_json(&json!({ field: id, "entries": entries, "stats": stats })))
+    Ok(ok(&json!({ field: id, "entries": entries, "stats": stats })))
 }
 
 /// An entry as these pages know it: `id`, `timestamp`, `level`, `message`, and the other fields beside them.
@@ -194,8 +195,4 @@ fn entry(id: Id, row: Map<String, Value>) -> Value {
         entry.entry(name).or_insert(value);
     }
     Value::Object(entry)
-}
-
-fn as_json(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }

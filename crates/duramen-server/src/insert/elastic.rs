@@ -2,17 +2,15 @@
 //!
 //! What clients set up (templates, pipelines, policies) is acknowledged and not kept: there is nothing to set up.
 
-use super::{params, take};
+use super::Delivery;
 use crate::app::Shared;
-use crate::auth::Access;
-use crate::error::{ApiError, ApiResult};
-use axum::Extension;
+use crate::error::ApiResult;
+use crate::json::{ok, written};
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::extract::Path;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::map_response;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{any, get, post};
 use duramen_wire::elastic::Bulk;
 use serde_json::json;
@@ -56,10 +54,6 @@ async fn as_elasticsearch(mut response: Response) -> Response {
     response
 }
 
-fn answer(body: String) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-}
-
 async fn info() -> Response {
     let body = json!({
         "name": "duramen",
@@ -69,54 +63,32 @@ async fn info() -> Response {
             "minimum_wire_compatibility_version": "7.17.0", "minimum_index_compatibility_version": "7.0.0" },
         "tagline": "You Know, for Search",
     });
-    answer(body.to_string())
+    ok(&body)
 }
 
 async fn license() -> Response {
-    answer(json!({ "license": { "status": "active", "uid": "duramen", "type": "basic" } }).to_string())
+    ok(&json!({ "license": { "status": "active", "uid": "duramen", "type": "basic" } }))
 }
 
 async fn cluster() -> Response {
-    answer(json!({ "cluster_name": "duramen", "status": "green", "number_of_nodes": 1 }).to_string())
+    ok(&json!({ "cluster_name": "duramen", "status": "green", "number_of_nodes": 1 }))
 }
 
 async fn empty() -> Response {
-    answer("{}".to_owned())
+    ok(&json!({}))
 }
 
-type Pairs = Vec<(String, String)>;
-
-async fn bulk(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Pairs>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    taken(&app, &access, None, &query, &headers, body).await
+async fn bulk(delivery: Delivery) -> Response {
+    taken(delivery, None).await
 }
 
-async fn bulk_to(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Path(index): Path<String>,
-    Query(query): Query<Pairs>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    taken(&app, &access, Some(index), &query, &headers, body).await
+async fn bulk_to(Path(index): Path<String>, delivery: Delivery) -> Response {
+    taken(delivery, Some(index)).await
 }
 
-async fn taken(
-    app: &Shared,
-    access: &Access,
-    index: Option<String>,
-    query: &Pairs,
-    headers: &HeaderMap,
-    body: Body,
-) -> Response {
-    match reply(app, access, index, query, headers, body).await {
-        Ok(reply) => answer(reply),
+async fn taken(delivery: Delivery, index: Option<String>) -> Response {
+    match reply(delivery, index).await {
+        Ok(reply) => written(StatusCode::OK, reply),
         Err(e) => {
             let kind = match e.status.as_u16() {
                 400 => "illegal_argument_exception",
@@ -125,29 +97,21 @@ async fn taken(
                 _ => "exception",
             };
             let error = json!({ "type": kind, "reason": e.message });
-            let body = json!({ "error": error, "status": e.status.as_u16() });
-            e.response_with("application/json", body.to_string())
+            e.with_json(&json!({ "error": error, "status": e.status.as_u16() }))
         }
     }
 }
 
-async fn reply(
-    app: &Shared,
-    access: &Access,
-    index: Option<String>,
-    query: &Pairs,
-    headers: &HeaderMap,
-    body: Body,
-) -> ApiResult<String> {
-    let params = params(query, headers)?;
-    let (started, now_ns) = (app.env.clock.monotonic(), app.env.clock.now_unix_ns());
-    let taken = take(app, access, "elasticsearch", headers, body, move |received, out| {
+async fn reply(delivery: Delivery, index: Option<String>) -> ApiResult<String> {
+    let (params, now_ns, clock) = (delivery.params()?, delivery.now_ns, delivery.app.env.clock.clone());
+    let started = clock.monotonic();
+    let taken = delivery.take("elasticsearch", move |received, out| {
         let mut bulk = Bulk::new(&params, now_ns);
         bulk.read(&received.decompressed()?, index.as_deref(), now_ns, out)?;
-        Ok::<_, ApiError>(bulk)
+        Ok(bulk)
     });
     let bulk = taken.await?.answer;
-    let took = app.env.clock.monotonic().saturating_sub(started);
+    let took = clock.monotonic().saturating_sub(started);
     let mut reply = String::with_capacity(64 + bulk.items() * 27);
     bulk.write_reply(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), &mut reply);
     Ok(reply)

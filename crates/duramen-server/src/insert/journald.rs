@@ -3,16 +3,12 @@
 //! One request may hold a whole journal, so it is read, decoded and appended in pieces, and no limit of a body's size
 //! holds for it. What was appended before a request broke off stays; the client sends it again, from its last position.
 
-use super::params;
+use super::Delivery;
 use crate::app::Shared;
-use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::intake::Intake;
-use axum::Extension;
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::journald::Export;
@@ -22,32 +18,21 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/upload", post(upload)).route("/insert/journald/upload", post(upload))
 }
 
-async fn upload(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Vec<(String, String)>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    match uploaded(&app, &access, &query, &headers, body).await {
+async fn upload(delivery: Delivery) -> Response {
+    match uploaded(delivery).await {
         Ok(told) => (StatusCode::ACCEPTED, told).into_response(),
         Err(e) => e.as_text(),
     }
 }
 
-async fn uploaded(
-    app: &Shared,
-    access: &Access,
-    query: &[(String, String)],
-    headers: &HeaderMap,
-    mut body: Body,
-) -> ApiResult<String> {
+async fn uploaded(delivery: Delivery) -> ApiResult<String> {
+    let mut export = Export::new(&delivery.params()?);
+    let Delivery { app, access, headers, mut body, .. } = delivery;
     if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         let told = "Content-Encoding: a journal is taken as it is: set Compression=no";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
     }
-    let mut export = Export::new(&params(query, headers)?);
-    let mut intake = Intake::new(app, &access.tenant, "journald");
+    let mut intake = Intake::new(&app, &access.tenant, "journald");
     loop {
         let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await;
         let frame = match frame {

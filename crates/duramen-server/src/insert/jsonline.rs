@@ -1,14 +1,10 @@
 //! VictoriaLogs' JSON lines: `POST /insert/jsonline`.
 
-use super::{Taken, params, take};
+use super::Delivery;
 use crate::app::Shared;
-use crate::auth::Access;
-use crate::error::{ApiError, ApiResult};
-use axum::Extension;
+use crate::error::ApiResult;
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::{Params, jsonline::JsonLines};
@@ -18,25 +14,17 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/insert/jsonline", post(insert).put(insert))
 }
 
-async fn insert(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Vec<(String, String)>>,
-    headers: HeaderMap,
-    body: Body,
-) -> ApiResult<Response> {
-    let params = params(&query, &headers)?;
-    let now_ns = app.env.clock.now_unix_ns();
-    let taken = take(&app, &access, "jsonline", &headers, body, move |received, out| {
+async fn insert(delivery: Delivery) -> ApiResult<Response> {
+    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+    let taken = delivery.take("jsonline", move |received, out| {
         let body = received.decompressed()?;
         with_decoder(&params, now_ns, |lines| Ok(lines.lines(&body, now_ns, out)?))
     });
-    let Taken { accepted, rejected, .. } = taken.await?;
-    if rejected.count == 0 {
-        return Ok(StatusCode::OK.into_response());
+    let taken = taken.await?;
+    if taken.accepted == 0 {
+        taken.whole()?;
     }
-    let told = format!("{} of {} lines rejected: {rejected}", rejected.count, accepted + rejected.count);
-    if accepted == 0 { Err(ApiError::bad_request(told)) } else { Ok((StatusCode::OK, told).into_response()) }
+    Ok(if taken.rejected.count == 0 { StatusCode::OK.into_response() } else { taken.told().into_response() })
 }
 
 thread_local! {

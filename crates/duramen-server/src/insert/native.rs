@@ -1,16 +1,13 @@
 //! Duramen's own: `POST /api/v1/ingest` takes an object, an array of objects, or NDJSON.
 
 use super::jsonline::with_decoder;
-use super::{Taken, params, take};
+use super::{Delivery, Taken};
 use crate::app::Shared;
-use crate::auth::Access;
 use crate::error::ApiResult;
-use axum::Extension;
+use crate::json::as_json;
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::post;
 use serde_json::json;
 
@@ -19,16 +16,9 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 /// 202 with how many were taken; 422 if none was. Rows that were not are named.
-async fn ingest(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Vec<(String, String)>>,
-    headers: HeaderMap,
-    body: Body,
-) -> ApiResult<Response> {
-    let params = params(&query, &headers)?;
-    let now_ns = app.env.clock.now_unix_ns();
-    let taken = take(&app, &access, "native", &headers, body, move |received, out| {
+async fn ingest(delivery: Delivery) -> ApiResult<Response> {
+    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+    let taken = delivery.take("native", move |received, out| {
         let body = received.decompressed()?;
         with_decoder(&params, now_ns, |rows| Ok(rows.document(&body, now_ns, out)?))
     });
@@ -43,5 +33,5 @@ async fn ingest(
         answer["rejected"] = json!(rejected.count);
         answer["errors"] = errors.collect();
     }
-    Ok((code, [(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response())
+    Ok(as_json(code, &answer))
 }

@@ -1,14 +1,12 @@
 //! OpenTelemetry's logs over HTTP: `POST /v1/logs`, protobuf and JSON, answered in kind. Over gRPC: `otlp_grpc`.
 
-use super::{content_type, params, take};
+use super::Delivery;
 use crate::app::Shared;
-use crate::auth::Access;
 use crate::error::ApiResult;
-use axum::Extension;
+use crate::json::{JSON, written};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::Rejected;
@@ -22,19 +20,12 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/insert/opentelemetry/v1/logs", post(logs))
 }
 
-const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/x-protobuf";
 
-async fn logs(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Vec<(String, String)>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let is_json = content_type(&headers).contains("json");
-    match taken(&app, &access, &query, &headers, body, is_json).await {
-        Ok(rejected) if is_json => ([(header::CONTENT_TYPE, JSON)], reply_json(&rejected)).into_response(),
+async fn logs(delivery: Delivery) -> Response {
+    let is_json = delivery.is_json();
+    match taken(delivery, is_json).await {
+        Ok(rejected) if is_json => written(StatusCode::OK, reply_json(&rejected)),
         Ok(rejected) => ([(header::CONTENT_TYPE, PROTOBUF)], reply_protobuf(&rejected)).into_response(),
         Err(e) => {
             let code = Code::of_http(e.status.as_u16()) as u32;
@@ -48,17 +39,10 @@ async fn logs(
     }
 }
 
-async fn taken(
-    app: &Shared,
-    access: &Access,
-    query: &[(String, String)],
-    headers: &HeaderMap,
-    body: Body,
-    is_json: bool,
-) -> ApiResult<Rejected> {
-    let mut decoder = Logs::new(&params(query, headers)?);
-    let now_ns = app.env.clock.now_unix_ns();
-    let taken = take(app, access, "otlp", headers, body, move |received, out| {
+async fn taken(delivery: Delivery, is_json: bool) -> ApiResult<Rejected> {
+    let mut decoder = Logs::new(&delivery.params()?);
+    let now_ns = delivery.now_ns;
+    let taken = delivery.take("otlp", move |received, out| {
         let body = received.decompressed()?;
         match is_json {
             true => decoder.json(&body, now_ns, out)?,

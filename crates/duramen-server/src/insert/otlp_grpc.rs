@@ -3,17 +3,16 @@
 //! The frame around the message and the codes are `duramen_wire::grpc`'s. Everything else is what all protocols have:
 //! limits, compression, tokens; [`told_as_grpc`] makes a status of gRPC of whatever they refuse.
 
-use super::{params, take};
+use super::Delivery;
 use crate::app::Shared;
-use crate::auth::Access;
 use crate::error::{ApiError, ApiResult, Told};
+use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use axum::{Extension, Router};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
@@ -36,24 +35,18 @@ pub(crate) fn routes() -> Router<Shared> {
     Router::new().route("/opentelemetry.proto.collector.logs.v1.LogsService/Export", post(export))
 }
 
-async fn export(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    version: Version,
-    headers: HeaderMap,
-    body: Body,
-) -> ApiResult<Response> {
+async fn export(version: Version, mut delivery: Delivery) -> ApiResult<Response> {
     if version != Version::HTTP_2 {
         return Err(ApiError::bad_request("gRPC is spoken over HTTP/2: over HTTP/1.1, POST to /v1/logs"));
     }
+    let mut decoder = Logs::new(&delivery.params()?);
     // What compresses the message, not the body around it.
-    let mut of_message = HeaderMap::new();
-    if let Some(encoding) = headers.get(ENCODING) {
-        of_message.insert(header::CONTENT_ENCODING, encoding.clone());
+    delivery.headers.remove(header::CONTENT_ENCODING);
+    if let Some(encoding) = delivery.headers.get(ENCODING).cloned() {
+        delivery.headers.insert(header::CONTENT_ENCODING, encoding);
     }
-    let mut decoder = Logs::new(&params(&[], &headers)?);
-    let now_ns = app.env.clock.now_unix_ns();
-    let taken = take(&app, &access, "otlp", &of_message, body, move |received, out| {
+    let now_ns = delivery.now_ns;
+    let taken = delivery.take("otlp", move |received, out| {
         received.unframe_grpc()?;
         decoder.protobuf(&received.decompressed()?, now_ns, out)?;
         Ok(())

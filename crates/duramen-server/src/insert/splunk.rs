@@ -3,20 +3,17 @@
 //! A request of which events were rejected is answered with 400 and the number of the first, as Splunk's collector does;
 //! the others were taken.
 
-use super::{params, take};
+use super::Delivery;
 use crate::app::Shared;
-use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use axum::Extension;
+use crate::json::{as_json, ok};
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, post};
 use duramen_wire::Rejected;
 use duramen_wire::splunk::{Events, Source};
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -29,43 +26,22 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/services/collector/health/1.0", get(health))
 }
 
-type Pairs = Vec<(String, String)>;
-
 async fn health() -> Response {
-    answer(StatusCode::OK, &json!({ "text": "HEC is healthy", "code": 17 }))
+    ok(&json!({ "text": "HEC is healthy", "code": 17 }))
 }
 
-async fn event(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Pairs>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    reply(taken(&app, &access, query, &headers, body, false).await)
+async fn event(delivery: Delivery) -> Response {
+    reply(taken(delivery, false).await)
 }
 
-async fn raw(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    Query(query): Query<Pairs>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    reply(taken(&app, &access, query, &headers, body, true).await)
+async fn raw(delivery: Delivery) -> Response {
+    reply(taken(delivery, true).await)
 }
 
-async fn taken(
-    app: &Shared,
-    access: &Access,
-    query: Pairs,
-    headers: &HeaderMap,
-    body: Body,
-    is_raw: bool,
-) -> ApiResult<(u64, Rejected)> {
-    let params = params(&query, headers)?;
-    let now_ns = app.env.clock.now_unix_ns();
-    let taken = take(app, access, "splunk", headers, body, move |received, out| {
+async fn taken(mut delivery: Delivery, is_raw: bool) -> ApiResult<(u64, Rejected)> {
+    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+    let query = std::mem::take(&mut delivery.query);
+    let taken = delivery.take("splunk", move |received, out| {
         let body = received.decompressed()?;
         let mut events = Events::new(&params, now_ns);
         if !is_raw {
@@ -91,8 +67,8 @@ fn reply(outcome: ApiResult<(u64, Rejected)>) -> Response {
     };
     let Some(first) = rejected.first.first() else {
         return match accepted {
-            0 => answer(StatusCode::BAD_REQUEST, &json!({ "text": "No data", "code": 5 })),
-            _ => answer(StatusCode::OK, &json!({ "text": "Success", "code": 0 })),
+            0 => as_json(StatusCode::BAD_REQUEST, &json!({ "text": "No data", "code": 5 })),
+            _ => as_json(StatusCode::OK, &json!({ "text": "Success", "code": 0 })),
         };
     };
     let code = match first.reason.as_str() {
@@ -101,7 +77,7 @@ fn reply(outcome: ApiResult<(u64, Rejected)>) -> Response {
         _ => 6,
     };
     let body = json!({ "text": first.reason, "code": code, "invalid-event-number": first.index });
-    answer(StatusCode::BAD_REQUEST, &body)
+    as_json(StatusCode::BAD_REQUEST, &body)
 }
 
 fn refusal(e: &ApiError) -> Response {
@@ -110,9 +86,5 @@ fn refusal(e: &ApiError) -> Response {
         429 | 503 => 9,
         _ => 8,
     };
-    e.response_with("application/json", json!({ "text": e.message, "code": code }).to_string())
-}
-
-fn answer(status: StatusCode, body: &Value) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    e.with_json(&json!({ "text": e.message, "code": code }))
 }

@@ -1,52 +1,29 @@
 //! GELF over TCP, each message with a NUL behind it, and over UDP, in chunks or not, packed or not.
 
-use super::{READ_BYTES, broken, persist, read};
+use super::framed;
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
 use duramen_wire::framing::{Frame, Framer};
 use duramen_wire::gelf::{Chunks, Messages, unpack};
 use std::net::SocketAddr;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
 
 /// The most bytes of messages whose chunks have not all come.
 const CHUNKS_BYTES: usize = 16 << 20;
 
 /// Messages of a connection.
-pub(super) async fn stream(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
-    app: &Shared,
-) -> std::io::Result<()> {
+pub(super) async fn stream(stream: impl AsyncRead + Unpin, app: &Shared) -> std::io::Result<()> {
     let mut messages = Messages::new(&Params::default());
-    let mut framer = Framer::delimited(0, app.limits.max_line_bytes);
-    let mut intake = Intake::new(app, app.tenants.own(), "gelf");
-    let mut buffer = vec![0; READ_BYTES];
-    loop {
-        let len = read(&mut stream, &mut buffer, app).await?;
-        let now_ns = app.env.clock.now_unix_ns();
-        intake.received(len);
-        let mut outcome = Ok(());
-        let take = |frame: Frame<'_>| {
-            if outcome.is_ok() {
-                outcome = match frame {
-                    Frame::Message(message) => messages.message(message, now_ns, &mut intake.decoded),
-                    Frame::TooLong(bytes) => {
-                        intake.decoded.reject_too_long(bytes);
-                        Ok(())
-                    }
-                };
-            }
-        };
-        if len == 0 {
-            framer.finish(take)
-        } else {
-            framer.feed(&buffer[..len], take)
+    let framer = Framer::delimited(0, app.limits.max_line_bytes);
+    framed(stream, app, "gelf", framer, |frame, now_ns, decoded| match frame {
+        Frame::Message(message) => messages.message(message, now_ns, decoded),
+        Frame::TooLong(bytes) => {
+            decoded.reject_too_long(bytes);
+            Ok(())
         }
-        if !persist(&mut intake, app).await || len == 0 {
-            return Ok(());
-        }
-        outcome.map_err(broken)?;
-    }
+    })
+    .await
 }
 
 /// Messages of datagrams.

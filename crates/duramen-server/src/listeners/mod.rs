@@ -13,6 +13,8 @@ use crate::connection::Door;
 use crate::intake::Intake;
 use crate::server::ServeError;
 use crate::settings::Settings;
+use duramen_wire::Decoded;
+use duramen_wire::framing::{Frame, Framer};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,6 +190,39 @@ async fn datagrams(kind: Kind, socket: UdpSocket, app: Shared) {
             let lines = intake.give_up();
             tracing::warn!(lines, protocol = kind.name(), error = %e.message, "lines that came by datagrams are lost");
         }
+    }
+}
+
+/// Takes a connection's messages, which `framer` cuts out of its bytes; `take` makes entries of each.
+async fn framed(
+    mut stream: impl AsyncRead + Unpin,
+    app: &Shared,
+    protocol: &'static str,
+    mut framer: Framer,
+    mut take: impl FnMut(Frame<'_>, i64, &mut Decoded) -> duramen_wire::Result<()>,
+) -> std::io::Result<()> {
+    let mut intake = Intake::new(app, app.tenants.own(), protocol);
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let len = read(&mut stream, &mut buffer, app).await?;
+        let now_ns = app.env.clock.now_unix_ns();
+        intake.received(len);
+        let mut outcome = Ok(());
+        let take = |frame: Frame<'_>| {
+            if outcome.is_ok() {
+                outcome = take(frame, now_ns, &mut intake.decoded);
+            }
+        };
+        if len == 0 {
+            framer.finish(take)
+        } else {
+            framer.feed(&buffer[..len], take)
+        }
+        // Whole messages before a broken one are kept.
+        if !persist(&mut intake, app).await || len == 0 {
+            return Ok(());
+        }
+        outcome.map_err(broken)?;
     }
 }
 

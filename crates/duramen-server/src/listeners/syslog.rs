@@ -1,6 +1,6 @@
 //! Syslog over TCP, TLS and UDP.
 
-use super::{READ_BYTES, broken, persist, read};
+use super::framed;
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
@@ -8,7 +8,7 @@ use duramen_wire::framing::{Frame, Framer};
 use duramen_wire::syslog::Messages;
 use jiff::tz::TimeZone;
 use std::net::SocketAddr;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
 
 /// A decoder; stamps that name no zone are of this machine's.
 fn messages(app: &Shared) -> Messages {
@@ -17,35 +17,16 @@ fn messages(app: &Shared) -> Messages {
 
 /// Messages of a connection, by octet counting or line feeds.
 pub(super) async fn stream(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    stream: impl AsyncRead + Unpin,
     peer: SocketAddr,
     app: &Shared,
 ) -> std::io::Result<()> {
-    let peer = peer.ip().to_string();
-    let mut messages = messages(app);
-    let mut framer = Framer::syslog(app.limits.max_line_bytes);
-    let mut intake = Intake::new(app, app.tenants.own(), "syslog");
-    let mut buffer = vec![0; READ_BYTES];
-    loop {
-        let len = read(&mut stream, &mut buffer, app).await?;
-        let now_ns = app.env.clock.now_unix_ns();
-        intake.received(len);
-        let mut outcome = Ok(());
-        let take = |frame: Frame<'_>| {
-            if outcome.is_ok() {
-                outcome = messages.message(frame, Some(&peer), now_ns, &mut intake.decoded);
-            }
-        };
-        if len == 0 {
-            framer.finish(take)
-        } else {
-            framer.feed(&buffer[..len], take)
-        }
-        if !persist(&mut intake, app).await || len == 0 {
-            return Ok(());
-        }
-        outcome.map_err(broken)?;
-    }
+    let (peer, mut messages) = (peer.ip().to_string(), messages(app));
+    let framer = Framer::syslog(app.limits.max_line_bytes);
+    framed(stream, app, "syslog", framer, |frame, now_ns, decoded| {
+        messages.message(frame, Some(&peer), now_ns, decoded)
+    })
+    .await
 }
 
 /// Messages of datagrams, one in each.

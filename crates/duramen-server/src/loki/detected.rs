@@ -2,10 +2,10 @@
 
 use super::ask::{self, Wanted};
 use super::labels::{DEFAULT_SPAN_NS, streams};
-use super::query::as_json;
 use super::request::{Asked, LokiResult};
 use crate::app::Shared;
 use crate::auth::Access;
+use crate::json::ok;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
@@ -122,7 +122,7 @@ async fn fields(
             })
         })
         .collect();
-    Ok(as_json(&json!({ "fields": fields, "limit": limit })))
+    Ok(ok(&json!({ "fields": fields, "limit": limit })))
 }
 
 async fn values(
@@ -134,7 +134,7 @@ async fn values(
     let limit = asked.limit(DEFAULT_LIMIT)?;
     let found = detect(&app, &access, &asked).await?.remove(&name);
     let values: Vec<String> = found.into_iter().flat_map(|field| field.values).take(limit).collect();
-    Ok(as_json(&json!({ "values": values, "limit": limit })))
+    Ok(ok(&json!({ "values": values, "limit": limit })))
 }
 
 async fn labels(
@@ -149,7 +149,7 @@ async fn labels(
     }
     let labels: Vec<Value> =
         found.iter().map(|(name, values)| json!({ "label": name, "cardinality": values.len() })).collect();
-    Ok(as_json(&json!({ "detectedLabels": labels })))
+    Ok(ok(&json!({ "detectedLabels": labels })))
 }
 
 #[cfg(test)]

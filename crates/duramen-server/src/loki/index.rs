@@ -5,11 +5,12 @@
 use super::ask::{self, rows, within};
 use super::labels::{DEFAULT_SPAN_NS, streams};
 use super::numbers;
-use super::query::{as_json, success};
+use super::query::success;
 use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::stats;
 use crate::app::Shared;
 use crate::auth::Access;
+use crate::json::ok;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
@@ -41,7 +42,7 @@ async fn index_stats(
     let store = access.tenant.store()?.snapshot()?;
     let chunks = store.blocks(span.start_ns, span.end_ns).len();
     let (entries, bytes) = found.values().fold((0, 0), |(n, b), c| (n + c.entries, b + c.bytes));
-    Ok(as_json(&json!({ "streams": found.len(), "chunks": chunks, "entries": entries, "bytes": bytes })))
+    Ok(ok(&json!({ "streams": found.len(), "chunks": chunks, "entries": entries, "bytes": bytes })))
 }
 
 /// By which labels volumes are counted, and whether each label is counted for itself.

@@ -6,11 +6,12 @@ use super::request::{Asked, LokiError, LokiResult, Span, duration};
 use super::streams::{Streams, stats};
 use crate::app::Shared;
 use crate::auth::Access;
+use crate::json::ok;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use axum::routing::get;
 use duramen_logql::{LogQl, LogQuery, Steps};
 use duramen_query::Order;
@@ -38,14 +39,6 @@ pub(super) fn categorizes(headers: &HeaderMap) -> bool {
     values.flat_map(|value| value.split(',')).any(|flag| flag.trim() == FLAGS.1)
 }
 
-/// A JSON response.
-pub(super) fn as_json(value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(body) => ([(header::CONTENT_TYPE, "application/json; charset=UTF-8")], body).into_response(),
-        Err(e) => crate::error::ApiError::unavailable(format!("the answer cannot be written: {e}")).as_text(),
-    }
-}
-
 /// `{"status":"success","data":…}`
 pub(super) fn success(data: &impl Serialize) -> Response {
     #[derive(Serialize)]
@@ -53,7 +46,7 @@ pub(super) fn success(data: &impl Serialize) -> Response {
         status: &'static str,
         data: &'a T,
     }
-    as_json(&Body { status: "success", data })
+    ok(&Body { status: "success", data })
 }
 
 async fn query_range(

@@ -1,8 +1,9 @@
 //! `status/buildinfo`, `drilldown-limits`, `format_query`: what clients ask before they ask.
 
-use super::query::{as_json, success};
+use super::query::success;
 use super::request::{Asked, LokiResult};
 use crate::app::Shared;
+use crate::json::ok;
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
@@ -20,7 +21,7 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 async fn build_info() -> Response {
-    as_json(&json!({
+    ok(&json!({
         "version": LOKI_VERSION,
         "revision": env!("CARGO_PKG_VERSION"),
         "branch": "duramen",
@@ -33,7 +34,7 @@ async fn build_info() -> Response {
 /// What Grafana's Logs Drilldown may ask for.
 async fn drilldown_limits(State(app): State<Shared>) -> Response {
     let timeout = format!("{}s", app.limits.query_timeout.as_secs());
-    as_json(&json!({
+    ok(&json!({
         "limits": {
             "discover_log_levels": true,
             "discover_service_name": ["service", "app", "application", "name", "container"],

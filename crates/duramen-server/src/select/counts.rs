@@ -5,11 +5,11 @@ use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::json::ok;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{MethodRouter, get};
 use duramen::label_text::Labels;
 use serde_json::json;
@@ -97,7 +97,7 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
     counted.truncate(limit);
     let values: Vec<_> =
         counted.iter().map(|(value, hits)| json!({ "value": value, "hits": hits })).collect();
-    Ok(as_json(&json!({ "values": values })))
+    Ok(ok(&json!({ "values": values })))
 }
 
 /// A field's name, as a query may hold it.
@@ -120,9 +120,4 @@ pub(super) fn fields_of(args: &Args, parameter: &str) -> ApiResult<Vec<String>> 
         )));
     }
     Ok(names)
-}
-
-/// A JSON response.
-pub(super) fn as_json(value: &serde_json::Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }

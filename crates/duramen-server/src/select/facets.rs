@@ -1,11 +1,11 @@
 //! `facets`: the most frequent values of each field.
 
 use super::args::Args;
-use super::counts::as_json;
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::ApiResult;
+use crate::json::ok;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
@@ -49,5 +49,5 @@ async fn facets(
     .await?;
     let facets: Vec<_> =
         facets.into_iter().map(|(name, values)| json!({ "field_name": name, "values": values })).collect();
-    Ok(as_json(&json!({ "facets": facets })))
+    Ok(ok(&json!({ "facets": facets })))
 }

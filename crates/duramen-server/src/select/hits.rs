@@ -1,11 +1,12 @@
 //! `hits`: how many entries there are in each step of time, by fields if asked: the histogram above a list of logs.
 
 use super::args::{Args, duration_ns};
-use super::counts::{as_json, fields_of, quoted};
+use super::counts::{fields_of, quoted};
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::json::ok;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
@@ -79,5 +80,5 @@ async fn hits(
             json!({ "fields": labels, "timestamps": timestamps, "values": values, "total": total })
         })
         .collect();
-    Ok(as_json(&json!({ "hits": hits })))
+    Ok(ok(&json!({ "hits": hits })))
 }

@@ -1,11 +1,11 @@
 //! `stats_query` and `stats_query_range`: what `stats` counts, in the form of Prometheus' query API.
 
 use super::args::{Args, duration_ns, moment};
-use super::counts::as_json;
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::json::ok;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
@@ -67,7 +67,7 @@ async fn stats_query(
         ControlFlow::Continue(())
     })
     .await?;
-    Ok(as_json(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } })))
+    Ok(ok(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } })))
 }
 
 /// A series' labels, and its values by time.
@@ -113,5 +113,5 @@ async fn stats_query_range(
             json!({ "metric": labels, "values": values.into_iter().map(|(_, v)| v).collect::<Vec<_>>() })
         })
         .collect();
-    Ok(as_json(&json!({ "status": "success", "data": { "resultType": "matrix", "result": result } })))
+    Ok(ok(&json!({ "status": "success", "data": { "resultType": "matrix", "result": result } })))
 }

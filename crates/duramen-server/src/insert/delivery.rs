@@ -1,0 +1,145 @@
+//! A request that brings logs, on its way into the store.
+
+use crate::app::{Shared, elsewhere};
+use crate::auth::Access;
+use crate::body::{Received, receive};
+use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use duramen_wire::{Decoded, Params, Rejected};
+use std::cell::RefCell;
+
+/// A request that brings logs.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub app: Shared,
+    pub access: Access,
+    /// The URL's parameters, in order.
+    pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
+    pub body: Body,
+    /// When it came, ns since the epoch: the time of lines that have none.
+    pub now_ns: i64,
+}
+
+impl FromRequest<Shared> for Delivery {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
+        let (mut parts, body) = request.into_parts();
+        let access = parts.extensions.remove().ok_or_else(|| ApiError::unavailable("nobody let it in"))?;
+        let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+        let query = query.into_owned().collect();
+        let now_ns = app.env.clock.now_unix_ns();
+        Ok(Self { app: app.clone(), access, query, headers: parts.headers, body, now_ns })
+    }
+}
+
+/// What has become of a body.
+#[derive(Debug)]
+pub(crate) struct Taken<T> {
+    pub accepted: u64,
+    pub rejected: Rejected,
+    /// What the protocol's decoder wants to answer with.
+    pub answer: T,
+}
+
+impl Delivery {
+    /// The parameters that VictoriaLogs' protocols take: of headers, then of the URL.
+    ///
+    /// # Errors
+    /// 400 for one that makes no sense.
+    pub fn params(&self) -> ApiResult<Params> {
+        let mut params = Params::default();
+        for (header, name) in duramen_wire::params::HEADERS {
+            if let Some(value) = self.headers.get(header).and_then(|value| value.to_str().ok()) {
+                params.set(name, value)?;
+            }
+        }
+        for (name, value) in &self.query {
+            params.set(name, value)?;
+        }
+        Ok(params)
+    }
+
+    /// Whether the body says that it is JSON.
+    pub fn is_json(&self) -> bool {
+        let value = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        value.is_some_and(|value| value.to_ascii_lowercase().contains("json"))
+    }
+
+    /// Receives the body, has `decode` make entries of it, and appends them.
+    ///
+    /// # Errors
+    /// As [`receive`] and `decode`; 429, 503 or 507 if the store has no room in time; then nothing, or in a body of more
+    /// entries than one batch takes, a part of it, was appended.
+    pub async fn take<T: Send + 'static>(
+        self,
+        protocol: &'static str,
+        decode: impl FnOnce(&mut Received, &mut Decoded) -> ApiResult<T> + Send + 'static,
+    ) -> ApiResult<Taken<T>> {
+        let Self { app, access, headers, body, .. } = self;
+        let mut received = receive(&app, &access, &headers, body).await?;
+        let bytes = received.raw().len() as u64;
+        let append = |app: &Shared, access: &Access, mut decoded: Decoded, answer| {
+            access.tenant.append(decoded.batches(), app.limits.stall_timeout)?;
+            Ok::<_, ApiError>(done(decoded, answer))
+        };
+        let taken = if received.is_small() && !access.tenant.waits_for_device {
+            let mut decoded = spare(&app);
+            let answer = decode(&mut received, &mut decoded)?;
+            match access.tenant.try_append(decoded.batches()) {
+                Ok(()) => done(decoded, answer),
+                Err(_) => elsewhere(&app, move |app| append(app, &access, decoded, answer)).await??,
+            }
+        } else {
+            elsewhere(&app, move |app| {
+                let mut decoded = spare(app);
+                let answer = decode(&mut received, &mut decoded)?;
+                drop(received);
+                append(app, &access, decoded, answer)
+            })
+            .await??
+        };
+        app.metrics.taken(protocol, bytes, taken.accepted, taken.rejected.count);
+        Ok(taken)
+    }
+}
+
+impl<T> Taken<T> {
+    /// Which lines were rejected, and why.
+    pub fn told(&self) -> String {
+        let (rejected, all) = (self.rejected.count, self.accepted + self.rejected.count);
+        format!("{rejected} of {all} lines rejected: {}", self.rejected)
+    }
+
+    /// For clients that know only whether all is well.
+    ///
+    /// # Errors
+    /// 400 if lines were rejected; the others were taken.
+    pub fn whole(&self) -> ApiResult<()> {
+        if self.rejected.count == 0 { Ok(()) } else { Err(ApiError::bad_request(self.told())) }
+    }
+}
+
+thread_local! {
+    /// Memory of the last body that this thread has taken.
+    static SPARE: RefCell<Option<Decoded>> = const { RefCell::new(None) };
+}
+
+fn spare(app: &Shared) -> Decoded {
+    match SPARE.take() {
+        Some(mut spare) if *spare.limits() == app.limits.decoding() => {
+            spare.clear();
+            spare
+        }
+        _ => Decoded::new(app.limits.decoding()),
+    }
+}
+
+fn done<T>(decoded: Decoded, answer: T) -> Taken<T> {
+    let taken = Taken { accepted: decoded.accepted(), rejected: decoded.rejected().clone(), answer };
+    SPARE.with_borrow_mut(|spare| *spare = Some(decoded));
+    taken
+}
