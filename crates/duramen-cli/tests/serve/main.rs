@@ -9,6 +9,7 @@
 //! | `tail` | lines come as they are appended, all of them, by whomever |
 //! | `tokens` | who may do what; revoked, expired, limited; tenants |
 //! | `limits` | bodies, bombs, slow clients, heads |
+//! | `full_disk` | a full disk is told, reading goes on, and so does writing once there is room |
 //! | `crash` | killed at random moments, every acknowledged line is there once |
 //! | `life` | starts, says what is wrong, stops when told |
 
@@ -18,6 +19,7 @@
 
 mod crash;
 mod entries;
+mod full_disk;
 mod ingest;
 mod life;
 mod limits;

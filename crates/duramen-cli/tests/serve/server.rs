@@ -71,7 +71,11 @@ impl Server {
 
     /// The same; its log, if it ends instead.
     pub fn try_start(store: &Path, args: &[&str]) -> Result<Self, String> {
-        let mut command = duramen(store);
+        Self::try_start_by(duramen(store), args)
+    }
+
+    /// The same by this command, which is `duramen` for a store, or ends up as it.
+    pub fn try_start_by(mut command: Command, args: &[&str]) -> Result<Self, String> {
         command.args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]).args(args);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());

@@ -1,0 +1,73 @@
+//! A full disk is told, reading goes on, and so does writing once there is room.
+
+use crate::server::{Server, eventually, store};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs a program in a mount namespace of its own, where `at` is a file system of 64 MiB. It goes when the program ends.
+fn on_small_disk(at: &Path, program: &str) -> Command {
+    let mut command = Command::new("unshare");
+    let script = "mount -t tmpfs -o size=64m tmpfs \"$0\" && exec \"$@\"";
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(at).arg(program);
+    command
+}
+
+/// A thousand lines that do not compress well, about a MiB.
+fn body(seed: u64) -> String {
+    let mut state = seed;
+    let mut text = String::new();
+    for n in 0..1000 {
+        text.push_str(&format!("{{\"_msg\":\"line {n}"));
+        for _ in 0..64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            text.push_str(&format!(" {:x}", state >> 8));
+        }
+        text.push_str("\"}\n");
+    }
+    text
+}
+
+/// Fills what is left of a file system.
+fn fill(ballast: &Path) {
+    let mut file = File::create(ballast).unwrap();
+    let mut piece = vec![0; 1 << 20];
+    while !piece.is_empty() {
+        match file.write_all(&piece) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::StorageFull => piece.truncate(piece.len() / 2),
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_writing_goes_on_when_there_is_room() {
+    let (dir, store) = store();
+    let at = dir.path();
+    if !on_small_disk(at, "true").status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this user may not have a small file system of its own");
+        return;
+    }
+    let mut command = on_small_disk(at, env!("CARGO_BIN_EXE_duramen"));
+    command.arg("--store").arg(&store);
+    let server = Server::try_start_by(command, &["--stall-timeout-ms", "100"]).unwrap();
+    let seen_by_it = PathBuf::from(format!("/proc/{}/root", server.child.id()));
+    let ballast = seen_by_it.join(at.strip_prefix("/").unwrap()).join("ballast");
+    fill(&ballast);
+    let answers = (0..100).map(|seed| server.post("/api/v1/ingest", body(seed)));
+    let (bodies, refused) = answers.enumerate().find(|(_, answer)| answer.status != 202).unwrap();
+    let taken = bodies as u64 * 1000;
+    assert!(refused.status == 507 && refused.headers.contains_key("retry-after"), "{refused:?}");
+    assert!(refused.json()["error"].as_str().unwrap().contains("the disk is full"), "{refused:?}");
+    let again = server.post("/api/v1/ingest", body(0));
+    assert_eq!(again.status, 507, "{again:?}");
+    let health = server.get("/health");
+    assert_eq!((health.status, &health.json()["status"]), (503, &"failing".into()), "{health:?}");
+    assert_eq!(server.count("line"), taken, "reading goes on");
+    fs::remove_file(ballast).unwrap();
+    eventually("lines are taken again", || server.post("/api/v1/ingest", body(1)).status == 202);
+    assert_eq!(server.count("line"), taken + 1000, "what was refused is not there, all else is");
+    assert_eq!(server.get("/health").status, 200);
+}
