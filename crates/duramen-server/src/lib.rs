@@ -50,7 +50,7 @@ mod settings;
 mod tail_hub;
 mod tenant;
 
-pub use auth::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
+pub use auth::{LastUses, MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
 pub use retention::{Age, RetentionSettings, Rule, Size};
 pub use server::{ServeError, check_tls, serve};
 pub use settings::{Durable, Settings, SettingsError, TenantSettings};

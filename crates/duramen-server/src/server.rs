@@ -199,6 +199,7 @@ async fn run(
         let _ended = task.await;
     }
     let _kept = freshness.await;
+    note_uses(&app, true);
     app.queries.close();
     for tenant in app.tenants.all() {
         tenant.hub.stop();
@@ -253,14 +254,17 @@ async fn wait(app: &Arc<App>, door: &Door, signals: &mut Signals) {
                 }
                 reload_tokens(app);
             }
-            _ = tick.tick() => reload_tokens(app),
+            _ = tick.tick() => {
+                reload_tokens(app);
+                note_uses(app, false);
+            }
         }
     }
 }
 
 fn reload_tokens(app: &App) {
     match app.tokens.reload() {
-        Ok(true) => tracing::info!(tokens = app.tokens.all().len(), "tokens read again"),
+        Ok(true) => tracing::info!(tokens = app.tokens.count(), "tokens read again"),
         Ok(false) => {}
         Err(e) => tracing::error!(error = %e, "the tokens stay as they were"),
     }
@@ -272,6 +276,12 @@ fn reload_tokens(app: &App) {
 /// [`ServeError::Tls`].
 pub fn check_tls(settings: &Settings) -> Result<(), ServeError> {
     tls_of(settings).map(drop)
+}
+
+fn note_uses(app: &App, at_once: bool) {
+    if let Err(e) = app.tokens.note_uses(at_once) {
+        tracing::warn!(error = %e, "when tokens were used cannot be noted");
+    }
 }
 
 /// The certificate and key, if there are to be any.

@@ -6,6 +6,9 @@ use duramen::{Batch, EntryBuf};
 /// How many rejected rows are described; the others are counted.
 pub const REJECTIONS_KEPT: usize = 16;
 
+/// The most bytes of memory that are kept for the next body.
+const SPARE_BYTES: usize = 4 << 20;
+
 /// The limits of decoders. The server keeps that of a body's size, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -98,10 +101,11 @@ impl Decoded {
         self.entries_bytes
     }
 
-    /// Forgets everything and keeps some of the memory.
+    /// Forgets everything and keeps some of the memory: that of one batch, 4 MiB at most.
     pub fn clear(&mut self) {
         // One batch is the usual case; the memory of a giant is given back.
         self.spare.extend(self.batches.drain(..).take(1));
+        self.spare.retain(|batch| batch.capacity_bytes() <= SPARE_BYTES);
         self.spare.truncate(1);
         for batch in &mut self.spare {
             batch.clear();
@@ -195,6 +199,10 @@ mod tests {
         assert!(matches!(out.take(&mut entry), Err(Error::Limit { name: "max_entries_bytes", .. })));
         out.clear();
         assert_eq!((out.accepted(), out.batches().len(), out.entries_bytes()), (0, 0, 0));
+        assert!(out.spare.is_empty(), "a large batch is not kept");
+        assert_eq!(out.take(entry.start(1).message("x")), Ok(Ok(())));
+        out.clear();
+        assert_eq!(out.spare.len(), 1, "a small one is");
         assert_eq!(out.take(entry.start(1).message("y")), Ok(Ok(())));
         assert_eq!((out.accepted(), out.batches().len()), (1, 1));
     }

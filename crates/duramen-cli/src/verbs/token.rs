@@ -35,6 +35,7 @@ pub(crate) fn run(args: &TokenArgs, dir: &Path, env: &Env) -> Outcome {
         }
         TokenVerb::List => {
             let now_ns = env.clock.now_unix_ns();
+            let uses = file.last_uses().map_err(failed)?;
             let mut out = stdout().lock();
             for token in file.list().map_err(failed)? {
                 let scopes: Vec<_> = token.scopes.iter().map(ToString::to_string).collect();
@@ -46,7 +47,11 @@ pub(crate) fn run(args: &TokenArgs, dir: &Path, env: &Env) -> Outcome {
                 let tenant = token.tenant.map(|tenant| format!(", tenant {tenant}")).unwrap_or_default();
                 let (id, name, scopes) = (token.id, token.name, scopes.join(" "));
                 let made = format_time(token.created_ns);
-                writeln!(out, "{id}  {name}  {scopes}{tenant}, made {made}, {expiry}")
+                let used = match uses.get(&id) {
+                    Some(ns) => format!("used {}", format_time(*ns)),
+                    None => "never used".to_owned(),
+                };
+                writeln!(out, "{id}  {name}  {scopes}{tenant}, made {made}, {used}, {expiry}")
                     .map_err(Failure::output)?;
             }
         }

@@ -134,3 +134,16 @@ fn a_query_ends_when_its_time_is_up_or_its_client_has_gone() {
     drop(stream);
     assert_eq!(server.count("*"), 50_000);
 }
+
+#[test]
+fn a_form_is_limited_too() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let query = |bytes: usize| {
+        server.post_with("/select/logsql/query", &form, format!("query={}", "x".repeat(bytes)))
+    };
+    assert_eq!(query(1000).status, 200);
+    let refused = query(1 << 20);
+    assert!(refused.status == 413 && refused.body.contains("1048576 bytes"), "{refused:?}");
+}

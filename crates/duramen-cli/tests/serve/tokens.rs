@@ -44,6 +44,28 @@ fn base64(text: &str) -> String {
 }
 
 #[test]
+fn when_a_token_was_last_used_is_listed() {
+    let (_dir, store) = store();
+    let read = token(&store, &["grafana", "--scope", "read"]);
+    token(&store, &["idle", "--scope", "read"]);
+    let list = || {
+        let listed = duramen(&store).args(["token", "list"]).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap()
+    };
+    assert_eq!(list().matches("never used").count(), 2);
+    let server = Server::start(&store);
+    assert_eq!(server.get_with("/metrics", &read).status, 200);
+    eventually("the first use is noted", || list().matches("never used").count() == 1);
+    assert!(list().lines().any(|line| line.contains("grafana") && line.contains(", used 20")), "{}", list());
+    // Further uses are noted a minute later, or at the end.
+    let first = list();
+    assert_eq!(server.get_with("/metrics", &read).status, 200);
+    assert_eq!(server.stop().0, Some(0));
+    let last = list();
+    assert!(first != last && last.matches("never used").count() == 1, "{first}{last}");
+}
+
+#[test]
 fn a_revoked_token_ends_what_it_began() {
     let (_dir, store) = store();
     let read = token(&store, &["grafana", "--scope", "read"]);

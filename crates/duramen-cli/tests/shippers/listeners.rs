@@ -1,10 +1,13 @@
 //! Listeners beside HTTP.
 
-use crate::sandbox::PATIENCE;
+use crate::sandbox::{PATIENCE, until};
 use crate::server::Server;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConnection, StreamOwned};
 use serde_json::json;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
 
 #[test]
 fn syslog_comes_by_tcp_and_udp() {
@@ -24,6 +27,59 @@ fn syslog_comes_by_tcp_and_udp() {
     assert_eq!(
         rows[2],
         json!({ "_msg": "no host in this one", "host": "127.0.0.1", "level": "info", "severity": "info" })
+    );
+}
+
+/// A client of TLS that trusts this certificate only.
+fn tls(address: SocketAddr, trusted: &CertificateDer<'_>) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    let connection = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    StreamOwned::new(connection, socket)
+}
+
+#[test]
+fn syslog_comes_over_tls() {
+    let files = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (cert, key) = (files.path().join("cert.pem"), files.path().join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let tls_args = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    let server = Server::start(&[&["--syslog-tls-listen", "127.0.0.1:0"][..], &tls_args].concat());
+    let (address, trusted) = (server.of("syslog"), made.cert.der());
+    // Who speaks no TLS is let go, and nothing is taken from it.
+    let mut plain = TcpStream::connect(address).unwrap();
+    plain.write_all(b"<11>1 2024-06-15T12:00:00Z web-1 app 7 - - in the clear\n").unwrap();
+    let _it_may_be_told_why = plain.read_to_end(&mut Vec::new());
+    let mut stream = tls(address, trusted);
+    for message in
+        ["<11>1 2024-06-15T12:00:00Z web-1 app 7 - - one", "<12>1 2024-06-15T12:00:01Z web-1 app - - - two"]
+    {
+        write!(stream, "{} {message}", message.len()).unwrap();
+    }
+    stream.conn.send_close_notify();
+    stream.flush().unwrap();
+    let ask = || {
+        let mut stream = tls(server.http, trusted);
+        stream.write_all(b"GET /select/logsql/query?query=* HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        let _some_close_without_saying_so = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    until("both have come", || ask().matches("\"_msg\"").count() == 2);
+    let answer = ask();
+    assert!(
+        answer.contains("\"one\"") && answer.contains("\"two\"") && answer.contains("\"web-1\""),
+        "{answer}"
     );
 }
 

@@ -7,9 +7,11 @@
 mod rate;
 mod tenancy;
 mod tokens;
+mod uses;
 
 pub(crate) use tokens::check_tenant;
 pub use tokens::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Token, TokenError, TokenFile};
+pub use uses::LastUses;
 
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
@@ -29,6 +31,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
+use uses::Noted;
 
 /// What a token may be used for.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -70,7 +73,8 @@ pub(crate) struct Known {
     pub token: Token,
     /// The secret that was found right, so that only the first request with it pays for the hash.
     proven: Mutex<Option<String>>,
-    pub last_used_ns: AtomicI64,
+    /// 0 if it was not used yet.
+    last_used_ns: AtomicI64,
     revoked: AtomicBool,
     bucket: Option<Bucket>,
 }
@@ -135,6 +139,7 @@ pub(crate) struct Tokens {
     guarded: AtomicBool,
     /// Hashes that may be computed at once: guessing must not take all processors.
     verifying: Semaphore,
+    noted: Mutex<Noted>,
 }
 
 impl Tokens {
@@ -150,6 +155,7 @@ impl Tokens {
             known: ArcSwap::default(),
             guarded: AtomicBool::new(false),
             verifying: Semaphore::new(1),
+            noted: Mutex::default(),
         };
         this.reload()?;
         Ok(this)
@@ -237,11 +243,9 @@ impl Tokens {
         Ok(Some(known.clone()))
     }
 
-    /// All of them, for people to look at.
-    pub fn all(&self) -> Vec<Arc<Known>> {
-        let mut all: Vec<_> = self.known.load().values().cloned().collect();
-        all.sort_by(|a, b| (a.token.created_ns, &a.token.id).cmp(&(b.token.created_ns, &b.token.id)));
-        all
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.known.load().len()
     }
 }
 

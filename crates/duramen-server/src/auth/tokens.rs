@@ -8,10 +8,11 @@ use super::Scope;
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
-use duramen_engine::io::{Env, OpenMode};
+use duramen_engine::io::{Env, Lock, OpenMode};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+const NAME: &str = "tokens.json";
 /// What every token begins with, so that people, and scanners for leaked secrets, know one.
 const PREFIX: &str = "drm_";
 /// Most bytes of a token's name, and of a tenant's.
@@ -112,8 +113,8 @@ impl TokenFile {
         Self { env, dir: dir.join("server") }
     }
 
-    fn path(&self) -> PathBuf {
-        self.dir.join("tokens.json")
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
     }
 
     fn io(path: &Path) -> impl FnOnce(std::io::Error) -> TokenError {
@@ -121,9 +122,14 @@ impl TokenFile {
         move |source| TokenError::Io { path, source }
     }
 
-    /// The file's bytes; none where there is no file.
+    /// The tokens' bytes; none where there is no file.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, TokenError> {
-        let path = self.path();
+        self.bytes_of(NAME)
+    }
+
+    /// The bytes of a file beside the tokens; none where there is none.
+    pub(super) fn bytes_of(&self, name: &str) -> Result<Vec<u8>, TokenError> {
+        let path = self.path_of(name);
         let file = match self.env.fs.open(&path, OpenMode::Read) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -139,7 +145,7 @@ impl TokenFile {
         if bytes.is_empty() {
             return Ok(Vec::new());
         }
-        let malformed = |detail: String| TokenError::Malformed { path: self.path(), detail };
+        let malformed = |detail: String| TokenError::Malformed { path: self.path_of(NAME), detail };
         let file: File = serde_json::from_slice(bytes).map_err(|e| malformed(e.to_string()))?;
         if file.version != VERSION {
             return Err(malformed(format!("it has version {}, this program knows {VERSION}", file.version)));
@@ -218,24 +224,32 @@ impl TokenFile {
         &self,
         change: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>,
     ) -> Result<(), TokenError> {
-        let fs = &self.env.fs;
-        fs.create_dir_all(&self.dir).map_err(Self::io(&self.dir))?;
-        let lock_path = self.dir.join("LOCK");
-        let _lock = fs
-            .try_lock(&lock_path)
-            .map_err(Self::io(&lock_path))?
+        let _lock = self
+            .try_lock("LOCK")?
             .ok_or_else(|| TokenError::Invalid("another process is changing the tokens: try again".into()))?;
         let mut tokens = self.list()?;
         change(&mut tokens)?;
-        let file = File { version: VERSION, tokens };
-        let bytes = serde_json::to_vec_pretty(&file).map_err(|e| TokenError::Invalid(e.to_string()))?;
-        let temporary = self.dir.join("tokens.json.new");
+        self.replace(NAME, &File { version: VERSION, tokens })
+    }
+
+    /// Locks a file beside the tokens, unless another process has.
+    pub(super) fn try_lock(&self, name: &str) -> Result<Option<Box<dyn Lock>>, TokenError> {
+        let (fs, path) = (&self.env.fs, self.path_of(name));
+        fs.create_dir_all(&self.dir).map_err(Self::io(&self.dir))?;
+        fs.try_lock(&path).map_err(Self::io(&path))
+    }
+
+    /// Replaces a file beside the tokens as a whole, durably. Its lock must be held.
+    pub(super) fn replace(&self, name: &str, file: &impl Serialize) -> Result<(), TokenError> {
+        let fs = &self.env.fs;
+        let bytes = serde_json::to_vec_pretty(file).map_err(|e| TokenError::Invalid(e.to_string()))?;
+        let temporary = self.path_of(&format!("{name}.new"));
         if fs.exists(&temporary).map_err(Self::io(&temporary))? {
             fs.remove_file(&temporary).map_err(Self::io(&temporary))?; // of a process that died
         }
         let out = fs.open(&temporary, OpenMode::CreateNew).map_err(Self::io(&temporary))?;
         out.write_all_at(&bytes, 0).and_then(|()| out.sync_data()).map_err(Self::io(&temporary))?;
-        let path = self.path();
+        let path = self.path_of(name);
         fs.rename(&temporary, &path).and_then(|()| fs.sync_dir(&self.dir)).map_err(Self::io(&path))
     }
 }

@@ -5,11 +5,11 @@ use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use duramen_query::filter::time::TimeRange;
 use duramen_query::number::parse_duration_ns;
 use duramen_query::{ParseOptions, Query};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use jiff::tz::TimeZone;
 use std::time::Duration;
 
@@ -47,8 +47,14 @@ async fn form(app: &Shared, body: Body) -> ApiResult<bytes::Bytes> {
     let read = Limited::new(body, MAX_FORM_BYTES).collect();
     match tokio::time::timeout(app.limits.read_timeout, read).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => {
+            Err(ApiError::too_large(format!("the form has more than {MAX_FORM_BYTES} bytes")))
+        }
         Ok(Err(e)) => Err(ApiError::bad_request(format!("the form cannot be read: {e}"))),
-        Err(_) => Err(ApiError::bad_request("the form did not come in time (read_timeout_ms)")),
+        Err(_) => {
+            let told = "the form did not come in time (read_timeout_ms)";
+            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, told))
+        }
     }
 }
 

@@ -52,7 +52,7 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
     };
     let by = match what {
         What::FieldNames => None,
-        What::FieldValues => Some(args.need("field")?),
+        What::FieldValues => name,
         What::StreamIds => Some("_stream_id"),
         What::Streams | What::StreamFieldNames | What::StreamFieldValues => Some("_stream"),
     };

@@ -11,6 +11,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use duramen_query::parse::time::parse_time;
 use duramen_query::pipe::Pipe;
 use duramen_query::{Query, ResultRow};
 use serde_json::{Map, Value, json};
@@ -93,7 +94,7 @@ async fn stats_query_range(
     let (by, names) = stats_names(&question.query)?;
     let start: BTreeMap<String, Series> = BTreeMap::new();
     let (series, _) = run(&app, &access, question, start, move |series, row| {
-        let Some((at, _)) = row.get("_time").and_then(|time| moment("_time", time, 0).ok()) else {
+        let Some(at) = row.get("_time").and_then(parse_time) else {
             return ControlFlow::Continue(());
         };
         for name in &names {

@@ -93,6 +93,11 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// How many bytes of memory it holds, though it be empty.
+    pub fn capacity_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Its entries, in order, as they were pushed.
     pub fn entries(&self) -> impl Iterator<Item = &[u8]> {
         let ranges = EntryRanges { payload: &self.bytes, at: 0, left: self.count, framed: true };
