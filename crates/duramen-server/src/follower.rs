@@ -13,7 +13,6 @@ use duramen::block::{BlockHandle, OpenBlock};
 use duramen_query::RunStats;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::broadcast::error::RecvError;
 
 /// Somebody who follows.
 #[derive(Debug)]
@@ -68,15 +67,7 @@ impl Follower {
 
     /// What comes next; `None` when nothing will. Nothing is lost if this is dropped before it is ready.
     pub async fn next(&mut self) -> Option<News> {
-        let round = loop {
-            match self.listener.rounds.recv().await {
-                Ok(round) => break round,
-                Err(RecvError::Lagged(_)) => {} // the next round tells how many rows that were
-                Err(RecvError::Closed) => return None,
-            }
-        };
-        let skipped = round.rows_before.saturating_sub(self.listener.rows_before);
-        self.listener.rows_before = round.rows_before + round.rows;
+        let (round, skipped) = self.listener.next().await?;
         let known = self.seen.as_ref().map(|seen| seen.snapshot.clone());
         // The first round that was looked for after the snapshot is the last that can have a row of it.
         self.seen.take_if(|seen| round.began > seen.at);
@@ -129,16 +120,16 @@ mod tests {
     use duramen::{Error, Result};
     use duramen_query::{Cancel, ParseOptions, Query, RunOptions};
 
-    /// A block whose columns are damaged.
+    /// A block of so many rows, whose columns are damaged.
     #[derive(Debug)]
-    struct Damaged;
+    struct Damaged(usize);
 
     impl Block for Damaged {
         fn rows(&self) -> usize {
-            2
+            self.0
         }
         fn times(&self) -> Result<Arc<Vec<i64>>> {
-            Ok(Arc::new(vec![1, 2]))
+            Ok(Arc::new(vec![1; self.0]))
         }
         fn field_names(&self) -> Result<Vec<String>> {
             Ok(vec!["_msg".into()])
@@ -166,31 +157,31 @@ mod tests {
     }
 
     #[test]
-    fn who_is_too_slow_from_the_start_is_told_so() {
-        let line = Line::new();
-        line.send(Duration::ZERO, vec![Arc::new(Damaged)]);
-        let mut follower = follow(&line);
-        for _ in 0..1000 {
-            line.send(Duration::ZERO, vec![Arc::new(Damaged)]);
+    fn who_is_too_slow_is_told_how_many_rows_were_skipped() {
+        let line = Line::default();
+        let send = |rows| line.send(Duration::ZERO, vec![Arc::new(Damaged(rows))]);
+        send(7);
+        let (mut slow, mut quick) = (follow(&line), follow(&line));
+        for _ in 0..10 {
+            send(30_000);
+            assert_eq!(next(&mut quick).unwrap().skipped, 0);
         }
-        let first = next(&mut follower).unwrap();
-        assert!(first.skipped > 0);
-        let mut rows = first.skipped + first.round.rows;
-        for _ in 0..(2000 - rows) / 2 {
-            let news = next(&mut follower).unwrap();
-            assert_eq!(news.skipped, 0);
-            rows += news.round.rows;
+        for _ in 0..3 {
+            assert_eq!(next(&mut slow).unwrap().skipped, 0, "so far behind one may be");
         }
-        assert_eq!(rows, 2000, "the row before it listened is not counted");
-        drop(line);
-        assert!(next(&mut follower).is_none());
+        send(500_000);
+        assert_eq!(next(&mut slow).unwrap().skipped, 210_000, "whatever came while it was too far behind");
+        line.end();
+        assert!(next(&mut slow).is_none());
+        assert_eq!(next(&mut quick).unwrap().skipped, 0);
+        assert!(next(&mut quick).is_none() && line.listen().is_none());
     }
 
     #[test]
     fn rows_that_cannot_be_read_are_an_error() {
-        let line = Line::new();
+        let line = Line::default();
         let mut follower = follow(&line);
-        line.send(Duration::ZERO, vec![Arc::new(Damaged)]);
+        line.send(Duration::ZERO, vec![Arc::new(Damaged(2))]);
         let query = Query::parse("refused", &ParseOptions::default()).unwrap();
         let read = next(&mut follower).unwrap().read(|handles| {
             let each = &mut |_: &duramen_query::ResultRow| std::ops::ControlFlow::Continue(());

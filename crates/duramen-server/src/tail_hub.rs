@@ -4,14 +4,15 @@ use crate::error::{ApiError, ApiResult};
 use duramen::block::Block;
 use duramen::{Store, Tail};
 use duramen_engine::io::Clock;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
-use tokio::sync::broadcast;
+use tokio::sync::Notify;
 
-/// How many rounds of new rows a client may be behind before some are skipped for it.
-const ROUNDS_KEPT: usize = 256;
+/// How many rows a client may be behind before further ones are skipped for it.
+const MAX_ROWS_BEHIND: u64 = 100_000;
 /// How long the thread rests after it has found something, so that a flood of lines does not keep it looking.
 const REST: Duration = Duration::from_millis(4);
 /// How long it waits for rows before it looks whether anybody still listens.
@@ -21,8 +22,8 @@ const LOOK_UP: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
     /// How many rows came before, so that who missed rounds knows how many rows they had.
-    pub rows_before: u64,
-    pub rows: u64,
+    rows_before: u64,
+    rows: u64,
     /// When the look began that found them, by the monotonic clock: all that was there by then is in this round or before.
     pub began: Duration,
     pub blocks: Arc<Vec<Arc<dyn Block>>>,
@@ -43,9 +44,8 @@ struct Running {
 }
 
 /// What the thread tells those who listen by, and how it is told to end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Line {
-    sender: broadcast::Sender<Round>,
     /// Rounds are sent, and listeners begin to listen, under this lock: so each knows which row comes first for it.
     state: Mutex<State>,
     changed: Condvar,
@@ -56,29 +56,97 @@ struct State {
     has_ended: bool,
     /// How many rows have been sent.
     rows: u64,
+    listeners: Vec<Arc<Queue>>,
 }
 
-/// Rounds as they come, and how many rows came before the first of them.
+/// What a listener has not taken yet.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    rounds: VecDeque<Round>,
+    rows: u64,
+    has_ended: bool,
+}
+
+/// Somebody who listens.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    pub rounds: broadcast::Receiver<Round>,
-    pub rows_before: u64,
+    queue: Arc<Queue>,
+    /// The number of the row that should come next.
+    next_row: u64,
+}
+
+impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anybody will take what is in it.
+    fn is_heard(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1
+    }
+
+    /// Adds a round, unless too much waits already.
+    fn push(&self, round: &Round) {
+        let mut waiting = self.waiting();
+        if waiting.rows == 0 || waiting.rows + round.rows <= MAX_ROWS_BEHIND {
+            waiting.rows += round.rows;
+            waiting.rounds.push_back(round.clone());
+            self.changed.notify_one();
+        }
+    }
+
+    fn end(&self) {
+        self.waiting().has_ended = true;
+        self.changed.notify_one();
+    }
+
+    /// Takes the next round, if there is one; else, whether there will be.
+    fn pop(&self) -> Result<Round, bool> {
+        let mut waiting = self.waiting();
+        let round = waiting.rounds.pop_front().ok_or(!waiting.has_ended)?;
+        waiting.rows -= round.rows;
+        Ok(round)
+    }
+}
+
+impl Listener {
+    /// The next round, and how many rows were skipped before it; `None` at the end. Nothing is lost if this is dropped
+    /// before it is ready.
+    pub async fn next(&mut self) -> Option<(Round, u64)> {
+        loop {
+            match self.queue.pop() {
+                Ok(round) => {
+                    let skipped = round.rows_before.saturating_sub(self.next_row);
+                    self.next_row = round.rows_before + round.rows;
+                    return Some((round, skipped));
+                }
+                Err(true) => self.queue.changed.notified().await,
+                Err(false) => return None,
+            }
+        }
+    }
 }
 
 impl Line {
-    pub fn new() -> Self {
-        let (sender, _) = broadcast::channel(ROUNDS_KEPT);
-        Self { sender, state: Mutex::default(), changed: Condvar::new() }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Another listener, unless the thread has ended.
     pub fn listen(&self) -> Option<Listener> {
-        let state = self.state();
-        (!state.has_ended).then(|| Listener { rounds: self.sender.subscribe(), rows_before: state.rows })
+        let mut state = self.state();
+        if state.has_ended {
+            return None;
+        }
+        let queue = Arc::new(Queue::default());
+        state.listeners.push(queue.clone());
+        Some(Listener { queue, next_row: state.rows })
     }
 
     /// Gives new rows to all who listen.
@@ -86,7 +154,7 @@ impl Line {
         let rows: u64 = blocks.iter().map(|block| block.rows() as u64).sum();
         let mut state = self.state();
         let round = Round { rows_before: state.rows, rows, began, blocks: Arc::new(blocks) };
-        let _nobody_listens = self.sender.send(round);
+        state.listeners.iter().for_each(|queue| queue.push(&round));
         state.rows += rows;
     }
 
@@ -98,15 +166,18 @@ impl Line {
         }
     }
 
-    fn end(&self) {
-        self.state().has_ended = true;
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.has_ended = true;
+        state.listeners.drain(..).for_each(|queue| queue.end());
         self.changed.notify_all();
     }
 
     /// Ends if nobody listens; says whether it did. Who begins to listen sees the end, or is seen.
     fn ends_unheard(&self) -> bool {
         let mut state = self.state();
-        state.has_ended |= self.sender.receiver_count() == 0;
+        state.listeners.retain(Queue::is_heard);
+        state.has_ended |= state.listeners.is_empty();
         state.has_ended
     }
 }
@@ -119,7 +190,7 @@ impl TailHub {
             return Ok(listener);
         }
         let tail = store.tail()?;
-        let line = Arc::new(Line::new());
+        let line = Arc::new(Line::default());
         let listener = line.listen().ok_or_else(|| ApiError::unavailable("the server is stopping"))?;
         let (of_thread, clock) = (line.clone(), clock.clone());
         let thread = std::thread::Builder::new()
