@@ -32,6 +32,19 @@ impl Bitmap {
         map
     }
 
+    /// The rows whose bit is set in `words`, least significant first; missing words are zeros.
+    pub fn from_words(mut words: Vec<u64>, len: usize) -> Self {
+        words.resize(len.div_ceil(64), 0);
+        let mut map = Self { words, len };
+        map.trim();
+        map
+    }
+
+    /// One bit a row, least significant first.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     fn trim(&mut self) {
         if let (Some(last), 1..) = (self.words.last_mut(), self.len % 64) {
             *last &= (1 << (self.len % 64)) - 1;

@@ -30,6 +30,24 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn open(&self) -> Result<Arc<dyn Block>>;
 }
 
+/// What a query seeks in texts.
+pub struct Needle<'a> {
+    /// Every text that passes holds these words, each as a whole word and in this case.
+    pub words: &'a [&'a str],
+    /// Whether a text passes for certain that has this one in it, cut out between two words.
+    pub certain: &'a dyn Fn(&str) -> bool,
+}
+
+/// Rows whose value may pass, as far as a block could tell without putting it together: one bit a row, least
+/// significant first; missing words are zeros. No row is in both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Rows that pass.
+    pub certain: Vec<u64>,
+    /// Rows to be looked at; all that are in neither do not pass.
+    pub possible: Vec<u64>,
+}
+
 /// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number).
 pub trait Block: Send + Sync + Debug {
     /// How many rows it has.
@@ -44,6 +62,16 @@ pub trait Block: Send + Sync + Debug {
     /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is
     /// not. Each word is the [`crate::token::hash`] of a whole word.
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool>;
+    /// Which rows' values in the field may hold what is sought; `None` when only the column can tell.
+    fn search(&self, name: &str, needle: &Needle<'_>) -> Result<Option<Found>> {
+        let _unknown = (name, needle);
+        Ok(None)
+    }
+    /// As [`Block::column`], for whoever looks only at these rows, one bit each: what is in the others means nothing.
+    fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
+        let _all_are_right = rows;
+        self.column(name)
+    }
     /// The smallest and largest number in the field, if all its values are integers and that is known
     /// without reading the column.
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>>;

@@ -9,8 +9,9 @@ use crate::filter::phrase::Phrase;
 use crate::filter::storage::StorageKind;
 use crate::filter::{Filter, Test};
 use duramen::Result;
-use duramen::block::names;
+use duramen::block::{Needle, names};
 use duramen::column::{Column, ColumnData, IntText, bit};
+use std::borrow::Cow;
 
 /// How many rows go by between two looks at whether to stop: some tests take microseconds.
 const STOP_INTERVAL_ROWS: usize = 1024;
@@ -75,9 +76,8 @@ pub(crate) fn eval(
                 if left.is_empty() {
                     break;
                 }
-                let column = open.column(&field)?;
                 let passes = |text: &str| !text.is_empty() && test.matches(text);
-                let new = scan(column.as_deref(), &left, &passes, &|n| test.matches_int(n), stop);
+                let new = field_rows(&field, test, &passes, open, &left, stop)?;
                 left.subtract(&new);
                 found.union(&new);
             }
@@ -105,18 +105,50 @@ pub(crate) fn eval(
             Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None, stop))
         }
         Filter::Field { field, test } => {
-            let column = open.column(field)?;
-            if let (Test::Phrase(phrase), Some(column)) = (test, &column)
-                && let ColumnData::Text { bytes, ends, .. } = &column.data
-                // Going to every eighth row costs about as much as running over all.
-                && candidates.count() >= rows / 8
-            {
-                return Ok(search(phrase, bytes, ends, column, candidates));
-            }
-            let matches_int = |n| test.matches_int(n);
-            Ok(scan(column.as_deref(), candidates, &|text| test.matches(text), &matches_int, stop))
+            field_rows(field, test, &|text| test.matches(text), open, candidates, stop)
         }
     }
+}
+
+/// The candidates whose value in the field `passes`, which is the test or the test and more.
+fn field_rows(
+    field: &str,
+    test: &Test,
+    passes: &dyn Fn(&str) -> bool,
+    open: &mut Open,
+    candidates: &Bitmap,
+    stop: &dyn Fn() -> bool,
+) -> Result<Bitmap> {
+    let mut certain = None;
+    let mut left = Cow::Borrowed(candidates);
+    let words = test.whole_words();
+    if !words.is_empty() {
+        let needle = Needle { words: &words, certain: &|text| test.passes_by_part(text) };
+        if let Some((found, possible)) = open.search(field, &needle)? {
+            certain = Some(found);
+            left.to_mut().intersect(&possible);
+        }
+    }
+    let mut found = if left.is_empty() {
+        Bitmap::none(left.len())
+    } else {
+        let column = open.column_for(field, &left)?;
+        match (test, &column) {
+            (Test::Phrase(phrase), Some(column))
+                if let ColumnData::Text { bytes, ends, .. } = &column.data
+                    // Going to every eighth row costs about as much as running over all.
+                    && left.count() >= left.len() / 8 =>
+            {
+                search(phrase, bytes, ends, column, &left)
+            }
+            _ => scan(column.as_deref(), &left, passes, &|n| test.matches_int(n), stop),
+        }
+    };
+    if let Some(mut certain) = certain {
+        certain.intersect(candidates);
+        found.union(&certain);
+    }
+    Ok(found)
 }
 
 fn cheapest_first(parts: &[Filter]) -> Vec<&Filter> {

@@ -1,11 +1,12 @@
 //! An opened block with the columns that were asked for so far: each is decoded once.
 
 use super::project::Projection;
+use crate::bitmap::Bitmap;
 use crate::parse::time::format_time;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
-use duramen::block::{Block, names};
+use duramen::block::{Block, Found, Needle, names};
 use duramen::column::{Column, ColumnData, IntText, Kinds};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
@@ -26,6 +27,8 @@ pub(crate) struct Open {
     columns: Columns,
     times: Option<Arc<Vec<i64>>>,
     output: Option<Vec<Named>>,
+    /// If they are few: the only rows that are looked at from now on.
+    wanted: Option<Bitmap>,
     /// Bytes of the columns decoded so far.
     pub bytes: usize,
     /// How many of them were told of.
@@ -34,7 +37,15 @@ pub(crate) struct Open {
 
 impl Open {
     pub fn new(block: Arc<dyn Block>) -> Self {
-        Self { block, columns: Columns::default(), times: None, output: None, bytes: 0, told: 0 }
+        Self {
+            block,
+            columns: Columns::default(),
+            times: None,
+            output: None,
+            wanted: None,
+            bytes: 0,
+            told: 0,
+        }
     }
 
     /// How many bytes were decoded since this was asked last.
@@ -57,6 +68,37 @@ impl Open {
         Ok(times)
     }
 
+    /// Says that no other rows are looked at from now on: of columns that are not decoded yet, what is needed for
+    /// them will do.
+    pub fn only(&mut self, rows: &Bitmap) {
+        self.wanted = is_few(rows).then(|| rows.clone());
+    }
+
+    /// A column for whoever looks only at the candidates.
+    pub fn column_for(&mut self, name: &str, candidates: &Bitmap) -> Result<Option<Arc<Column>>> {
+        if !is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
+            return self.column(name);
+        }
+        let column = self.block.column_at(name, candidates.words())?;
+        if let Some(column) = &column {
+            check(column, self.block.rows())?;
+            self.bytes += column_bytes(column);
+        }
+        Ok(column)
+    }
+
+    /// What the block can tell of rows that hold something, if the column is not decoded already.
+    pub fn search(&mut self, name: &str, needle: &Needle<'_>) -> Result<Option<(Bitmap, Bitmap)>> {
+        if matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
+            return Ok(None);
+        }
+        let rows = self.block.rows();
+        let maps = |found: Found| {
+            (Bitmap::from_words(found.certain, rows), Bitmap::from_words(found.possible, rows))
+        };
+        Ok(self.block.search(name, needle)?.map(maps))
+    }
+
     /// A column, `_time` as text among them; `None` where no row has the field.
     pub fn column(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
         if let Some(column) = self.columns.get(name) {
@@ -65,7 +107,10 @@ impl Open {
         let column = match name {
             names::TIME => Some(time_column(&self.times()?)),
             STREAM_ID => self.block.column(names::STREAM)?.as_deref().map(stream_id_column),
-            _ => self.block.column(name)?,
+            _ => match &self.wanted {
+                Some(wanted) => self.block.column_at(name, wanted.words())?,
+                None => self.block.column(name)?,
+            },
         };
         if let Some(column) = &column {
             check(column, self.block.rows())?;
@@ -173,6 +218,11 @@ fn time_column(times: &[i64]) -> Arc<Column> {
     }
     let data = ColumnData::Text { bytes, ends, present: None };
     Arc::new(Column { data, kinds: Kinds::All(ValueKind::String), order: None, rows: times.len() })
+}
+
+/// Whether rows are so few that going to each of them is cheaper than running over all.
+fn is_few(rows: &Bitmap) -> bool {
+    rows.count() < rows.len() / 8
 }
 
 /// That every slot can be asked for without a panic.

@@ -86,6 +86,7 @@ impl Reader<'_> {
             eval::eval(self.filter, &mut open, &Bitmap::all(rows), &|| self.cancel.check().is_err())?
         };
         stats.rows_matched += found.count() as u64;
+        open.only(&found);
         Ok(Some((open, found)))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Blocks wait sorted by the end they reach first. A block is opened and filtered when the next row could be
 //! in it, and from then on only its matching row numbers are held; its columns may be dropped and read again,
-//! when those of all open blocks are more than the budget.
+//! when those of all open blocks are more than the budget. As long as blocks have few matching rows, the next ones are
+//! opened ahead, side by side on several threads.
 
 use super::open::Open;
 use super::project::Projection;
@@ -13,10 +14,14 @@ use crate::pipe::{Flow, Stage};
 use crate::row::ResultRow;
 use duramen::block::BlockHandle;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many rows go by between two looks at whether the query was cancelled.
 pub(crate) const CANCEL_INTERVAL_ROWS: usize = 1024;
+
+/// Blocks with fewer matching rows than so many are opened ahead, so many for each thread.
+const FEW_ROWS: usize = 1000;
+const BLOCKS_A_THREAD: usize = 4;
 
 /// Where a row stands in the answer, the first being the greatest: time, block, row.
 type Place = (i64, i64, i64);
@@ -75,15 +80,24 @@ impl Scan<'_> {
         let mut heap: BinaryHeap<(Place, usize)> = BinaryHeap::new();
         let mut row = ResultRow::new();
         let mut emitted = 0usize;
+        // The first may be enough for a limit.
+        let mut together = 1;
         loop {
             while waiting.last().is_some_and(|w| heap.peek().is_none_or(|(place, _)| *place < w.bound)) {
-                let Some(next) = waiting.pop() else { break };
-                let Some(cursor) = self.open(next, stats)? else { continue };
-                if let Some(&(r, time)) = cursor.left.last() {
-                    heap.push((self.place(time, cursor.number, r as usize), cursors.len()));
-                    cursors.push(Some(cursor));
+                let next = waiting.split_off(waiting.len().saturating_sub(together));
+                let mut rows = 0;
+                for cursor in self.open_all(next, stats)? {
+                    if let Some(&(r, time)) = cursor.left.last() {
+                        rows += cursor.left.len();
+                        heap.push((self.place(time, cursor.number, r as usize), cursors.len()));
+                        cursors.push(Some(cursor));
+                    }
                 }
                 Self::keep_within(self.budget_bytes, &mut cursors, usize::MAX);
+                together = match self.reader.threads {
+                    threads @ 2.. if rows < FEW_ROWS => threads * BLOCKS_A_THREAD,
+                    _ => 1,
+                };
             }
             let Some((_, index)) = heap.pop() else { return Ok(()) };
             let Some(cursor) = cursors[index].as_mut() else { continue };
@@ -128,6 +142,35 @@ impl Scan<'_> {
             None => Open::new(cursor.handle.open()?),
         };
         cursor.open.insert(open).fill(row, time, projection, out)
+    }
+
+    /// Opens and filters blocks, on several threads if there are several.
+    fn open_all(&self, blocks: Vec<Waiting>, stats: &mut RunStats) -> Result<Vec<Cursor>> {
+        let threads = self.reader.threads.min(blocks.len());
+        let next = Mutex::new(blocks.into_iter().rev());
+        let work = || -> Result<(Vec<Cursor>, RunStats)> {
+            let (mut opened, mut stats) = (Vec::new(), RunStats::default());
+            loop {
+                let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(block) = block else { return Ok((opened, stats)) };
+                opened.extend(self.open(block, &mut stats)?);
+            }
+        };
+        let results = std::thread::scope(|scope| {
+            let spawned: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut results = vec![work()];
+            for handle in spawned {
+                results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
+            }
+            results
+        });
+        let mut all = Vec::new();
+        for result in results {
+            let (opened, part) = result?;
+            stats.add(part);
+            all.extend(opened);
+        }
+        Ok(all)
     }
 
     /// Opens and filters a block; `None` if nothing in it matches or it cannot be read.

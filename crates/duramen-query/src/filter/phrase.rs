@@ -75,18 +75,28 @@ impl Phrase {
 
     /// The words that a value with the phrase holds.
     pub fn needs(&self) -> Needs {
+        Needs::Words(hashes(&self.whole_words()))
+    }
+
+    /// The same words themselves.
+    pub(crate) fn whole_words(&self) -> Vec<&str> {
         let text = match self.substring {
             // A first word may be the end of a longer one.
             true => self.text.trim_start_matches(is_word_char),
             false => &self.text,
         };
-        Needs::Words(whole_words(text, !self.prefix))
+        whole_words(text, !self.prefix)
     }
 }
 
-/// The hashes of a text's words; without the last one if that may go on.
-pub fn whole_words(text: &str, ends: bool) -> Vec<u64> {
-    let mut words: Vec<u64> = token::words(text).map(token::hash).collect();
+/// The hashes by which filters know these words.
+pub fn hashes(words: &[&str]) -> Vec<u64> {
+    words.iter().map(|word| token::hash(word)).collect()
+}
+
+/// A text's words; without the last one if that may go on.
+pub fn whole_words(text: &str, ends: bool) -> Vec<&str> {
+    let mut words: Vec<&str> = token::words(text).collect();
     if !ends && text.ends_with(is_word_char) {
         words.pop();
     }

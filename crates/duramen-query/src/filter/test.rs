@@ -86,6 +86,28 @@ impl Test {
         }
     }
 
+    /// Words that every value that passes holds, each whole and in this case; none if there are none, or if that is
+    /// not known.
+    pub(crate) fn whole_words(&self) -> Vec<&str> {
+        match self {
+            Self::Phrase(t) => t.whole_words(),
+            Self::Exact(t) if t.int().is_none() => phrase::whole_words(t.text(), !t.is_prefix()),
+            Self::Contains(t) if t.is_all() => {
+                t.phrases().iter().flat_map(phrase::Phrase::whole_words).collect()
+            }
+            Self::Sequence(t) => t.phrases().iter().flat_map(phrase::Phrase::whole_words).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a value passes for certain because this part of it, which was cut out between two words, would.
+    pub(crate) fn passes_by_part(&self, part: &str) -> bool {
+        match self {
+            Self::Phrase(_) | Self::Contains(_) | Self::Sequence(_) => self.matches(part),
+            _ => false,
+        }
+    }
+
     /// How dear it is to evaluate, to put the cheap ones first.
     pub fn cost(&self) -> u32 {
         match self {

@@ -41,6 +41,11 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
+    /// What is left.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// How many bytes are left.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()

@@ -3,11 +3,12 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 1
+//!   version u8 = 2
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
 //!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
 //!   structure   location
+//!   labels      count varint, then each name (counted), ascending; location of the label sets
 //!   maps        count varint, then each: location
 //!   columns     count varint, then each:
 //!     name (counted)
@@ -36,7 +37,7 @@ use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::path::Path;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PER_VALUE: u8 = 128;
 
 /// Where a part lies.
@@ -80,6 +81,9 @@ pub(crate) struct Directory {
     pub(crate) bundles: Vec<ChunkHandle>,
     pub(crate) filter: Option<ChunkHandle>,
     pub(crate) structure: Location,
+    /// The names of all stream fields, ascending.
+    pub(crate) label_names: Vec<String>,
+    pub(crate) label_sets: Location,
     pub(crate) maps: Vec<Location>,
     pub(crate) columns: Vec<ColumnEntry>,
 }
@@ -112,6 +116,9 @@ impl Directory {
             }
         }
         put_location(&mut p, &self.structure);
+        put_varint(&mut p, self.label_names.len() as u64);
+        self.label_names.iter().for_each(|name| put_bytes(&mut p, name.as_bytes()));
+        put_location(&mut p, &self.label_sets);
         put_varint(&mut p, self.maps.len() as u64);
         self.maps.iter().for_each(|at| put_location(&mut p, at));
         put_varint(&mut p, self.columns.len() as u64);
@@ -139,7 +146,7 @@ impl Directory {
         let mut r = Reader::new(&plain);
         match r.u8()? {
             VERSION => {}
-            0 => return Err(bad("there is no format version 0")),
+            0 | 1 => return Err(bad("it is of a format version that is no longer read")),
             newer => {
                 let (found, supported) = (u32::from(newer), u32::from(VERSION));
                 let path = path.to_path_buf();
@@ -167,13 +174,28 @@ impl Directory {
         };
         let mut locations = Locations { ends: vec![[0; STREAMS]; bundles.len()] };
         let structure = locations.next(&mut r)?;
+        let count = r.count(plain.len())?;
+        let label_names = (0..count).map(|_| r.str().map(str::to_owned)).collect::<Result<Vec<_>>>()?;
+        let label_sets = locations.next(&mut r)?;
         let maps = (0..r.count(plain.len())?).map(|_| locations.next(&mut r)).collect::<Result<Vec<_>>>()?;
         let count = r.count(plain.len())?;
         let mut columns = Vec::new();
         for _ in 0..count {
             columns.push(ColumnEntry::read(&mut r, rows, maps.len(), &mut locations)?);
         }
-        Ok(Self { rows, min_time, max_time, raw_bytes, bundles, filter, structure, maps, columns })
+        Ok(Self {
+            rows,
+            min_time,
+            max_time,
+            raw_bytes,
+            bundles,
+            filter,
+            structure,
+            label_names,
+            label_sets,
+            maps,
+            columns,
+        })
     }
 }
 
@@ -266,7 +288,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 2, supported: 1, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 3, supported: 2, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");

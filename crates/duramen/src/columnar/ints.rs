@@ -236,6 +236,47 @@ fn dictionary(values: &[i64], best: f32, out: &mut Streams) -> bool {
     true
 }
 
+/// Passes over `count` integers.
+pub(crate) fn skip(part: &mut Part<'_>, count: usize) -> Result<()> {
+    skip_nested(part, count, true)
+}
+
+fn skip_nested(part: &mut Part<'_>, count: usize, may_nest: bool) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    match part.meta.u8()? {
+        CONSTANT => part.meta.varint().map(drop),
+        LINEAR => (0..2).try_for_each(|_| part.meta.varint().map(drop)),
+        REFERENCE => {
+            (0..2).try_for_each(|_| part.meta.varint().map(drop))?;
+            skip_layout(part, count)
+        }
+        DELTA => {
+            (0..3).try_for_each(|_| part.meta.varint().map(drop))?;
+            skip_layout(part, count - 1)
+        }
+        DICTIONARY if may_nest => {
+            let size = part.meta.count(count)?;
+            skip_nested(part, size, false)?;
+            skip_layout(part, count)
+        }
+        _ => Err(bad("an encoding of integers is unknown")),
+    }
+}
+
+fn skip_layout(part: &mut Part<'_>, count: usize) -> Result<()> {
+    match part.meta.u8()? {
+        layout @ 0..=64 => part.packed.take(packed_len(count, u32::from(layout))).map(drop),
+        layout @ 129..=136 => {
+            let planes = usize::from(layout - PLANES);
+            let bytes = count.checked_mul(planes).ok_or_else(|| bad("too many integers"))?;
+            part.bytes.take(bytes).map(drop)
+        }
+        _ => Err(bad("a layout of integers is unknown")),
+    }
+}
+
 /// Decodes `count` integers.
 pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Vec<i64>> {
     decode_nested(part, count, true)
@@ -351,6 +392,9 @@ mod tests {
         let bundle = Bundle::read(&chunk).unwrap();
         let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
         assert_eq!(decode(&mut part, values.len()).unwrap(), values);
+        assert_eq!((part.meta.remaining(), part.bytes.remaining(), part.packed.remaining()), (0, 0, 0));
+        let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+        skip(&mut part, values.len()).unwrap();
         assert_eq!((part.meta.remaining(), part.bytes.remaining(), part.packed.remaining()), (0, 0, 0));
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn render(labels: &[Label]) -> String {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamTable {
     /// The distinct label sets.
-    pub(crate) sets: Vec<LabelSet>,
+    pub(crate) sets: Arc<Vec<LabelSet>>,
     /// Where the slots of each stream end.
     pub(crate) slot_ends: Vec<u32>,
     /// The slot of each row, if they differ.
@@ -50,7 +50,7 @@ impl StreamTable {
 
     /// The column `_stream`.
     pub(crate) fn stream_column(&self) -> Column {
-        let data = match &*self.sets {
+        let data = match &self.sets[..] {
             [only] => ColumnData::Const(render(only).into()),
             sets => ColumnData::Dict {
                 values: sets.iter().map(|set| render(set).into()).collect(),

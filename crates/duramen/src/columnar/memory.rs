@@ -135,11 +135,11 @@ fn alias(held: &Collected, columns: &[Collected], rows: usize) -> ColumnData {
 /// The names that [`Block::field_names`] lists, sorted.
 pub(super) fn field_names<'a>(
     columns: impl Iterator<Item = &'a str>,
-    streams: &'a StreamTable,
+    labels: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {
     let shadowed = [names::TIME, names::STREAM];
     let mut all: Vec<String> =
-        columns.chain(streams.names()).filter(|name| !shadowed.contains(name)).map(str::to_owned).collect();
+        columns.chain(labels).filter(|name| !shadowed.contains(name)).map(str::to_owned).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -155,7 +155,7 @@ impl Block for MemoryBlock {
     }
 
     fn field_names(&self) -> Result<Vec<String>> {
-        Ok(field_names(self.columns.iter().map(|(name, _)| &**name), &self.streams))
+        Ok(field_names(self.columns.iter().map(|(name, _)| &**name), self.streams.names()))
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {

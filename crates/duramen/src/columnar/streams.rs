@@ -212,7 +212,17 @@ pub(crate) struct Part<'a> {
     budget: usize,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    /// The same, with another budget.
+    pub(crate) fn with_budget(&self, budget: usize) -> Self {
+        Part { budget, ..self.clone() }
+    }
+
+    /// How many bytes decoding may still make.
+    pub(crate) fn budget(&self) -> usize {
+        self.budget
+    }
+
     /// Accounts for bytes that a decoder makes: few bytes can stand for many (a constant a million times), and
     /// many times so in one part.
     ///

@@ -4,17 +4,21 @@
 //! times             integers, one a row, ascending
 //! writers           integers, one a row; unsigned 64-bit numbers as the signed ones of the same bits
 //! sequence numbers  likewise
-//! in text:
-//!   streams         count varint, then each: labels varint, then per label, by name:
-//!                   name (counted), value (counted), kind u8
 //! stream of a row   integers, one a row
 //! levels            0: each is what the text of the column `level` means; or 1, integers, one a slot
+//! ```
+//!
+//! The label sets of the streams are a part of their own, so that a query for words need not read the rest:
+//!
+//! ```text
+//! in text:          count varint, then each: labels varint, then per label, by name:
+//!                   name (counted), value (counted), kind u8
 //! ```
 
 use super::bytes::{bad, put_bytes, put_varint};
 use super::columnize::{Columnizer, Form, MESSAGE, slots};
 use super::ints;
-use super::labels::{Label, StreamTable};
+use super::labels::{Label, LabelSet, StreamTable};
 use super::streams::{Part, Streams};
 use crate::block::names;
 use crate::column::bit;
@@ -22,23 +26,11 @@ use crate::error::Result;
 use crate::value::Level;
 use std::sync::Arc;
 
-/// What all columns need.
-#[derive(Debug)]
-pub(crate) struct Structure {
-    pub(crate) times: Arc<Vec<i64>>,
-    pub(crate) writers: Vec<i64>,
-    pub(crate) seqs: Vec<i64>,
-    pub(crate) streams: StreamTable,
-    /// One a slot, unless they follow from the column.
-    pub(crate) levels: Option<Vec<i64>>,
-}
-
 /// Writes the structure of the rows.
 pub(crate) fn encode(c: &Columnizer, out: &mut Streams) {
     ints::encode(&c.times, out);
     ints::encode(&c.writers, out);
     ints::encode(&c.seqs, out);
-    encode_streams(&c.streams, out);
     let stream_of_row: Vec<i64> = c.stream_of_row.iter().map(|&s| i64::from(s)).collect();
     ints::encode(&stream_of_row, out);
     if levels_follow_from_text(c) {
@@ -50,9 +42,10 @@ pub(crate) fn encode(c: &Columnizer, out: &mut Streams) {
     }
 }
 
-fn encode_streams(streams: &StreamTable, out: &mut Streams) {
+/// Writes the label sets.
+pub(crate) fn encode_label_sets(streams: &StreamTable, out: &mut Streams) {
     put_varint(&mut out.text, streams.sets.len() as u64);
-    for set in &streams.sets {
+    for set in &*streams.sets {
         put_varint(&mut out.text, set.len() as u64);
         for label in set {
             put_bytes(&mut out.text, label.name.as_bytes());
@@ -94,14 +87,33 @@ pub(crate) fn level_of(text: &str) -> Level {
     Level::parse(text).unwrap_or(Level::Unknown)
 }
 
-/// Reads the structure of `rows` rows.
-pub(crate) fn decode(part: &mut Part<'_>, rows: usize) -> Result<Structure> {
+// Each of these takes the part from its front, and passes over what it does not read: a query that asks for words
+// needs no times, and one that counts needs no identities.
+
+/// The times of `rows` rows.
+pub(crate) fn times(part: &mut Part<'_>, rows: usize) -> Result<Vec<i64>> {
     let times = ints::decode(part, rows)?;
     if times.windows(2).any(|w| w[0] > w[1]) {
         return Err(bad("its times are not in order"));
     }
-    let writers = ints::decode(part, rows)?;
-    let seqs = ints::decode(part, rows)?;
+    Ok(times)
+}
+
+/// Which writer wrote each row, and as its how-manieth.
+#[derive(Debug)]
+pub(crate) struct Identities {
+    pub(crate) writers: Vec<i64>,
+    pub(crate) seqs: Vec<i64>,
+}
+
+/// The identities of the rows.
+pub(crate) fn identities(part: &mut Part<'_>, rows: usize) -> Result<Identities> {
+    ints::skip(part, rows)?;
+    Ok(Identities { writers: ints::decode(part, rows)?, seqs: ints::decode(part, rows)? })
+}
+
+/// The distinct label sets.
+pub(crate) fn label_sets(part: &mut Part<'_>, rows: usize) -> Result<Vec<LabelSet>> {
     let mut sets = Vec::new();
     for _ in 0..part.text.count(rows)? {
         let mut set = Vec::new();
@@ -112,6 +124,12 @@ pub(crate) fn decode(part: &mut Part<'_>, rows: usize) -> Result<Structure> {
         }
         sets.push(set);
     }
+    Ok(sets)
+}
+
+/// The streams, whose label sets are these.
+pub(crate) fn streams(part: &mut Part<'_>, rows: usize, sets: Arc<Vec<LabelSet>>) -> Result<StreamTable> {
+    skip_to_streams(part, rows)?;
     let mut counts = vec![0u32; sets.len()];
     let mut stream_of_row = Vec::with_capacity(rows);
     for n in ints::decode(part, rows)? {
@@ -120,11 +138,21 @@ pub(crate) fn decode(part: &mut Part<'_>, rows: usize) -> Result<Structure> {
         stream_of_row.push(code);
     }
     let (order, slot_ends) = slots(&stream_of_row, &counts);
-    let levels = match part.meta.u8()? {
-        0 => None,
-        1 => Some(ints::decode(part, rows)?),
-        _ => return Err(bad("an encoding of levels is unknown")),
-    };
-    let streams = StreamTable { sets, slot_ends, order, rows };
-    Ok(Structure { times: Arc::new(times), writers, seqs, streams, levels })
+    Ok(StreamTable { sets, slot_ends, order, rows })
+}
+
+/// The level of each slot, unless they follow from the column.
+pub(crate) fn levels(part: &mut Part<'_>, rows: usize) -> Result<Option<Vec<i64>>> {
+    skip_to_streams(part, rows)?;
+    ints::skip(part, rows)?;
+    match part.meta.u8()? {
+        0 => Ok(None),
+        1 => Ok(Some(ints::decode(part, rows)?)),
+        _ => Err(bad("an encoding of levels is unknown")),
+    }
+}
+
+/// Times, writers and sequence numbers.
+fn skip_to_streams(part: &mut Part<'_>, rows: usize) -> Result<()> {
+    (0..3).try_for_each(|_| ints::skip(part, rows))
 }

@@ -1,8 +1,8 @@
 //! Rows to try, chunks in memory, and the comparison of what went in with what comes out.
 #![allow(dead_code)]
 
-use duramen::block::Block;
-use duramen::column::IntText;
+use duramen::block::{Block, Needle};
+use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, token};
 use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
@@ -166,6 +166,7 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
     for name in &names {
         // Before the column is decoded, and after, no word that is there may be denied.
         check_words(&all, block, name);
+        check_search(&all, block, name);
         let column = block.column(name).unwrap().unwrap();
         assert_eq!(column.rows, rows.len());
         for (row, fields) in all.iter().enumerate() {
@@ -192,6 +193,58 @@ fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block,
     }
 }
 
+/// Whether the rows found for words of some texts are the right ones, and their values right when asked for alone.
+fn check_search(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block, name: &str) {
+    let text_of = |row: usize| all[row].get(name).map(|(text, _)| &**text);
+    let step = (all.len() / 5).max(1);
+    for sample in (0..all.len()).step_by(step).filter_map(text_of) {
+        let words: Vec<&str> = token::words(sample).collect();
+        // One word, a few together, and one that is nowhere.
+        for part in
+            words.chunks(3).step_by(5).flat_map(|three| [&three[..1], three]).chain([&["nowhere"][..]])
+        {
+            let passes = |text: &str| {
+                let of_text: Vec<&str> = token::words(text).collect();
+                part.iter().all(|word| of_text.contains(word))
+            };
+            let Some(found) = block.search(name, &Needle { words: part, certain: &passes }).unwrap() else {
+                break;
+            };
+            for row in 0..all.len() {
+                let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
+                let is = text_of(row).is_some_and(passes);
+                assert!(!(certain && possible), "{name:?} in row {row}");
+                assert!(is || !certain, "{part:?} is not in {:?}", text_of(row));
+                assert!(!is || certain || possible, "{part:?} is in {:?}", text_of(row));
+            }
+            check_column_at(block, name, &found.possible, text_of, all);
+            check_column_at(block, name, &found.certain, text_of, all);
+        }
+    }
+    let thirds = (0..all.len().div_ceil(64) as u64)
+        .map(|word| 0x9249_2492_4924_9249 >> (word % 3))
+        .collect::<Vec<_>>();
+    check_column_at(block, name, &thirds, text_of, all);
+    check_column_at(block, name, &[], text_of, all);
+}
+
+fn check_column_at<'a>(
+    block: &dyn Block,
+    name: &str,
+    rows: &[u64],
+    text_of: impl Fn(usize) -> Option<&'a str>,
+    all: &[BTreeMap<String, (String, ValueKind)>],
+) {
+    let column = block.column_at(name, rows).unwrap().unwrap();
+    let mut digits = IntText::default();
+    for row in (0..all.len()).filter(|&row| bit(rows, row)) {
+        assert_eq!(column.text(row, &mut digits), text_of(row), "{name:?} in row {row}");
+        if let Some((_, kind)) = all[row].get(name) {
+            assert_eq!(column.kind_at(column.slot(row)), *kind, "kind of {name:?} in row {row}");
+        }
+    }
+}
+
 /// Flips bytes of a block's chunks and reads all that can be read: anything but a panic is right.
 pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
     let mut chunks = Chunks::default();
@@ -215,6 +268,13 @@ pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
     for name in block.field_names().unwrap_or_default().iter().map(String::as_str).chain(["_stream"]) {
         let _ = block.may_contain_words(name, &[1, 2]);
         let _ = block.int_range(name);
+        let _ = block.search(name, &Needle { words: &["a", "12"], certain: &|text| text.contains("a 12") });
+        if let Ok(Some(column)) = block.column_at(name, &[5, u64::MAX]) {
+            for row in 0..block.rows() {
+                let _ = column.text(row, &mut digits);
+                let _ = column.kind_at(column.slot(row));
+            }
+        }
         if let Ok(Some(column)) = block.column(name) {
             for row in 0..block.rows() {
                 let _ = column.text(row, &mut digits);

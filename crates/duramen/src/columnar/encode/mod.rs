@@ -96,6 +96,9 @@ impl BlockEncoder {
         self.scratch.clear();
         structure::encode(c, &mut self.scratch);
         let structure = self.place(&mut progress)?;
+        self.scratch.clear();
+        structure::encode_label_sets(&c.streams, &mut self.scratch);
+        let label_sets = self.place(&mut progress)?;
         let (maps, map_of) = self.encode_maps(c, &mut progress)?;
         self.references.learn(c);
         let mut numbers = Vec::new();
@@ -121,6 +124,9 @@ impl BlockEncoder {
         self.flush_shared(&mut progress)?;
         filter::build(&self.words, &mut self.chunk);
         let filter = if self.chunk.is_empty() { None } else { Some(progress.sink.add_chunk(&self.chunk)?) };
+        let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
+        label_names.sort_unstable();
+        label_names.dedup();
         let directory = Directory {
             rows,
             min_time: c.times[0],
@@ -129,6 +135,8 @@ impl BlockEncoder {
             bundles: progress.bundles.iter().filter_map(|b| b.handle).collect(),
             filter,
             structure,
+            label_names,
+            label_sets,
             maps,
             columns,
         };

@@ -13,7 +13,7 @@
 //!   7  dictionary size varint, its texts, codes as integers            code = code of the text
 //!   8  recency    as 7                                                 new texts are coded 0, known ones
 //!                                                                      by how many new ones ago they came
-//!   9  plain      lengths as integers; in text: the bytes
+//!   9  plain      length of all varint, lengths as integers; in text: the bytes
 //! ```
 //!
 //! Integers are those of `ints`. Numbers (1, 2, 6) are in `decimal`, codes (7, 8) in `dictionary`, the others in a
@@ -23,11 +23,13 @@
 mod affix;
 mod decimal;
 mod dictionary;
+mod find;
 mod hex;
 mod ipv4;
 mod plain;
 
 pub(crate) use dictionary::write as write_dictionary;
+pub(crate) use find::{Presence, Sought, presence, skip};
 
 use super::bytes::{bad, put_bytes};
 use super::ints;

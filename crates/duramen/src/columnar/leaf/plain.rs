@@ -1,14 +1,15 @@
 //! Texts of no kind: their lengths, and their bytes for the compressor.
 
-use super::super::bytes::bad;
+use super::super::bytes::{bad, put_varint};
 use super::super::ints;
-use super::super::streams::{Part, Streams};
+use super::super::streams::{MAX_STREAM_BYTES, Part, Streams};
 use super::super::texts::Texts;
 use super::{PLAIN, Spans};
 use crate::error::Result;
 
 pub(super) fn encode(values: Spans<'_>, out: &mut Streams) {
     out.meta.push(PLAIN);
+    put_varint(&mut out.meta, values.iter().map(<[u8]>::len).sum::<usize>() as u64);
     let lens: Vec<i64> = values.spans.iter().map(|&(start, end)| i64::from(end - start)).collect();
     ints::encode(&lens, out);
     for v in values.iter() {
@@ -16,8 +17,15 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams) {
     }
 }
 
+/// The bytes of all texts; their lengths come next.
+pub(super) fn area<'a>(part: &mut Part<'a>) -> Result<&'a [u8]> {
+    let len = part.meta.count(MAX_STREAM_BYTES)?;
+    part.text.take(len)
+}
+
 /// Appends what [`encode`] wrote.
 pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+    let bytes = area(part)?;
     let mut end = 0u32;
     let lens = ints::decode(part, count)?;
     out.ends.reserve(count);
@@ -26,7 +34,9 @@ pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Resu
         end = n.and_then(|n| end.checked_add(n)).ok_or_else(|| bad("a text is too long"))?;
         out.ends.push(end);
     }
-    let bytes = part.text.take(end as usize)?;
+    if end as usize != bytes.len() {
+        return Err(bad("texts are not as long as all of them together"));
+    }
     let whole = std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
     if !out.ends.iter().all(|&end| whole.is_char_boundary(end as usize)) {
         return Err(bad("a text is cut inside a character"));

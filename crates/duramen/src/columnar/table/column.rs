@@ -1,11 +1,12 @@
 //! Decoding one column.
 
 use super::super::bytes::bad;
-use super::super::directory::Form;
+use super::super::directory::{ColumnEntry, Form};
 use super::super::leaf::{self, Leaf};
 use super::super::streams::Part;
 use super::super::texts::Texts;
 use super::super::{ints, presence, template};
+use super::search::kinds_of;
 use super::{TableBlock, get_or_make};
 use crate::block::names;
 use crate::column::{Column, ColumnData, Kinds, bit};
@@ -13,6 +14,8 @@ use crate::error::Result;
 use crate::value::ValueKind;
 use std::sync::Arc;
 
+/// How many columns may refer one to another.
+pub(super) const MAX_DEPTH: u32 = 3;
 /// Dictionaries beyond this size are handed out as plain texts: so many small strings are dear to make.
 const MAX_DICTIONARY: usize = 8192;
 
@@ -20,7 +23,7 @@ impl TableBlock {
     /// A stored column. `depth` counts how many columns have asked for another on the way here.
     pub(super) fn stored(&self, i: usize, depth: u32) -> Result<&Arc<Column>> {
         get_or_make(&self.columns[i], || {
-            if depth > 3 {
+            if depth > MAX_DEPTH {
                 return Err(bad("columns refer to each other in a circle"));
             }
             self.decode_column(i, depth).map(Arc::new)
@@ -28,7 +31,7 @@ impl TableBlock {
     }
 
     /// A column that the texts of column `i` refer to.
-    fn referenced(&self, of: usize, i: usize, depth: u32) -> Result<Arc<Column>> {
+    pub(super) fn referenced(&self, of: usize, i: usize, depth: u32) -> Result<Arc<Column>> {
         if of == i || of >= self.columns.len() {
             return Err(bad("a template refers to no column"));
         }
@@ -36,36 +39,34 @@ impl TableBlock {
     }
 
     /// The time of the row of each value of a column with this map.
-    fn times_of(&self, map: Option<&Vec<u64>>) -> Result<Vec<i64>> {
-        let structure = self.structure()?;
-        let mut by_slot = structure.times.to_vec();
-        if let Some(order) = &structure.streams.order {
-            order.iter().zip(&*structure.times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
+    pub(super) fn times_of(&self, map: Option<&Vec<u64>>) -> Result<Vec<i64>> {
+        let times = self.times_of_rows()?;
+        let mut by_slot = times.to_vec();
+        if let Some(order) = &self.streams()?.order {
+            order.iter().zip(&**times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
         }
         Ok(slots_of(map, by_slot.len()).into_iter().map(|slot| by_slot[slot as usize]).collect())
+    }
+
+    /// The map that says which slots have a value of the column; `None`: all.
+    pub(super) fn map_of(&self, entry: &ColumnEntry) -> Result<Option<&Vec<u64>>> {
+        let Some(map) = entry.map else { return Ok(None) };
+        let map = self.map(map)?;
+        if presence::count(map) != entry.count {
+            return Err(bad("a map has another count than its column"));
+        }
+        Ok(Some(map))
     }
 
     fn decode_column(&self, i: usize, depth: u32) -> Result<Column> {
         let entry = &self.directory.columns[i];
         let rows = self.directory.rows;
-        let streams = &self.structure()?.streams;
-        let map = match entry.map {
-            None => None,
-            Some(map) => {
-                let map = self.map(map)?;
-                if presence::count(map) != entry.count {
-                    return Err(bad("a map has another count than its column"));
-                }
-                Some(&**map)
-            }
-        };
+        let streams = self.streams()?;
+        let map = self.map_of(entry)?;
         let mut kinds = Kinds::All(entry.kind.and_then(ValueKind::from_u8).unwrap_or_default());
         let mut take_kinds = |part: &mut Part<'_>| -> Result<()> {
             if entry.kind.is_none() {
-                let stored = part.bytes.take(entry.count)?;
-                if stored.iter().any(|&k| k > 4) {
-                    return Err(bad("a kind of values is unknown"));
-                }
+                let stored = kinds_of(entry, part)?;
                 kinds = Kinds::PerSlot(spread(stored, 0, map.map(Vec::as_slice), rows));
             }
             Ok(())
@@ -99,7 +100,8 @@ impl TableBlock {
                         slots: &|| slots_of(map, rows),
                         column: &|of| self.referenced(of, i, depth),
                     };
-                    return texts(template::decode(part, entry.count, &context)?, map, rows);
+                    let parts = template::Parts::read(part, entry.count)?;
+                    return texts(parts.texts(None, &context)?, map, rows);
                 }
                 let leaf = leaf::decode(part, entry.count)?;
                 from_leaf(leaf, entry.count, map, rows)
@@ -110,7 +112,7 @@ impl TableBlock {
 }
 
 /// The slots that have a value.
-fn slots_of(map: Option<&Vec<u64>>, rows: usize) -> Vec<u32> {
+pub(super) fn slots_of(map: Option<&Vec<u64>>, rows: usize) -> Vec<u32> {
     (0..rows).filter(|&slot| map.is_none_or(|map| bit(map, slot))).map(|slot| slot as u32).collect()
 }
 
@@ -119,7 +121,7 @@ fn integers(values: Vec<i64>, map: Option<&Vec<u64>>, rows: usize) -> ColumnData
 }
 
 /// One value a slot from one a set bit.
-fn spread<T: Copy>(values: &[T], absent: T, map: Option<&[u64]>, rows: usize) -> Vec<T> {
+pub(super) fn spread<T: Copy>(values: &[T], absent: T, map: Option<&[u64]>, rows: usize) -> Vec<T> {
     let Some(map) = map else { return values.to_vec() };
     let mut values = values.iter();
     let mut out = Vec::with_capacity(map.len() * 64);
@@ -190,7 +192,7 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
     })
 }
 
-fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
+pub(super) fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
     if std::str::from_utf8(&texts.bytes).is_err() {
         return Err(bad("a text is not UTF-8"));
     }

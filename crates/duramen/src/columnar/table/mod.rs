@@ -1,14 +1,16 @@
 //! A block in a table, its columns decoded as they are asked for.
 
 mod column;
+mod search;
 mod words;
 
 use super::bytes::bad;
 use super::directory::{Directory, Form, Location};
+use super::labels::{LabelSet, StreamTable};
 use super::presence;
 use super::streams::{Bundle, Part};
-use super::structure::{self, Structure, level_of};
-use crate::block::{Block, names};
+use super::structure::{self, Identities, level_of};
+use crate::block::{Block, Found, Needle, names};
 use crate::column::{Column, IntText};
 use crate::error::Result;
 use crate::value::Level;
@@ -26,7 +28,10 @@ pub struct TableBlock {
     source: Arc<dyn ChunkSource>,
     directory: Directory,
     by_name: HashMap<String, usize, FixedState>,
-    structure: OnceLock<Structure>,
+    times: OnceLock<Arc<Vec<i64>>>,
+    identities: OnceLock<Identities>,
+    label_sets: OnceLock<Arc<Vec<LabelSet>>>,
+    streams: OnceLock<StreamTable>,
     bundles: Vec<OnceLock<Bundle>>,
     maps: Vec<OnceLock<Arc<Vec<u64>>>>,
     columns: Vec<OnceLock<Arc<Column>>>,
@@ -54,7 +59,10 @@ impl TableBlock {
         Ok(Self {
             source,
             by_name,
-            structure: OnceLock::new(),
+            times: OnceLock::new(),
+            identities: OnceLock::new(),
+            label_sets: OnceLock::new(),
+            streams: OnceLock::new(),
             bundles: directory.bundles.iter().map(|_| OnceLock::new()).collect(),
             maps: directory.maps.iter().map(|_| OnceLock::new()).collect(),
             columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
@@ -83,10 +91,10 @@ impl TableBlock {
     /// # Errors
     /// As all methods.
     pub fn levels(&self) -> Result<Vec<Level>> {
-        let structure = self.structure()?;
-        let slot = |row: usize| structure.streams.order.as_ref().map_or(row, |order| order[row] as usize);
+        let streams = self.streams()?;
+        let slot = |row: usize| streams.order.as_ref().map_or(row, |order| order[row] as usize);
         let rows = 0..self.directory.rows;
-        if let Some(levels) = &structure.levels {
+        if let Some(levels) = self.structure(structure::levels)? {
             let level = |row| u8::try_from(levels[slot(row)]).ok().and_then(Level::from_u8);
             return rows.map(|row| level(row).ok_or_else(|| bad("there is no such level"))).collect();
         }
@@ -104,10 +112,7 @@ impl TableBlock {
     /// # Errors
     /// As all methods.
     pub fn stream_field_names(&self) -> Result<Vec<String>> {
-        let mut all: Vec<String> = self.structure()?.streams.names().map(str::to_owned).collect();
-        all.sort_unstable();
-        all.dedup();
-        Ok(all)
+        Ok(self.directory.label_names.clone())
     }
 
     fn bundle(&self, i: usize) -> Result<&Bundle> {
@@ -131,9 +136,33 @@ impl TableBlock {
             || at.lens.iter().sum::<usize>() <= super::encode::OWN_BUNDLE_BYTES
     }
 
-    fn structure(&self) -> Result<&Structure> {
-        get_or_make(&self.structure, || {
-            self.with_part(&self.directory.structure, |part| structure::decode(part, self.directory.rows))
+    /// What `read` finds in the structure's part.
+    fn structure<T>(&self, read: impl FnOnce(&mut Part<'_>, usize) -> Result<T>) -> Result<T> {
+        let at = &self.directory.structure;
+        read(&mut self.bundle(at.bundle)?.part(&at.starts, &at.lens)?, self.directory.rows)
+    }
+
+    /// Whether it is the name of a stream field of some row.
+    fn is_label(&self, name: &str) -> bool {
+        self.directory.label_names.binary_search_by(|n| (**n).cmp(name)).is_ok()
+    }
+
+    fn times_of_rows(&self) -> Result<&Arc<Vec<i64>>> {
+        get_or_make(&self.times, || self.structure(structure::times).map(Arc::new))
+    }
+
+    fn label_sets(&self) -> Result<&Arc<Vec<LabelSet>>> {
+        get_or_make(&self.label_sets, || {
+            let at = &self.directory.label_sets;
+            let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+            structure::label_sets(&mut part, self.directory.rows).map(Arc::new)
+        })
+    }
+
+    fn streams(&self) -> Result<&StreamTable> {
+        get_or_make(&self.streams, || {
+            let sets = self.label_sets()?.clone();
+            self.structure(|part, rows| structure::streams(part, rows, sets))
         })
     }
 
@@ -152,26 +181,28 @@ impl Block for TableBlock {
     }
 
     fn times(&self) -> Result<Arc<Vec<i64>>> {
-        Ok(self.structure()?.times.clone())
+        self.times_of_rows().cloned()
     }
 
     fn field_names(&self) -> Result<Vec<String>> {
         Ok(super::memory::field_names(
             self.directory.columns.iter().map(|c| &*c.name),
-            &self.structure()?.streams,
+            self.directory.label_names.iter().map(|name| &**name),
         ))
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
-        let streams = &self.structure()?.streams;
         if name == names::STREAM {
-            return Ok(Some(Arc::new(streams.stream_column())));
+            return Ok(Some(Arc::new(self.streams()?.stream_column())));
         }
         let stored = match self.by_name.get(name) {
             Some(&i) => Some(self.stored(i, 0)?),
             None => None,
         };
-        match streams.label_column(name, stored.map(|c| &**c))? {
+        if !self.is_label(name) {
+            return Ok(stored.cloned());
+        }
+        match self.streams()?.label_column(name, stored.map(|c| &**c))? {
             Some(column) => Ok(Some(Arc::new(column))),
             None => Ok(stored.cloned()),
         }
@@ -181,9 +212,20 @@ impl Block for TableBlock {
         self.may_contain(name, words)
     }
 
+    fn search(&self, name: &str, needle: &Needle<'_>) -> Result<Option<Found>> {
+        self.find_rows(name, needle)
+    }
+
+    fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
+        match self.by_name.get(name) {
+            Some(&i) if !self.is_label(name) => self.column_at_rows(i, rows),
+            _ => self.column(name),
+        }
+    }
+
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {
         let Some(&i) = self.by_name.get(name) else { return Ok(None) };
-        if self.structure()?.streams.names().any(|n| n == name) {
+        if self.is_label(name) {
             return Ok(None);
         }
         Ok(match &self.directory.columns[i].form {
@@ -194,7 +236,7 @@ impl Block for TableBlock {
     }
 
     fn identity(&self, row: usize) -> Result<(u64, u64)> {
-        let s = self.structure()?;
+        let s = get_or_make(&self.identities, || self.structure(structure::identities))?;
         match (s.writers.get(row), s.seqs.get(row)) {
             (Some(&writer), Some(&seq)) => Ok((writer as u64, seq as u64)),
             _ => Err(crate::Error::Invalid(format!("row {row} of a block of {}", self.directory.rows))),

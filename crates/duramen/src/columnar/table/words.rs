@@ -50,18 +50,20 @@ impl TableBlock {
         if words.is_empty() {
             return Ok(true);
         }
-        let sets = &self.structure()?.streams.sets;
         if name == names::STREAM {
+            let sets = &**self.label_sets()?;
             return Ok(
                 sets.len() > MAX_TRIED_STREAMS || sets.iter().any(|set| has_words(&render(set), words))
             );
         }
         // A field may be of the stream in some rows, and a plain one in others.
-        let mut seen: HashSet<&str, FixedState> = HashSet::default();
-        let labels = sets.iter().flatten().filter(|label| &*label.name == name);
-        let mut distinct = labels.map(|label| &*label.value).filter(|value| seen.insert(value));
-        if distinct.any(|value| has_words(value, words)) {
-            return Ok(true);
+        if self.is_label(name) {
+            let mut seen: HashSet<&str, FixedState> = HashSet::default();
+            let labels = self.label_sets()?.iter().flatten().filter(|label| &*label.name == name);
+            let mut distinct = labels.map(|label| &*label.value).filter(|value| seen.insert(value));
+            if distinct.any(|value| has_words(value, words)) {
+                return Ok(true);
+            }
         }
         match self.by_name.get(name) {
             Some(&i) => self.stored_may_contain(i, words),

@@ -1,14 +1,12 @@
 //! Putting texts together again.
 
 use super::super::bytes::bad;
-use super::super::leaf::{self, Leaf};
-use super::super::streams::Part;
+use super::super::leaf::Leaf;
 use super::super::texts::Texts;
 use super::super::timetext::{self, TimeForm};
-use super::super::{MAX_ROWS, ints};
-use super::pattern::{Piece, pieces};
-use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
-use crate::column::{Column, IntText};
+use super::find::TextsOf;
+use super::parts::{Parts, Place};
+use crate::column::{Column, IntText, bit};
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -22,92 +20,86 @@ pub(crate) struct Context<'a> {
     pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
 }
 
-enum Source {
-    Literal(Vec<u8>),
+enum Source<'p> {
+    Literal(&'p str),
     Leaf(Leaf),
     Times(TimeForm, Vec<i64>),
     Column(Arc<Column>),
 }
 
-/// Decodes `count` texts; the tag has been read.
-pub(crate) fn decode(part: &mut Part<'_>, count: usize, context: &Context<'_>) -> Result<Texts> {
-    let template_count = part.meta.count(MAX_ROWS.min(count))?;
-    let mut patterns: Vec<&[u8]> = Vec::new();
-    for _ in 0..template_count {
-        let len = part.meta.count(MAX_PATTERN_BYTES)?;
-        let pattern = part.text.take(len)?;
-        patterns.push(pattern);
-    }
-    let numbers = ints::decode(part, count)?;
-    let mut texts_of: Vec<Vec<u32>> = vec![Vec::new(); template_count];
-    let mut whole_count = 0;
-    for (i, &n) in (0..).zip(&numbers) {
-        match usize::try_from(n).map_err(|_| bad("there is no such template"))? {
-            0 => whole_count += 1,
-            n => texts_of.get_mut(n - 1).ok_or_else(|| bad("there is no such template"))?.push(i),
-        }
-    }
-    let whole = leaf::decode(part, whole_count)?;
-    let mut near: Option<Vec<i64>> = None;
-    let mut templates: Vec<Vec<Source>> = Vec::new();
-    let (mut piece_count, mut value_count) = (0, 0);
-    for (pattern, texts) in patterns.iter().zip(&texts_of) {
-        let pieces = pieces(pattern).ok_or_else(|| bad("a template makes no sense"))?;
-        let variables = pieces.iter().filter(|p| matches!(p, Piece::Variable | Piece::Time(_))).count();
-        piece_count += pieces.len();
-        value_count += variables * texts.len();
-        if piece_count > MAX_PIECES || value_count > MAX_VALUES {
-            return Err(bad("its templates have too many pieces"));
-        }
-        let mut sources = Vec::new();
-        for piece in pieces {
-            sources.push(match piece {
-                Piece::Literal { start, end } => {
-                    // Only the pieces between the holes are text: what describes a hole is bytes.
-                    let literal = &pattern[start as usize..end as usize];
-                    std::str::from_utf8(literal).map_err(|_| bad("a template is not UTF-8"))?;
-                    Source::Literal(literal.to_vec())
+impl Parts<'_> {
+    /// Puts the texts together: all of them, or those whose bit in `wanted` is set, and the others are empty.
+    pub(crate) fn texts(&self, wanted: Option<&[u64]>, context: &Context<'_>) -> Result<Texts> {
+        let is_wanted = |i: usize| wanted.is_none_or(|wanted| bit(wanted, i));
+        let mut uses = vec![false; self.templates.len()];
+        let mut uses_whole = false;
+        for (i, &n) in self.numbers.iter().enumerate() {
+            if is_wanted(i) {
+                match n {
+                    0 => uses_whole = true,
+                    n => uses[n as usize - 1] = true,
                 }
-                Piece::Variable => Source::Leaf(leaf::decode(part, texts.len())?),
-                Piece::Reference(column) => Source::Column((context.column)(column)?),
-                Piece::Time(form) => {
-                    let relative = part.meta.u8()? != 0;
-                    let mut times = ints::decode(part, texts.len())?;
-                    if relative {
-                        let near = match &mut near {
-                            Some(near) => near,
-                            None => near.insert((context.near)()?),
-                        };
-                        for (time, &i) in times.iter_mut().zip(texts) {
-                            *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
-                        }
+            }
+        }
+        let mut budget = self.budget;
+        let whole = if uses_whole { Some(self.whole.decode(&mut budget)?) } else { None };
+        let mut near: Option<(Vec<i64>, TextsOf)> = None;
+        let mut templates: Vec<Vec<Source<'_>>> = Vec::with_capacity(self.templates.len());
+        let mut refers = false;
+        for (t, places) in self.templates.iter().enumerate() {
+            let mut sources = Vec::new();
+            for place in places.iter().filter(|_| uses[t]) {
+                sources.push(match place {
+                    Place::Literal(text) => Source::Literal(text),
+                    Place::Variable(lazy) => Source::Leaf(lazy.decode(&mut budget)?),
+                    Place::Reference(column) => {
+                        refers = true;
+                        Source::Column((context.column)(*column)?)
                     }
-                    Source::Times(form, times)
-                }
-            });
+                    Place::Time(lazy) => {
+                        let mut times = lazy.decode(&mut budget)?;
+                        if lazy.relative {
+                            let (near, texts_of) = match &mut near {
+                                Some(known) => known,
+                                None => near.insert(((context.near)()?, self.texts_of())),
+                            };
+                            for (time, &i) in times.iter_mut().zip(texts_of.get(t)) {
+                                *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
+                            }
+                        }
+                        Source::Times(lazy.form, times)
+                    }
+                });
+            }
+            templates.push(sources);
         }
-        templates.push(sources);
-    }
-    let needs_slots = templates.iter().flatten().any(|s| matches!(s, Source::Column(_)));
-    let slots = if needs_slots { (context.slots)() } else { Vec::new() };
-    let mut next = vec![0usize; template_count];
-    let mut next_whole = 0;
-    let mut digits = IntText::default();
-    let mut out = Texts::default();
-    out.ends.reserve(count);
-    for (i, &n) in numbers.iter().enumerate() {
-        if n == 0 {
-            out.push(whole.get(next_whole, &mut digits));
-            next_whole += 1;
-        } else {
-            let template = n as usize - 1;
-            let of_template = next[template];
-            next[template] += 1;
-            for source in &templates[template] {
+        let slots = if refers { (context.slots)() } else { Vec::new() };
+        let mut next = vec![0usize; self.templates.len()];
+        let mut next_whole = 0;
+        let mut digits = IntText::default();
+        let mut out = Texts::default();
+        out.ends.reserve(self.numbers.len());
+        for (i, &n) in self.numbers.iter().enumerate() {
+            let of_template = match n {
+                0 => &mut next_whole,
+                n => &mut next[n as usize - 1],
+            };
+            let number = *of_template;
+            *of_template += 1;
+            if !is_wanted(i) {
+                out.push(b"");
+                continue;
+            }
+            if n == 0 {
+                out.push(whole.as_ref().map_or(b"", |whole| whole.get(number, &mut digits)));
+                out.check()?;
+                continue;
+            }
+            for source in &templates[n as usize - 1] {
                 match source {
-                    Source::Literal(text) => out.bytes.extend_from_slice(text),
-                    Source::Leaf(leaf) => out.bytes.extend_from_slice(leaf.get(of_template, &mut digits)),
-                    Source::Times(form, times) => timetext::write(*form, times[of_template], &mut out.bytes),
+                    Source::Literal(text) => out.bytes.extend_from_slice(text.as_bytes()),
+                    Source::Leaf(leaf) => out.bytes.extend_from_slice(leaf.get(number, &mut digits)),
+                    Source::Times(form, times) => timetext::write(*form, times[number], &mut out.bytes),
                     Source::Column(column) => {
                         let slot = slots.get(i).copied().unwrap_or(0) as usize;
                         let text = column.text_at(slot, &mut digits);
@@ -118,8 +110,8 @@ pub(crate) fn decode(part: &mut Part<'_>, count: usize, context: &Context<'_>) -
                 out.check()?;
             }
             out.push(b"");
+            out.check()?;
         }
-        out.check()?;
+        Ok(out)
     }
-    Ok(out)
 }

@@ -26,11 +26,15 @@
 
 mod decode;
 mod encode;
+mod find;
+mod parts;
 mod pattern;
 mod split;
 
-pub(crate) use decode::{Context, decode};
+pub(crate) use decode::Context;
 pub(crate) use encode::Templates;
+pub(crate) use find::{FoundTexts, Surroundings};
+pub(crate) use parts::Parts;
 pub(crate) use split::Hit;
 
 /// The tag, apart from those of `leaf`.

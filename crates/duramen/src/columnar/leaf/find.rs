@@ -1,0 +1,256 @@
+//! Looking for a word in texts that stay encoded: most encodings tell without a single text that they cannot hold it.
+
+use super::super::MAX_ROWS;
+use super::super::bytes::bad;
+use super::super::ints;
+use super::super::streams::{MAX_STREAM_BYTES, Part};
+use super::super::texts::Texts;
+use super::{
+    AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, Leaf, PADDED, PLAIN, RECENCY, plain,
+};
+use crate::column::IntText;
+use crate::error::Result;
+use memchr::memmem::Finder;
+
+/// Where among texts a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Nowhere,
+    Perhaps,
+    Everywhere,
+}
+
+impl Presence {
+    fn perhaps(perhaps: bool) -> Self {
+        if perhaps { Self::Perhaps } else { Self::Nowhere }
+    }
+}
+
+/// Passes over `count` texts.
+pub(crate) fn skip(part: &mut Part<'_>, count: usize) -> Result<()> {
+    skip_nested(part, count, DEPTH)
+}
+
+fn skip_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    match part.meta.u8()? {
+        CONSTANT => part.meta.str().map(drop),
+        INTEGERS | IPV4 => ints::skip(part, count),
+        PADDED | DECIMAL => {
+            part.meta.u8()?;
+            ints::skip(part, count)
+        }
+        AFFIX if depth > 0 => {
+            part.meta.bytes()?;
+            part.meta.bytes()?;
+            skip_nested(part, count, depth - 1)
+        }
+        HEX => {
+            let size = usize::from(part.meta.u8()?) / 2;
+            part.meta.u8()?;
+            part.packed.take(count.checked_mul(size).ok_or_else(|| bad("too much hex"))?).map(drop)
+        }
+        DICTIONARY | RECENCY if depth > 0 => {
+            let size = part.meta.count(MAX_ROWS)?;
+            skip_nested(part, size, depth - 1)?;
+            ints::skip(part, count)
+        }
+        PLAIN => {
+            plain::area(part)?;
+            ints::skip(part, count)
+        }
+        _ => Err(bad("an encoding of texts is unknown")),
+    }
+}
+
+/// A word to look for in a column.
+#[derive(Debug)]
+pub(crate) struct Sought<'w> {
+    pub(crate) word: Finder<'w>,
+    /// Where it is in the text of the column's part: one look at all of it, instead of one at each place.
+    places: Vec<usize>,
+    text_len: usize,
+}
+
+impl<'w> Sought<'w> {
+    /// A word to look for in texts of this part, of which nothing was read yet.
+    pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
+        let word = Finder::new(word);
+        let text = part.text.rest();
+        let places = word.find_iter(text).collect();
+        Self { places, text_len: text.len(), word }
+    }
+
+    /// The word.
+    pub(crate) fn text(&self) -> &str {
+        str::from_utf8(self.word.needle()).unwrap_or_default()
+    }
+
+    /// Whether it is in the next `len` bytes of the part's text.
+    fn is_next(&self, part: &Part<'_>, len: usize) -> bool {
+        let start = self.text_len.saturating_sub(part.text.remaining());
+        let next = self.places.get(self.places.partition_point(|&at| at < start));
+        next.is_some_and(|at| at + self.word.needle().len() <= start + len)
+    }
+}
+
+/// Where among `count` texts a word is, as far as can be told without decoding them all. The part is left anywhere.
+pub(crate) fn presence(part: &mut Part<'_>, count: usize, sought: &Sought<'_>) -> Result<Presence> {
+    presence_nested(part, count, sought, DEPTH)
+}
+
+fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth: u32) -> Result<Presence> {
+    if count == 0 {
+        return Ok(Presence::Nowhere);
+    }
+    let word = &sought.word;
+    let needle = word.needle();
+    let all = |is: fn(&u8) -> bool| Presence::perhaps(needle.iter().all(is));
+    Ok(match part.meta.u8()? {
+        CONSTANT if word.find(part.meta.bytes()?).is_some() => Presence::Everywhere,
+        CONSTANT => Presence::Nowhere,
+        INTEGERS | PADDED | DECIMAL | IPV4 => all(u8::is_ascii_digit),
+        HEX => all(u8::is_ascii_hexdigit),
+        AFFIX if depth > 0 => {
+            let (prefix, suffix) = (part.meta.bytes()?, part.meta.bytes()?);
+            let outside = |c: &u8| prefix.contains(c) || suffix.contains(c);
+            // Between them are numbers or hexadecimal digits; the encoder puts nothing else there.
+            Presence::perhaps(needle.iter().all(|c| c.is_ascii_hexdigit() || outside(c)))
+        }
+        DICTIONARY | RECENCY if depth > 0 => {
+            let size = part.meta.count(MAX_ROWS)?;
+            // Some of its texts may be no value any more.
+            Presence::perhaps(presence_nested(part, size, sought, depth - 1)? != Presence::Nowhere)
+        }
+        PLAIN => {
+            let len = part.meta.count(MAX_STREAM_BYTES)?;
+            Presence::perhaps(sought.is_next(part, len))
+        }
+        _ => return Err(bad("an encoding of texts is unknown")),
+    })
+}
+
+impl Leaf {
+    /// Whether each of `count` texts holds the word.
+    pub(crate) fn hold(&self, count: usize, word: &Finder<'_>) -> Vec<bool> {
+        let holds = |text: &[u8]| word.find(text).is_some();
+        match self {
+            Self::Constant(text) => vec![holds(text); count],
+            Self::Dictionary { values, codes } => {
+                let of_value: Vec<bool> = (0..values.len()).map(|i| holds(values.get(i))).collect();
+                codes.iter().map(|&code| of_value[code as usize]).collect()
+            }
+            Self::Integers(values) => {
+                let mut digits = IntText::default();
+                values.iter().map(|&n| holds(digits.format(n).as_bytes())).collect()
+            }
+            Self::Texts(texts) => texts_that_hold(texts, word),
+        }
+    }
+}
+
+/// Searches all texts in one pass.
+fn texts_that_hold(texts: &Texts, word: &Finder<'_>) -> Vec<bool> {
+    let mut found = vec![false; texts.len()];
+    let (mut from, mut i) = (0usize, 0usize);
+    while let Some(at) = texts.bytes.get(from..).and_then(|rest| word.find(rest)) {
+        let at = from + at;
+        i += texts.ends[i..].partition_point(|&end| end as usize <= at);
+        let Some(&end) = texts.ends.get(i) else { break };
+        let end = end as usize;
+        if at + word.needle().len() <= end {
+            found[i] = true;
+            from = end;
+        } else {
+            // It lies across the edge of two texts.
+            from = at + 1;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::streams::{Bundle, Streams, Zstd};
+    use super::super::super::words::Words;
+    use super::super::{Spans, decode, encode, spans_of};
+    use super::*;
+
+    fn check(values: &[String], word: &str) {
+        let mut texts = Texts::default();
+        values.iter().for_each(|v| texts.push(v.as_bytes()));
+        let mut streams = Streams::default();
+        let spans = spans_of(&texts);
+        encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
+        let mut chunk = Vec::new();
+        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        let bundle = Bundle::read(&chunk).unwrap();
+        let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
+        let mut skipped = part();
+        skip(&mut skipped, values.len()).unwrap();
+        let left = [&skipped.meta, &skipped.bytes, &skipped.packed, &skipped.text].map(|r| r.remaining());
+        assert_eq!(left, [0; 4], "{values:?}");
+        let finder = Finder::new(word);
+        let expected: Vec<bool> = values.iter().map(|v| v.contains(word)).collect();
+        let found = decode(&mut part(), values.len()).unwrap().hold(values.len(), &finder);
+        assert_eq!(found, expected, "{values:?}");
+        match presence(&mut part(), values.len(), &Sought::new(word, &part())).unwrap() {
+            Presence::Nowhere => assert!(!expected.contains(&true), "{values:?}"),
+            Presence::Everywhere => assert!(!expected.contains(&false), "{values:?}"),
+            Presence::Perhaps => {}
+        }
+    }
+
+    #[test]
+    fn encodings_tell_what_they_cannot_hold() {
+        let presence_of = |values: &[&str], word: &str| {
+            let values: Vec<String> = values.iter().map(|v| (*v).to_owned()).collect();
+            check(&values, word);
+            let mut texts = Texts::default();
+            values.iter().for_each(|v| texts.push(v.as_bytes()));
+            let mut streams = Streams::default();
+            let spans = spans_of(&texts);
+            encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
+            let mut chunk = Vec::new();
+            streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+            let bundle = Bundle::read(&chunk).unwrap();
+            let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+            let sought = Sought::new(word, &part);
+            presence(&mut part, values.len(), &sought).unwrap()
+        };
+        use Presence::*;
+        assert_eq!(presence_of(&["a b", "a b"], "b"), Everywhere);
+        assert_eq!(presence_of(&["a", "a"], "b"), Nowhere);
+        assert_eq!((presence_of(&["1", "23"], "23"), presence_of(&["1", "23"], "x")), (Perhaps, Nowhere));
+        assert_eq!(
+            (presence_of(&["001", "020"], "020"), presence_of(&["001", "020"], "a")),
+            (Perhaps, Nowhere)
+        );
+        assert_eq!(presence_of(&["00ff", "a0b1"], "00ff"), Perhaps);
+        assert_eq!(presence_of(&["00ff", "a0b1"], "zz"), Nowhere);
+        assert_eq!((presence_of(&["blk_1", "blk_22"], "blk_22")), Perhaps);
+        assert_eq!((presence_of(&["blk_1", "blk_22"], "mlk")), Nowhere);
+        assert_eq!(presence_of(&["one", "three"], "three"), Perhaps);
+        assert_eq!(presence_of(&["one", "three"], "two"), Nowhere);
+        assert_eq!(presence_of(&["one", "two", "one", "two", "one", "one"], "two"), Perhaps);
+        assert_eq!(presence_of(&["one", "two", "one", "two", "one", "one"], "three"), Nowhere);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn words_are_found_where_they_are(
+            values in proptest::collection::vec("(blk_)?-?[0-9a-f]{0,3}[.:]?[0-9]{0,3}( x| é)?", 0..60),
+            word in "[0-9a-fx]{1,2}|blk_[0-9]",
+        ) {
+            check(&values, &word);
+        }
+
+        #[test]
+        fn few_values_are_found_where_they_are(picks in proptest::collection::vec(0..4usize, 0..80), word in "[a-d]") {
+            let values: Vec<String> = picks.iter().map(|&i| ["a b", "b", "c a", ""][i].to_owned()).collect();
+            check(&values, &word);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Finding texts by the words they hold, before they are put together.
+//!
+//! No word reaches over the edge of a piece, so that a text holds a word exactly if one of its pieces does. Most
+//! templates are ruled out by what they say themselves; of the others, only the variables that may hold a word that
+//! is still missing are decoded.
+
+use super::super::leaf::{Presence, Sought};
+use super::parts::{Parts, Place};
+use crate::block::Needle;
+use crate::column::{Column, ColumnData, IntText};
+use crate::error::Result;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use memchr::memmem::Finder;
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+/// What finding needs to know of the rest of the block.
+pub(crate) struct Surroundings<'a> {
+    /// The slot of each text.
+    pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
+    /// Where in another column a word is.
+    pub(crate) presence: &'a dyn Fn(usize, &str) -> Result<Presence>,
+    /// That column.
+    pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
+}
+
+/// Which of some texts pass, one bit each; no text is in both.
+#[derive(Debug, Default)]
+pub(crate) struct FoundTexts {
+    pub(crate) certain: Vec<u64>,
+    pub(crate) possible: Vec<u64>,
+}
+
+/// Which texts of one template pass.
+enum Of {
+    None,
+    AllCertain,
+    AllPossible,
+    /// These may.
+    Some(Vec<bool>),
+}
+
+impl Parts<'_> {
+    /// Finds the texts that may hold all of the needle's words, and among them some that pass for certain.
+    pub(crate) fn find(
+        &self,
+        needle: &Needle<'_>,
+        words: &[Sought<'_>],
+        around: &Surroundings<'_>,
+    ) -> Result<FoundTexts> {
+        let known = RefCell::new(HashMap::<_, _, FixedState>::default());
+        let presence = |of: usize, word: &str| {
+            if let Some(&presence) = known.borrow().get(&(of, word.to_owned())) {
+                return Ok(presence);
+            }
+            let presence = (around.presence)(of, word)?;
+            known.borrow_mut().insert((of, word.to_owned()), presence);
+            Ok(presence)
+        };
+        let around = &Surroundings { presence: &presence, ..*around };
+        let (slots, texts_of) = (OnceCell::new(), OnceCell::new());
+        let slots_of = |template: usize| {
+            let slots: &Vec<u32> = slots.get_or_init(|| (around.slots)());
+            let texts_of: &TextsOf = texts_of.get_or_init(|| self.texts_of());
+            texts_of.get(template).iter().map(|&i| slots.get(i as usize).copied().unwrap_or(0)).collect()
+        };
+        let (whole_certain, whole_possible) = self.find_whole(needle, words)?;
+        let mut any = !whole_possible.is_empty() || !whole_certain.is_empty();
+        let mut of = Vec::with_capacity(self.templates.len());
+        for t in 0..self.templates.len() {
+            let found = self.of_template(t, needle, words, &slots_of, around)?;
+            any |= !matches!(found, Of::None);
+            of.push(found);
+        }
+        if !any {
+            return Ok(FoundTexts::default());
+        }
+        let room = self.numbers.len().div_ceil(64);
+        let mut found = FoundTexts { certain: vec![0; room], possible: vec![0; room] };
+        let mut next = vec![0usize; self.templates.len()];
+        let mut next_whole = 0;
+        for (i, &n) in self.numbers.iter().enumerate() {
+            let (is_certain, is_possible) = match n {
+                0 => {
+                    next_whole += 1;
+                    let is = |of: &[bool]| of.get(next_whole - 1).copied().unwrap_or(false);
+                    (is(&whole_certain), is(&whole_possible))
+                }
+                n => match &of[n as usize - 1] {
+                    Of::None => (false, false),
+                    Of::AllCertain => (true, false),
+                    Of::AllPossible => (false, true),
+                    Of::Some(rows) => {
+                        let next = &mut next[n as usize - 1];
+                        *next += 1;
+                        (false, rows.get(*next - 1).copied().unwrap_or(false))
+                    }
+                },
+            };
+            found.certain[i / 64] |= u64::from(is_certain) << (i % 64);
+            found.possible[i / 64] |= u64::from(is_possible) << (i % 64);
+        }
+        Ok(found)
+    }
+
+    /// Whether a word may be in any text, as far as can be told cheaply.
+    pub(crate) fn presence_in_any(&self, word: &Sought<'_>, around: &Surroundings<'_>) -> Result<Presence> {
+        if self.whole.presence(word)? != Presence::Nowhere {
+            return Ok(Presence::Perhaps);
+        }
+        for place in self.templates.iter().flatten() {
+            let is_there = match place {
+                Place::Literal(text) => word.word.find(text.as_bytes()).is_some(),
+                _ => self.presence(place, word, around)? != Presence::Nowhere,
+            };
+            if is_there {
+                return Ok(Presence::Perhaps);
+            }
+        }
+        Ok(Presence::Nowhere)
+    }
+
+    /// Of the texts without a template, those that pass for certain, and those that may.
+    fn find_whole(&self, needle: &Needle<'_>, words: &[Sought<'_>]) -> Result<(Vec<bool>, Vec<bool>)> {
+        for word in words {
+            if self.whole.presence(word)? == Presence::Nowhere {
+                return Ok((Vec::new(), Vec::new()));
+            }
+        }
+        let texts = self.whole.decode(&mut self.budget.clone())?;
+        let mut possible = vec![true; self.whole_count];
+        for word in words {
+            and(&mut possible, &texts.hold(self.whole_count, &word.word));
+        }
+        let mut certain = vec![false; self.whole_count];
+        if possible.contains(&true) {
+            let mut digits = IntText::default();
+            for (i, possible) in possible.iter_mut().enumerate().filter(|(_, possible)| **possible) {
+                certain[i] =
+                    str::from_utf8(texts.get(i, &mut digits)).is_ok_and(|text| (needle.certain)(text));
+                *possible = !certain[i];
+            }
+        }
+        Ok((certain, possible))
+    }
+
+    fn of_template(
+        &self,
+        t: usize,
+        needle: &Needle<'_>,
+        words: &[Sought<'_>],
+        slots_of: &dyn Fn(usize) -> Vec<u32>,
+        around: &Surroundings<'_>,
+    ) -> Result<Of> {
+        let places = &self.templates[t];
+        let literals =
+            || places.iter().filter_map(|p| if let Place::Literal(text) = p { Some(text) } else { None });
+        if literals().any(|text| (needle.certain)(text)) {
+            return Ok(Of::AllCertain);
+        }
+        let missing =
+            words.iter().filter(|word| !literals().any(|text| word.word.find(text.as_bytes()).is_some()));
+        let mut perhaps: Vec<(&Sought<'_>, Vec<&Place<'_>>)> = Vec::new();
+        for word in missing {
+            let mut places_of_word = Vec::new();
+            let mut everywhere = false;
+            for place in places {
+                match self.presence(place, word, around)? {
+                    Presence::Nowhere => {}
+                    Presence::Perhaps => places_of_word.push(place),
+                    Presence::Everywhere => everywhere = true,
+                }
+            }
+            if !everywhere {
+                if places_of_word.is_empty() {
+                    return Ok(Of::None);
+                }
+                perhaps.push((word, places_of_word));
+            }
+        }
+        if perhaps.is_empty() {
+            return Ok(Of::AllPossible);
+        }
+        let mut rows = vec![true; self.counts[t]];
+        for (word, places) in perhaps {
+            let mut holds = vec![false; rows.len()];
+            for place in places {
+                match place {
+                    Place::Variable(lazy) => or(&mut holds, &lazy.hold(&word.word)?),
+                    Place::Reference(of) => {
+                        or(&mut holds, &column_holds(&*(around.column)(*of)?, &slots_of(t), &word.word))
+                    }
+                    Place::Literal(_) | Place::Time(_) => {}
+                }
+            }
+            and(&mut rows, &holds);
+        }
+        Ok(if rows.contains(&true) { Of::Some(rows) } else { Of::None })
+    }
+
+    fn presence(&self, place: &Place<'_>, word: &Sought<'_>, around: &Surroundings<'_>) -> Result<Presence> {
+        match place {
+            Place::Literal(_) => Ok(Presence::Nowhere),
+            Place::Variable(lazy) => lazy.presence(word),
+            Place::Reference(of) => (around.presence)(*of, word.text()),
+            // Its words are numbers, sometimes with a letter, and three letters of a month or a day of the week.
+            Place::Time(_) if word.text().len() <= 3 || word.text().bytes().any(|c| c.is_ascii_digit()) => {
+                Ok(Presence::Everywhere)
+            }
+            Place::Time(_) => Ok(Presence::Nowhere),
+        }
+    }
+
+    /// Which texts each template has.
+    pub(super) fn texts_of(&self) -> TextsOf {
+        let mut ends = Vec::with_capacity(self.counts.len());
+        let mut next = Vec::with_capacity(self.counts.len());
+        let mut end = 0;
+        for count in &self.counts {
+            next.push(end);
+            end += count;
+            ends.push(end);
+        }
+        let mut texts = vec![0u32; end];
+        for (i, &n) in (0..).zip(&self.numbers) {
+            if let Some(t) = (n as usize).checked_sub(1) {
+                texts[next[t]] = i;
+                next[t] += 1;
+            }
+        }
+        TextsOf { texts, ends }
+    }
+}
+
+/// The texts of each template, by number.
+pub(super) struct TextsOf {
+    texts: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+impl TextsOf {
+    pub(super) fn get(&self, template: usize) -> &[u32] {
+        let start = template.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.texts[start..self.ends[template]]
+    }
+}
+
+fn and(all: &mut [bool], more: &[bool]) {
+    all.iter_mut().zip(more).for_each(|(a, b)| *a &= b);
+}
+
+fn or(all: &mut [bool], more: &[bool]) {
+    all.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+}
+
+/// Whether the values of a column in these slots hold a word.
+fn column_holds(column: &Column, slots: &[u32], word: &Finder<'_>) -> Vec<bool> {
+    let holds = |text: &str| word.find(text.as_bytes()).is_some();
+    if let ColumnData::Dict { values, codes } = &column.data {
+        let of_value: Vec<bool> = values.iter().map(|text| holds(text)).collect();
+        let code = |slot: &u32| codes.get(*slot as usize).and_then(|&code| of_value.get(code as usize));
+        return slots.iter().map(|slot| code(slot).copied().unwrap_or(false)).collect();
+    }
+    let mut digits = IntText::default();
+    slots.iter().map(|&slot| column.text_at(slot as usize, &mut digits).is_some_and(holds)).collect()
+}
