@@ -1,4 +1,5 @@
-//! Compaction: many small tables of a day, and of one retention class, become one.
+//! Compaction: many small tables of a day, and of one retention class, become one; and so do those of several days that
+//! have little.
 //!
 //! Size-tiered: a merge takes the smallest tables of a day, at least [`MIN_MERGE_WIDTH`] of them, as long as
 //! each is no larger than all the smaller ones together. So a row is written again only when what it lies in
@@ -7,6 +8,7 @@
 use crate::block::BlockHandle;
 use crate::error::Result;
 use crate::store::flush::{Flusher, Inherited};
+use crate::store::layout::{SPARSE_BYTES, day_of, window_of};
 use crate::store::reencode::{Output, Source};
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::{TableBlockHandle, TableCache};
@@ -28,7 +30,7 @@ pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
 /// should not have to write again what it has just written.
 pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
 
-/// The tables of one day to merge next, if there is anything to merge; none of those in `not`. With the rules of
+/// The tables of one day, or of several that have little, to merge next, if there is anything to merge; none of those in `not`. With the rules of
 /// `classes_id`, tables of one class are merged with one another only, and so are those of several.
 pub(crate) fn pick<'s>(
     state: &'s State,
@@ -36,7 +38,9 @@ pub(crate) fn pick<'s>(
     max_raw_bytes: u64,
     classes_id: Option<u64>,
 ) -> Option<Vec<&'s TableMeta>> {
-    let mut groups: BTreeMap<(&str, Option<u32>), Vec<&TableMeta>> = BTreeMap::new();
+    let mut days: BTreeMap<(&str, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
+    let mut sparse: BTreeMap<(i64, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
+    let newest = state.tables.values().filter_map(|meta| Some(time_range(meta)?.1)).max().map(day_of);
     for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
         let Ok(facts) = TableFacts::decode(&meta.user) else { continue };
         if facts.raw_bytes > max_raw_bytes {
@@ -47,9 +51,30 @@ pub(crate) fn pick<'s>(
             Some([only]) => Some(only.class),
             _ => None,
         };
-        groups.entry((day, class)).or_default().push(meta);
+        let candidate = Candidate { meta, raw_bytes: facts.raw_bytes };
+        let Some((min_time, max_time)) = facts.time_range() else { continue };
+        let (first, last) = (day_of(min_time), day_of(max_time));
+        if first == last {
+            days.entry((day, class)).or_default().push(candidate);
+        }
+        // What comes in now is left to its own day: most questions are about that.
+        if window_of(first) == window_of(last) && (first != last || Some(last) != newest) {
+            sparse.entry((window_of(first), class)).or_default().push(candidate);
+        }
     }
-    groups.into_values().find_map(pick_of_day)
+    let of_day = days.into_values().find_map(|tables| pick_of(tables, u64::MAX));
+    of_day.or_else(|| sparse.into_values().find_map(|tables| pick_of(tables, SPARSE_BYTES)))
+}
+
+/// A table that may be merged.
+#[derive(Clone, Copy)]
+struct Candidate<'s> {
+    meta: &'s TableMeta,
+    raw_bytes: u64,
+}
+
+fn time_range(meta: &TableMeta) -> Option<(i64, i64)> {
+    TableFacts::decode(&meta.user).ok()?.time_range()
 }
 
 /// The classes of a table that is made of these, if all are by the same rules.
@@ -66,25 +91,27 @@ fn merged_classes(inputs: &[TableFacts]) -> Option<Classes> {
     Some(Classes { id, parts: merged.into_values().collect() })
 }
 
-fn pick_of_day(mut tables: Vec<&TableMeta>) -> Option<Vec<&TableMeta>> {
-    tables.sort_by_key(|meta| meta.file_bytes);
-    let mut total = 0;
+/// The smallest of these tables, as long as they are worth it, and together have lines of so many bytes at most.
+fn pick_of(mut tables: Vec<Candidate<'_>>, max_total_raw_bytes: u64) -> Option<Vec<&TableMeta>> {
+    tables.sort_by_key(|table| table.meta.file_bytes);
+    let (mut total, mut total_raw) = (0, 0u64);
     let mut width = 0;
-    for (i, meta) in tables.iter().enumerate() {
+    for (i, Candidate { meta, raw_bytes }) in tables.iter().enumerate() {
+        total_raw = total_raw.saturating_add(*raw_bytes);
         let fits = i < MIN_MERGE_WIDTH || meta.file_bytes <= total;
         let most =
             if meta.file_bytes > LARGE_TABLE_BYTES { MAX_MERGE_WIDTH_OF_LARGE } else { MAX_MERGE_WIDTH };
-        if !fits || i >= most {
+        if !fits || i >= most || total_raw > max_total_raw_bytes {
             break;
         }
         total += meta.file_bytes;
         width = i + 1;
     }
     tables.truncate(width);
-    (width >= MIN_MERGE_WIDTH).then_some(tables)
+    (width >= MIN_MERGE_WIDTH).then(|| tables.into_iter().map(|table| table.meta).collect())
 }
 
-/// Merges tables of one day into one new table, which no manifest names yet. `go_on` is asked after each block;
+/// Merges tables into one new table, which no manifest names yet. `go_on` is asked after each block;
 /// if it says no, nothing is left of the table, and there is none.
 ///
 /// # Errors
@@ -155,6 +182,7 @@ impl NextRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::layout::DAY_NS;
     use crate::store::table_facts::BlockFacts;
 
     fn state(sizes: &[(&str, u64)]) -> State {
@@ -162,7 +190,8 @@ mod tests {
         for (number, (day, file_bytes)) in (0u64..).zip(sizes) {
             let path = format!("tables/{day}/{number:08}.sst");
             let file_bytes = *file_bytes;
-            let user = TableFacts { raw_bytes: file_bytes * 10, ..TableFacts::default() }.encode();
+            let blocks = vec![BlockFacts { rows: 1, min_time: 0, max_time: 0 }];
+            let user = TableFacts { raw_bytes: file_bytes * 10, blocks, classes: None }.encode();
             state.tables.insert(number, TableMeta { number, path, file_bytes, user, ..TableMeta::default() });
         }
         state
@@ -189,6 +218,29 @@ mod tests {
             let many = vec![("20260101", bytes); 1000];
             assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");
         }
+    }
+
+    #[test]
+    fn days_that_have_little_are_merged_with_each_other() {
+        let of_days = |days: &[i64], raw_bytes| {
+            let mut state = State::default();
+            for (number, &day) in (0u64..).zip(days) {
+                let block = BlockFacts { rows: 1, min_time: day * DAY_NS, max_time: day * DAY_NS + 5 };
+                let user = TableFacts { raw_bytes, blocks: vec![block], classes: None }.encode();
+                let path = format!("tables/{day}/{number:08}.sst");
+                let meta = TableMeta { number, path, file_bytes: 100, user, ..TableMeta::default() };
+                state.tables.insert(number, meta);
+            }
+            let picked = pick(&state, &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, None);
+            picked.map(|tables| tables.iter().map(|meta| meta.number).collect::<Vec<_>>())
+        };
+        let nine: Vec<i64> = (366..375).collect();
+        assert_eq!(of_days(&nine, 1000), Some((0..8).collect()), "all but the newest");
+        assert_eq!(of_days(&nine[1..], 1000), None, "too few");
+        assert_eq!(of_days(&nine, SPARSE_BYTES / 8), Some((0..8).collect()));
+        assert_eq!(of_days(&nine, SPARSE_BYTES / 8 + 1), None, "too much");
+        let edge: Vec<i64> = (366 - 4..366 + 5).collect();
+        assert_eq!(of_days(&edge, 1000), None, "four days of one window, and four of the next");
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Rows of WAL segments into tables: one or more a UTC day and retention class, none of them live before the manifest says so.
+//! Rows of WAL segments into tables: one or more a UTC day and retention class (days with little share one), none of them
+//! live before the manifest says so.
 
 use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES};
 use crate::error::{Error, Result};
 use crate::store::field_counts::FieldCounts;
-use crate::store::layout::{Layout, day_name, day_of};
+use crate::store::layout::{Layout, SPARSE_BYTES, day_name, day_of, window_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::retention::Sorted;
 use crate::store::rows::{Arenas, RowPlace};
@@ -28,7 +29,7 @@ pub(crate) struct Flusher {
     encoders: Vec<BlockEncoder>,
 }
 
-/// Rows of one day and class that become a table.
+/// Rows of one class, and of one day or a few with little, that become a table.
 struct Job<'a> {
     rows: &'a [RowPlace],
     class: Option<(u64, u32)>,
@@ -41,8 +42,8 @@ impl Flusher {
         Ok(Self { env, layout, encoders: (0..threads.max(1)).map(encoder).collect::<Result<_>>()? })
     }
 
-    /// Writes the rows, which are in order, into tables numbered from `next_table`: one a day and class, and as many
-    /// as there are threads for a day that is worth it.
+    /// Writes the rows, which are in order, into tables numbered from `next_table`: one a day and class, one for several
+    /// days that have little, and as many as there are threads for a day that is worth it.
     ///
     /// # Errors
     /// What the file system said. Tables already written are files that no manifest names: the next keeper
@@ -76,14 +77,13 @@ impl Flusher {
         })
     }
 
-    /// Cuts the rows by class and day, and the days with many blocks for the threads to share.
+    /// Cuts the rows by class and day or days, and the days with many blocks for the threads to share.
     fn jobs<'a>(&self, sorted: &'a Sorted<'_>, next_table: u64) -> Vec<Job<'a>> {
         let mut jobs = Vec::new();
         for pile in &sorted.piles {
-            let (class, mut rest) = (pile.class, &*pile.rows);
-            while let Some(first) = rest.first() {
-                let day = day_of(first.0.time);
-                let (rows, others) = rest.split_at(rest.partition_point(|row| day_of(row.0.time) == day));
+            let class = pile.class;
+            for period in periods(&pile.rows) {
+                let rows = &pile.rows[period];
                 let blocks = block_ranges(rows);
                 for part in blocks.chunks(blocks.len().div_ceil(self.encoders.len()).max(1)) {
                     if let (Some(first), Some(last)) = (part.first(), part.last()) {
@@ -91,7 +91,6 @@ impl Flusher {
                         jobs.push(Job { rows: &rows[first.start..last.end], class, number });
                     }
                 }
-                rest = others;
             }
         }
         jobs
@@ -249,6 +248,30 @@ impl<'a> TableWriter<'a> {
             user: self.facts.encode(),
         })
     }
+}
+
+/// Cuts rows into days; days that have little are put together.
+fn periods(rows: &[RowPlace]) -> Vec<Range<usize>> {
+    let mut periods: Vec<Range<usize>> = Vec::new();
+    let (mut last_window, mut last_bytes) = (0, 0u64);
+    let mut start = 0;
+    while let Some(first) = rows.get(start) {
+        let day = day_of(first.0.time);
+        let end = start + rows[start..].partition_point(|row| day_of(row.0.time) == day);
+        let bytes = rows[start..end].iter().map(|(_, location)| location.len as u64).sum();
+        match periods.last_mut() {
+            Some(last) if window_of(day) == last_window && last_bytes + bytes <= SPARSE_BYTES => {
+                last.end = end;
+                last_bytes += bytes;
+            }
+            _ => {
+                periods.push(start..end);
+                (last_window, last_bytes) = (window_of(day), bytes);
+            }
+        }
+        start = end;
+    }
+    periods
 }
 
 /// Cuts rows into blocks: by number, and by the bytes of their entries.

@@ -7,7 +7,7 @@
 //!   KEEPER.next           the lock of a process that wants to be keeper: the present one gives the role up
 //!   READERS               locked, shared, by whoever holds a snapshot: what it may read is not removed
 //!   wal/<writer>/         one directory a writer: LOCK and its segments
-//!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst
+//!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst, by their first lines
 //!   quarantine/           what was found damaged, kept for a person to look at
 //! ```
 
@@ -78,6 +78,18 @@ impl Layout {
 /// The UTC day of a time stamp, as days since the epoch.
 pub(crate) fn day_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(DAY_NS)
+}
+
+/// Days that have less than so many bytes of lines together share a table, so that a log of few lines a day does not
+/// become a table a day, each with little to compress.
+pub(crate) const SPARSE_BYTES: u64 = 1 << 20;
+
+/// A table never reaches over the edge of such a window of days.
+const WINDOW_DAYS: i64 = 366;
+
+/// The window that a day lies in.
+pub(crate) fn window_of(day: i64) -> i64 {
+    day.div_euclid(WINDOW_DAYS)
 }
 
 /// A day's directory name: `YYYYMMDD` (proleptic Gregorian, UTC).

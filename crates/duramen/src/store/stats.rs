@@ -1,5 +1,6 @@
 //! Counts and sizes of a store.
 
+use crate::block::BlockHandle;
 use crate::error::Result;
 use crate::store::field_counts::FieldCounts;
 use crate::store::flush::FIELDS_PROPERTY;
@@ -10,7 +11,9 @@ use crate::store::retention::{Retention, RetentionCounts};
 use crate::store::rows::RowSet;
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::table_facts::TableFacts;
+use crate::store::tables::TableBlockHandle;
 use duramen_engine::Error as EngineError;
+use duramen_engine::manifest::TableMeta;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -56,7 +59,7 @@ pub struct DayStats {
     pub raw_bytes: u64,
     /// Bytes of the tables' files: columns, filters and indexes.
     pub stored_bytes: u64,
-    /// Table files.
+    /// Table files whose first line is of this day.
     pub tables: u64,
     /// The earliest time stamp, ns since the epoch.
     pub min_time: i64,
@@ -98,7 +101,51 @@ impl StoreStats {
     }
 }
 
+impl DayStats {
+    fn add(&mut self, more: &Self) {
+        self.lines += more.lines;
+        self.raw_bytes += more.raw_bytes;
+        self.stored_bytes += more.stored_bytes;
+        self.tables += more.tables;
+        self.min_time = self.min_time.min(more.min_time);
+        self.max_time = self.max_time.max(more.max_time);
+    }
+}
+
 impl Snapshots {
+    /// What a table has of each day. Of one that several days share, the times tell whose the lines are, and each day
+    /// has its share of the bytes.
+    fn days_of(&self, meta: &TableMeta, facts: &TableFacts) -> Result<Vec<(String, DayStats)>> {
+        let Some((min_time, max_time)) = facts.time_range() else { return Ok(Vec::new()) };
+        let (raw_bytes, stored_bytes) = (facts.raw_bytes, meta.file_bytes);
+        let whole = DayStats { lines: facts.rows(), raw_bytes, stored_bytes, tables: 1, min_time, max_time };
+        if day_of(min_time) == day_of(max_time) {
+            return Ok(vec![(day_name(day_of(min_time)), whole)]);
+        }
+        let mut days: BTreeMap<i64, DayStats> = BTreeMap::new();
+        for handle in TableBlockHandle::of(self.tables(), meta, &None)? {
+            for &time in &*handle.open()?.times()? {
+                let day = DayStats { lines: 1, min_time: time, max_time: time, ..DayStats::default() };
+                days.entry(day_of(time)).and_modify(|all| all.add(&day)).or_insert(day);
+            }
+        }
+        // What has been given to the days before, so that all shares together are the whole.
+        let mut given = DayStats::default();
+        let share = |bytes: u64, lines: u64| {
+            let share = u128::from(bytes) * u128::from(lines) / u128::from(whole.lines.max(1));
+            u64::try_from(share).unwrap_or(bytes)
+        };
+        let with_bytes = |(day, part): (i64, DayStats)| {
+            let lines = given.lines + part.lines;
+            let raw_bytes = share(whole.raw_bytes, lines) - given.raw_bytes;
+            let stored_bytes = share(whole.stored_bytes, lines) - given.stored_bytes;
+            let part = DayStats { raw_bytes, stored_bytes, tables: u64::from(given.lines == 0), ..part };
+            given.add(&part);
+            (day_name(day), part)
+        };
+        Ok(days.into_iter().map(with_bytes).collect())
+    }
+
     pub(crate) fn stats(&self) -> Result<StoreStats> {
         let View { pin: _pin, state, live } = self.view()?;
         let mut stats = StoreStats { removed: counts_of(&state)?, ..StoreStats::default() };
@@ -112,18 +159,9 @@ impl Snapshots {
         }
         for meta in state.tables.values() {
             let facts = TableFacts::decode(&meta.user)?;
-            let Some((min_time, max_time)) = facts.time_range() else { continue };
-            let day = stats.days.entry(day_name(day_of(min_time))).or_insert(DayStats {
-                min_time,
-                max_time,
-                ..DayStats::default()
-            });
-            day.lines += facts.rows();
-            day.raw_bytes += facts.raw_bytes;
-            day.stored_bytes += meta.file_bytes;
-            day.tables += 1;
-            day.min_time = day.min_time.min(min_time);
-            day.max_time = day.max_time.max(max_time);
+            for (day, part) in self.days_of(meta, &facts)? {
+                stats.days.entry(day).and_modify(|all| all.add(&part)).or_insert(part);
+            }
             stats.add_classes(&facts, meta.file_bytes, classes_id);
             match self.tables().get(meta.number, &meta.path, meta.file_bytes) {
                 Ok(table) => {

@@ -1,4 +1,4 @@
-use crate::lines::{DAY_NS, append, delete, number, numbers, options, rows, text};
+use crate::lines::{PERIOD_NS, append, delete, number, numbers, options, rows, text};
 use duramen::{Error, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn the_bytes_are_gone() {
     let needle = text(50);
     assert!(is_in_a_file(&sim, &needle), "in the WAL it can be read");
     let before = sim.files();
-    // One that is in the WAL, and one in each day's table.
+    // One that is in the WAL, and one in each table.
     let report = delete(&store, &|n| matches!(n, 50 | 0 | 1 | 2)).unwrap();
     assert_eq!(
         (report.lines, report.tables, report.files_to_go, report.unsealed_lines),
@@ -96,9 +96,9 @@ fn only_the_time_that_was_meant_is_looked_at() {
     (0..30).for_each(|n| append(&store, n).unwrap());
     store.flush().unwrap();
     let mut asked = 0;
-    let second_day = DAY_NS..=2 * DAY_NS - 1;
+    let second = PERIOD_NS..=2 * PERIOD_NS - 1;
     let report = store.delete(
-        second_day,
+        second,
         &mut |block| {
             asked += 1;
             rows(block, &|_| true)

@@ -7,16 +7,17 @@ use duramen_engine::io::Env;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-pub const DAY_NS: i64 = 86_400_000_000_000;
+/// So far apart that no table holds lines of two periods.
+pub const PERIOD_NS: i64 = 400 * 86_400_000_000_000;
 
 pub fn options(env: Env) -> StoreOptions {
     StoreOptions::new().env(env).background(false).write_buffer_size(64 << 10).flush_threads(1)
 }
 
-/// Appends line `number`, of one of three days, with a text that names it.
+/// Appends line `number`, of one of three periods, with a text that names it.
 pub fn append(store: &Store, number: u64) -> duramen::Result<()> {
     let mut entry = EntryBuf::new(["app"]);
-    entry.start((number % 3) as i64 * DAY_NS + number as i64).level(Level::Info);
+    entry.start((number % 3) as i64 * PERIOD_NS + number as i64).level(Level::Info);
     entry.message(&text(number)).field("app", "x").field("user", text(number).as_str());
     store.append(entry.finish()?).map(drop)
 }

@@ -1,6 +1,7 @@
 use crate::lines::{DAY, DAY_NS, Line, lines_of, options};
 use duramen::{Error, Level, Retention, RetentionRule, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;
+use std::path::Path;
 
 /// A store with a table a day for `days` days up to today, of about 20 kB each.
 fn store_of_days(sim: &Sim, days: i64) -> Store {
@@ -45,6 +46,58 @@ fn by_size_the_oldest_days_go_and_today_stays() {
     let removed = store.stats().unwrap().removed;
     assert_eq!((removed.over_size.lines, removed.expired.lines), (100, 0));
     assert!(removed.over_size.stored_bytes > total / 2);
+}
+
+/// A store with one table, whose lines are of so many days up to today.
+fn store_of_sparse_days(sim: &Sim, days: i64) -> Store {
+    let store = options(sim.env()).open("/logs").unwrap();
+    let now = sim.env().clock.now_unix_ns();
+    for day in (0..days).rev() {
+        for level in [Level::Info, Level::Debug] {
+            let number = day as u64 * 2 + u64::from(level == Level::Debug);
+            let line = Line { number, time: now - day * DAY_NS, level, app: "web" };
+            line.append_to(&store, "").unwrap();
+        }
+    }
+    store.flush().unwrap();
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.days.len(), days as usize);
+    for day in stats.days.values() {
+        assert_eq!(day.lines, 2);
+        assert!(day.raw_bytes > 0 && day.stored_bytes > 0 && day.max_time - day.min_time < DAY_NS);
+    }
+    assert_eq!(stats.days.values().map(|day| day.tables).sum::<u64>(), 1);
+    store
+}
+
+fn tables(sim: &Sim) -> usize {
+    let fs = &sim.env().fs;
+    let of_day = |day: &str| fs.read_dir(&Path::new("/logs/tables").join(day)).unwrap().len();
+    fs.read_dir(Path::new("/logs/tables")).unwrap().iter().map(|day| of_day(&day.name)).sum()
+}
+
+#[test]
+fn a_day_that_shares_its_table_goes_alone() {
+    let sim = Sim::new(11);
+    let store = store_of_sparse_days(&sim, 20);
+    assert_eq!(tables(&sim), 1);
+    store.set_retention(&Retention { max_age: Some(10 * DAY), ..Retention::default() }).unwrap();
+    store.enforce_retention().unwrap();
+    let left = days(&store);
+    assert!((10..=11).contains(&left), "{left}");
+    assert_eq!(lines_of(&store).len(), left * 2);
+    assert_eq!(store.stats().unwrap().removed.expired.lines as usize, 40 - left * 2);
+    assert_eq!(tables(&sim), 1);
+    // With a rule, the lines of each class get a table, and then each its own time.
+    let rules = vec![RetentionRule::level(Level::Debug, Some(3 * DAY))];
+    store.set_retention(&Retention { max_age: Some(10 * DAY), rules, ..Retention::default() }).unwrap();
+    store.enforce_retention().unwrap();
+    let debug = lines_of(&store).iter().filter(|line| line.level == Level::Debug).count();
+    assert!((3..=4).contains(&debug), "{debug}");
+    assert_eq!(lines_of(&store).len() - debug, left);
+    sim.clock().advance(DAY * 30);
+    store.enforce_retention().unwrap();
+    assert_eq!((lines_of(&store).len(), tables(&sim)), (0, 0));
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub(crate) mod handover;
 mod removal;
 pub(crate) mod retain;
 mod rewrite;
+mod trim;
 
 use crate::error::Result;
 use crate::store::compact;

@@ -1,6 +1,7 @@
 //! Tables that hold lines of several retention classes, written before there were rules or by other ones: the keeper
-//! finds out which classes they hold, and when one of these has expired, writes them again without it, the others
-//! each in a table of its own. So a line goes, at the latest, when the newest of its class in its table has to.
+//! finds out which classes they hold, and when one of these has expired, or the table is of several days, writes them
+//! again without it, the others each in a table of its own. So a line goes, at the latest, when the newest of its class
+//! and day in its table has to.
 
 use super::Keeper;
 use super::retain::counts_of;
@@ -8,6 +9,7 @@ use crate::block::Block;
 use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
 use crate::store::flush::{Flusher, Inherited};
+use crate::store::layout::day_of;
 use crate::store::reencode::{Output, Source};
 use crate::store::retention::{COUNTS_KEY, Classifier, Retention, expiry};
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
@@ -35,8 +37,10 @@ impl Keeper {
     /// # Errors
     /// What the file system said. A table that is damaged stays as it is until all of it has expired, and that is told.
     pub(crate) fn split_expired(&mut self, stop: &dyn Fn() -> bool) -> Result<bool> {
-        let Some(policy) = self.policy().filter(|policy| !policy.rules.is_empty()) else { return Ok(false) };
-        Ok(self.look_into_unknown(&policy, stop)? || self.split_one(&policy, stop)?)
+        let Some(policy) = self.policy() else { return Ok(false) };
+        let by_class = !policy.rules.is_empty();
+        Ok(by_class && (self.look_into_unknown(&policy, stop)? || self.split_one(&policy, stop)?)
+            || self.trim_one(&policy, stop)?)
     }
 
     /// Finds out which classes tables hold, of which some line could have expired.
@@ -72,7 +76,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Writes a table again, of which a class has expired.
+    /// Writes a table again, of which a class has expired, or which is of several classes and days.
     fn split_one(&mut self, policy: &Retention, stop: &dyn Fn() -> bool) -> Result<bool> {
         let (id, now_ns) = (policy.classes_id(), self.shared.env.clock.now_unix_ns());
         let has_expired = |part: &ClassPart| {
@@ -83,7 +87,10 @@ impl Keeper {
         let due = state.tables.values().find_map(|meta| {
             let facts = TableFacts::decode(&meta.user).ok()?;
             let parts = facts.classes_by(id)?;
-            let is_due = parts.iter().any(has_expired) && !self.not_mergeable.contains(&meta.number);
+            let days = facts.time_range().map(|(min_time, max_time)| (day_of(min_time), day_of(max_time)));
+            let is_mixed = parts.len() > 1 && days.is_some_and(|(first, last)| first != last);
+            let is_due =
+                (is_mixed || parts.iter().any(has_expired)) && !self.not_mergeable.contains(&meta.number);
             is_due.then(|| (meta, parts.to_vec()))
         });
         let Some((meta, parts)) = due else { return Ok(false) };
@@ -123,7 +130,7 @@ impl Keeper {
     }
 
     /// Tells that a table is damaged and stays as it is; other errors go on.
-    fn leave_alone(&mut self, meta: &TableMeta, error: Error) -> Result<()> {
+    pub(super) fn leave_alone(&mut self, meta: &TableMeta, error: Error) -> Result<()> {
         if !error.is_corruption() {
             return Err(error);
         }

@@ -22,7 +22,6 @@ pub(crate) type Plan = Vec<(u64, Reason)>;
 /// A table, as far as retention looks at it.
 struct Candidate<'s> {
     meta: &'s TableMeta,
-    min_time: i64,
     max_time: i64,
 }
 
@@ -34,11 +33,11 @@ pub(crate) fn plan(state: &State, policy: &Retention, now_ns: i64, free_bytes: O
     let classes_id = policy.classes_id();
     for meta in state.tables.values() {
         let Ok(facts) = TableFacts::decode(&meta.user) else { continue };
-        let Some((min_time, max_time)) = facts.time_range() else { continue };
+        let Some((_, max_time)) = facts.time_range() else { continue };
         if has_expired(&facts, max_time, policy, classes_id, now_ns) {
             plan.push((meta.number, Reason::Expired));
         } else {
-            tables.push(Candidate { meta, min_time, max_time });
+            tables.push(Candidate { meta, max_time });
         }
     }
     plan_by_size(tables, policy, now_ns, free_bytes, &mut plan);
@@ -73,8 +72,8 @@ fn plan_by_size(
     // a day that is over.
     let newest_day = tables.iter().map(|table| day_of(table.max_time)).max();
     let kept_from = newest_day.map_or(i64::MAX, |day| day.min(day_of(now_ns)));
-    tables.sort_by_key(|table| (day_of(table.min_time), table.max_time, table.meta.number));
-    for table in tables.iter().take_while(|table| day_of(table.min_time) < kept_from) {
+    tables.sort_by_key(|table| (day_of(table.max_time), table.max_time, table.meta.number));
+    for table in tables.iter().take_while(|table| day_of(table.max_time) < kept_from) {
         let reason = match (over, short) {
             (0, 0) => break,
             (0, _) => Reason::LowSpace,
