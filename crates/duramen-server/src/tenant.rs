@@ -9,7 +9,7 @@ use crate::retention::RetentionSettings;
 use crate::settings::Settings;
 use crate::tail_hub::TailHub;
 use duramen::{Batch, Logger, LoggerStats, OnFull, Store, StoreOptions};
-use duramen_engine::io::Env;
+use duramen_engine::io::{Clock, Env};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,23 @@ const WRITE_BUFFER_BYTES: usize = 24 << 20;
 /// Most tenants that are open at once.
 const MAX_TENANTS: usize = 1_000;
 
+/// How long a store counts as failing after an append failed, unless one goes well meanwhile. Who sends only to servers
+/// that are well would never find out that one is again.
+const FAILING_FOR: Duration = Duration::from_secs(30);
+
+/// Why an append failed, and when, by the monotonic clock.
+#[derive(Debug)]
+struct Trouble {
+    reason: String,
+    at: Duration,
+}
+
+impl Trouble {
+    fn is_recent(&self, now: Duration) -> bool {
+        now.saturating_sub(self.at) < FAILING_FOR
+    }
+}
+
 /// An open store.
 #[derive(Debug)]
 pub(crate) struct Tenant {
@@ -30,8 +47,9 @@ pub(crate) struct Tenant {
     logger: Logger,
     pub hub: TailHub,
     freshness: Mutex<Freshness>,
-    /// Why the last append failed, if it did.
-    failing: Mutex<Option<String>>,
+    clock: Arc<dyn Clock>,
+    /// Of the last append, if it failed.
+    failing: Mutex<Option<Trouble>>,
     is_failing: AtomicBool,
     /// Whether an append may wait for the device, and so must not happen on a thread that serves others.
     pub waits_for_device: bool,
@@ -48,6 +66,7 @@ impl Tenant {
             logger,
             hub: TailHub::default(),
             freshness: Mutex::default(),
+            clock: env.clock.clone(),
             failing: Mutex::default(),
             is_failing: AtomicBool::new(false),
             waits_for_device: durability == duramen::Durability::Sync,
@@ -88,7 +107,8 @@ impl Tenant {
     pub fn append(&self, batches: &mut [Batch], timeout: Duration) -> duramen::Result<()> {
         let outcome = self.append_each(batches, OnFull::Block { timeout });
         if let Err(e) = &outcome {
-            *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
+            let trouble = Trouble { reason: e.to_string(), at: self.clock.monotonic() };
+            *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
             self.is_failing.store(true, Ordering::Relaxed);
         }
         outcome
@@ -103,9 +123,11 @@ impl Tenant {
         Ok(())
     }
 
-    /// Why the last append failed, if no later one went well.
+    /// Why the last append failed, if that was a moment ago and no later one went well.
     pub fn trouble(&self) -> Option<String> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = failing.as_ref().filter(|trouble| trouble.is_recent(self.clock.monotonic()))?;
+        Some(trouble.reason.clone())
     }
 
     /// Asks its freshness, with how many lines were appended in all.
@@ -184,5 +206,17 @@ impl Tenants {
     pub fn all(&self) -> Vec<Arc<Tenant>> {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         std::iter::once(&self.own).chain(others.values()).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_counts_for_a_while() {
+        let trouble = Trouble { reason: "full".into(), at: Duration::from_secs(100) };
+        let at = |s| trouble.is_recent(Duration::from_secs(s));
+        assert!(at(100) && at(129) && !at(130) && !at(1000));
     }
 }
