@@ -50,6 +50,8 @@ fn run(cli: &Cli) -> failure::Outcome {
         #[cfg(feature = "server")]
         Verb::Serve(args) => verbs::serve::run(args, dir, &env),
         #[cfg(feature = "server")]
+        Verb::Health(args) => verbs::health::run(args),
+        #[cfg(feature = "server")]
         Verb::Token(args) => verbs::token::run(args, dir, &env),
         Verb::Engine(args) => verbs::engine::run(args, &env, &Interrupt::listen()),
         Verb::Generate(args) => verbs::generate::run(args, &env),

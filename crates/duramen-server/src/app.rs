@@ -7,7 +7,7 @@ use crate::insert::otlp_grpc::{self, told_as_grpc};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
-use crate::{entries, health, insert, loki, metrics, openapi, select};
+use crate::{admin, entries, health, insert, loki, metrics, openapi, select};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -29,6 +29,8 @@ pub(crate) struct App {
     pub queries: Arc<Semaphore>,
     /// Leave to decode a large body, or to wait for room in the store.
     pub decoders: Arc<Semaphore>,
+    /// Leave to make a snapshot or to delete: one at a time.
+    pub changes: Arc<Semaphore>,
     pub metrics: Metrics,
     /// True once the server has begun to stop.
     pub stopping: watch::Receiver<bool>,
@@ -80,6 +82,7 @@ pub(crate) fn router(app: &Shared) -> Router {
         .merge(guarded(entries::routes(), Scope::Read))
         .merge(guarded(loki::routes(), Scope::Read))
         .merge(guarded(metrics::routes(), Scope::Read))
+        .merge(guarded(admin::routes(), Scope::Admin))
         .merge(health::routes())
         .merge(openapi::routes())
         .fallback(nothing_here)

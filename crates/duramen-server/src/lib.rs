@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `settings` | what can be set, where from, and the defaults |
+//! | `probe` | asking a server of this machine whether it is well |
 //! | `retention` | how long lines are kept, as the settings say it |
 //! | `server` | starts and stops: store, listeners, signals |
 //! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
@@ -18,6 +19,7 @@
 //! | `tail_hub` | new lines, looked for once and given to all who follow |
 //! | `follower` | one of those: what is new to it, and what it missed |
 //! | `entries` | entries, facets and timelines for applications' own pages |
+//! | `admin` | what changes a store: snapshots, deletion |
 //! | `answer` | a query running on a thread of its own, its rows as a streamed body |
 //! | `freshness` | lines out of the WAL and into tables, in time |
 //! | `health`, `metrics` | how it goes |
@@ -26,6 +28,7 @@
 //!
 //! Applications may log directly into the directory that is served: the server is one more process on the store.
 
+mod admin;
 mod answer;
 mod app;
 mod auth;
@@ -43,6 +46,7 @@ mod listeners;
 mod loki;
 mod metrics;
 mod openapi;
+mod probe;
 mod retention;
 mod select;
 mod server;
@@ -51,6 +55,7 @@ mod tail_hub;
 mod tenant;
 
 pub use auth::{LastUses, MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
+pub use probe::health;
 pub use retention::{Age, RetentionSettings, Rule, Size};
 pub use server::{ServeError, check_tls, serve};
 pub use settings::{Durable, Settings, SettingsError, TenantSettings};

@@ -162,6 +162,7 @@ async fn run(
         bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
         queries: Arc::new(Semaphore::new(settings.max_queries.unwrap_or(1).max(1))),
         decoders: Arc::new(Semaphore::new(limits.query_threads.max(2))),
+        changes: Arc::new(Semaphore::new(1)),
         metrics: Metrics::new(),
         stopping: stopping.clone(),
         limits: limits.clone(),

@@ -44,6 +44,8 @@ impl Trouble {
 pub(crate) struct Tenant {
     /// Empty for the store's own.
     pub name: String,
+    /// Where its store is.
+    pub dir: PathBuf,
     logger: Logger,
     pub hub: TailHub,
     freshness: Mutex<Freshness>,
@@ -63,6 +65,7 @@ impl Tenant {
         let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
         Ok(Self {
             name: name.to_owned(),
+            dir: dir.to_path_buf(),
             logger,
             hub: TailHub::default(),
             freshness: Mutex::default(),
@@ -185,7 +188,8 @@ impl Tenants {
             .map_err(|e| ApiError::unavailable(format!("cannot open the tenant's store: {e}")))?
     }
 
-    fn dir_of(&self, name: &str) -> PathBuf {
+    /// Where a tenant's store is, or would be.
+    pub fn dir_of(&self, name: &str) -> PathBuf {
         self.dir.join("tenants").join(name)
     }
 

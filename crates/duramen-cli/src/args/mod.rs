@@ -4,6 +4,8 @@ mod delete;
 mod doctor;
 mod engine;
 mod generate;
+#[cfg(feature = "server")]
+mod health;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod import;
 mod ingest;
@@ -17,6 +19,8 @@ pub(crate) use delete::DeleteArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use engine::{EngineArgs, EngineDumpArgs, EngineRepairArgs, EngineVerb, EngineVerifyArgs};
 pub(crate) use generate::GenerateArgs;
+#[cfg(feature = "server")]
+pub(crate) use health::HealthArgs;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use import::{ImportArgs, ImportFrom, ImportTableArgs};
 pub(crate) use ingest::IngestArgs;
@@ -92,6 +96,9 @@ pub(crate) enum Verb {
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people
     #[cfg(feature = "server")]
     Serve(Box<ServeArgs>),
+    /// Ask whether the server is well, for supervisors
+    #[cfg(feature = "server")]
+    Health(HealthArgs),
     /// Make, list and revoke the tokens that let clients of `serve` in
     #[cfg(feature = "server")]
     Token(TokenArgs),

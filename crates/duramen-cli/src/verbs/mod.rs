@@ -5,6 +5,8 @@ pub(crate) mod delete;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod generate;
+#[cfg(feature = "server")]
+pub(crate) mod health;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod import;
 pub(crate) mod ingest;

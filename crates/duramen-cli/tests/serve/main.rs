@@ -17,6 +17,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are tests, too
 #![allow(clippy::disallowed_methods)] // what is tested runs in other processes, with real files and time
 
+mod admin;
 mod crash;
 mod entries;
 mod full_disk;

@@ -9,8 +9,10 @@ pub mod sim;
 
 mod copy;
 mod memory;
+mod tree;
 pub use copy::link_or_copy;
 pub use memory::SegmentMemory;
+pub use tree::remove_tree;
 
 use std::fmt::Debug;
 use std::io;

@@ -58,7 +58,7 @@ async fn form(app: &Shared, body: Body) -> ApiResult<bytes::Bytes> {
     }
 }
 
-/// The members of a JSON object whose values are text or numbers.
+/// The members of a JSON object whose values are text, numbers, true or false.
 fn members_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
     let wrong = |e: serde_json::Error| ApiError::bad_request(format!("the body is not a JSON object: {e}"));
     let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(text).map_err(wrong)?;
@@ -67,8 +67,13 @@ fn members_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
         match value {
             serde_json::Value::String(text) => pairs.push((name, text)),
             serde_json::Value::Number(n) => pairs.push((name, n.to_string())),
+            serde_json::Value::Bool(b) => pairs.push((name, b.to_string())),
             serde_json::Value::Null => {}
-            _ => return Err(ApiError::bad_request(format!("`{name}` is neither text nor a number"))),
+            _ => {
+                return Err(ApiError::bad_request(format!(
+                    "`{name}` is neither text, a number, true nor false"
+                )));
+            }
         }
     }
     Ok(pairs)

@@ -20,11 +20,11 @@ use super::source::keep_furthest;
 use super::{Store, retention};
 use crate::error::{Error, Result};
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::{Fs, OpenMode, link_or_copy};
+use duramen_engine::io::{self, Fs, OpenMode, link_or_copy};
 use duramen_engine::manifest::{Edit, Manifest, TableMeta};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The file that tells a copy in the making.
 const UNFINISHED: &str = "SNAPSHOT.tmp";
@@ -190,18 +190,14 @@ fn remove_unfinished(fs: &dyn Fs, tmp: &Path) -> Result<()> {
     }
     // The marker last: until then it can be seen what this is.
     for entry in entries.iter().filter(|entry| entry.name != UNFINISHED) {
-        remove_tree(fs, &tmp.join(&entry.name), entry.is_dir)?;
+        remove_either(fs, &tmp.join(&entry.name), entry.is_dir)?;
     }
-    remove_tree(fs, tmp, true)
+    Ok(io::remove_tree(fs, tmp)?)
 }
 
-fn remove_tree(fs: &dyn Fs, path: &Path, is_dir: bool) -> Result<()> {
+fn remove_either(fs: &dyn Fs, path: &Path, is_dir: bool) -> Result<()> {
     if !is_dir {
         return Ok(fs.remove_file(path).map_err(EngineError::io("remove", path))?);
     }
-    for entry in fs.read_dir(path).map_err(EngineError::io("list", path))? {
-        let inner: PathBuf = path.join(&entry.name);
-        remove_tree(fs, &inner, entry.is_dir)?;
-    }
-    Ok(fs.remove_dir(path).map_err(EngineError::io("remove", path))?)
+    Ok(io::remove_tree(fs, path)?)
 }

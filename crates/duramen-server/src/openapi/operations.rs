@@ -1,48 +1,38 @@
-//! The OpenAPI document, at `/api/openapi.json`: made of a table that tests hold to the routes.
-
-use crate::app::Shared;
-use crate::json::ok;
-use axum::Router;
-use axum::response::Response;
-use axum::routing::get;
-use serde_json::{Map, Value, json};
-
-/// Open to all: it says what can be asked, and nothing of the store.
-pub(crate) fn routes() -> Router<Shared> {
-    Router::new().route("/api/openapi.json", get(document))
-}
+//! The table of all paths, which tests hold to the routes.
 
 /// What a parameter holds.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Text,
     Number,
     Needed,
 }
 use Kind::{Needed, Number, Text};
 
-type Param = (&'static str, Kind, &'static str);
+pub(super) type Param = (&'static str, Kind, &'static str);
 
 /// A path: its methods, whose scope it needs, what it does, its parameters, and what it answers when all is well.
-struct Operation {
-    path: &'static str,
-    methods: &'static [&'static str],
-    scope: &'static str,
-    summary: &'static str,
-    params: &'static [Param],
+pub(super) struct Operation {
+    pub path: &'static str,
+    pub methods: &'static [&'static str],
+    pub scope: &'static str,
+    pub summary: &'static str,
+    pub params: &'static [Param],
     /// The type of the body that it takes, if it takes one.
-    takes: Option<&'static str>,
-    success: u16,
+    pub takes: Option<&'static str>,
+    pub success: u16,
 }
 
 const GET: &[&str] = &["get"];
 const POST: &[&str] = &["post"];
 const ASK: &[&str] = &["get", "post"];
+const LIST_AND_MAKE: &[&str] = &["get", "post"];
+const DELETE: &[&str] = &["delete"];
 const SEND: &[&str] = &["post", "put"];
 const JSON: Option<&str> = Some("application/json");
 const NDJSON: Option<&str> = Some("application/x-ndjson");
 const PROTOBUF: Option<&str> = Some("application/x-protobuf");
-const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
+pub(super) const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
 
 const ROLES: &[Param] = &[
     ("_msg_field", Text, "Names, separated by commas: the first that a row has is its message"),
@@ -106,6 +96,14 @@ const ENTRIES: &[Param] = &[
 const SEARCH: &[Param] = &[("q", Text, "A filter in LogsQL"), ("limit", Number, "The most entries")];
 const FACET: &[Param] = &[("field", Needed, "The field"), ("q", Text, "A filter in LogsQL")];
 const FACETS: &[Param] = &[("q", Text, "A filter in LogsQL")];
+const DELETION: &[Param] = &[
+    ("query", Needed, "LogsQL: a filter, without pipes"),
+    ("start", Text, "The earliest time"),
+    ("end", Text, "The latest time"),
+    ("dry_run", Text, "true: delete nothing, and say how many lines it would be"),
+];
+const SNAPSHOT: &[Param] = &[("name", Text, "What to call it; otherwise the time")];
+const RESTORE: &[Param] = &[("tenant", Needed, "The tenant to make, whose store it is to be")];
 const NONE: &[Param] = &[];
 
 const fn op(
@@ -121,7 +119,7 @@ const fn op(
 }
 
 /// Elasticsearch's paths, which are there a second time under `/insert/elasticsearch`.
-const ELASTIC: &[Operation] = &[
+pub(super) const ELASTIC: &[Operation] = &[
     op("/_bulk", SEND, "ingest", ROLES, NDJSON, 200, "Elasticsearch's bulk requests: create and index"),
     op("/{index}/_bulk", SEND, "ingest", ROLES, NDJSON, 200, "The same with an index, kept as a field"),
     op("/", GET, "ingest", NONE, None, 200, "What Elasticsearch's clients ask first: a version"),
@@ -133,7 +131,7 @@ const ELASTIC: &[Operation] = &[
     op("/_logstash", GET, "ingest", NONE, None, 200, "Nothing: clients go on"),
 ];
 
-const OPERATIONS: &[Operation] = &[
+pub(super) const OPERATIONS: &[Operation] = &[
     op("/api/v1/ingest", POST, "ingest", ROLES, JSON, 202, "An object, an array of objects, or NDJSON"),
     op("/insert/jsonline", SEND, "ingest", ROLES, NDJSON, 200, "VictoriaLogs' JSON lines"),
     op("/loki/api/v1/push", POST, "ingest", ROLES, PROTOBUF, 204, "Loki's push, in protobuf or JSON"),
@@ -177,10 +175,10 @@ const OPERATIONS: &[Operation] = &[
         "ingest",
         NONE,
         Some("application/vnd.fdo.journal"),
-        200,
+        202,
         "systemd-journal-upload's journal",
     ),
-    op("/insert/journald/upload", POST, "ingest", NONE, Some("application/vnd.fdo.journal"), 200, "The same"),
+    op("/insert/journald/upload", POST, "ingest", NONE, Some("application/vnd.fdo.journal"), 202, "The same"),
     op("/select/logsql/query", ASK, "read", QUERY, FORM, 200, "Rows, the newest first, an object a line"),
     op("/select/logsql/tail", ASK, "read", TAIL, FORM, 200, "Rows as they are appended, an object a line"),
     op("/select/logsql/hits", ASK, "read", STEPS, FORM, 200, "How many rows there are in each step"),
@@ -257,131 +255,37 @@ const OPERATIONS: &[Operation] = &[
     op("/loki/api/v1/drilldown-limits", GET, "read", NONE, None, 200, "Limits, for Grafana's Drilldown"),
     op("/loki/api/v1/status/buildinfo", GET, "read", NONE, None, 200, "The version"),
     op("/loki/api/v1/tail", GET, "read", LOGQL, None, 101, "Lines as they come, over a WebSocket"),
+    op(
+        "/api/v1/delete",
+        POST,
+        "admin",
+        DELETION,
+        JSON,
+        200,
+        "Deletes the lines that a filter finds, for good",
+    ),
+    op(
+        "/api/v1/snapshots",
+        LIST_AND_MAKE,
+        "admin",
+        SNAPSHOT,
+        JSON,
+        200,
+        "Lists snapshots; POST makes one (201)",
+    ),
+    op("/api/v1/snapshots/{name}", DELETE, "admin", NONE, None, 200, "Removes a snapshot"),
+    op(
+        "/api/v1/snapshots/{name}/restore",
+        POST,
+        "admin",
+        RESTORE,
+        JSON,
+        201,
+        "Makes a snapshot the store of a new tenant",
+    ),
     op("/metrics", GET, "read", NONE, None, 200, "Prometheus metrics"),
     op("/health", GET, "", NONE, None, 200, "Whether lines can be taken; 503 with the reason if not"),
     op("/-/healthy", GET, "", NONE, None, 200, "The same"),
     op("/ready", GET, "", NONE, None, 200, "Whether requests are answered"),
     op("/api/openapi.json", GET, "", NONE, None, 200, "This document"),
 ];
-
-async fn document() -> Response {
-    ok(&text())
-}
-
-fn text() -> Value {
-    let mut paths = Map::new();
-    for operation in OPERATIONS {
-        paths.insert(operation.path.to_owned(), operation.item());
-    }
-    for operation in ELASTIC {
-        paths.insert(operation.path.to_owned(), operation.item());
-        paths.insert(format!("/insert/elasticsearch{}", operation.path), operation.item());
-    }
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Duramen",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "The durable log store. Without any token, it is open to this machine only, and nothing is needed.",
-            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
-        },
-        "paths": paths,
-        "components": {
-            "securitySchemes": {
-                "bearer": { "type": "http", "scheme": "bearer" },
-                "basic": { "type": "http", "scheme": "basic", "description": "The token is the password." },
-            },
-            "schemas": {
-                "Error": {
-                    "type": "object",
-                    "properties": {
-                        "status": { "type": "string" },
-                        "error": { "type": "string", "description": "What was wrong, and what to do" },
-                        "code": { "type": "integer" },
-                    },
-                },
-            },
-        },
-    })
-}
-
-impl Operation {
-    /// What the document says of a path.
-    fn item(&self) -> Value {
-        self.methods
-            .iter()
-            .map(|method| ((*method).to_owned(), self.described(method)))
-            .collect::<Map<_, _>>()
-            .into()
-    }
-
-    fn described(&self, method: &str) -> Value {
-        let in_path = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let in_path = in_path.map(
-            |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
-        );
-        // A form holds what the URL could, so that nothing is required of either alone.
-        let by_form = method == "post" && self.takes == FORM;
-        let in_query = self.params.iter().map(|(name, kind, description)| {
-            let kind_name = if matches!(kind, Number) { "integer" } else { "string" };
-            let required = matches!(kind, Needed) && !by_form;
-            json!({ "name": name, "in": "query", "required": required, "description": description, "schema": { "type": kind_name } })
-        });
-        let parameters: Vec<_> = in_path.chain(in_query).collect();
-        let mut described = json!({
-            "summary": self.summary,
-            "parameters": parameters,
-            "responses": {
-                self.success.to_string(): { "description": "All is well" },
-                "default": {
-                    "description": "What was wrong",
-                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
-                },
-            },
-        });
-        if !self.scope.is_empty() {
-            described["security"] = json!([{ "bearer": [self.scope] }, { "basic": [self.scope] }, {}]);
-        }
-        if let (Some(content_type), true) = (self.takes, method != "get") {
-            let schema = json!({ "description": "See docs/server.md and docs/clients" });
-            described["requestBody"] = json!({ "content": { content_type: { "schema": schema } } });
-        }
-        described
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// The paths that the sources give to `.route(…)`.
-    fn routed(dir: &std::path::Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                routed(&path, found);
-            } else {
-                let source = std::fs::read_to_string(&path).unwrap();
-                let quoted = source.split(".route(").skip(1).filter_map(|rest| {
-                    let rest = rest.trim_start().trim_start_matches("&at(");
-                    rest.strip_prefix('"')?.split('"').next()
-                });
-                found.extend(quoted.filter(|path| path.starts_with('/')).map(str::to_owned));
-            }
-        }
-    }
-
-    #[test]
-    fn every_route_is_described_and_nothing_else() {
-        let mut found = BTreeSet::new();
-        routed(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-        assert!(found.len() > 50, "{found:?}");
-        let described: BTreeSet<_> =
-            OPERATIONS.iter().chain(ELASTIC).map(|operation| operation.path.to_owned()).collect();
-        let missing: Vec<_> = found.difference(&described).collect();
-        let extra: Vec<_> = described.difference(&found).collect();
-        assert!(missing.is_empty() && extra.is_empty(), "not described: {missing:?}; not there: {extra:?}");
-        assert_eq!(described.len(), OPERATIONS.len() + ELASTIC.len(), "each once");
-    }
-}

@@ -1,0 +1,96 @@
+//! `POST /api/v1/delete`: the lines that a filter finds go for good.
+
+use super::{alone, need_json, who};
+use crate::app::Shared;
+use crate::auth::Access;
+use crate::error::{ApiError, ApiResult};
+use crate::json::ok;
+use crate::select::args::Args;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Extension, Router};
+use duramen::DeleteReport;
+use duramen_query::{DeleteByQuery, QueryError};
+use serde_json::{Value, json};
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/api/v1/delete", post(delete))
+}
+
+/// `{"query":"LOGSQL","start":…,"end":…,"dry_run":true}`. A client that goes before the answer stops it, and then nothing
+/// was deleted.
+async fn delete(
+    State(app): State<Shared>,
+    Extension(access): Extension<Access>,
+    headers: HeaderMap,
+    args: Args,
+) -> ApiResult<Response> {
+    need_json(&headers)?;
+    let query = args.query(&app, "")?;
+    let dry_run = match args.get("dry_run") {
+        None | Some("false" | "0") => false,
+        Some("true" | "1") => true,
+        Some(other) => {
+            return Err(ApiError::bad_request(format!("`dry_run` is neither true nor false: {other}")));
+        }
+    };
+    let text = args.need("query")?.to_owned();
+    let refused = |e: QueryError| match e {
+        QueryError::OnlyFilter => ApiError::bad_request(e.to_string()),
+        e => e.into(),
+    };
+    let stopped = || ApiError::unavailable("it was stopped, and nothing was deleted");
+    let told = alone(&app, move |stop| {
+        let store = access.tenant.store()?;
+        if dry_run {
+            let lines = store.count_matching(&query, stop).map_err(refused)?.ok_or_else(stopped)?;
+            return Ok(json!({ "status": "ok", "dry_run": true, "lines": lines }));
+        }
+        let report = store.delete_matching(&query, stop).map_err(refused)?.ok_or_else(stopped)?;
+        tracing::info!(
+            token = who(&access),
+            tenant = access.tenant.name,
+            query = text,
+            lines = report.lines,
+            "deleted"
+        );
+        Ok(told(&report))
+    });
+    Ok(ok(&told.await?))
+}
+
+/// What a deletion came to; `incomplete` if matching lines may be left.
+fn told(report: &DeleteReport) -> Value {
+    let is_complete =
+        report.unsealed_lines == 0 && report.damaged.is_empty() && report.quarantined.is_empty();
+    json!({
+        "status": if is_complete { "ok" } else { "incomplete" },
+        "lines": report.lines,
+        "tables": report.tables,
+        "stored_bytes": report.stored_bytes,
+        "files_to_go": report.files_to_go,
+        "unsealed_lines": report.unsealed_lines,
+        "damaged": report.damaged,
+        "quarantined": report.quarantined,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_left_is_told() {
+        let whole = DeleteReport { lines: 3, tables: 1, files_to_go: 1, ..DeleteReport::default() };
+        assert_eq!(told(&whole)["status"], "ok");
+        for report in [
+            DeleteReport { unsealed_lines: 1, ..whole.clone() },
+            DeleteReport { damaged: vec!["a.sst".into()], ..whole.clone() },
+            DeleteReport { quarantined: vec!["b.wal".into()], ..whole },
+        ] {
+            assert_eq!(told(&report)["status"], "incomplete", "{report:?}");
+        }
+    }
+}
