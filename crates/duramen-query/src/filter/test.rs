@@ -76,8 +76,8 @@ impl Test {
             Self::In(t) => t.needs(),
             Self::Contains(t) => t.needs(),
             Self::Sequence(t) => t.needs(),
+            Self::Regex(t) => t.needs(),
             Self::Compare(_)
-            | Self::Regex(_)
             | Self::Pattern(_)
             | Self::Ip(_)
             | Self::Length(_)
@@ -95,6 +95,7 @@ impl Test {
             Self::Contains(t) if t.is_all() => {
                 t.phrases().iter().flat_map(phrase::Phrase::whole_words).collect()
             }
+            Self::Regex(t) => t.whole_words(),
             Self::Sequence(t) => t.phrases().iter().flat_map(phrase::Phrase::whole_words).collect(),
             _ => Vec::new(),
         }
