@@ -56,7 +56,7 @@ use crate::entry::EntryRef;
 /// The most rows that a block may have. Whoever cuts blocks should stop at [`MAX_BLOCK_ROWS`].
 pub const MAX_ROWS: usize = 1 << 20;
 /// How many rows a block should have at most.
-pub const MAX_BLOCK_ROWS: usize = 64 << 10;
+pub const MAX_BLOCK_ROWS: usize = 32 << 10;
 /// How many bytes of raw lines a block should have: large enough to compress well, small enough to be
 /// decoded at once by every thread of a query.
 pub const TARGET_BLOCK_RAW_BYTES: u64 = 16 << 20;
