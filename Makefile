@@ -7,7 +7,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python kill tsan miri demo bench bench-engine bench-logger clean-demo
+.PHONY: help build test lint unit doc fuzz test-python kill soak tsan miri demo bench bench-engine bench-logger clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test-python   the Python package: its wheel, in a virtual environment, and its tests; needs python3 and PyPI'
 	@echo 'make fuzz    each decoder against bytes that look for its gaps; FUZZ_SECONDS=60 looks for new ones'
 	@echo 'make kill    eight writers of 200,000 lines each, killed 200 times while they log; a minute'
+	@echo 'make soak    mixed load on a server that is killed every minute; two hours'
 	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
@@ -54,6 +55,13 @@ test-python:
 KILL_LINES ?= 200000
 kill:
 	DURAMEN_KILL_LINES=$(KILL_LINES) $(CARGO) test --locked -p duramen --test logger writers:: -- --nocapture
+
+# A test of `make test`, for longer. SOAK_LINES_PER_S should be some 80 % of what the machine takes.
+SOAK_SECONDS ?= 7200
+SOAK_LINES_PER_S ?= 2000
+soak:
+	DURAMEN_SOAK_SECONDS=$(SOAK_SECONDS) DURAMEN_SOAK_LINES_PER_S=$(SOAK_LINES_PER_S) \
+		$(CARGO) test --release --locked -p duramen-cli --test serve soak:: -- --nocapture
 
 tsan:
 	@sh scripts/races.sh tsan

@@ -10,7 +10,7 @@
 //! | `tokens` | who may do what; revoked, expired, limited; tenants |
 //! | `limits` | bodies, bombs, slow clients, heads |
 //! | `full_disk` | a full disk is told, reading goes on, and so does writing once there is room |
-//! | `crash` | killed at random moments, every acknowledged line is there once |
+//! | `soak` | mixed load, killed at intervals: every acknowledged line is there once |
 //! | `life` | starts, says what is wrong, stops when told |
 
 #![cfg(feature = "server")]
@@ -18,7 +18,6 @@
 #![allow(clippy::disallowed_methods)] // what is tested runs in other processes, with real files and time
 
 mod admin;
-mod crash;
 mod entries;
 mod full_disk;
 mod ingest;
@@ -27,5 +26,6 @@ mod limits;
 mod retention;
 mod select;
 mod server;
+mod soak;
 mod tail;
 mod tokens;

@@ -108,11 +108,12 @@ impl Server {
     }
 
     pub fn agent() -> ureq::Agent {
-        ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
-            .build()
-            .into()
+        Self::agent_for(Duration::from_secs(60))
+    }
+
+    /// One whose requests may take so long.
+    pub fn agent_for(longest: Duration) -> ureq::Agent {
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(longest)).build().into()
     }
 
     pub fn get(&self, path: &str) -> Answer {
