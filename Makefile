@@ -39,6 +39,7 @@ lint:
 unit:
 	@sh scripts/setup-tests.sh
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --features duramen-cli/parquet --test parquet
 
 doc:
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked

@@ -25,7 +25,7 @@ const PIECE_BYTES: usize = 32 << 10;
 const PIECE_EVERY: Duration = Duration::from_millis(50);
 
 /// A query, and how it is to be run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub query: Query,
     pub options: RunOptions,

@@ -113,6 +113,11 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     pub(crate) stats: bool,
 
+    /// Write Parquet to stdout; the query is run twice, the first time to find the columns
+    #[cfg(feature = "parquet")]
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) parquet: bool,
+
     /// Exit with 4 if nothing matched
     #[arg(short = 'e', long)]
     pub(crate) fail_empty: bool,

@@ -10,6 +10,8 @@ pub(crate) mod health;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod import;
 pub(crate) mod ingest;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub(crate) mod progress;
 pub(crate) mod query;
 pub(crate) mod retention;

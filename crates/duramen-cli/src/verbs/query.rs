@@ -41,6 +41,20 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         max_rows_scanned: args.max_rows,
     };
     let cancel = Cancel::timed(env.clock.clone(), args.timeout);
+    #[cfg(feature = "parquet")]
+    if args.parquet {
+        let mut lacking = Vec::new();
+        let rows = super::parquet::write(&mut |each| {
+            let stats = show::cancellable(interrupt, &cancel, |cancel| {
+                query.run(blocks.clone(), &options, cancel, each)
+            });
+            let stats = finished(stats, interrupt)?;
+            lacking.extend(source.incomplete(&stats));
+            Ok(())
+        })?;
+        lacking.dedup();
+        return ended(&source, lacking, args.fail_empty && rows == 0);
+    }
     let mut writer = show::writer(&args.show);
     let mut delivery = Delivery { writer: &mut writer, failed: None };
     let outcome = show::cancellable(interrupt, &cancel, |cancel| {
@@ -50,24 +64,35 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         return Err(Failure::output(error));
     }
     writer.flush().map_err(Failure::output)?;
-    let stats = match outcome {
-        Ok(stats) => stats,
-        Err(Error::Cancelled) => {
-            interrupt.check()?;
-            return Err(Failure::Failed(Error::Cancelled.to_string()));
-        }
-        Err(e) => return Err(Failure::Failed(e.to_string())),
-    };
+    let stats = finished(outcome, interrupt)?;
     if args.stats {
         say(&summary(&stats, writer.rows(), env.clock.monotonic().saturating_sub(started)));
     }
+    let lacking = source.incomplete(&stats).into_iter().collect();
+    ended(&source, lacking, args.fail_empty && writer.rows() == 0)
+}
+
+/// What a run that went well has cost.
+fn finished(outcome: Result<RunStats, Error>, interrupt: &Interrupt) -> Result<RunStats, Failure> {
+    match outcome {
+        Ok(stats) => Ok(stats),
+        Err(Error::Cancelled) => {
+            interrupt.check()?;
+            Err(Failure::Failed(Error::Cancelled.to_string()))
+        }
+        Err(e) => Err(Failure::Failed(e.to_string())),
+    }
+}
+
+/// Complains of what the answer lacks, and gives the exit code.
+fn ended(source: &Source, incomplete: Vec<String>, is_empty: bool) -> Outcome {
     let mut lacking = source.incidents();
-    lacking.extend(source.incomplete(&stats));
+    lacking.extend(incomplete);
     if !lacking.is_empty() {
         lacking.iter().for_each(|why| complain(why));
         return Ok(ExitCode::from(1));
     }
-    Ok(ExitCode::from(if args.fail_empty && writer.rows() == 0 { NOTHING_MATCHED } else { 0 }))
+    Ok(ExitCode::from(if is_empty { NOTHING_MATCHED } else { 0 }))
 }
 
 /// What is asked.

@@ -58,7 +58,7 @@ const QUERY: &[Param] = &[
     ("extra_filters", Text, "A filter that every row must pass, too"),
     ("limit", Number, "The most rows, of the newest"),
     ("offset", Number, "Rows to leave out, of the newest"),
-    ("format", Text, "json (all values are text), typed, or csv"),
+    ("format", Text, "json (all values are text), typed, csv; parquet, if the server was built with it"),
     ("fields", Text, "The columns of csv"),
 ];
 const VALUES: &[Param] = &[

@@ -14,6 +14,8 @@ pub(crate) mod args;
 mod counts;
 mod facets;
 mod hits;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod query;
 mod stats;
 mod tail;

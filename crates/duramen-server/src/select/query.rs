@@ -17,7 +17,7 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 /// The newest first. `limit` and `offset` count rows from there; `format` is `json` (an object a line, all values text),
-/// `typed` (the same, numbers as numbers) or `csv` (needs `fields`).
+/// `typed` (the same, numbers as numbers), `csv` (needs `fields`), or `parquet`, if it was built with that.
 async fn query(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
@@ -36,8 +36,17 @@ async fn query(
         "csv" => {
             return csv(&app, &access, question, offset, &args).await;
         }
+        #[cfg(feature = "parquet")]
+        "parquet" => {
+            return super::parquet::answer(&app, &access, question, offset).await;
+        }
+        #[cfg(not(feature = "parquet"))]
+        "parquet" => {
+            return Err(ApiError::bad_request("this duramen was built without Parquet (--features parquet)"));
+        }
         other => {
-            return Err(ApiError::bad_request(format!("the format `{other}` is none of: json, typed, csv")));
+            let told = format!("the format `{other}` is none of: json, typed, csv, parquet");
+            return Err(ApiError::bad_request(told));
         }
     };
     stream(&app, &access, question, "application/stream+json", Vec::new(), move |row, out| {
