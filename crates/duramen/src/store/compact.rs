@@ -6,6 +6,7 @@
 //! has grown by a factor, and large tables are left alone for good.
 
 use crate::block::BlockHandle;
+use crate::columnar::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::error::Result;
 use crate::store::flush::{Flusher, Inherited};
 use crate::store::layout::{SPARSE_BYTES, day_of, window_of};
@@ -26,6 +27,8 @@ const MAX_MERGE_WIDTH_OF_LARGE: usize = 16;
 const LARGE_TABLE_BYTES: u64 = 256 << 10;
 /// Tables whose lines had more bytes than this are not merged any more.
 pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
+/// Tables whose lines had so many bytes are not merged any more if their blocks are at least half full.
+pub const FULL_TABLE_RAW_BYTES: u64 = 64 << 20;
 /// When a store is closed only tables whose lines had at most so many bytes are merged: a program that ends
 /// should not have to write again what it has just written.
 pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
@@ -43,7 +46,7 @@ pub(crate) fn pick<'s>(
     let newest = state.tables.values().filter_map(|meta| Some(time_range(meta)?.1)).max().map(day_of);
     for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
         let Ok(facts) = TableFacts::decode(&meta.user) else { continue };
-        if facts.raw_bytes > max_raw_bytes {
+        if facts.raw_bytes > max_raw_bytes || is_full(&facts) {
             continue;
         }
         let day = meta.path.rsplit_once('/').map_or("", |(dir, _)| dir);
@@ -64,6 +67,14 @@ pub(crate) fn pick<'s>(
     }
     let of_day = days.into_values().find_map(|tables| pick_of(tables, u64::MAX));
     of_day.or_else(|| sparse.into_values().find_map(|tables| pick_of(tables, SPARSE_BYTES)))
+}
+
+/// Whether the table is large and of large blocks: merging would make files fewer and nothing smaller.
+fn is_full(facts: &TableFacts) -> bool {
+    let blocks = facts.blocks.len() as u64;
+    let of_rows = facts.rows() * 2 >= blocks * MAX_BLOCK_ROWS as u64;
+    let of_bytes = facts.raw_bytes * 2 >= blocks * TARGET_BLOCK_RAW_BYTES;
+    facts.raw_bytes >= FULL_TABLE_RAW_BYTES && (of_rows || of_bytes)
 }
 
 /// A table that may be merged.
@@ -218,6 +229,18 @@ mod tests {
             let many = vec![("20260101", bytes); 1000];
             assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");
         }
+    }
+
+    #[test]
+    fn large_tables_of_large_blocks_are_left() {
+        let of = |raw_bytes, rows, blocks: usize| {
+            let block = BlockFacts { rows, min_time: 0, max_time: 0 };
+            is_full(&TableFacts { raw_bytes, blocks: vec![block; blocks], classes: None })
+        };
+        let half = MAX_BLOCK_ROWS as u64 / 2;
+        assert!(of(FULL_TABLE_RAW_BYTES, half, 9) && !of(FULL_TABLE_RAW_BYTES - 1, half, 9));
+        assert!(!of(FULL_TABLE_RAW_BYTES, half - 1, 9), "small blocks");
+        assert!(of(FULL_TABLE_RAW_BYTES, 1, 8), "of large lines");
     }
 
     #[test]

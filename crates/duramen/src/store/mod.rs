@@ -35,7 +35,9 @@ mod verify;
 mod writers;
 
 pub use checkpoint::CheckpointReport;
-pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH};
+pub use compact::{
+    FULL_TABLE_RAW_BYTES, MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH,
+};
 pub use delete::{DeleteReport, Matches};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
