@@ -7,7 +7,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python kill soak tsan miri demo bench bench-engine bench-logger clean-demo
+.PHONY: help build test lint unit doc fuzz test-python kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
 	@echo 'make bench-engine   the key-value engine beside its peers; compiles RocksDB first; writes bench/results/engine'
 	@echo 'make bench-logger   the direct logger beside SQLite, PostgreSQL, files and the device; writes bench/results/logger*.md'
+	@echo 'make bench-http   the server over HTTP beside one that does nothing, and VictoriaLogs; writes bench/results/http.md'
 
 build:
 	$(CARGO) build --release --locked -p duramen-cli
@@ -89,6 +90,11 @@ bench-engine:
 # a server measured, too.
 bench-logger:
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-logger -- all $(BENCH_FLAGS)
+
+# BENCH_FLAGS='--victorialogs http://127.0.0.1:9428 PID' compares with a VictoriaLogs that runs, too.
+bench-http: build
+	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-http -- \
+		--duramen $(abspath $(DURAMEN)) $(BENCH_FLAGS)
 
 clean-demo:
 	sh scripts/demo.sh --clean
