@@ -1,4 +1,4 @@
-//! One connection, kept alive.
+//! One connection, kept alive; and made anew if the server has closed it between two requests.
 
 use crate::Result;
 use crate::server::Server;
@@ -15,31 +15,36 @@ use tokio::net::TcpStream;
 #[derive(Debug)]
 pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
-    host: String,
+    address: String,
     authorization: Option<String>,
 }
 
 impl Client {
     pub(crate) async fn connect(server: &Server) -> Result<Self> {
-        let stream = TcpStream::connect(&server.address).await?;
-        stream.set_nodelay(true)?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // It ends with the sender; what goes wrong, the sender is told.
-        tokio::spawn(connection);
+        let address = server.address.clone();
+        let sender = connect(&address).await?;
         let authorization = server.token.as_ref().map(|token| format!("Bearer {token}"));
-        Ok(Self { sender, host: server.address.clone(), authorization })
+        Ok(Self { sender, address, authorization })
+    }
+
+    /// Whether the server has kept it open.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
     }
 
     /// Sends a request; the answer's head.
     async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>> {
-        let mut request = Request::builder().method(method).uri(path).header("host", &self.host);
+        let mut request = Request::builder().method(method).uri(path).header("host", &self.address);
         if !body.is_empty() {
             request = request.header("content-type", "application/json");
         }
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
         }
-        self.sender.ready().await?;
+        // VictoriaLogs closes each connection after two minutes, to have clients spread their load.
+        if self.sender.ready().await.is_err() {
+            self.sender = connect(&self.address).await?;
+        }
         let response = self.sender.send_request(request.body(Full::new(body))?).await?;
         if response.status().is_success() {
             return Ok(response);
@@ -77,6 +82,15 @@ impl Client {
         let rows = self.send(Method::GET, &path, Bytes::new()).await?.into_body();
         Ok(Tail { rows, cut: Vec::new(), ready: VecDeque::new(), _client: self })
     }
+}
+
+async fn connect(address: &str) -> Result<SendRequest<Full<Bytes>>> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    // It ends with the sender; what goes wrong, the sender is told.
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 /// Rows as they come.

@@ -46,7 +46,10 @@ pub(crate) async fn run(args: &Args, peer: Peer) -> Result<Crowd> {
     }
     let with = server.memory()?;
     for client in &mut idle {
-        client.get("/health").await.map_err(|e| format!("an idle connection was closed: {e}"))?;
+        if !client.is_open() {
+            return Err(format!("{} has closed an idle connection", peer.name()).into());
+        }
+        client.get("/health").await?;
     }
     Ok(Crowd { before, with })
 }
