@@ -13,6 +13,7 @@ use duramen_engine::io::Env;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sd_notify::NotifyState;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -193,8 +194,10 @@ async fn run(
     }
     let freshness = tokio::spawn(crate::freshness::keep(app.clone()));
     ready(&addresses);
+    tell_manager(NotifyState::Ready);
     wait(&app, &door, &mut signals).await;
     tracing::info!("stopping");
+    tell_manager(NotifyState::Stopping);
     let _all_have_gone = stop.send(true);
     for task in accepting {
         let _ended = task.await;
@@ -220,6 +223,13 @@ async fn run(
     closing.await.map_err(std::io::Error::other)??;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Tells the service manager, if one has asked for it (`NOTIFY_SOCKET`, as systemd's `sd_notify`).
+fn tell_manager(state: NotifyState<'_>) {
+    if let Err(e) = sd_notify::notify(&[state]) {
+        tracing::warn!(error = %e, "cannot tell the service manager");
+    }
 }
 
 /// The signals that are listened for, from before anybody is told that the server runs.

@@ -5,6 +5,7 @@ use rustls::pki_types::CertificateDer;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -113,6 +114,26 @@ fn an_answer_that_lacks_damaged_blocks_is_told_of() {
     let metrics = server.get("/metrics").body;
     assert!(metrics.lines().any(|line| line == "duramen_query_failed_blocks_total 2"), "{metrics}");
     eventually("its log tells, too", || server.log().matches("lacks damaged blocks").count() == 2);
+}
+
+#[test]
+fn the_service_manager_is_told() {
+    let (dir, store) = store();
+    let path = dir.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let told = || {
+        let mut buf = [0; 100];
+        let n = socket.recv(&mut buf).unwrap();
+        String::from_utf8_lossy(&buf[..n]).trim().to_owned()
+    };
+    let mut command = duramen(&store);
+    command.env("NOTIFY_SOCKET", &path);
+    let server = Server::try_start_by(command, &[]).unwrap();
+    assert_eq!(told(), "READY=1");
+    assert_eq!(server.get("/ready").status, 200);
+    assert_eq!(server.stop().0, Some(0));
+    assert_eq!(told(), "STOPPING=1");
 }
 
 #[test]
