@@ -31,6 +31,9 @@ pub(crate) struct Door {
     pub tls: ArcSwapOption<rustls::ServerConfig>,
     /// Leave to hold a connection.
     pub places: Arc<Semaphore>,
+    /// For a connection's next request, its head included: shippers send once in a while, and the moment at which
+    /// one closes a connection is the moment at which the other may use it.
+    pub idle_timeout: Duration,
     pub read_timeout: Duration,
     pub stopping: watch::Receiver<bool>,
 }
@@ -82,7 +85,7 @@ pub(crate) async fn listen(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(door.read_timeout)
+        .header_read_timeout(door.idle_timeout)
         .max_buf_size(MAX_HEAD_BYTES)
         .keep_alive(true);
     builder

@@ -172,6 +172,7 @@ async fn run(
     let door = Arc::new(Door {
         tls: ArcSwapOption::from(tls),
         places: Arc::new(Semaphore::new(limits.max_connections)),
+        idle_timeout: limits.idle_timeout,
         read_timeout: limits.read_timeout,
         stopping,
     });

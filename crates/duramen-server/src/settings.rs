@@ -82,7 +82,12 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<usize>,
 
-    /// How long a client may take for a request's head, and pause in its body [default: 10000]
+    /// How long a connection may be idle, its next request's head included [default: 120000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_IDLE_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_ms: Option<u64>,
+
+    /// How long a client may pause in a request's body [default: 10000]
     #[arg(long, value_name = "MS", env = "DURAMEN_READ_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_timeout_ms: Option<u64>,
@@ -237,6 +242,7 @@ impl Settings {
             max_bodies_bytes: self.max_bodies_bytes.or(other.max_bodies_bytes),
             max_line_bytes: self.max_line_bytes.or(other.max_line_bytes),
             max_connections: self.max_connections.or(other.max_connections),
+            idle_timeout_ms: self.idle_timeout_ms.or(other.idle_timeout_ms),
             read_timeout_ms: self.read_timeout_ms.or(other.read_timeout_ms),
             stall_timeout_ms: self.stall_timeout_ms.or(other.stall_timeout_ms),
             flush_after_ms: self.flush_after_ms.or(other.flush_after_ms),
@@ -267,6 +273,7 @@ impl Settings {
             max_bodies_bytes: Some(256 << 20),
             max_line_bytes: Some(1 << 20),
             max_connections: Some(8192),
+            idle_timeout_ms: Some(120_000),
             read_timeout_ms: Some(10_000),
             stall_timeout_ms: Some(5_000),
             flush_after_ms: Some(30_000),
@@ -292,6 +299,7 @@ pub(crate) struct Limits {
     pub max_body_bytes: usize,
     pub max_line_bytes: usize,
     pub max_connections: usize,
+    pub idle_timeout: Duration,
     pub read_timeout: Duration,
     pub stall_timeout: Duration,
     pub flush_after: Duration,
@@ -314,6 +322,7 @@ impl Limits {
             max_body_bytes: settings.max_body_bytes.unwrap_or_default(),
             max_line_bytes: settings.max_line_bytes.unwrap_or_default(),
             max_connections: settings.max_connections.unwrap_or_default().max(1),
+            idle_timeout: ms(settings.idle_timeout_ms),
             read_timeout: ms(settings.read_timeout_ms),
             stall_timeout: ms(settings.stall_timeout_ms),
             flush_after: ms(settings.flush_after_ms),

@@ -12,7 +12,7 @@ use duramen::{Batch, Logger, LoggerStats, OnFull, Store, StoreOptions};
 use duramen_engine::io::{Clock, Env};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Tenant {
     logger: Logger,
     pub hub: TailHub,
     freshness: Mutex<Freshness>,
+    /// Since it was opened.
+    appended_lines: AtomicU64,
     clock: Arc<dyn Clock>,
     /// Of the last append, if it failed.
     failing: Mutex<Option<Trouble>>,
@@ -69,6 +71,7 @@ impl Tenant {
             logger,
             hub: TailHub::default(),
             freshness: Mutex::default(),
+            appended_lines: AtomicU64::new(0),
             clock: env.clock.clone(),
             failing: Mutex::default(),
             is_failing: AtomicBool::new(false),
@@ -118,7 +121,11 @@ impl Tenant {
     }
 
     fn append_each(&self, batches: &mut [Batch], on_full: OnFull) -> duramen::Result<()> {
-        batches.iter_mut().try_for_each(|batch| self.logger.append_batch(batch, on_full))?;
+        for batch in batches {
+            let lines = batch.len() as u64;
+            self.logger.append_batch(batch, on_full)?;
+            self.appended_lines.fetch_add(lines, Ordering::Relaxed);
+        }
         if self.is_failing.swap(false, Ordering::Relaxed) {
             *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
@@ -135,8 +142,7 @@ impl Tenant {
 
     /// Asks its freshness, with how many lines were appended in all.
     pub fn is_due(&self, ask: impl FnOnce(&mut Freshness, u64) -> bool) -> bool {
-        let lines =
-            self.logger.store().ok().and_then(Store::wal_metrics).map_or(0, |metrics| metrics.records);
+        let lines = self.appended_lines.load(Ordering::Relaxed);
         ask(&mut self.freshness.lock().unwrap_or_else(PoisonError::into_inner), lines)
     }
 

@@ -117,6 +117,17 @@ fn an_answer_that_lacks_damaged_blocks_is_told_of() {
 }
 
 #[test]
+fn many_lines_are_in_tables_soon_however_they_came() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--flush-after-ms", "3600000"]);
+    let line = "{\"_msg\":\"one of many\"}\n";
+    assert_eq!(server.post("/api/v1/ingest", line.repeat(20_000)).status, 202);
+    let tables = || server.get("/metrics").body.lines().any(|line| line == "duramen_store_tables 1");
+    eventually("one body is as good as many", tables);
+    assert_eq!(server.count("many"), 20_000);
+}
+
+#[test]
 fn the_service_manager_is_told() {
     let (dir, store) = store();
     let path = dir.path().join("notify");

@@ -56,7 +56,7 @@ fn free_bytes(server: &Server) -> u64 {
 #[test]
 fn slow_clients_are_not_waited_for_for_ever() {
     let (_dir, store) = store();
-    let server = Server::start_with(&store, &["--read-timeout-ms", "200"]);
+    let server = Server::start_with(&store, &["--read-timeout-ms", "200", "--idle-timeout-ms", "200"]);
     let answer_to = |request: &str| {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
