@@ -33,7 +33,7 @@ miri)
 		MIRIFLAGS="${MIRIFLAGS:-$common}" miri "$@"
 		exit
 	fi
-	MIRIFLAGS=$common miri wal::arena wal::anonymous io::memory io::sim lsm::memtable --skip skiplist
+	MIRIFLAGS=$common miri memory:: wal::arena wal::anonymous io::memory io::sim lsm::memtable --skip skiplist
 	# The nodes of crossbeam's lists are reached through references to a part of them, which Miri's rules of borrowing
 	# do not allow: all else is still checked.
 	MIRIFLAGS="$common -Zmiri-disable-stacked-borrows" miri lsm::memtable::skiplist lsm::memtable::tests::skiplist

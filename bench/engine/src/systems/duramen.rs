@@ -50,7 +50,7 @@ pub(super) fn systems() -> Vec<System> {
             &[Load],
             |dir| Setup::new(dir).load(Loading::Sorted).open(),
         ),
-        system("duramen", PROCESS, "512 MiB block cache, its filters", &[Read], |dir| {
+        system("duramen", PROCESS, "512 MiB block cache (in huge pages), its filters", &[Read], |dir| {
             let mut setup = Setup::new(dir).load(Loading::Batches);
             setup.options.block_cache_bytes = CACHE_BYTES;
             setup.open()

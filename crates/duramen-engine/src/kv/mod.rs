@@ -14,6 +14,8 @@
 //! | `batch` | [`WriteBatch`]: several writes that happen together, and their bytes |
 //! | `value` | [`Value`]: what was found, without a copy where possible |
 //! | `scan` | [`Scan`]: a range of entries, in order |
+//! | `run` | entries of a block, decoded together |
+//! | `prefix` | comparing keys by their first bytes |
 //! | `snapshot` | [`Snapshot`]: the store as it was |
 //! | `health` | [`verify`] and [`repair`]: is a store whole, and what if not |
 //! | `quarantine` | putting damaged files aside |
@@ -29,7 +31,9 @@ mod health;
 mod limits;
 pub(crate) mod marker;
 mod open;
+mod prefix;
 mod quarantine;
+mod run;
 mod scan;
 mod snapshot;
 mod value;
@@ -43,7 +47,9 @@ pub(crate) use health::{is_live, lock_to_repair};
 pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub(crate) use limits::{check_key, check_value};
 pub use open::{OpenOptions, engine_of, open, open_read_only};
+pub(crate) use prefix::{cmp_keys, prefix8, prefix16};
 pub(crate) use quarantine::Quarantine;
+pub(crate) use run::{Run, SHORT_KEY_BYTES};
 pub use scan::Scan;
 pub(crate) use scan::ScanSource;
 pub use snapshot::Snapshot;

@@ -1,5 +1,6 @@
 //! A range of entries, in order.
 
+use super::Run;
 use crate::Result;
 
 /// What an engine gives to scan: the next entry that a reader is to see.
@@ -10,6 +11,13 @@ pub(crate) trait ScanSource: Send {
     fn key(&self) -> &[u8];
     /// The present entry's value.
     fn value(&self) -> &[u8];
+
+    /// Puts the present entry and some that follow it into `run`, if it can do so at once, and is then at the last of
+    /// them. `false`: it did not, and is where it was. After `advance` returned true.
+    fn take_run(&mut self, run: &mut Run) -> bool {
+        let _ = run;
+        false
+    }
 }
 
 /// Goes through a range of entries in order of their keys, or backwards. It sees the store as it was when the
@@ -29,12 +37,13 @@ pub(crate) trait ScanSource: Send {
 /// ```
 pub struct Scan {
     source: Box<dyn ScanSource>,
+    run: Run,
     done: bool,
 }
 
 impl Scan {
     pub(crate) fn new(source: Box<dyn ScanSource>) -> Self {
-        Self { source, done: false }
+        Self { source, run: Run::default(), done: false }
     }
 
     /// The next key and its value; `None` at the end, and from then on.
@@ -45,6 +54,13 @@ impl Scan {
     #[allow(clippy::should_implement_trait)] // it lends: what it gives lives until the next call
     #[inline]
     pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        if let Some(nth) = self.run.step() {
+            return Ok(Some(self.run.entry(nth)));
+        }
+        self.next_from_source()
+    }
+
+    fn next_from_source(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         if self.done {
             return Ok(None);
         }
@@ -53,6 +69,11 @@ impl Scan {
             return Ok(None);
         }
         self.done = false;
+        if self.source.take_run(&mut self.run)
+            && let Some(nth) = self.run.step()
+        {
+            return Ok(Some(self.run.entry(nth)));
+        }
         Ok(Some((self.source.key(), self.source.value())))
     }
 

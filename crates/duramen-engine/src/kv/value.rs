@@ -1,5 +1,6 @@
 //! What was found.
 
+use crate::memory::SharedBytes;
 use crate::wal::SegmentReader;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -13,7 +14,7 @@ pub struct Value(Place);
 #[derive(Clone)]
 enum Place {
     Owned(Vec<u8>),
-    Block(Arc<[u8]>, Range<usize>),
+    Block(SharedBytes, Range<usize>),
     Segment(Arc<SegmentReader>, u32, u32),
 }
 
@@ -24,7 +25,7 @@ impl Value {
     }
 
     /// A part of a block.
-    pub(crate) fn in_block(block: Arc<[u8]>, range: Range<usize>) -> Self {
+    pub(crate) fn in_block(block: SharedBytes, range: Range<usize>) -> Self {
         debug_assert!(block.get(range.clone()).is_some());
         Self(Place::Block(block, range))
     }

@@ -6,7 +6,7 @@
 
 use super::read::{Covered, Head};
 use crate::Result;
-use crate::kv::{OpKind, Value};
+use crate::kv::{OpKind, Run, Value};
 
 /// What was found of a key: its newest version that a reader may see.
 #[derive(Clone, Debug)]
@@ -75,6 +75,14 @@ pub(crate) trait Cursor: Send {
             head.set(self.key(), self.seq(), self.kind());
         }
         valid
+    }
+
+    /// Puts the present version, which a reader at `seq` sees, and what that reader sees of those that follow it into
+    /// `run`, as far as that can be done at once and keys are below `below`. It is then at the last of them. `false`: it
+    /// did not, and is where it was. Only while valid.
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        let (_, _, _) = (seq, below, run);
+        false
     }
 
     /// [`Cursor::next`], then [`Cursor::head`].
@@ -150,6 +158,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {
         (**self).leave(covered, reverse)
+    }
+
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        (**self).take_run(seq, below, run)
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Found};
 use super::table::{TableCache, TableCursor};
 use super::version::TableFile;
 use crate::Result;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, Run};
 use std::sync::Arc;
 
 impl TableFile {
@@ -75,6 +75,12 @@ impl Cursor for FileCursor {
             Some(_) => self.table.seek_before(key, u64::MAX),
             None => self.table.seek_before(key, seq),
         }
+    }
+
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        // Where one number counts for all, the reader sees all: it sees the present one.
+        let seq = if self.one_seq.is_some() { u64::MAX } else { seq };
+        self.table.take_run(seq, below, run)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use super::table::{TableReader, TableSummary};
 use crate::dump::Line;
+use crate::kv::cmp_keys;
 use crate::manifest::{State, TableMeta};
 use crate::{Error, Result};
 use std::any::Any;
@@ -299,8 +300,8 @@ impl Version {
     /// the next table has that key as its largest, so the later one is it.
     #[inline]
     pub(super) fn table_for<'a>(level: &'a [Arc<TableFile>], key: &[u8]) -> Option<&'a Arc<TableFile>> {
-        let after = level.partition_point(|t| t.min_key() <= key);
-        level.get(after.checked_sub(1)?).filter(|t| key <= t.max_key())
+        let after = level.partition_point(|t| cmp_keys(t.min_key(), key).is_le());
+        level.get(after.checked_sub(1)?).filter(|t| cmp_keys(key, t.max_key()).is_le())
     }
 
     /// Whether it has a table of this number.

@@ -1,7 +1,7 @@
 //! The ops in a segment.
 
-use super::prefetch::prefetch;
 use crate::kv::{Op, OpKind};
+use crate::memory::prefetch;
 use crate::wal::SegmentReader;
 use crate::wal::format::FIRST_RECORD;
 use std::ops::Range;

@@ -9,7 +9,6 @@
 //! | `arena` | the ops in a segment; `held`: a cursor's place among them |
 //! | `ranges` | the deleted ranges among them |
 //! | `append_list` | a list that grows under its readers |
-//! | `prefetch` | asking the processor for memory ahead of time |
 
 mod append_list;
 mod arena;
@@ -17,7 +16,6 @@ mod held;
 #[cfg(test)]
 mod measure;
 mod order;
-mod prefetch;
 mod ranges;
 mod skiplist;
 mod sorted;

@@ -9,7 +9,7 @@ use super::key::LastKey;
 use super::merge::MergeCursor;
 use super::scan::{Limit, STEPS_BEFORE_SEEK, View};
 use crate::Result;
-use crate::kv::{OpKind, ScanSource};
+use crate::kv::{OpKind, Run, ScanSource};
 use crate::lsm::cursor::Cursor;
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -134,6 +134,11 @@ impl<C: Cursor> ScanSource for ForwardScan<C> {
             self.at = Place::Dealt;
         }
         Ok(self.at == Place::Dealt)
+    }
+
+    fn take_run(&mut self, run: &mut Run) -> bool {
+        // Whether a deleted range covers them is asked of each.
+        self.view.tombstones.is_empty() && self.cursor.take_run(self.view.seq, self.end.lowest_beyond(), run)
     }
 
     #[inline]

@@ -1,8 +1,7 @@
 //! What has to be known of a version to order it and to judge it, in a few words: asked for once a version, it
 //! spares many calls through `dyn Cursor`.
 
-use super::key::prefix16;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, prefix16};
 use std::cmp::Ordering;
 
 /// A version without the whole of its key and without its value.

@@ -1,32 +1,6 @@
-//! Comparing keys cheaply: most pairs of keys differ in their first bytes, which compare as one number, and most
-//! keys are so short that a few loads remember them.
+//! The key before: most keys are so short that a few loads remember them.
 
-/// The first 8 bytes as a number, with zeros after a shorter key: if these of two keys differ, they order the keys.
-#[inline]
-pub(crate) fn prefix8(key: &[u8]) -> u64 {
-    if let Some(first) = key.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    // Both halves overlap where the key is shorter than 8, with the same bytes.
-    if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
-        let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
-        return u64::from(first) << 32 | u64::from(last) << (8 * (8 - key.len()));
-    }
-    key.iter().enumerate().fold(0, |prefix, (nth, byte)| prefix | u64::from(*byte) << (56 - 8 * nth))
-}
-
-/// The first 16 bytes, likewise.
-#[inline]
-pub(crate) fn prefix16(key: &[u8]) -> u128 {
-    if let Some(first) = key.first_chunk() {
-        return u128::from_be_bytes(*first);
-    }
-    if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
-        let (first, last) = (u64::from_be_bytes(*first), u64::from_be_bytes(*last));
-        return u128::from(first) << 64 | u128::from(last) << (8 * (16 - key.len()));
-    }
-    u128::from(prefix8(key)) << 64
-}
+use crate::kv::prefix16;
 
 /// Remembers a key, to know whether the next one is the same. Keys up to 32 bytes cost a few loads and no copy.
 #[derive(Debug, Default)]
@@ -94,20 +68,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn prefixes_that_differ_order_the_keys(a in short_or_long(), b in short_or_long()) {
-            if prefix8(&a) != prefix8(&b) {
-                prop_assert_eq!(prefix8(&a) < prefix8(&b), a < b);
-            }
-            if prefix16(&a) != prefix16(&b) {
-                prop_assert_eq!(prefix16(&a) < prefix16(&b), a < b);
-            }
-            let mut padded = a.clone();
-            padded.resize(16.max(a.len()), 0);
-            prop_assert!(prefix16(&a).to_be_bytes() == padded[..16]);
-            prop_assert!(prefix8(&a).to_be_bytes() == padded[..8]);
-        }
-
         #[test]
         fn the_same_key_is_known_again(keys in prop::collection::vec(short_or_long(), 1..20)) {
             let mut last = LastKey::default();

@@ -2,7 +2,7 @@
 
 use super::coverage::Covered;
 use crate::Result;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, Run};
 use crate::lsm::cursor::Cursor;
 
 /// Tables in the order of their keys, none overlapping the next.
@@ -126,6 +126,10 @@ impl<L: LevelTables> Cursor for LevelCursor<L> {
     #[inline]
     fn prev(&mut self) -> Result<()> {
         self.step(true)
+    }
+
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        self.open.as_mut().filter(|_| self.valid).is_some_and(|(_, cursor)| cursor.take_run(seq, below, run))
     }
 
     fn leave(&mut self, covered: &Covered<'_>, reverse: bool) -> Result<bool> {

@@ -13,7 +13,7 @@
 use super::coverage::Covered;
 use super::head::Head;
 use crate::Result;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, Run};
 use crate::lsm::cursor::Cursor;
 use std::cmp::Ordering;
 
@@ -27,8 +27,15 @@ pub(crate) struct MergeCursor<C = Box<dyn Cursor>> {
     /// The other sources that are at a version, as a heap.
     others: Vec<Place>,
     reverse: bool,
+    /// How often not to try for a run, since the last one was short.
+    short_runs: u32,
     scratch: Vec<u8>,
 }
+
+/// Where sources take turns so often that a run has fewer entries than this, going entry by entry is faster, and it is
+/// tried again only after some steps.
+const SHORT_RUN: usize = 8;
+const STEPS_AFTER_SHORT_RUN: u32 = 32;
 
 /// Where a source is.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +49,7 @@ impl<C: Cursor> MergeCursor<C> {
     pub(crate) fn new(sources: Vec<C>) -> Self {
         let others = Vec::with_capacity(sources.len().saturating_sub(1));
         let top = Place { head: Head::NONE, source: 0 };
-        Self { sources, top, valid: false, others, reverse: false, scratch: Vec::new() }
+        Self { sources, top, valid: false, others, reverse: false, short_runs: 0, scratch: Vec::new() }
     }
 
     /// The present version in short. Only while valid.
@@ -196,6 +203,11 @@ impl<C: Cursor> MergeCursor<C> {
         Ok(())
     }
 
+    fn take_run_of_top(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        let source = &mut self.sources[self.top.source];
+        source.take_run(seq, below, run) && source.head(&mut self.top.head)
+    }
+
     #[inline]
     fn top(&self) -> &C {
         &self.sources[self.top.source]
@@ -275,6 +287,30 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
             self.valid = true;
         }
         Ok(moved)
+    }
+
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        if self.reverse || !self.valid {
+            return false;
+        }
+        let Some(other) = self.others.first() else {
+            return self.take_run_of_top(seq, below, run);
+        };
+        if self.short_runs > 0 {
+            self.short_runs -= 1;
+            return false;
+        }
+        // Up to where the next source comes in.
+        let other = self.sources[other.source].key();
+        let mut limit = std::mem::take(&mut self.scratch);
+        limit.clear();
+        limit.extend_from_slice(below.map_or(other, |below| below.min(other)));
+        let taken = self.take_run_of_top(seq, Some(&limit), run);
+        self.scratch = limit;
+        if !taken || run.len() < SHORT_RUN {
+            self.short_runs = STEPS_AFTER_SHORT_RUN;
+        }
+        taken
     }
 
     #[inline]

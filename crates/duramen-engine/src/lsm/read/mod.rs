@@ -11,7 +11,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
-//! | `key` | comparing keys cheaply: their first bytes as a number, and the key before |
+//! | `key` | the key before |
 //! | `head` | [`Head`]: a version in short |
 //! | `merge` | [`MergeCursor`]: many cursors as one |
 //! | `level` | [`LevelCursor`]: the tables of a level as one, one of them open at a time; `table_files`: those of a version |
@@ -45,7 +45,6 @@ mod vec_cursor;
 pub(crate) use compaction_iter::CompactionIter;
 pub(crate) use coverage::{Coverage, Covered};
 pub(crate) use head::Head;
-pub(crate) use key::prefix16;
 pub(crate) use level::{LevelCursor, LevelTables};
 pub(crate) use merge::MergeCursor;
 pub(crate) use scan::{View, scan};

@@ -75,6 +75,14 @@ impl Limit {
         Self { key: key.map(<[u8]>::to_vec), head }
     }
 
+    /// A key at or before the first that lies beyond this upper limit; `None` if there is no limit.
+    pub(super) fn lowest_beyond(&self) -> Option<&[u8]> {
+        match &self.key {
+            Bound::Unbounded => None,
+            Bound::Included(limit) | Bound::Excluded(limit) => Some(limit),
+        }
+    }
+
     /// Whether the cursor's key is beyond this limit, which lies in this direction from the keys within.
     #[inline]
     pub(super) fn is_passed<C: Cursor>(&self, cursor: &MergeCursor<C>, direction: Ordering) -> bool {

@@ -12,7 +12,7 @@
 //!   4   5   6   7         stretches     0   1   2
 //! ```
 
-use super::key::prefix8;
+use crate::kv::prefix8;
 use crate::lsm::cursor::RangeTombstone;
 use std::cmp::Reverse;
 

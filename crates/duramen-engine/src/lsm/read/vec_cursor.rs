@@ -1,8 +1,9 @@
 //! A cursor over a sorted vector: the plainest source there can be, for tests.
 
-use crate::kv::OpKind;
+use crate::kv::{OpKind, Run};
 use crate::lsm::cursor::Cursor;
 use crate::lsm::read::Covered;
+use crate::memory::SharedBytes;
 use crate::{Error, Result};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -85,6 +86,35 @@ impl Cursor for VecCursor {
             (true, true) => self.seek_before(covered.start, u64::MAX)?,
         }
         Ok(leaves)
+    }
+
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        let block: Vec<u8> = self.versions.iter().flat_map(|version| version.2.iter().copied()).collect();
+        let value_at = |nth: usize| {
+            let start = self.versions[..nth].iter().map(|version| version.2.len()).sum();
+            start..start + self.versions[nth].2.len()
+        };
+        run.begin(&SharedBytes::from(&block[..]), 1);
+        let (mut dealt, mut taken): (Option<&[u8]>, _) = (None, None);
+        // Ends after a few, so that there are many.
+        for (nth, ((key, Reverse(own)), kind, _)) in
+            self.versions.iter().enumerate().skip(self.at - 1).take(5)
+        {
+            if below.is_some_and(|below| key.as_slice() >= below) {
+                break;
+            }
+            if dealt == Some(key) || *own > seq {
+                continue;
+            }
+            dealt = Some(key);
+            if *kind == OpKind::Put {
+                let place = run.put(key);
+                run.take(&place, value_at(nth));
+                taken = Some(nth + 1);
+            }
+        }
+        self.at = taken.unwrap_or(self.at);
+        taken.is_some()
     }
 
     #[inline]

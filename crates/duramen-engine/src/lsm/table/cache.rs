@@ -10,6 +10,7 @@
 //! get another round whenever they were used. So a scan of blocks that nobody needs again pushes out few others.
 
 use super::block::Block;
+use crate::memory::{Pool, prefetch};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak};
@@ -18,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak}
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     capacity_bytes: usize,
+    /// What the blocks lie in; small caches have them on the heap.
+    pool: Option<Arc<Pool>>,
     bytes: AtomicUsize,
     blocks: AtomicUsize,
     queues: Mutex<Queues>,
@@ -77,11 +80,15 @@ struct Entry {
 /// What a block takes beside its bytes: its slot, its place in a queue, and the counts of its `Arc`.
 const OVERHEAD_BYTES: usize = size_of::<Slot>() + size_of::<Entry>() + 16 + 16;
 
+/// Below this, a region of huge pages that is not full would be much of the cache.
+const LEAST_BYTES_FOR_POOL: usize = 32 << 20;
+
 impl BlockCache {
     /// Of at most `capacity_bytes`; 0 keeps nothing.
     pub(crate) fn new(capacity_bytes: usize) -> Self {
         Self {
             capacity_bytes,
+            pool: (capacity_bytes >= LEAST_BYTES_FOR_POOL).then(Arc::default),
             bytes: AtomicUsize::new(0),
             blocks: AtomicUsize::new(0),
             queues: Mutex::default(),
@@ -105,6 +112,11 @@ impl BlockCache {
     pub(super) fn queued(&self) -> usize {
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.new.len() + queues.proven.len()
+    }
+
+    /// Where to put the bytes of a block that is to be kept.
+    pub(super) fn pool(&self) -> Option<&Arc<Pool>> {
+        self.pool.as_ref()
     }
 
     /// Whether it keeps anything at all.
@@ -167,6 +179,12 @@ impl Queues {
 }
 
 impl Slots {
+    /// Asks the processor for the place of a block.
+    #[inline]
+    pub(super) fn prefetch(&self, chunk: usize) {
+        prefetch(self.slots.as_ptr().wrapping_add(chunk).cast());
+    }
+
     /// Shows a block to `look`, if it is there.
     #[inline]
     pub(super) fn with<T>(&self, chunk: usize, look: impl FnOnce(&Block) -> T) -> Option<T> {

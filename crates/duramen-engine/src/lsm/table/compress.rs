@@ -7,6 +7,7 @@
 
 use super::block::Block;
 use crate::lsm::Compression;
+use crate::memory::{Pool, SharedBytes};
 use crate::sstable::wire::Malformed;
 use crate::{Error, Result};
 use std::cell::RefCell;
@@ -80,8 +81,13 @@ pub(super) fn end_plain(out: &mut Vec<u8>) {
     out.push(PLAIN);
 }
 
-/// The block of a chunk whose payload is `range` of `bytes`. Not compressed, it stays where it is.
-pub(super) fn open(bytes: Arc<[u8]>, range: Range<usize>) -> Result<Block, Malformed> {
+/// The block of a chunk whose payload is `range` of `bytes`. Not compressed, it stays where it is; else it is unpacked
+/// into memory of `pool`, if there is one.
+pub(super) fn open(
+    bytes: SharedBytes,
+    range: Range<usize>,
+    pool: Option<&Arc<Pool>>,
+) -> Result<Block, Malformed> {
     let payload = bytes.get(range.clone()).ok_or("a block outside its bytes")?;
     let (&kind, body) = payload.split_last().ok_or("a chunk without a byte")?;
     if kind == PLAIN {
@@ -92,18 +98,15 @@ pub(super) fn open(bytes: Arc<[u8]>, range: Range<usize>) -> Result<Block, Malfo
     if len > MAX_BLOCK_BYTES {
         return Err("a compressed block that says it is longer than any");
     }
-    let mut block: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
-    let place = Arc::get_mut(&mut block).ok_or("a block that somebody else has")?;
-    let found = match kind {
-        LZ4 => lz4_flex::block::decompress_into(body, place).map_err(|_| "LZ4 that makes no sense")?,
-        ZSTD => unzstd(body, place)?,
-        _ => return Err("an unknown kind of compression"),
-    };
-    if found == len {
-        Block::parse(block, 0..len)
-    } else {
-        Err("a compressed block that is shorter than it says")
-    }
+    let block = SharedBytes::new(len, pool, |place| {
+        let found = match kind {
+            LZ4 => lz4_flex::block::decompress_into(body, place).map_err(|_| "LZ4 that makes no sense")?,
+            ZSTD => unzstd(body, place)?,
+            _ => return Err("an unknown kind of compression"),
+        };
+        if found == len { Ok(()) } else { Err("a compressed block that is shorter than it says") }
+    })?;
+    Block::parse(block, 0..len)
 }
 
 /// A context is large: each thread keeps one.
@@ -163,7 +166,7 @@ mod tests {
         let mut bytes = payload(Compression::Lz4, &[7; 500]);
         let at = bytes.len() - 5;
         bytes[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(open(bytes.as_slice().into(), 0..bytes.len()).unwrap_err().contains("longer than any"));
+        assert!(open(bytes.as_slice().into(), 0..bytes.len(), None).unwrap_err().contains("longer than any"));
     }
 
     proptest! {
@@ -174,13 +177,13 @@ mod tests {
             mut random in prop::collection::vec(any::<u8>(), 0..60), kind in 0u8..4,
         ) {
             let mut bytes = payload(ALL[which], &[7; 300]);
-            let block = open(bytes.as_slice().into(), 0..bytes.len()).unwrap();
+            let block = open(bytes.as_slice().into(), 0..bytes.len(), None).unwrap();
             prop_assert_eq!(block.find(b"key", 9).unwrap().unwrap().position.value.len(), 300);
             let at = at.index(bytes.len());
             bytes[at] ^= flip;
             random.extend([60, 0, 0, 0, kind]);
             for bytes in [bytes, random] {
-                if let Ok(block) = open(bytes.as_slice().into(), 0..bytes.len()) {
+                if let Ok(block) = open(bytes.as_slice().into(), 0..bytes.len(), None) {
                     let _ = block.find(b"key", 9);
                 }
             }

@@ -4,7 +4,7 @@ use super::block::{Block, Position};
 use super::readahead::Readahead;
 use super::reader::TableReader;
 use crate::Result;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, Run};
 use crate::lsm::cursor::Cursor;
 use crate::sstable::wire::Malformed;
 use std::sync::Arc;
@@ -206,6 +206,12 @@ impl Cursor for TableCursor {
                 Err(self.wrong(detail))
             }
         }
+    }
+
+    fn take_run(&mut self, seq: u64, below: Option<&[u8]>, run: &mut Run) -> bool {
+        let Some(block) = &self.block else { return false };
+        block.take_run(&mut self.row, &mut self.key, seq, below, run);
+        run.len() > 0
     }
 
     fn prev(&mut self) -> Result<()> {

@@ -87,6 +87,12 @@ impl Directory {
         self.keys.find(key, seq)
     }
 
+    /// The same, and tells `near` beforehand about which chunk that may be.
+    #[inline]
+    pub(super) fn find_near(&self, key: &[u8], seq: u64, near: impl FnOnce(usize)) -> usize {
+        self.keys.find_near(key, seq, near)
+    }
+
     /// Where the frame of a chunk lies, from where the first one's starts.
     #[inline]
     pub(super) fn frame(&self, chunk: usize) -> Option<Range<u32>> {

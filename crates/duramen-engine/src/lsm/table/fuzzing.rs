@@ -6,7 +6,7 @@ use super::block::Block;
 use super::directory::Directory;
 use super::{BlockCache, TableOptions, TableReader, TableWriter, compress, tombstones};
 use crate::io::Env;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, Run};
 use crate::lsm::cursor::{Cursor, RangeTombstone};
 use crate::lsm::{Compression, LsmOptions};
 use std::path::Path;
@@ -54,7 +54,7 @@ fn walk<C: Cursor>(
 
 /// Reads the payload of a data chunk, and searches it.
 pub(crate) fn read_block(payload: &[u8], key: &[u8], seq: u64) {
-    let Ok(block) = compress::open(payload.into(), 0..payload.len()) else { return };
+    let Ok(block) = compress::open(payload.into(), 0..payload.len(), None) else { return };
     if let Ok(Some(found)) = block.find(key, seq) {
         assert!(block.bytes().get(found.position.value).is_some());
         assert!(block.bytes().get(found.unshared).is_some());
@@ -63,6 +63,15 @@ pub(crate) fn read_block(payload: &[u8], key: &[u8], seq: u64) {
     let restarts = block.count().div_ceil(block.interval());
     for restart in 0..restarts.min(64) {
         let Ok(mut row) = block.read_restart(restart, &mut row_key) else { continue };
+        for below in [None, Some(key)] {
+            let (mut at, mut key, mut run) = (row.clone(), row_key.clone(), Run::default());
+            block.take_run(&mut at, &mut key, seq, below, &mut run);
+            while let Some(nth) = run.step() {
+                if nth + 1 == run.len() {
+                    assert!(run.entry(nth) == (&key, &block.bytes()[at.value.clone()]));
+                }
+            }
+        }
         while row.n + 1 < block.count() {
             let next = block.read_row(row.n + 1, row.next_row, row.value.end, &mut row_key);
             let Ok(next) = next else { break };

@@ -92,11 +92,19 @@ impl KeyIndex {
     /// The first place at or after `key` in its version `seq`; [`KeyIndex::len`] if all are before.
     #[inline]
     pub(super) fn find(&self, key: &[u8], seq: u64) -> usize {
-        let common = self.bytes.get(..self.common).unwrap_or_default();
-        match key.get(..self.common) {
-            Some(start) if start == common => {}
-            // Shorter than what all have in common, or different there: before all or after all.
-            _ => return if key < common { 0 } else { self.len() },
+        self.find_near(key, seq, |_| {})
+    }
+
+    /// The same, and tells `near` beforehand about where that may be: as far between two samples as the key's head is.
+    #[inline]
+    pub(super) fn find_near(&self, key: &[u8], seq: u64, near: impl FnOnce(usize)) -> usize {
+        if self.common > 0 {
+            let common = self.bytes.get(..self.common).unwrap_or_default();
+            match key.get(..self.common) {
+                Some(start) if start == common => {}
+                // Shorter than what all have in common, or different there: before all or after all.
+                _ => return if key < common { 0 } else { self.len() },
+            }
         }
         let head = head(key, self.common);
         // The first head that is not below lies after the last sample that is, and not after the next.
@@ -104,6 +112,9 @@ impl KeyIndex {
             return self.find_equal(0, head, key, seq);
         };
         let after = sample * SAMPLE + 1;
+        let (low, high) = (self.samples.get(sample), self.samples.get(sample + 1).unwrap_or(&u64::MAX));
+        let low = low.copied().unwrap_or(0);
+        near(after + ((head - low) / (high.saturating_sub(low) / SAMPLE as u64 + 1)) as usize);
         let window = self.heads.get(after..self.heads.len().min(after + SAMPLE - 1)).unwrap_or_default();
         let low = after + window.iter().map(|&h| usize::from(h < head)).sum::<usize>();
         self.find_equal(low, head, key, seq)
@@ -218,7 +229,9 @@ mod tests {
             let index = keys.into_index().unwrap();
             for (key, seq) in probes.iter().chain(&places) {
                 let expected = places.partition_point(|p| order((&p.0, p.1), (key, *seq)).is_lt());
-                prop_assert_eq!(index.find(key, *seq), expected);
+                let mut about = None;
+                prop_assert_eq!(index.find_near(key, *seq, |near| about = Some(near)), expected);
+                prop_assert!(about.is_none_or(|about| about <= places.len() + SAMPLE));
             }
         }
 

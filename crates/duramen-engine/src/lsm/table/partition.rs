@@ -44,6 +44,21 @@ impl Partition {
         }
     }
 
+    /// The chunk to look in for a version of a key, if the filter does not exclude it. What the filter looks at and the
+    /// place of the cached block are asked for at once: one after another, each would be waited for.
+    #[inline]
+    pub(super) fn chunk_for(&self, key: &[u8], hash: u64, seq: u64) -> Option<usize> {
+        if let Some(filter) = &self.filter {
+            filter.prefetch(hash);
+        }
+        let chunk = self.directory.find_near(key, seq, |chunk| {
+            if let Some(slots) = self.slots.get() {
+                (chunk.saturating_sub(1)..chunk + 2).for_each(|chunk| slots.prefetch(chunk));
+            }
+        });
+        self.may_contain(hash).then_some(chunk)
+    }
+
     /// Whether it may have a key with this hash: `false` is certain.
     #[inline]
     pub(super) fn may_contain(&self, hash: u64) -> bool {

@@ -4,8 +4,8 @@ use super::block::Block;
 use super::partition::Partition;
 use super::reader::TableReader;
 use crate::Result;
+use crate::memory::SharedBytes;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The first read of a scan that is not in the cache: this many bytes at least.
 const FIRST_BYTES: u64 = 16 << 10;
@@ -25,7 +25,7 @@ pub(super) struct Readahead {
 /// Frames as they lie in the file.
 #[derive(Debug)]
 struct Stretch {
-    bytes: Arc<[u8]>,
+    bytes: SharedBytes,
     /// Where it starts in the file.
     start: u64,
 }
@@ -54,17 +54,22 @@ impl Readahead {
             self.next_bytes = if is_next { (2 * self.next_bytes).clamp(FIRST_BYTES, LAST_BYTES) } else { 0 };
             let chunks = around(partition, chunk, forward, self.next_bytes);
             let Some(range) = partition.frames(chunks) else { return Ok(None) };
-            self.stretch = Some(Stretch { start: range.start, bytes: reader.read(range)? });
+            self.stretch = Some(Stretch { start: range.start, bytes: reader.read(range, None)? });
         }
         let Some(stretch) = &self.stretch else { return Ok(None) };
         let place = (frame.start - stretch.start) as usize..(frame.end - stretch.start) as usize;
         if !(fill_cache && reader.cache().is_enabled()) {
-            return reader.open_block(Arc::clone(&stretch.bytes), place, frame.start).map(Some);
+            return reader.open_block(stretch.bytes.clone(), place, frame.start, None).map(Some);
         }
         // In the cache, a block must not keep all the stretch in memory.
-        let own: Arc<[u8]> = stretch.bytes.get(place).unwrap_or_default().into();
+        let frame_bytes = stretch.bytes.get(place).unwrap_or_default();
+        let pool = reader.cache().pool();
+        let own = SharedBytes::new(frame_bytes.len(), pool, |bytes| {
+            bytes.copy_from_slice(frame_bytes);
+            Ok::<(), crate::Error>(())
+        })?;
         let len = own.len();
-        let block = reader.open_block(own, 0..len, frame.start)?;
+        let block = reader.open_block(own, 0..len, frame.start, pool)?;
         partition.keep(reader.cache(), chunk, block.clone());
         Ok(Some(block))
     }

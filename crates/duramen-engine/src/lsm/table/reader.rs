@@ -11,6 +11,7 @@ use super::{CODEC_ID, compress, properties, tombstones};
 use crate::io::Env;
 use crate::kv::Value;
 use crate::lsm::cursor::{Found, RangeTombstone};
+use crate::memory::{Pool, SharedBytes};
 use crate::sstable::filter::FuseFilter;
 use crate::sstable::wire::{Malformed, Reader};
 use crate::sstable::{BlockMeta, ChunkHandle, FRAME_BYTES, Table, check_frame};
@@ -123,10 +124,10 @@ impl TableReader {
     #[inline]
     pub(crate) fn get(&self, key: &[u8], hash: u64, seq: u64) -> Result<Option<Found>> {
         let Some(partition) = self.partition_for(key, seq)? else { return Ok(None) };
-        if !partition.may_contain(hash) {
-            return Ok(None);
+        match partition.chunk_for(key, hash, seq) {
+            None => Ok(None),
+            Some(chunk) => self.search(partition, chunk, key, seq),
         }
-        self.search(partition, key, seq)
     }
 
     /// Whether there may be versions of a key, with this XXH3-64: `false` is certain.
@@ -194,8 +195,7 @@ impl TableReader {
         }
     }
 
-    fn search(&self, partition: &Partition, key: &[u8], seq: u64) -> Result<Option<Found>> {
-        let chunk = partition.directory.find(key, seq);
+    fn search(&self, partition: &Partition, chunk: usize, key: &[u8], seq: u64) -> Result<Option<Found>> {
         let found = match partition.with_cached(&self.cache, chunk, |block| find(block, key, seq)) {
             Some(found) => found,
             None => match self.read_block(partition, chunk)? {
@@ -210,7 +210,7 @@ impl TableReader {
 fn find(block: &Block, key: &[u8], seq: u64) -> Result<Option<Found>, Malformed> {
     Ok(block.find(key, seq)?.filter(|row| row.same_key).map(|row| {
         let row = row.position;
-        Found { seq: row.seq, kind: row.kind, value: Value::in_block(Arc::clone(block.bytes()), row.value) }
+        Found { seq: row.seq, kind: row.kind, value: Value::in_block(block.bytes().clone(), row.value) }
     }))
 }
 
@@ -273,46 +273,53 @@ impl TableReader {
     fn read_block(&self, partition: &Partition, chunk: usize) -> Result<Option<Block>> {
         let Some(frame) = partition.frame(chunk) else { return Ok(None) };
         let at = frame.start;
-        let bytes = self.read(frame)?;
+        let pool = self.cache.pool();
+        let bytes = self.read(frame, pool)?;
         let len = bytes.len();
-        let block = self.open_block(bytes, 0..len, at)?;
+        let block = self.open_block(bytes, 0..len, at, pool)?;
         partition.keep(&self.cache, chunk, block.clone());
         Ok(Some(block))
     }
 
-    /// The block of the frame that is `range` of `bytes` and starts at `at` in the file.
-    pub(super) fn open_block(&self, bytes: Arc<[u8]>, range: Range<usize>, at: u64) -> Result<Block> {
+    /// The block of the frame that is `range` of `bytes` and starts at `at` in the file; unpacked, it lies in the pool.
+    pub(super) fn open_block(
+        &self,
+        bytes: SharedBytes,
+        range: Range<usize>,
+        at: u64,
+        pool: Option<&Arc<Pool>>,
+    ) -> Result<Block> {
         let frame = bytes.get(range.clone()).unwrap_or_default();
         check_frame(frame).map_err(|detail| self.corruption(at, &detail))?;
-        compress::open(bytes, range.start + FRAME_BYTES..range.end)
+        compress::open(bytes, range.start + FRAME_BYTES..range.end, pool)
             .map_err(|detail| self.corruption(at, detail))
     }
 
-    fn read_chunk(&self, at: ChunkHandle) -> Result<Arc<[u8]>> {
+    fn read_chunk(&self, at: ChunkHandle) -> Result<SharedBytes> {
         let start = at.offset.checked_sub(FRAME_BYTES as u64);
         let end = at.offset.checked_add(u64::from(at.len));
         let Some((start, end)) = start.zip(end) else {
             return Err(self.corruption(at.offset, "a chunk outside the table's blocks is asked for"));
         };
-        let bytes = self.read(start..end)?;
+        let bytes = self.read(start..end, None)?;
         check_frame(&bytes).map_err(|detail| self.corruption(start, &detail))?;
         Ok(bytes.get(FRAME_BYTES..).unwrap_or_default().into())
     }
 
-    /// Bytes of the file, frames and all.
-    pub(super) fn read(&self, range: Range<u64>) -> Result<Arc<[u8]>> {
+    /// Bytes of the file, frames and all, in memory of the pool if there is one.
+    pub(super) fn read(&self, range: Range<u64>, pool: Option<&Arc<Pool>>) -> Result<SharedBytes> {
         if range.start > range.end || range.end > self.chunks_end {
             return Err(self.corruption(range.start, "a chunk outside the table's blocks is asked for"));
         }
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, (range.end - range.start) as usize).collect();
-        let place = Arc::get_mut(&mut bytes).unwrap_or_default();
-        match self.handle.file()?.read_exact_at(place, range.start) {
-            Ok(()) => Ok(bytes),
-            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Err(self.corruption(range.start, "the file has become shorter since it was opened"))
-            }
-            Err(e) => Err(Error::io("read", self.handle.path())(e)),
-        }
+        let file = self.handle.file()?;
+        SharedBytes::new((range.end - range.start) as usize, pool, |place| {
+            file.read_exact_at(place, range.start).map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => {
+                    self.corruption(range.start, "the file has become shorter since it was opened")
+                }
+                _ => Error::io("read", self.handle.path())(e),
+            })
+        })
     }
 
     #[cold]

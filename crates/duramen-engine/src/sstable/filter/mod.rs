@@ -20,6 +20,7 @@ mod layout;
 pub use build::FilterBuilder;
 
 use super::wire::{Malformed, Reader};
+use crate::memory::prefetch;
 use layout::{Layout, mix};
 
 /// A filter. See the module for what it can and cannot tell.
@@ -48,6 +49,13 @@ impl FuseFilter {
     #[inline]
     pub fn contains(&self, hash: u64) -> bool {
         self.borrow().contains(hash)
+    }
+
+    /// Asks the processor for what [`FuseFilter::contains`] of this hash will look at.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        let positions = self.layout.positions(mix(hash, self.seed));
+        positions.iter().for_each(|&at| prefetch(self.bytes.as_ptr().wrapping_add(at)));
     }
 
     /// How much memory its fingerprints take, in bytes.

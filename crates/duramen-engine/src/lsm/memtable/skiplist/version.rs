@@ -1,7 +1,7 @@
 //! What the skip list compares.
 #![allow(unsafe_code)] // a key is kept as a pointer and a short length, which makes it 8 bytes smaller than a slice
 
-use crate::lsm::read::prefix16;
+use crate::kv::prefix16;
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;

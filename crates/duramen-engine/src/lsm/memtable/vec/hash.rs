@@ -13,7 +13,7 @@
 //! still be in the old one, so it stays: it has all that they may ask for, because a reader only asks for what was
 //! inserted before it began.
 
-use crate::lsm::memtable::prefetch::prefetch;
+use crate::memory::prefetch;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

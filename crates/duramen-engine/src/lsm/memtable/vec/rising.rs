@@ -1,8 +1,8 @@
 //! Whether the keys came in order: then they need not be sorted for the flush. Noticed as they come, because a key is
 //! in the cache then, and the first one out of order ends it.
 
+use crate::kv::prefix16;
 use crate::lsm::memtable::arena::Arena;
-use crate::lsm::read::prefix16;
 use crate::wal::SegmentReader;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -2,10 +2,9 @@
 
 use super::{HEADER_BYTES, RESTART_BYTES};
 use crate::kv::OpKind;
+use crate::memory::{SharedBytes, prefetch};
 use crate::sstable::wire::{Malformed, Reader};
-use std::hint::black_box;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// How much of a block is prefetched, at most: blocks of usual size have no more before their values.
 const PREFETCH_BYTES: usize = 1024;
@@ -13,7 +12,7 @@ const PREFETCH_BYTES: usize = 1024;
 /// A block in memory: bytes, or a part of them, and where its parts lie in them.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Block {
-    bytes: Arc<[u8]>,
+    bytes: SharedBytes,
     /// Where it begins, where its tags, rows and values do, and where the values end. The restarts lie between header
     /// and tags. What is asked for with every row is had without a division, and all fits a slot of the block cache.
     start: u32,
@@ -38,7 +37,7 @@ pub(super) struct Row {
 
 impl Block {
     /// The block that `range` of `bytes` holds.
-    pub(in super::super) fn parse(bytes: Arc<[u8]>, range: Range<usize>) -> Result<Self, Malformed> {
+    pub(in super::super) fn parse(bytes: SharedBytes, range: Range<usize>) -> Result<Self, Malformed> {
         let block = bytes.get(range.clone()).ok_or("a block outside its bytes")?;
         let short = "a block too short for its parts";
         let header = block.first_chunk::<HEADER_BYTES>().ok_or(short)?;
@@ -68,7 +67,7 @@ impl Block {
         })
     }
 
-    pub(in super::super) fn bytes(&self) -> &Arc<[u8]> {
+    pub(in super::super) fn bytes(&self) -> &SharedBytes {
         &self.bytes
     }
 
@@ -77,13 +76,9 @@ impl Block {
     #[inline]
     pub(in super::super) fn prefetch(&self) {
         let start = self.start as usize;
-        let lines = self.bytes.get(start..self.values as usize).unwrap_or_default();
-        let (mut at, mut sum) = (0, 0);
-        while let Some(byte) = lines.get(at).filter(|_| at < PREFETCH_BYTES) {
-            sum ^= byte;
-            at += 64;
-        }
-        black_box(sum);
+        let first = self.bytes.as_ptr().wrapping_add(start);
+        let bytes = (self.values as usize - start).min(PREFETCH_BYTES);
+        (0..bytes).step_by(64).for_each(|at| prefetch(first.wrapping_add(at)));
     }
 
     /// How many rows there are: at least 1.
@@ -152,6 +147,12 @@ impl Block {
     pub(super) fn unshared(&self, row: Row) -> &[u8] {
         // `row` has seen that they lie in the bytes.
         self.bytes.get(row.key..row.end).unwrap_or_default()
+    }
+
+    /// The sixteen bytes from `at` on, if there are as many.
+    #[inline]
+    pub(super) fn sixteen(&self, at: usize) -> Option<&[u8; 16]> {
+        self.bytes.get(at..).and_then(|rest| rest.first_chunk())
     }
 
     /// Where a value lies in the bytes.

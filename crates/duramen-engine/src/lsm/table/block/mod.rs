@@ -20,10 +20,12 @@
 //! | `encode` | writing a block |
 //! | `layout` | [`Block`]: where the parts of a block lie, and its rows |
 //! | `find` | the first row at or after a place |
+//! | `run` | many rows at once |
 
 mod encode;
 mod find;
 mod layout;
+mod run;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,7 @@ pub(super) use encode::BlockEncoder;
 pub(super) use find::Position;
 pub(super) use layout::Block;
 
-use crate::kv::OpKind;
+use crate::kv::{OpKind, cmp_keys};
 use std::cmp::Ordering;
 
 /// Bytes of the header.
@@ -46,7 +48,7 @@ pub(crate) const MAX_SEQ: u64 = u64::MAX >> 1;
 /// The order of versions: by key, then the newest first.
 #[inline]
 pub(super) fn order(a: (&[u8], u64), b: (&[u8], u64)) -> Ordering {
-    a.0.cmp(b.0).then(b.1.cmp(&a.1))
+    cmp_keys(a.0, b.0).then(b.1.cmp(&a.1))
 }
 
 /// How many bytes two keys have in common at their start.

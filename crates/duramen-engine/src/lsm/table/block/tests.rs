@@ -1,6 +1,9 @@
 use super::*;
+use crate::kv::Run;
 use proptest::prelude::*;
 use std::sync::Arc;
+
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Whatever the bytes are, nothing panics, and what is found lies in the block.
 fn look_at(bytes: &[u8], key: &[u8], seq: u64) {
@@ -11,6 +14,8 @@ fn look_at(bytes: &[u8], key: &[u8], seq: u64) {
         assert!(found.shared <= key.len());
     }
     for restart in 0..block.restarts().min(50) {
+        run_from(&block, restart, seq, Some(key));
+        run_from(&block, restart, u64::MAX, None);
         let mut key = Vec::new();
         let Ok(mut row) = block.read_restart(restart, &mut key) else { continue };
         while row.n + 1 < block.count() {
@@ -19,6 +24,23 @@ fn look_at(bytes: &[u8], key: &[u8], seq: u64) {
             row = next;
         }
     }
+}
+
+/// A run from each row on, under this limit: no panic, and what it says lies in the block.
+fn run_from(block: &Block, restart: usize, seq: u64, below: Option<&[u8]>) -> Entries {
+    let mut key = Vec::new();
+    let Ok(mut row) = block.read_restart(restart, &mut key) else { return Vec::new() };
+    let mut run = Run::default();
+    block.take_run(&mut row, &mut key, seq, below, &mut run);
+    let mut entries = Vec::new();
+    while let Some(nth) = run.step() {
+        let (key, value) = run.entry(nth);
+        entries.push((key.to_vec(), value.to_vec()));
+    }
+    if let Some((last, value)) = entries.last() {
+        assert_eq!((&key, &block.bytes()[row.value.clone()]), (last, &value[..]));
+    }
+    entries
 }
 
 fn some_block(rows: &[(Vec<u8>, u64, Vec<u8>)], interval: u16) -> Vec<u8> {
@@ -70,6 +92,47 @@ proptest! {
     }
 
     #[test]
+    fn a_run_is_what_a_reader_sees(
+        keys in prop::collection::btree_set(
+            (prop_oneof![prop::collection::vec(0u8..3, 0..4), prop::collection::vec(0u8..2, 14..19)], 1u64..6), 1..40,
+        ),
+        deleted in prop::collection::vec(any::<bool>(), 40), interval in 1u16..6, seq in 1u64..7,
+        below in prop::option::of(prop::collection::vec(0u8..3, 0..18)),
+    ) {
+        let mut rows: Vec<_> = keys.into_iter().zip(deleted).collect();
+        rows.sort_by(|a, b| order((&a.0.0, a.0.1), (&b.0.0, b.0.1)));
+        let mut encoder = BlockEncoder::new(interval);
+        let (mut before, mut expected) = (Vec::new(), Entries::new());
+        let mut dealt = None;
+        let (mut n, mut starts) = (0, Vec::new());
+        for ((key, own), deleted) in &rows {
+            let kind = if *deleted { OpKind::Delete } else { OpKind::Put };
+            let value = [key.as_slice(), b"=", &own.to_le_bytes()].concat();
+            encoder.add((key, shared_len(&before, key)), (*own, kind), &value);
+            before.clone_from(key);
+            let seen = *own <= seq && dealt.as_ref() != Some(key);
+            if seen {
+                dealt = Some(key.clone());
+            }
+            if seen && kind == OpKind::Put {
+                if n % usize::from(interval) == 0 {
+                    starts.push((n / usize::from(interval), expected.len()));
+                }
+                expected.push((key.clone(), value));
+            }
+            n += 1;
+        }
+        let mut bytes = Vec::new();
+        encoder.finish(&mut bytes);
+        let block = Block::parse(bytes.as_slice().into(), 0..bytes.len()).unwrap();
+        for (restart, at) in starts {
+            let within = expected[at..].iter().take_while(|(key, _)| below.as_ref().is_none_or(|below| key < below));
+            let within: Vec<_> = within.cloned().collect();
+            prop_assert_eq!(run_from(&block, restart, seq, below.as_deref()), within);
+        }
+    }
+
+    #[test]
     fn what_two_keys_share(a in prop::collection::vec(0u8..2, 0..20), b in prop::collection::vec(0u8..2, 0..20)) {
         prop_assert_eq!(shared_len(&a, &b), a.iter().zip(&b).take_while(|(a, b)| a == b).count());
     }
@@ -83,7 +146,7 @@ fn tags_take_what_the_largest_needs() {
         let rows: Vec<_> = seqs.iter().zip(b'a'..).map(|(&seq, key)| (vec![key], seq, vec![])).collect();
         let bytes = some_block(&rows, 16);
         assert_eq!(usize::from(bytes[HEADER_BYTES - 1]), width, "{seqs:?}");
-        let block = Block::parse(Arc::from(&bytes[..]), 0..bytes.len()).unwrap();
+        let block = Block::parse(bytes.as_slice().into(), 0..bytes.len()).unwrap();
         for (n, &seq) in seqs.iter().enumerate() {
             assert_eq!(block.tag(n), (seq, OpKind::Put));
         }

@@ -5,7 +5,6 @@ use super::{DamagedPart, Item, Role, TableWalk};
 use crate::Result;
 use crate::lsm::table::{compress, tombstones};
 use crate::sstable::{FOOTER_BYTES, FRAME_BYTES, HEADER_BYTES, could_be_footer};
-use std::sync::Arc;
 
 impl TableWalk {
     /// Goes from chunk to chunk, those of index and properties included: then what is left is the footer. If it is
@@ -23,7 +22,7 @@ impl TableWalk {
             match self.frame(at..next) {
                 Ok(bytes) => {
                     let len = bytes.len();
-                    let found = compress::open(Arc::clone(&bytes), FRAME_BYTES..len)
+                    let found = compress::open(bytes.clone(), FRAME_BYTES..len, None)
                         .and_then(|block| Checked::of(block, &last));
                     if let Ok(checked) = found {
                         checked.give(None, at..next, &mut last, visit)?;

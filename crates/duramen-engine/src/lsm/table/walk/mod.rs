@@ -21,6 +21,7 @@ use super::{CODEC_ID, compress, properties, tombstones};
 use crate::io::{Env, File, OpenMode};
 use crate::kv::OpKind;
 use crate::lsm::cursor::RangeTombstone;
+use crate::memory::SharedBytes;
 use crate::sstable::filter::FuseFilter;
 use crate::sstable::{ChunkHandle, FRAME_BYTES, HEADER_BYTES, Table, TableParts, check_frame};
 use crate::{Error, Result};
@@ -244,7 +245,7 @@ impl TableWalk {
     }
 
     /// A chunk's payload, verified.
-    fn chunk(&self, at: ChunkHandle) -> Result<Arc<[u8]>, String> {
+    fn chunk(&self, at: ChunkHandle) -> Result<SharedBytes, String> {
         let start = at.offset.checked_sub(FRAME_BYTES as u64);
         let end = at.offset.checked_add(u64::from(at.len)).filter(|end| *end <= self.file_bytes);
         let Some((start, end)) = start.zip(end) else { return Err("a chunk outside the file".to_owned()) };
@@ -252,13 +253,13 @@ impl TableWalk {
     }
 
     /// A whole frame, verified.
-    fn frame(&self, range: Range<u64>) -> Result<Arc<[u8]>, String> {
+    fn frame(&self, range: Range<u64>) -> Result<SharedBytes, String> {
         if range.end > self.file_bytes {
             return Err("a chunk outside the file".to_owned());
         }
-        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, (range.end - range.start) as usize).collect();
-        let place = Arc::get_mut(&mut bytes).unwrap_or_default();
-        self.file.read_exact_at(place, range.start).map_err(|e| format!("it cannot be read: {e}"))?;
+        let bytes = SharedBytes::new((range.end - range.start) as usize, None, |place| {
+            self.file.read_exact_at(place, range.start).map_err(|e| format!("it cannot be read: {e}"))
+        })?;
         check_frame(&bytes)?;
         Ok(bytes)
     }
@@ -280,7 +281,7 @@ impl Lookout<'_> {
     fn block(&mut self, range: Range<u64>, visit: &mut dyn FnMut(Item<'_>) -> Result<()>) -> Result<()> {
         let found = self.walk.frame(range.clone()).and_then(|bytes| {
             let len = bytes.len();
-            let block = compress::open(bytes, FRAME_BYTES..len).map_err(str::to_owned)?;
+            let block = compress::open(bytes, FRAME_BYTES..len, None).map_err(str::to_owned)?;
             let checked = Checked::of(block, self.last).map_err(str::to_owned)?;
             checked.are_in(self.filter)?;
             Ok(checked)

@@ -1,0 +1,69 @@
+//! Comparing keys cheaply: most pairs of keys differ in their first bytes, which compare as one number.
+
+use std::cmp::Ordering;
+
+/// The first 8 bytes as a number, with zeros after a shorter key: if these of two keys differ, they order the keys.
+#[inline]
+pub(crate) fn prefix8(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
+    // Both halves overlap where the key is shorter than 8, with the same bytes.
+    if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
+        let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+        return u64::from(first) << 32 | u64::from(last) << (8 * (8 - key.len()));
+    }
+    key.iter().enumerate().fold(0, |prefix, (nth, byte)| prefix | u64::from(*byte) << (56 - 8 * nth))
+}
+
+/// The first 16 bytes, likewise.
+#[inline]
+pub(crate) fn prefix16(key: &[u8]) -> u128 {
+    if let Some(first) = key.first_chunk() {
+        return u128::from_be_bytes(*first);
+    }
+    if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
+        let (first, last) = (u64::from_be_bytes(*first), u64::from_be_bytes(*last));
+        return u128::from(first) << 64 | u128::from(last) << (8 * (16 - key.len()));
+    }
+    u128::from(prefix8(key)) << 64
+}
+
+/// The order of keys, without a call where the first 16 bytes of both decide.
+#[inline]
+pub(crate) fn cmp_keys(a: &[u8], b: &[u8]) -> Ordering {
+    if let (Some(x), Some(y)) = (a.first_chunk(), b.first_chunk()) {
+        let (x, y) = (u128::from_be_bytes(*x), u128::from_be_bytes(*y));
+        if x != y {
+            return x.cmp(&y);
+        }
+    }
+    a.cmp(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn short_or_long() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![prop::collection::vec(0..3u8, 0..6), prop::collection::vec(0..2u8, 0..40)]
+    }
+
+    proptest! {
+        #[test]
+        fn prefixes_that_differ_order_the_keys(a in short_or_long(), b in short_or_long()) {
+            if prefix8(&a) != prefix8(&b) {
+                prop_assert_eq!(prefix8(&a) < prefix8(&b), a < b);
+            }
+            prop_assert_eq!(cmp_keys(&a, &b), a.cmp(&b));
+            if prefix16(&a) != prefix16(&b) {
+                prop_assert_eq!(prefix16(&a) < prefix16(&b), a < b);
+            }
+            let mut padded = a.clone();
+            padded.resize(16.max(a.len()), 0);
+            prop_assert!(prefix16(&a).to_be_bytes() == padded[..16]);
+            prop_assert!(prefix8(&a).to_be_bytes() == padded[..8]);
+        }
+    }
+}
