@@ -51,6 +51,36 @@ impl Bitmap {
         }
     }
 
+    /// Drops all rows but the first `n`.
+    pub fn keep_first(&mut self, mut n: usize) {
+        for word in &mut self.words {
+            let count = word.count_ones() as usize;
+            if count <= n {
+                n -= count;
+                continue;
+            }
+            while word.count_ones() as usize > n {
+                *word &= !(1 << word.ilog2());
+            }
+            n = 0;
+        }
+    }
+
+    /// Drops all rows but the last `n`.
+    pub fn keep_last(&mut self, mut n: usize) {
+        for word in self.words.iter_mut().rev() {
+            let count = word.count_ones() as usize;
+            if count <= n {
+                n -= count;
+                continue;
+            }
+            while word.count_ones() as usize > n {
+                *word &= *word - 1;
+            }
+            n = 0;
+        }
+    }
+
     /// How many rows the block has.
     pub fn len(&self) -> usize {
         self.len
@@ -145,6 +175,16 @@ mod tests {
             assert_eq!(rest.count() + odd.count(), len);
             rest.intersect(&odd);
             assert!(rest.is_empty());
+            for n in [0, 1, 5, 32, 64, 200] {
+                let (mut first, mut last) = (odd.clone(), odd.clone());
+                first.keep_first(n);
+                last.keep_last(n);
+                assert!(first.iter().eq(odd.iter().take(n)), "the first {n} of {len}");
+                assert!(
+                    last.iter().eq(odd.iter().skip(odd.count().saturating_sub(n))),
+                    "the last {n} of {len}"
+                );
+            }
         }
     }
 }

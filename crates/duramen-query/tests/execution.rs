@@ -3,10 +3,12 @@
 
 mod support;
 
+use duramen::block::{Block, BlockHandle};
 use duramen_engine::io::Clock;
 use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use support::{Row, TestBlock, handles, run};
@@ -40,6 +42,59 @@ fn a_limit_opens_only_the_newest_blocks() {
     let (rows, _) = run("*", &blocks, &options).unwrap();
     assert_eq!(rows[0][1].1, "line 0 of block0");
     assert_eq!(opened(&blocks), 3);
+}
+
+/// Counts how many blocks are open whenever one more is opened.
+#[derive(Debug)]
+struct Watched {
+    block: Arc<TestBlock>,
+    all: Arc<Vec<Arc<TestBlock>>>,
+    most: Arc<AtomicUsize>,
+}
+
+impl BlockHandle for Watched {
+    fn rows(&self) -> usize {
+        self.block.rows().len()
+    }
+    fn min_time(&self) -> i64 {
+        self.block.rows()[0].time
+    }
+    fn max_time(&self) -> i64 {
+        self.block.rows()[self.block.rows().len() - 1].time
+    }
+    fn open(&self) -> duramen::Result<Arc<dyn Block>> {
+        let block = self.block.clone();
+        // One is in the list, one in the handle.
+        let open = self.all.iter().filter(|block| Arc::strong_count(block) > 2).count();
+        self.most.fetch_max(open, Relaxed);
+        Ok(block)
+    }
+}
+
+#[test]
+fn blocks_opened_ahead_do_not_hold_more_than_the_limit() {
+    let all = Arc::new(store(200, 5));
+    let most = Arc::new(AtomicUsize::new(0));
+    for (memory_limit_bytes, at_most) in [(1, 4), (1 << 20, 200)] {
+        let watched = |block: &Arc<TestBlock>| {
+            let (block, all, most) = (block.clone(), all.clone(), most.clone());
+            Arc::new(Watched { block, all, most }) as Arc<dyn BlockHandle>
+        };
+        let options = RunOptions { threads: 4, memory_limit_bytes, ..RunOptions::default() };
+        let query = Query::parse("n:~2$ | fields n", &ParseOptions::default()).unwrap();
+        let mut rows = 0;
+        let handles = all.iter().map(watched).collect();
+        query
+            .run(handles, &options, &Cancel::new(), &mut |_| {
+                rows += 1;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        // Of each block, the one row whose number ends in 2, if it has one.
+        assert_eq!(rows, 100);
+        let most = most.swap(0, Relaxed);
+        assert!((1..=at_most).contains(&most), "{most} blocks were open");
+    }
 }
 
 #[test]
@@ -221,6 +276,29 @@ fn what_a_query_costs_is_told() {
 }
 
 #[test]
+fn functions_that_remember_the_same_share_it_and_answer_each_for_itself() {
+    let functions = "median(n) a, quantile(0.9, n) b, median(n) if (n:<100) c, sum(n) d, avg(n) e, \
+                     quantile(0.9, n, other) f, median(n) g, avg(n) if (n:<100) h";
+    let expected = ["499", "899", "49", "499500", "499.5", "899", "499", "49.5"];
+    let blocks = store(10, 100);
+    // Straight from columns, and of the rows of another pipe.
+    for pipes in ["", "limit 1000 |"] {
+        let (rows, _) =
+            run(&format!("* | {pipes} stats {functions}"), &blocks, &RunOptions::default()).unwrap();
+        assert_eq!(rows[0].iter().map(|(_, value)| &**value).collect::<Vec<_>>(), expected);
+        let (rows, _) =
+            run(&format!("* | {pipes} stats by (n:500) {functions}"), &blocks, &RunOptions::default())
+                .unwrap();
+        let values: Vec<_> = rows[0][1..].iter().map(|(_, value)| &**value).collect();
+        assert_eq!(values, ["249", "449", "49", "124750", "249.5", "449", "249", "49.5"]);
+    }
+    // The numbers are held once.
+    let limited = |memory_limit_bytes| RunOptions { memory_limit_bytes, threads: 1, ..RunOptions::default() };
+    run("* | stats median(n) a, quantile(0.9, n) b, quantile(0.1, n) c", &blocks, &limited(40_000)).unwrap();
+    run("* | stats median(n) a, quantile(0.9, _msg) b", &blocks, &limited(16_000)).unwrap_err();
+}
+
+#[test]
 fn memory_has_a_limit_that_says_what_to_do() {
     let blocks = store(100, 100);
     let options = RunOptions { memory_limit_bytes: 100_000, threads: 2, ..RunOptions::default() };
@@ -349,4 +427,34 @@ fn the_first_and_the_last_time_are_told_by_time() {
     let [first, middle, last] =
         ["1970-01-01T00:00:01.1Z", "1970-01-01T00:00:01.952Z", "1970-01-01T00:00:01.97Z"];
     assert_eq!(values, [first, last, &format!(r#"["{first}","{middle}"]"#)]);
+}
+
+#[test]
+fn how_a_block_holds_a_field_does_not_hang_on_the_rows_that_were_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = duramen::Store::open(dir.path().join("logs")).unwrap();
+    let mut entry = duramen::EntryBuf::default();
+    for n in 0..200i64 {
+        let selected = n % 50 == 0;
+        entry.start(n).message("x").field("sel", if selected { "x" } else { "y" });
+        if !selected {
+            entry.field("n", n * 7919 % 1000);
+        }
+        store.append(entry.finish().unwrap()).unwrap();
+    }
+    store.flush().unwrap();
+    let answer = |text: &str| {
+        let query = Query::parse(text, &ParseOptions::default()).unwrap();
+        let mut rows = Vec::new();
+        let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        query
+            .run(blocks, &RunOptions::default(), &Cancel::new(), &mut |row| {
+                rows.push(row.iter().map(|(n, t, _)| format!("{n}={t}")).collect::<Vec<_>>());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        rows
+    };
+    assert_eq!(answer("sel:=x | stats count() if (n:value_type(int64)) ints"), [["ints=4"]]);
+    assert_eq!(answer("sel:=x | block_stats"), answer("* | block_stats"));
 }

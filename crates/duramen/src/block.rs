@@ -67,10 +67,15 @@ pub trait Block: Send + Sync + Debug {
         let _unknown = (name, needle);
         Ok(None)
     }
-    /// As [`Block::column`], for whoever looks only at these rows, one bit each: what is in the others means nothing.
+    /// As [`Block::column`], for whoever looks only at these rows, one bit each: what is in the others means nothing,
+    /// and there may be no column when none of these has the field.
     fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
         let _all_are_right = rows;
         self.column(name)
+    }
+    /// How many bytes it keeps in memory, the columns among them that it gave out and keeps.
+    fn held_bytes(&self) -> usize {
+        0
     }
     /// The smallest and largest number in the field, if all its values are integers and that is known
     /// without reading the column.

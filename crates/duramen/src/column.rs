@@ -14,11 +14,73 @@ pub struct Column {
     pub data: ColumnData,
     /// What kind the values are.
     pub kinds: Kinds,
-    /// `order[row]` is the slot of a row's value; `None` when each row's slot is its own number.
-    /// Means nothing for [`ColumnData::Const`].
-    pub order: Option<Arc<Vec<u32>>>,
+    /// How rows lead to slots. Means nothing for [`ColumnData::Const`].
+    pub order: Order,
     /// How many rows there are.
     pub rows: usize,
+}
+
+/// How rows lead to slots.
+#[derive(Clone, Debug, Default)]
+pub enum Order {
+    /// Each row's slot is its own number.
+    #[default]
+    Rows,
+    /// The slot of each row.
+    Slots(Arc<Vec<u32>>),
+    /// Only some rows have one.
+    Few(Arc<FewSlots>),
+}
+
+impl Order {
+    /// The slot of a row; any slot, for a row that has none.
+    pub fn slot(&self, row: usize) -> usize {
+        match self {
+            Self::Rows => row,
+            Self::Slots(order) => order[row] as usize,
+            Self::Few(few) => few.slot(row),
+        }
+    }
+}
+
+impl From<Option<Arc<Vec<u32>>>> for Order {
+    fn from(order: Option<Arc<Vec<u32>>>) -> Self {
+        order.map_or(Self::Rows, Self::Slots)
+    }
+}
+
+/// The slots of some rows of a block, numbered from 0.
+#[derive(Debug)]
+pub struct FewSlots {
+    rows: Vec<u32>,
+    slots: Vec<u32>,
+}
+
+impl FewSlots {
+    /// Of ascending rows, at least one, whose values lie at these places among those of all rows.
+    pub(crate) fn new(rows: Vec<u32>, places: &[u32]) -> Self {
+        let mut by_place: Vec<u32> = (0..rows.len() as u32).collect();
+        by_place.sort_unstable_by_key(|&i| places[i as usize]);
+        let mut slots = vec![0; rows.len()];
+        for (slot, &i) in (0..).zip(&by_place) {
+            slots[i as usize] = slot;
+        }
+        Self { rows, slots }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The rows, ascending, and the slot of each.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.rows.iter().zip(&self.slots).map(|(&row, &slot)| (row as usize, slot as usize))
+    }
+
+    fn slot(&self, row: usize) -> usize {
+        self.rows.binary_search(&(row as u32)).map_or(0, |i| self.slots[i] as usize)
+    }
 }
 
 /// The values of a column. A *slot* is the position of a value in here.
@@ -71,12 +133,27 @@ pub fn bit(map: &[u64], i: usize) -> bool {
 }
 
 impl Column {
+    /// About how many bytes it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let order = match &self.order {
+            Order::Rows => 0,
+            Order::Slots(order) => order.len() * 4,
+            Order::Few(few) => few.count() * 8,
+        };
+        order
+            + match &self.data {
+                ColumnData::Const(text) => text.len(),
+                ColumnData::Dict { values, codes } => {
+                    codes.len() * 4 + values.iter().map(|v| v.len() + 16).sum::<usize>()
+                }
+                ColumnData::Int { values, .. } => values.len() * 8,
+                ColumnData::Text { bytes, ends, .. } => bytes.len() + ends.len() * 4,
+            }
+    }
+
     /// The slot of a row's value.
     pub fn slot(&self, row: usize) -> usize {
-        match &self.order {
-            Some(order) => order[row] as usize,
-            None => row,
-        }
+        self.order.slot(row)
     }
 
     /// The text in a slot, `None` where the row does not have the field. `buf` holds the digits of integers.

@@ -17,10 +17,9 @@
 //! a number that neither an int nor a float gives back to the letter, an array, or an empty object.
 
 use crate::block::names;
+use crate::cbor::{MAX_HEAD_BYTES, Reader, Writer, Wrong, text_len};
 use crate::error::{Error, Result};
 use crate::value::{Level, Value};
-use minicbor::data::{Tag, Type};
-use minicbor::{Decoder, Encoder};
 
 /// The most bytes a field's name may have.
 pub const MAX_FIELD_NAME_BYTES: usize = 1024;
@@ -50,12 +49,48 @@ pub struct EntryBuf {
     level: Level,
     raw_len: u32,
     message: String,
-    stream: Vec<u8>,
-    stream_count: u64,
-    fields: Vec<u8>,
-    field_count: u64,
+    stream: Pairs,
+    fields: Pairs,
     too_long_name: bool,
+    /// As long as the longest entry so far.
     out: Vec<u8>,
+}
+
+/// Encoded pairs of a map, at the start of memory that grows if need be and never shrinks.
+#[derive(Debug, Default)]
+struct Pairs {
+    memory: Vec<u8>,
+    len: usize,
+    count: u64,
+}
+
+impl Pairs {
+    fn clear(&mut self) {
+        self.len = 0;
+        self.count = 0;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.memory.get(..self.len).unwrap_or_default()
+    }
+
+    /// Adds a pair; without a value, the message's text is it.
+    #[inline]
+    fn push(&mut self, name: &str, value: Option<Value<'_>>) {
+        let bytes = 2 * MAX_HEAD_BYTES + name.len() + value.as_ref().map_or(0, text_len);
+        let end = self.len + bytes;
+        if self.memory.len() < end {
+            self.memory.resize(end.next_power_of_two(), 0);
+        }
+        let mut w = Writer::new(&mut self.memory[self.len..]);
+        let written = w.text(name).and_then(|()| match value {
+            Some(value) => w.value(value),
+            None => w.undefined(),
+        });
+        debug_assert!(written.is_some(), "it was reckoned how much room it takes");
+        self.len += w.len();
+        self.count += 1;
+    }
 }
 
 impl EntryBuf {
@@ -81,9 +116,7 @@ impl EntryBuf {
         self.raw_len = 0;
         self.message.clear();
         self.stream.clear();
-        self.stream_count = 0;
         self.fields.clear();
-        self.field_count = 0;
         self.too_long_name = false;
         self
     }
@@ -129,30 +162,20 @@ impl EntryBuf {
     /// for: fields that are called so are kept as `_time#1`, `_msg#1`, `_stream#1` and `#1`. Whether one is
     /// part of the stream goes by the name it is given here.
     pub fn field<'v>(&mut self, name: &str, value: impl Into<Value<'v>>) -> &mut Self {
-        let value = value.into();
-        self.put(name, |e| encode_value(e, value))
+        self.put(name, Some(value.into()))
     }
 
     /// Adds a field whose value is the message's text, without writing it twice.
     pub fn field_same_as_message(&mut self, name: &str) -> &mut Self {
-        self.put(name, |e| {
-            let _infallible = e.undefined();
-        })
+        self.put(name, None)
     }
 
-    fn put(&mut self, name: &str, value: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> &mut Self {
+    #[inline]
+    fn put(&mut self, name: &str, value: Option<Value<'_>>) -> &mut Self {
         self.too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
         let in_stream = self.stream_fields.iter().any(|f| **f == *name);
-        let name = readable_name(name);
-        let (buf, count) = if in_stream {
-            (&mut self.stream, &mut self.stream_count)
-        } else {
-            (&mut self.fields, &mut self.field_count)
-        };
-        let mut encoder = Encoder::new(buf);
-        let _infallible = encoder.str(name);
-        value(&mut encoder);
-        *count += 1;
+        let pairs = if in_stream { &mut self.stream } else { &mut self.fields };
+        pairs.push(readable_name(name), value);
         self
     }
 
@@ -161,20 +184,27 @@ impl EntryBuf {
     /// # Errors
     /// [`Error::Invalid`] if it is over [`MAX_ENTRY_BYTES`], [`MAX_FIELDS`] or [`MAX_FIELD_NAME_BYTES`].
     pub fn finish(&mut self) -> Result<&[u8]> {
-        let len = self.message.len() + self.stream.len() + self.fields.len() + 40;
-        check_limits(self.too_long_name, self.stream_count + self.field_count, len)?;
-        self.out.clear();
-        let mut e = Encoder::new(&mut self.out);
-        // Writing to a Vec cannot fail.
-        let _infallible = (|| {
-            e.array(6)?.i64(self.time)?.u8(self.level as u8)?.u32(self.raw_len)?.str(&self.message)?;
-            e.map(self.stream_count)?;
-            e.writer_mut().extend_from_slice(&self.stream);
-            e.map(self.field_count)?;
-            e.writer_mut().extend_from_slice(&self.fields);
-            Ok::<(), minicbor::encode::Error<std::convert::Infallible>>(())
+        let len = self.message.len() + self.stream.len + self.fields.len + 40;
+        check_limits(self.too_long_name, self.stream.count + self.fields.count, len)?;
+        let most = len + 6 * MAX_HEAD_BYTES;
+        if self.out.len() < most {
+            self.out.resize(most.next_power_of_two(), 0);
+        }
+        let mut w = Writer::new(&mut self.out);
+        let written = (|| {
+            w.array(6)?;
+            w.int(self.time)?;
+            w.unsigned(self.level as u64)?;
+            w.unsigned(u64::from(self.raw_len))?;
+            w.text(&self.message)?;
+            w.map(self.stream.count)?;
+            w.put(self.stream.bytes())?;
+            w.map(self.fields.count)?;
+            w.put(self.fields.bytes())?;
+            Some(w.len())
         })();
-        Ok(&self.out)
+        let entry = written.and_then(|len| self.out.get(..len));
+        entry.ok_or_else(|| Error::Invalid("an entry longer than was reckoned".into()))
     }
 }
 
@@ -201,23 +231,6 @@ pub(crate) fn readable_name(name: &str) -> &str {
         "" => "#1",
         other => other,
     }
-}
-
-pub(crate) fn encode_value(e: &mut Encoder<&mut Vec<u8>>, value: Value<'_>) {
-    // Writing to a Vec cannot fail.
-    let _infallible = match value {
-        Value::Str(s) => e.str(s),
-        Value::Int(n) => e.i64(n),
-        Value::Float(x) if x.is_finite() => e.f64(x),
-        Value::Float(x) => e.str(&x.to_string()),
-        Value::Bool(b) => e.bool(b),
-        Value::Null => e.null(),
-        Value::Number(text) => match plain_integer(text) {
-            Some(n) => e.i64(n),
-            None => e.tag(Tag::new(EMBEDDED_JSON)).and_then(|e| e.bytes(text.as_bytes())),
-        },
-        Value::Json(text) => e.tag(Tag::new(EMBEDDED_JSON)).and_then(|e| e.bytes(text.as_bytes())),
-    };
 }
 
 /// The integer whose plain decimal text (no leading zero, no plus, no `-0`) is exactly `text`.
@@ -277,8 +290,8 @@ impl<'a> EntryRef<'a> {
     /// # Errors
     /// [`Error::Decode`] if the bytes do not begin as an entry does.
     pub fn peek_time(bytes: &[u8]) -> Result<i64> {
-        let mut d = Decoder::new(bytes);
-        d.array().and_then(|_| d.i64()).map_err(|e| Error::decode("an entry's time", e))
+        let mut r = Reader::new(bytes);
+        r.array().and_then(|_| r.int()).map_err(|e| Error::decode("an entry's time", e))
     }
 
     /// Reads an entry without walking over its fields, for bytes that [`EntryRef::decode`] has read before or
@@ -303,76 +316,51 @@ impl<'a> EntryRef<'a> {
     }
 
     fn iterate(&self, map: Map<'a>) -> Fields<'a> {
-        Fields { decoder: Decoder::new(map.bytes), left: map.count, message: self.message }
+        Fields { reader: Reader::new(map.bytes), left: map.count, message: self.message }
     }
 }
 
-fn decode_entry(bytes: &[u8]) -> Result<(EntryRef<'_>, usize), minicbor::decode::Error> {
-    let mut d = Decoder::new(bytes);
-    if d.array()? != Some(6) {
-        return Err(minicbor::decode::Error::message("not an array of 6"));
+fn decode_entry(bytes: &[u8]) -> Result<(EntryRef<'_>, usize), Wrong> {
+    let mut r = Reader::new(bytes);
+    if r.array()? != 6 {
+        return Err("not an array of 6");
     }
-    let time = d.i64()?;
-    let level = Level::from_u8(d.u8()?).ok_or_else(|| minicbor::decode::Error::message("no such level"))?;
-    let raw_len = d.u32()?;
-    let message = d.str()?;
-    let stream = decode_map(&mut d, bytes)?;
-    let fields = decode_map(&mut d, bytes)?;
-    Ok((EntryRef { time, level, raw_len, message, stream, fields }, d.position()))
+    let time = r.int()?;
+    let level = u8::try_from(r.unsigned()?).ok().and_then(Level::from_u8).ok_or("no such level")?;
+    let raw_len = u32::try_from(r.unsigned()?).map_err(|_| "a line of over 4 GiB")?;
+    let message = r.text()?;
+    let stream = decode_map(&mut r, bytes)?;
+    let fields = decode_map(&mut r, bytes)?;
+    Ok((EntryRef { time, level, raw_len, message, stream, fields }, r.position()))
 }
 
-fn decode_known_entry(bytes: &[u8]) -> Result<EntryRef<'_>, minicbor::decode::Error> {
-    let mut d = Decoder::new(bytes);
-    d.array()?;
-    let time = d.i64()?;
-    let level = Level::from_u8(d.u8()?).unwrap_or_default();
-    let raw_len = d.u32()?;
-    let message = d.str()?;
-    let stream = decode_map(&mut d, bytes)?;
-    let count = d.map()?.unwrap_or_default();
-    let fields = Map { bytes: &bytes[d.position()..], count };
+fn decode_known_entry(bytes: &[u8]) -> Result<EntryRef<'_>, Wrong> {
+    let mut r = Reader::new(bytes);
+    r.array()?;
+    let time = r.int()?;
+    let level = u8::try_from(r.unsigned()?).ok().and_then(Level::from_u8).unwrap_or_default();
+    let raw_len = u32::try_from(r.unsigned()?).map_err(|_| "a line of over 4 GiB")?;
+    let message = r.text()?;
+    let stream = decode_map(&mut r, bytes)?;
+    let count = r.map()?;
+    let fields = Map { bytes: bytes.get(r.position()..).unwrap_or_default(), count };
     Ok(EntryRef { time, level, raw_len, message, stream, fields })
 }
 
-fn decode_map<'a>(d: &mut Decoder<'a>, bytes: &'a [u8]) -> Result<Map<'a>, minicbor::decode::Error> {
-    let count = d.map()?.ok_or_else(|| minicbor::decode::Error::message("a map of unknown length"))?;
-    let start = d.position();
+fn decode_map<'a>(r: &mut Reader<'a>, bytes: &'a [u8]) -> Result<Map<'a>, Wrong> {
+    let count = r.map()?;
+    let start = r.position();
     for _ in 0..count {
-        d.str()?;
-        decode_value(d, "")?;
+        r.text()?;
+        r.value("")?;
     }
-    Ok(Map { bytes: &bytes[start..d.position()], count })
-}
-
-fn decode_value<'a>(d: &mut Decoder<'a>, message: &'a str) -> Result<Value<'a>, minicbor::decode::Error> {
-    Ok(match d.datatype()? {
-        Type::String => Value::Str(d.str()?),
-        Type::Bool => Value::Bool(d.bool()?),
-        Type::Null => {
-            d.null()?;
-            Value::Null
-        }
-        Type::Undefined => {
-            d.undefined()?;
-            Value::Str(message)
-        }
-        Type::F64 => Value::Float(d.f64()?),
-        Type::Tag => {
-            if d.tag()?.as_u64() != EMBEDDED_JSON {
-                return Err(minicbor::decode::Error::message("a tag that entries do not have"));
-            }
-            let text = std::str::from_utf8(d.bytes()?)
-                .map_err(|_| minicbor::decode::Error::message("embedded JSON is not UTF-8"))?;
-            if text.starts_with(['[', '{']) { Value::Json(text) } else { Value::Number(text) }
-        }
-        _ => Value::Int(d.i64()?),
-    })
+    Ok(Map { bytes: bytes.get(start..r.position()).unwrap_or_default(), count })
 }
 
 /// The fields of an entry, in the order they were added.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    decoder: Decoder<'a>,
+    reader: Reader<'a>,
     left: u64,
     message: &'a str,
 }
@@ -383,8 +371,8 @@ impl<'a> Iterator for Fields<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         // `decode_first` has walked the same bytes, so neither fails; a wrong guess ends the iteration.
-        let name = self.decoder.str().ok()?;
-        let value = decode_value(&mut self.decoder, self.message).ok()?;
+        let name = self.reader.text().ok()?;
+        let value = self.reader.value(self.message).ok()?;
         Some((name, value))
     }
 }

@@ -1,6 +1,7 @@
 //! Duramen, the durable log store.
 
 pub mod block;
+mod cbor;
 pub mod column;
 pub mod columnar;
 pub mod entry;
@@ -20,8 +21,8 @@ pub use logger::{
     FieldBuf, FrontEnd, Line, Logger, LoggerBuilder, LoggerStats, OnFull, Record, Sink, SinkError,
 };
 pub use store::{
-    Batch, CheckpointReport, DeleteReport, Durability, EntryId, Incidents, Retention, RetentionLines,
-    RetentionRule, Snapshot, SourcePosition, Store, StoreOptions, StoreStats, StreamSelector, Tail,
-    VerifyProgress, VerifyReport,
+    Batch, BlockCache, CheckpointReport, DeleteReport, Durability, EntryId, Incidents, Retention,
+    RetentionLines, RetentionRule, Snapshot, SourcePosition, Store, StoreOptions, StoreSize, StoreStats,
+    StreamSelector, Tail, VerifyProgress, VerifyReport,
 };
 pub use value::{Level, Value, ValueKind};

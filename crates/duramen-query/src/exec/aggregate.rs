@@ -6,6 +6,7 @@
 use super::open::{Open, plain_text};
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
+use super::threads::side_by_side;
 use super::{Order as RowOrder, RunStats, skip};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
@@ -60,17 +61,8 @@ impl<'a> Aggregation<'a> {
             }
             Ok((groups, stats))
         };
-        let helpers = self.reader.threads.min(blocks.len()).saturating_sub(1);
-        let results = std::thread::scope(|scope| {
-            let spawned: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
-            let mut results = vec![work()];
-            for handle in spawned {
-                results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
-            }
-            results
-        });
         let mut merged: Option<Groups<'a>> = None;
-        for result in results {
+        for result in side_by_side(self.reader.threads.min(blocks.len()), work) {
             let (groups, part) = result?;
             stats.add(part);
             match &mut merged {
@@ -89,11 +81,9 @@ impl<'a> Aggregation<'a> {
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
-        let is_plain_count =
-            |f: &Function| f.kind == Kind::Count && f.fields.is_empty() && f.condition.is_none();
-        let counts_only = self.aggregate.functions.iter().all(is_plain_count);
         let times = (handle.min_time(), handle.max_time());
-        if counts_only && self.aggregate.by.is_empty() && skip::matches_all(self.reader.filter, times) {
+        if self.counts_only() && self.aggregate.by.is_empty() && skip::matches_all(self.reader.filter, times)
+        {
             let group = groups.group(std::iter::empty())?;
             groups.add_rows(group, handle.rows() as u64);
             stats.rows_matched += handle.rows() as u64;
@@ -140,10 +130,23 @@ impl<'a> Aggregation<'a> {
         Ok(Block { number, keys, inputs, found, times })
     }
 
+    /// Whether rows need only be counted.
+    fn counts_only(&self) -> bool {
+        let is_plain_count =
+            |f: &Function| f.kind == Kind::Count && f.fields.is_empty() && f.condition.is_none();
+        self.aggregate.functions.iter().all(is_plain_count)
+    }
+
     fn rows(&self, block: &Block<'_>, groups: &mut Groups<'a>) -> Result<()> {
         let keys = &*block.keys;
         let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.texts.as_ref()?.len()));
-        let mut known = combinations.filter(|&n| n <= MAX_COMBINATIONS).map(|n| vec![u32::MAX; n]);
+        let combinations = combinations.filter(|&n| n <= MAX_COMBINATIONS);
+        if let Some(combinations) = combinations
+            && self.counts_only()
+        {
+            return self.count(block, combinations, groups);
+        }
+        let mut known = combinations.map(|n| vec![u32::MAX; n]);
         let mut generation = groups.generation();
         let mut cells = Vec::new();
         for (i, row) in block.found.iter().enumerate() {
@@ -158,9 +161,7 @@ impl<'a> Aggregation<'a> {
             let group = match &mut known {
                 None => Self::group(keys, row, groups)?,
                 Some(known) => {
-                    let code = keys
-                        .iter()
-                        .fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row));
+                    let code = code_of(keys, row);
                     match known[code] {
                         u32::MAX => {
                             let group = Self::group(keys, row, groups)?;
@@ -176,6 +177,9 @@ impl<'a> Aggregation<'a> {
                 .as_ref()
                 .map_or([0; 3], |times| self.order.arrival(times[row], block.number, row));
             for (f, input) in block.inputs.iter().enumerate() {
+                if !groups.sees_rows(f) {
+                    continue;
+                }
                 if input.condition.as_ref().is_some_and(|rows| !rows.contains(row)) {
                     continue;
                 }
@@ -183,6 +187,31 @@ impl<'a> Aggregation<'a> {
                 cells.extend(input.columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
                 groups.add(group, f, &cells, arrival)?;
             }
+        }
+        groups.tidy();
+        Ok(())
+    }
+
+    /// Counts the rows of each combination of codes, and then adds each to its group.
+    fn count(&self, block: &Block<'_>, combinations: usize, groups: &mut Groups<'a>) -> Result<()> {
+        if block.keys.is_empty() {
+            let group = groups.group(std::iter::empty())?;
+            groups.add_rows(group, block.found.count() as u64);
+            return Ok(());
+        }
+        // How many, and one of them.
+        let mut counts = vec![(0u32, 0u32); combinations];
+        for (i, row) in block.found.iter().enumerate() {
+            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                self.reader.cancel.check()?;
+            }
+            let (count, one) = &mut counts[code_of(&block.keys, row)];
+            *count += 1;
+            *one = row as u32;
+        }
+        for (count, row) in counts.into_iter().filter(|(count, _)| *count > 0) {
+            let group = Self::group(&block.keys, row as usize, groups)?;
+            groups.add_rows(group, u64::from(count));
         }
         groups.tidy();
         Ok(())
@@ -197,6 +226,11 @@ impl<'a> Aggregation<'a> {
             }
         }
     }
+}
+
+/// The number of a row's combination of codes.
+fn code_of(keys: &[Key<'_>], row: usize) -> usize {
+    keys.iter().fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row))
 }
 
 /// A row's value of a column.

@@ -3,15 +3,16 @@
 //! Of `and`'s parts the cheapest goes first, and each looks only at the rows that are left. A constant is
 //! tested once, a dictionary once for each of its texts; words are searched for in all texts of a column at once.
 
-use super::open::{Open, plain_text};
+use super::open::{Open, is_few, plain_text};
 use crate::bitmap::Bitmap;
 use crate::filter::phrase::Phrase;
 use crate::filter::storage::StorageKind;
 use crate::filter::{Filter, Test};
 use duramen::Result;
 use duramen::block::{Needle, names};
-use duramen::column::{Column, ColumnData, IntText, bit};
+use duramen::column::{Column, ColumnData, IntText, Order, bit};
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 /// How many rows go by between two looks at whether to stop: some tests take microseconds.
 const STOP_INTERVAL_ROWS: usize = 1024;
@@ -94,7 +95,7 @@ pub(crate) fn eval(
             Ok(found)
         }
         Filter::Storage(storage) => {
-            let column = open.column(&storage.field)?;
+            let column = open.whole_column(&storage.field)?;
             let all = column.is_some_and(|c| StorageKind::of(&c.data) == storage.kind);
             Ok(if all { candidates.clone() } else { Bitmap::none(rows) })
         }
@@ -136,8 +137,7 @@ fn field_rows(
         match (test, &column) {
             (Test::Phrase(phrase), Some(column))
                 if let ColumnData::Text { bytes, ends, .. } = &column.data
-                    // Going to every eighth row costs about as much as running over all.
-                    && left.count() >= left.len() / 8 =>
+                    && !is_few(&left) =>
             {
                 search(phrase, bytes, ends, column, &left)
             }
@@ -166,43 +166,79 @@ fn scan(
     stop: &dyn Fn() -> bool,
 ) -> Bitmap {
     let all_or_none = |all: bool| if all { candidates.clone() } else { Bitmap::none(candidates.len()) };
-    let mut found = Bitmap::none(candidates.len());
-    let mut keep = |matches: &mut dyn FnMut(usize) -> bool, column: &Column| {
-        for (i, row) in candidates.iter().enumerate() {
-            if i % STOP_INTERVAL_ROWS == STOP_INTERVAL_ROWS - 1 && stop() {
-                return;
-            }
-            if matches(column.slot(row)) {
-                found.insert(row);
-            }
-        }
-    };
     let Some(column) = column else { return all_or_none(test("")) };
     match &column.data {
-        ColumnData::Const(text) => return all_or_none(test(text)),
+        ColumnData::Const(text) => all_or_none(test(text)),
         ColumnData::Dict { values, codes } => {
             let go_on = |i: usize| i % STOP_INTERVAL_ROWS != STOP_INTERVAL_ROWS - 1 || !stop();
             let values = values.iter().enumerate().take_while(|(i, _)| go_on(*i));
             let matching: Vec<bool> = values.map(|(_, v)| test(v)).collect();
             let absent = test("");
-            keep(&mut |slot| matching.get(codes[slot] as usize).copied().unwrap_or(absent), column);
+            let matches = |slot: usize| matching.get(codes[slot] as usize).copied().unwrap_or(absent);
+            keep(candidates, column, stop, matches)
         }
         ColumnData::Int { values, present } => {
             let absent = test("");
             let mut digits = IntText::default();
-            keep(
-                &mut |slot| {
-                    if present.as_ref().is_some_and(|p| !bit(p, slot)) {
-                        return absent;
-                    }
-                    test_int(values[slot]).unwrap_or_else(|| test(digits.format(values[slot])))
-                },
-                column,
-            );
+            let mut test = |n| test_int(n).unwrap_or_else(|| test(digits.format(n)));
+            let is_absent = |slot| present.as_ref().is_some_and(|p| !bit(p, slot));
+            match range_of_few(values, candidates.count()) {
+                Some(range) => {
+                    let start = *range.start();
+                    let passes: Vec<bool> = range.map(&mut test).collect();
+                    let passes = |slot: usize| passes[values[slot].wrapping_sub(start) as usize];
+                    let matches = |slot| if is_absent(slot) { absent } else { passes(slot) };
+                    keep(candidates, column, stop, matches)
+                }
+                None => {
+                    let matches = |slot| if is_absent(slot) { absent } else { test(values[slot]) };
+                    keep(candidates, column, stop, matches)
+                }
+            }
         }
-        ColumnData::Text { .. } => keep(&mut |slot| test(plain_text(column, slot).unwrap_or("")), column),
+        ColumnData::Text { .. } => {
+            keep(candidates, column, stop, |slot| test(plain_text(column, slot).unwrap_or("")))
+        }
+    }
+}
+
+/// Those candidates whose slots match, of those looked at before `stop` says so.
+fn keep(
+    candidates: &Bitmap,
+    column: &Column,
+    stop: &dyn Fn() -> bool,
+    matches: impl FnMut(usize) -> bool,
+) -> Bitmap {
+    // The order is found out once, and not for each row.
+    match &column.order {
+        Order::Rows => keep_by(candidates, |row| row, stop, matches),
+        Order::Slots(order) => keep_by(candidates, |row| order[row] as usize, stop, matches),
+        Order::Few(_) => keep_by(candidates, |row| column.slot(row), stop, matches),
+    }
+}
+
+fn keep_by(
+    candidates: &Bitmap,
+    slot: impl Fn(usize) -> usize,
+    stop: &dyn Fn() -> bool,
+    mut matches: impl FnMut(usize) -> bool,
+) -> Bitmap {
+    let mut found = Bitmap::none(candidates.len());
+    for (i, row) in candidates.iter().enumerate() {
+        if i % STOP_INTERVAL_ROWS == STOP_INTERVAL_ROWS - 1 && stop() {
+            break;
+        }
+        if matches(slot(row)) {
+            found.insert(row);
+        }
     }
     found
+}
+
+/// From the smallest to the greatest of the values, if that is much fewer than are to be tested.
+fn range_of_few(values: &[i64], tested: usize) -> Option<RangeInclusive<i64>> {
+    let (min, max) = (*values.iter().min()?, *values.iter().max()?);
+    (max.checked_sub(min)? < (tested / 8) as i64).then_some(min..=max)
 }
 
 /// Searches all texts in one pass; each place found is then looked at in its own text.
@@ -222,8 +258,8 @@ fn search(phrase: &Phrase, bytes: &[u8], ends: &[u32], column: &Column, candidat
         }
     }
     let mut found = match &column.order {
-        None => slots,
-        Some(order) => Bitmap::from_fn(candidates.len(), |row| slots.contains(order[row] as usize)),
+        Order::Rows => slots,
+        order => Bitmap::from_fn(candidates.len(), |row| slots.contains(order.slot(row))),
     };
     found.intersect(candidates);
     found

@@ -28,6 +28,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Whether half of the budget is left after so many bytes more.
+    pub(crate) fn has_half_left(&self, bytes: usize) -> bool {
+        self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit_bytes / 2
+    }
+
     /// Gives bytes back.
     pub fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);

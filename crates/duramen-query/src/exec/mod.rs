@@ -15,6 +15,7 @@ pub(crate) mod read;
 pub(crate) mod scan;
 pub(crate) mod skip;
 pub(crate) mod sorted;
+mod threads;
 
 use crate::error::Result;
 use crate::pipe::stats::{Groups, give};
@@ -206,7 +207,8 @@ pub(crate) fn execute<'a>(
             // A limit of none needs no row to say so, and a pipe behind it may make some.
             if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && limit != Some(0) {
                 let budget_bytes = run.options.memory_limit_bytes;
-                scan::Scan { reader, projection, order, budget_bytes }
+                let enough_rows = crate::pipe::enough_rows(pipes, limit);
+                scan::Scan { reader, projection, order, budget_bytes, enough_rows }
                     .run(run.blocks, &mut *next, &mut stats)?;
             }
             run.spent(&mut stats);

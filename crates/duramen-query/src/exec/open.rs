@@ -7,7 +7,7 @@ use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
 use duramen::block::{Block, Found, Needle, names};
-use duramen::column::{Column, ColumnData, IntText, Kinds};
+use duramen::column::{Column, ColumnData, IntText, Kinds, Order};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Open {
     /// If they are few: the only rows that are looked at from now on.
     wanted: Option<Bitmap>,
     /// Bytes of the columns decoded so far.
-    pub bytes: usize,
+    bytes: usize,
     /// How many of them were told of.
     told: usize,
 }
@@ -46,6 +46,11 @@ impl Open {
             bytes: 0,
             told: 0,
         }
+    }
+
+    /// About how many bytes it holds decoded: most columns are both the block's and its own.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.max(self.block.held_bytes())
     }
 
     /// How many bytes were decoded since this was asked last.
@@ -74,6 +79,23 @@ impl Open {
         self.wanted = is_few(rows).then(|| rows.clone());
     }
 
+    /// Takes [`Open::only`] back, before another column is asked for.
+    pub fn all(&mut self) {
+        self.wanted = None;
+    }
+
+    /// A column for whoever looks at how the block holds it: with the values of all rows, whichever are looked at.
+    pub fn whole_column(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
+        if self.wanted.is_none() || matches!(name, names::TIME | STREAM_ID) {
+            return self.column(name);
+        }
+        let column = self.block.column(name)?;
+        if let Some(column) = &column {
+            self.count(column)?;
+        }
+        Ok(column)
+    }
+
     /// A column for whoever looks only at the candidates.
     pub fn column_for(&mut self, name: &str, candidates: &Bitmap) -> Result<Option<Arc<Column>>> {
         if !is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
@@ -81,10 +103,16 @@ impl Open {
         }
         let column = self.block.column_at(name, candidates.words())?;
         if let Some(column) = &column {
-            check(column, self.block.rows())?;
-            self.bytes += column_bytes(column);
+            self.count(column)?;
         }
         Ok(column)
+    }
+
+    /// Checks and counts a column that was decoded.
+    fn count(&mut self, column: &Column) -> Result<()> {
+        check(column, self.block.rows())?;
+        self.bytes += column.bytes();
+        Ok(())
     }
 
     /// What the block can tell of rows that hold something, if the column is not decoded already.
@@ -113,11 +141,18 @@ impl Open {
             },
         };
         if let Some(column) = &column {
-            check(column, self.block.rows())?;
-            self.bytes += column_bytes(column);
+            self.count(column)?;
         }
         self.columns.insert(name.into(), column.clone());
         Ok(column)
+    }
+
+    /// Decodes what the query needs of rows, if that has not been done.
+    pub fn prepare(&mut self, projection: &Projection) -> Result<()> {
+        if self.output.is_none() {
+            self.output = Some(self.output_columns(projection)?);
+        }
+        Ok(())
     }
 
     /// Fills in what the query needs of a row.
@@ -128,9 +163,7 @@ impl Open {
         projection: &Projection,
         out: &mut ResultRow,
     ) -> Result<()> {
-        if self.output.is_none() {
-            self.output = Some(self.output_columns(projection)?);
-        }
+        self.prepare(projection)?;
         out.clear();
         out.set_time(time);
         if projection.wants(names::TIME) {
@@ -217,11 +250,11 @@ fn time_column(times: &[i64]) -> Arc<Column> {
         ends.push(bytes.len() as u32);
     }
     let data = ColumnData::Text { bytes, ends, present: None };
-    Arc::new(Column { data, kinds: Kinds::All(ValueKind::String), order: None, rows: times.len() })
+    Arc::new(Column { data, kinds: Kinds::All(ValueKind::String), order: Order::Rows, rows: times.len() })
 }
 
 /// Whether rows are so few that going to each of them is cheaper than running over all.
-fn is_few(rows: &Bitmap) -> bool {
+pub(crate) fn is_few(rows: &Bitmap) -> bool {
     rows.count() < rows.len() / 8
 }
 
@@ -234,26 +267,14 @@ fn check(column: &Column, rows: usize) -> Result<()> {
         ColumnData::Text { ends, .. } => ends.len(),
     };
     let is_whole = match &column.order {
-        None => slots == rows,
+        Order::Rows => slots == rows,
         // Some rows of a block have its slots, which are more, and their own way to them.
-        Some(order) => {
+        Order::Slots(order) => {
             order.len() == rows && (slots == rows || order.iter().all(|&slot| (slot as usize) < slots))
         }
+        Order::Few(few) => slots == few.count(),
     };
     if is_whole { Ok(()) } else { Err(Error::decode("a column", "not as many values as rows")) }
-}
-
-pub(crate) fn column_bytes(column: &Column) -> usize {
-    let order = column.order.as_ref().map_or(0, |o| o.len() * 4);
-    order
-        + match &column.data {
-            ColumnData::Const(text) => text.len(),
-            ColumnData::Dict { values, codes } => {
-                codes.len() * 4 + values.iter().map(|v| v.len() + 16).sum::<usize>()
-            }
-            ColumnData::Int { values, .. } => values.len() * 8,
-            ColumnData::Text { bytes, ends, .. } => bytes.len() + ends.len() * 4,
-        }
 }
 
 /// The text in a slot; `None` where it is missing, or an integer.

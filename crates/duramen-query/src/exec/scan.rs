@@ -8,12 +8,14 @@
 use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
+use super::threads::side_by_side;
 use super::{Order, RunStats};
 use crate::error::Result;
 use crate::pipe::{Flow, Stage};
 use crate::row::ResultRow;
 use duramen::block::BlockHandle;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many rows go by between two looks at whether the query was cancelled.
@@ -41,11 +43,20 @@ struct Cursor {
     left: Vec<(u32, i64)>,
 }
 
+impl Cursor {
+    /// How many bytes its block holds decoded.
+    fn held_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, Open::held_bytes)
+    }
+}
+
 pub(crate) struct Scan<'a> {
     pub reader: Reader<'a>,
     pub projection: &'a Projection,
     pub order: Order,
     pub budget_bytes: usize,
+    /// After so many rows nobody wants more.
+    pub enough_rows: Option<usize>,
 }
 
 impl Scan<'_> {
@@ -86,14 +97,13 @@ impl Scan<'_> {
             while waiting.last().is_some_and(|w| heap.peek().is_none_or(|(place, _)| *place < w.bound)) {
                 let next = waiting.split_off(waiting.len().saturating_sub(together));
                 let mut rows = 0;
-                for cursor in self.open_all(next, stats)? {
+                for cursor in self.open_all(next, held_bytes(&cursors), stats)? {
                     if let Some(&(r, time)) = cursor.left.last() {
                         rows += cursor.left.len();
                         heap.push((self.place(time, cursor.number, r as usize), cursors.len()));
                         cursors.push(Some(cursor));
                     }
                 }
-                Self::keep_within(self.budget_bytes, &mut cursors, usize::MAX);
                 together = match self.reader.threads {
                     threads @ 2.. if rows < FEW_ROWS => threads * BLOCKS_A_THREAD,
                     _ => 1,
@@ -144,28 +154,34 @@ impl Scan<'_> {
         cursor.open.insert(open).fill(row, time, projection, out)
     }
 
-    /// Opens and filters blocks, on several threads if there are several.
-    fn open_all(&self, blocks: Vec<Waiting>, stats: &mut RunStats) -> Result<Vec<Cursor>> {
+    /// Opens and filters blocks, on several threads if there are several. `held` bytes are held by others; what is
+    /// decoded beyond the budget is dropped again.
+    fn open_all(&self, blocks: Vec<Waiting>, held: usize, stats: &mut RunStats) -> Result<Vec<Cursor>> {
         let threads = self.reader.threads.min(blocks.len());
+        let several = blocks.len() > 1;
+        let held = AtomicUsize::new(held);
         let next = Mutex::new(blocks.into_iter().rev());
         let work = || -> Result<(Vec<Cursor>, RunStats)> {
             let (mut opened, mut stats) = (Vec::new(), RunStats::default());
             loop {
                 let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(block) = block else { return Ok((opened, stats)) };
-                opened.extend(self.open(block, &mut stats)?);
+                let Some(mut cursor) = self.open(block, &mut stats)? else { continue };
+                // Several are opened where rows are few: then what is asked of them is likely all that is asked for.
+                if several && let Some(open) = &mut cursor.open {
+                    // What fails here fails again when a row is asked for, and is told then.
+                    let _told_then = open.prepare(self.projection);
+                }
+                let bytes = cursor.held_bytes();
+                if held.fetch_add(bytes, Ordering::Relaxed) + bytes > self.budget_bytes {
+                    cursor.open = None;
+                    held.fetch_sub(bytes, Ordering::Relaxed);
+                }
+                opened.push(cursor);
             }
         };
-        let results = std::thread::scope(|scope| {
-            let spawned: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut results = vec![work()];
-            for handle in spawned {
-                results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
-            }
-            results
-        });
         let mut all = Vec::new();
-        for result in results {
+        for result in side_by_side(threads, work) {
             let (opened, part) = result?;
             stats.add(part);
             all.extend(opened);
@@ -176,7 +192,14 @@ impl Scan<'_> {
     /// Opens and filters a block; `None` if nothing in it matches or it cannot be read.
     fn open(&self, waiting: Waiting, stats: &mut RunStats) -> Result<Option<Cursor>> {
         let Waiting { number, handle, .. } = waiting;
-        let Some((mut open, found)) = self.reader.open(&*handle, stats)? else { return Ok(None) };
+        let Some((mut open, mut found)) = self.reader.open(&*handle, stats)? else { return Ok(None) };
+        if let Some(enough) = self.enough_rows.filter(|&enough| enough < found.count()) {
+            match self.order {
+                Order::NewestFirst => found.keep_last(enough),
+                Order::OldestFirst => found.keep_first(enough),
+            }
+            open.only(&found);
+        }
         let times = match open.times() {
             Ok(times) => times,
             Err(e) => {
@@ -191,20 +214,23 @@ impl Scan<'_> {
         Ok(Some(Cursor { number, handle, open: Some(open), left }))
     }
 
-    /// Drops decoded columns until the rest is within the budget, but not those of the row being read.
+    /// Drops what is decoded until the rest is within the budget, but not that of the block being read.
     fn keep_within(budget_bytes: usize, cursors: &mut [Option<Cursor>], reading: usize) {
-        let bytes = |c: &Option<Cursor>| c.as_ref().and_then(|c| c.open.as_ref()).map_or(0, |o| o.bytes);
-        let mut used: usize = cursors.iter().map(bytes).sum();
+        let mut used = held_bytes(cursors);
         for (i, cursor) in cursors.iter_mut().enumerate() {
             if used <= budget_bytes {
                 return;
             }
-            if i != reading {
-                used -= bytes(cursor);
-                if let Some(cursor) = cursor {
-                    cursor.open = None;
-                }
+            if let Some(cursor) = cursor
+                && i != reading
+            {
+                used -= cursor.held_bytes();
+                cursor.open = None;
             }
         }
     }
+}
+
+fn held_bytes(cursors: &[Option<Cursor>]) -> usize {
+    cursors.iter().flatten().map(Cursor::held_bytes).sum()
 }

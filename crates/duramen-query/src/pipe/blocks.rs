@@ -6,7 +6,7 @@ use super::{Flow, Passes, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::RunStats;
 use crate::exec::context::Run;
-use crate::exec::open::{Named, column_bytes};
+use crate::exec::open::Named;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
 use crate::filter::storage::StorageKind;
@@ -88,6 +88,8 @@ impl OverBlocks for Blocks {
             if *self != Self::Stats {
                 continue;
             }
+            // How the block holds a field does not hang on which rows the filter has found.
+            open.all();
             let columns = open.matching(&NamePattern::all());
             stats.bytes_read += open.bytes_since_last();
             let columns: Vec<Named> = match columns {
@@ -117,7 +119,7 @@ fn column_row(block: usize, rows: usize, name: &str, column: &Column) -> ResultR
     let mut number = |name: &str, n: usize| row.push(name, &n.to_string(), ValueKind::Number);
     number("block", block);
     number("rows", rows);
-    number("values_bytes", column_bytes(column));
+    number("values_bytes", column.bytes());
     if let ColumnData::Dict { values, .. } = &column.data {
         number("dict_items", values.len());
         number("dict_bytes", values.iter().map(|text| text.len()).sum());

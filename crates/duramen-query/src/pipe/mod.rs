@@ -172,6 +172,21 @@ impl fmt::Display for Pipe {
     }
 }
 
+/// How many rows at the front of all that go into these pipes are all that anybody sees of them; nothing if no limit
+/// says so. `limit` is what is taken behind the last.
+pub(crate) fn enough_rows(pipes: &[Pipe], limit: Option<usize>) -> Option<usize> {
+    let mut dropped = 0usize;
+    for pipe in pipes {
+        match pipe {
+            Pipe::Limit(n) => return Some(dropped.saturating_add(*n)),
+            Pipe::Offset(n) => dropped = dropped.saturating_add(*n),
+            other if other.passes() == Passes::Each => {}
+            _ => return None,
+        }
+    }
+    limit.map(|n| dropped.saturating_add(n))
+}
+
 /// The pipes as they run: subqueries answered, and every sort told how many rows will be taken of it at most: by a
 /// `limit` behind it, or by `limit`, that of the whole query, so that it holds no more.
 pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> Result<Vec<Pipe>> {

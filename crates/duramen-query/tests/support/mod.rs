@@ -140,7 +140,12 @@ impl Block for TestBlock {
             ColumnData::Text { bytes, ends, present: bits(&present) }
         };
         let kinds = in_slots.iter().map(|v| v.map_or(0, |v| v.1 as u8)).collect();
-        Ok(Some(Arc::new(Column { data, kinds: Kinds::PerSlot(kinds), order: order.map(Arc::new), rows })))
+        Ok(Some(Arc::new(Column {
+            data,
+            kinds: Kinds::PerSlot(kinds),
+            order: order.map(Arc::new).into(),
+            rows,
+        })))
     }
 
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {

@@ -69,6 +69,21 @@ pub(crate) fn unpack(bytes: &[u8], count: usize, width: u32, mut each: impl FnMu
     Ok(())
 }
 
+/// Value `i` of those that [`unpack`] would give; 0 if the bytes end before it.
+pub(crate) fn unpack_one(bytes: &[u8], i: u32, width: u32) -> u64 {
+    let mask = match width {
+        0 => return 0,
+        64.. => u64::MAX,
+        width => (1 << width) - 1,
+    };
+    let bit = u64::from(i) * u64::from(width);
+    let bytes = usize::try_from(bit / 8).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+    let mut word = [0u8; 16];
+    let len = bytes.len().min(16);
+    word[..len].copy_from_slice(&bytes[..len]);
+    (u128::from_le_bytes(word) >> (bit % 8)) as u64 & mask
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +98,8 @@ mod tests {
             let mut back = Vec::new();
             unpack(&out, values.len(), width, |v| back.push(v)).unwrap();
             assert_eq!(back, values);
+            let one_by_one = (0..values.len() as u32).map(|i| unpack_one(&out, i, width));
+            assert_eq!(one_by_one.collect::<Vec<_>>(), values);
         }
     }
 }

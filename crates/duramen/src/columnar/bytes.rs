@@ -51,6 +51,12 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// The same, with only the last `n` bytes left.
+    pub(crate) fn last(&self, n: usize) -> Result<Self> {
+        let start = self.rest.len().checked_sub(n).ok_or_else(|| bad("it ends too early"))?;
+        Ok(Self { rest: &self.rest[start..] })
+    }
+
     /// The next `n` bytes.
     pub(crate) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let (head, rest) = self.rest.split_at_checked(n).ok_or_else(|| bad("it ends too early"))?;

@@ -176,6 +176,9 @@ impl Directory {
         let structure = locations.next(&mut r)?;
         let count = r.count(plain.len())?;
         let label_names = (0..count).map(|_| r.str().map(str::to_owned)).collect::<Result<Vec<_>>>()?;
+        if label_names.windows(2).any(|w| w[0] >= w[1]) {
+            return Err(bad("the names of its stream fields are not in order"));
+        }
         let label_sets = locations.next(&mut r)?;
         let maps = (0..r.count(plain.len())?).map(|_| locations.next(&mut r)).collect::<Result<Vec<_>>>()?;
         let count = r.count(plain.len())?;

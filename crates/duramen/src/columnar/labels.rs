@@ -1,7 +1,7 @@
 //! Streams: each distinct set of stream fields is kept once in a block; rows have its number.
 
 use super::bytes::bad;
-use crate::column::{Column, ColumnData, IntText, Kinds, bit};
+use crate::column::{Column, ColumnData, IntText, Kinds, Order, bit};
 use crate::error::Result;
 use crate::label_text;
 use crate::value::ValueKind;
@@ -31,20 +31,43 @@ pub(crate) struct StreamTable {
     pub(crate) sets: Arc<Vec<LabelSet>>,
     /// Where the slots of each stream end.
     pub(crate) slot_ends: Vec<u32>,
-    /// The slot of each row, if they differ.
-    pub(crate) order: Option<Arc<Vec<u32>>>,
+    /// The slot of each row.
+    pub(crate) order: Order,
     /// How many rows there are.
     pub(crate) rows: usize,
 }
 
 impl StreamTable {
+    /// Of the slots at these places, which are ascending, and to which rows lead so.
+    pub(crate) fn few(&self, places: &[u32], order: Order) -> Self {
+        let (mut sets, mut slot_ends) = (Vec::new(), Vec::new());
+        let mut from = 0;
+        while let Some(&place) = places.get(from) {
+            let stream = self.slot_ends.partition_point(|&end| end <= place);
+            let (Some(set), Some(&end)) = (self.sets.get(stream), self.slot_ends.get(stream)) else { break };
+            from += places[from..].partition_point(|&place| place < end);
+            sets.push(set.clone());
+            slot_ends.push(from as u32);
+        }
+        Self { sets: Arc::new(sets), slot_ends, order, rows: self.rows }
+    }
+
+    /// How many slots there are.
+    fn slots(&self) -> usize {
+        match &self.order {
+            Order::Few(few) => few.count(),
+            Order::Rows | Order::Slots(_) => self.rows,
+        }
+    }
+
     /// One code a slot.
     fn codes(&self, code_of_stream: &[u32]) -> Vec<u32> {
-        let mut codes = Vec::with_capacity(self.rows);
+        let slots = self.slots();
+        let mut codes = Vec::with_capacity(slots);
         for (&end, &code) in self.slot_ends.iter().zip(code_of_stream) {
-            codes.resize((end as usize).clamp(codes.len(), self.rows), code);
+            codes.resize((end as usize).clamp(codes.len(), slots), code);
         }
-        codes.resize(self.rows, ColumnData::ABSENT);
+        codes.resize(slots, ColumnData::ABSENT);
         codes
     }
 
@@ -109,9 +132,9 @@ impl StreamTable {
 
     fn merge(&self, values: &[(&str, u8)], codes: &[u32], stored: &Column) -> Result<Column> {
         let mut bytes = Vec::new();
-        let mut ends = Vec::with_capacity(self.rows);
-        let mut kinds = Vec::with_capacity(self.rows);
-        let mut present = vec![0u64; self.rows.div_ceil(64)];
+        let mut ends = Vec::with_capacity(codes.len());
+        let mut kinds = Vec::with_capacity(codes.len());
+        let mut present = vec![0u64; codes.len().div_ceil(64)];
         let mut digits = IntText::default();
         for (slot, &code) in codes.iter().enumerate() {
             let label = values.get(code as usize);
@@ -126,7 +149,7 @@ impl StreamTable {
             ends.push(u32::try_from(bytes.len()).map_err(|_| bad("a stream field is too long"))?);
             kinds.push(kind);
         }
-        let all = (0..self.rows).all(|slot| bit(&present, slot));
+        let all = (0..codes.len()).all(|slot| bit(&present, slot));
         Ok(Column {
             data: ColumnData::Text { bytes, ends, present: (!all).then_some(present) },
             kinds: Kinds::PerSlot(kinds),

@@ -28,6 +28,7 @@
 
 mod bitpack;
 mod bytes;
+mod chosen;
 mod columnize;
 mod directory;
 mod encode;
@@ -60,6 +61,11 @@ pub const MAX_BLOCK_ROWS: usize = 32 << 10;
 /// How many bytes of raw lines a block should have: large enough to compress well, small enough to be
 /// decoded at once by every thread of a query.
 pub const TARGET_BLOCK_RAW_BYTES: u64 = 16 << 20;
+
+/// Whether a block of so much is worth being kept as it is when its table is merged: at least half of what it may have.
+pub(crate) fn is_large(rows: usize, raw_bytes: u64) -> bool {
+    rows * 2 >= MAX_BLOCK_ROWS || raw_bytes * 2 >= TARGET_BLOCK_RAW_BYTES
+}
 
 /// One row of a block to be.
 #[derive(Clone, Copy, Debug)]

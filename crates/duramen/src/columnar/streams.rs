@@ -22,6 +22,7 @@ use super::bytes::{Reader, bad, put_varint};
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::{Error, Result};
+use std::cell::RefCell;
 
 /// How many streams there are.
 pub(crate) const STREAMS: usize = 4;
@@ -153,6 +154,21 @@ impl Zstd {
     }
 }
 
+thread_local! {
+    /// Making a decompressor costs as much as decompressing a block's directory.
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn decompress(stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(zstd::bulk::Decompressor::new().map_err(zstd_error)?),
+        };
+        decompressor.decompress(stored, plain_len).map_err(|_| bad("compressed bytes do not decompress"))
+    })
+}
+
 /// Undoes [`Zstd::append`]. Allocates no more than so many compressed bytes can stand for.
 pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
     match method {
@@ -161,8 +177,7 @@ pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<
             Err(bad("compressed bytes claim to be more than they can be"))
         }
         1 => {
-            let plain = zstd::bulk::decompress(stored, plain_len)
-                .map_err(|_| bad("compressed bytes do not decompress"))?;
+            let plain = decompress(stored, plain_len)?;
             if plain.len() == plain_len { Ok(plain) } else { Err(bad("decompressed bytes are too few")) }
         }
         _ => Err(bad("a compression method is unknown")),
@@ -175,18 +190,35 @@ pub(crate) struct Bundle {
     streams: [Vec<u8>; STREAMS],
 }
 
+/// Of each stream: method, length before compression, stored length.
+fn read_heads(r: &mut Reader<'_>, chunk_len: usize) -> Result<[(u8, usize, usize); STREAMS]> {
+    let mut heads = [(0u8, 0usize, 0usize); STREAMS];
+    for head in &mut heads {
+        *head = (r.u8()?, r.count(MAX_STREAM_BYTES)?, r.count(chunk_len)?);
+    }
+    Ok(heads)
+}
+
 impl Bundle {
     pub(crate) fn read(chunk: &[u8]) -> Result<Self> {
         let mut r = Reader::new(chunk);
-        let mut heads = [(0u8, 0usize, 0usize); STREAMS];
-        for head in &mut heads {
-            *head = (r.u8()?, r.count(MAX_STREAM_BYTES)?, r.count(chunk.len())?);
-        }
+        let heads = read_heads(&mut r, chunk.len())?;
         let mut streams: [Vec<u8>; STREAMS] = Default::default();
         for (stream, (method, plain_len, stored_len)) in streams.iter_mut().zip(heads) {
             *stream = expand(method, r.take(stored_len)?, plain_len)?;
         }
         Ok(Self { streams })
+    }
+
+    /// How many bytes each stream of a chunk has, before compression and as it is stored.
+    pub(crate) fn sizes(chunk: &[u8]) -> Result<([usize; STREAMS], [usize; STREAMS])> {
+        let heads = read_heads(&mut Reader::new(chunk), chunk.len())?;
+        Ok((heads.map(|(_, plain, _)| plain), heads.map(|(.., stored)| stored)))
+    }
+
+    /// How many bytes it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.streams.iter().map(Vec::len).sum()
     }
 
     /// The part of each stream that starts at `starts` and is `lens` long.
@@ -212,7 +244,44 @@ pub(crate) struct Part<'a> {
     budget: usize,
 }
 
+/// A place in a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    /// How many bytes each stream still has there; none has more than [`MAX_STREAM_BYTES`].
+    left: [u32; STREAMS],
+}
+
+impl Mark {
+    /// So many bytes later in the text.
+    pub(crate) fn later_in_text(mut self, bytes: u32) -> Self {
+        self.left[3] = self.left[3].saturating_sub(bytes);
+        self
+    }
+}
+
 impl<'a> Part<'a> {
+    /// Where it is.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            left: [&self.meta, &self.bytes, &self.packed, &self.text].map(|stream| stream.remaining() as u32),
+        }
+    }
+
+    /// The same at a later place.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if it is not as long.
+    pub(crate) fn after(&self, mark: Mark) -> Result<Self> {
+        let [meta, bytes, packed, text] = mark.left;
+        Ok(Part {
+            meta: self.meta.last(meta as usize)?,
+            bytes: self.bytes.last(bytes as usize)?,
+            packed: self.packed.last(packed as usize)?,
+            text: self.text.last(text as usize)?,
+            budget: self.budget,
+        })
+    }
+
     /// The same, with another budget.
     pub(crate) fn with_budget(&self, budget: usize) -> Self {
         Part { budget, ..self.clone() }
@@ -231,6 +300,16 @@ impl<'a> Part<'a> {
     pub(crate) fn spend(&mut self, bytes: usize) -> Result<()> {
         self.budget = self.budget.checked_sub(bytes).ok_or_else(|| bad("it claims to hold too much"))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Streams {
+    /// As it is after it was written and read.
+    pub(crate) fn reread(&self) -> Bundle {
+        let mut chunk = Vec::new();
+        self.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        Bundle::read(&chunk).unwrap()
     }
 }
 

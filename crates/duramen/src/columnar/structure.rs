@@ -21,10 +21,9 @@ use super::ints;
 use super::labels::{Label, LabelSet, StreamTable};
 use super::streams::{Part, Streams};
 use crate::block::names;
-use crate::column::bit;
+use crate::column::{Order, bit};
 use crate::error::Result;
 use crate::value::Level;
-use std::sync::Arc;
 
 /// Writes the structure of the rows.
 pub(crate) fn encode(c: &Columnizer, out: &mut Streams) {
@@ -127,18 +126,24 @@ pub(crate) fn label_sets(part: &mut Part<'_>, rows: usize) -> Result<Vec<LabelSe
     Ok(sets)
 }
 
-/// The streams, whose label sets are these.
-pub(crate) fn streams(part: &mut Part<'_>, rows: usize, sets: Arc<Vec<LabelSet>>) -> Result<StreamTable> {
+/// How many label sets there are.
+pub(crate) fn stream_count(label_sets: &mut Part<'_>, rows: usize) -> Result<usize> {
+    label_sets.text.count(rows)
+}
+
+/// How rows lead to slots, of so many streams, and where the slots of each end.
+pub(crate) fn order(part: &mut Part<'_>, rows: usize, streams: usize) -> Result<(Order, Vec<u32>)> {
     skip_to_streams(part, rows)?;
-    let mut counts = vec![0u32; sets.len()];
+    let mut counts = vec![0u32; streams];
     let mut stream_of_row = Vec::with_capacity(rows);
     for n in ints::decode(part, rows)? {
-        let code = u32::try_from(n).map_err(|_| bad("there is no such stream"))?;
-        *counts.get_mut(code as usize).ok_or_else(|| bad("there is no such stream"))? += 1;
+        let code = n as u32;
+        let count = usize::try_from(n).ok().and_then(|n| counts.get_mut(n));
+        *count.ok_or_else(|| bad("there is no such stream"))? += 1;
         stream_of_row.push(code);
     }
     let (order, slot_ends) = slots(&stream_of_row, &counts);
-    Ok(StreamTable { sets, slot_ends, order, rows })
+    Ok((order.into(), slot_ends))
 }
 
 /// The level of each slot, unless they follow from the column.

@@ -3,12 +3,11 @@
 //! [`crate::EntryBuf`] takes an entry bit by bit, in any order, and so has to put it together at the end. Here all of
 //! it is known from the start, and the fields that every line has are encoded already.
 
-use crate::entry::{MAX_FIELD_NAME_BYTES, check_limits, encode_value, readable_name};
+use crate::cbor::{MAX_HEAD_BYTES, Writer, text_len};
+use crate::entry::{MAX_FIELD_NAME_BYTES, check_limits, readable_name};
 use crate::error::{Error, Result};
 use crate::logger::Record;
-use crate::logger::cbor::{MAX_HEAD_BYTES, Writer};
 use crate::value::Value;
-use minicbor::Encoder;
 
 /// The field that a line has whose message was cut: how many bytes the message had.
 pub const TRUNCATED_FIELD: &str = "truncated_from_bytes";
@@ -26,21 +25,20 @@ pub(super) struct Constants {
 impl Constants {
     /// A value, encoded.
     pub(super) fn value(value: Value<'_>) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        encode_value(&mut Encoder::new(&mut bytes), value);
-        bytes
+        written(MAX_HEAD_BYTES + text_len(&value), |w| w.value(value))
     }
 
     pub(super) fn add(&mut self, stream_fields: &[Box<str>], name: &str, value: &[u8]) {
+        self.too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
         let (bytes, count) = if is_in(stream_fields, name) {
             (&mut self.stream, &mut self.stream_count)
         } else {
             (&mut self.fields, &mut self.field_count)
         };
-        let _infallible = Encoder::new(&mut *bytes).str(readable_name(name));
+        let name = readable_name(name);
+        bytes.extend(written(MAX_HEAD_BYTES + name.len(), |w| w.text(name)));
         bytes.extend_from_slice(value);
         *count += 1;
-        self.too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
     }
 
     /// Refuses what would make every line be refused.
@@ -49,6 +47,16 @@ impl Constants {
         check_limits(self.too_long_name, self.stream_count + self.field_count, bytes)?;
         Ok(self)
     }
+}
+
+/// What is written into memory of so many bytes, which must be enough.
+fn written(max_bytes: usize, write: impl FnOnce(&mut Writer<'_>) -> Option<()>) -> Vec<u8> {
+    let mut bytes = vec![0; max_bytes];
+    let mut w = Writer::new(&mut bytes);
+    let _enough = write(&mut w);
+    let len = w.len();
+    bytes.truncate(len);
+    bytes
 }
 
 fn is_in(stream_fields: &[Box<str>], name: &str) -> bool {
@@ -147,13 +155,6 @@ impl InStream {
     #[inline]
     fn has(&self, i: usize, ask: impl FnOnce() -> bool) -> bool {
         if i < 64 { self.first >> i & 1 != 0 } else { self.count > 0 && ask() }
-    }
-}
-
-fn text_len(value: &Value<'_>) -> usize {
-    match value {
-        Value::Str(text) | Value::Number(text) | Value::Json(text) => text.len(),
-        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Null => 0,
     }
 }
 

@@ -34,7 +34,6 @@
 struct Guide;
 
 mod builder;
-mod cbor;
 mod direct;
 mod encode;
 mod exit;

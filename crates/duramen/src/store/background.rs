@@ -16,6 +16,8 @@ const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// How often nothing was there to be flushed before tables are merged: two seconds' worth.
 const QUIET_LOOKS_BEFORE_MERGE: u32 = 10;
+/// How often they are merged when it never gets quiet: there must not be more and more of them.
+const MERGE_EVERY_IF_BUSY: Duration = Duration::from_secs(10);
 
 /// How often tables are looked at that hold both what has expired and what has not, when it is quiet and when it is not.
 const RETAIN_EVERY: Duration = Duration::from_secs(10);
@@ -107,14 +109,16 @@ impl Background {
             let mut pause = LOOK_EVERY;
             let mut quiet_looks = 0;
             let mut retained = shared.env.clock.monotonic();
+            let mut merged = retained;
             loop {
                 let wakened = for_thread.wait(pause);
                 quiet_looks = if wakened == Wakened::Look { quiet_looks + 1 } else { 0 };
-                // Merging slows the flush down, so it is for quiet times.
-                let merge = quiet_looks >= QUIET_LOOKS_BEFORE_MERGE;
-                // It may never get quiet, and what has expired has to go all the same.
-                let waited = shared.env.clock.monotonic().saturating_sub(retained);
-                let retain = waited >= if merge { RETAIN_EVERY } else { RETAIN_EVERY_IF_BUSY };
+                // Merging slows the flush down, so it is for quiet times. But it may never get quiet, and what has
+                // expired has to go all the same.
+                let is_quiet = quiet_looks >= QUIET_LOOKS_BEFORE_MERGE;
+                let since = |then| shared.env.clock.monotonic().saturating_sub(then);
+                let merge = is_quiet || since(merged) >= MERGE_EVERY_IF_BUSY;
+                let retain = since(retained) >= if is_quiet { RETAIN_EVERY } else { RETAIN_EVERY_IF_BUSY };
                 let stop = || for_thread.is_stopped();
                 let outcome = match wakened {
                     Wakened::Stop => break,
@@ -124,7 +128,11 @@ impl Background {
                             retained = shared.env.clock.monotonic();
                             self::retain(&shared, &slot, &stop)?;
                         }
-                        if merge { compact(&shared, &slot, MAX_MERGE_INPUT_RAW_BYTES, &stop) } else { Ok(()) }
+                        if merge {
+                            compact(&shared, &slot, MAX_MERGE_INPUT_RAW_BYTES, &stop)?;
+                            merged = shared.env.clock.monotonic();
+                        }
+                        Ok(())
                     }),
                 };
                 pause = if outcome.is_ok() { LOOK_EVERY } else { REST_AFTER_FAILURE };

@@ -11,6 +11,7 @@
 //! ```
 
 use super::flush::Flusher;
+use super::keeper::make_readers_locks;
 use super::keeper::retain::policy_of;
 use super::layout::Layout;
 use super::live::Prefix;
@@ -124,9 +125,7 @@ impl Snapshots {
             env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
             env.fs.sync_dir(&dir).map_err(EngineError::io("sync", &dir))?;
         }
-        // Taking the lock makes the file, which those who may only read cannot.
-        let readers = target.readers_lock();
-        env.fs.try_lock(&readers).map_err(EngineError::io("lock", &readers))?;
+        make_readers_locks(&env, &target)?;
         let mut report = CheckpointReport::default();
         for meta in &tables {
             report.lines += meta.entries;

@@ -3,10 +3,11 @@
 //!
 //! Size-tiered: a merge takes the smallest tables of a day, at least [`MIN_MERGE_WIDTH`] of them, as long as
 //! each is no larger than all the smaller ones together. So a row is written again only when what it lies in
-//! has grown by a factor, and large tables are left alone for good.
+//! has grown by a factor, and large tables are left alone for good. Blocks that are at least half full are
+//! copied as they are; only small ones are decoded, and their rows merged into large ones.
 
-use crate::block::BlockHandle;
-use crate::columnar::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
+use crate::block::{Block, BlockHandle};
+use crate::columnar::is_large;
 use crate::error::Result;
 use crate::store::flush::{Flusher, Inherited};
 use crate::store::layout::{SPARSE_BYTES, day_of, window_of};
@@ -27,14 +28,12 @@ const MAX_MERGE_WIDTH_OF_LARGE: usize = 16;
 const LARGE_TABLE_BYTES: u64 = 256 << 10;
 /// Tables whose lines had more bytes than this are not merged any more.
 pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
-/// Tables whose lines had so many bytes are not merged any more if their blocks are at least half full.
-pub const FULL_TABLE_RAW_BYTES: u64 = 64 << 20;
 /// When a store is closed only tables whose lines had at most so many bytes are merged: a program that ends
 /// should not have to write again what it has just written.
 pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
 
-/// The tables of one day, or of several that have little, to merge next, if there is anything to merge; none of those in `not`. With the rules of
-/// `classes_id`, tables of one class are merged with one another only, and so are those of several.
+/// The tables of one day, or of several that have little, to merge next, if there is anything to merge; none of those in
+/// `not`. With the rules of `classes_id`, tables of one class are merged with one another only, and so are those of several.
 pub(crate) fn pick<'s>(
     state: &'s State,
     not: &BTreeSet<u64>,
@@ -43,10 +42,15 @@ pub(crate) fn pick<'s>(
 ) -> Option<Vec<&'s TableMeta>> {
     let mut days: BTreeMap<(&str, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
     let mut sparse: BTreeMap<(i64, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
-    let newest = state.tables.values().filter_map(|meta| Some(time_range(meta)?.1)).max().map(day_of);
-    for meta in state.tables.values().filter(|meta| !not.contains(&meta.number)) {
-        let Ok(facts) = TableFacts::decode(&meta.user) else { continue };
-        if facts.raw_bytes > max_raw_bytes || is_full(&facts) {
+    let facts_of = |meta: &'s TableMeta| {
+        let facts = TableFacts::decode(&meta.user).ok()?;
+        let (min_time, max_time) = facts.time_range()?;
+        Some((meta, facts, day_of(min_time), day_of(max_time)))
+    };
+    let tables: Vec<_> = state.tables.values().filter_map(facts_of).collect();
+    let newest = tables.iter().map(|(.., last)| *last).max();
+    for (meta, facts, first, last) in tables {
+        if not.contains(&meta.number) || facts.raw_bytes > max_raw_bytes {
             continue;
         }
         let day = meta.path.rsplit_once('/').map_or("", |(dir, _)| dir);
@@ -55,8 +59,6 @@ pub(crate) fn pick<'s>(
             _ => None,
         };
         let candidate = Candidate { meta, raw_bytes: facts.raw_bytes };
-        let Some((min_time, max_time)) = facts.time_range() else { continue };
-        let (first, last) = (day_of(min_time), day_of(max_time));
         if first == last {
             days.entry((day, class)).or_default().push(candidate);
         }
@@ -69,23 +71,11 @@ pub(crate) fn pick<'s>(
     of_day.or_else(|| sparse.into_values().find_map(|tables| pick_of(tables, SPARSE_BYTES)))
 }
 
-/// Whether the table is large and of large blocks: merging would make files fewer and nothing smaller.
-fn is_full(facts: &TableFacts) -> bool {
-    let blocks = facts.blocks.len() as u64;
-    let of_rows = facts.rows() * 2 >= blocks * MAX_BLOCK_ROWS as u64;
-    let of_bytes = facts.raw_bytes * 2 >= blocks * TARGET_BLOCK_RAW_BYTES;
-    facts.raw_bytes >= FULL_TABLE_RAW_BYTES && (of_rows || of_bytes)
-}
-
 /// A table that may be merged.
 #[derive(Clone, Copy)]
 struct Candidate<'s> {
     meta: &'s TableMeta,
     raw_bytes: u64,
-}
-
-fn time_range(meta: &TableMeta) -> Option<(i64, i64)> {
-    TableFacts::decode(&meta.user).ok()?.time_range()
 }
 
 /// The classes of a table that is made of these, if all are by the same rules.
@@ -122,7 +112,8 @@ fn pick_of(mut tables: Vec<Candidate<'_>>, max_total_raw_bytes: u64) -> Option<V
     (width >= MIN_MERGE_WIDTH).then(|| tables.into_iter().map(|table| table.meta).collect())
 }
 
-/// Merges tables into one new table, which no manifest names yet. `go_on` is asked after each block;
+/// Merges tables into one new table, which no manifest names yet. Its blocks are in the order of their first rows; the rows
+/// of large blocks, which are copied, may lie between those of others. `go_on` is asked after each block;
 /// if it says no, nothing is left of the table, and there is none.
 ///
 /// # Errors
@@ -149,18 +140,32 @@ pub(crate) fn merge(
     let mut open: BTreeMap<usize, Source> = BTreeMap::new();
     let mut heap = BinaryHeap::new();
     let mut opened = 0;
+    // Of those that are open.
+    let mut rows_left = 0;
     loop {
         while let Some(handle) = handles.last()
             && heap.peek().is_none_or(|Reverse(next): &Reverse<NextRow>| handle.min_time() <= next.time)
         {
-            let source = Source::open(handle.open_table_block()?)?;
+            let block = handle.open_table_block()?;
             handles.pop();
+            if is_large(block.rows(), block.raw_bytes()) && out.copy(&block)? {
+                if !go_on() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let source = Source::open(block)?;
+            rows_left += source.times.len();
             heap.push(Reverse(NextRow::of(&source, 0, opened)?));
             open.insert(opened, source);
             opened += 1;
+            let small =
+                handles.iter().rev().map(|handle| handle.rows()).take_while(|&rows| !is_large(rows, 0));
+            out.share_out(rows_left + small.sum::<usize>());
         }
         let Some(Reverse(next)) = heap.pop() else { break };
         let Some(source) = open.get(&next.source) else { break };
+        rows_left -= 1;
         if out.push(source, next.row)? && !go_on() {
             return Ok(None);
         }
@@ -229,18 +234,6 @@ mod tests {
             let many = vec![("20260101", bytes); 1000];
             assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");
         }
-    }
-
-    #[test]
-    fn large_tables_of_large_blocks_are_left() {
-        let of = |raw_bytes, rows, blocks: usize| {
-            let block = BlockFacts { rows, min_time: 0, max_time: 0 };
-            is_full(&TableFacts { raw_bytes, blocks: vec![block; blocks], classes: None })
-        };
-        let half = MAX_BLOCK_ROWS as u64 / 2;
-        assert!(of(FULL_TABLE_RAW_BYTES, half, 9) && !of(FULL_TABLE_RAW_BYTES - 1, half, 9));
-        assert!(!of(FULL_TABLE_RAW_BYTES, half - 1, 9), "small blocks");
-        assert!(of(FULL_TABLE_RAW_BYTES, 1, 8), "of large lines");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Rows of WAL segments into tables: one or more a UTC day and retention class (days with little share one), none of them
 //! live before the manifest says so.
 
-use crate::columnar::{BlockEncoder, EncodeOptions, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES};
+use crate::columnar::{
+    BlockEncoder, EncodeOptions, EncodedBlock, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock,
+};
 use crate::error::{Error, Result};
 use crate::store::field_counts::FieldCounts;
 use crate::store::layout::{Layout, SPARSE_BYTES, day_name, day_of, window_of};
@@ -197,6 +199,22 @@ impl<'a> TableWriter<'a> {
     /// What the file system said.
     pub(crate) fn add_block(&mut self, rows: &[Row<'_>]) -> Result<()> {
         let encoded = self.encoder.encode(rows, &mut self.builder)?;
+        self.end_block(encoded)?;
+        rows.iter().for_each(|row| self.origins.add_row(self.number, row.writer, row.seq));
+        Ok(())
+    }
+
+    /// Adds a block of another table as it is, which must not begin before the last one. Where its rows come from is
+    /// what the table inherits.
+    ///
+    /// # Errors
+    /// What the file system said; damage in the block.
+    pub(crate) fn copy_block(&mut self, block: &TableBlock) -> Result<()> {
+        let encoded = self.encoder.copy(block, &mut self.builder)?;
+        self.end_block(encoded)
+    }
+
+    fn end_block(&mut self, encoded: EncodedBlock) -> Result<()> {
         let facts =
             BlockFacts { rows: encoded.rows as u64, min_time: encoded.min_time, max_time: encoded.max_time };
         self.builder.add_block(BlockMeta {
@@ -210,7 +228,6 @@ impl<'a> TableWriter<'a> {
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);
         self.fields.add_block(&encoded.fields);
-        rows.iter().for_each(|row| self.origins.add_row(self.number, row.writer, row.seq));
         Ok(())
     }
 
@@ -274,16 +291,26 @@ fn periods(rows: &[RowPlace]) -> Vec<Range<usize>> {
     periods
 }
 
-/// Cuts rows into blocks: by number, and by the bytes of their entries.
+/// Cuts rows into as few blocks as their number and the bytes of their entries allow, all of about the same size: none
+/// should be so small that a merge has to encode it again.
 fn block_ranges(rows: &[RowPlace]) -> Vec<Range<usize>> {
+    let total_bytes: u64 = rows.iter().map(|(_, location)| u64::from(location.len)).sum();
+    let by_rows = rows.len().div_ceil(MAX_BLOCK_ROWS);
+    let by_bytes = total_bytes.div_ceil(TARGET_BLOCK_RAW_BYTES);
+    let (mut most_rows, mut most_bytes) = (MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES);
+    if by_rows as u64 >= by_bytes {
+        most_rows = rows.len().div_ceil(by_rows.max(1));
+    } else {
+        most_bytes = total_bytes.div_ceil(by_bytes.max(1));
+    }
     let mut ranges = Vec::new();
-    let (mut start, mut bytes) = (0, 0usize);
+    let (mut start, mut bytes) = (0, 0);
     for (i, (_, location)) in rows.iter().enumerate() {
-        if i > start && (i - start >= MAX_BLOCK_ROWS || bytes as u64 >= TARGET_BLOCK_RAW_BYTES) {
+        if i > start && (i - start >= most_rows || bytes >= most_bytes) {
             ranges.push(start..i);
             (start, bytes) = (i, 0);
         }
-        bytes += location.len as usize;
+        bytes += u64::from(location.len);
     }
     if start < rows.len() {
         ranges.push(start..rows.len());

@@ -5,13 +5,14 @@
 //!   MANIFEST              which tables are live, which WAL segments they hold
 //!   KEEPER                the lock of the process that flushes for all
 //!   KEEPER.next           the lock of a process that wants to be keeper: the present one gives the role up
-//!   READERS               locked, shared, by whoever holds a snapshot: what it may read is not removed
+//!   READERS, READERS.odd  one is locked, shared, by whoever holds a snapshot: what it may read is not removed
 //!   wal/<writer>/         one directory a writer: LOCK and its segments
 //!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst, by their first lines
 //!   quarantine/           what was found damaged, kept for a person to look at
 //! ```
 
 use crate::columnar::date_of;
+use crate::store::readers::Generation;
 use std::path::{Path, PathBuf};
 
 /// The paths of one store.
@@ -44,8 +45,11 @@ impl Layout {
         self.root.join("KEEPER.next")
     }
 
-    pub(crate) fn readers_lock(&self) -> PathBuf {
-        self.root.join("READERS")
+    pub(crate) fn readers_lock(&self, generation: Generation) -> PathBuf {
+        self.root.join(match generation {
+            Generation::Even => "READERS",
+            Generation::Odd => "READERS.odd",
+        })
     }
 
     pub(crate) fn wal(&self) -> PathBuf {
@@ -71,7 +75,8 @@ impl Layout {
 
     /// Whether a name in the root may be there before the manifest is: a store whose making was cut short.
     pub(crate) fn is_ours_before_manifest(name: &str) -> bool {
-        matches!(name, "KEEPER" | "READERS" | "MANIFEST.tmp" | "wal" | "tables" | "quarantine")
+        let ours = ["KEEPER", "READERS", "READERS.odd", "MANIFEST.tmp", "wal", "tables", "quarantine"];
+        ours.contains(&name)
     }
 }
 

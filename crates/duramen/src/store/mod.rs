@@ -1,6 +1,7 @@
 //! The log store: a directory that any number of processes append to and read from.
 
 mod background;
+mod block_cache;
 mod checkpoint;
 mod compact;
 pub(crate) mod delete;
@@ -16,6 +17,7 @@ mod options;
 mod origins;
 mod payload;
 mod pin;
+mod readers;
 mod reencode;
 mod renew;
 mod retained;
@@ -24,6 +26,7 @@ mod rows;
 mod scan;
 mod seam;
 pub(crate) mod shared;
+mod size;
 mod snapshot;
 pub(crate) mod some_rows;
 mod source;
@@ -34,10 +37,9 @@ mod tail;
 mod verify;
 mod writers;
 
+pub use block_cache::{BlockCache, MAX_CACHED_BLOCKS};
 pub use checkpoint::CheckpointReport;
-pub use compact::{
-    FULL_TABLE_RAW_BYTES, MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH,
-};
+pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES, MIN_MERGE_WIDTH};
 pub use delete::{DeleteReport, Matches};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
@@ -49,6 +51,7 @@ pub use retention::{
 };
 pub use scan::ScanRow;
 pub use shared::{Incidents, MAX_INCIDENTS};
+pub use size::StoreSize;
 pub use snapshot::Snapshot;
 pub use source::SourcePosition;
 pub use stats::{ClassStats, DayStats, StoreStats, WalStats};
@@ -131,7 +134,7 @@ impl Store {
     /// # Errors
     /// [`Error::NoStore`] if there is none; otherwise as [`Store::open`].
     pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self> {
-        open::read_only(dir.as_ref(), StoreOptions::default())
+        StoreOptions::default().open_read_only(dir)
     }
 
     pub(crate) fn open_with(dir: &Path, options: StoreOptions) -> Result<Self> {
@@ -380,6 +383,15 @@ impl Store {
     /// As [`Store::snapshot`].
     pub fn stats(&self) -> Result<StoreStats> {
         self.snapshots.stats()
+    }
+
+    /// How much it holds: of [`Store::stats`] what costs next to nothing. No table is opened, and of segments only those
+    /// records are read that each writer's newest has got since the last call.
+    ///
+    /// # Errors
+    /// As [`Store::snapshot`].
+    pub fn size(&self) -> Result<StoreSize> {
+        self.snapshots.size()
     }
 
     /// Reads every byte and checks every checksum, telling `progress` as it goes. Goes on after damage.

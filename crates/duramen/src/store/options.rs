@@ -2,9 +2,11 @@
 
 use crate::error::Result;
 use crate::store::Store;
+use crate::store::block_cache::BlockCache;
 use duramen_engine::io::Env;
 use duramen_engine::wal::Durability;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Options of [`Store::open`], each with its default.
 #[derive(Clone, Debug)]
@@ -16,6 +18,7 @@ pub struct StoreOptions {
     pub(crate) flush_threads: usize,
     pub(crate) keeper: bool,
     pub(crate) background: bool,
+    pub(crate) block_cache: Option<Arc<BlockCache>>,
 }
 
 impl Default for StoreOptions {
@@ -28,6 +31,7 @@ impl Default for StoreOptions {
             flush_threads: std::thread::available_parallelism().map_or(1, usize::from).min(2),
             keeper: true,
             background: true,
+            block_cache: None,
         }
     }
 }
@@ -81,6 +85,13 @@ impl StoreOptions {
         self
     }
 
+    /// Where blocks that queries have read are kept open, for this store and others that are given the same. Default: 32 MiB
+    /// of its own.
+    pub fn block_cache(mut self, cache: Arc<BlockCache>) -> Self {
+        self.block_cache = Some(cache);
+        self
+    }
+
     /// The files, clock and randomness to use. Default: the operating system's.
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
@@ -93,5 +104,13 @@ impl StoreOptions {
     /// As [`Store::open`].
     pub fn open(self, dir: impl AsRef<Path>) -> Result<Store> {
         Store::open_with(dir.as_ref(), self)
+    }
+
+    /// Opens the store in `dir` for reading.
+    ///
+    /// # Errors
+    /// As [`Store::open_read_only`].
+    pub fn open_read_only(self, dir: impl AsRef<Path>) -> Result<Store> {
+        super::open::read_only(dir.as_ref(), self)
     }
 }

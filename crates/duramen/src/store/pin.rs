@@ -1,11 +1,12 @@
-//! Holding back the removal of files: the lock `READERS`, shared by whoever may still open what it saw.
+//! Holding back the removal of files: a reader's side of the protocol in [`readers`](crate::store::readers).
 
+use crate::store::readers::Generation;
 use crate::store::shared::{Shared, lock};
 use duramen_engine::io::Lock;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-/// How often the lock is tried for, a millisecond apart, while the keeper removes files.
+/// How often the lock is tried for, a millisecond apart, while the keeper tries it.
 const MAX_ATTEMPTS: usize = 1_000;
 
 /// Holds back the removal of files while it lives. `None` where the lock cannot be had.
@@ -16,27 +17,27 @@ pub(crate) type Pin = Option<Arc<dyn Lock>>;
 enum NoLock {}
 impl Lock for NoLock {}
 
-/// Gives out pins; one lock serves all of a store's that live at the same time.
+/// Gives out pins; one lock serves all of a store's that live at the same time and are of one generation.
 #[derive(Debug)]
 pub(crate) struct Pins {
-    held: Mutex<Weak<dyn Lock>>,
+    held: [Mutex<Weak<dyn Lock>>; Generation::ALL.len()],
 }
 
 impl Default for Pins {
     fn default() -> Self {
-        Self { held: Mutex::new(Weak::<NoLock>::new()) }
+        Self { held: Generation::ALL.map(|_| Mutex::new(Weak::<NoLock>::new() as Weak<dyn Lock>)) }
     }
 }
 
 impl Pins {
-    /// Keeps the files that a view taken from now on may read from being removed. A file system that refuses
-    /// the lock (a read-only one has no keeper) is no hindrance.
-    pub(crate) fn take(&self, shared: &Shared) -> Pin {
-        let mut held = lock(&self.held);
+    /// Keeps the files from being removed that a manifest names which is read from now on, and says that it is this
+    /// generation's turn. A file system that refuses the lock (a read-only one has no keeper) is no hindrance.
+    pub(crate) fn take(&self, shared: &Shared, generation: Generation) -> Pin {
+        let mut held = lock(&self.held[generation as usize]);
         if let Some(pin) = held.upgrade() {
             return Some(pin);
         }
-        let path = shared.layout.readers_lock();
+        let path = shared.layout.readers_lock(generation);
         for _ in 0..MAX_ATTEMPTS {
             match shared.env.fs.try_lock_shared(&path) {
                 Ok(Some(pin)) => {
@@ -44,7 +45,7 @@ impl Pins {
                     *held = Arc::downgrade(&pin);
                     return Some(pin);
                 }
-                // The keeper is removing files, which takes it a moment.
+                // The keeper looks whether anybody reads, which takes it a moment.
                 Ok(None) => std::thread::park_timeout(Duration::from_millis(1)),
                 Err(_) => return None,
             }

@@ -1,8 +1,8 @@
-//! Rows of blocks, as entries again, into blocks of a new table.
+//! Blocks into a new table: as they are, or their rows, as entries again, into new blocks.
 
 use crate::block::{Block, names};
 use crate::column::{Column, IntText};
-use crate::columnar::{MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
+use crate::columnar::{MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock, is_large};
 use crate::entry::{EntryBuf, EntryRef};
 use crate::error::{Error, Result};
 use crate::label_text;
@@ -17,7 +17,11 @@ use std::sync::Arc;
 pub(super) struct Source {
     block: TableBlock,
     pub(super) times: Arc<Vec<i64>>,
+    /// The column of the messages, and all others by name.
+    message: Option<Arc<Column>>,
     columns: Vec<(String, Arc<Column>)>,
+    /// Which of these may only say the level.
+    level: Option<usize>,
     levels: Vec<Level>,
     /// Each row's label set, and the names in each of the block's label sets.
     stream: Arc<Column>,
@@ -31,12 +35,16 @@ impl Source {
     /// What the file system said; damage in the block.
     pub(super) fn open(block: TableBlock) -> Result<Self> {
         let times = block.times()?;
-        let mut columns = Vec::new();
+        let (mut message, mut columns) = (None, Vec::new());
         for name in block.field_names()? {
-            if let Some(column) = block.column(&name)? {
+            let Some(column) = block.column(&name)? else { continue };
+            if name == names::MESSAGE {
+                message = Some(column);
+            } else {
                 columns.push((name, column));
             }
         }
+        let level = columns.iter().position(|(name, _)| name == names::LEVEL);
         let levels = block.levels()?;
         let no_stream = || Error::decode("a block", "it has no streams");
         let stream = block.column(names::STREAM)?.ok_or_else(no_stream)?;
@@ -48,7 +56,7 @@ impl Source {
                 stream_fields.insert(text.to_owned(), label_names(text));
             }
         }
-        Ok(Self { block, times, columns, levels, stream, stream_fields })
+        Ok(Self { block, times, message, columns, level, levels, stream, stream_fields })
     }
 
     /// Which writer wrote a row, and as its how-manieth.
@@ -63,14 +71,14 @@ impl Source {
         let stream = self.stream.text(row, &mut digits).unwrap_or_default();
         buf.set_stream_fields(self.stream_fields.get(stream).map_or(&[], Vec::as_slice));
         buf.start(self.times[row]).level(level);
-        let message = self.columns.iter().find(|(name, _)| name == names::MESSAGE);
         let mut message_digits = IntText::default();
-        let message = message.and_then(|(_, c)| c.text(row, &mut message_digits)).unwrap_or_default();
+        let message =
+            self.message.as_ref().and_then(|c| c.text(row, &mut message_digits)).unwrap_or_default();
         buf.message(message);
-        for (name, column) in &self.columns {
+        for (i, (name, column)) in self.columns.iter().enumerate() {
             let slot = column.slot(row);
             let Some(text) = column.text_at(slot, &mut digits) else { continue };
-            if name == names::MESSAGE || (name == names::LEVEL && text == level.name()) {
+            if self.level == Some(i) && text == level.name() {
                 continue;
             }
             let kind = column.kind_at(slot);
@@ -98,9 +106,11 @@ fn value(text: &str, kind: ValueKind) -> Value<'_> {
     }
 }
 
-/// A table in the making: collects rows until they make a block.
+/// A table in the making: collects rows until they make a block, and takes blocks as they are.
 pub(super) struct Output<'a> {
     table: TableWriter<'a>,
+    /// How many rows make a block.
+    block_rows: usize,
     buf: EntryBuf,
     arena: Vec<u8>,
     rows: Vec<(Range<usize>, u64, u64)>,
@@ -108,7 +118,31 @@ pub(super) struct Output<'a> {
 
 impl<'a> Output<'a> {
     pub(super) fn new(table: TableWriter<'a>) -> Self {
-        Self { table, buf: EntryBuf::default(), arena: Vec::new(), rows: Vec::new() }
+        let block_rows = MAX_BLOCK_ROWS;
+        Self { table, block_rows, buf: EntryBuf::default(), arena: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Makes blocks of about the same size of the rows it has and of so many that will come. If all of them make a block
+    /// too small, they wait for more.
+    pub(super) fn share_out(&mut self, to_come: usize) {
+        let rows = self.rows.len() + to_come;
+        self.block_rows =
+            if is_large(rows, 0) { rows.div_ceil(rows.div_ceil(MAX_BLOCK_ROWS)) } else { MAX_BLOCK_ROWS };
+    }
+
+    /// Takes a whole block over as it is, if that makes no block too small of the rows that wait before it.
+    ///
+    /// # Errors
+    /// What the file system said; damage in the block.
+    pub(super) fn copy(&mut self, block: &TableBlock) -> Result<bool> {
+        if !self.rows.is_empty() {
+            if !is_large(self.rows.len(), self.arena.len() as u64) {
+                return Ok(false);
+            }
+            self.write_block()?;
+        }
+        self.table.copy_block(block)?;
+        Ok(true)
     }
 
     /// Adds a row, which is not before those it has; whether that made a block full.
@@ -121,7 +155,7 @@ impl<'a> Output<'a> {
         let start = self.arena.len();
         self.arena.extend_from_slice(self.buf.finish()?);
         self.rows.push((start..self.arena.len(), writer, seq));
-        if self.arena.len() as u64 >= TARGET_BLOCK_RAW_BYTES || self.rows.len() >= MAX_BLOCK_ROWS {
+        if self.arena.len() as u64 >= TARGET_BLOCK_RAW_BYTES || self.rows.len() >= self.block_rows {
             self.write_block()?;
             return Ok(true);
         }
@@ -130,7 +164,9 @@ impl<'a> Output<'a> {
 
     fn write_block(&mut self) -> Result<()> {
         let row = |(range, writer, seq): &(Range<usize>, u64, u64)| {
-            Ok(Row { entry: EntryRef::decode(&self.arena[range.clone()])?, writer: *writer, seq: *seq })
+            // It was encoded just now, so it need not be looked through first.
+            let entry = EntryRef::decode_known(&self.arena[range.clone()])?;
+            Ok(Row { entry, writer: *writer, seq: *seq })
         };
         let rows = self.rows.iter().map(row).collect::<Result<Vec<_>>>()?;
         self.table.add_block(&rows)?;

@@ -7,10 +7,13 @@
 
 use crate::block::BlockHandle;
 use crate::error::Result;
+use crate::store::block_cache::BlockCache;
 use crate::store::live::{LiveCache, LiveSegments, Prefix};
 use crate::store::pin::{Pin, Pins};
+use crate::store::readers::Generation;
 use crate::store::rows::RowSet;
 use crate::store::shared::{Shared, lock};
+use crate::store::size::Counted;
 use crate::store::source::{KEY_PREFIX, SourcePosition, keep_furthest};
 use crate::store::tables::{TableBlockHandle, TableCache};
 use duramen_engine::manifest::{ManifestReader, State};
@@ -29,7 +32,11 @@ pub(crate) struct Snapshots {
     pins: Pins,
     tables: Arc<TableCache>,
     live: LiveCache,
+    counted: Counted,
 }
+
+/// How much memory a store's own cache of blocks has.
+const BLOCK_CACHE_BYTES: usize = 32 << 20;
 
 /// A consistent view of a store. It stays as it is while others write; take a new one to see more.
 #[derive(Clone, Debug)]
@@ -47,8 +54,17 @@ pub(crate) struct View {
 impl Snapshots {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
         let manifest = Mutex::new(ManifestReader::open(&shared.env, shared.layout.root())?);
-        let tables = Arc::new(TableCache::new(shared.env.clone(), shared.layout.clone()));
-        Ok(Self { shared, manifest, pins: Pins::default(), tables, live: LiveCache::default() })
+        let blocks = shared.options.block_cache.clone();
+        let blocks = blocks.unwrap_or_else(|| BlockCache::new(BLOCK_CACHE_BYTES));
+        let tables = Arc::new(TableCache::new(shared.env.clone(), shared.layout.clone(), blocks));
+        Ok(Self {
+            shared,
+            manifest,
+            pins: Pins::default(),
+            tables,
+            live: LiveCache::default(),
+            counted: Counted::default(),
+        })
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -77,6 +93,10 @@ impl Snapshots {
         Ok(found.into_values().collect())
     }
 
+    pub(crate) fn counted(&self) -> &Counted {
+        &self.counted
+    }
+
     pub(crate) fn tables(&self) -> &Arc<TableCache> {
         &self.tables
     }
@@ -89,10 +109,15 @@ impl Snapshots {
 
     pub(crate) fn view(&self) -> Result<View> {
         self.shared.not_forked()?;
-        let pin = self.pins.take(&self.shared);
+        let mut turn = Generation::of(lock(&self.manifest).state())?;
         for _ in 0..MAX_ATTEMPTS {
+            let pin = self.pins.take(&self.shared, turn);
             let live = self.live.list(&self.shared)?;
             let state = lock(&self.manifest).refresh()?;
+            let locked_for = std::mem::replace(&mut turn, Generation::of(&state)?);
+            if locked_for != turn {
+                continue;
+            }
             if let Some(live) = live.without_flushed(&self.shared, &state)? {
                 self.tables.keep_live(&state);
                 return Ok(View { pin, state, live });

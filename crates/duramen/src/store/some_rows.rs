@@ -1,7 +1,7 @@
 //! Some rows of a block, as a block: the same columns, led to by other slots.
 
 use crate::block::Block;
-use crate::column::{Column, ColumnData};
+use crate::column::{Column, ColumnData, Order};
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -45,8 +45,10 @@ impl Block for SomeRows {
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
         let Some(column) = self.block.column(name)? else { return Ok(None) };
         let order = match &column.data {
-            ColumnData::Const(_) => None,
-            _ => Some(Arc::new(self.rows.iter().map(|&row| column.slot(row as usize) as u32).collect())),
+            ColumnData::Const(_) => Order::Rows,
+            _ => Order::Slots(Arc::new(
+                self.rows.iter().map(|&row| column.slot(row as usize) as u32).collect(),
+            )),
         };
         let Column { data, kinds, .. } = (*column).clone();
         Ok(Some(Arc::new(Column { data, kinds, order, rows: self.rows.len() })))

@@ -1,6 +1,6 @@
 //! Counts and sizes of a store.
 
-use crate::block::BlockHandle;
+use crate::block::Block;
 use crate::error::Result;
 use crate::store::field_counts::FieldCounts;
 use crate::store::flush::FIELDS_PROPERTY;
@@ -113,18 +113,26 @@ impl DayStats {
 }
 
 impl Snapshots {
-    /// What a table has of each day. Of one that several days share, the times tell whose the lines are, and each day
-    /// has its share of the bytes.
-    fn days_of(&self, meta: &TableMeta, facts: &TableFacts) -> Result<Vec<(String, DayStats)>> {
-        let Some((min_time, max_time)) = facts.time_range() else { return Ok(Vec::new()) };
+    /// What a table has of each day. One whose times cannot be read counts as its first day's, and that is told.
+    fn days_of(&self, meta: &TableMeta, facts: &TableFacts) -> Vec<(String, DayStats)> {
+        let Some((min_time, max_time)) = facts.time_range() else { return Vec::new() };
         let (raw_bytes, stored_bytes) = (facts.raw_bytes, meta.file_bytes);
         let whole = DayStats { lines: facts.rows(), raw_bytes, stored_bytes, tables: 1, min_time, max_time };
-        if day_of(min_time) == day_of(max_time) {
-            return Ok(vec![(day_name(day_of(min_time)), whole)]);
+        if day_of(min_time) != day_of(max_time) {
+            match self.shared_out(meta, &whole) {
+                Ok(days) => return days,
+                Err(e) => self.shared().incident(e),
+            }
         }
+        vec![(day_name(day_of(min_time)), whole)]
+    }
+
+    /// What a table that several days share has of each: the times tell whose the lines are, and each day has its share
+    /// of the bytes.
+    fn shared_out(&self, meta: &TableMeta, whole: &DayStats) -> Result<Vec<(String, DayStats)>> {
         let mut days: BTreeMap<i64, DayStats> = BTreeMap::new();
         for handle in TableBlockHandle::of(self.tables(), meta, &None)? {
-            for &time in &*handle.open()?.times()? {
+            for &time in &*handle.open_table_block()?.times()? {
                 let day = DayStats { lines: 1, min_time: time, max_time: time, ..DayStats::default() };
                 days.entry(day_of(time)).and_modify(|all| all.add(&day)).or_insert(day);
             }
@@ -159,7 +167,7 @@ impl Snapshots {
         }
         for meta in state.tables.values() {
             let facts = TableFacts::decode(&meta.user)?;
-            for (day, part) in self.days_of(meta, &facts)? {
+            for (day, part) in self.days_of(meta, &facts) {
                 stats.days.entry(day).and_modify(|all| all.add(&part)).or_insert(part);
             }
             stats.add_classes(&facts, meta.file_bytes, classes_id);

@@ -78,6 +78,12 @@ impl TableFacts {
         (rows == self.rows()).then_some(&classes.parts)
     }
 
+    /// Its classes, if that is one: then what is left of the table is of that class. Of several, it is not known how many
+    /// rows of each are left.
+    pub(crate) fn only_class(&self) -> Option<Classes> {
+        self.classes.clone().filter(|classes| classes.parts.len() == 1)
+    }
+
     pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
         let min = self.blocks.iter().map(|b| b.min_time).min()?;
         let max = self.blocks.iter().map(|b| b.max_time).max()?;

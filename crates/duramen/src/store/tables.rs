@@ -3,6 +3,7 @@
 use crate::block::{Block, BlockHandle};
 use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
+use crate::store::block_cache::{BlockCache, StoreBlocks};
 use crate::store::flush::COLUMN_CODEC_ID;
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
@@ -24,6 +25,7 @@ pub(crate) struct TableCache {
     env: Env,
     layout: Layout,
     open: Mutex<OpenTables>,
+    blocks: StoreBlocks,
 }
 
 #[derive(Debug, Default)]
@@ -34,8 +36,8 @@ struct OpenTables {
 }
 
 impl TableCache {
-    pub(crate) fn new(env: Env, layout: Layout) -> Self {
-        Self { env, layout, open: Mutex::default() }
+    pub(crate) fn new(env: Env, layout: Layout, blocks: Arc<BlockCache>) -> Self {
+        Self { env, layout, open: Mutex::default(), blocks: StoreBlocks::new(blocks) }
     }
 
     /// The table, opened.
@@ -67,9 +69,10 @@ impl TableCache {
         table.property(ORIGINS_PROPERTY).map_or_else(|| Ok(Origins::default()), Origins::decode)
     }
 
-    /// Closes the tables that are not live any more: an open descriptor keeps a removed file's space.
+    /// Closes the tables that are not live any more, and their blocks: an open descriptor keeps a removed file's space.
     pub(crate) fn keep_live(&self, state: &State) {
         lock(&self.open).tables.retain(|number, _| state.tables.contains_key(number));
+        self.blocks.keep(|number| state.tables.contains_key(&number));
     }
 }
 
@@ -95,12 +98,25 @@ impl OpenTables {
 /// A block of a table, not yet read.
 #[derive(Debug)]
 pub(crate) struct TableBlockHandle {
-    cache: Arc<TableCache>,
     table: Arc<TableName>,
     index: usize,
     facts: BlockFacts,
-    /// As long as somebody may open the block, its file must stay.
+    reading: Arc<Reading>,
+}
+
+/// Lives as long as somebody may open some blocks.
+#[derive(Debug)]
+struct Reading {
+    cache: Arc<TableCache>,
+    /// Their files must stay.
     _pin: Pin,
+}
+
+impl Drop for Reading {
+    /// Blocks have grown while they were read.
+    fn drop(&mut self) {
+        self.cache.blocks.keep_within();
+    }
 }
 
 /// Which table a block is in.
@@ -117,11 +133,15 @@ impl TableBlockHandle {
     /// # Errors
     /// [`Error::Decode`] if the manifest's facts make no sense.
     pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta, pin: &Pin) -> Result<Vec<Arc<Self>>> {
+        Self::read_by(&Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() }), meta)
+    }
+
+    fn read_by(reading: &Arc<Reading>, meta: &TableMeta) -> Result<Vec<Arc<Self>>> {
         let facts = TableFacts::decode(&meta.user)?;
         let table =
             Arc::new(TableName { number: meta.number, path: meta.path.clone(), file_bytes: meta.file_bytes });
         let handle = |(index, facts): (usize, BlockFacts)| {
-            Arc::new(Self { cache: cache.clone(), table: table.clone(), index, facts, _pin: pin.clone() })
+            Arc::new(Self { reading: reading.clone(), table: table.clone(), index, facts })
         };
         Ok(facts.blocks.into_iter().enumerate().map(handle).collect())
     }
@@ -136,8 +156,11 @@ impl TableBlockHandle {
         pin: &Pin,
     ) -> Result<Vec<Arc<dyn BlockHandle>>> {
         let mut all = Vec::new();
+        let reading = Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() });
         for meta in state.tables.values() {
-            all.extend(Self::of(cache, meta, pin)?.into_iter().map(|handle| handle as Arc<dyn BlockHandle>));
+            all.extend(
+                Self::read_by(&reading, meta)?.into_iter().map(|handle| handle as Arc<dyn BlockHandle>),
+            );
         }
         Ok(all)
     }
@@ -149,7 +172,7 @@ impl TableBlockHandle {
     /// # Errors
     /// As [`BlockHandle::open`].
     pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
-        let table = self.cache.get(self.table.number, &self.table.path, self.table.file_bytes)?;
+        let table = self.reading.cache.get(self.table.number, &self.table.path, self.table.file_bytes)?;
         let meta = table.blocks().get(self.index).ok_or_else(|| {
             Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
         })?;
@@ -182,6 +205,7 @@ impl BlockHandle for TableBlockHandle {
     }
 
     fn open(&self) -> Result<Arc<dyn Block>> {
-        Ok(Arc::new(self.open_table_block()?))
+        let blocks = &self.reading.cache.blocks;
+        Ok(blocks.get(self.table.number, self.index, || self.open_table_block())?)
     }
 }

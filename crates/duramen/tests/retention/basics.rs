@@ -77,6 +77,21 @@ fn tables(sim: &Sim) -> usize {
 }
 
 #[test]
+fn a_damaged_table_that_days_share_is_still_counted() {
+    let sim = Sim::new(12);
+    drop(store_of_sparse_days(&sim, 5));
+    let table = sim.files().into_iter().find(|file| file.ends_with(".sst")).unwrap();
+    let bytes = sim.read_file(Path::new(&table)).unwrap().len() as u64;
+    // All over the block; not the index behind it.
+    for byte in (32..bytes / 2).step_by(16) {
+        sim.flip_bit(Path::new(&table), byte * 8).unwrap();
+    }
+    let store = options(sim.env()).open("/logs").unwrap();
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.days.len(), stats.days.values().map(|day| day.lines).sum::<u64>()), (1, 10));
+}
+
+#[test]
 fn a_day_that_shares_its_table_goes_alone() {
     let sim = Sim::new(11);
     let store = store_of_sparse_days(&sim, 20);

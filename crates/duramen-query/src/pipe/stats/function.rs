@@ -100,6 +100,20 @@ impl Function {
         Ok(function)
     }
 
+    /// Whether both remember the same of the same rows, and only make something else of it: quantiles, or a sum and an average.
+    pub(super) fn remembers_as(&self, other: &Self) -> bool {
+        let family = |kind: &Kind| match kind {
+            Kind::Quantile(_) => Some(0),
+            Kind::Sum | Kind::Avg | Kind::RateSum => Some(1),
+            _ => None,
+        };
+        let same = |mine: Option<u8>, theirs| mine.is_some() && mine == theirs;
+        self == other
+            || (same(family(&self.kind), family(&other.kind))
+                && self.fields == other.fields
+                && self.condition == other.condition)
+    }
+
     /// Calls `see` with what names every field that it looks at.
     pub(crate) fn for_each_field(&self, see: &mut dyn FnMut(NamePattern)) {
         self.fields.iter().cloned().for_each(&mut *see);

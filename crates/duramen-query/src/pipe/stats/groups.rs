@@ -17,7 +17,10 @@ pub struct Groups<'a> {
     memory: &'a Memory,
     index: HashMap<Box<[u8]>, u32, foldhash::fast::FixedState>,
     keys: Vec<Box<[u8]>>,
+    /// What the functions of each group remember; nothing, for those that go by what an earlier one does.
     states: Vec<Vec<State>>,
+    /// By whose state each function goes: its own, or that of an earlier one that remembers the same.
+    state_of: Vec<usize>,
     /// Goes up when groups are dropped, and their numbers change.
     generation: u64,
     scratch: Vec<u8>,
@@ -31,6 +34,7 @@ impl<'a> Groups<'a> {
             index: HashMap::default(),
             keys: Vec::new(),
             states: Vec::new(),
+            state_of: aggregate.states(),
             generation: 0,
             scratch: Vec::new(),
         }
@@ -57,13 +61,22 @@ impl<'a> Groups<'a> {
         if let Some(&group) = self.index.get(key) {
             return Ok(group as usize);
         }
-        let functions = &self.aggregate.functions;
-        self.memory.charge(key.len() * 2 + 96 + functions.len() * size_of::<State>(), "groups")?;
+        let bytes = self.state_of.len() * size_of::<State>();
+        self.memory.charge(key.len() * 2 + 96 + bytes, "groups")?;
         let group = self.states.len();
         self.index.insert(key.into(), group as u32);
         self.keys.push(key.into());
-        self.states.push(functions.iter().map(State::new).collect());
+        self.states.push(self.new_states());
         Ok(group)
+    }
+
+    fn new_states(&self) -> Vec<State> {
+        self.aggregate.functions.iter().map(State::new).collect()
+    }
+
+    /// Whether a function has to see rows at all: not if an earlier one remembers for it.
+    pub(crate) fn sees_rows(&self, function: usize) -> bool {
+        self.state_of.get(function) == Some(&function)
     }
 
     /// Gives a row's values to one of a group's functions.
@@ -105,7 +118,9 @@ impl<'a> Groups<'a> {
     /// Adds such a row to a group.
     pub(crate) fn add_row_to(&mut self, group: usize, row: &ResultRow, arrival: Arrival) -> Result<()> {
         for (i, function) in self.aggregate.functions.iter().enumerate() {
-            if function.condition.as_ref().is_some_and(|condition| !condition.matches(row)) {
+            if !self.sees_rows(i)
+                || function.condition.as_ref().is_some_and(|condition| !condition.matches(row))
+            {
                 continue;
             }
             let value = |name: &'a str| {
@@ -133,8 +148,9 @@ impl<'a> Groups<'a> {
 
     /// The results of a group's functions so far.
     pub(crate) fn results(&self, group: usize) -> impl Iterator<Item = (String, ValueKind)> {
-        let pairs = self.states[group].iter().zip(&self.aggregate.functions);
-        pairs.map(|(state, function)| state.clone().result(function, self.memory))
+        let states = &self.states[group];
+        let pairs = self.state_of.iter().zip(&self.aggregate.functions);
+        pairs.map(|(&of, function)| states[of].clone().result(function, self.memory))
     }
 
     /// Drops what cannot be among the first groups any more, if only so many are to be kept.
@@ -180,18 +196,24 @@ impl<'a> Groups<'a> {
     pub(crate) fn into_rows(mut self, names: &[Box<str>]) -> Vec<ResultRow> {
         if self.aggregate.by.is_empty() && self.keys.is_empty() {
             self.keys.push(Box::default());
-            self.states.push(self.aggregate.functions.iter().map(State::new).collect());
+            self.states.push(self.new_states());
         }
         self.keep_first(self.aggregate.keep.unwrap_or(usize::MAX));
         let groups = std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states));
         groups
-            .map(|(key, states)| {
+            .map(|(key, mut states)| {
                 let mut row = ResultRow::new();
                 for (by, value) in self.aggregate.by.iter().zip(values(&key)) {
                     row.push(&by.field, value, ValueKind::String);
                 }
-                for ((state, function), name) in states.into_iter().zip(&self.aggregate.functions).zip(names)
-                {
+                for (i, (function, name)) in self.aggregate.functions.iter().zip(names).enumerate() {
+                    let of = self.state_of[i];
+                    let is_last = !self.state_of[i + 1..].contains(&of);
+                    let state = if is_last {
+                        std::mem::replace(&mut states[of], State::Count(0))
+                    } else {
+                        states[of].clone()
+                    };
                     let (text, kind) = state.result(function, self.memory);
                     row.push(name, &text, kind);
                 }

@@ -46,6 +46,12 @@ impl Aggregate {
         self.functions.iter().any(|f| f.kind.is_ordered())
     }
 
+    /// For each function the first that remembers the same: it remembers for all of them.
+    pub(super) fn states(&self) -> Vec<usize> {
+        let first = |f: &Function| self.functions.iter().position(|other| other.remembers_as(f)).unwrap_or(0);
+        self.functions.iter().map(first).collect()
+    }
+
     /// The same with the subqueries of its conditions answered.
     pub(crate) fn answered(&self, run: &Run<'_>) -> Result<Self> {
         let mut answered = self.clone();

@@ -16,7 +16,7 @@ pub(crate) use slots::slots;
 use super::labels::StreamTable;
 use super::{MAX_ROWS, Row};
 use crate::block::names;
-use crate::column::IntText;
+use crate::column::{IntText, Order};
 use crate::error::{Error, Result};
 use crate::value::{Level, Value, ValueKind};
 use foldhash::fast::FixedState;
@@ -98,12 +98,12 @@ impl Columnizer {
             .collect();
         self.levels.clear();
         match self.streams.order.clone() {
-            None => {
+            Order::Rows | Order::Few(_) => {
                 for (slot, row) in (0..).zip(rows) {
                     self.take_row(slot, row, level, &has_level);
                 }
             }
-            Some(order) => {
+            Order::Slots(order) => {
                 let mut row_of_slot = vec![0u32; rows.len()];
                 for (row, &slot) in (0..).zip(&*order) {
                     row_of_slot[slot as usize] = row;

@@ -45,7 +45,7 @@ pub(super) fn streams_of(rows: &[Row<'_>], stream_of_row: &mut Vec<u32>) -> Stre
         counts[code as usize] += 1;
     }
     let (order, slot_ends) = slots(stream_of_row, &counts);
-    StreamTable { sets: Arc::new(sets), slot_ends, order, rows: rows.len() }
+    StreamTable { sets: Arc::new(sets), slot_ends, order: order.into(), rows: rows.len() }
 }
 
 /// The slot of each row, `None` if that is the row's number, and where each stream's slots end.

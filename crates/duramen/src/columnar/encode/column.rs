@@ -7,7 +7,7 @@ use super::super::leaf::{self, Spans, spans_of};
 use super::super::streams::MAX_STREAM_BYTES;
 use super::super::template::Hit;
 use super::{BlockEncoder, Progress, too_large};
-use crate::column::bit;
+use crate::column::{Order, bit};
 use crate::error::Result;
 
 /// Constants up to this size are kept in the directory.
@@ -108,8 +108,8 @@ fn plain_integers(values: Spans<'_>) -> Option<Vec<i64>> {
 fn times_of(c: &Columnizer, column: &Collected) -> Vec<i64> {
     let mut by_slot;
     let times = match &c.streams.order {
-        None => &c.times,
-        Some(order) => {
+        Order::Rows | Order::Few(_) => &c.times,
+        Order::Slots(order) => {
             by_slot = vec![0; c.times.len()];
             order.iter().zip(&c.times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
             &by_slot

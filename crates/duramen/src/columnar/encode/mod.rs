@@ -1,6 +1,7 @@
 //! Rows to a block.
 
 mod column;
+mod copy;
 mod summary;
 
 pub use summary::{BlockSizes, EncodedBlock, FieldSummary};

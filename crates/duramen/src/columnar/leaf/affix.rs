@@ -1,6 +1,7 @@
 //! Texts that all begin and end alike, with something of a closer kind in between: `blk_17`, `12ms`.
 
 use super::super::bytes::put_bytes;
+use super::super::chosen::Chosen;
 use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
 use super::{AFFIX, Spans, decimal, decode_nested, hex, ipv4};
@@ -57,12 +58,12 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
 }
 
 /// Appends what [`encode`] wrote.
-pub(super) fn decode(part: &mut Part<'_>, count: usize, depth: u32, out: &mut Texts) -> Result<()> {
+pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, depth: u32, out: &mut Texts) -> Result<()> {
     let prefix = part.meta.str()?.as_bytes();
     let suffix = part.meta.str()?.as_bytes();
-    let inner = decode_nested(part, count, depth - 1)?;
+    let inner = decode_nested(part, chosen, depth - 1)?;
     let mut digits = IntText::default();
-    for i in 0..count {
+    for i in 0..chosen.len() {
         out.bytes.extend_from_slice(prefix);
         out.bytes.extend_from_slice(inner.get(i, &mut digits));
         out.push(suffix);

@@ -1,6 +1,7 @@
 //! Texts that are numbers: plain integers, integers with zeros in front, decimal fractions.
 
 use super::super::bytes::bad;
+use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
@@ -44,13 +45,13 @@ pub(super) fn encode_padded(values: Spans<'_>, out: &mut Streams) -> bool {
 }
 
 /// Appends what [`encode_padded`] wrote.
-pub(super) fn decode_padded(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+pub(super) fn decode_padded(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let width = usize::from(part.meta.u8()?);
     if width > MAX_DIGITS {
         return Err(bad("a number is too long"));
     }
     let mut digits = IntText::default();
-    for n in ints::decode(part, count)? {
+    for n in ints::decode_chosen(part, chosen)? {
         let number = digits.format(n).as_bytes();
         out.bytes.resize(out.bytes.len() + width.saturating_sub(number.len()), b'0');
         out.push(number);
@@ -100,13 +101,13 @@ pub(super) fn encode_fractions(values: Spans<'_>, out: &mut Streams) -> bool {
 }
 
 /// Appends what [`encode_fractions`] wrote.
-pub(super) fn decode_fractions(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+pub(super) fn decode_fractions(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let scale = usize::from(part.meta.u8()?);
     if scale > MAX_DIGITS {
         return Err(bad("a number is too long"));
     }
     let mut digits = IntText::default();
-    for n in ints::decode(part, count)? {
+    for n in ints::decode_chosen(part, chosen)? {
         if n < 0 {
             out.bytes.push(b'-');
         }

@@ -3,10 +3,12 @@
 
 use super::super::MAX_ROWS;
 use super::super::bytes::{bad, put_varint};
+use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
 use super::super::words::Words;
+use super::find::skip_nested;
 use super::{DICTIONARY, Leaf, RECENCY, Spans, decode_nested, encode_nested};
 use crate::error::Result;
 use foldhash::fast::FixedState;
@@ -85,29 +87,59 @@ pub(crate) fn write(distinct: Spans<'_>, codes: &mut [i64], out: &mut Streams, w
 /// The distinct texts, which come first. One that a later value of the same row replaced is among them, too.
 pub(super) fn decode_values(part: &mut Part<'_>, depth: u32) -> Result<Texts> {
     let size = part.meta.count(MAX_ROWS)?;
-    let values = decode_nested(part, size, depth - 1)?.into_texts(size)?;
+    let values = decode_nested(part, Chosen::all(size), depth - 1)?.into_texts(size)?;
     part.spend(values.bytes.len())?;
     Ok(values)
 }
 
 /// Reads what [`write()`] wrote; `tag` says in which of its two ways.
-pub(super) fn decode(part: &mut Part<'_>, tag: u8, count: usize, depth: u32) -> Result<Leaf> {
+pub(super) fn decode(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, depth: u32) -> Result<Leaf> {
+    if chosen.numbers().is_some() {
+        return decode_some(part, tag, chosen, depth);
+    }
     let values = decode_values(part, depth)?;
-    let size = values.len();
-    part.spend(count * size_of::<u32>())?;
+    let codes = codes(part, tag, chosen, values.len())?;
+    Ok(Leaf::Dictionary { values, codes })
+}
+
+/// The same of some texts: of the distinct ones only those that they are.
+fn decode_some(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, depth: u32) -> Result<Leaf> {
+    let size = part.meta.count(MAX_ROWS)?;
+    let mut distinct = part.clone();
+    skip_nested(part, size, depth - 1)?;
+    let mut codes = codes(part, tag, chosen, size)?;
+    let mut used = codes.clone();
+    used.sort_unstable();
+    used.dedup();
+    let values =
+        decode_nested(&mut distinct, Chosen::some(size, &used)?, depth - 1)?.into_texts(used.len())?;
+    part.spend(values.bytes.len())?;
+    for code in &mut codes {
+        *code = used.partition_point(|used| used < code) as u32;
+    }
+    Ok(Leaf::Dictionary { values, codes })
+}
+
+/// The codes of texts in a dictionary of `size`.
+fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usize) -> Result<Vec<u32>> {
+    part.spend(chosen.len() * size_of::<u32>())?;
+    let checked = |code: i64| {
+        let code = u32::try_from(code).ok().filter(|&c| (c as usize) < size);
+        code.ok_or_else(|| bad("a code is not in its dictionary"))
+    };
+    if tag == DICTIONARY {
+        return ints::decode_chosen(part, chosen)?.into_iter().map(checked).collect();
+    }
     let mut known = 0i64;
-    let mut codes = Vec::with_capacity(count);
-    for n in ints::decode(part, count)? {
-        let code = match n {
-            n if tag == DICTIONARY => n,
+    let mut codes = ints::decode(part, chosen.count())?;
+    for code in &mut codes {
+        *code = match *code {
             0 => {
                 known += 1;
                 known - 1
             }
             n => known.wrapping_sub(n),
         };
-        let code = u32::try_from(code).ok().filter(|&c| (c as usize) < size);
-        codes.push(code.ok_or_else(|| bad("a code is not in its dictionary"))?);
     }
-    Ok(Leaf::Dictionary { values, codes })
+    chosen.of(codes).into_iter().map(checked).collect()
 }

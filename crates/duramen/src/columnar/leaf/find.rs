@@ -13,6 +13,8 @@ use crate::column::IntText;
 use crate::error::Result;
 use crate::token::is_word_char;
 use memchr::memmem::Finder;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// Where among texts a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub(crate) enum Presence {
 }
 
 impl Presence {
-    fn perhaps(perhaps: bool) -> Self {
+    pub(crate) fn perhaps(perhaps: bool) -> Self {
         if perhaps { Self::Perhaps } else { Self::Nowhere }
     }
 }
@@ -33,7 +35,7 @@ pub(crate) fn skip(part: &mut Part<'_>, count: usize) -> Result<()> {
     skip_nested(part, count, DEPTH)
 }
 
-fn skip_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<()> {
+pub(super) fn skip_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<()> {
     if count == 0 {
         return Ok(());
     }
@@ -67,13 +69,19 @@ fn skip_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<()> {
     }
 }
 
+/// The most places of a word that are remembered.
+const MAX_PLACES: usize = 1 << 16;
+
 /// A word to look for in a column.
 #[derive(Debug)]
 pub(crate) struct Sought<'w> {
     pub(crate) word: Finder<'w>,
-    /// Where it is in the text of the column's part: one look at all of it, instead of one at each place.
-    places: Vec<usize>,
+    /// Where it is in the text of the column's part: one look at all of it, instead of one at each place. Nothing if that
+    /// is at more than [`MAX_PLACES`].
+    places: Option<Vec<u32>>,
     text_len: usize,
+    /// Where in other columns it is, as far as somebody asked.
+    in_columns: RefCell<BTreeMap<usize, Presence>>,
 }
 
 impl<'w> Sought<'w> {
@@ -81,8 +89,18 @@ impl<'w> Sought<'w> {
     pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
         let word = Finder::new(word);
         let text = part.text.rest();
-        let places = word.find_iter(text).collect();
-        Self { places, text_len: text.len(), word }
+        let mut places = Some(Vec::new());
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| word.find(rest)) {
+            let Some(found) = places.as_mut().filter(|found| found.len() < MAX_PLACES) else {
+                places = None;
+                break;
+            };
+            found.push((from + at) as u32);
+            // Two may overlap: one across the edge of two areas, and one at the beginning of the second.
+            from += at + 1;
+        }
+        Self { places, text_len: text.len(), word, in_columns: RefCell::default() }
     }
 
     /// The word.
@@ -90,11 +108,22 @@ impl<'w> Sought<'w> {
         str::from_utf8(self.word.needle()).unwrap_or_default()
     }
 
-    /// Whether it is in the next `len` bytes of the part's text.
-    fn is_next(&self, part: &Part<'_>, len: usize) -> bool {
+    /// Where in another column it is: `tell` says so, once.
+    pub(crate) fn in_column(&self, of: usize, tell: impl FnOnce() -> Result<Presence>) -> Result<Presence> {
+        if let Some(&known) = self.in_columns.borrow().get(&of) {
+            return Ok(known);
+        }
+        let presence = tell()?;
+        self.in_columns.borrow_mut().insert(of, presence);
+        Ok(presence)
+    }
+
+    /// Whether it is, or may be, in the next `len` bytes of the part's text.
+    pub(crate) fn is_next(&self, part: &Part<'_>, len: usize) -> bool {
+        let Some(places) = &self.places else { return true };
         let start = self.text_len.saturating_sub(part.text.remaining());
-        let next = self.places.get(self.places.partition_point(|&at| at < start));
-        next.is_some_and(|at| at + self.word.needle().len() <= start + len)
+        let next = places.get(places.partition_point(|&at| (at as usize) < start));
+        next.is_some_and(|&at| at as usize + self.word.needle().len() <= start + len)
     }
 }
 
@@ -190,7 +219,7 @@ fn texts_that_hold(texts: &Texts, word: &Finder<'_>) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::streams::{Bundle, Streams, Zstd};
+    use super::super::super::streams::Streams;
     use super::super::super::words::Words;
     use super::super::{Spans, decode, encode, spans_of};
     use super::*;
@@ -202,9 +231,7 @@ mod tests {
         let mut streams = Streams::default();
         let spans = spans_of(&texts);
         encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
-        let mut chunk = Vec::new();
-        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
-        let bundle = Bundle::read(&chunk).unwrap();
+        let bundle = streams.reread();
         let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
         let mut skipped = part();
         skip(&mut skipped, values.len()).unwrap();
@@ -223,6 +250,23 @@ mod tests {
     }
 
     #[test]
+    fn a_word_that_follows_its_own_beginning_is_found() {
+        let streams = Streams { text: b"1112".repeat(20), ..Streams::default() };
+        let bundle = streams.reread();
+        let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+        let sought = Sought::new("11", &part);
+        part.text.take(1).unwrap();
+        assert!(sought.is_next(&part, 2));
+        assert!(!sought.is_next(&part, 1));
+        part.text.take(1).unwrap();
+        assert!(!sought.is_next(&part, 3));
+        let streams = Streams { text: vec![b'1'; MAX_PLACES + 10], ..Streams::default() };
+        let bundle = streams.reread();
+        let part = bundle.part(&[0; 4], &streams.lens()).unwrap();
+        assert!(Sought::new("11", &part).is_next(&part, 0), "too many to tell");
+    }
+
+    #[test]
     fn encodings_tell_what_they_cannot_hold() {
         let presence_of = |values: &[&str], word: &str| {
             let values: Vec<String> = values.iter().map(|v| (*v).to_owned()).collect();
@@ -232,9 +276,7 @@ mod tests {
             let mut streams = Streams::default();
             let spans = spans_of(&texts);
             encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
-            let mut chunk = Vec::new();
-            streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
-            let bundle = Bundle::read(&chunk).unwrap();
+            let bundle = streams.reread();
             let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
             let sought = Sought::new(word, &part);
             presence(&mut part, values.len(), &sought).unwrap()

@@ -1,6 +1,7 @@
 //! Texts of hexadecimal digits, all of one length: ids and hashes. Two digits are one byte.
 
 use super::super::bytes::bad;
+use super::super::chosen::Chosen;
 use super::super::streams::{MAX_STREAM_BYTES, Part, Streams};
 use super::super::texts::Texts;
 use super::{HEX, Spans};
@@ -43,18 +44,26 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
 }
 
 /// Appends what [`encode`] wrote.
-pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let size = usize::from(part.meta.u8()?) / 2;
     let letters = if part.meta.u8()? == 0 { b"0123456789abcdef" } else { b"0123456789ABCDEF" };
-    let total = count.checked_mul(size).ok_or_else(|| bad("too much hex"))?;
+    let total = chosen.count().checked_mul(size).ok_or_else(|| bad("too much hex"))?;
     if total > MAX_STREAM_BYTES / 2 {
         return Err(bad("too much hex"));
     }
-    for value in part.packed.take(total)?.chunks(size.max(1)) {
+    if size == 0 {
+        return Err(bad("hex of no length"));
+    }
+    let area = part.packed.take(total)?;
+    let mut push = |value: &[u8]| {
         for &byte in value {
             out.bytes.extend_from_slice(&[letters[usize::from(byte >> 4)], letters[usize::from(byte & 15)]]);
         }
         out.push(b"");
+    };
+    match chosen.numbers() {
+        None => area.chunks(size).for_each(push),
+        Some(numbers) => numbers.iter().for_each(|&i| push(&area[i as usize * size..][..size])),
     }
-    if out.len() == count { Ok(()) } else { Err(bad("hex of no length")) }
+    Ok(())
 }

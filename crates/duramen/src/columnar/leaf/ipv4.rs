@@ -1,5 +1,6 @@
 //! Texts that are IPv4 addresses, as the integers they stand for.
 
+use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
@@ -46,9 +47,9 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
 }
 
 /// Appends what [`encode`] wrote.
-pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let mut digits = IntText::default();
-    for n in ints::decode(part, count)? {
+    for n in ints::decode_chosen(part, chosen)? {
         for (i, byte) in (n as u32).to_be_bytes().into_iter().enumerate() {
             if i > 0 {
                 out.bytes.push(b'.');

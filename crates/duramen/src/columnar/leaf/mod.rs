@@ -32,6 +32,7 @@ pub(crate) use dictionary::write as write_dictionary;
 pub(crate) use find::{Presence, Sought, presence, skip};
 
 use super::bytes::{bad, put_bytes};
+use super::chosen::Chosen;
 use super::ints;
 use super::streams::{Part, Streams};
 use super::texts::Texts;
@@ -135,7 +136,12 @@ const DEPTH: u32 = 2;
 
 /// Decodes `count` texts.
 pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Leaf> {
-    decode_nested(part, count, DEPTH)
+    decode_chosen(part, Chosen::all(count))
+}
+
+/// Decodes some texts of a sequence.
+pub(crate) fn decode_chosen(part: &mut Part<'_>, chosen: Chosen<'_>) -> Result<Leaf> {
+    decode_nested(part, chosen, DEPTH)
 }
 
 /// The distinct texts alone, of at least one, if they are kept apart: those of a constant or a dictionary.
@@ -157,8 +163,8 @@ pub(crate) fn peek(part: &Part<'_>) -> Option<u8> {
 }
 
 /// `depth` says how many encodings that hold others may follow.
-fn decode_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<Leaf> {
-    if count == 0 {
+fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, depth: u32) -> Result<Leaf> {
+    if chosen.count() == 0 {
         return Ok(Leaf::Texts(Texts::default()));
     }
     let mut out = Texts::default();
@@ -168,14 +174,14 @@ fn decode_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<Leaf> 
             part.spend(text.len())?;
             return Ok(Leaf::Constant(text.into()));
         }
-        INTEGERS => return Ok(Leaf::Integers(ints::decode(part, count)?)),
-        tag @ (DICTIONARY | RECENCY) if depth > 0 => return dictionary::decode(part, tag, count, depth),
-        PADDED => decimal::decode_padded(part, count, &mut out)?,
-        AFFIX if depth > 0 => affix::decode(part, count, depth, &mut out)?,
-        HEX => hex::decode(part, count, &mut out)?,
-        IPV4 => ipv4::decode(part, count, &mut out)?,
-        DECIMAL => decimal::decode_fractions(part, count, &mut out)?,
-        PLAIN => plain::decode(part, count, &mut out)?,
+        INTEGERS => return Ok(Leaf::Integers(ints::decode_chosen(part, chosen)?)),
+        tag @ (DICTIONARY | RECENCY) if depth > 0 => return dictionary::decode(part, tag, chosen, depth),
+        PADDED => decimal::decode_padded(part, chosen, &mut out)?,
+        AFFIX if depth > 0 => affix::decode(part, chosen, depth, &mut out)?,
+        HEX => hex::decode(part, chosen, &mut out)?,
+        IPV4 => ipv4::decode(part, chosen, &mut out)?,
+        DECIMAL => decimal::decode_fractions(part, chosen, &mut out)?,
+        PLAIN => plain::decode(part, chosen, &mut out)?,
         _ => return Err(bad("an encoding of texts is unknown")),
     }
     out.check()?;
@@ -211,7 +217,6 @@ impl Leaf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::streams::{Bundle, Zstd};
     use super::*;
 
     fn round_trip(values: &[&str]) -> u8 {
@@ -220,11 +225,14 @@ mod tests {
         let mut streams = Streams::default();
         let spans = spans_of(&texts);
         encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
-        let mut chunk = Vec::new();
-        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
-        let bundle = Bundle::read(&chunk).unwrap();
-        let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
-        assert_eq!(decode(&mut part, values.len()).unwrap().into_texts(values.len()).unwrap(), texts);
+        let bundle = streams.reread();
+        let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
+        assert_eq!(decode(&mut part(), values.len()).unwrap().into_texts(values.len()).unwrap(), texts);
+        let numbers: Vec<u32> = (0..values.len() as u32).filter(|i| i % 3 == 1 || i % 7 == 0).collect();
+        let some = decode_chosen(&mut part(), Chosen::some(values.len(), &numbers).unwrap()).unwrap();
+        let some = some.into_texts(numbers.len()).unwrap();
+        let expected = numbers.iter().map(|&i| texts.get(i as usize));
+        assert!((0..numbers.len()).map(|i| some.get(i)).eq(expected), "{values:?}");
         streams.meta.first().copied().unwrap_or(u8::MAX)
     }
 
@@ -259,9 +267,7 @@ mod tests {
     /// How many times texts can be decoded from one part with this in `meta` until that is refused.
     fn decoded_before_refusal(meta: &[u8], count: usize) -> usize {
         let streams = Streams { meta: meta.to_vec(), ..Streams::default() };
-        let mut chunk = Vec::new();
-        streams.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
-        let bundle = Bundle::read(&chunk).unwrap();
+        let bundle = streams.reread();
         let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
         for times in 0.. {
             if let Err(error) = decode(&mut part, count) {

@@ -1,6 +1,7 @@
 //! Texts of no kind: their lengths, and their bytes for the compressor.
 
 use super::super::bytes::{bad, put_varint};
+use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::streams::{MAX_STREAM_BYTES, Part, Streams};
 use super::super::texts::Texts;
@@ -24,23 +25,32 @@ pub(super) fn area<'a>(part: &mut Part<'a>) -> Result<&'a [u8]> {
 }
 
 /// Appends what [`encode`] wrote.
-pub(super) fn decode(part: &mut Part<'_>, count: usize, out: &mut Texts) -> Result<()> {
+pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let bytes = area(part)?;
     let mut end = 0u32;
-    let lens = ints::decode(part, count)?;
-    out.ends.reserve(count);
-    for n in lens {
+    let mut ends = Vec::with_capacity(chosen.count());
+    for n in ints::decode(part, chosen.count())? {
         let n = u32::try_from(n).ok();
         end = n.and_then(|n| end.checked_add(n)).ok_or_else(|| bad("a text is too long"))?;
-        out.ends.push(end);
+        ends.push(end);
     }
     if end as usize != bytes.len() {
         return Err(bad("texts are not as long as all of them together"));
     }
-    let whole = std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
-    if !out.ends.iter().all(|&end| whole.is_char_boundary(end as usize)) {
-        return Err(bad("a text is cut inside a character"));
+    let Some(numbers) = chosen.numbers() else {
+        let whole = std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
+        if !ends.iter().all(|&end| whole.is_char_boundary(end as usize)) {
+            return Err(bad("a text is cut inside a character"));
+        }
+        out.bytes.extend_from_slice(bytes);
+        out.ends = ends;
+        return Ok(());
+    };
+    for &i in numbers {
+        let start = if i == 0 { 0 } else { ends[i as usize - 1] };
+        let text = &bytes[start as usize..ends[i as usize] as usize];
+        std::str::from_utf8(text).map_err(|_| bad("a text is not UTF-8"))?;
+        out.push(text);
     }
-    out.bytes.extend_from_slice(bytes);
     Ok(())
 }

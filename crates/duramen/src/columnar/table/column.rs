@@ -1,15 +1,16 @@
-//! Decoding one column.
+//! Decoding one column, or what a few rows have in it.
 
 use super::super::bytes::bad;
+use super::super::chosen::Chosen;
 use super::super::directory::{ColumnEntry, Form};
 use super::super::leaf::{self, Leaf};
 use super::super::streams::Part;
 use super::super::texts::Texts;
 use super::super::{ints, presence, template};
-use super::search::kinds_of;
+use super::wanted::Wanted;
 use super::{TableBlock, get_or_make};
-use crate::block::names;
-use crate::column::{Column, ColumnData, Kinds, bit};
+use crate::block::{Block, names};
+use crate::column::{Column, ColumnData, Kinds, Order, bit};
 use crate::error::Result;
 use crate::value::ValueKind;
 use std::sync::Arc;
@@ -22,30 +23,60 @@ const MAX_DICTIONARY: usize = 8192;
 impl TableBlock {
     /// A stored column. `depth` counts how many columns have asked for another on the way here.
     pub(super) fn stored(&self, i: usize, depth: u32) -> Result<&Arc<Column>> {
-        get_or_make(&self.columns[i], || {
-            if depth > MAX_DEPTH {
-                return Err(bad("columns refer to each other in a circle"));
-            }
-            self.decode_column(i, depth).map(Arc::new)
-        })
+        get_or_make(&self.columns[i], || self.decode_column(i, None, depth).map(Arc::new))
+    }
+
+    /// [`crate::block::Block::column_at`].
+    pub(super) fn column_of(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
+        let Some(wanted) = Wanted::new(rows, self.directory.rows, self.order()?) else {
+            return self.column(name);
+        };
+        let stored = match self.by_name.get(name) {
+            Some(&i) => match self.columns[i].get() {
+                Some(column) if !self.is_label(name) => return Ok(Some(column.clone())),
+                _ => Some(self.decode_column(i, Some(&wanted), 0)?),
+            },
+            None => None,
+        };
+        let few = || self.streams().map(|streams| streams.few(wanted.places(), wanted.order()));
+        Ok(if name == names::STREAM {
+            Some(few()?.stream_column())
+        } else if self.is_label(name) {
+            few()?.label_column(name, stored.as_ref())?.or(stored)
+        } else {
+            stored
+        }
+        .map(Arc::new))
     }
 
     /// A column that the texts of column `i` refer to.
-    pub(super) fn referenced(&self, of: usize, i: usize, depth: u32) -> Result<Arc<Column>> {
+    pub(super) fn referenced(
+        &self,
+        of: usize,
+        i: usize,
+        wanted: Option<&Wanted>,
+        depth: u32,
+    ) -> Result<Arc<Column>> {
         if of == i || of >= self.columns.len() {
             return Err(bad("a template refers to no column"));
         }
-        self.stored(of, depth + 1).cloned()
+        match wanted {
+            None => self.stored(of, depth + 1).cloned(),
+            Some(wanted) => wanted.referenced(of, || self.decode_column(of, Some(wanted), depth + 1)),
+        }
     }
 
-    /// The time of the row of each value of a column with this map.
-    pub(super) fn times_of(&self, map: Option<&Vec<u64>>) -> Result<Vec<i64>> {
+    /// The time of the row of each slot.
+    fn times_of_slots(&self, wanted: Option<&Wanted>) -> Result<Vec<i64>> {
         let times = self.times_of_rows()?;
+        if let Some(wanted) = wanted {
+            return Ok(wanted.times(times));
+        }
         let mut by_slot = times.to_vec();
-        if let Some(order) = &self.streams()?.order {
+        if let Order::Slots(order) = self.order()? {
             order.iter().zip(&**times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
         }
-        Ok(slots_of(map, by_slot.len()).into_iter().map(|slot| by_slot[slot as usize]).collect())
+        Ok(by_slot)
     }
 
     /// The map that says which slots have a value of the column; `None`: all.
@@ -58,57 +89,82 @@ impl TableBlock {
         Ok(Some(map))
     }
 
-    fn decode_column(&self, i: usize, depth: u32) -> Result<Column> {
-        let entry = &self.directory.columns[i];
+    /// Decodes a column: all of it, or what lies in the slots that are wanted.
+    fn decode_column(&self, i: usize, wanted: Option<&Wanted>, depth: u32) -> Result<Column> {
+        if depth > MAX_DEPTH {
+            return Err(bad("columns refer to each other in a circle"));
+        }
+        let entry = self.directory.columns.get(i).ok_or_else(|| bad("there is no such column"))?;
         let rows = self.directory.rows;
-        let streams = self.streams()?;
-        let map = self.map_of(entry)?;
+        let whole_map = self.map_of(entry)?;
+        let in_column = wanted.map(|wanted| wanted.in_column(whole_map));
+        let (slots, order, chosen, map) = match (wanted, &in_column) {
+            (Some(wanted), Some(some)) => {
+                let chosen = Chosen::some(entry.count, &some.values)?;
+                (wanted.slots(), wanted.order(), chosen, some.map.as_ref())
+            }
+            _ => (rows, self.order()?.clone(), Chosen::all(entry.count), whole_map),
+        };
         let mut kinds = Kinds::All(entry.kind.and_then(ValueKind::from_u8).unwrap_or_default());
         let mut take_kinds = |part: &mut Part<'_>| -> Result<()> {
             if entry.kind.is_none() {
-                let stored = kinds_of(entry, part)?;
-                kinds = Kinds::PerSlot(spread(stored, 0, map.map(Vec::as_slice), rows));
+                let stored = chosen.of(kinds_of(entry, part)?.to_vec());
+                kinds = Kinds::PerSlot(spread(&stored, 0, map.map(Vec::as_slice), slots));
             }
             Ok(())
         };
         let data = match &entry.form {
+            // None of the slots has a value.
+            _ if chosen.len() == 0 && map.is_some() => {
+                ColumnData::Dict { values: Vec::new(), codes: vec![ColumnData::ABSENT; slots] }
+            }
             Form::Constant(text) => match map {
                 None => ColumnData::Const(text.clone()),
                 Some(map) => ColumnData::Dict {
                     values: vec![text.clone()],
-                    codes: (0..rows)
+                    codes: (0..slots)
                         .map(|slot| if bit(map, slot) { 0 } else { ColumnData::ABSENT })
                         .collect(),
                 },
             },
             Form::Alias => {
                 let message = self.by_name.get(names::MESSAGE).filter(|&&m| m != i);
-                let message = self.stored(*message.ok_or_else(|| bad("there is no message"))?, depth + 1)?;
-                restrict(&message.data, map.map(Vec::as_slice), rows)
+                let message = *message.ok_or_else(|| bad("there is no message"))?;
+                restrict(&self.referenced(message, i, wanted, depth)?.data, map.map(Vec::as_slice), slots)
             }
             Form::Integers { at, .. } => self.with_part(at, |part| {
                 take_kinds(part)?;
-                let values = ints::decode(part, entry.count)?;
-                Ok(integers(values, map, rows))
+                Ok(integers(ints::decode_chosen(part, chosen)?, map, slots))
             })?,
             Form::Texts { at } => self.with_part(at, |part| {
                 take_kinds(part)?;
-                if leaf::peek(part) == Some(template::TEMPLATES) && entry.count > 0 {
-                    part.meta.u8()?;
-                    let context = template::Context {
-                        near: &|| self.times_of(map),
-                        slots: &|| slots_of(map, rows),
-                        column: &|of| self.referenced(of, i, depth),
+                if let Some(outline) = self.outline(i, part)? {
+                    let texts_of = || slots_of(map, slots);
+                    let near = || {
+                        let times = self.times_of_slots(wanted)?;
+                        Ok(texts_of().into_iter().map(|slot| times[slot as usize]).collect())
                     };
-                    let parts = template::Parts::read(part, entry.count)?;
-                    return texts(parts.texts(None, &context)?, map, rows);
+                    let column = |of| self.referenced(of, i, wanted, depth);
+                    let context = template::Context { near: &near, slots: &texts_of, column: &column };
+                    return texts(outline.of(part).texts(chosen, &context)?, map, slots);
                 }
-                let leaf = leaf::decode(part, entry.count)?;
-                from_leaf(leaf, entry.count, map, rows)
+                from_leaf(leaf::decode_chosen(part, chosen)?, chosen.len(), map, slots)
             })?,
         };
-        Ok(Column { data, kinds, order: streams.order.clone(), rows })
+        Ok(Column { data, kinds, order, rows })
     }
+}
+
+/// The kinds of a column's values, one a value, if they are not all one; they come first.
+pub(super) fn kinds_of<'a>(entry: &ColumnEntry, part: &mut Part<'a>) -> Result<&'a [u8]> {
+    if entry.kind.is_some() {
+        return Ok(&[]);
+    }
+    let stored = part.bytes.take(entry.count)?;
+    if stored.iter().any(|&k| k > 4) {
+        return Err(bad("a kind of values is unknown"));
+    }
+    Ok(stored)
 }
 
 /// The slots that have a value.
@@ -121,16 +177,20 @@ fn integers(values: Vec<i64>, map: Option<&Vec<u64>>, rows: usize) -> ColumnData
 }
 
 /// One value a slot from one a set bit.
-pub(super) fn spread<T: Copy>(values: &[T], absent: T, map: Option<&[u64]>, rows: usize) -> Vec<T> {
+fn spread<T: Copy>(values: &[T], absent: T, map: Option<&[u64]>, rows: usize) -> Vec<T> {
     let Some(map) = map else { return values.to_vec() };
+    let mut out = vec![absent; rows];
     let mut values = values.iter();
-    let mut out = Vec::with_capacity(map.len() * 64);
-    for &word in map {
-        for i in 0..64 {
-            out.push(if word >> i & 1 == 1 { values.next().copied().unwrap_or(absent) } else { absent });
+    for (slots, &word) in out.chunks_mut(64).zip(map) {
+        let mut left = word;
+        while left != 0 {
+            let slot = slots.get_mut(left.trailing_zeros() as usize);
+            if let (Some(slot), Some(&value)) = (slot, values.next()) {
+                *slot = value;
+            }
+            left &= left - 1;
         }
     }
-    out.truncate(rows);
     out
 }
 
@@ -192,7 +252,7 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
     })
 }
 
-pub(super) fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
+fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
     if std::str::from_utf8(&texts.bytes).is_err() {
         return Err(bad("a text is not UTF-8"));
     }

@@ -2,22 +2,28 @@
 
 mod column;
 mod search;
+mod wanted;
 mod words;
 
 use super::bytes::bad;
 use super::directory::{Directory, Form, Location};
 use super::labels::{LabelSet, StreamTable};
+use super::leaf;
 use super::presence;
 use super::streams::{Bundle, Part};
 use super::structure::{self, Identities, level_of};
+use super::template::{Outline, TEMPLATES};
 use crate::block::{Block, Found, Needle, names};
-use crate::column::{Column, IntText};
+use crate::column::{Column, IntText, Order};
 use crate::error::Result;
 use crate::value::Level;
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
+
+/// About how many bytes a column takes that nobody has decoded.
+const COLUMN_ENTRY_BYTES: usize = 400;
 
 /// A block that [`super::BlockEncoder`] wrote. What was decoded stays with it. May be shared between threads.
 ///
@@ -31,10 +37,13 @@ pub struct TableBlock {
     times: OnceLock<Arc<Vec<i64>>>,
     identities: OnceLock<Identities>,
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
+    slots: OnceLock<(Order, Vec<u32>)>,
     streams: OnceLock<StreamTable>,
     bundles: Vec<OnceLock<Bundle>>,
     maps: Vec<OnceLock<Arc<Vec<u64>>>>,
     columns: Vec<OnceLock<Arc<Column>>>,
+    /// Of columns of templates.
+    outlines: Vec<OnceLock<Outline>>,
     filter: OnceLock<Vec<u8>>,
 }
 
@@ -62,13 +71,23 @@ impl TableBlock {
             times: OnceLock::new(),
             identities: OnceLock::new(),
             label_sets: OnceLock::new(),
+            slots: OnceLock::new(),
             streams: OnceLock::new(),
             bundles: directory.bundles.iter().map(|_| OnceLock::new()).collect(),
             maps: directory.maps.iter().map(|_| OnceLock::new()).collect(),
             columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
+            outlines: directory.columns.iter().map(|_| OnceLock::new()).collect(),
             filter: OnceLock::new(),
             directory,
         })
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    pub(super) fn chunk(&self, at: ChunkHandle) -> Result<Vec<u8>> {
+        Ok(self.source.read_chunk(at)?)
     }
 
     /// The earliest time stamp, ns since the epoch.
@@ -91,8 +110,8 @@ impl TableBlock {
     /// # Errors
     /// As all methods.
     pub fn levels(&self) -> Result<Vec<Level>> {
-        let streams = self.streams()?;
-        let slot = |row: usize| streams.order.as_ref().map_or(row, |order| order[row] as usize);
+        let order = self.order()?;
+        let slot = |row| order.slot(row);
         let rows = 0..self.directory.rows;
         if let Some(levels) = self.structure(structure::levels)? {
             let level = |row| u8::try_from(levels[slot(row)]).ok().and_then(Level::from_u8);
@@ -113,6 +132,26 @@ impl TableBlock {
     /// As all methods.
     pub fn stream_field_names(&self) -> Result<Vec<String>> {
         Ok(self.directory.label_names.clone())
+    }
+
+    /// About how many bytes of memory it takes, with all that was decoded of it so far.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        fn sum<T>(cells: &[OnceLock<T>], bytes: impl Fn(&T) -> usize) -> usize {
+            cells.iter().filter_map(OnceLock::get).map(bytes).sum()
+        }
+        let rows = self.directory.rows;
+        let of_rows = |is_there: bool, bytes: usize| if is_there { rows * bytes } else { 0 };
+        let sets = self.label_sets.get().map_or(0, |sets| sets.iter().map(|set| 32 + set.len() * 96).sum());
+        self.columns.len() * COLUMN_ENTRY_BYTES
+            + of_rows(self.times.get().is_some(), 8)
+            + of_rows(self.identities.get().is_some(), 16)
+            + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)
+            + sets
+            + self.filter.get().map_or(0, Vec::len)
+            + sum(&self.bundles, Bundle::bytes)
+            + sum(&self.maps, |map| map.len() * 8)
+            + sum(&self.outlines, Outline::bytes)
+            + sum(&self.columns, |column| column.bytes())
     }
 
     fn bundle(&self, i: usize) -> Result<&Bundle> {
@@ -161,9 +200,34 @@ impl TableBlock {
 
     fn streams(&self) -> Result<&StreamTable> {
         get_or_make(&self.streams, || {
-            let sets = self.label_sets()?.clone();
-            self.structure(|part, rows| structure::streams(part, rows, sets))
+            let (order, slot_ends) = self.slots()?.clone();
+            Ok(StreamTable { sets: self.label_sets()?.clone(), slot_ends, order, rows: self.directory.rows })
         })
+    }
+
+    /// How rows lead to slots, and where the slots of each stream end.
+    fn slots(&self) -> Result<&(Order, Vec<u32>)> {
+        get_or_make(&self.slots, || {
+            let at = &self.directory.label_sets;
+            let mut sets = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+            let count = structure::stream_count(&mut sets, self.directory.rows)?;
+            self.structure(|part, rows| structure::order(part, rows, count))
+        })
+    }
+
+    fn order(&self) -> Result<&Order> {
+        self.slots().map(|(order, _)| order)
+    }
+
+    /// Where the texts of column `i` lie, if it is one of templates; of its part, what comes before them was read.
+    fn outline(&self, i: usize, part: &Part<'_>) -> Result<Option<&Outline>> {
+        let count = self.directory.columns[i].count;
+        if count == 0 || leaf::peek(part) != Some(TEMPLATES) {
+            return Ok(None);
+        }
+        let mut part = part.clone();
+        part.meta.u8()?;
+        get_or_make(&self.outlines[i], || Outline::read(&mut part, count)).map(Some)
     }
 
     fn map(&self, i: usize) -> Result<&Arc<Vec<u64>>> {
@@ -217,10 +281,11 @@ impl Block for TableBlock {
     }
 
     fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
-        match self.by_name.get(name) {
-            Some(&i) if !self.is_label(name) => self.column_at_rows(i, rows),
-            _ => self.column(name),
-        }
+        self.column_of(name, rows)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.memory_bytes()
     }
 
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {

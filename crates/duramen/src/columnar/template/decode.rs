@@ -1,22 +1,23 @@
 //! Putting texts together again.
 
 use super::super::bytes::bad;
+use super::super::chosen::Chosen;
 use super::super::leaf::Leaf;
 use super::super::texts::Texts;
 use super::super::timetext::{self, TimeForm};
 use super::find::TextsOf;
 use super::parts::{Parts, Place};
-use crate::column::{Column, IntText, bit};
+use crate::column::{Column, IntText};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// What decoding needs to know of the rest of the block.
+/// What decoding needs to know of the rest of the block. Texts are those that are put together.
 pub(crate) struct Context<'a> {
     /// The time of each text's row.
     pub(crate) near: &'a dyn Fn() -> Result<Vec<i64>>,
     /// The slot of each text.
     pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
-    /// Another column.
+    /// Another column, with those slots.
     pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
 }
 
@@ -27,41 +28,70 @@ enum Source<'p> {
     Column(Arc<Column>),
 }
 
+/// Which texts are put together, and which of its own each template has among them.
+struct Plan {
+    /// The template of each: 0 none, n template n-1.
+    numbers: Vec<u32>,
+    /// If they are not all: per number, which of the texts of that number they are, ascending.
+    ranks: Option<Vec<Vec<u32>>>,
+}
+
+impl Plan {
+    fn ranks(&self, number: usize) -> Option<&[u32]> {
+        self.ranks.as_ref().map(|ranks| &*ranks[number])
+    }
+}
+
 impl Parts<'_> {
-    /// Puts the texts together: all of them, or those whose bit in `wanted` is set, and the others are empty.
-    pub(crate) fn texts(&self, wanted: Option<&[u64]>, context: &Context<'_>) -> Result<Texts> {
-        let is_wanted = |i: usize| wanted.is_none_or(|wanted| bit(wanted, i));
-        let mut uses = vec![false; self.templates.len()];
-        let mut uses_whole = false;
-        for (i, &n) in self.numbers.iter().enumerate() {
-            if is_wanted(i) {
-                match n {
-                    0 => uses_whole = true,
-                    n => uses[n as usize - 1] = true,
-                }
+    fn plan(&self, chosen: Chosen<'_>) -> Plan {
+        let Some(wanted) = chosen.numbers() else {
+            return Plan { numbers: self.numbers().to_vec(), ranks: None };
+        };
+        let mut seen = vec![0u32; self.templates() + 1];
+        let mut ranks = vec![Vec::new(); seen.len()];
+        let mut numbers = Vec::with_capacity(wanted.len());
+        let mut from = 0;
+        for &i in wanted {
+            for &n in &self.numbers()[from..i as usize] {
+                seen[n as usize] += 1;
             }
+            let n = self.numbers()[i as usize];
+            ranks[n as usize].push(seen[n as usize]);
+            numbers.push(n);
+            from = i as usize;
         }
-        let mut budget = self.budget;
-        let whole = if uses_whole { Some(self.whole.decode(&mut budget)?) } else { None };
+        Plan { numbers, ranks: Some(ranks) }
+    }
+
+    /// Puts texts together.
+    pub(crate) fn texts(&self, chosen: Chosen<'_>, context: &Context<'_>) -> Result<Texts> {
+        let plan = self.plan(chosen);
+        let mut uses = vec![false; self.templates() + 1];
+        plan.numbers.iter().for_each(|&n| uses[n as usize] = true);
+        let mut budget = self.budget();
+        let whole = if uses[0] { Some(self.whole()?.decode(plan.ranks(0), &mut budget)?) } else { None };
         let mut near: Option<(Vec<i64>, TextsOf)> = None;
-        let mut templates: Vec<Vec<Source<'_>>> = Vec::with_capacity(self.templates.len());
+        let mut templates: Vec<Vec<Source<'_>>> = Vec::with_capacity(self.templates());
         let mut refers = false;
-        for (t, places) in self.templates.iter().enumerate() {
+        for t in 0..self.templates() {
             let mut sources = Vec::new();
-            for place in places.iter().filter(|_| uses[t]) {
-                sources.push(match place {
+            for place in self.places(t).filter(|_| uses[t + 1]) {
+                sources.push(match place? {
                     Place::Literal(text) => Source::Literal(text),
-                    Place::Variable(lazy) => Source::Leaf(lazy.decode(&mut budget)?),
+                    Place::Variable(lazy) => Source::Leaf(lazy.decode(plan.ranks(t + 1), &mut budget)?),
                     Place::Reference(column) => {
                         refers = true;
-                        Source::Column((context.column)(*column)?)
+                        Source::Column((context.column)(column)?)
                     }
                     Place::Time(lazy) => {
-                        let mut times = lazy.decode(&mut budget)?;
+                        let mut times = lazy.decode(plan.ranks(t + 1), &mut budget)?;
                         if lazy.relative {
                             let (near, texts_of) = match &mut near {
                                 Some(known) => known,
-                                None => near.insert(((context.near)()?, self.texts_of())),
+                                None => near.insert((
+                                    (context.near)()?,
+                                    TextsOf::new(&plan.numbers, self.templates()),
+                                )),
                             };
                             for (time, &i) in times.iter_mut().zip(texts_of.get(t)) {
                                 *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
@@ -74,22 +104,13 @@ impl Parts<'_> {
             templates.push(sources);
         }
         let slots = if refers { (context.slots)() } else { Vec::new() };
-        let mut next = vec![0usize; self.templates.len()];
-        let mut next_whole = 0;
+        let mut next = vec![0usize; uses.len()];
         let mut digits = IntText::default();
         let mut out = Texts::default();
-        out.ends.reserve(self.numbers.len());
-        for (i, &n) in self.numbers.iter().enumerate() {
-            let of_template = match n {
-                0 => &mut next_whole,
-                n => &mut next[n as usize - 1],
-            };
-            let number = *of_template;
-            *of_template += 1;
-            if !is_wanted(i) {
-                out.push(b"");
-                continue;
-            }
+        out.ends.reserve(plan.numbers.len());
+        for (i, &n) in plan.numbers.iter().enumerate() {
+            let number = next[n as usize];
+            next[n as usize] += 1;
             if n == 0 {
                 out.push(whole.as_ref().map_or(b"", |whole| whole.get(number, &mut digits)));
                 out.check()?;

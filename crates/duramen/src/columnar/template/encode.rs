@@ -134,11 +134,14 @@ impl Templates {
             texts_of[*number as usize - 1].push(i as u32);
             numbers.push(i64::from(*number));
         }
-        let pieces_of = |&t: &u32| {
+        let mut of_pattern = Vec::new();
+        let mut piece_count = 0;
+        for &t in &chosen {
             let (start, end) = self.templates[t as usize].pattern;
-            pieces(&self.patterns[start as usize..end as usize]).map_or(0, |pieces| pieces.len())
-        };
-        if self.variables.len() > MAX_VALUES || chosen.iter().map(pieces_of).sum::<usize>() > MAX_PIECES {
+            pieces(&self.patterns[start as usize..end as usize], &mut of_pattern);
+            piece_count += of_pattern.len();
+        }
+        if self.variables.len() > MAX_VALUES || piece_count > MAX_PIECES {
             return false;
         }
         out.meta.push(TEMPLATES);
@@ -155,8 +158,9 @@ impl Templates {
             let (start, end) = self.templates[t as usize].pattern;
             let pattern = &self.patterns[start as usize..end as usize];
             let mut variable = 0;
-            for piece in pieces(pattern).unwrap_or_default() {
-                match piece {
+            pieces(pattern, &mut of_pattern);
+            for piece in &of_pattern {
+                match *piece {
                     Piece::Literal { start, end } => words.add(&pattern[start as usize..end as usize]),
                     Piece::Reference(_) => {}
                     Piece::Variable => {

@@ -9,18 +9,19 @@ use super::parts::{Parts, Place};
 use crate::block::Needle;
 use crate::column::{Column, ColumnData, IntText};
 use crate::error::Result;
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use memchr::memmem::Finder;
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::sync::Arc;
+
+/// Tells where in another column a word is.
+pub(crate) type Elsewhere<'a> = dyn Fn(usize, &str) -> Result<Presence> + 'a;
 
 /// What finding needs to know of the rest of the block.
 pub(crate) struct Surroundings<'a> {
     /// The slot of each text.
     pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
     /// Where in another column a word is.
-    pub(crate) presence: &'a dyn Fn(usize, &str) -> Result<Presence>,
+    pub(crate) presence: &'a Elsewhere<'a>,
     /// That column.
     pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
 }
@@ -49,26 +50,16 @@ impl Parts<'_> {
         words: &[Sought<'_>],
         around: &Surroundings<'_>,
     ) -> Result<FoundTexts> {
-        let known = RefCell::new(HashMap::<_, _, FixedState>::default());
-        let presence = |of: usize, word: &str| {
-            if let Some(&presence) = known.borrow().get(&(of, word.to_owned())) {
-                return Ok(presence);
-            }
-            let presence = (around.presence)(of, word)?;
-            known.borrow_mut().insert((of, word.to_owned()), presence);
-            Ok(presence)
-        };
-        let around = &Surroundings { presence: &presence, ..*around };
         let (slots, texts_of) = (OnceCell::new(), OnceCell::new());
         let slots_of = |template: usize| {
             let slots: &Vec<u32> = slots.get_or_init(|| (around.slots)());
-            let texts_of: &TextsOf = texts_of.get_or_init(|| self.texts_of());
+            let texts_of: &TextsOf = texts_of.get_or_init(|| TextsOf::new(self.numbers(), self.templates()));
             texts_of.get(template).iter().map(|&i| slots.get(i as usize).copied().unwrap_or(0)).collect()
         };
         let (whole_certain, whole_possible) = self.find_whole(needle, words)?;
         let mut any = !whole_possible.is_empty() || !whole_certain.is_empty();
-        let mut of = Vec::with_capacity(self.templates.len());
-        for t in 0..self.templates.len() {
+        let mut of = Vec::with_capacity(self.templates());
+        for t in 0..self.templates() {
             let found = self.of_template(t, needle, words, &slots_of, around)?;
             any |= !matches!(found, Of::None);
             of.push(found);
@@ -76,11 +67,11 @@ impl Parts<'_> {
         if !any {
             return Ok(FoundTexts::default());
         }
-        let room = self.numbers.len().div_ceil(64);
+        let room = self.numbers().len().div_ceil(64);
         let mut found = FoundTexts { certain: vec![0; room], possible: vec![0; room] };
-        let mut next = vec![0usize; self.templates.len()];
+        let mut next = vec![0usize; self.templates()];
         let mut next_whole = 0;
-        for (i, &n) in self.numbers.iter().enumerate() {
+        for (i, &n) in self.numbers().iter().enumerate() {
             let (is_certain, is_possible) = match n {
                 0 => {
                     next_whole += 1;
@@ -105,17 +96,18 @@ impl Parts<'_> {
     }
 
     /// Whether a word may be in any text, as far as can be told cheaply.
-    pub(crate) fn presence_in_any(&self, word: &Sought<'_>, around: &Surroundings<'_>) -> Result<Presence> {
-        if self.whole.presence(word)? != Presence::Nowhere {
+    pub(crate) fn presence_in_any(&self, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Presence> {
+        if self.whole()?.presence(word)? != Presence::Nowhere {
             return Ok(Presence::Perhaps);
         }
-        for place in self.templates.iter().flatten() {
-            let is_there = match place {
-                Place::Literal(text) => word.word.find(text.as_bytes()).is_some(),
-                _ => self.presence(place, word, around)? != Presence::Nowhere,
-            };
-            if is_there {
+        for t in 0..self.templates() {
+            if self.may_say(t, word)? {
                 return Ok(Presence::Perhaps);
+            }
+            for place in self.holes(t) {
+                if presence(&place?, word, elsewhere)? != Presence::Nowhere {
+                    return Ok(Presence::Perhaps);
+                }
             }
         }
         Ok(Presence::Nowhere)
@@ -123,17 +115,19 @@ impl Parts<'_> {
 
     /// Of the texts without a template, those that pass for certain, and those that may.
     fn find_whole(&self, needle: &Needle<'_>, words: &[Sought<'_>]) -> Result<(Vec<bool>, Vec<bool>)> {
+        let whole = self.whole()?;
         for word in words {
-            if self.whole.presence(word)? == Presence::Nowhere {
+            if whole.presence(word)? == Presence::Nowhere {
                 return Ok((Vec::new(), Vec::new()));
             }
         }
-        let texts = self.whole.decode(&mut self.budget.clone())?;
-        let mut possible = vec![true; self.whole_count];
+        let count = self.whole_count();
+        let texts = whole.decode(None, &mut self.budget())?;
+        let mut possible = vec![true; count];
         for word in words {
-            and(&mut possible, &texts.hold(self.whole_count, &word.word));
+            and(&mut possible, &texts.hold(count, &word.word));
         }
-        let mut certain = vec![false; self.whole_count];
+        let mut certain = vec![false; count];
         if possible.contains(&true) {
             let mut digits = IntText::default();
             for (i, possible) in possible.iter_mut().enumerate().filter(|(_, possible)| **possible) {
@@ -153,20 +147,18 @@ impl Parts<'_> {
         slots_of: &dyn Fn(usize) -> Vec<u32>,
         around: &Surroundings<'_>,
     ) -> Result<Of> {
-        let places = &self.templates[t];
-        let literals =
-            || places.iter().filter_map(|p| if let Place::Literal(text) = p { Some(text) } else { None });
-        if literals().any(|text| (needle.certain)(text)) {
-            return Ok(Of::AllCertain);
-        }
-        let missing =
-            words.iter().filter(|word| !literals().any(|text| word.word.find(text.as_bytes()).is_some()));
-        let mut perhaps: Vec<(&Sought<'_>, Vec<&Place<'_>>)> = Vec::new();
-        for word in missing {
+        let mut says_all = true;
+        let mut perhaps: Vec<(&Sought<'_>, Vec<Place<'_>>)> = Vec::new();
+        for word in words {
+            if self.may_say(t, word)? {
+                continue;
+            }
+            says_all = false;
             let mut places_of_word = Vec::new();
             let mut everywhere = false;
-            for place in places {
-                match self.presence(place, word, around)? {
+            for place in self.holes(t) {
+                let place = place?;
+                match presence(&place, word, around.presence)? {
                     Presence::Nowhere => {}
                     Presence::Perhaps => places_of_word.push(place),
                     Presence::Everywhere => everywhere = true,
@@ -179,17 +171,25 @@ impl Parts<'_> {
                 perhaps.push((word, places_of_word));
             }
         }
+        // A text that passes holds all the words.
+        if says_all {
+            for place in self.places(t) {
+                if matches!(place?, Place::Literal(text) if (needle.certain)(text)) {
+                    return Ok(Of::AllCertain);
+                }
+            }
+        }
         if perhaps.is_empty() {
             return Ok(Of::AllPossible);
         }
-        let mut rows = vec![true; self.counts[t]];
+        let mut rows = vec![true; self.count(t)];
         for (word, places) in perhaps {
             let mut holds = vec![false; rows.len()];
             for place in places {
                 match place {
                     Place::Variable(lazy) => or(&mut holds, &lazy.hold(&word.word)?),
                     Place::Reference(of) => {
-                        or(&mut holds, &column_holds(&*(around.column)(*of)?, &slots_of(t), &word.word))
+                        or(&mut holds, &column_holds(&*(around.column)(of)?, &slots_of(t), &word.word))
                     }
                     Place::Literal(_) | Place::Time(_) => {}
                 }
@@ -198,38 +198,19 @@ impl Parts<'_> {
         }
         Ok(if rows.contains(&true) { Of::Some(rows) } else { Of::None })
     }
+}
 
-    fn presence(&self, place: &Place<'_>, word: &Sought<'_>, around: &Surroundings<'_>) -> Result<Presence> {
-        match place {
-            Place::Literal(_) => Ok(Presence::Nowhere),
-            Place::Variable(lazy) => lazy.presence(word),
-            Place::Reference(of) => (around.presence)(*of, word.text()),
-            // Its words are numbers, sometimes with a letter, and three letters of a month or a day of the week.
-            Place::Time(_) if word.text().len() <= 3 || word.text().bytes().any(|c| c.is_ascii_digit()) => {
-                Ok(Presence::Everywhere)
-            }
-            Place::Time(_) => Ok(Presence::Nowhere),
+/// Where in the texts of a template a word is, as far as one of its holes can tell cheaply.
+fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Presence> {
+    match place {
+        Place::Literal(_) => Ok(Presence::Nowhere),
+        Place::Variable(lazy) => lazy.presence(word),
+        Place::Reference(of) => word.in_column(*of, || elsewhere(*of, word.text())),
+        // Its words are numbers, sometimes with a letter, and three letters of a month or a day of the week.
+        Place::Time(_) if word.text().len() <= 3 || word.text().bytes().any(|c| c.is_ascii_digit()) => {
+            Ok(Presence::Everywhere)
         }
-    }
-
-    /// Which texts each template has.
-    pub(super) fn texts_of(&self) -> TextsOf {
-        let mut ends = Vec::with_capacity(self.counts.len());
-        let mut next = Vec::with_capacity(self.counts.len());
-        let mut end = 0;
-        for count in &self.counts {
-            next.push(end);
-            end += count;
-            ends.push(end);
-        }
-        let mut texts = vec![0u32; end];
-        for (i, &n) in (0..).zip(&self.numbers) {
-            if let Some(t) = (n as usize).checked_sub(1) {
-                texts[next[t]] = i;
-                next[t] += 1;
-            }
-        }
-        TextsOf { texts, ends }
+        Place::Time(_) => Ok(Presence::Nowhere),
     }
 }
 
@@ -240,6 +221,28 @@ pub(super) struct TextsOf {
 }
 
 impl TextsOf {
+    /// Of texts with these numbers: 0 none, n template n-1.
+    pub(super) fn new(numbers: &[u32], templates: usize) -> Self {
+        let mut ends = vec![0usize; templates + 1];
+        numbers.iter().for_each(|&n| ends[n as usize] += 1);
+        ends.remove(0);
+        let mut end = 0;
+        let mut next = Vec::with_capacity(templates);
+        for count in &mut ends {
+            next.push(end);
+            end += *count;
+            *count = end;
+        }
+        let mut texts = vec![0u32; end];
+        for (i, &n) in (0..).zip(numbers) {
+            if let Some(t) = (n as usize).checked_sub(1) {
+                texts[next[t]] = i;
+                next[t] += 1;
+            }
+        }
+        Self { texts, ends }
+    }
+
     pub(super) fn get(&self, template: usize) -> &[u32] {
         let start = template.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.texts[start..self.ends[template]]

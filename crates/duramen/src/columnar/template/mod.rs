@@ -34,7 +34,7 @@ mod split;
 pub(crate) use decode::Context;
 pub(crate) use encode::Templates;
 pub(crate) use find::{FoundTexts, Surroundings};
-pub(crate) use parts::Parts;
+pub(crate) use parts::Outline;
 pub(crate) use split::Hit;
 
 /// The tag, apart from those of `leaf`.

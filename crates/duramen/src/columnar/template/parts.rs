@@ -3,10 +3,11 @@
 
 use super::super::MAX_ROWS;
 use super::super::bytes::bad;
-use super::super::leaf::{self, Leaf};
-use super::super::streams::Part;
+use super::super::chosen::Chosen;
+use super::super::ints;
+use super::super::leaf::{self, Leaf, Presence, Sought};
+use super::super::streams::{Mark, Part};
 use super::super::timetext::TimeForm;
-use super::super::{ints, leaf::Presence, leaf::Sought};
 use super::pattern::{Piece, pieces};
 use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
 use crate::error::Result;
@@ -20,18 +21,11 @@ pub(super) struct Lazy<'a> {
     count: usize,
 }
 
-impl<'a> Lazy<'a> {
-    /// The `count` texts that come next, which are passed over.
-    fn new(part: &mut Part<'a>, count: usize) -> Result<Self> {
-        let lazy = Self { part: part.clone(), count };
-        leaf::skip(part, count)?;
-        Ok(lazy)
-    }
-
-    /// Decodes them, within a budget that many of them share.
-    pub(super) fn decode(&self, budget: &mut usize) -> Result<Leaf> {
+impl Lazy<'_> {
+    /// Decodes them, or some of them, within a budget that many share.
+    pub(super) fn decode(&self, some: Option<&[u32]>, budget: &mut usize) -> Result<Leaf> {
         let mut part = self.part.with_budget(*budget);
-        let leaf = leaf::decode(&mut part, self.count)?;
+        let leaf = leaf::decode_chosen(&mut part, chosen(self.count, some)?)?;
         *budget = part.budget();
         Ok(leaf)
     }
@@ -58,13 +52,17 @@ pub(super) struct LazyTimes<'a> {
 }
 
 impl LazyTimes<'_> {
-    /// Decodes them, within a budget that many of them share.
-    pub(super) fn decode(&self, budget: &mut usize) -> Result<Vec<i64>> {
+    /// Decodes them, or some of them, within a budget that many share.
+    pub(super) fn decode(&self, some: Option<&[u32]>, budget: &mut usize) -> Result<Vec<i64>> {
         let mut part = self.part.with_budget(*budget);
-        let times = ints::decode(&mut part, self.count)?;
+        let times = ints::decode_chosen(&mut part, chosen(self.count, some)?)?;
         *budget = part.budget();
         Ok(times)
     }
+}
+
+fn chosen(count: usize, some: Option<&[u32]>) -> Result<Chosen<'_>> {
+    some.map_or(Ok(Chosen::all(count)), |numbers| Chosen::some(count, numbers))
 }
 
 /// What stands in one place of a template.
@@ -77,72 +75,194 @@ pub(super) enum Place<'a> {
 }
 
 /// All texts of a column of templates.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
-    /// The template of each text: 0 none, n template n-1.
-    pub(super) numbers: Vec<u32>,
-    /// How many texts each template has.
-    pub(super) counts: Vec<usize>,
-    pub(super) templates: Vec<Vec<Place<'a>>>,
-    /// Texts without a template.
-    pub(super) whole: Lazy<'a>,
-    pub(super) whole_count: usize,
-    /// How many bytes decoding all this may make.
-    pub(super) budget: usize,
+    outline: &'a Outline,
+    /// The column's part, no later than where the outline begins.
+    part: &'a Part<'a>,
 }
 
 impl<'a> Parts<'a> {
+    /// The template of each text: 0 none, n template n-1.
+    pub(super) fn numbers(&self) -> &'a [u32] {
+        &self.outline.numbers
+    }
+
+    /// How many templates there are.
+    pub(super) fn templates(&self) -> usize {
+        self.outline.templates.len()
+    }
+
+    /// How many texts a template has.
+    pub(super) fn count(&self, template: usize) -> usize {
+        self.outline.templates[template].count as usize
+    }
+
+    /// Whether what stays the same in a template may hold a word. No word reaches over what does not.
+    pub(super) fn may_say(&self, template: usize, word: &Sought<'_>) -> Result<bool> {
+        let Template { pattern, pattern_len, .. } = self.outline.templates[template];
+        Ok(word.is_next(&self.part.after(pattern)?, pattern_len as usize))
+    }
+
+    /// What stands in the places of a template.
+    pub(super) fn places(&self, template: usize) -> impl Iterator<Item = Result<Place<'a>>> + use<'a> {
+        self.some_places(template, |_| true)
+    }
+
+    /// The same without what does not vary.
+    pub(super) fn holes(&self, template: usize) -> impl Iterator<Item = Result<Place<'a>>> + use<'a> {
+        self.some_places(template, |spot| !matches!(spot, Spot::Literal { .. }))
+    }
+
+    fn some_places(
+        &self,
+        template: usize,
+        is_wanted: fn(&Spot) -> bool,
+    ) -> impl Iterator<Item = Result<Place<'a>>> + use<'a> {
+        let (outline, part) = (self.outline, self.part);
+        let start = template.checked_sub(1).map_or(0, |before| outline.templates[before].spot_end as usize);
+        let Template { count, spot_end, .. } = outline.templates[template];
+        let count = count as usize;
+        outline.spots[start..spot_end as usize].iter().filter(move |spot| is_wanted(spot)).map(move |spot| {
+            Ok(match *spot {
+                Spot::Literal { text, len } => {
+                    let literal = part.after(text)?.text.take(len as usize)?;
+                    Place::Literal(std::str::from_utf8(literal).map_err(|_| bad("a template is not UTF-8"))?)
+                }
+                Spot::Variable(texts) => Place::Variable(Lazy { part: part.after(texts)?, count }),
+                Spot::Time { form, relative, times } => {
+                    Place::Time(LazyTimes { form, relative, part: part.after(times)?, count })
+                }
+                Spot::Reference(column) => Place::Reference(column as usize),
+            })
+        })
+    }
+
+    /// The texts without a template.
+    pub(super) fn whole(&self) -> Result<Lazy<'a>> {
+        Ok(Lazy { part: self.part.after(self.outline.whole)?, count: self.outline.whole_count })
+    }
+
+    /// How many texts have no template.
+    pub(super) fn whole_count(&self) -> usize {
+        self.outline.whole_count
+    }
+
+    /// How many bytes decoding all this may make.
+    pub(super) fn budget(&self) -> usize {
+        self.part.budget()
+    }
+}
+
+/// What stands in one place of a template, and where it lies.
+#[derive(Clone, Copy, Debug)]
+enum Spot {
+    Literal { text: Mark, len: u32 },
+    Variable(Mark),
+    Time { form: TimeForm, relative: bool, times: Mark },
+    Reference(u32),
+}
+
+/// Where what makes the texts of a template lies.
+#[derive(Clone, Copy, Debug)]
+struct Template {
+    pattern: Mark,
+    pattern_len: u32,
+    /// How many texts it has.
+    count: u32,
+    /// Where its spots end.
+    spot_end: u32,
+}
+
+/// Where all that makes the texts of a column of templates lies; it keeps none of the column's bytes.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    /// The template of each text: 0 none, n template n-1.
+    numbers: Vec<u32>,
+    templates: Vec<Template>,
+    spots: Vec<Spot>,
+    /// Texts without a template.
+    whole: Mark,
+    whole_count: usize,
+}
+
+impl Outline {
     /// Takes `count` texts apart; the tag has been read.
-    pub(crate) fn read(part: &mut Part<'a>, count: usize) -> Result<Self> {
+    pub(crate) fn read(part: &mut Part<'_>, count: usize) -> Result<Self> {
         let template_count = part.meta.count(MAX_ROWS.min(count))?;
-        let mut patterns: Vec<&[u8]> = Vec::new();
+        let mut templates: Vec<Template> = Vec::new();
+        let first = part.clone();
         for _ in 0..template_count {
             let len = part.meta.count(MAX_PATTERN_BYTES)?;
-            patterns.push(part.text.take(len)?);
+            templates.push(Template { pattern: part.mark(), pattern_len: len as u32, count: 0, spot_end: 0 });
+            part.text.take(len)?;
         }
-        let mut counts = vec![0usize; template_count];
         let mut whole_count = 0;
         let mut numbers = Vec::with_capacity(count);
         for n in ints::decode(part, count)? {
             let number = u32::try_from(n).map_err(|_| bad("there is no such template"))?;
             match (number as usize).checked_sub(1) {
                 None => whole_count += 1,
-                Some(n) => *counts.get_mut(n).ok_or_else(|| bad("there is no such template"))? += 1,
+                Some(n) => templates.get_mut(n).ok_or_else(|| bad("there is no such template"))?.count += 1,
             }
             numbers.push(number);
         }
-        let whole = Lazy::new(part, whole_count)?;
-        let mut templates = Vec::with_capacity(template_count);
-        let (mut piece_count, mut value_count) = (0, 0);
-        for (pattern, &count) in patterns.iter().zip(&counts) {
-            let pieces = pieces(pattern).ok_or_else(|| bad("a template makes no sense"))?;
-            let variables = pieces.iter().filter(|p| matches!(p, Piece::Variable | Piece::Time(_))).count();
-            piece_count += pieces.len();
+        let whole = part.mark();
+        leaf::skip(part, whole_count)?;
+        let mut spots = Vec::with_capacity(template_count * 8);
+        let mut value_count = 0;
+        let mut of_pattern = Vec::new();
+        for template in &mut templates {
+            let pattern = first.after(template.pattern)?.text.take(template.pattern_len as usize)?;
+            let count = template.count as usize;
+            pieces(pattern, &mut of_pattern).ok_or_else(|| bad("a template makes no sense"))?;
+            let variables =
+                of_pattern.iter().filter(|p| matches!(p, Piece::Variable | Piece::Time(_))).count();
             value_count += variables * count;
-            if piece_count > MAX_PIECES || value_count > MAX_VALUES {
+            if spots.len() + of_pattern.len() > MAX_PIECES || value_count > MAX_VALUES {
                 return Err(bad("its templates have too many pieces"));
             }
-            let place = |piece| place(piece, pattern, part, count);
-            templates.push(pieces.into_iter().map(place).collect::<Result<_>>()?);
+            for piece in &of_pattern {
+                spots.push(spot(*piece, template.pattern, pattern, part, count)?);
+            }
+            template.spot_end = spots.len() as u32;
         }
-        Ok(Self { numbers, counts, templates, whole, whole_count, budget: part.budget() })
+        spots.shrink_to_fit();
+        Ok(Self { numbers, templates, spots, whole, whole_count })
+    }
+
+    /// With the part that it was read from, as it was then or before.
+    pub(crate) fn of<'a>(&'a self, part: &'a Part<'a>) -> Parts<'a> {
+        Parts { outline: self, part }
+    }
+
+    /// How many bytes it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.numbers.len() * 4
+            + self.templates.len() * size_of::<Template>()
+            + self.spots.len() * size_of::<Spot>()
     }
 }
 
-fn place<'a>(piece: Piece, pattern: &'a [u8], part: &mut Part<'a>, count: usize) -> Result<Place<'a>> {
+fn spot(piece: Piece, at: Mark, pattern: &[u8], part: &mut Part<'_>, count: usize) -> Result<Spot> {
     Ok(match piece {
         Piece::Literal { start, end } => {
             // Only the pieces between the holes are text: what describes a hole is bytes.
             let literal = std::str::from_utf8(&pattern[start as usize..end as usize]);
-            Place::Literal(literal.map_err(|_| bad("a template is not UTF-8"))?)
+            literal.map_err(|_| bad("a template is not UTF-8"))?;
+            Spot::Literal { text: at.later_in_text(start), len: end - start }
         }
-        Piece::Variable => Place::Variable(Lazy::new(part, count)?),
-        Piece::Reference(column) => Place::Reference(column),
+        Piece::Variable => {
+            let texts = part.mark();
+            leaf::skip(part, count)?;
+            Spot::Variable(texts)
+        }
+        Piece::Reference(column) => Spot::Reference(column),
         Piece::Time(form) => {
             let relative = part.meta.u8()? != 0;
-            let times = LazyTimes { form, relative, part: part.clone(), count };
+            let times = part.mark();
             ints::skip(part, count)?;
-            Place::Time(times)
+            Spot::Time { form, relative, times }
         }
     })
 }

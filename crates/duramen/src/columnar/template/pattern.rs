@@ -34,12 +34,12 @@ pub(super) enum Piece {
     Literal { start: u32, end: u32 },
     Variable,
     Time(TimeForm),
-    Reference(usize),
+    Reference(u32),
 }
 
-/// The pieces of a template; `None` if it is none.
-pub(super) fn pieces(pattern: &[u8]) -> Option<Vec<Piece>> {
-    let mut out = Vec::new();
+/// Puts the pieces of a template into `out`, which is cleared first; `None` if it is none.
+pub(super) fn pieces(pattern: &[u8], out: &mut Vec<Piece>) -> Option<()> {
+    out.clear();
     let mut at = 0;
     while at < pattern.len() {
         let len = pattern[at..].iter().take_while(|&&c| CLASS[c as usize] != 4).count();
@@ -62,10 +62,10 @@ pub(super) fn pieces(pattern: &[u8]) -> Option<Vec<Piece>> {
             }
             _ => {
                 let &[low, middle, high] = pattern.get(at + 1..at + 4)?.first_chunk::<3>()?;
-                out.push(Piece::Reference(u32::from_le_bytes([low, middle, high, 0]) as usize));
+                out.push(Piece::Reference(u32::from_le_bytes([low, middle, high, 0])));
                 at += 4;
             }
         }
     }
-    Some(out)
+    Some(())
 }

@@ -5,10 +5,11 @@ use super::Keeper;
 use super::retain::counts_of;
 use super::rewrite::Rewritten;
 use crate::block::{Block, BlockHandle};
+use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
 use crate::store::delete::{Barrier, Matches};
 use crate::store::retention::COUNTS_KEY;
-use crate::store::table_facts::{Classes, TableFacts};
+use crate::store::table_facts::TableFacts;
 use crate::store::tables::TableBlockHandle;
 use duramen_engine::manifest::{Edit, TableMeta};
 use std::ops::RangeInclusive;
@@ -64,7 +65,7 @@ impl Keeper {
 
     /// How many files there are that no manifest names and that go when nobody reads them.
     pub(crate) fn files_to_go(&self) -> usize {
-        self.replaced.len()
+        self.leaving.len()
     }
 
     fn write_without(
@@ -111,12 +112,10 @@ impl Keeper {
             return Ok(Some(0));
         }
         if marks.deleted < facts.rows() {
-            // What is left of one class is of that class; of several, it is not known how many of each.
-            let classes = facts.classes.filter(|Classes { parts, .. }| parts.len() == 1);
+            let classes = facts.only_class();
             let mut keep = marks.keep.into_iter();
-            let mut kept = |block: &crate::columnar::TableBlock| {
-                Ok(keep.next().flatten().unwrap_or_else(|| vec![true; block.rows()]))
-            };
+            let mut kept =
+                |block: &TableBlock| Ok(keep.next().flatten().unwrap_or_else(|| vec![true; block.rows()]));
             match self.rewrite(meta, classes, &mut kept, order.stop)? {
                 Rewritten::Stopped => return Ok(None),
                 Rewritten::Empty => {}

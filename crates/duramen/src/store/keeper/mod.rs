@@ -13,21 +13,25 @@ mod rewrite;
 mod trim;
 
 use crate::error::Result;
+use crate::store::block_cache::BlockCache;
 use crate::store::compact;
 use crate::store::flush::Flusher;
+use crate::store::layout::Layout;
+use crate::store::readers::Generation;
 use crate::store::retention;
 use crate::store::rows::RowSet;
 use crate::store::shared::Shared;
 use crate::store::source::{SourcePosition, keep_furthest};
 use crate::store::tables::TableCache;
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::Lock;
+use duramen_engine::io::{Env, Lock};
 use duramen_engine::manifest::{Edit, Manifest};
 use duramen_engine::wal::{self, SegmentReader, WriterDir};
+use removal::Leaving;
 use retain::RetainState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,8 +49,7 @@ pub(crate) struct Keeper {
     /// Segments of living writers that were not sealed when last looked at.
     watched: BTreeMap<(u64, u64), Arc<SegmentReader>>,
     tables: Arc<TableCache>,
-    /// Files of tables that no manifest names, which readers may still be at.
-    replaced: Vec<PathBuf>,
+    leaving: Leaving,
     /// Tables that are damaged, or were to be merged with one that is.
     not_mergeable: BTreeSet<u64>,
     retain: RetainState,
@@ -73,6 +76,7 @@ impl Keeper {
         let made = env.fs.exists(&manifest_path).map_err(EngineError::io("look for", &manifest_path))?;
         let manifest = if made {
             // Whoever made these may have crashed before their names were durable.
+            make_readers_locks(env, layout)?;
             sync_directories(shared)?;
             Manifest::open(env, layout.root())?.0
         } else {
@@ -86,16 +90,16 @@ impl Keeper {
             manifest,
             flusher,
             watched: BTreeMap::new(),
-            tables: Arc::new(TableCache::new(env.clone(), layout.clone())),
-            replaced: Vec::new(),
+            tables: Arc::new(TableCache::new(env.clone(), layout.clone(), BlockCache::new(0))),
+            leaving: Leaving::default(),
             not_mergeable: BTreeSet::new(),
             retain: RetainState::default(),
             rewriting: false,
             _lock: lock,
         };
-        keeper.replaced = keeper.unnamed_tables()?;
+        keeper.find_unnamed()?;
         keeper.remove_unfinished()?;
-        keeper.remove_replaced();
+        keeper.remove_replaced()?;
         Ok(Some(keeper))
     }
 
@@ -122,8 +126,8 @@ impl Keeper {
         if !self.rewriting {
             self.drop_when_due()?;
         }
-        self.remove_replaced();
-        first_error.map_or(Ok(()), Err)
+        let removed = self.remove_replaced();
+        first_error.map_or(removed, Err)
     }
 
     fn serve(&mut self, writer: &WriterDir) -> Result<()> {
@@ -351,9 +355,7 @@ fn make_directories(shared: &Shared) -> Result<()> {
     for dir in [layout.wal(), layout.tables()] {
         env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
     }
-    // Taking the lock makes the file.
-    let readers = layout.readers_lock();
-    env.fs.try_lock(&readers).map_err(EngineError::io("lock", &readers))?;
+    make_readers_locks(env, layout)?;
     if let Some(parent) = layout.root().parent().filter(|p| !p.as_os_str().is_empty()) {
         match env.fs.sync_dir(parent) {
             // Its own making is then not ours to make durable, either.
@@ -362,6 +364,18 @@ fn make_directories(shared: &Shared) -> Result<()> {
         }
     }
     sync_directories(shared)
+}
+
+/// Makes the files of the readers' locks, which those who may only read cannot.
+pub(crate) fn make_readers_locks(env: &Env, layout: &Layout) -> Result<()> {
+    for generation in Generation::ALL {
+        let path = layout.readers_lock(generation);
+        if !env.fs.exists(&path).map_err(EngineError::io("look for", &path))? {
+            // Taking the lock makes the file; whether it is free is no matter.
+            env.fs.try_lock(&path).map_err(EngineError::io("lock", &path))?;
+        }
+    }
+    Ok(())
 }
 
 fn sync_directories(shared: &Shared) -> Result<()> {
@@ -389,7 +403,7 @@ fn refuse_tables_without_manifest(shared: &Shared) -> Result<()> {
 }
 
 /// The entries of a directory; none if it is not there.
-fn list(env: &duramen_engine::io::Env, dir: &Path) -> Result<Vec<duramen_engine::io::DirEntry>> {
+fn list(env: &Env, dir: &Path) -> Result<Vec<duramen_engine::io::DirEntry>> {
     match env.fs.read_dir(dir) {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         other => Ok(other.map_err(EngineError::io("list", dir))?),

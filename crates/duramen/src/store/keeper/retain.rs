@@ -101,7 +101,7 @@ impl Keeper {
     /// What is free on the file system; `None` while files that were removed may still take their space.
     fn free_bytes(&self, now: Duration) -> Option<u64> {
         let waits = self.retain.made_space.is_some_and(|made| now.saturating_sub(made) < WAIT_FOR_SPACE);
-        if waits || !self.replaced.is_empty() {
+        if waits || self.leaving.len() > 0 {
             return None;
         }
         let root: &Path = self.shared.layout.root();
@@ -156,9 +156,8 @@ impl Keeper {
         let removed = edit.remove_tables.clone();
         self.manifest.apply(edit)?;
         let paths = removed.iter().filter_map(|number| before.tables.get(number));
-        self.replaced.extend(paths.map(|meta| self.shared.layout.resolve(&meta.path)));
+        self.leaving.add(paths.map(|meta| self.shared.layout.resolve(&meta.path)));
         self.tables.keep_live(self.manifest.state());
-        self.remove_replaced();
-        Ok(())
+        self.remove_replaced()
     }
 }

@@ -95,38 +95,47 @@ impl Keeper {
         });
         let Some((meta, parts)) = due else { return Ok(false) };
         let classifier = Classifier::new(policy);
-        let mut edit = Edit { remove_tables: vec![meta.number], ..Edit::default() };
+        let mut kept = Vec::new();
         for part in parts.iter().filter(|part| !has_expired(part)) {
             let classes = Some(Classes { id, parts: vec![*part] });
             let of_class = &mut |block: &TableBlock| -> Result<Vec<bool>> {
                 Ok(classifier.of_rows(block)?.into_iter().map(|class| class == part.class).collect())
             };
             match self.rewrite(meta, classes, of_class, stop) {
-                Ok(Rewritten::Table(table)) => edit.add_tables.push(table),
+                Ok(Rewritten::Table(table)) => kept.push(table),
                 Ok(Rewritten::Empty) => {}
                 Ok(Rewritten::Stopped) => {
-                    self.abandon(&edit.add_tables);
+                    self.abandon(&kept);
                     return Ok(false);
                 }
                 Err(e) => {
-                    self.abandon(&edit.add_tables);
+                    self.abandon(&kept);
                     self.leave_alone(meta, e)?;
                     return Ok(true);
                 }
             }
         }
-        let left: u64 = edit.add_tables.iter().map(|table| table.entries).sum();
-        let left_bytes: u64 = edit.add_tables.iter().map(|table| table.file_bytes).sum();
+        self.replace_expired(meta, kept)?;
+        Ok(true)
+    }
+
+    /// Puts what was kept of a table into its place, and counts what has expired of it.
+    pub(super) fn replace_expired(&mut self, meta: &TableMeta, kept: Vec<TableMeta>) -> Result<()> {
+        let left: u64 = kept.iter().map(|table| table.entries).sum();
+        let left_bytes: u64 = kept.iter().map(|table| table.file_bytes).sum();
         let mut counts = counts_of(self.manifest.state()).unwrap_or_default();
         counts.expired.add(meta.entries.saturating_sub(left), meta.file_bytes.saturating_sub(left_bytes));
-        edit.set_values.push((COUNTS_KEY.to_vec(), counts.encode()));
-        self.replace_tables(edit)?;
-        Ok(true)
+        self.replace_tables(Edit {
+            remove_tables: vec![meta.number],
+            add_tables: kept,
+            set_values: vec![(COUNTS_KEY.to_vec(), counts.encode())],
+            ..Edit::default()
+        })
     }
 
     /// Sees to it that tables go which will not be in the manifest.
     pub(super) fn abandon(&mut self, tables: &[TableMeta]) {
-        self.replaced.extend(tables.iter().map(|meta| self.shared.layout.resolve(&meta.path)));
+        self.leaving.add(tables.iter().map(|meta| self.shared.layout.resolve(&meta.path)));
     }
 
     /// Tells that a table is damaged and stays as it is; other errors go on.
@@ -180,11 +189,15 @@ fn rewrite_into(
         if !kept.contains(&true) {
             continue;
         }
-        let source = Source::open(block)?;
         if let Some(flusher) = flusher.take() {
-            out = Some(Output::new(flusher.start_table(source.times.first().copied().unwrap_or(0), number)?));
+            out = Some(Output::new(flusher.start_table(block.min_time(), number)?));
         }
         let Some(out) = &mut out else { continue };
+        if !kept.contains(&false) && out.copy(&block)? {
+            kept_rows += kept.len() as u64;
+            continue;
+        }
+        let source = Source::open(block)?;
         for row in kept.iter().enumerate().filter_map(|(row, kept)| kept.then_some(row)) {
             out.push(&source, row)?;
             kept_rows += 1;

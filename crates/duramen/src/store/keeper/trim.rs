@@ -2,14 +2,13 @@
 //! them again without it. They are small, and so a line goes when its day does, as it would from a table of its own.
 
 use super::Keeper;
-use super::retain::counts_of;
 use super::rewrite::Rewritten;
 use crate::block::Block;
+use crate::columnar::TableBlock;
 use crate::error::Result;
 use crate::store::layout::{DAY_NS, day_of};
-use crate::store::retention::{COUNTS_KEY, Retention, expiry};
+use crate::store::retention::{Retention, expiry};
 use crate::store::table_facts::TableFacts;
-use duramen_engine::manifest::Edit;
 
 impl Keeper {
     /// Writes a table again, of which a day has expired; whether there was one.
@@ -27,10 +26,10 @@ impl Keeper {
             (is_due && !self.not_mergeable.contains(&meta.number)).then_some((meta, facts, kept_from))
         });
         let Some((meta, facts, kept_from)) = due else { return Ok(false) };
-        let keep = &mut |block: &crate::columnar::TableBlock| -> Result<Vec<bool>> {
+        let keep = &mut |block: &TableBlock| -> Result<Vec<bool>> {
             Ok(block.times()?.iter().map(|&time| time >= kept_from).collect())
         };
-        let table = match self.rewrite(meta, facts.classes, keep, stop) {
+        let table = match self.rewrite(meta, facts.only_class(), keep, stop) {
             Ok(Rewritten::Table(table)) => Some(table),
             Ok(Rewritten::Empty) => None,
             Ok(Rewritten::Stopped) => return Ok(false),
@@ -39,15 +38,7 @@ impl Keeper {
                 return Ok(true);
             }
         };
-        let (left, left_bytes) = table.as_ref().map_or((0, 0), |table| (table.entries, table.file_bytes));
-        let mut counts = counts_of(self.manifest.state()).unwrap_or_default();
-        counts.expired.add(meta.entries.saturating_sub(left), meta.file_bytes.saturating_sub(left_bytes));
-        self.replace_tables(Edit {
-            remove_tables: vec![meta.number],
-            add_tables: table.into_iter().collect(),
-            set_values: vec![(COUNTS_KEY.to_vec(), counts.encode())],
-            ..Edit::default()
-        })?;
+        self.replace_expired(meta, table.into_iter().collect())?;
         Ok(true)
     }
 }
@@ -55,14 +46,10 @@ impl Keeper {
 /// The start of the oldest day of which lines of the table are kept; `None` if all are, or if its lines are of several
 /// classes: then they are put into tables of one each first.
 fn kept_from(facts: &TableFacts, policy: &Retention, now_ns: i64) -> Option<i64> {
-    let age = if policy.rules.is_empty() {
-        policy.max_age
-    } else {
-        match facts.classes_by(policy.classes_id()) {
-            Some([only]) => policy.age_of_class(only.class as usize),
-            Some(_) => None,
-            None => policy.longest_age(),
-        }
+    let age = match facts.classes_by(policy.classes_id()).filter(|_| !policy.rules.is_empty()) {
+        Some([only]) => policy.age_of_class(only.class as usize),
+        Some(_) => None,
+        None => policy.longest_age(),
     };
     Some(day_of(expiry(now_ns, age?)) * DAY_NS)
 }

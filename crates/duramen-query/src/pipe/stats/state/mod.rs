@@ -6,6 +6,7 @@
 mod extreme;
 mod histogram;
 mod numbers;
+mod quantile;
 mod rows;
 mod sets;
 
@@ -19,6 +20,7 @@ use duramen::ValueKind;
 use extreme::Extreme;
 use histogram::Histogram;
 use numbers::{Moments, Sum};
+use quantile::Quantile;
 use rows::Rows;
 use sets::{Hashes, Values};
 
@@ -32,7 +34,7 @@ pub(crate) enum State {
     Sum(Sum),
     Moments(Moments),
     Extreme(Extreme),
-    Numbers(numbers::Numbers),
+    Quantile(Quantile),
     Histogram(Histogram),
     Rows(Rows),
 }
@@ -48,7 +50,7 @@ impl State {
             Kind::Sum | Kind::Avg | Kind::RateSum => Self::Sum(Sum::default()),
             Kind::Stddev => Self::Moments(Moments::default()),
             Kind::Min | Kind::Max => Self::Extreme(Extreme::default()),
-            Kind::Quantile(_) => Self::Numbers(numbers::Numbers::default()),
+            Kind::Quantile(_) => Self::Quantile(Quantile::default()),
             Kind::Histogram => Self::Histogram(Histogram::default()),
             Kind::RowAny | Kind::RowMin | Kind::RowMax | Kind::JsonValues => Self::Rows(Rows::default()),
         }
@@ -76,9 +78,9 @@ impl State {
                 cells.iter().filter_map(|c| c.cell.number()).for_each(|n| moments.add(n.as_f64()));
             }
             Self::Extreme(extreme) => extreme.add(function, cells),
-            Self::Numbers(numbers) => {
+            Self::Quantile(quantile) => {
                 for number in cells.iter().filter_map(|c| c.cell.number()) {
-                    numbers.add(number, memory)?;
+                    quantile.add(number, memory)?;
                 }
             }
             Self::Histogram(histogram) => {
@@ -99,7 +101,7 @@ impl State {
             (Self::Sum(a), Self::Sum(b)) => a.merge(&b),
             (Self::Moments(a), Self::Moments(b)) => a.merge(&b),
             (Self::Extreme(a), Self::Extreme(b)) => a.merge(function, b),
-            (Self::Numbers(a), Self::Numbers(b)) => a.merge(b),
+            (Self::Quantile(a), Self::Quantile(b)) => a.merge(b, memory)?,
             (Self::Histogram(a), Self::Histogram(b)) => a.merge(&b),
             (Self::Rows(a), Self::Rows(b)) => a.merge(function, b, memory),
             // States of one function are of one family.
@@ -120,7 +122,10 @@ impl State {
             Self::Sum(sum) => sum.result(function),
             Self::Moments(moments) => moments.result(),
             Self::Extreme(extreme) => extreme.result(),
-            Self::Numbers(numbers) => numbers.result(function),
+            Self::Quantile(quantile) => match function.kind {
+                Kind::Quantile(phi) => quantile.result(phi),
+                _ => "NaN".into(),
+            },
             Self::Histogram(histogram) => return (histogram.into_json(), ValueKind::Json),
             Self::Rows(rows) => return (rows.into_json(function, memory), ValueKind::Json),
         };

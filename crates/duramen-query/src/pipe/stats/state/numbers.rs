@@ -1,7 +1,5 @@
-//! Sums, means, deviations and quantiles of numbers.
+//! Sums, means and deviations of numbers.
 
-use crate::error::Result;
-use crate::exec::memory::Memory;
 use crate::number::{Number, format_float, format_rounded};
 use crate::pipe::stats::function::Function;
 use crate::pipe::stats::kind::Kind;
@@ -86,36 +84,6 @@ impl Moments {
             "NaN".into()
         } else {
             format_float(format!("{deviation:.11e}").parse().unwrap_or(deviation))
-        }
-    }
-}
-
-/// All numbers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Numbers(Vec<Number>);
-
-impl Numbers {
-    pub fn add(&mut self, number: Number, memory: &Memory) -> Result<()> {
-        if self.0.len() == self.0.capacity() {
-            memory.charge(self.0.capacity().max(4) * size_of::<Number>(), "quantiles")?;
-        }
-        self.0.push(number);
-        Ok(())
-    }
-
-    pub fn merge(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
-    /// The nearest rank.
-    pub fn result(mut self, function: &Function) -> String {
-        let (Kind::Quantile(phi), Some(last)) = (function.kind, self.0.len().checked_sub(1)) else {
-            return "NaN".into();
-        };
-        let at = ((phi * self.0.len() as f64).ceil() as usize).saturating_sub(1).min(last);
-        match self.0.select_nth_unstable(at).1 {
-            Number::Int(n) => n.to_string(),
-            Number::Float(x) => format_float(*x),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! CBOR (RFC 8949) written into memory that is known to be long enough.
+//! Writing into memory that is known to be long enough.
 //!
 //! Most texts of a log line are shorter than a call of `memcpy` is worth: they are copied as their first and last
 //! few bytes, which overlap.
@@ -16,24 +16,34 @@ const TAG: u8 = 6 << 5;
 const FALSE: u8 = 0xf4;
 const TRUE: u8 = 0xf5;
 const NULL: u8 = 0xf6;
+const UNDEFINED: u8 = 0xf7;
 const FLOAT64: u8 = 0xfb;
 
 /// The most bytes that a value takes besides its text: a tag's head and a text's.
-pub(super) const MAX_HEAD_BYTES: usize = 9 + 9;
+pub(crate) const MAX_HEAD_BYTES: usize = 9 + 9;
+
+/// The bytes of a value's text, if it has one.
+#[inline]
+pub(crate) fn text_len(value: &Value<'_>) -> usize {
+    match value {
+        Value::Str(text) | Value::Number(text) | Value::Json(text) => text.len(),
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Null => 0,
+    }
+}
 
 /// What is written, up to the end of the memory; past that every write is `None`.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     memory: &'a mut [u8],
     len: usize,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(memory: &'a mut [u8]) -> Self {
+    pub(crate) fn new(memory: &'a mut [u8]) -> Self {
         Self { memory, len: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -46,7 +56,7 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Option<()> {
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Option<()> {
         let len = bytes.len();
         copy(self.room(len)?, bytes);
         Some(())
@@ -80,34 +90,34 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    pub(super) fn array(&mut self, len: u64) -> Option<()> {
+    pub(crate) fn array(&mut self, len: u64) -> Option<()> {
         self.head(ARRAY, len)
     }
 
     #[inline]
-    pub(super) fn map(&mut self, len: u64) -> Option<()> {
+    pub(crate) fn map(&mut self, len: u64) -> Option<()> {
         self.head(MAP, len)
     }
 
     #[inline]
-    pub(super) fn unsigned(&mut self, n: u64) -> Option<()> {
+    pub(crate) fn unsigned(&mut self, n: u64) -> Option<()> {
         self.head(UNSIGNED, n)
     }
 
     #[inline]
-    pub(super) fn int(&mut self, n: i64) -> Option<()> {
+    pub(crate) fn int(&mut self, n: i64) -> Option<()> {
         if n >= 0 { self.head(UNSIGNED, n as u64) } else { self.head(NEGATIVE, !n as u64) }
     }
 
     #[inline]
-    pub(super) fn text(&mut self, text: &str) -> Option<()> {
+    pub(crate) fn text(&mut self, text: &str) -> Option<()> {
         self.head(TEXT, text.len() as u64)?;
         self.put(text.as_bytes())
     }
 
     /// A field's value, as [`crate::EntryBuf::field`] writes it.
     #[inline]
-    pub(super) fn value(&mut self, value: Value<'_>) -> Option<()> {
+    pub(crate) fn value(&mut self, value: Value<'_>) -> Option<()> {
         match value {
             Value::Str(text) => self.text(text),
             Value::Int(n) => self.int(n),
@@ -125,6 +135,12 @@ impl<'a> Writer<'a> {
             },
             Value::Json(text) => self.embedded_json(text),
         }
+    }
+
+    /// What stands for the message's text.
+    #[inline]
+    pub(crate) fn undefined(&mut self) -> Option<()> {
+        self.byte(UNDEFINED)
     }
 
     fn embedded_json(&mut self, text: &str) -> Option<()> {

@@ -1,0 +1,31 @@
+//! A block into another table as it is.
+
+use super::BlockEncoder;
+use super::summary::{BundleSizes, EncodedBlock, summary};
+use crate::columnar::TableBlock;
+use crate::columnar::streams::Bundle;
+use crate::error::Result;
+use duramen_engine::sstable::ChunkSink;
+
+impl BlockEncoder {
+    /// Writes a block again, byte for byte but for where its chunks are: nothing is decoded.
+    ///
+    /// # Errors
+    /// What the block's source and `sink` say: a chunk that is damaged is not copied.
+    pub(crate) fn copy(&mut self, block: &TableBlock, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
+        let mut directory = block.directory().clone();
+        let mut bundles = Vec::with_capacity(directory.bundles.len());
+        for at in &mut directory.bundles {
+            let chunk = block.chunk(*at)?;
+            let (plain, stored) = Bundle::sizes(&chunk)?;
+            *at = sink.add_chunk(&chunk)?;
+            bundles.push(BundleSizes { handle: Some(*at), plain, stored });
+        }
+        if let Some(filter) = &mut directory.filter {
+            *filter = sink.add_chunk(&block.chunk(*filter)?)?;
+        }
+        directory.write(&mut self.zstd, &mut self.chunk)?;
+        let handle = sink.add_chunk(&self.chunk)?;
+        Ok(summary(directory, handle, &bundles))
+    }
+}

@@ -1,0 +1,160 @@
+//! Reading integers: all, some, or none.
+
+use super::super::bitpack::{packed_len, unpack, unpack_one};
+use super::super::bytes::bad;
+use super::super::chosen::Chosen;
+use super::super::streams::Part;
+use super::{CONSTANT, DELTA, DICTIONARY, LINEAR, PLANES, REFERENCE};
+use crate::error::Result;
+
+/// Passes over `count` integers.
+pub(crate) fn skip(part: &mut Part<'_>, count: usize) -> Result<()> {
+    skip_nested(part, count, true)
+}
+
+fn skip_nested(part: &mut Part<'_>, count: usize, may_nest: bool) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    match part.meta.u8()? {
+        CONSTANT => part.meta.varint().map(drop),
+        LINEAR => (0..2).try_for_each(|_| part.meta.varint().map(drop)),
+        REFERENCE => {
+            (0..2).try_for_each(|_| part.meta.varint().map(drop))?;
+            skip_layout(part, count)
+        }
+        DELTA => {
+            (0..3).try_for_each(|_| part.meta.varint().map(drop))?;
+            skip_layout(part, count - 1)
+        }
+        DICTIONARY if may_nest => {
+            let size = part.meta.count(count)?;
+            skip_nested(part, size, false)?;
+            skip_layout(part, count)
+        }
+        _ => Err(bad("an encoding of integers is unknown")),
+    }
+}
+
+fn skip_layout(part: &mut Part<'_>, count: usize) -> Result<()> {
+    match part.meta.u8()? {
+        layout @ 0..=64 => part.packed.take(packed_len(count, u32::from(layout))).map(drop),
+        layout @ 129..=136 => {
+            let planes = usize::from(layout - PLANES);
+            let bytes = count.checked_mul(planes).ok_or_else(|| bad("too many integers"))?;
+            part.bytes.take(bytes).map(drop)
+        }
+        _ => Err(bad("a layout of integers is unknown")),
+    }
+}
+
+/// Decodes `count` integers.
+pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Vec<i64>> {
+    decode_chosen(part, Chosen::all(count))
+}
+
+/// Decodes some integers of a sequence.
+pub(crate) fn decode_chosen(part: &mut Part<'_>, chosen: Chosen<'_>) -> Result<Vec<i64>> {
+    decode_nested(part, chosen, true)
+}
+
+fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, may_nest: bool) -> Result<Vec<i64>> {
+    if chosen.count() == 0 {
+        return Ok(Vec::new());
+    }
+    part.spend(chosen.len().saturating_mul(size_of::<i64>()))?;
+    let mut values = Vec::new();
+    match part.meta.u8()? {
+        CONSTANT => values.resize(chosen.len(), part.meta.zigzag()?),
+        LINEAR => {
+            let first = part.meta.zigzag()?;
+            let step = part.meta.zigzag()?;
+            let value = |i: usize| first.wrapping_add(step.wrapping_mul(i as i64));
+            match chosen.numbers() {
+                None => values.extend((0..chosen.count()).map(value)),
+                Some(numbers) => values.extend(numbers.iter().map(|&i| value(i as usize))),
+            }
+        }
+        REFERENCE => {
+            let min = part.meta.zigzag()?;
+            let scale = part.meta.varint()?;
+            read_layout(part, chosen, &mut values, |v| min.wrapping_add(v.wrapping_mul(scale) as i64))?;
+        }
+        DELTA => {
+            let first = part.meta.zigzag()?;
+            let step_min = part.meta.zigzag()?;
+            let scale = part.meta.varint()?;
+            // Each follows from the one before, so that all are made.
+            part.spend((chosen.count() - chosen.len()).saturating_mul(size_of::<i64>()))?;
+            values.push(first);
+            let mut last = first;
+            read_layout(part, Chosen::all(chosen.count() - 1), &mut values, |v| {
+                last = last.wrapping_add(step_min).wrapping_add(v.wrapping_mul(scale) as i64);
+                last
+            })?;
+            values = chosen.of(values);
+        }
+        DICTIONARY if may_nest => {
+            let size = part.meta.count(chosen.count())?;
+            let dictionary = decode_nested(part, Chosen::all(size), false)?;
+            if dictionary.is_empty() {
+                return Err(bad("a dictionary is empty"));
+            }
+            let mut out_of_range = false;
+            read_layout(part, chosen, &mut values, |v| match dictionary.get(v as usize) {
+                Some(&v) => v,
+                None => {
+                    out_of_range = true;
+                    0
+                }
+            })?;
+            if out_of_range {
+                return Err(bad("a code is not in its dictionary"));
+            }
+        }
+        _ => return Err(bad("an encoding of integers is unknown")),
+    }
+    Ok(values)
+}
+
+fn read_layout(
+    part: &mut Part<'_>,
+    chosen: Chosen<'_>,
+    out: &mut Vec<i64>,
+    mut each: impl FnMut(u64) -> i64,
+) -> Result<()> {
+    let layout = part.meta.u8()?;
+    let count = chosen.count();
+    out.reserve(chosen.len());
+    match layout {
+        0..=64 => {
+            let width = u32::from(layout);
+            let bytes = part.packed.take(packed_len(count, width))?;
+            match chosen.numbers() {
+                None => unpack(bytes, count, width, |v| out.push(each(v)))?,
+                Some(numbers) => out.extend(numbers.iter().map(|&i| each(unpack_one(bytes, i, width)))),
+            }
+            Ok(())
+        }
+        129..=136 => {
+            let planes = usize::from(layout - PLANES);
+            let area = part.bytes.take(count.checked_mul(planes).ok_or_else(|| bad("too many integers"))?)?;
+            let from_planes = |i: usize| {
+                (0..planes).fold(0, |v, plane| v | u64::from(area[plane * count + i]) << (8 * plane))
+            };
+            match (chosen.numbers(), planes) {
+                (Some(numbers), _) => out.extend(numbers.iter().map(|&i| each(from_planes(i as usize)))),
+                (None, 1) => out.extend(area.iter().map(|&b| each(u64::from(b)))),
+                (None, 2) => {
+                    let (low, high) = area.split_at(count);
+                    out.extend(
+                        low.iter().zip(high).map(|(&l, &h)| each(u64::from(u16::from_le_bytes([l, h])))),
+                    );
+                }
+                (None, _) => out.extend((0..count).map(|i| each(from_planes(i)))),
+            }
+            Ok(())
+        }
+        _ => Err(bad("a layout of integers is unknown")),
+    }
+}

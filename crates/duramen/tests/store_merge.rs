@@ -1,0 +1,112 @@
+//! Merging encodes small blocks again and copies large ones, and nothing changes for who reads.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
+
+use duramen::columnar::MAX_BLOCK_ROWS;
+use duramen::{Batch, EntryBuf, Store, StoreOptions, Value};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+fn open(dir: &Path) -> Store {
+    StoreOptions::new().background(false).open(dir).unwrap()
+}
+
+/// A table of its own for lines with these times.
+fn flush(store: &Store, times: impl Iterator<Item = i64>) {
+    let mut entry = EntryBuf::new(["app"]);
+    let mut batch = Batch::default();
+    for time in times {
+        entry.start(time).message(&format!("line at {time}"));
+        entry.field("app", if time % 3 == 0 { "web" } else { "db" }).field("n", time % 1000);
+        if time % 5 == 0 {
+            entry.field("odd one", Value::Null);
+        }
+        batch.push(entry.finish().unwrap()).unwrap();
+        if batch.len() == 1000 {
+            store.append_batch(&mut batch, None).unwrap();
+        }
+    }
+    store.append_batch(&mut batch, None).unwrap();
+    store.flush().unwrap();
+}
+
+/// All there is to know of every row, in the order of a scan.
+fn rows(store: &Store) -> Vec<String> {
+    let mut rows = Vec::new();
+    store
+        .scan(i64::MIN, i64::MAX, &mut |row| {
+            let mut text = format!("{} {:?} {}", row.time(), row.id(), row.message());
+            row.for_each_field(&mut |name, value, kind| text += &format!(" {name}={value}:{kind:?}"));
+            rows.push(text);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    rows
+}
+
+/// How many rows each block has.
+fn blocks(store: &Store) -> Vec<usize> {
+    store.snapshot().unwrap().blocks(i64::MIN, i64::MAX).iter().map(|handle| handle.rows()).collect()
+}
+
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(dir.join("tables/19700101")).unwrap();
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn a_flush_cuts_blocks_of_about_the_same_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    flush(&store, 0..MAX_BLOCK_ROWS as i64 + 10);
+    let half = MAX_BLOCK_ROWS / 2 + 5;
+    assert_eq!(
+        blocks(&store),
+        [half, half],
+        "and not one of 10 rows, which a merge would have to encode again"
+    );
+}
+
+#[test]
+fn large_blocks_are_copied_and_small_ones_become_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    flush(&store, 0..20_000);
+    // Too few to be a block of their own: what follows is decoded, and is of one time with a third table.
+    flush(&store, 20_000..20_050);
+    flush(&store, 20_050..20_100);
+    flush(&store, 20_100..40_100);
+    flush(&store, 30_000..50_000);
+    for i in 0..4 {
+        flush(&store, (0..50).map(|n| 50_000 + n * 4 + i));
+    }
+    let (before, stats) = (rows(&store), store.stats().unwrap());
+    assert_eq!((before.len(), tables(dir.path()).len()), (60_300, 9));
+    store.compact().unwrap();
+    assert!(rows(&store) == before, "rows have changed");
+    let merged = store.stats().unwrap();
+    assert_eq!(merged.fields, stats.fields);
+    assert_eq!(merged.days["19700101"].raw_bytes, stats.days["19700101"].raw_bytes);
+    assert_eq!(merged.days["19700101"].tables, 1);
+    assert_eq!(blocks(&store), [20_000, 20_150, 20_150]);
+    let checked = store.verify(&mut |_| {}).unwrap();
+    assert!(checked.damage.is_empty() && checked.lines == 60_300, "{checked:?}");
+    store.close().unwrap();
+    assert!(rows(&open(dir.path())) == before, "rows have changed");
+}
+
+#[test]
+fn a_damaged_block_is_not_copied_and_costs_nothing_but_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    (0..8).for_each(|i| flush(&store, i * 16_384..(i + 1) * 16_384));
+    let mut files = tables(dir.path());
+    files.sort();
+    let mut bytes = std::fs::read(&files[3]).unwrap();
+    bytes[2_000] ^= 1;
+    std::fs::write(&files[3], bytes).unwrap();
+    store.compact().unwrap();
+    let damage = store.verify(&mut |_| {}).unwrap().damage;
+    assert!(!damage.is_empty() && damage.iter().all(|damage| damage.path == files[3]), "{damage:?}");
+    assert_eq!(blocks(&store).len(), 8, "all are still there");
+    assert!(tables(dir.path()).contains(&files[3]));
+}
