@@ -7,7 +7,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
+.PHONY: help build test lint unit doc fuzz test-python test-api kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python'
 	@echo 'make lint    format and lints alone'
 	@echo 'make test-python   the Python package: its wheel, in a virtual environment, and its tests; needs python3 and PyPI'
+	@echo 'make test-api  the server: requests made of its OpenAPI document; needs python3 and PyPI'
 	@echo 'make fuzz    each decoder against bytes that look for its gaps; FUZZ_SECONDS=60 looks for new ones'
 	@echo 'make kill    eight writers of 200,000 lines each, killed 200 times while they log; a minute'
 	@echo 'make soak    mixed load on a server that is killed every minute; two hours'
@@ -28,7 +29,7 @@ help:
 build:
 	$(CARGO) build --release --locked -p duramen-cli
 
-test: lint unit doc fuzz test-python
+test: lint unit doc fuzz test-python test-api
 
 lint:
 	$(CARGO) fmt --all --check
@@ -52,6 +53,10 @@ fuzz:
 # It lints the native half, too. PYTEST_FLAGS='-k fork' runs some of the tests.
 test-python:
 	@sh scripts/test-python.sh $(PYTEST_FLAGS)
+
+# EXAMPLES=1000 makes more requests. Half a minute.
+test-api:
+	@sh scripts/test-api.sh
 
 # The long form of a test that `make test` has in a short one. KILL_LINES=1000000 makes it longer.
 KILL_LINES ?= 200000

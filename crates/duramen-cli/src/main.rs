@@ -7,10 +7,12 @@
 //! | [`doctor`] | what is looked at when a store is looked over |
 //! | [`input`] | the user's files and streams: opened, decompressed, recognised |
 //! | [`render`] | how answers look |
+//! | [`allocator`] | memory given back to the system |
 //! | [`moment`] | times and zones as people type them |
 //! | [`interrupt`] | Ctrl-C |
 //! | [`failure`] | exit codes, and what is said on stderr |
 
+mod allocator;
 mod args;
 mod doctor;
 mod failure;
@@ -28,6 +30,7 @@ use interrupt::Interrupt;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    allocator::give_back_early();
     let cli = Cli::parse();
     run(&cli).unwrap_or_else(Failure::report)
 }

@@ -75,9 +75,9 @@ pub(crate) fn has_run(app: &Shared, stats: &RunStats) {
     }
 }
 
-/// Cancels a query when whoever waits for it has gone.
+/// Cancels a query, or other work, when whoever waits for it has gone.
 #[derive(Debug)]
-struct CancelOnDrop(Arc<Cancel>);
+pub(crate) struct CancelOnDrop(pub Arc<Cancel>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

@@ -9,7 +9,7 @@ use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
 use crate::{admin, entries, health, insert, loki, metrics, openapi, select};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -95,7 +95,7 @@ pub(crate) fn router(app: &Shared) -> Router {
 /// What is done for every request: counted, and the headers that browsers ask for.
 async fn around(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let started = app.env.clock.monotonic();
-    let route = request.extensions().get::<axum::extract::MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
     let mut response = match (&method, &app.settings.cors_origin) {
         (&Method::OPTIONS, Some(_)) => StatusCode::NO_CONTENT.into_response(),
@@ -110,7 +110,8 @@ async fn around(State(app): State<Shared>, request: Request, next: Next) -> Resp
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     }
     let took = app.env.clock.monotonic().saturating_sub(started);
-    app.metrics.request(route.as_deref().unwrap_or("none"), response.status().as_u16(), took);
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    app.metrics.request(route, response.status().as_u16(), took);
     response
 }
 

@@ -71,6 +71,9 @@ impl Share {
     }
 }
 
+/// What a stream of snappy's frames begins with.
+const SNAPPY_STREAM: &[u8] = b"\xff\x06\x00\x00sNaPpY";
+
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -78,7 +81,7 @@ pub(crate) enum Encoding {
     Gzip,
     Deflate,
     Zstd,
-    /// Snappy's framing format. What Loki's clients send is its raw format, which is part of their protocol.
+    /// Snappy: one block, or a stream of frames. Both are sent by this name, and told apart by how the stream begins.
     Snappy,
 }
 
@@ -88,7 +91,8 @@ impl Encoding {
         match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
-            "deflate" => Ok(Self::Deflate),
+            // OpenTelemetry's Collector calls HTTP's deflate by the name of its format.
+            "deflate" | "zlib" => Ok(Self::Deflate),
             "zstd" => Ok(Self::Zstd),
             "snappy" | "x-snappy-framed" => Ok(Self::Snappy),
             other => Err(ApiError::new(
@@ -250,7 +254,10 @@ impl Received {
                     .and_then(|mut decoder| decoder.window_log_max(27).map(|()| decoder));
                 self.read_all(name, decoder.map_err(|e| ApiError::unavailable(format!("zstd: {e}")))?)
             }
-            Encoding::Snappy => self.read_all(name, snap::read::FrameDecoder::new(from)),
+            Encoding::Snappy if bytes.starts_with(SNAPPY_STREAM) => {
+                self.read_all(name, snap::read::FrameDecoder::new(from))
+            }
+            Encoding::Snappy => self.decompressed_raw_snappy(),
         }
     }
 

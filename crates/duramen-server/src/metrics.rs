@@ -160,14 +160,11 @@ impl prometheus_client::collector::Collector for Now {
         })?;
         gauge("bodies_free_bytes", "Memory left for bodies", app.bodies.left_bytes() as u64)?;
         let (mut lines, mut disk, mut tables, mut wal) = (0, 0, 0, 0);
-        for stats in tenants.iter().filter_map(|tenant| tenant.store().ok()?.stats().ok()) {
-            for day in stats.days.values() {
-                lines += day.lines;
-                disk += day.stored_bytes;
-                tables += day.tables;
-            }
-            wal += stats.wal.bytes;
-            lines += stats.wal.lines;
+        for size in tenants.iter().filter_map(|tenant| tenant.store().ok()?.size().ok()) {
+            lines += size.table_lines + size.wal_lines;
+            disk += size.table_bytes;
+            tables += size.tables;
+            wal += size.wal_bytes;
         }
         gauge("store_lines", "Lines in the stores", lines)?;
         gauge("store_tables", "Tables in the stores", tables)?;

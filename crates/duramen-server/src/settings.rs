@@ -117,6 +117,11 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_memory_bytes: Option<usize>,
 
+    /// Most bytes of blocks that are kept decompressed for further queries, of all tenants together [default: 32 MiB]
+    #[arg(long, value_name = "BYTES", env = "DURAMEN_BLOCK_CACHE_BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_cache_bytes: Option<usize>,
+
     /// Longest wait at a stop for requests and queries that run [default: 10000]
     #[arg(long, value_name = "MS", env = "DURAMEN_STOP_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,6 +254,7 @@ impl Settings {
             max_queries: self.max_queries.or(other.max_queries),
             query_timeout_ms: self.query_timeout_ms.or(other.query_timeout_ms),
             query_memory_bytes: self.query_memory_bytes.or(other.query_memory_bytes),
+            block_cache_bytes: self.block_cache_bytes.or(other.block_cache_bytes),
             stop_timeout_ms: self.stop_timeout_ms.or(other.stop_timeout_ms),
             cors_origin: self.cors_origin.or(other.cors_origin),
             retention: self.retention.or(other.retention),
@@ -280,6 +286,7 @@ impl Settings {
             max_queries: Some((2 * cores).max(4)),
             query_timeout_ms: Some(30_000),
             query_memory_bytes: Some(128 << 20),
+            block_cache_bytes: Some(32 << 20),
             stop_timeout_ms: Some(10_000),
             cors_origin: None,
             retention: RetentionSettings::default(),

@@ -8,7 +8,7 @@ use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
 use crate::settings::Settings;
 use crate::tail_hub::TailHub;
-use duramen::{Batch, Logger, LoggerStats, OnFull, Store, StoreOptions};
+use duramen::{Batch, BlockCache, Logger, LoggerStats, OnFull, Store, StoreOptions};
 use duramen_engine::io::{Clock, Env};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,10 +60,19 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    fn open(env: &Env, name: &str, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
+    fn open(
+        env: &Env,
+        name: &str,
+        dir: &Path,
+        settings: &Settings,
+        blocks: &Arc<BlockCache>,
+    ) -> duramen::Result<Self> {
         let durability = settings.durability.map(|durable| durable.0).unwrap_or_default();
-        let options =
-            StoreOptions::new().env(env.clone()).durability(durability).write_buffer_size(WRITE_BUFFER_BYTES);
+        let options = StoreOptions::new()
+            .env(env.clone())
+            .durability(durability)
+            .write_buffer_size(WRITE_BUFFER_BYTES)
+            .block_cache(blocks.clone());
         let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
         Ok(Self {
             name: name.to_owned(),
@@ -159,6 +168,7 @@ pub(crate) struct Tenants {
     env: Env,
     dir: PathBuf,
     settings: Settings,
+    blocks: Arc<BlockCache>,
     own: Arc<Tenant>,
     others: Mutex<BTreeMap<String, Arc<Tenant>>>,
 }
@@ -166,11 +176,12 @@ pub(crate) struct Tenants {
 impl Tenants {
     /// Opens the store in `dir`, and the tenants that the settings name.
     pub fn open(env: &Env, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
-        let own = Arc::new(Tenant::open(env, "", dir, settings)?);
+        let blocks = BlockCache::new(settings.block_cache_bytes.unwrap_or_default());
+        let own = Arc::new(Tenant::open(env, "", dir, settings, &blocks)?);
         let (env, dir, settings) = (env.clone(), dir.to_path_buf(), settings.clone());
-        let this = Self { env, dir, settings, own, others: Mutex::default() };
+        let this = Self { env, dir, settings, blocks, own, others: Mutex::default() };
         for name in this.settings.tenants.keys() {
-            let tenant = Tenant::open(&this.env, name, &this.dir_of(name), &this.settings)?;
+            let tenant = Tenant::open(&this.env, name, &this.dir_of(name), &this.settings, &this.blocks)?;
             let mut others = this.others.lock().unwrap_or_else(PoisonError::into_inner);
             others.insert(name.clone(), Arc::new(tenant));
         }
@@ -207,7 +218,8 @@ impl Tenants {
         if others.len() >= MAX_TENANTS {
             return Err(ApiError::unavailable(format!("{MAX_TENANTS} tenants are open already")));
         }
-        let tenant = Arc::new(Tenant::open(&self.env, name, &self.dir_of(name), &self.settings)?);
+        let tenant =
+            Arc::new(Tenant::open(&self.env, name, &self.dir_of(name), &self.settings, &self.blocks)?);
         others.insert(name.to_owned(), tenant.clone());
         Ok(tenant)
     }

@@ -307,6 +307,26 @@ fn tail_begins_with_the_newest_of_one_time() {
     assert_eq!(follow(&server, &query)()[0]["values"], json!([["1700000008000000000", "same time, second"]]));
 }
 
+/// As `logcli query --tail` does when it is interrupted; without an answer it would follow anew.
+#[test]
+fn tail_answers_the_close_of_its_client() {
+    use tungstenite::protocol::frame::{CloseFrame, coding::CloseCode};
+    let server = server();
+    let query = [("query", "{app=\"web\"}"), ("start", "1700000000000000000"), ("limit", "1")];
+    let url = format!("ws://{}/loki/api/v1/tail?{}", server.address, support::encoded(&query));
+    let socket = std::net::TcpStream::connect(server.address).unwrap();
+    let (mut socket, _) = tungstenite::client(url, socket).unwrap();
+    socket.close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() })).unwrap();
+    let answer = loop {
+        match socket.read() {
+            Ok(tungstenite::Message::Close(frame)) => break frame,
+            Ok(_) => {}
+            Err(e) => panic!("{e}"),
+        }
+    };
+    assert_eq!(answer.unwrap().code, CloseCode::Normal);
+}
+
 #[test]
 fn tail_shows_what_was_and_what_comes() {
     let server = server();

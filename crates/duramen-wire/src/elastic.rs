@@ -19,6 +19,8 @@ use std::fmt::Write;
 const WHAT: &str = "an Elasticsearch bulk request";
 /// How many failed items are told with their own reason; those beyond get a general one.
 const REASONS_KEPT: usize = 1_000;
+/// The longest action line that is compared with the next.
+const MAX_KEPT_ACTION_BYTES: usize = 256;
 const OTHER_REASON: &str = "malformed; the reasons of the first failed items say more";
 const NOT_SUPPORTED: &str = "entries are only ever added: update and delete are not supported";
 
@@ -59,9 +61,11 @@ impl Verb {
     }
 }
 
-/// The action line that is being read.
+/// The action line that was read last.
 #[derive(Debug, Default)]
 struct Action {
+    /// All of it: clients send the same one again and again.
+    line: Vec<u8>,
     verb: Verb,
     index: String,
     id: String,
@@ -176,10 +180,20 @@ impl Bulk {
 
 impl Action {
     fn read(&mut self, line: &[u8]) -> Result<(), String> {
+        if self.line == line {
+            return Ok(());
+        }
+        self.line.clear();
         self.index.clear();
         self.id.clear();
         let mut jiter = Jiter::new(line);
-        self.parse(&mut jiter).map_err(|e| format!("an action line is no JSON object: {}", e.error_type))?
+        self.parse(&mut jiter)
+            .map_err(|e| format!("an action line is no JSON object: {}", e.error_type))??;
+        // One that is longer is hardly the same again.
+        if line.len() <= MAX_KEPT_ACTION_BYTES {
+            self.line.extend_from_slice(line);
+        }
+        Ok(())
     }
 
     fn parse(&mut self, jiter: &mut Jiter<'_>) -> JiterResult<Result<(), String>> {

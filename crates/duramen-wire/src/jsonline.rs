@@ -52,6 +52,17 @@ impl JsonLines {
     /// [`crate::Error::Malformed`] if it is an array, or begins with an object over several lines, and is not JSON;
     /// [`crate::Error::Limit`] over [`crate::Limits::max_entries_bytes`].
     pub fn document(&mut self, body: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let mut all = lines(body);
+        // The usual case is known without reading the first row twice.
+        if let Some(first) = all.next()
+            && self.rows.read(first, now_ns, out).is_ok()
+        {
+            let _counted_in_out = out.take(&mut self.rows.entry)?;
+            for line in all {
+                let _counted_in_out = self.rows.take(line, now_ns, out)?;
+            }
+            return Ok(());
+        }
         if body.trim_ascii_start().first() != Some(&b'[') && first_line_is_whole(body) {
             return self.lines(body, now_ns, out);
         }

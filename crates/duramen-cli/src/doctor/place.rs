@@ -77,7 +77,7 @@ pub(super) fn directory(findings: &mut Findings, dir: &Path) -> bool {
 /// What of a store this user may not write: reading alone does not need it.
 fn unusable(dir: &Path) -> Vec<String> {
     let mut shut = Vec::new();
-    for part in ["", "wal", "tables", "MANIFEST", "KEEPER", "READERS"] {
+    for part in ["", "wal", "tables", "MANIFEST", "KEEPER", "READERS", "READERS.odd"] {
         let path = dir.join(part);
         let missing = Access::READ_OK | Access::WRITE_OK;
         if path.exists() && access(&path, missing).is_err() {

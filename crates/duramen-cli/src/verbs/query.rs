@@ -6,8 +6,8 @@ use crate::interrupt::Interrupt;
 use crate::moment::parse_moment;
 use crate::render::units::{bytes, count, counted, duration};
 use crate::verbs::show::{self, Delivery};
-use duramen::Store;
 use duramen::block::BlockHandle;
+use duramen::{BlockCache, Store, StoreOptions};
 use duramen_engine::io::Env;
 use duramen_query::{Cancel, Error, Order, Query, RunOptions, RunStats};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -113,7 +113,9 @@ impl Source {
             return Ok(Self::Sql(SqlLogs::postgres(url)?));
         }
         let _only_a_store = args;
-        Ok(Self::Store(Box::new(Store::open_read_only(dir)?)))
+        // It reads each block once.
+        let options = StoreOptions::new().block_cache(BlockCache::new(0));
+        Ok(Self::Store(Box::new(options.open_read_only(dir)?)))
     }
 
     /// The blocks that the query must look at.

@@ -1,16 +1,12 @@
 //! `POST /api/v1/delete`: the lines that a filter finds go for good.
 
-use super::{alone, need_json, who};
+use super::{Order, alone, who};
 use crate::app::Shared;
-use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::json::ok;
-use crate::select::args::Args;
-use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
-use axum::{Extension, Router};
 use duramen::DeleteReport;
 use duramen_query::{DeleteByQuery, QueryError};
 use serde_json::{Value, json};
@@ -21,13 +17,7 @@ pub(super) fn routes() -> Router<Shared> {
 
 /// `{"query":"LOGSQL","start":…,"end":…,"dry_run":true}`. A client that goes before the answer stops it, and then nothing
 /// was deleted.
-async fn delete(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    headers: HeaderMap,
-    args: Args,
-) -> ApiResult<Response> {
-    need_json(&headers)?;
+async fn delete(Order { app, access, args }: Order) -> ApiResult<Response> {
     let query = args.query(&app, "")?;
     let dry_run = match args.get("dry_run") {
         None | Some("false" | "0") => false,

@@ -11,35 +11,43 @@
 mod delete;
 mod snapshots;
 
+use crate::answer::CancelOnDrop;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::select::args::Args;
 use axum::Router;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use duramen_query::Cancel;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The routes.
 pub(crate) fn routes() -> Router<Shared> {
     Router::new().merge(snapshots::routes()).merge(delete::routes())
 }
 
-/// Refuses a body that does not say that it is JSON.
-fn need_json(headers: &HeaderMap) -> ApiResult<()> {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if content_type.is_some_and(|value| value.to_ascii_lowercase().starts_with("application/json")) {
-        return Ok(());
-    }
-    let told = "send a JSON object, with Content-Type: application/json";
-    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told))
+/// A request that changes something: what is to be done, and who asks.
+#[derive(Debug)]
+struct Order {
+    app: Shared,
+    access: Access,
+    args: Args,
 }
 
-/// Tells a piece of work that nobody waits for it any more.
-struct GoneOnDrop(Arc<AtomicBool>);
+impl FromRequest<Shared> for Order {
+    type Rejection = ApiError;
 
-impl Drop for GoneOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Refuses a body that does not say that it is JSON.
+    async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
+        let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if !content_type.is_some_and(|value| value.to_ascii_lowercase().starts_with("application/json")) {
+            let told = "send a JSON object, with Content-Type: application/json";
+            return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
+        }
+        let access = Access::of(request.extensions())?;
+        let args = Args::from_request(request, app).await?;
+        Ok(Self { app: app.clone(), access, args })
     }
 }
 
@@ -54,12 +62,12 @@ async fn alone<T: Send + 'static>(
 ) -> ApiResult<T> {
     let busy = |_| ApiError::busy("another snapshot or deletion is at work: send again later");
     let permit = app.changes.clone().try_acquire_owned().map_err(busy)?;
-    let gone = Arc::new(AtomicBool::new(false));
-    let _guard = GoneOnDrop(gone.clone());
+    let cancel = Arc::new(Cancel::new());
+    let _guard = CancelOnDrop(cancel.clone());
     let stopping = app.stopping.clone();
     let task = tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        work(&|| gone.load(Ordering::Relaxed) || *stopping.borrow())
+        work(&|| cancel.is_cancelled() || *stopping.borrow())
     });
     task.await.map_err(|e| ApiError::unavailable(format!("it broke off: {e}")))?
 }

@@ -3,14 +3,13 @@
 //! A snapshot is made, and restored, as [`duramen::Store::checkpoint`] makes one: tables are hard links, and a crash leaves
 //! all of it or nothing. One that is removed is renamed first, so that half of one is never taken for a snapshot.
 
-use super::{alone, need_json, who};
-use crate::app::Shared;
-use crate::auth::{Access, MAX_NAME_BYTES, check_tenant};
+use super::{Order, alone, who};
+use crate::app::{Shared, elsewhere};
+use crate::auth::{Access, check_file_name, check_tenant};
 use crate::error::{ApiError, ApiResult};
 use crate::json::{as_json, ok};
-use crate::select::args::Args;
 use axum::extract::{Path as InPath, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{delete, get, post};
 use axum::{Extension, Router};
@@ -33,15 +32,12 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 /// `{"name":"daily"}`, or `{}`: then its name is the time.
-async fn make(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    headers: HeaderMap,
-    args: Args,
-) -> ApiResult<Response> {
-    need_json(&headers)?;
+async fn make(Order { app, access, args }: Order) -> ApiResult<Response> {
     let name = match args.get("name") {
-        Some(name) => checked(name)?.to_owned(),
+        Some(name) => {
+            check(name)?;
+            name.to_owned()
+        }
         None => format_time(app.env.clock.now_unix_ns()).replace(|c: char| !c.is_ascii_alphanumeric(), ""),
     };
     let env = app.env.clone();
@@ -63,21 +59,19 @@ async fn make(
 
 /// All of them, by name.
 async fn list(State(app): State<Shared>, Extension(access): Extension<Access>) -> ApiResult<Response> {
-    let env = app.env.clone();
-    let listed = tokio::task::spawn_blocking(move || {
+    let listed = elsewhere(&app, move |app| {
         let all = snapshots_of(&access);
-        let mut names = match env.fs.read_dir(&all) {
+        let mut names = match app.env.fs.read_dir(&all) {
             Ok(entries) => entries.into_iter().filter(|entry| entry.is_dir).map(|entry| entry.name).collect(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(failed("list", &all, e)),
         };
-        names.retain(|name| checked(name).is_ok());
+        names.retain(|name| check(name).is_ok());
         names.sort();
         let listed: Vec<Value> = names.iter().map(|name| summary(name, &all.join(name))).collect();
         Ok(json!({ "snapshots": listed }))
     });
-    let listed = listed.await.map_err(|e| ApiError::unavailable(format!("it broke off: {e}")))??;
-    Ok(ok(&listed))
+    Ok(ok(&listed.await??))
 }
 
 /// What is in one, or why that cannot be told.
@@ -135,14 +129,7 @@ async fn remove(
 }
 
 /// `{"tenant":"NAME"}`: makes it the store of a tenant that has none yet. What is served goes on as it is.
-async fn restore(
-    State(app): State<Shared>,
-    Extension(access): Extension<Access>,
-    InPath(name): InPath<String>,
-    headers: HeaderMap,
-    args: Args,
-) -> ApiResult<Response> {
-    need_json(&headers)?;
+async fn restore(InPath(name): InPath<String>, Order { app, access, args }: Order) -> ApiResult<Response> {
     let tenant = args.need("tenant")?.to_owned();
     check_tenant(&tenant).map_err(|e| ApiError::bad_request(e.to_string()))?;
     if !access.tenant.name.is_empty() {
@@ -174,19 +161,16 @@ fn snapshots_of(access: &Access) -> PathBuf {
 
 /// The directory of a snapshot that is there.
 fn found(env: &Env, all: &Path, name: &str) -> ApiResult<PathBuf> {
-    let dir = all.join(checked(name)?);
+    check(name)?;
+    let dir = all.join(name);
     match exists(env, &dir)? {
         true => Ok(dir),
         false => Err(ApiError::new(StatusCode::NOT_FOUND, format!("there is no snapshot `{name}`"))),
     }
 }
 
-/// A name is a directory's, too: letters, digits, `-` and `_`.
-fn checked(name: &str) -> ApiResult<&str> {
-    let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    let told = || format!("a snapshot's name is 1 to {MAX_NAME_BYTES} letters, digits, - and _");
-    is_name.then_some(name).ok_or_else(|| ApiError::bad_request(told()))
+fn check(name: &str) -> ApiResult<()> {
+    check_file_name("a snapshot's name", name).map_err(|e| ApiError::bad_request(e.to_string()))
 }
 
 /// Removes what a crash has left of some that were being removed.
@@ -212,14 +196,15 @@ fn failed(what: &'static str, path: &Path, e: std::io::Error) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::MAX_NAME_BYTES;
 
     #[test]
     fn names_stay_in_their_directory() {
         for name in ["daily", "2026-11-22", "a_B", &"x".repeat(MAX_NAME_BYTES)] {
-            assert!(checked(name).is_ok(), "{name}");
+            assert!(check(name).is_ok(), "{name}");
         }
         for name in ["", ".", "..", "a/b", "a.tmp", "a b", "ü", &"x".repeat(MAX_NAME_BYTES + 1)] {
-            assert!(checked(name).is_err(), "{name}");
+            assert!(check(name).is_err(), "{name}");
         }
     }
 }

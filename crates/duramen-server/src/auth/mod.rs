@@ -9,8 +9,8 @@ mod tenancy;
 mod tokens;
 mod uses;
 
-pub(crate) use tokens::check_tenant;
 pub use tokens::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Token, TokenError, TokenFile};
+pub(crate) use tokens::{check_file_name, check_tenant};
 pub use uses::LastUses;
 
 use crate::app::Shared;
@@ -18,7 +18,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::tenant::Tenant;
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use duramen_engine::io::Env;
@@ -100,6 +100,14 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// What [`require`] has found out about a request.
+    ///
+    /// # Errors
+    /// 503 if nobody has asked it: a route without a guard.
+    pub fn of(extensions: &Extensions) -> ApiResult<Self> {
+        extensions.get().cloned().ok_or_else(|| ApiError::unavailable("nobody let it in"))
+    }
+
     /// Whether the token was revoked, or has ended, since the request began: long answers end with it.
     pub fn is_withdrawn(&self, now_ns: i64) -> bool {
         self.token

@@ -9,6 +9,7 @@ use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use duramen_engine::io::{Env, Lock, OpenMode};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -142,15 +143,26 @@ impl TokenFile {
     }
 
     pub(super) fn parse(&self, bytes: &[u8]) -> Result<Vec<Token>, TokenError> {
+        let file: Option<File> = self.parse_one(NAME, bytes, |file: &File| (file.version, VERSION))?;
+        Ok(file.map(|file| file.tokens).unwrap_or_default())
+    }
+
+    /// What a file beside the tokens says, if it is there; `versions` are its own, and that which this program knows.
+    pub(super) fn parse_one<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        versions: impl FnOnce(&T) -> (u32, u32),
+    ) -> Result<Option<T>, TokenError> {
         if bytes.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let malformed = |detail: String| TokenError::Malformed { path: self.path_of(NAME), detail };
-        let file: File = serde_json::from_slice(bytes).map_err(|e| malformed(e.to_string()))?;
-        if file.version != VERSION {
-            return Err(malformed(format!("it has version {}, this program knows {VERSION}", file.version)));
+        let malformed = |detail| TokenError::Malformed { path: self.path_of(name), detail };
+        let file = serde_json::from_slice(bytes).map_err(|e| malformed(e.to_string()))?;
+        match versions(&file) {
+            (its, known) if its == known => Ok(Some(file)),
+            (its, known) => Err(malformed(format!("it has version {its}, this program knows {known}"))),
         }
-        Ok(file.tokens)
     }
 
     /// All tokens, the oldest first, those that have expired included.
@@ -288,15 +300,17 @@ fn check_name(what: &str, name: &str) -> Result<(), TokenError> {
     Ok(())
 }
 
-/// A tenant's name is a directory's, too: letters, digits, `-` and `_`.
+/// Whether a name can be a directory's, too.
+pub(crate) fn check_file_name(what: &str, name: &str) -> Result<(), TokenError> {
+    let is_one = (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    let told = || format!("{what} is 1 to {MAX_NAME_BYTES} letters, digits, - and _");
+    is_one.then_some(()).ok_or_else(|| TokenError::Invalid(told()))
+}
+
+/// Whether a name can be a tenant's.
 pub(crate) fn check_tenant(name: &str) -> Result<(), TokenError> {
-    check_name("a tenant's name", name)?;
-    if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
-        return Err(TokenError::Invalid(format!(
-            "a tenant's name is letters, digits, - and _: `{name}` is not"
-        )));
-    }
-    Ok(())
+    check_file_name("a tenant's name", name)
 }
 
 #[cfg(test)]

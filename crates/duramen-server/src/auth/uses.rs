@@ -37,16 +37,8 @@ impl TokenFile {
     /// # Errors
     /// [`TokenError::Io`]; [`TokenError::Malformed`] if the file's text is not what is expected.
     pub fn last_uses(&self) -> Result<LastUses, TokenError> {
-        let bytes = self.bytes_of(NAME)?;
-        if bytes.is_empty() {
-            return Ok(LastUses::new());
-        }
-        let malformed = |detail| TokenError::Malformed { path: self.path_of(NAME), detail };
-        let file: File = serde_json::from_slice(&bytes).map_err(|e| malformed(e.to_string()))?;
-        match file.version {
-            VERSION => Ok(file.last_used_ns),
-            other => Err(malformed(format!("it has version {other}, this program knows {VERSION}"))),
-        }
+        let file = self.parse_one(NAME, &self.bytes_of(NAME)?, |file: &File| (file.version, VERSION))?;
+        Ok(file.map(|file| file.last_used_ns).unwrap_or_default())
     }
 
     /// Writes when tokens were used, beside what other servers have written, but for tokens that are not known any more.

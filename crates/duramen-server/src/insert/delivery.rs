@@ -27,8 +27,8 @@ impl FromRequest<Shared> for Delivery {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
-        let (mut parts, body) = request.into_parts();
-        let access = parts.extensions.remove().ok_or_else(|| ApiError::unavailable("nobody let it in"))?;
+        let (parts, body) = request.into_parts();
+        let access = Access::of(&parts.extensions)?;
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let query = query.into_owned().collect();
         let now_ns = app.env.clock.now_unix_ns();
@@ -52,7 +52,9 @@ impl Delivery {
     /// 400 for one that makes no sense.
     pub fn params(&self) -> ApiResult<Params> {
         let mut params = Params::default();
-        for (header, name) in duramen_wire::params::HEADERS {
+        // Few requests have any of them.
+        let has_some = self.headers.keys().any(|name| name.as_str().starts_with("vl-"));
+        for (header, name) in duramen_wire::params::HEADERS.into_iter().filter(|_| has_some) {
             if let Some(value) = self.headers.get(header).and_then(|value| value.to_str().ok()) {
                 params.set(name, value)?;
             }

@@ -3,6 +3,7 @@
 //! What clients set up (templates, pipelines, policies) is acknowledged and not kept: there is nothing to set up.
 
 use super::Delivery;
+use super::kept::Kept;
 use crate::app::Shared;
 use crate::error::ApiResult;
 use crate::json::{ok, written};
@@ -11,9 +12,10 @@ use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::Response;
-use axum::routing::{any, get, post};
+use axum::routing::{get, post};
 use duramen_wire::elastic::Bulk;
 use serde_json::json;
+use std::cell::RefCell;
 
 /// The version that clients are told: recent enough for all that is asked of it.
 const VERSION: &str = "8.17.0";
@@ -29,8 +31,8 @@ pub(super) fn routes() -> Router<Shared> {
             .route(&at("/_xpack"), get(license))
             .route(&at("/_cluster/health"), get(cluster))
             .route(&at("/_cat/health"), get(async || "duramen green\n"))
-            .route(&at("/_nodes"), any(empty))
-            .route(&at("/_logstash"), any(empty));
+            .route(&at("/_nodes"), get(empty))
+            .route(&at("/_logstash"), get(empty));
         for path in [
             "_index_template",
             "_template",
@@ -41,7 +43,8 @@ pub(super) fn routes() -> Router<Shared> {
             "_nodes",
             "_logstash",
         ] {
-            routes = routes.route(&at(&format!("/{path}/{{*rest}}")), any(empty));
+            routes = routes
+                .route(&at(&format!("/{path}/{{*rest}}")), get(empty).put(empty).post(empty).delete(empty));
         }
         routes
     };
@@ -78,6 +81,10 @@ async fn empty() -> Response {
     ok(&json!({}))
 }
 
+thread_local! {
+    static DECODER: RefCell<Option<Kept<Bulk>>> = const { RefCell::new(None) };
+}
+
 async fn bulk(delivery: Delivery) -> Response {
     taken(delivery, None).await
 }
@@ -106,13 +113,16 @@ async fn reply(delivery: Delivery, index: Option<String>) -> ApiResult<String> {
     let (params, now_ns, clock) = (delivery.params()?, delivery.now_ns, delivery.app.env.clock.clone());
     let started = clock.monotonic();
     let taken = delivery.take("elasticsearch", move |received, out| {
-        let mut bulk = Bulk::new(&params, now_ns);
-        bulk.read(&received.decompressed()?, index.as_deref(), now_ns, out)?;
-        Ok(bulk)
+        let body = received.decompressed()?;
+        let mut kept = Kept::take(&DECODER, params, now_ns, Bulk::new);
+        kept.decoder.read(&body, index.as_deref(), now_ns, out)?;
+        Ok(kept)
     });
-    let bulk = taken.await?.answer;
+    let kept = taken.await?.answer;
+    let bulk = &kept.decoder;
     let took = clock.monotonic().saturating_sub(started);
     let mut reply = String::with_capacity(64 + bulk.items() * 27);
     bulk.write_reply(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), &mut reply);
+    kept.give_back(&DECODER);
     Ok(reply)
 }

@@ -1,6 +1,7 @@
 //! VictoriaLogs' JSON lines: `POST /insert/jsonline`.
 
 use super::Delivery;
+use super::kept::Kept;
 use crate::app::Shared;
 use crate::error::ApiResult;
 use axum::Router;
@@ -18,7 +19,7 @@ async fn insert(delivery: Delivery) -> ApiResult<Response> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("jsonline", move |received, out| {
         let body = received.decompressed()?;
-        with_decoder(&params, now_ns, |lines| Ok(lines.lines(&body, now_ns, out)?))
+        with_decoder(params, now_ns, |lines| Ok(lines.lines(&body, now_ns, out)?))
     });
     let taken = taken.await?;
     if taken.accepted == 0 {
@@ -28,17 +29,13 @@ async fn insert(delivery: Delivery) -> ApiResult<Response> {
 }
 
 thread_local! {
-    /// The last decoder of this thread: most requests have the same parameters as the one before.
-    static DECODER: RefCell<Option<(Params, JsonLines)>> = const { RefCell::new(None) };
+    static DECODER: RefCell<Option<Kept<JsonLines>>> = const { RefCell::new(None) };
 }
 
 /// Decodes with this thread's decoder, if it is one for these parameters, or another that it will have from now on.
-pub(super) fn with_decoder<T>(params: &Params, now_ns: i64, decode: impl FnOnce(&mut JsonLines) -> T) -> T {
-    DECODER.with_borrow_mut(|kept| match kept {
-        Some((of, lines)) if of == params => decode(lines),
-        kept => {
-            let (_, lines) = kept.insert((params.clone(), JsonLines::new(params, now_ns)));
-            decode(lines)
-        }
-    })
+pub(super) fn with_decoder<T>(params: Params, now_ns: i64, decode: impl FnOnce(&mut JsonLines) -> T) -> T {
+    let mut kept = Kept::take(&DECODER, params, now_ns, JsonLines::new);
+    let outcome = decode(&mut kept.decoder);
+    kept.give_back(&DECODER);
+    outcome
 }

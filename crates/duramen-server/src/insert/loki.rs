@@ -4,6 +4,7 @@
 //! the reason, though the others were taken: clients do not send it again. Errors are plain text.
 
 use super::Delivery;
+use super::kept::Kept;
 use crate::app::Shared;
 use crate::body::Encoding;
 use crate::error::ApiResult;
@@ -12,12 +13,17 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use duramen_wire::loki::Push;
+use std::cell::RefCell;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/loki/api/v1/push", post(push))
         .route("/insert/loki/api/v1/push", post(push))
         .route("/insert/loki/ready", get(async || "ready\n"))
+}
+
+thread_local! {
+    static DECODER: RefCell<Option<Kept<Push>>> = const { RefCell::new(None) };
 }
 
 async fn push(delivery: Delivery) -> Response {
@@ -28,18 +34,20 @@ async fn push(delivery: Delivery) -> Response {
 }
 
 async fn pushed(delivery: Delivery) -> ApiResult<()> {
-    let mut decoder = Push::new(&delivery.params()?);
-    let (now_ns, is_json) = (delivery.now_ns, delivery.is_json());
+    let (params, now_ns, is_json) = (delivery.params()?, delivery.now_ns, delivery.is_json());
     let taken = delivery.take("loki", move |received, out| {
-        if is_json {
-            return Ok(decoder.json(&received.decompressed()?, now_ns, out)?);
-        }
-        // The block of snappy belongs to the protocol, whether a header tells of it or not.
+        // The block of snappy belongs to the protocol of protobuf, whether a header tells of it or not.
         let body = match received.encoding() {
-            Encoding::Identity | Encoding::Snappy => received.decompressed_raw_snappy()?,
+            Encoding::Identity | Encoding::Snappy if !is_json => received.decompressed_raw_snappy()?,
             _ => received.decompressed()?,
         };
-        Ok(decoder.protobuf(&body, now_ns, out)?)
+        let mut kept = Kept::take(&DECODER, params, now_ns, |params, _| Push::new(params));
+        let outcome = match is_json {
+            true => kept.decoder.json(&body, now_ns, out),
+            false => kept.decoder.protobuf(&body, now_ns, out),
+        };
+        kept.give_back(&DECODER);
+        Ok(outcome?)
     });
     taken.await?.whole()
 }

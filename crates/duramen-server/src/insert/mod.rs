@@ -9,6 +9,7 @@ mod elastic;
 mod gelf;
 mod journald;
 mod jsonline;
+mod kept;
 mod loki;
 mod native;
 mod otlp;

@@ -4,7 +4,7 @@ use super::jsonline::with_decoder;
 use super::{Delivery, Taken};
 use crate::app::Shared;
 use crate::error::ApiResult;
-use crate::json::as_json;
+use crate::json::{as_json, written};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -20,18 +20,18 @@ async fn ingest(delivery: Delivery) -> ApiResult<Response> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("native", move |received, out| {
         let body = received.decompressed()?;
-        with_decoder(&params, now_ns, |rows| Ok(rows.document(&body, now_ns, out)?))
+        with_decoder(params, now_ns, |rows| Ok(rows.document(&body, now_ns, out)?))
     });
     let Taken { accepted, rejected, .. } = taken.await?;
     let (code, status) = match (accepted, rejected.count) {
         (0, 1..) => (StatusCode::UNPROCESSABLE_ENTITY, "rejected"),
         _ => (StatusCode::ACCEPTED, "accepted"),
     };
-    let mut answer = json!({ "status": status, "count": accepted });
-    if rejected.count > 0 {
-        let errors = rejected.first.iter().map(|row| json!({ "row": row.index, "error": row.reason }));
-        answer["rejected"] = json!(rejected.count);
-        answer["errors"] = errors.collect();
+    if rejected.count == 0 {
+        return Ok(written(code, format!("{{\"status\":\"{status}\",\"count\":{accepted}}}")));
     }
+    let errors: Vec<_> =
+        rejected.first.iter().map(|row| json!({ "row": row.index, "error": row.reason })).collect();
+    let answer = json!({ "status": status, "count": accepted, "rejected": rejected.count, "errors": errors });
     Ok(as_json(code, &answer))
 }

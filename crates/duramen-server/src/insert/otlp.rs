@@ -1,6 +1,7 @@
 //! OpenTelemetry's logs over HTTP: `POST /v1/logs`, protobuf and JSON, answered in kind. Over gRPC: `otlp_grpc`.
 
 use super::Delivery;
+use super::kept::Kept;
 use crate::app::Shared;
 use crate::error::ApiResult;
 use crate::json::{JSON, written};
@@ -12,6 +13,7 @@ use axum::routing::post;
 use duramen_wire::Rejected;
 use duramen_wire::grpc::Code;
 use duramen_wire::otlp::{Logs, reply_json, reply_protobuf, status_json, status_protobuf};
+use std::cell::RefCell;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -22,12 +24,20 @@ pub(super) fn routes() -> Router<Shared> {
 
 const PROTOBUF: &str = "application/x-protobuf";
 
+thread_local! {
+    static DECODER: RefCell<Option<Kept<Logs>>> = const { RefCell::new(None) };
+}
+
 async fn logs(delivery: Delivery) -> Response {
     let is_json = delivery.is_json();
     match taken(delivery, is_json).await {
         Ok(rejected) if is_json => written(StatusCode::OK, reply_json(&rejected)),
         Ok(rejected) => ([(header::CONTENT_TYPE, PROTOBUF)], reply_protobuf(&rejected)).into_response(),
-        Err(e) => {
+        Err(mut e) => {
+            // The protocol's clients send again for 429, 502, 503 and 504, and drop what any other status is told of.
+            if e.status == StatusCode::INSUFFICIENT_STORAGE {
+                e.status = StatusCode::SERVICE_UNAVAILABLE;
+            }
             let code = Code::of_http(e.status.as_u16()) as u32;
             if is_json {
                 return e.response_with(JSON, status_json(code, &e.message));
@@ -40,15 +50,16 @@ async fn logs(delivery: Delivery) -> Response {
 }
 
 async fn taken(delivery: Delivery, is_json: bool) -> ApiResult<Rejected> {
-    let mut decoder = Logs::new(&delivery.params()?);
-    let now_ns = delivery.now_ns;
+    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("otlp", move |received, out| {
         let body = received.decompressed()?;
-        match is_json {
-            true => decoder.json(&body, now_ns, out)?,
-            false => decoder.protobuf(&body, now_ns, out)?,
-        }
-        Ok(())
+        let mut kept = Kept::take(&DECODER, params, now_ns, |params, _| Logs::new(params));
+        let outcome = match is_json {
+            true => kept.decoder.json(&body, now_ns, out),
+            false => kept.decoder.protobuf(&body, now_ns, out),
+        };
+        kept.give_back(&DECODER);
+        Ok(outcome?)
     });
     Ok(taken.await?.rejected)
 }

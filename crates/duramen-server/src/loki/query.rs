@@ -57,8 +57,9 @@ async fn query_range(
 ) -> LokiResult<Response> {
     let query = asked.query()?;
     let span = asked.span(DEFAULT_SPAN_NS)?;
+    let limit = asked.limit(DEFAULT_LIMIT)?;
     match query {
-        LogQl::Log(query) => lines(&app, &access, query, span, &asked, categorizes(&headers)).await,
+        LogQl::Log(query) => lines(&app, &access, query, span, &asked, limit, categorizes(&headers)).await,
         LogQl::Metric(query) => {
             let steps = Steps { start_ns: span.start_ns, end_ns: span.end_ns, step_ns: asked.step(span)? };
             let answer = ask::numbers(&app, &access, query, steps).await?;
@@ -77,9 +78,10 @@ async fn lines(
     query: LogQuery,
     span: Span,
     asked: &Asked,
+    limit: usize,
     categorize: bool,
 ) -> LokiResult<Response> {
-    let (order, limit) = (asked.direction()?, asked.limit(DEFAULT_LIMIT)?);
+    let order = asked.direction()?;
     let interval = asked.args.get("interval").map(|text| duration("interval", text)).transpose()?;
     let mut wanted = Wanted::new(app, query, span);
     wanted.options.order = order;
@@ -128,6 +130,8 @@ async fn query(
         ));
     };
     let time = asked.time()?;
+    // There are no lines to be limited, but what makes no sense is refused all the same.
+    asked.limit(DEFAULT_LIMIT)?;
     let answer = ask::numbers(&app, &access, query, Steps::at(time)).await?;
     let (kind, result) = numbers::instant(&answer, time);
     let series = answer.series.len() as u64;

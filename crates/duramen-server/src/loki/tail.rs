@@ -118,7 +118,13 @@ impl Following {
                     continue;
                 }
                 came = socket.recv() => match came {
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => return Ok(()),
+                    Some(Ok(Message::Close(_))) => {
+                        // The answer to it waits for the next read. A client that misses it takes the end of the
+                        // connection for an accident, and comes again.
+                        let _nothing_comes_after_it = socket.recv().await;
+                        return Ok(());
+                    }
+                    Some(Err(_)) | None => return Ok(()),
                     Some(Ok(_)) => continue,
                 },
                 news = follower.next() => match news {

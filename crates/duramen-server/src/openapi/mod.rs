@@ -7,7 +7,7 @@ use crate::json::ok;
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
-use operations::{ELASTIC, FORM, Kind, OPERATIONS, Operation};
+use operations::{ELASTIC, Kind, OPERATIONS, Operation};
 use serde_json::{Map, Value, json};
 
 /// Open to all: it says what can be asked, and nothing of the store.
@@ -51,6 +51,13 @@ fn text() -> Value {
                         "code": { "type": "integer" },
                     },
                 },
+                "ElasticError": {
+                    "type": "object",
+                    "properties": {
+                        "error": { "type": ["object", "string"], "description": "A type and a reason; or what was wrong" },
+                        "status": { "type": ["integer", "string"] },
+                    },
+                },
             },
         },
     })
@@ -66,39 +73,71 @@ impl Operation {
             .into()
     }
 
+    /// What a refusal in JSON looks like: for Elasticsearch's clients, as theirs.
+    fn refusal(&self) -> Value {
+        let schema = if self.path.ends_with("/_bulk") { "ElasticError" } else { "Error" };
+        json!({ "$ref": format!("#/components/schemas/{schema}") })
+    }
+
     fn described(&self, method: &str) -> Value {
         let in_path = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let in_path = in_path.map(
             |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
         );
-        // A form holds what the URL could, so that nothing is required of either alone.
-        let by_form = method == "post" && self.takes == FORM;
+        // A form or an object holds what the URL could, so that nothing is required of either alone.
+        let by_body = method != "get" && self.takes.is_some() && self.scope != "ingest";
         let in_query = self.params.iter().map(|(name, kind, description)| {
-            let kind_name = if matches!(kind, Kind::Number) { "integer" } else { "string" };
-            let required = matches!(kind, Kind::Needed) && !by_form;
-            json!({ "name": name, "in": "query", "required": required, "description": description, "schema": { "type": kind_name } })
+            let required = matches!(kind, Kind::Needed) && !by_body;
+            json!({ "name": name, "in": "query", "required": required, "description": description, "schema": kind.schema(by_body) })
         });
         let parameters: Vec<_> = in_path.chain(in_query).collect();
         let mut described = json!({
             "summary": self.summary,
             "parameters": parameters,
             "responses": {
-                self.success.to_string(): { "description": "All is well" },
-                "default": {
-                    "description": "What was wrong",
-                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
-                },
+                self.success.to_string(): { "description": "All is well", "content": contents(self.answers, &json!({})) },
+                "default": { "description": "What was wrong", "content": contents(self.refusals, &self.refusal()) },
             },
         });
         if !self.scope.is_empty() {
             described["security"] = json!([{ "bearer": [self.scope] }, { "basic": [self.scope] }, {}]);
         }
         if let (Some(content_type), true) = (self.takes, method != "get") {
-            let schema = json!({ "description": "See docs/server.md and docs/clients" });
+            let mut schema = json!({ "description": "See docs/server.md and docs/clients" });
+            if by_body {
+                let is_form = content_type == operations::FORM;
+                let schema_of = |kind: &Kind| if is_form { kind.schema(true) } else { Kind::member() };
+                let members = self.params.iter().map(|(name, kind, _)| ((*name).to_owned(), schema_of(kind)));
+                schema["type"] = json!("object");
+                schema["properties"] = members.collect::<Map<_, _>>().into();
+            }
             described["requestBody"] = json!({ "content": { content_type: { "schema": schema } } });
         }
         described
     }
+}
+
+impl Kind {
+    /// As text; `or_elsewhere` if another part of the request may have it, too.
+    fn schema(self, or_elsewhere: bool) -> Value {
+        match self {
+            // An empty value is as none.
+            Self::Number => json!({ "anyOf": [{ "type": "integer" }, { "const": "" }] }),
+            Self::Needed if !or_elsewhere => json!({ "type": "string", "minLength": 1 }),
+            Self::Text | Self::Needed => json!({ "type": "string" }),
+        }
+    }
+
+    /// As a member of an object, where text need not be in quotes.
+    fn member() -> Value {
+        json!({ "type": ["string", "number", "boolean", "null"] })
+    }
+}
+
+/// Bodies of these types; what those in JSON look like.
+fn contents(types: &[&str], json: &Value) -> Value {
+    let schema = |of: &str| if of == "application/json" { json.clone() } else { json!({}) };
+    types.iter().map(|of| ((*of).to_owned(), json!({ "schema": schema(of) }))).collect::<Map<_, _>>().into()
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 pub(super) enum Kind {
     Text,
     Number,
+    /// A text that must be there, and have something in it.
     Needed,
 }
 use Kind::{Needed, Number, Text};
 
 pub(super) type Param = (&'static str, Kind, &'static str);
 
-/// A path: its methods, whose scope it needs, what it does, its parameters, and what it answers when all is well.
+/// A path: its methods, whose scope it needs, what it does, its parameters, and what it answers.
 pub(super) struct Operation {
     pub path: &'static str,
     pub methods: &'static [&'static str],
@@ -20,7 +21,11 @@ pub(super) struct Operation {
     pub params: &'static [Param],
     /// The type of the body that it takes, if it takes one.
     pub takes: Option<&'static str>,
+    /// The status when all is well, and what the body may be then.
     pub success: u16,
+    pub answers: &'static [&'static str],
+    /// What the body may be when it is refused.
+    pub refusals: &'static [&'static str],
 }
 
 const GET: &[&str] = &["get"];
@@ -29,10 +34,39 @@ const ASK: &[&str] = &["get", "post"];
 const LIST_AND_MAKE: &[&str] = &["get", "post"];
 const DELETE: &[&str] = &["delete"];
 const SEND: &[&str] = &["post", "put"];
-const JSON: Option<&str> = Some("application/json");
-const NDJSON: Option<&str> = Some("application/x-ndjson");
-const PROTOBUF: Option<&str> = Some("application/x-protobuf");
-pub(super) const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
+const JSON: &str = "application/json";
+const NDJSON: &str = "application/x-ndjson";
+const PROTOBUF: &str = "application/x-protobuf";
+const JOURNAL: &str = "application/vnd.fdo.journal";
+const GRPC: &str = "application/grpc";
+const TEXT: &str = "text/plain";
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Rows, an object a line.
+const ROWS: &[&str] = &["application/stream+json"];
+const EXPORT: &[&str] = &["application/stream+json", "text/csv", "application/vnd.apache.parquet"];
+const METRICS: &[&str] = &["application/openmetrics-text"];
+const TEXTS: &[&str] = &[TEXT];
+/// As the body was sent.
+const IN_KIND: &[&str] = &[PROTOBUF, JSON];
+/// What the protocol's clients expect, or, from before it is looked at, our own.
+const TEXT_OR_JSON: &[&str] = &[TEXT, JSON];
+const GRPCS: &[&str] = &[GRPC];
+const NOTHING: &[&str] = &[];
+
+const QUERY: Param = ("query", Needed, "LogsQL");
+const START: Param = ("start", Text, "The earliest time");
+const END: Param = ("end", Text, "The latest time");
+const TIMEOUT: Param = ("timeout", Text, "The longest run, such as 5s");
+const EXTRA: Param = ("extra_filters", Text, "A filter that every row must pass, too");
+const FILTER: Param = ("q", Text, "A filter in LogsQL");
+const FIELD: Param = ("field", Needed, "The field");
+const MOST_ENTRIES: Param = ("limit", Number, "The most entries");
+const STEP: Param = ("step", Text, "The length of a step, such as 5m");
+const SELECTOR: Param = ("query", Text, "LogQL; without it, all lines");
+const LOGQL_QUERY: Param = ("query", Needed, "LogQL");
+const BEFORE: Param = ("end", Text, "The first time that is too late");
+const MOST_FOUND: Param = ("limit", Number, "The most that are told");
 
 const ROLES: &[Param] = &[
     ("_msg_field", Text, "Names, separated by commas: the first that a row has is its message"),
@@ -41,71 +75,57 @@ const ROLES: &[Param] = &[
     ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
     ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
 ];
-const RANGE: &[Param] = &[("start", Text, "The earliest time"), ("end", Text, "The latest time")];
-const LOGSQL: &[Param] = &[
-    ("query", Needed, "LogsQL"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The latest time"),
-    ("timeout", Text, "The longest run, such as 5s"),
-    ("extra_filters", Text, "A filter that every row must pass, too"),
-    ("limit", Number, "The most rows or values"),
-];
-const QUERY: &[Param] = &[
-    ("query", Needed, "LogsQL"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The latest time"),
-    ("timeout", Text, "The longest run, such as 5s"),
-    ("extra_filters", Text, "A filter that every row must pass, too"),
+const RANGE: &[Param] = &[START, END];
+const LOGSQL: &[Param] = &[QUERY, START, END, TIMEOUT, EXTRA, ("limit", Number, "The most rows or values")];
+const EXPORTED: &[Param] = &[
+    QUERY,
+    START,
+    END,
+    TIMEOUT,
+    EXTRA,
     ("limit", Number, "The most rows, of the newest"),
     ("offset", Number, "Rows to leave out, of the newest"),
     ("format", Text, "json (all values are text), typed, csv; parquet, if the server was built with it"),
     ("fields", Text, "The columns of csv"),
 ];
-const VALUES: &[Param] = &[
-    ("query", Needed, "LogsQL"),
-    ("field", Needed, "The field"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The latest time"),
-    ("limit", Number, "The most values"),
-];
-const STEPS: &[Param] = &[
-    ("query", Needed, "LogsQL"),
-    ("step", Text, "The length of a step, such as 5m"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The latest time"),
-    ("field", Text, "A field to group by; may be given again"),
-];
-const TAIL: &[Param] =
-    &[("query", Needed, "LogsQL"), ("start_offset", Text, "How much of the past to begin with, such as 5m")];
+const VALUES: &[Param] = &[QUERY, FIELD, START, END, ("limit", Number, "The most values")];
+const STEPS: &[Param] =
+    &[QUERY, STEP, START, END, ("field", Text, "A field to group by; may be given again")];
+const TAIL: &[Param] = &[QUERY, ("start_offset", Text, "How much of the past to begin with, such as 5m")];
 const LOGQL: &[Param] = &[
-    ("query", Needed, "LogQL"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The first time that is too late"),
+    LOGQL_QUERY,
+    START,
+    BEFORE,
     ("limit", Number, "The most lines"),
     ("direction", Text, "backward or forward"),
-    ("step", Text, "The length of a step"),
+    STEP,
 ];
+const SELECTED: &[Param] = &[SELECTOR, START, BEFORE];
+const SELECTED_STEPS: &[Param] = &[SELECTOR, START, BEFORE, STEP];
+const DETECTED: &[Param] = &[SELECTOR, START, BEFORE, MOST_FOUND];
+const FORMATTED: &[Param] = &[LOGQL_QUERY];
 const ENTRIES: &[Param] = &[
-    ("q", Text, "A filter in LogsQL"),
+    FILTER,
     ("filters[NAME]", Text, "A value that the field NAME must have; again for another"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The latest time"),
-    ("limit", Number, "The most entries"),
+    START,
+    END,
+    MOST_ENTRIES,
     ("before", Text, "The `next` of the answer before"),
 ];
-const SEARCH: &[Param] = &[("q", Text, "A filter in LogsQL"), ("limit", Number, "The most entries")];
-const FACET: &[Param] = &[("field", Needed, "The field"), ("q", Text, "A filter in LogsQL")];
-const FACETS: &[Param] = &[("q", Text, "A filter in LogsQL")];
+const SEARCH: &[Param] = &[FILTER, MOST_ENTRIES];
+const FACET: &[Param] = &[FIELD, FILTER];
+const FACETS: &[Param] = &[FILTER];
 const DELETION: &[Param] = &[
     ("query", Needed, "LogsQL: a filter, without pipes"),
-    ("start", Text, "The earliest time"),
-    ("end", Text, "The latest time"),
+    START,
+    END,
     ("dry_run", Text, "true: delete nothing, and say how many lines it would be"),
 ];
 const SNAPSHOT: &[Param] = &[("name", Text, "What to call it; otherwise the time")];
 const RESTORE: &[Param] = &[("tenant", Needed, "The tenant to make, whose store it is to be")];
 const NONE: &[Param] = &[];
 
+/// Answers in JSON, refuses in JSON.
 const fn op(
     path: &'static str,
     methods: &'static [&'static str],
@@ -115,152 +135,147 @@ const fn op(
     success: u16,
     summary: &'static str,
 ) -> Operation {
-    Operation { path, methods, scope, summary, params, takes, success }
+    Operation { path, methods, scope, summary, params, takes, success, answers: &[JSON], refusals: &[JSON] }
+}
+
+/// Takes logs in a body.
+const fn send(path: &'static str, takes: &'static str, success: u16, summary: &'static str) -> Operation {
+    op(path, POST, "ingest", NONE, Some(takes), success, summary)
+}
+
+/// Takes a push of Loki's, answers nothing, and refuses in text.
+const fn push(path: &'static str, summary: &'static str) -> Operation {
+    send(path, PROTOBUF, 204, summary).with(ROLES).answering(NOTHING).refusing(TEXT_OR_JSON)
+}
+
+/// Takes OpenTelemetry's logs, and answers in kind.
+const fn otlp(path: &'static str, summary: &'static str) -> Operation {
+    send(path, PROTOBUF, 200, summary).with(ROLES).answering(IN_KIND).refusing(IN_KIND)
+}
+
+/// Tells something without being asked anything.
+const fn tell(path: &'static str, scope: &'static str, summary: &'static str) -> Operation {
+    op(path, GET, scope, NONE, None, 200, summary)
+}
+
+/// Answers what is asked in the URL, or in a form.
+const fn ask(path: &'static str, params: &'static [Param], summary: &'static str) -> Operation {
+    op(path, ASK, "read", params, Some(FORM), 200, summary)
+}
+
+/// The same of Loki, which refuses in text.
+const fn loki(path: &'static str, params: &'static [Param], summary: &'static str) -> Operation {
+    ask(path, params, summary).refusing(TEXT_OR_JSON)
+}
+
+/// Answers what is asked in the URL.
+const fn get(path: &'static str, params: &'static [Param], summary: &'static str) -> Operation {
+    op(path, GET, "read", params, None, 200, summary)
+}
+
+impl Operation {
+    const fn with(self, params: &'static [Param]) -> Self {
+        Self { params, ..self }
+    }
+
+    const fn answering(self, answers: &'static [&'static str]) -> Self {
+        Self { answers, ..self }
+    }
+
+    const fn refusing(self, refusals: &'static [&'static str]) -> Self {
+        Self { refusals, ..self }
+    }
 }
 
 /// Elasticsearch's paths, which are there a second time under `/insert/elasticsearch`.
 pub(super) const ELASTIC: &[Operation] = &[
-    op("/_bulk", SEND, "ingest", ROLES, NDJSON, 200, "Elasticsearch's bulk requests: create and index"),
-    op("/{index}/_bulk", SEND, "ingest", ROLES, NDJSON, 200, "The same with an index, kept as a field"),
-    op("/", GET, "ingest", NONE, None, 200, "What Elasticsearch's clients ask first: a version"),
-    op("/_license", GET, "ingest", NONE, None, 200, "A license that is active, for Beats and Logstash"),
-    op("/_xpack", GET, "ingest", NONE, None, 200, "The same, for older clients"),
-    op("/_cluster/health", GET, "ingest", NONE, None, 200, "A cluster that is green"),
-    op("/_cat/health", GET, "ingest", NONE, None, 200, "The same in a line"),
-    op("/_nodes", GET, "ingest", NONE, None, 200, "Nothing: clients go on"),
-    op("/_logstash", GET, "ingest", NONE, None, 200, "Nothing: clients go on"),
+    op("/_bulk", SEND, "ingest", ROLES, Some(NDJSON), 200, "Elasticsearch's bulk requests: create and index"),
+    op("/{index}/_bulk", SEND, "ingest", ROLES, Some(NDJSON), 200, "The same with an index, kept as a field"),
+    tell("/", "ingest", "What Elasticsearch's clients ask first: a version"),
+    tell("/_license", "ingest", "A license that is active, for Beats and Logstash"),
+    tell("/_xpack", "ingest", "The same, for older clients"),
+    tell("/_cluster/health", "ingest", "A cluster that is green"),
+    tell("/_cat/health", "ingest", "The same in a line").answering(TEXTS),
+    tell("/_nodes", "ingest", "Nothing: clients go on"),
+    tell("/_logstash", "ingest", "Nothing: clients go on"),
 ];
 
 pub(super) const OPERATIONS: &[Operation] = &[
-    op("/api/v1/ingest", POST, "ingest", ROLES, JSON, 202, "An object, an array of objects, or NDJSON"),
-    op("/insert/jsonline", SEND, "ingest", ROLES, NDJSON, 200, "VictoriaLogs' JSON lines"),
-    op("/loki/api/v1/push", POST, "ingest", ROLES, PROTOBUF, 204, "Loki's push, in protobuf or JSON"),
-    op("/insert/loki/api/v1/push", POST, "ingest", ROLES, PROTOBUF, 204, "The same"),
-    op("/insert/loki/ready", GET, "ingest", NONE, None, 200, "Whether it can be sent to"),
-    op("/v1/logs", POST, "ingest", ROLES, PROTOBUF, 200, "OpenTelemetry's logs, in protobuf or JSON"),
-    op("/otlp/v1/logs", POST, "ingest", ROLES, PROTOBUF, 200, "The same"),
-    op("/insert/opentelemetry/v1/logs", POST, "ingest", ROLES, PROTOBUF, 200, "The same"),
-    op(
+    send("/api/v1/ingest", JSON, 202, "An object, an array of objects, or NDJSON").with(ROLES),
+    op("/insert/jsonline", SEND, "ingest", ROLES, Some(NDJSON), 200, "VictoriaLogs' JSON lines")
+        .answering(NOTHING),
+    push("/loki/api/v1/push", "Loki's push, in protobuf or JSON"),
+    push("/insert/loki/api/v1/push", "The same"),
+    tell("/insert/loki/ready", "ingest", "Whether it can be sent to").answering(TEXTS),
+    otlp("/v1/logs", "OpenTelemetry's logs, in protobuf or JSON"),
+    otlp("/otlp/v1/logs", "The same"),
+    otlp("/insert/opentelemetry/v1/logs", "The same"),
+    send(
         "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
-        POST,
-        "ingest",
-        NONE,
-        Some("application/grpc"),
+        GRPC,
         200,
         "The same over gRPC, which is HTTP/2",
-    ),
-    op("/services/collector", POST, "ingest", NONE, JSON, 200, "Splunk's HTTP event collector"),
-    op("/services/collector/event", POST, "ingest", NONE, JSON, 200, "The same"),
-    op("/services/collector/event/1.0", POST, "ingest", NONE, JSON, 200, "The same"),
-    op(
-        "/services/collector/raw",
-        POST,
-        "ingest",
-        NONE,
-        Some("text/plain"),
-        200,
-        "Lines, for Splunk's collector",
-    ),
-    op("/services/collector/raw/1.0", POST, "ingest", NONE, Some("text/plain"), 200, "The same"),
-    op("/services/collector/health", GET, "ingest", NONE, None, 200, "Whether the collector takes events"),
-    op("/services/collector/health/1.0", GET, "ingest", NONE, None, 200, "The same"),
-    op("/api/v2/logs", POST, "ingest", NONE, JSON, 202, "Datadog's logs"),
-    op("/insert/datadog/api/v2/logs", POST, "ingest", NONE, JSON, 202, "The same"),
-    op("/api/v1/validate", GET, "ingest", NONE, None, 200, "Whether a key is good, for Datadog's agent"),
-    op("/insert/datadog/api/v1/validate", GET, "ingest", NONE, None, 200, "The same"),
-    op("/gelf", POST, "ingest", NONE, JSON, 202, "A GELF message"),
-    op(
-        "/upload",
-        POST,
-        "ingest",
-        NONE,
-        Some("application/vnd.fdo.journal"),
-        202,
-        "systemd-journal-upload's journal",
-    ),
-    op("/insert/journald/upload", POST, "ingest", NONE, Some("application/vnd.fdo.journal"), 202, "The same"),
-    op("/select/logsql/query", ASK, "read", QUERY, FORM, 200, "Rows, the newest first, an object a line"),
-    op("/select/logsql/tail", ASK, "read", TAIL, FORM, 200, "Rows as they are appended, an object a line"),
-    op("/select/logsql/hits", ASK, "read", STEPS, FORM, 200, "How many rows there are in each step"),
-    op("/select/logsql/facets", ASK, "read", LOGSQL, FORM, 200, "The most frequent values of each field"),
-    op("/select/logsql/field_names", ASK, "read", LOGSQL, FORM, 200, "Fields, and how many rows have each"),
-    op("/select/logsql/field_values", ASK, "read", VALUES, FORM, 200, "A field's values, with how many rows"),
-    op("/select/logsql/streams", ASK, "read", LOGSQL, FORM, 200, "Streams, with how many rows"),
-    op(
-        "/select/logsql/stream_ids",
-        ASK,
-        "read",
-        LOGSQL,
-        FORM,
-        200,
-        "Identities of streams, with how many rows",
-    ),
-    op(
-        "/select/logsql/stream_field_names",
-        ASK,
-        "read",
-        LOGSQL,
-        FORM,
-        200,
-        "Fields of streams, with how many rows",
-    ),
-    op("/select/logsql/stream_field_values", ASK, "read", VALUES, FORM, 200, "A stream field's values"),
-    op(
-        "/select/logsql/stats_query",
-        ASK,
-        "read",
-        LOGSQL,
-        FORM,
-        200,
-        "What stats counts, as a Prometheus vector",
-    ),
-    op(
-        "/select/logsql/stats_query_range",
-        ASK,
-        "read",
-        STEPS,
-        FORM,
-        200,
-        "The same for each step, as a matrix",
-    ),
-    op("/api/v1/entries", GET, "read", ENTRIES, None, 200, "The newest entries, with identities"),
-    op("/api/v1/entries/{id}", GET, "read", NONE, None, 200, "One entry"),
-    op("/api/v1/search", ASK, "read", SEARCH, JSON, 200, "Entries that a filter finds"),
-    op("/api/v1/facets", GET, "read", FACET, None, 200, "A field's values, and how many entries have each"),
-    op("/api/v1/facets/all", GET, "read", FACETS, None, 200, "Those of each field that has few"),
-    op("/api/v1/timeline/request/{id}", GET, "read", NONE, None, 200, "What happened in a request, in order"),
-    op("/api/v1/timeline/job/{id}", GET, "read", NONE, None, 200, "What happened in a job, in order"),
-    op("/loki/api/v1/query_range", ASK, "read", LOGQL, FORM, 200, "LogQL over a range of time"),
-    op("/loki/api/v1/query", ASK, "read", LOGQL, FORM, 200, "LogQL at a moment"),
-    op("/loki/api/v1/labels", ASK, "read", RANGE, FORM, 200, "Names of labels"),
-    op("/loki/api/v1/label", ASK, "read", RANGE, FORM, 200, "The same"),
-    op("/loki/api/v1/label/{name}/values", ASK, "read", RANGE, FORM, 200, "A label's values"),
-    op("/loki/api/v1/series", ASK, "read", RANGE, FORM, 200, "Streams that selectors (match[]) find"),
-    op("/loki/api/v1/index/stats", ASK, "read", LOGQL, FORM, 200, "How much a selector finds"),
-    op("/loki/api/v1/index/volume", ASK, "read", LOGQL, FORM, 200, "How much each label value has"),
-    op("/loki/api/v1/index/volume_range", ASK, "read", LOGQL, FORM, 200, "The same for each step"),
-    op("/loki/api/v1/detected_labels", ASK, "read", RANGE, FORM, 200, "Labels, and how many values each has"),
-    op(
-        "/loki/api/v1/detected_fields",
-        ASK,
-        "read",
-        LOGQL,
-        FORM,
-        200,
-        "Fields that lines hold, and their types",
-    ),
-    op("/loki/api/v1/detected_field/{name}/values", ASK, "read", LOGQL, FORM, 200, "A field's values"),
-    op("/loki/api/v1/patterns", ASK, "read", LOGQL, FORM, 200, "Lines that are alike, counted in each step"),
-    op("/loki/api/v1/format_query", ASK, "read", LOGQL, FORM, 200, "A query, written tidily"),
-    op("/loki/api/v1/drilldown-limits", GET, "read", NONE, None, 200, "Limits, for Grafana's Drilldown"),
-    op("/loki/api/v1/status/buildinfo", GET, "read", NONE, None, 200, "The version"),
-    op("/loki/api/v1/tail", GET, "read", LOGQL, None, 101, "Lines as they come, over a WebSocket"),
+    )
+    .answering(GRPCS)
+    .refusing(GRPCS),
+    send("/services/collector", JSON, 200, "Splunk's HTTP event collector"),
+    send("/services/collector/event", JSON, 200, "The same"),
+    send("/services/collector/event/1.0", JSON, 200, "The same"),
+    send("/services/collector/raw", TEXT, 200, "Lines, for Splunk's collector"),
+    send("/services/collector/raw/1.0", TEXT, 200, "The same"),
+    tell("/services/collector/health", "ingest", "Whether the collector takes events"),
+    tell("/services/collector/health/1.0", "ingest", "The same"),
+    send("/api/v2/logs", JSON, 202, "Datadog's logs"),
+    send("/insert/datadog/api/v2/logs", JSON, 202, "The same"),
+    tell("/api/v1/validate", "ingest", "Whether a key is good, for Datadog's agent"),
+    tell("/insert/datadog/api/v1/validate", "ingest", "The same"),
+    send("/gelf", JSON, 202, "A GELF message").answering(NOTHING),
+    send("/upload", JOURNAL, 202, "systemd-journal-upload's journal").answering(TEXTS).refusing(TEXT_OR_JSON),
+    send("/insert/journald/upload", JOURNAL, 202, "The same").answering(TEXTS).refusing(TEXT_OR_JSON),
+    ask("/select/logsql/query", EXPORTED, "Rows, the newest first, an object a line").answering(EXPORT),
+    ask("/select/logsql/tail", TAIL, "Rows as they are appended, an object a line").answering(ROWS),
+    ask("/select/logsql/hits", STEPS, "How many rows there are in each step"),
+    ask("/select/logsql/facets", LOGSQL, "The most frequent values of each field"),
+    ask("/select/logsql/field_names", LOGSQL, "Fields, and how many rows have each"),
+    ask("/select/logsql/field_values", VALUES, "A field's values, with how many rows"),
+    ask("/select/logsql/streams", LOGSQL, "Streams, with how many rows"),
+    ask("/select/logsql/stream_ids", LOGSQL, "Identities of streams, with how many rows"),
+    ask("/select/logsql/stream_field_names", LOGSQL, "Fields of streams, with how many rows"),
+    ask("/select/logsql/stream_field_values", VALUES, "A stream field's values"),
+    ask("/select/logsql/stats_query", LOGSQL, "What stats counts, as a Prometheus vector"),
+    ask("/select/logsql/stats_query_range", STEPS, "The same for each step, as a matrix"),
+    get("/api/v1/entries", ENTRIES, "The newest entries, with identities"),
+    get("/api/v1/entries/{id}", NONE, "One entry"),
+    op("/api/v1/search", ASK, "read", SEARCH, Some(JSON), 200, "Entries that a filter finds"),
+    get("/api/v1/facets", FACET, "A field's values, and how many entries have each"),
+    get("/api/v1/facets/all", FACETS, "Those of each field that has few"),
+    get("/api/v1/timeline/request/{id}", NONE, "What happened in a request, in order"),
+    get("/api/v1/timeline/job/{id}", NONE, "What happened in a job, in order"),
+    loki("/loki/api/v1/query_range", LOGQL, "LogQL over a range of time"),
+    loki("/loki/api/v1/query", LOGQL, "LogQL at a moment"),
+    loki("/loki/api/v1/labels", RANGE, "Names of labels"),
+    loki("/loki/api/v1/label", RANGE, "The same"),
+    loki("/loki/api/v1/label/{name}/values", RANGE, "A label's values"),
+    loki("/loki/api/v1/series", RANGE, "Streams that selectors (match[]) find"),
+    loki("/loki/api/v1/index/stats", SELECTED, "How much a selector finds"),
+    loki("/loki/api/v1/index/volume", DETECTED, "How much each label value has"),
+    loki("/loki/api/v1/index/volume_range", SELECTED_STEPS, "The same for each step"),
+    loki("/loki/api/v1/detected_labels", RANGE, "Labels, and how many values each has"),
+    loki("/loki/api/v1/detected_fields", DETECTED, "Fields that lines hold, and their types"),
+    loki("/loki/api/v1/detected_field/{name}/values", DETECTED, "A field's values"),
+    loki("/loki/api/v1/patterns", SELECTED_STEPS, "Lines that are alike, counted in each step"),
+    loki("/loki/api/v1/format_query", FORMATTED, "A query, written tidily"),
+    tell("/loki/api/v1/drilldown-limits", "read", "Limits, for Grafana's Drilldown"),
+    tell("/loki/api/v1/status/buildinfo", "read", "The version"),
+    op("/loki/api/v1/tail", GET, "read", LOGQL, None, 101, "Lines as they come, over a WebSocket")
+        .answering(NOTHING)
+        .refusing(TEXT_OR_JSON),
     op(
         "/api/v1/delete",
         POST,
         "admin",
         DELETION,
-        JSON,
+        Some(JSON),
         200,
         "Deletes the lines that a filter finds, for good",
     ),
@@ -269,7 +284,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         LIST_AND_MAKE,
         "admin",
         SNAPSHOT,
-        JSON,
+        Some(JSON),
         200,
         "Lists snapshots; POST makes one (201)",
     ),
@@ -279,13 +294,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         POST,
         "admin",
         RESTORE,
-        JSON,
+        Some(JSON),
         201,
         "Makes a snapshot the store of a new tenant",
     ),
-    op("/metrics", GET, "read", NONE, None, 200, "Prometheus metrics"),
-    op("/health", GET, "", NONE, None, 200, "Whether lines can be taken; 503 with the reason if not"),
-    op("/-/healthy", GET, "", NONE, None, 200, "The same"),
-    op("/ready", GET, "", NONE, None, 200, "Whether requests are answered"),
-    op("/api/openapi.json", GET, "", NONE, None, 200, "This document"),
+    tell("/metrics", "read", "Prometheus metrics").answering(METRICS),
+    tell("/health", "", "Whether lines can be taken; 503 with the reason if not"),
+    tell("/-/healthy", "", "The same"),
+    tell("/ready", "", "Whether requests are answered").answering(TEXTS).refusing(TEXTS),
+    tell("/api/openapi.json", "", "This document"),
 ];
