@@ -1,7 +1,7 @@
 #!/bin/sh
-# The log shippers that the tests of `duramen serve` send with: a virtual environment for Python and a folder for Node,
-# both under target/clients, at fixed versions. Quick where they are there. Where PyPI or npm cannot be reached the tests
-# say so, and DURAMEN_SKIP_CLIENTS=1 leaves them out.
+# The log shippers that the tests of `duramen serve` send with: a virtual environment for Python, a folder for Node and
+# one for Java, all under target/clients, at fixed versions. Quick where they are there. Where PyPI, npm or Maven Central
+# cannot be reached the tests say so, and DURAMEN_SKIP_CLIENTS=1 leaves them out.
 set -eu
 [ "${DURAMEN_SKIP_CLIENTS:-}" != 1 ] || exit 0
 cd "$(dirname "$0")/.."
@@ -37,12 +37,43 @@ if [ "$(cat "$clients/node-of" 2>/dev/null)" != "$node_packages" ]; then
 	printf '%s\n' "$node_packages" >"$clients/node-of"
 fi
 
+# Java's libraries need no building, only a JDK to run a source file with. Without one their tests are left out.
+as_root=
+[ "$(id -u)" = 0 ] || as_root="sudo -n"
+if ! command -v javac >/dev/null && command -v apt-get >/dev/null; then
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends default-jdk-headless \
+		>/dev/null || echo 'setup-clients: apt-get could not install default-jdk-headless' >&2
+fi
+jars=$PWD/crates/duramen-cli/tests/shippers/clients/java.sha256
+if command -v javac >/dev/null && ! cmp -s "$jars" "$clients/java-of"; then
+	rm -rf "$clients/java"
+	mkdir -p "$clients/java"
+	while read -r sum path; do
+		jar=$clients/java/${path##*/}
+		curl -sSf --retry 3 -o "$jar" "https://repo1.maven.org/maven2/$path" || give_up "Maven Central has no $path"
+		echo "$sum  $jar" | sha256sum --quiet -c - || give_up "$path is not what it was"
+	done <"$jars"
+	cp "$jars" "$clients/java-of"
+fi
+
 # Debian's own: rsyslog with its module for Elasticsearch, and what uploads a journal. Their tests are left out elsewhere.
 if command -v apt-get >/dev/null && { [ ! -x /usr/sbin/rsyslogd ] || [ ! -x /lib/systemd/systemd-journal-upload ]; }; then
-	as_root=
-	[ "$(id -u)" = 0 ] || as_root="sudo -n"
 	apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get"
 	$apt update -q >/dev/null 2>&1 || true
 	$apt install -q -y --no-install-recommends rsyslog rsyslog-elasticsearch systemd-journal-remote >/dev/null ||
 		echo 'setup-clients: apt-get could not install rsyslog and systemd-journal-remote' >&2
+fi
+
+# syslog-ng cannot be installed beside rsyslog: it is unpacked, with what it needs and this machine lacks.
+if command -v dpkg >/dev/null && [ ! -x "$clients/debian/usr/sbin/syslog-ng" ]; then
+	rm -rf "$clients/debian"
+	mkdir -p "$clients/debian/packages"
+	lacking=$(apt-get install -s -q --no-install-recommends syslog-ng-core syslog-ng-mod-http syslog-ng-scl 2>/dev/null |
+		sed -n 's/^Inst \([^ ]*\).*/\1/p')
+	# Where it is installed, it is unpacked all the same: what configures it then is the test's alone.
+	(cd "$clients/debian/packages" && apt-get download -q syslog-ng-core syslog-ng-mod-http syslog-ng-scl $lacking \
+		>/dev/null 2>&1) || echo 'setup-clients: apt-get could not download syslog-ng' >&2
+	for package in "$clients"/debian/packages/*.deb; do
+		[ ! -f "$package" ] || dpkg -x "$package" "$clients/debian"
+	done
 fi

@@ -29,6 +29,15 @@ fn body(seed: u64) -> String {
     text
 }
 
+/// The same as OpenTelemetry has it.
+fn otlp(seed: u64) -> String {
+    let records = body(seed).replace("{\"_msg\":", "{\"body\":{\"stringValue\":").replace("}\n", "}},");
+    format!(
+        "{{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{}]}}]}}]}}",
+        records.trim_end_matches(',')
+    )
+}
+
 /// Fills what is left of a file system.
 fn fill(ballast: &Path) {
     let mut file = File::create(ballast).unwrap();
@@ -63,6 +72,9 @@ fn a_full_disk_is_told_and_writing_goes_on_when_there_is_room() {
     assert!(refused.json()["error"].as_str().unwrap().contains("the disk is full"), "{refused:?}");
     let again = server.post("/api/v1/ingest", body(0));
     assert_eq!(again.status, 507, "{again:?}");
+    // OpenTelemetry's clients would drop what is answered by 507.
+    let otlp = server.post_with("/v1/logs", &[("content-type", "application/json")], otlp(0));
+    assert!(otlp.status == 503 && otlp.headers.contains_key("retry-after"), "{otlp:?}");
     let health = server.get("/health");
     assert_eq!((health.status, &health.json()["status"]), (503, &"failing".into()), "{health:?}");
     assert_eq!(server.count("line"), taken, "reading goes on");

@@ -87,6 +87,44 @@ fn slow_clients_are_not_waited_for_for_ever() {
     assert_eq!(server.get("/health").status, 200);
 }
 
+/// Sends a request on a connection that stays open, and reads the answer, whose body is an object.
+fn asks(stream: &mut TcpStream) -> String {
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    while !answer.ends_with('}') {
+        let mut piece = [0; 1024];
+        let n = stream.read(&mut piece).unwrap();
+        assert!(n > 0, "closed: {answer}");
+        answer.push_str(std::str::from_utf8(&piece[..n]).unwrap());
+    }
+    answer
+}
+
+#[test]
+fn a_connection_that_rests_is_closed_by_the_idle_timeout_and_not_by_that_of_a_read() {
+    const IDLE: Duration = Duration::from_millis(3_000);
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--read-timeout-ms", "100", "--idle-timeout-ms", "3000"]);
+    let connect = || {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    };
+    let mut resting = connect();
+    assert!(asks(&mut resting).starts_with("HTTP/1.1 200"));
+    // Another's read times out meanwhile, so that this one has rested for longer than that.
+    let mut slow = connect();
+    slow.write_all(b"POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").unwrap();
+    let mut status = [0; 12];
+    slow.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 408");
+    assert!(asks(&mut resting).starts_with("HTTP/1.1 200"), "it was still open");
+    let rests_since = std::time::Instant::now();
+    assert_eq!(resting.read(&mut [0; 1024]).unwrap(), 0, "closed, without a word");
+    // It began to rest a moment before that was noted here.
+    assert!(rests_since.elapsed() > IDLE * 9 / 10, "{:?}", rests_since.elapsed());
+}
+
 #[test]
 fn nasty_bodies_are_the_clients_fault() {
     let (_dir, store) = store();

@@ -97,3 +97,49 @@ fn it_ends_when_the_server_stops() {
     assert_eq!(server.stop().0, Some(0));
     assert_eq!(coming.count(), 1);
 }
+
+/// Reads all rows up to the last; how many there were, and how many it was told were skipped.
+fn read_to_last(coming: impl Iterator<Item = Value>) -> (u64, u64) {
+    let (mut rows, mut skipped) = (0, 0);
+    for row in coming {
+        match row["skipped_lines"].as_str() {
+            Some(lines) => skipped += lines.parse::<u64>().unwrap(),
+            None => rows += 1,
+        }
+        if row["_msg"] == "last" {
+            break;
+        }
+    }
+    (rows, skipped)
+}
+
+#[test]
+fn who_is_too_slow_is_told_how_many_lines_were_skipped() {
+    const LARGE: u64 = 200;
+    const SMALL: u64 = 60_000;
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let slow = follow(&server, "/select/logsql/tail?query=*");
+    // What this one has seen, the slow one was given, too.
+    let mut quick = follow(&server, "/select/logsql/tail?query=*");
+    let mut all = 0;
+    let mut send = |lines: u64, line: &str| {
+        assert_eq!(server.post("/insert/jsonline", line.repeat(lines as usize)).status, 200);
+        assert_eq!(quick.by_ref().take(lines as usize).count() as u64, lines);
+        all += lines;
+    };
+    // More than sockets hold: the server cannot go on writing until it is read.
+    let large = format!("{{\"_msg\":\"{}\"}}\n", "x".repeat(100_000));
+    for _ in 0..4 {
+        send(LARGE / 4, &large);
+    }
+    // More than may wait for it, the second time.
+    send(SMALL, "{\"_msg\":\"small\"}\n");
+    send(SMALL, "{\"_msg\":\"small\"}\n");
+    send(1, "{\"_msg\":\"last\"}\n");
+    let (rows, skipped) = read_to_last(slow);
+    assert_eq!(rows + skipped, all);
+    assert!(skipped > 0 && rows > LARGE, "{rows} {skipped}");
+    let metrics = server.get("/metrics").body;
+    assert!(metrics.lines().any(|line| line == format!("duramen_tail_skipped_lines_total {skipped}")));
+}

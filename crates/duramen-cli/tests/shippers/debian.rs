@@ -11,7 +11,7 @@ use std::time::Instant;
 
 const LINES: usize = 10_000;
 
-fn program(path: &str) -> Option<&Path> {
+pub fn program(path: &str) -> Option<&Path> {
     let found = Some(Path::new(path)).filter(|path| path.exists());
     if found.is_none() {
         eprintln!("left out: there is no {path}");
@@ -20,7 +20,7 @@ fn program(path: &str) -> Option<&Path> {
 }
 
 /// Gives lines to `logger`, which sends them one by one.
-fn log(logger: &Path, args: &[&str]) {
+pub fn log(logger: &Path, args: &[&str]) {
     let mut child = Command::new(logger).args(args).stdin(Stdio::piped()).spawn().unwrap();
     let mut lines = String::new();
     for i in 0..LINES {
@@ -32,7 +32,7 @@ fn log(logger: &Path, args: &[&str]) {
 
 /// Waits until all lines have come, and no more.
 #[track_caller]
-fn expect_all(server: &Server, filter: &str) {
+pub fn expect_all(server: &Server, filter: &str) {
     let query = format!("\"of it\" {filter} | stats count() as lines, count_uniq(_msg) as different");
     let all = serde_json::json!({ "lines": LINES.to_string(), "different": LINES.to_string() });
     let began = Instant::now();
@@ -55,7 +55,7 @@ fn logger() {
 }
 
 /// Ended when the test is.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -34,6 +34,27 @@ fn loki_takes_pushes_and_says_no_in_plain_text() {
     assert_eq!(server.post("/loki/api/v1/push", "application/x-protobuf", "x").status, 400);
 }
 
+/// As OpenTelemetry's Collector packs: what it calls `snappy` is one block, and HTTP's deflate it calls `zlib`.
+#[test]
+fn otlp_packed_as_the_collector_does() {
+    let body = br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"packed"}}]}]}]}"#;
+    for (name, before, after) in [
+        ("snappy", &b"\x55\xf0\x54"[..], &b""[..]),
+        ("snappy", b"\xff\x06\x00\x00\x73\x4e\x61\x50\x70\x59\x01\x59\x00\x00\xd4\x59\xc9\x01", b""),
+        ("x-snappy-framed", b"\xff\x06\x00\x00\x73\x4e\x61\x50\x70\x59\x01\x59\x00\x00\xd4\x59\xc9\x01", b""),
+        ("zlib", b"\x78\x01\x01\x55\x00\xaa\xff", b"\x36\xda\x1f\x25"),
+        ("deflate", b"\x78\x01\x01\x55\x00\xaa\xff", b"\x36\xda\x1f\x25"),
+    ] {
+        let server = Server::start(&[]);
+        let headers = [("Content-Type", JSON), ("Content-Encoding", name)];
+        let answer = server.request("POST", "/v1/logs", &headers, &[before, body, after].concat());
+        assert_eq!(answer.status, 200, "{name}: {answer:?}");
+        assert_eq!(server.query("packed").len(), 1, "{name}");
+        let answer = server.request("POST", "/v1/logs", &headers, &[before, &body[1..], b"!"].concat());
+        assert_eq!(answer.status, 400, "{name}: {answer:?}");
+    }
+}
+
 #[test]
 fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let server = Server::start(&[]);

@@ -15,5 +15,7 @@ mod sandbox;
 mod debian;
 mod http;
 mod listeners;
+mod logcli;
 mod real;
 mod server;
+mod syslog_ng;

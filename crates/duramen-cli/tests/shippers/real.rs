@@ -9,7 +9,7 @@ use std::process::Command;
 const LINES: usize = 10_000;
 
 /// Where the clients are, unless they are to be left out.
-fn clients() -> Option<PathBuf> {
+pub fn clients() -> Option<PathBuf> {
     if std::env::var_os("DURAMEN_SKIP_CLIENTS").is_some_and(|skip| skip == "1") {
         return None;
     }
@@ -21,13 +21,22 @@ fn clients() -> Option<PathBuf> {
 /// Runs a client's script with the server's address and how many lines to send.
 fn run(server: &Server, script: &str, address: std::net::SocketAddr) -> bool {
     let Some(clients) = clients() else { return false };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shippers/clients").join(script);
-    let mut command = match script.extension().and_then(|e| e.to_str()) {
+    let mut command = match Path::new(script).extension().and_then(|e| e.to_str()) {
         Some("py") => Command::new(clients.join("python/bin/python")),
+        Some("java") => {
+            let Some(java) = jdk() else { return false };
+            assert!(
+                clients.join("java-of").exists(),
+                "run scripts/setup-clients.sh first: there are no jars"
+            );
+            let mut command = Command::new(java);
+            command.arg("-cp").arg(clients.join("java/*"));
+            command
+        }
         _ => Command::new("node"),
     };
     let ran = command
-        .arg(&script)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shippers/clients").join(script))
         .args([address.ip().to_string(), address.port().to_string(), LINES.to_string()])
         .args(&server.token)
         .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -38,6 +47,16 @@ fn run(server: &Server, script: &str, address: std::net::SocketAddr) -> bool {
     assert!(ran.status.success(), "{}\n{}", told(&ran.stdout), told(&ran.stderr));
     assert_eq!(server.request("GET", "/health", &[], b"").status, 200);
     true
+}
+
+/// The `java` that has a compiler beside it, for what is run is source.
+fn jdk() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).find(|dir| dir.join("javac").exists());
+    if found.is_none() {
+        eprintln!("left out: there is no JDK");
+    }
+    found.map(|dir| dir.join("java"))
 }
 
 /// Each line is there once, and these filters find it.
@@ -88,6 +107,28 @@ fn opentelemetry_over_grpc() {
     let server = Server::start_with_token(&["--otlp-grpc-listen", "127.0.0.1:0"]);
     if run(&server, "otlp_grpc.py", server.of("otlp-grpc")) {
         check(&server, &filters);
+    }
+}
+
+#[test]
+fn opentelemetry_for_java() {
+    let server = Server::start_with_token(&[]);
+    if run(&server, "OtlpJava.java", server.http) {
+        check(&server, &["_stream:{service.name=\"shop\"}", "level:warn", "scope.name:otel order:>=0"]);
+    }
+}
+
+#[test]
+fn loki4j_in_json_and_protobuf() {
+    let server = Server::start_with_token(&[]);
+    if run(&server, "Loki4j.java", server.http) {
+        check(&server, &["_stream:{application=\"shop\"}", "level:warn", "request_id:r-7 order:>=0"]);
+        for logger in ["json", "protobuf"] {
+            let rows = server.query(&format!("logger:={logger} | stats count() as lines"));
+            assert_eq!(rows[0]["lines"], (LINES / 2).to_string());
+            // What was thrown is in the line, and one line.
+            assert_eq!(server.query(&format!("logger:={logger} IllegalStateException")).len(), 1);
+        }
     }
 }
 
