@@ -59,6 +59,9 @@ struct Args {
     /// Runs of each case, interleaved; medians count
     #[arg(long, default_value_t = 5)]
     runs: usize,
+    /// Only the cases whose names, as they are told while they run, have this in them; prints, writes no tables
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Lines sent, one by one, to see when they are visible; a tenth of them to VictoriaLogs
     #[arg(long, default_value_t = 200)]
     probes: usize,
@@ -86,6 +89,10 @@ fn main() -> Result<()> {
     std::fs::create_dir_all(&args.dir)?;
     let machine = report::machine(&args.dir);
     let results = runtime.block_on(measure(&args))?;
+    if args.only.is_some() {
+        print!("{}", report::cases(&results));
+        return Ok(());
+    }
     let text = report::report(&args, &machine, &results)?;
     print!("{text}");
     std::fs::write(&args.report, text)?;
@@ -94,12 +101,15 @@ fn main() -> Result<()> {
 
 async fn measure(args: &Args) -> Result<report::Results> {
     let corpus = lines::Corpus::new();
-    let cases = plan::cases(args.victorialogs.is_some());
+    let mut cases = plan::cases(args.victorialogs.is_some());
+    cases.retain(|case| args.only.as_ref().is_none_or(|only| case.name().contains(only)));
     let mut runs = vec![Vec::new(); cases.len()];
     let mut direct = Vec::new();
     for round in 1..=args.runs {
-        eprintln!("round {round} of {}: direct logger", args.runs);
-        direct.push(direct::run(&args.dir, &corpus)?);
+        if args.only.is_none() {
+            eprintln!("round {round} of {}: direct logger", args.runs);
+            direct.push(direct::run(&args.dir, &corpus)?);
+        }
         for (case, runs) in cases.iter().zip(&mut runs) {
             eprintln!("round {round} of {}: {}", args.runs, case.name());
             runs.push(load::run(args, case, &corpus).await?);
@@ -111,7 +121,8 @@ async fn measure(args: &Args) -> Result<report::Results> {
     });
     let mut visible = Vec::new();
     let mut crowds = Vec::new();
-    for peer in plan::peers(args.victorialogs.is_some()) {
+    let peers = if args.only.is_some() { Vec::new() } else { plan::peers(args.victorialogs.is_some()) };
+    for peer in peers {
         eprintln!("when is a line visible, and what do connections take: {}", peer.name());
         visible.push((peer, latency::run(args, peer, &corpus).await?));
         crowds.push((peer, crowd::run(args, peer).await?));

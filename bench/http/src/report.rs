@@ -51,6 +51,16 @@ pub(crate) fn report(args: &Args, machine: &str, results: &Results) -> Result<St
     Ok(out)
 }
 
+/// The runs of each case, a line a case.
+pub(crate) fn cases(results: &Results) -> String {
+    let told = results.cases.iter().zip(&results.runs).map(|(case, runs)| {
+        let of = |rate: fn(&Run) -> f64| spread(runs.iter().map(rate).collect(), 0);
+        let (per_s, per_cpu_s) = (of(|run| run.lines_per_s), of(|run| run.lines_per_cpu_s));
+        format!("{}: {per_s} lines a second, {per_cpu_s} a CPU second\n", case.name())
+    });
+    told.collect()
+}
+
 fn study(out: &mut String, results: &Results) -> Result<()> {
     writeln!(out, "## Study 001: lines a second\n")?;
     writeln!(
