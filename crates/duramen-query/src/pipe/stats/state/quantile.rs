@@ -92,7 +92,7 @@ impl Quantile {
             counts.floats.into_iter().map(|(bits, count)| (Number::Float(f64::from_bits(bits)), count));
         let integers = counts.integers.into_iter().map(|(n, count)| (Number::Int(n), count));
         let mut sorted: Vec<(Number, u64)> = floats.chain(integers).collect();
-        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        sorted.sort_unstable_by_key(|(number, _)| *number);
         let at = rank(sorted.iter().map(|(_, count)| count).sum());
         let mut before = 0;
         let found = sorted.iter().find(|(_, count)| {
