@@ -182,7 +182,7 @@ fn function(name: &str, fields: &[&str], rows: &[&NaiveRow]) -> String {
     numbers.sort_by(f64::total_cmp);
     let by = |a: &&&str, b: &&&str| compare(a, b).then(a.cmp(b));
     let rank = |phi: f64| match numbers.len() {
-        0 => "NaN".to_string(),
+        0 => String::new(),
         n => numbers[((phi * n as f64).ceil() as usize).clamp(1, n) - 1].to_string(),
     };
     match name {

@@ -124,7 +124,7 @@ impl State {
             Self::Extreme(extreme) => extreme.result(),
             Self::Quantile(quantile) => match function.kind {
                 Kind::Quantile(phi) => quantile.result(phi),
-                _ => "NaN".into(),
+                _ => String::new(),
             },
             Self::Histogram(histogram) => return (histogram.into_json(), ValueKind::Json),
             Self::Rows(rows) => return (rows.into_json(function, memory), ValueKind::Json),

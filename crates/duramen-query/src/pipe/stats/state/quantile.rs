@@ -77,12 +77,12 @@ impl Quantile {
         counts.settle(before, memory)
     }
 
-    /// The nearest rank; not a number, if there are none.
+    /// The nearest rank; nothing, if there are no numbers.
     pub fn result(mut self, phi: f64) -> String {
         let rank = |len: u64| ((phi * len as f64).ceil() as u64).saturating_sub(1).min(len.saturating_sub(1));
         let Some(mut counts) = self.counts else {
             if self.kept.is_empty() {
-                return "NaN".into();
+                return String::new();
             }
             let at = rank(self.kept.len() as u64) as usize;
             return text(*self.kept.select_nth_unstable(at).1);
@@ -99,7 +99,7 @@ impl Quantile {
             before += count;
             before > at
         });
-        found.map_or_else(|| "NaN".into(), |(number, _)| text(*number))
+        found.map_or_else(String::new, |(number, _)| text(*number))
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
         for (phi, expected) in [(0.0, "-50"), (0.5, "4949"), (0.99, "9849"), (1.0, "9949")] {
             assert_eq!(quantile.clone().result(phi), expected, "{phi}");
         }
-        assert_eq!(Quantile::default().result(0.5), "NaN");
+        assert_eq!(Quantile::default().result(0.5), "");
         let infinite = [Number::Float(f64::INFINITY), Number::Float(f64::NEG_INFINITY), Number::Int(0)];
         let infinite = of(infinite.into_iter().cycle().take(30_000), &memory);
         let results = [0.1, 0.5, 0.9].map(|phi| infinite.clone().result(phi).parse::<f64>().unwrap());
