@@ -93,10 +93,14 @@ fn follow(id: SegmentId, bytes: &[u8], start: usize, min_seq: u64, found: &mut S
 /// The next place from `broken` on where a record verifies.
 fn search(id: SegmentId, bytes: &[u8], broken: usize, min_seq: u64, budget: &mut usize) -> Option<usize> {
     // If only the payload is damaged, the record's own length leads to the next; taking that first keeps
-    // records that somebody logged as a payload from being found inside it.
+    // records that somebody logged as a payload from being found inside it. A damaged length may lead to a later one.
     if let Some(header) = bytes.get(broken..).and_then(RecordHeader::peek) {
         let behind = broken.saturating_add(header.record_len());
-        if header.seq == min_seq && verifies(id, bytes, behind, min_seq, broken, budget) {
+        let next = bytes.get(behind..).and_then(RecordHeader::peek);
+        if header.seq == min_seq
+            && header.next_seq().is_some_and(|seq| next.is_some_and(|next| next.seq == seq))
+            && verifies(id, bytes, behind, min_seq, broken, budget)
+        {
             return Some(behind);
         }
     }
@@ -196,6 +200,16 @@ mod tests {
         let found = scan(ID, &bytes);
         let ranges: Vec<_> = found.islands.iter().map(|i| i.range.clone()).collect();
         assert_eq!(ranges, [FIRST_RECORD..ends[0], ends[1]..ends[2]]);
+    }
+
+    #[test]
+    fn a_damaged_length_that_leads_to_a_later_record_does_not_hide_the_next() {
+        let (mut bytes, ends) = segment(&[b"one".to_vec(), b"two".to_vec(), vec![], b"four".to_vec()]);
+        let len = bytes[ends[0] + 4];
+        bytes[ends[0] + 4] = len + RECORD_HEADER_BYTES as u8;
+        let found = scan(ID, &bytes);
+        let ranges: Vec<_> = found.islands.iter().map(|i| i.range.clone()).collect();
+        assert_eq!((len, ranges), (3, vec![FIRST_RECORD..ends[0], ends[1]..ends[3]]));
     }
 
     #[test]
