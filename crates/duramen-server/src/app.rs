@@ -1,9 +1,10 @@
 //! What every request can reach, and the table of routes.
 
-use crate::auth::{Scope, Tokens, require};
+use crate::auth::{Scope, Tokens, admit, require};
 use crate::body::Budget;
 use crate::error::{ApiError, ApiResult};
 use crate::insert::otlp_grpc::{self, told_as_grpc};
+use crate::insert::{Delivery, Direct};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
@@ -15,6 +16,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use duramen_engine::io::Env;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 /// What every request can reach.
@@ -101,6 +103,22 @@ async fn around(State(app): State<Shared>, request: Request, next: Next) -> Resp
         (&Method::OPTIONS, Some(_)) => StatusCode::NO_CONTENT.into_response(),
         _ => next.run(request).await,
     };
+    finish(&app, route.as_ref().map_or("none", MatchedPath::as_str), started, &mut response);
+    response
+}
+
+/// The same for a route that is found without the router, which also checks who asks.
+pub(crate) async fn take(app: Shared, route: &'static Direct, request: Request) -> Response {
+    let started = app.env.clock.monotonic();
+    let mut response = match admit(&app, request.headers(), Scope::Ingest).await {
+        Ok(access) => (route.take)(Delivery::new(&app, access, request)).await,
+        Err(e) => e.into_response(),
+    };
+    finish(&app, route.path, started, &mut response);
+    response
+}
+
+fn finish(app: &App, route: &str, started: Duration, response: &mut Response) {
     if let Some(origin) = app.settings.cors_origin.as_deref().and_then(|o| HeaderValue::from_str(o).ok()) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -110,9 +128,7 @@ async fn around(State(app): State<Shared>, request: Request, next: Next) -> Resp
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     }
     let took = app.env.clock.monotonic().saturating_sub(started);
-    let route = route.as_ref().map_or("none", MatchedPath::as_str);
     app.metrics.request(route, response.status().as_u16(), took);
-    response
 }
 
 async fn nothing_here(request: Request) -> ApiError {

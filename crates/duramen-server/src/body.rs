@@ -6,9 +6,12 @@ use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
+use http_body::Frame;
 use http_body_util::BodyExt;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What the budget is counted in.
@@ -125,7 +128,7 @@ pub(crate) async fn receive(
 ) -> ApiResult<Received> {
     let received = read(app, access, headers, &mut body).await;
     if received.is_err() {
-        discard(app, &mut body).await;
+        Box::pin(discard(app, &mut body)).await;
     }
     received
 }
@@ -157,13 +160,11 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     loop {
-        let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await.map_err(|_| {
-            let ms = app.limits.read_timeout.as_millis();
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                format!("nothing of the body came for {ms} ms (read_timeout_ms)"),
-            )
-        })?;
+        // A small body has come with its head, and needs no timer.
+        let frame = match body.frame().now_or_never() {
+            Some(frame) => frame,
+            None => within(app.limits.read_timeout, body).await?,
+        };
         let Some(frame) = frame else { break };
         let frame = frame.map_err(|e| ApiError::bad_request(format!("the body broke off: {e}")))?;
         let Ok(data) = frame.into_data() else { continue };
@@ -184,6 +185,17 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     let bytes = if all.is_empty() { first } else { all.freeze() };
     access.spend(&app.env, bytes.len())?;
     Ok(Received { bytes, encoding, limit_bytes, share })
+}
+
+/// The next piece of a body, if it comes in time.
+async fn within(timeout: Duration, body: &mut Body) -> ApiResult<Option<Result<Frame<Bytes>, axum::Error>>> {
+    tokio::time::timeout(timeout, body.frame()).await.map_err(|_| {
+        let ms = timeout.as_millis();
+        ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("nothing of the body came for {ms} ms (read_timeout_ms)"),
+        )
+    })
 }
 
 fn over_limit(limit_bytes: usize) -> ApiError {

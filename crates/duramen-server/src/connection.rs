@@ -1,6 +1,7 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
-use crate::app::stopped;
+use crate::app::{Shared, stopped, take};
+use crate::insert::Direct;
 use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::extract::Request;
@@ -77,6 +78,7 @@ impl Door {
 /// Accepts connections until the server stops; those that are open then are `graceful`'s to end.
 pub(crate) async fn listen(
     listener: TcpListener,
+    app: Shared,
     router: Router,
     door: Arc<Door>,
     graceful: Arc<GracefulShutdown>,
@@ -98,13 +100,14 @@ pub(crate) async fn listen(
     while let Some((socket, _, place)) = door.next(&listener).await {
         let (router, door, builder, watcher) =
             (router.clone(), door.clone(), builder.clone(), graceful.watcher());
+        let app = app.clone();
         tokio::spawn(async move {
             let _place = place;
             let _slower_without = socket.set_nodelay(true);
             match door.tls.load_full() {
-                None => talk(socket, router, watcher, &builder).await,
+                None => talk(socket, app, router, watcher, &builder).await,
                 Some(config) => match door.handshake(config, socket).await {
-                    Ok(stream) => talk(stream, router, watcher, &builder).await,
+                    Ok(stream) => talk(stream, app, router, watcher, &builder).await,
                     Err(e) => tracing::debug!(error = %e, "a TLS handshake failed"),
                 },
             }
@@ -114,13 +117,20 @@ pub(crate) async fn listen(
 
 async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    app: Shared,
     router: Router,
     watcher: Watcher,
     builder: &Builder<TokioExecutor>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = router.clone().call(request.map(axum::body::Body::new));
-        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+        let request = request.map(axum::body::Body::new);
+        let (app, mut router) = (app.clone(), router.clone());
+        async move {
+            Ok::<_, Infallible>(match Direct::of(request.method(), request.uri().path()) {
+                Some(route) => take(app, route, request).await,
+                None => router.call(request).await.unwrap_or_else(|never| match never {}),
+            })
+        }
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
     if let Err(e) = watcher.watch(connection).await {

@@ -1,6 +1,6 @@
 //! Answers that are JSON.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -25,5 +25,8 @@ pub(crate) fn ok(value: &impl Serialize) -> Response {
 
 /// JSON that is written already.
 pub(crate) fn written(status: StatusCode, text: String) -> Response {
-    (status, [(header::CONTENT_TYPE, JSON)], text).into_response()
+    let mut response = Response::new(text.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
 }

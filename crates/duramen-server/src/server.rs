@@ -186,7 +186,13 @@ async fn run(
             (Ok(address), false) => addresses.push(address),
             (Err(_), _) => {} // it is served, and nobody can say where
         }
-        accepting.push(tokio::spawn(listen(listener, router.clone(), door.clone(), graceful.clone())));
+        accepting.push(tokio::spawn(listen(
+            listener,
+            app.clone(),
+            router.clone(),
+            door.clone(),
+            graceful.clone(),
+        )));
     }
     drop(router);
     accepting.extend(listeners::spawn(bound, &app, &door));

@@ -260,24 +260,29 @@ impl Tokens {
 /// Lets a request through that may do what `scope` says, with its [`Access`].
 pub(crate) async fn require(
     State((app, scope)): State<(Shared, Scope)>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let access = async {
-        let token = app.tokens.check(&parts.headers, scope).await?;
-        let tenant = token.as_ref().and_then(|known| known.token.tenant.as_deref());
-        tenancy::agree(&parts.headers, tenant)?;
-        let tenant = app.tenants.of(tenant).await?;
-        Ok::<_, ApiError>(Access { tenant, token })
-    };
-    match access.await {
+    match admit(&app, request.headers(), scope).await {
         Ok(access) => {
-            parts.extensions.insert(access);
-            next.run(Request::from_parts(parts, body)).await
+            request.extensions_mut().insert(access);
+            next.run(request).await
         }
         Err(e) => e.into_response(),
     }
+}
+
+/// Who asks, if a request with these headers may do what `scope` says.
+///
+/// # Errors
+/// 401 without a token that is in force, 403 if it may not, or is another tenant's; 503 if the tenant's store cannot be
+/// opened.
+pub(crate) async fn admit(app: &Shared, headers: &HeaderMap, scope: Scope) -> ApiResult<Access> {
+    let token = app.tokens.check(headers, scope).await?;
+    let tenant = token.as_ref().and_then(|known| known.token.tenant.as_deref());
+    tenancy::agree(headers, tenant)?;
+    let tenant = app.tenants.of(tenant).await?;
+    Ok(Access { tenant, token })
 }
 
 /// The token's text, wherever a client puts it.

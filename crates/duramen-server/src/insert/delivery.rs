@@ -6,7 +6,7 @@ use crate::body::{Received, receive};
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
 use duramen_wire::{Decoded, Params, Rejected};
 use std::cell::RefCell;
 
@@ -15,8 +15,7 @@ use std::cell::RefCell;
 pub(crate) struct Delivery {
     pub app: Shared,
     pub access: Access,
-    /// The URL's parameters, in order.
-    pub query: Vec<(String, String)>,
+    pub uri: Uri,
     pub headers: HeaderMap,
     pub body: Body,
     /// When it came, ns since the epoch: the time of lines that have none.
@@ -27,12 +26,8 @@ impl FromRequest<Shared> for Delivery {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
-        let (parts, body) = request.into_parts();
-        let access = Access::of(&parts.extensions)?;
-        let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let query = query.into_owned().collect();
-        let now_ns = app.env.clock.now_unix_ns();
-        Ok(Self { app: app.clone(), access, query, headers: parts.headers, body, now_ns })
+        let access = Access::of(request.extensions())?;
+        Ok(Self::new(app, access, request))
     }
 }
 
@@ -46,6 +41,18 @@ pub(crate) struct Taken<T> {
 }
 
 impl Delivery {
+    /// What is in a request that was let in.
+    pub fn new(app: &Shared, access: Access, request: Request) -> Self {
+        let (parts, body) = request.into_parts();
+        let now_ns = app.env.clock.now_unix_ns();
+        Self { app: app.clone(), access, uri: parts.uri, headers: parts.headers, body, now_ns }
+    }
+
+    /// The URL's parameters, in order.
+    pub fn query(&self) -> form_urlencoded::Parse<'_> {
+        form_urlencoded::parse(self.uri.query().unwrap_or_default().as_bytes())
+    }
+
     /// The parameters that VictoriaLogs' protocols take: of headers, then of the URL.
     ///
     /// # Errors
@@ -59,8 +66,8 @@ impl Delivery {
                 params.set(name, value)?;
             }
         }
-        for (name, value) in &self.query {
-            params.set(name, value)?;
+        for (name, value) in self.query() {
+            params.set(&name, &value)?;
         }
         Ok(params)
     }
@@ -93,16 +100,18 @@ impl Delivery {
             let answer = decode(&mut received, &mut decoded)?;
             match access.tenant.try_append(decoded.batches()) {
                 Ok(()) => done(decoded, answer),
-                Err(_) => elsewhere(&app, move |app| append(app, &access, decoded, answer)).await??,
+                Err(_) => {
+                    Box::pin(elsewhere(&app, move |app| append(app, &access, decoded, answer))).await??
+                }
             }
         } else {
-            elsewhere(&app, move |app| {
+            let decoding = elsewhere(&app, move |app| {
                 let mut decoded = spare(app);
                 let answer = decode(&mut received, &mut decoded)?;
                 drop(received);
                 append(app, &access, decoded, answer)
-            })
-            .await??
+            });
+            Box::pin(decoding).await??
         };
         app.metrics.taken(protocol, bytes, taken.accepted, taken.rejected.count);
         Ok(taken)

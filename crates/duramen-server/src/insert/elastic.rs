@@ -24,7 +24,6 @@ pub(super) fn routes() -> Router<Shared> {
     let under = |prefix: &str| {
         let at = |path: &str| format!("{prefix}{path}");
         let mut routes = Router::new()
-            .route(&at("/_bulk"), post(bulk).put(bulk))
             .route(&at("/{index}/_bulk"), post(bulk_to).put(bulk_to))
             .route(&at("/"), get(info))
             .route(&at("/_license"), get(license))
@@ -85,8 +84,8 @@ thread_local! {
     static DECODER: RefCell<Option<Kept<Bulk>>> = const { RefCell::new(None) };
 }
 
-async fn bulk(delivery: Delivery) -> Response {
-    taken(delivery, None).await
+pub(super) async fn bulk(delivery: Delivery) -> Response {
+    as_elasticsearch(taken(delivery, None).await).await
 }
 
 async fn bulk_to(Path(index): Path<String>, delivery: Delivery) -> Response {

@@ -2,20 +2,13 @@
 
 use super::Delivery;
 use super::kept::Kept;
-use crate::app::Shared;
 use crate::error::ApiResult;
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use duramen_wire::{Params, jsonline::JsonLines};
 use std::cell::RefCell;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/insert/jsonline", post(insert).put(insert))
-}
-
-async fn insert(delivery: Delivery) -> ApiResult<Response> {
+pub(super) async fn insert(delivery: Delivery) -> ApiResult<Response> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("jsonline", move |received, out| {
         let body = received.decompressed()?;

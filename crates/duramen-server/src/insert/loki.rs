@@ -11,22 +11,19 @@ use crate::error::ApiResult;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use duramen_wire::loki::Push;
 use std::cell::RefCell;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/loki/api/v1/push", post(push))
-        .route("/insert/loki/api/v1/push", post(push))
-        .route("/insert/loki/ready", get(async || "ready\n"))
+    Router::new().route("/insert/loki/ready", get(async || "ready\n"))
 }
 
 thread_local! {
     static DECODER: RefCell<Option<Kept<Push>>> = const { RefCell::new(None) };
 }
 
-async fn push(delivery: Delivery) -> Response {
+pub(super) async fn push(delivery: Delivery) -> Response {
     match pushed(delivery).await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(e) => e.as_text(),

@@ -5,6 +5,7 @@
 
 mod datadog;
 mod delivery;
+mod direct;
 mod elastic;
 mod gelf;
 mod journald;
@@ -20,16 +21,16 @@ use crate::app::Shared;
 use crate::error::ApiError;
 use axum::Router;
 use axum::http::StatusCode;
-use delivery::{Delivery, Taken};
+pub(crate) use delivery::Delivery;
+use delivery::Taken;
+pub(crate) use direct::Direct;
 
 /// The routes of all protocols.
 pub(crate) fn routes() -> Router<Shared> {
     Router::new()
-        .merge(native::routes())
-        .merge(jsonline::routes())
+        .merge(direct::routes())
         .merge(loki::routes())
         .merge(elastic::routes())
-        .merge(otlp::routes())
         .merge(splunk::routes())
         .merge(datadog::routes())
         .merge(journald::routes())

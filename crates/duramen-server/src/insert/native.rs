@@ -2,21 +2,14 @@
 
 use super::jsonline::with_decoder;
 use super::{Delivery, Taken};
-use crate::app::Shared;
 use crate::error::ApiResult;
 use crate::json::{as_json, written};
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::post;
 use serde_json::json;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/api/v1/ingest", post(ingest))
-}
-
 /// 202 with how many were taken; 422 if none was. Rows that were not are named.
-async fn ingest(delivery: Delivery) -> ApiResult<Response> {
+pub(super) async fn ingest(delivery: Delivery) -> ApiResult<Response> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("native", move |received, out| {
         let body = received.decompressed()?;

@@ -2,25 +2,15 @@
 
 use super::Delivery;
 use super::kept::Kept;
-use crate::app::Shared;
 use crate::error::ApiResult;
 use crate::json::{JSON, written};
-use axum::Router;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use duramen_wire::Rejected;
 use duramen_wire::grpc::Code;
 use duramen_wire::otlp::{Logs, reply_json, reply_protobuf, status_json, status_protobuf};
 use std::cell::RefCell;
-
-pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/v1/logs", post(logs))
-        .route("/otlp/v1/logs", post(logs))
-        .route("/insert/opentelemetry/v1/logs", post(logs))
-}
 
 const PROTOBUF: &str = "application/x-protobuf";
 
@@ -28,7 +18,7 @@ thread_local! {
     static DECODER: RefCell<Option<Kept<Logs>>> = const { RefCell::new(None) };
 }
 
-async fn logs(delivery: Delivery) -> Response {
+pub(super) async fn logs(delivery: Delivery) -> Response {
     let is_json = delivery.is_json();
     match taken(delivery, is_json).await {
         Ok(rejected) if is_json => written(StatusCode::OK, reply_json(&rejected)),

@@ -167,6 +167,9 @@ mod tests {
         let mut found = BTreeSet::new();
         routed(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
         assert!(found.len() > 50, "{found:?}");
+        let direct = crate::insert::Direct::paths();
+        found
+            .extend(direct.map(|path| path.strip_prefix("/insert/elasticsearch").unwrap_or(path).to_owned()));
         let described: BTreeSet<_> =
             OPERATIONS.iter().chain(ELASTIC).map(|operation| operation.path.to_owned()).collect();
         let missing: Vec<_> = found.difference(&described).collect();
