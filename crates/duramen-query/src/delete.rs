@@ -79,11 +79,7 @@ impl DeleteByQuery for Store {
 }
 
 fn only_filter(query: &Query) -> Result<(), QueryError> {
-    if query.pipes().is_empty() && !query.filter().has_subquery() {
-        Ok(())
-    } else {
-        Err(QueryError::OnlyFilter)
-    }
+    if query.is_only_filter() { Ok(()) } else { Err(QueryError::OnlyFilter) }
 }
 
 fn matches(query: &Query, block: &Arc<dyn Block>) -> duramen::Result<Vec<bool>> {

@@ -33,6 +33,8 @@ pub(crate) struct App {
     pub decoders: Arc<Semaphore>,
     /// Leave to make a snapshot or to delete: one at a time.
     pub changes: Arc<Semaphore>,
+    /// Deletions that were asked for and go on by themselves.
+    pub deletions: admin::Tasks,
     pub metrics: Metrics,
     /// True once the server has begun to stop.
     pub stopping: watch::Receiver<bool>,

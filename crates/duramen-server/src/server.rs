@@ -1,5 +1,6 @@
 //! Starts and stops: store, listeners, signals.
 
+use crate::admin::Tasks;
 use crate::app::{App, router};
 use crate::auth::{TokenError, Tokens, check_tenant};
 use crate::body::Budget;
@@ -164,6 +165,7 @@ async fn run(
         queries: Arc::new(Semaphore::new(settings.max_queries.unwrap_or(1).max(1))),
         decoders: Arc::new(Semaphore::new(limits.query_threads.max(2))),
         changes: Arc::new(Semaphore::new(1)),
+        deletions: Tasks::default(),
         metrics: Metrics::new(),
         stopping: stopping.clone(),
         limits: limits.clone(),

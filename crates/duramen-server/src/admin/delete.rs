@@ -2,13 +2,14 @@
 
 use super::{Order, alone, who};
 use crate::app::Shared;
+use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::json::ok;
 use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use duramen::DeleteReport;
-use duramen_query::{DeleteByQuery, QueryError};
+use duramen_query::{DeleteByQuery, Query, QueryError};
 use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
@@ -27,36 +28,62 @@ async fn delete(Order { app, access, args }: Order) -> ApiResult<Response> {
         }
     };
     let text = args.need("query")?.to_owned();
-    let refused = |e: QueryError| match e {
-        QueryError::OnlyFilter => ApiError::bad_request(e.to_string()),
-        e => e.into(),
-    };
+    only_filter(&query)?;
     let stopped = || ApiError::unavailable("it was stopped, and nothing was deleted");
     let told = alone(&app, move |stop| {
-        let store = access.tenant.store()?;
         if dry_run {
-            let lines = store.count_matching(&query, stop).map_err(refused)?.ok_or_else(stopped)?;
+            let lines = access.tenant.store()?.count_matching(&query, stop)?.ok_or_else(stopped)?;
             return Ok(json!({ "status": "ok", "dry_run": true, "lines": lines }));
         }
-        let report = store.delete_matching(&query, stop).map_err(refused)?.ok_or_else(stopped)?;
-        tracing::info!(
-            token = who(&access),
-            tenant = access.tenant.name,
-            query = text,
-            lines = report.lines,
-            "deleted"
-        );
-        Ok(told(&report))
+        Ok(told(&run(&access, &query, &text, stop)?.ok_or_else(stopped)?))
     });
     Ok(ok(&told.await?))
 }
 
+/// Deletes and logs it; `None` if it was stopped, and nothing was deleted.
+///
+/// # Errors
+/// 503, 507: what the store said.
+pub(super) fn run(
+    access: &Access,
+    query: &Query,
+    text: &str,
+    stop: &dyn Fn() -> bool,
+) -> ApiResult<Option<DeleteReport>> {
+    let report = access.tenant.store()?.delete_matching(query, stop)?;
+    if let Some(report) = &report {
+        tracing::info!(
+            token = who(access),
+            tenant = access.tenant.name,
+            query = text,
+            lines = report.lines,
+            is_complete = is_complete(report),
+            "deleted"
+        );
+    }
+    Ok(report)
+}
+
+/// Refuses a query that is more than a filter.
+///
+/// # Errors
+/// 400.
+pub(super) fn only_filter(query: &Query) -> ApiResult<()> {
+    match query.is_only_filter() {
+        true => Ok(()),
+        false => Err(ApiError::bad_request(QueryError::OnlyFilter.to_string())),
+    }
+}
+
+/// Whether no matching line can be left.
+fn is_complete(report: &DeleteReport) -> bool {
+    report.unsealed_lines == 0 && report.damaged.is_empty() && report.quarantined.is_empty()
+}
+
 /// What a deletion came to; `incomplete` if matching lines may be left.
 fn told(report: &DeleteReport) -> Value {
-    let is_complete =
-        report.unsealed_lines == 0 && report.damaged.is_empty() && report.quarantined.is_empty();
     json!({
-        "status": if is_complete { "ok" } else { "incomplete" },
+        "status": if is_complete(report) { "ok" } else { "incomplete" },
         "lines": report.lines,
         "tables": report.tables,
         "stored_bytes": report.stored_bytes,

@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`snapshots`] | makes, lists, removes copies of a store, and restores one as a tenant's |
 //! | [`delete`] | removes the lines that a filter finds |
+//! | [`tasks`] | the same as VictoriaLogs has it: a task that is begun, listed and stopped |
 //!
 //! Bodies are JSON and say so, which a page of another site cannot make a browser send unasked: without a token, whoever
 //! is on this machine may do everything, and its browser is on this machine, too.
 
 mod delete;
 mod snapshots;
+mod tasks;
+
+pub(crate) use tasks::Tasks;
 
 use crate::answer::CancelOnDrop;
 use crate::app::Shared;
@@ -24,7 +28,7 @@ use std::sync::Arc;
 
 /// The routes.
 pub(crate) fn routes() -> Router<Shared> {
-    Router::new().merge(snapshots::routes()).merge(delete::routes())
+    Router::new().merge(snapshots::routes()).merge(delete::routes()).merge(tasks::routes())
 }
 
 /// A request that changes something: what is to be done, and who asks.

@@ -121,6 +121,8 @@ const DELETION: &[Param] = &[
     END,
     ("dry_run", Text, "true: delete nothing, and say how many lines it would be"),
 ];
+const RUN_TASK: &[Param] = &[("filter", Needed, "LogsQL: a filter, without pipes")];
+const STOP_TASK: &[Param] = &[("task_id", Needed, "As the deletion was named when it began")];
 const SNAPSHOT: &[Param] = &[("name", Text, "What to call it; otherwise the time")];
 const RESTORE: &[Param] = &[("tenant", Needed, "The tenant to make, whose store it is to be")];
 const NONE: &[Param] = &[];
@@ -279,6 +281,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         200,
         "Deletes the lines that a filter finds, for good",
     ),
+    op(
+        "/delete/run_task",
+        POST,
+        "admin",
+        RUN_TASK,
+        Some(FORM),
+        200,
+        "Begins a deletion, as VictoriaLogs does",
+    ),
+    op("/delete/active_tasks", ASK, "admin", NONE, None, 200, "Deletions that run or wait"),
+    op("/delete/stop_task", ASK, "admin", STOP_TASK, Some(FORM), 200, "Stops a deletion that was begun"),
     op(
         "/api/v1/snapshots",
         LIST_AND_MAKE,
