@@ -127,6 +127,95 @@ fn lines_that_a_filter_finds_are_deleted() {
 }
 
 #[test]
+fn a_deletion_can_be_begun_as_in_victorialogs() {
+    let (_dir, store) = store();
+    let own = token(&store, &["own", "--scope", "admin"]);
+    let shop = token(&store, &["shop", "--scope", "admin", "--tenant", "shop"]);
+    let read = token(&store, &["r", "--scope", "read"]);
+    let server = Server::start(&store);
+    let (admin, tenant) = (Admin::new(&server, &own), Admin::new(&server, &shop));
+    for who in [&admin, &tenant] {
+        who.ingest(&["secret of ada", "secret of bob", "hello"]);
+    }
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let post = |bearer: &str, path: &str, body: &str| {
+        server.post_with(path, &[form, ("authorization", bearer)], body)
+    };
+    let (filters, bearer) = (["secret ada", "secret bob", "nothing"], &*admin.bearer);
+    let begun = filters.map(|filter| post(bearer, "/delete/run_task", &format!("filter={filter}")).json());
+    assert!(begun.iter().all(|told| told["task_id"].is_string()), "{begun:?}");
+    assert!(begun[0] != begun[1] && begun[1] != begun[2], "{begun:?}");
+    crate::server::eventually("all are done", || {
+        server.get_with("/delete/active_tasks", &own).json() == json!([])
+    });
+    assert_eq!((admin.count(), tenant.count()), (1, 3));
+    // By the URL, and for the tenant; whoever stops it sees it end.
+    let id = post(&tenant.bearer, "/delete/run_task?filter=secret", "").json()["task_id"].clone();
+    let stop = format!("/delete/stop_task?task_id={}", id.as_str().unwrap());
+    assert_eq!(server.get_with(&stop, &shop).json(), json!({ "status": "ok" }));
+    assert_eq!(server.get_with("/delete/active_tasks", &shop).json(), json!([]));
+    assert!([1, 3].contains(&tenant.count()), "all, or nothing");
+    assert_eq!(server.get_with(&stop, &own).status, 200, "it is nobody else's, and has ended");
+    for wrong in ["", "filter=", "filter=a | limit 1", "filter=(", "filter=n:in(* | fields n)"] {
+        assert_eq!(post(bearer, "/delete/run_task", wrong).status, 400, "{wrong}");
+    }
+    assert_eq!(post(bearer, "/delete/stop_task", "").status, 400);
+    assert_eq!(server.get_with("/delete/run_task?filter=*", &own).status, 405);
+    let reader = format!("Bearer {read}");
+    for path in ["/delete/run_task?filter=*", "/delete/active_tasks", "/delete/stop_task?task_id=1"] {
+        assert_eq!(post(&reader, path, "").status, 403, "{path}");
+        for page in [("origin", "https://elsewhere"), ("sec-fetch-site", "cross-site")] {
+            assert_eq!(
+                server.post_with(path, &[form, page, ("authorization", bearer)], "").status,
+                403,
+                "{path}"
+            );
+        }
+    }
+    assert_eq!(admin.count(), 1);
+}
+
+/// As docs/operations.md tells it.
+#[test]
+fn lines_of_a_snapshot_are_brought_back_while_the_store_is_served() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let lines = concat!(
+        r#"{"_time":"2026-11-20T01:02:03.123456789Z","_msg":"a \"q\"\n b","level":"error","app":"shop","host":"h1","n":5,"f":1.5}"#,
+        "\n",
+        r#"{"_time":"2026-11-20T23:59:59Z","app":"shop","big":12345678901234567890,"b":true,"s":"5","z":null,"e":""}"#,
+        "\n",
+        r#"{"_time":"2026-11-20T12:00:00Z","_msg":"x","app":"shop","user":{"id":7},"list":[1,"x"],"time":"1","msg":"y"}"#,
+        "\n",
+        r#"{"_time":"2026-11-21T00:00:00Z","_msg":"another day","app":"shop"}"#,
+    );
+    let taken =
+        server.post("/insert/jsonline?_stream_fields=app,host&_time_field=_time&_msg_field=_msg", lines);
+    assert_eq!((taken.status, &*taken.body), (200, ""));
+    let rows = || {
+        let answer = server.get("/select/logsql/query?query=*&format=typed").body;
+        let mut rows: Vec<_> = answer.lines().map(str::to_owned).collect();
+        rows.sort();
+        rows
+    };
+    let before = rows();
+    assert_eq!(before.len(), 4);
+    assert_eq!(server.post_with("/api/v1/snapshots", &[JSON], r#"{"name":"daily"}"#).status, 201);
+    let deleted = server.post_with("/api/v1/delete", &[JSON], r#"{"query":"_time:2026-11-20"}"#).json();
+    assert_eq!((&deleted["lines"], rows().len()), (&json!(3), 1));
+
+    let mut query = duramen(&store.join("snapshots/daily"));
+    query.args(["query", "app:=shop _time:2026-11-20 | delete _stream", "--order", "oldest", "-o", "ndjson"]);
+    let mut query = query.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut ingest = duramen(&store);
+    ingest.args(["ingest", "-", "--format", "ndjson", "--stream-fields", "app,host"]);
+    ingest.args(["--time-field", "_time", "--message-field", "_msg"]);
+    let ingested = ingest.stdin(query.stdout.take().unwrap()).output().unwrap();
+    assert!(ingested.status.success() && query.wait().unwrap().success(), "{ingested:?}");
+    assert_eq!(rows(), before);
+}
+
+#[test]
 fn only_admins_may_and_no_form_of_another_site() {
     let (_dir, store) = store();
     let server = Server::start(&store);
