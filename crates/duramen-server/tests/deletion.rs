@@ -1,4 +1,5 @@
 //! Deletion as VictoriaLogs has it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 mod support;
 
