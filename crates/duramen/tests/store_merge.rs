@@ -110,3 +110,37 @@ fn a_damaged_block_is_not_copied_and_costs_nothing_but_itself() {
     assert_eq!(blocks(&store).len(), 8, "all are still there");
     assert!(tables(dir.path()).contains(&files[3]));
 }
+
+/// Deletes lines, and compares what is left with what should be; the store is whole.
+fn delete(store: &Store, goes: impl Fn(i64) -> bool) {
+    let mut left = rows(store);
+    left.retain(|row| !goes(row.split(' ').next().unwrap().parse().unwrap()));
+    let matches = &mut |block: &std::sync::Arc<dyn duramen::block::Block>| {
+        Ok(block.times()?.iter().map(|&time| goes(time)).collect())
+    };
+    let report = store.delete(i64::MIN..=i64::MAX, matches, &|| false).unwrap().unwrap();
+    assert!(report.damaged.is_empty(), "{report:?}");
+    assert!(rows(store) == left, "other rows have gone, or have not");
+    let checked = store.verify(&mut |_| {}).unwrap();
+    assert!(checked.damage.is_empty() && checked.lines == left.len() as u64, "{checked:?}");
+}
+
+#[test]
+fn lines_are_deleted_from_blocks_that_lie_side_by_side() {
+    const ROWS: i64 = MAX_BLOCK_ROWS as i64 / 2;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    // More than are open at once.
+    let tables = 20;
+    for i in 0..tables {
+        flush(&store, (0..ROWS).map(|n| n * tables + i));
+    }
+    store.compact().unwrap();
+    assert_eq!(blocks(&store), [ROWS as usize; 20], "copied");
+    // One line of the first block; then the first lines of most, and of some the second ones, too.
+    delete(&store, |time| time == tables * 7);
+    delete(&store, |time| time % 4 > 0 && time < 60);
+    delete(&store, |time| time % 10 == 3);
+    store.close().unwrap();
+    assert_eq!(rows(&open(dir.path())).len(), blocks(&open(dir.path())).iter().sum::<usize>());
+}

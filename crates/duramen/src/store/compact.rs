@@ -6,28 +6,28 @@
 //! has grown by a factor, and large tables are left alone for good. Blocks that are at least half full are
 //! copied as they are; only small ones are decoded, and their rows merged into large ones.
 
-use crate::block::{Block, BlockHandle};
-use crate::columnar::is_large;
 use crate::error::Result;
 use crate::store::flush::{Flusher, Inherited};
 use crate::store::layout::{SPARSE_BYTES, day_of, window_of};
-use crate::store::reencode::{Output, Source};
+use crate::store::merge::{self, MAX_OPEN_LARGE_BLOCKS, Merged};
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::{TableBlockHandle, TableCache};
 use duramen_engine::manifest::{State, TableMeta};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The fewest tables that are merged.
 pub const MIN_MERGE_WIDTH: usize = 8;
 /// The most tables that are merged at once: of each, a block may be in memory. Large ones have large blocks.
 const MAX_MERGE_WIDTH: usize = 64;
-const MAX_MERGE_WIDTH_OF_LARGE: usize = 16;
+const MAX_MERGE_WIDTH_OF_LARGE: usize = MAX_OPEN_LARGE_BLOCKS;
 /// Tables over this many bytes are large.
 const LARGE_TABLE_BYTES: u64 = 256 << 10;
 /// Tables whose lines had more bytes than this are not merged any more.
 pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
+/// A merge does not make a table whose lines had more bytes: it goes as a whole when there is too much, and is written again
+/// as a whole when a line is deleted.
+const MAX_MERGED_RAW_BYTES: u64 = 2 << 30;
 /// When a store is closed only tables whose lines had at most so many bytes are merged: a program that ends
 /// should not have to write again what it has just written.
 pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
@@ -67,7 +67,7 @@ pub(crate) fn pick<'s>(
             sparse.entry((window_of(first), class)).or_default().push(candidate);
         }
     }
-    let of_day = days.into_values().find_map(|tables| pick_of(tables, u64::MAX));
+    let of_day = days.into_values().find_map(|tables| pick_of(tables, MAX_MERGED_RAW_BYTES));
     of_day.or_else(|| sparse.into_values().find_map(|tables| pick_of(tables, SPARSE_BYTES)))
 }
 
@@ -134,64 +134,9 @@ pub(crate) fn merge(
         inherited.origins.add(cache.origins(meta)?);
     }
     inherited.classes = merged_classes(&facts);
-    handles.sort_by_key(|h| Reverse(h.min_time()));
-    let first = handles.last().map_or(0, |h| h.min_time());
-    let mut out = Output::new(flusher.start_table(first, number)?);
-    let mut open: BTreeMap<usize, Source> = BTreeMap::new();
-    let mut heap = BinaryHeap::new();
-    let mut opened = 0;
-    // Of those that are open.
-    let mut rows_left = 0;
-    loop {
-        while let Some(handle) = handles.last()
-            && heap.peek().is_none_or(|Reverse(next): &Reverse<NextRow>| handle.min_time() <= next.time)
-        {
-            let block = handle.open_table_block()?;
-            handles.pop();
-            if is_large(block.rows(), block.raw_bytes()) && out.copy(&block)? {
-                if !go_on() {
-                    return Ok(None);
-                }
-                continue;
-            }
-            let source = Source::open(block)?;
-            rows_left += source.times.len();
-            heap.push(Reverse(NextRow::of(&source, 0, opened)?));
-            open.insert(opened, source);
-            opened += 1;
-            let small =
-                handles.iter().rev().map(|handle| handle.rows()).take_while(|&rows| !is_large(rows, 0));
-            out.share_out(rows_left + small.sum::<usize>());
-        }
-        let Some(Reverse(next)) = heap.pop() else { break };
-        let Some(source) = open.get(&next.source) else { break };
-        rows_left -= 1;
-        if out.push(source, next.row)? && !go_on() {
-            return Ok(None);
-        }
-        if next.row + 1 < source.times.len() {
-            heap.push(Reverse(NextRow::of(source, next.row + 1, next.source)?));
-        } else {
-            open.remove(&next.source);
-        }
-    }
-    out.finish(inherited).map(Some)
-}
-
-/// The next row of an open block, ordered as rows are.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct NextRow {
-    time: i64,
-    writer: u64,
-    seq: u64,
-    source: usize,
-    row: usize,
-}
-
-impl NextRow {
-    fn of(open: &Source, row: usize, source: usize) -> Result<Self> {
-        let (writer, seq) = open.identity(row)?;
-        Ok(Self { time: open.times[row], writer, seq, source, row })
+    match merge::merge(handles, |time| flusher.start_table(time, number), &mut |_, _| Ok(None), go_on)? {
+        Merged::Table(out, _) => out.finish(inherited).map(Some),
+        Merged::Stopped | Merged::Empty => Ok(None),
     }
 }
 

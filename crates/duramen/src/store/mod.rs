@@ -12,6 +12,7 @@ pub(crate) mod fuzzing;
 mod keeper;
 mod layout;
 mod live;
+mod merge;
 mod open;
 mod options;
 mod origins;

@@ -130,19 +130,37 @@ impl<'a> Output<'a> {
             if is_large(rows, 0) { rows.div_ceil(rows.div_ceil(MAX_BLOCK_ROWS)) } else { MAX_BLOCK_ROWS };
     }
 
-    /// Takes a whole block over as it is, if that makes no block too small of the rows that wait before it.
+    /// Takes a whole block over as it is, if that makes no block too small of the rows that wait before it, or if it
+    /// `must`.
     ///
     /// # Errors
     /// What the file system said; damage in the block.
-    pub(super) fn copy(&mut self, block: &TableBlock) -> Result<bool> {
-        if !self.rows.is_empty() {
-            if !is_large(self.rows.len(), self.arena.len() as u64) {
-                return Ok(false);
-            }
-            self.write_block()?;
+    pub(super) fn copy(&mut self, block: &TableBlock, must: bool) -> Result<bool> {
+        if !(must || self.rows.is_empty() || is_large(self.rows.len(), self.arena.len() as u64)) {
+            return Ok(false);
         }
+        self.write_block()?;
         self.table.copy_block(block)?;
         Ok(true)
+    }
+
+    /// Makes a block of rows of a block, none of which is before those it has.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(super) fn write_alone(&mut self, source: &Source, rows: &[usize]) -> Result<()> {
+        self.write_block()?;
+        rows.iter().try_for_each(|&row| self.add(source, row))?;
+        self.write_block()
+    }
+
+    fn add(&mut self, source: &Source, row: usize) -> Result<()> {
+        let (writer, seq) = source.identity(row)?;
+        source.entry(row, &mut self.buf);
+        let start = self.arena.len();
+        self.arena.extend_from_slice(self.buf.finish()?);
+        self.rows.push((start..self.arena.len(), writer, seq));
+        Ok(())
     }
 
     /// Adds a row, which is not before those it has; whether that made a block full.
@@ -150,11 +168,7 @@ impl<'a> Output<'a> {
     /// # Errors
     /// What the file system said.
     pub(super) fn push(&mut self, source: &Source, row: usize) -> Result<bool> {
-        let (writer, seq) = source.identity(row)?;
-        source.entry(row, &mut self.buf);
-        let start = self.arena.len();
-        self.arena.extend_from_slice(self.buf.finish()?);
-        self.rows.push((start..self.arena.len(), writer, seq));
+        self.add(source, row)?;
         if self.arena.len() as u64 >= TARGET_BLOCK_RAW_BYTES || self.rows.len() >= self.block_rows {
             self.write_block()?;
             return Ok(true);
@@ -162,7 +176,11 @@ impl<'a> Output<'a> {
         Ok(false)
     }
 
+    /// Makes a block of the rows it has, if there are any.
     fn write_block(&mut self) -> Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         let row = |(range, writer, seq): &(Range<usize>, u64, u64)| {
             // It was encoded just now, so it need not be looked through first.
             let entry = EntryRef::decode_known(&self.arena[range.clone()])?;
@@ -180,9 +198,7 @@ impl<'a> Output<'a> {
     /// # Errors
     /// What the file system said.
     pub(super) fn finish(mut self, inherited: Inherited) -> Result<TableMeta> {
-        if !self.rows.is_empty() {
-            self.write_block()?;
-        }
+        self.write_block()?;
         self.table.finish(Some(inherited))
     }
 }

@@ -209,7 +209,7 @@ impl Outline {
         }
         let whole = part.mark();
         leaf::skip(part, whole_count)?;
-        let mut spots = Vec::with_capacity(template_count * 8);
+        let mut spots = Vec::with_capacity((template_count * 8).min(MAX_PIECES));
         let mut value_count = 0;
         let mut of_pattern = Vec::new();
         for template in &mut templates {

@@ -113,10 +113,8 @@ impl Keeper {
         }
         if marks.deleted < facts.rows() {
             let classes = facts.only_class();
-            let mut keep = marks.keep.into_iter();
-            let mut kept =
-                |block: &TableBlock| Ok(keep.next().flatten().unwrap_or_else(|| vec![true; block.rows()]));
-            match self.rewrite(meta, classes, &mut kept, order.stop)? {
+            let mut keep = |number: usize, _: &TableBlock| Ok(marks.keep.get(number).cloned().flatten());
+            match self.rewrite(meta, classes, &mut keep, order.stop)? {
                 Rewritten::Stopped => return Ok(None),
                 Rewritten::Empty => {}
                 Rewritten::Table(table) => edit.add_tables.push(table),

@@ -10,7 +10,7 @@ use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
 use crate::store::flush::{Flusher, Inherited};
 use crate::store::layout::day_of;
-use crate::store::reencode::{Output, Source};
+use crate::store::merge::{self, Keep, Merged};
 use crate::store::retention::{COUNTS_KEY, Classifier, Retention, expiry};
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::{TableBlockHandle, TableCache};
@@ -98,8 +98,9 @@ impl Keeper {
         let mut kept = Vec::new();
         for part in parts.iter().filter(|part| !has_expired(part)) {
             let classes = Some(Classes { id, parts: vec![*part] });
-            let of_class = &mut |block: &TableBlock| -> Result<Vec<bool>> {
-                Ok(classifier.of_rows(block)?.into_iter().map(|class| class == part.class).collect())
+            let of_class = &mut |_, block: &TableBlock| {
+                let classes = classifier.of_rows(block)?;
+                Ok(Some(classes.into_iter().map(|class| class == part.class).collect()))
             };
             match self.rewrite(meta, classes, of_class, stop) {
                 Ok(Rewritten::Table(table)) => kept.push(table),
@@ -156,7 +157,7 @@ impl Keeper {
         &mut self,
         meta: &TableMeta,
         classes: Option<Classes>,
-        keep: &mut dyn FnMut(&TableBlock) -> Result<Vec<bool>>,
+        keep: &mut Keep<'_>,
         stop: &dyn Fn() -> bool,
     ) -> Result<Rewritten> {
         let number = self.reserve_table()?;
@@ -173,37 +174,17 @@ fn rewrite_into(
     meta: &TableMeta,
     number: u64,
     classes: Option<Classes>,
-    keep: &mut dyn FnMut(&TableBlock) -> Result<Vec<bool>>,
+    keep: &mut Keep<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Rewritten> {
     let facts = TableFacts::decode(&meta.user)?;
-    let mut out: Option<Output<'_>> = None;
-    let mut flusher = Some(flusher);
-    let mut kept_rows = 0u64;
-    for handle in TableBlockHandle::of(cache, meta, &None)? {
-        if !go_on() {
-            return Ok(Rewritten::Stopped);
-        }
-        let block = handle.open_table_block()?;
-        let kept = keep(&block)?;
-        if !kept.contains(&true) {
-            continue;
-        }
-        if let Some(flusher) = flusher.take() {
-            out = Some(Output::new(flusher.start_table(block.min_time(), number)?));
-        }
-        let Some(out) = &mut out else { continue };
-        if !kept.contains(&false) && out.copy(&block)? {
-            kept_rows += kept.len() as u64;
-            continue;
-        }
-        let source = Source::open(block)?;
-        for row in kept.iter().enumerate().filter_map(|(row, kept)| kept.then_some(row)) {
-            out.push(&source, row)?;
-            kept_rows += 1;
-        }
-    }
-    let Some(out) = out else { return Ok(Rewritten::Empty) };
+    let handles = TableBlockHandle::of(cache, meta, &None)?;
+    let merged = merge::merge(handles, |time| flusher.start_table(time, number), keep, go_on)?;
+    let (out, kept_rows) = match merged {
+        Merged::Table(out, kept_rows) => (out, kept_rows),
+        Merged::Empty => return Ok(Rewritten::Empty),
+        Merged::Stopped => return Ok(Rewritten::Stopped),
+    };
     // What each line had is not known any more: its share of all.
     let raw_bytes = u128::from(facts.raw_bytes) * u128::from(kept_rows) / u128::from(facts.rows().max(1));
     let inherited = Inherited {

@@ -26,8 +26,8 @@ impl Keeper {
             (is_due && !self.not_mergeable.contains(&meta.number)).then_some((meta, facts, kept_from))
         });
         let Some((meta, facts, kept_from)) = due else { return Ok(false) };
-        let keep = &mut |block: &TableBlock| -> Result<Vec<bool>> {
-            Ok(block.times()?.iter().map(|&time| time >= kept_from).collect())
+        let keep = &mut |_, block: &TableBlock| {
+            Ok(Some(block.times()?.iter().map(|&time| time >= kept_from).collect()))
         };
         let table = match self.rewrite(meta, facts.only_class(), keep, stop) {
             Ok(Rewritten::Table(table)) => Some(table),
