@@ -299,6 +299,24 @@ fn functions_that_remember_the_same_share_it_and_answer_each_for_itself() {
 }
 
 #[test]
+fn memory_that_was_not_taken_is_not_given_back() {
+    // One long text a thread; and two states that are one.
+    let long = "x".repeat(20_000);
+    let rows = |b: i64| (0..2).map(|r| Row::new(b * 10 + r, &[("_msg", &*long), ("n", "1")])).collect();
+    let blocks: Vec<_> = (0..8).map(|b| Arc::new(TestBlock::new(rows(b), b as u64))).collect();
+    let options = RunOptions { memory_limit_bytes: 1 << 20, threads: 2, ..RunOptions::default() };
+    for functions in [
+        "any(_msg) a",
+        "uniq_values(n, _msg) limit 1 a, uniq_values(n, _msg) limit 1 b, uniq_values(n, _msg) limit 1 c",
+    ] {
+        let text = format!("* | stats {functions} | sort by (a) | stats count() n");
+        assert_eq!(run(&text, &blocks, &options).unwrap().0[0][0].1, "1", "{text}");
+    }
+    let held = RunOptions { memory_limit_bytes: 100_000, threads: 1, ..RunOptions::default() };
+    run("* | stats by (_time) any(_msg) a", &blocks, &held).unwrap_err();
+}
+
+#[test]
 fn memory_has_a_limit_that_says_what_to_do() {
     let blocks = store(100, 100);
     let options = RunOptions { memory_limit_bytes: 100_000, threads: 2, ..RunOptions::default() };

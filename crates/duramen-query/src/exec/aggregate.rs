@@ -209,9 +209,12 @@ impl<'a> Aggregation<'a> {
             *count += 1;
             *one = row as u32;
         }
-        for (count, row) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        for (i, (count, row)) in counts.into_iter().filter(|(count, _)| *count > 0).enumerate() {
             let group = Self::group(&block.keys, row as usize, groups)?;
             groups.add_rows(group, u64::from(count));
+            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                groups.tidy();
+            }
         }
         groups.tidy();
         Ok(())

@@ -33,8 +33,9 @@ impl Memory {
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit_bytes / 2
     }
 
-    /// Gives bytes back.
+    /// Gives bytes back, no more than are taken.
     pub fn release(&self, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let less = |used: usize| Some(used.saturating_sub(bytes));
+        let _before = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }

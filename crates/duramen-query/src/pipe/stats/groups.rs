@@ -150,7 +150,8 @@ impl<'a> Groups<'a> {
     pub(crate) fn results(&self, group: usize) -> impl Iterator<Item = (String, ValueKind)> {
         let states = &self.states[group];
         let pairs = self.state_of.iter().zip(&self.aggregate.functions);
-        pairs.map(|(&of, function)| states[of].clone().result(function, self.memory))
+        // Copies were not charged for.
+        pairs.map(|(&of, function)| states[of].clone().result(function, &Memory::new(0)))
     }
 
     /// Drops what cannot be among the first groups any more, if only so many are to be kept.
@@ -209,12 +210,12 @@ impl<'a> Groups<'a> {
                 for (i, (function, name)) in self.aggregate.functions.iter().zip(names).enumerate() {
                     let of = self.state_of[i];
                     let is_last = !self.state_of[i + 1..].contains(&of);
-                    let state = if is_last {
-                        std::mem::replace(&mut states[of], State::Count(0))
+                    let (text, kind) = if is_last {
+                        std::mem::replace(&mut states[of], State::Count(0)).result(function, self.memory)
                     } else {
-                        states[of].clone()
+                        // A copy was not charged for.
+                        states[of].clone().result(function, &Memory::new(0))
                     };
-                    let (text, kind) = state.result(function, self.memory);
                     row.push(name, &text, kind);
                 }
                 row

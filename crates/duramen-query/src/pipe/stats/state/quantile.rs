@@ -58,9 +58,11 @@ impl Quantile {
     }
 
     pub fn merge(&mut self, mut other: Self, memory: &Memory) -> Result<()> {
+        let bytes = other.kept.capacity() * size_of::<Number>();
         self.kept.append(&mut other.kept);
         if self.kept.len() > MAX_KEPT || other.counts.is_some() {
             self.count(memory)?;
+            memory.release(bytes);
         }
         let (Some(counts), Some(others)) = (&mut self.counts, other.counts) else { return Ok(()) };
         let (mine, theirs) = (counts.bytes(), others.bytes());

@@ -145,7 +145,10 @@ impl Values {
         if function.kind == Kind::Any {
             let earlier = self.0.first().is_none_or(|(held, _)| arrival < *held);
             if let Some(cell) = cells.iter().find(|c| !c.cell.is_empty()).filter(|_| earlier) {
-                self.0 = vec![(arrival, cell.cell.with_text(|text| text.into()))];
+                let text: Box<str> = cell.cell.with_text(|text| text.into());
+                memory.charge(entry_bytes(&text), "values")?;
+                self.0.drain(..).for_each(|(_, text)| memory.release(entry_bytes(&text)));
+                self.0.push((arrival, text));
             }
             return Ok(());
         }
