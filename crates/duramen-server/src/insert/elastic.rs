@@ -115,13 +115,13 @@ async fn reply(delivery: Delivery, index: Option<String>) -> ApiResult<String> {
         let body = received.decompressed()?;
         let mut kept = Kept::take(&DECODER, params, now_ns, Bulk::new);
         kept.decoder.read(&body, index.as_deref(), now_ns, out)?;
-        Ok(kept)
+        Ok((kept, body.len()))
     });
-    let kept = taken.await?.answer;
+    let (kept, body_bytes) = taken.await?.answer;
     let bulk = &kept.decoder;
     let took = clock.monotonic().saturating_sub(started);
     let mut reply = String::with_capacity(64 + bulk.items() * 27);
     bulk.write_reply(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), &mut reply);
-    kept.give_back(&DECODER);
+    kept.give_back(&DECODER, body_bytes);
     Ok(reply)
 }

@@ -12,7 +12,7 @@ pub(super) async fn insert(delivery: Delivery) -> ApiResult<Response> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("jsonline", move |received, out| {
         let body = received.decompressed()?;
-        with_decoder(params, now_ns, |lines| Ok(lines.lines(&body, now_ns, out)?))
+        with_decoder(params, now_ns, body.len(), |lines| Ok(lines.lines(&body, now_ns, out)?))
     });
     let taken = taken.await?;
     if taken.accepted == 0 {
@@ -26,9 +26,14 @@ thread_local! {
 }
 
 /// Decodes with this thread's decoder, if it is one for these parameters, or another that it will have from now on.
-pub(super) fn with_decoder<T>(params: Params, now_ns: i64, decode: impl FnOnce(&mut JsonLines) -> T) -> T {
+pub(super) fn with_decoder<T>(
+    params: Params,
+    now_ns: i64,
+    body_bytes: usize,
+    decode: impl FnOnce(&mut JsonLines) -> T,
+) -> T {
     let mut kept = Kept::take(&DECODER, params, now_ns, JsonLines::new);
     let outcome = decode(&mut kept.decoder);
-    kept.give_back(&DECODER);
+    kept.give_back(&DECODER, body_bytes);
     outcome
 }

@@ -5,6 +5,8 @@ use duramen_wire::Params;
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
+/// A decoder that has read a larger body is not kept.
+const MAX_KEPT_BODY_BYTES: usize = 4 << 20;
 const DAY_NS: i64 = 86_400 * 1_000_000_000;
 
 /// Where a thread keeps its last decoder of one protocol.
@@ -34,9 +36,12 @@ impl<D> Kept<D> {
         }
     }
 
-    /// Leaves it to this thread's next request.
-    pub fn give_back(self, keeper: &'static Keeper<D>) {
-        keeper.set(Some(self));
+    /// Leaves it to this thread's next request, unless this one's body was large: a decoder's buffers stay as they have
+    /// grown.
+    pub fn give_back(self, keeper: &'static Keeper<D>, body_bytes: usize) {
+        if body_bytes <= MAX_KEPT_BODY_BYTES {
+            keeper.set(Some(self));
+        }
     }
 }
 
@@ -61,10 +66,12 @@ mod tests {
                 made
             });
             assert_eq!(kept.decoder, number);
-            kept.give_back(&KEPT);
+            kept.give_back(&KEPT, MAX_KEPT_BODY_BYTES);
         }
         let kept = Kept::take(&KEPT, other.clone(), DAY_NS, |_, _| 4);
         assert_eq!(Kept::take(&KEPT, other, DAY_NS, |_, _| 5).decoder, 5, "the kept one is in use");
         assert_eq!(kept.decoder, 3);
+        kept.give_back(&KEPT, MAX_KEPT_BODY_BYTES + 1);
+        assert!(KEPT.take().is_none(), "it may have grown");
     }
 }

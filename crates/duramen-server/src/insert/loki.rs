@@ -43,7 +43,7 @@ async fn pushed(delivery: Delivery) -> ApiResult<()> {
             true => kept.decoder.json(&body, now_ns, out),
             false => kept.decoder.protobuf(&body, now_ns, out),
         };
-        kept.give_back(&DECODER);
+        kept.give_back(&DECODER, body.len());
         Ok(outcome?)
     });
     taken.await?.whole()

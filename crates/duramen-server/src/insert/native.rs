@@ -13,7 +13,7 @@ pub(super) async fn ingest(delivery: Delivery) -> ApiResult<Response> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("native", move |received, out| {
         let body = received.decompressed()?;
-        with_decoder(params, now_ns, |rows| Ok(rows.document(&body, now_ns, out)?))
+        with_decoder(params, now_ns, body.len(), |rows| Ok(rows.document(&body, now_ns, out)?))
     });
     let Taken { accepted, rejected, .. } = taken.await?;
     let (code, status) = match (accepted, rejected.count) {

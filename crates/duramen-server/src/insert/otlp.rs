@@ -48,7 +48,7 @@ async fn taken(delivery: Delivery, is_json: bool) -> ApiResult<Rejected> {
             true => kept.decoder.json(&body, now_ns, out),
             false => kept.decoder.protobuf(&body, now_ns, out),
         };
-        kept.give_back(&DECODER);
+        kept.give_back(&DECODER, body.len());
         Ok(outcome?)
     });
     Ok(taken.await?.rejected)

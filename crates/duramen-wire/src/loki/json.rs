@@ -52,8 +52,7 @@ impl Push {
             match name {
                 "stream" if !labelled => {
                     let start = jiter.current_index();
-                    let labels = &mut self.labels;
-                    pairs(jiter, 0, &mut |name, value| labels.push((name.to_owned(), value.to_owned())))?;
+                    pairs(jiter, 0, &mut |name, value| self.add_label(name, value))?;
                     self.begin_stream(jiter.current_index() - start, out);
                     labelled = true;
                 }

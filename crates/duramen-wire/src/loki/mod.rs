@@ -20,6 +20,7 @@ use crate::decoded::Decoded;
 use crate::error::Result;
 use crate::level;
 use crate::params::{MAX_STREAM_FIELDS, Params};
+use duramen::entry::MAX_FIELDS;
 use duramen::{EntryBuf, Level};
 use duramen_formats::{NameFilter, level::of_named};
 
@@ -52,9 +53,18 @@ impl Push {
         }
     }
 
+    /// Adds a label of the stream that begins. Of more than a line may have, one is enough to tell.
+    fn add_label(&mut self, name: &str, value: &str) {
+        if self.labels.len() <= MAX_FIELDS {
+            self.labels.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
     /// Begins a stream whose labels are in `self.labels`.
     fn begin_stream(&mut self, labels_bytes: usize, out: &Decoded) {
-        self.wrong_stream = out.check_line(labels_bytes).err().map(|e| format!("its labels: {e}"));
+        let too_long = out.check_line(labels_bytes).err().map(|e| format!("its labels: {e}"));
+        let too_many = || format!("its labels are more than {MAX_FIELDS}");
+        self.wrong_stream = too_long.or_else(|| (self.labels.len() > MAX_FIELDS).then(too_many));
         self.label_level = self.labels.iter().find_map(|(name, value)| of_named(name, value));
         if self.params.stream_fields.is_none() {
             self.label_names.clear();

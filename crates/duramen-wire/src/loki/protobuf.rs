@@ -20,8 +20,7 @@ impl Push {
             let text = field.text()?;
             self.labels.clear();
             if !text.is_empty() {
-                let labels = &mut self.labels;
-                labels::parse(text, |name, value| labels.push((name.to_owned(), value.to_owned())))
+                labels::parse(text, |name, value| self.add_label(name, value))
                     .map_err(|(detail, offset)| Error::malformed(WHAT, detail, field.at + offset))?;
             }
             self.begin_stream(text.len(), out);

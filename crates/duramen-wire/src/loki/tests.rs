@@ -107,6 +107,18 @@ fn over_long_lines_and_labels_are_rejected_beside_others() {
 }
 
 #[test]
+fn more_labels_than_a_line_may_have_are_not_collected() {
+    for (more, told) in [(0, ""), (1, "row 0: its labels are more than 16384")] {
+        let labels = vec![r#""a":"""#; MAX_FIELDS + more].join(",");
+        let body = format!(r#"{{"streams":[{{"stream":{{{labels}}},"values":[["0","x"]]}}]}}"#);
+        let mut push = Push::new(&Params::default());
+        let mut out = Decoded::default();
+        push.json(body.as_bytes(), NOW, &mut out).unwrap();
+        assert_eq!((out.rejected().to_string(), push.labels.len()), (told.to_owned(), MAX_FIELDS + more));
+    }
+}
+
+#[test]
 fn a_small_body_does_not_mean_a_lot() {
     let labels = format!("{{a=\"{}\"}}", "x".repeat(100_000));
     let entries = vec![(0, 0, "", &[][..]); 1_000];
