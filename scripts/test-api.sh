@@ -10,22 +10,8 @@ target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 venv=$target_dir/schemathesis
 tools="schemathesis==4.32.5"
 
-missing() {
-	echo "test-api: $1" >&2
-	exit 1
-}
-
-command -v "$python" >/dev/null || missing "there is no $python: install Python 3.10 or newer, or name one in PYTHON"
-"$python" -c 'import ensurepip, venv' 2>/dev/null ||
-	missing "$python has no module venv: install it (Debian, Ubuntu: apt-get install python3-venv)"
-made_of="$("$python" -c 'import sys; print(sys.executable, sys.version)') $tools"
-if [ "$(cat "$venv/made-of" 2>/dev/null)" != "$made_of" ]; then
-	rm -rf "$venv"
-	"$python" -m venv "$venv"
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check $tools ||
-		missing "pip could not install $tools: is PyPI within reach?"
-	printf '%s\n' "$made_of" >"$venv/made-of"
-fi
+. scripts/python-venv.sh
+make_venv 3.10
 if [ -z "${DURAMEN:-}" ]; then
 	"${CARGO:-cargo}" build --quiet --locked -p duramen-cli
 	DURAMEN=$target_dir/debug/duramen

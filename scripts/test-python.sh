@@ -11,27 +11,9 @@ tools="maturin==1.16.0 pytest==8.4.2 structlog==25.4.0"
 # For the tests of data frames, which are left out where there is no wheel of these: nobody compiles them for that.
 frames="pandas==2.3.3 pyarrow==21.0.0"
 
-missing() {
-	echo "test-python: $1" >&2
-	exit 1
-}
-
-command -v "$python" >/dev/null || missing "there is no $python: install Python 3.9 or newer, or name one in PYTHON"
+. scripts/python-venv.sh
 command -v "${CARGO:-cargo}" >/dev/null || missing "there is no cargo: install a Rust toolchain"
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
-	missing "$("$python" --version) is too old: the package needs 3.9 or newer"
-"$python" -c 'import ensurepip, venv' 2>/dev/null ||
-	missing "$python has no module venv: install it (Debian, Ubuntu: apt-get install python3-venv)"
-
-# Made anew when the interpreter or the tools change.
-made_of="$("$python" -c 'import sys; print(sys.executable, sys.version)') $tools"
-if [ "$(cat "$venv/made-of" 2>/dev/null)" != "$made_of" ]; then
-	rm -rf "$venv"
-	"$python" -m venv "$venv"
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check $tools ||
-		missing "pip could not install $tools: is PyPI within reach?"
-	printf '%s\n' "$made_of" >"$venv/made-of"
-fi
+make_venv 3.9
 if [ "$(cat "$venv/frames-of" 2>/dev/null)" != "$frames" ]; then
 	if "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: $frames; then
 		printf '%s\n' "$frames" >"$venv/frames-of"

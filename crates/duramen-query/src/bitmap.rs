@@ -52,33 +52,13 @@ impl Bitmap {
     }
 
     /// Drops all rows but the first `n`.
-    pub fn keep_first(&mut self, mut n: usize) {
-        for word in &mut self.words {
-            let count = word.count_ones() as usize;
-            if count <= n {
-                n -= count;
-                continue;
-            }
-            while word.count_ones() as usize > n {
-                *word &= !(1 << word.ilog2());
-            }
-            n = 0;
-        }
+    pub fn keep_first(&mut self, n: usize) {
+        keep(self.words.iter_mut(), n, |word| word & !(1 << word.ilog2()));
     }
 
     /// Drops all rows but the last `n`.
-    pub fn keep_last(&mut self, mut n: usize) {
-        for word in self.words.iter_mut().rev() {
-            let count = word.count_ones() as usize;
-            if count <= n {
-                n -= count;
-                continue;
-            }
-            while word.count_ones() as usize > n {
-                *word &= *word - 1;
-            }
-            n = 0;
-        }
+    pub fn keep_last(&mut self, n: usize) {
+        keep(self.words.iter_mut().rev(), n, |word| word & (word - 1));
     }
 
     /// How many rows the block has.
@@ -154,6 +134,16 @@ impl Bitmap {
                 Some(i * 64 + bit)
             })
         })
+    }
+}
+
+/// Leaves the first `n` rows of these words; `without_last` takes the last one from a word that is not 0.
+fn keep<'w>(words: impl Iterator<Item = &'w mut u64>, mut n: usize, without_last: impl Fn(u64) -> u64) {
+    for word in words {
+        while word.count_ones() as usize > n {
+            *word = without_last(*word);
+        }
+        n -= word.count_ones() as usize;
     }
 }
 

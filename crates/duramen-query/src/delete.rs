@@ -78,8 +78,16 @@ impl DeleteByQuery for Store {
     }
 }
 
-fn only_filter(query: &Query) -> Result<(), QueryError> {
-    if query.is_only_filter() { Ok(()) } else { Err(QueryError::OnlyFilter) }
+/// Refuses a query that is more than a filter: only one says which lines to delete.
+///
+/// # Errors
+/// [`QueryError::OnlyFilter`] if the query has pipes or other queries in it.
+pub fn only_filter(query: &Query) -> Result<(), QueryError> {
+    if query.pipes().is_empty() && !query.filter().has_subquery() {
+        Ok(())
+    } else {
+        Err(QueryError::OnlyFilter)
+    }
 }
 
 fn matches(query: &Query, block: &Arc<dyn Block>) -> duramen::Result<Vec<bool>> {

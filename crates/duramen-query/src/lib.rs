@@ -22,7 +22,7 @@ pub mod row;
 pub mod store;
 
 pub use bitmap::Bitmap;
-pub use delete::DeleteByQuery;
+pub use delete::{DeleteByQuery, only_filter};
 pub use error::{Error, ParseError, Result};
 pub use exec::open::STREAM_ID;
 pub use exec::{Cancel, Order, RunOptions, RunStats};

@@ -64,11 +64,6 @@ impl Query {
         &self.pipes
     }
 
-    /// Whether it is a filter alone, without pipes and without queries in it: what says which lines to delete.
-    pub fn is_only_filter(&self) -> bool {
-        self.pipes.is_empty() && !self.filter.has_subquery()
-    }
-
     /// The most threads that may read blocks, if the query says so in `options(concurrency=…)`.
     pub fn max_threads(&self) -> Option<usize> {
         self.max_threads

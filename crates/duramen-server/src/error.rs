@@ -129,6 +129,7 @@ impl From<QueryError> for ApiError {
     fn from(e: QueryError) -> Self {
         match e {
             QueryError::Parse(e) => e.into(),
+            e @ QueryError::OnlyFilter => Self::bad_request(e.to_string()),
             QueryError::Store(e) => e.into(),
             QueryError::Run(e) => e.into(),
             e => Self::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()),

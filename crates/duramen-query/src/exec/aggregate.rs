@@ -29,8 +29,9 @@ pub(crate) struct Aggregation<'a> {
     pub order: RowOrder,
 }
 
-/// What a function needs of a block: its columns by name, and the rows that meet its condition.
+/// What a function that sees rows needs of a block: its columns by name, and the rows that meet its condition.
 struct Input {
+    function: usize,
     columns: Vec<(String, Option<Arc<Column>>)>,
     condition: Option<Bitmap>,
 }
@@ -91,7 +92,7 @@ impl<'a> Aggregation<'a> {
         }
         let Some((mut open, found)) = self.reader.open(handle, stats)? else { return Ok(()) };
         // All columns are read before the first row is added, so that a damaged block counts whole or not.
-        let read = self.read(number, &mut open, found);
+        let read = self.read(number, &mut open, found, groups);
         stats.bytes_read += open.bytes_since_last();
         self.reader.cancel.check()?;
         match read {
@@ -103,12 +104,19 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    fn read(&self, number: usize, open: &mut Open, found: Bitmap) -> duramen::Result<Block<'a>> {
+    fn read(
+        &self,
+        number: usize,
+        open: &mut Open,
+        found: Bitmap,
+        groups: &Groups<'a>,
+    ) -> duramen::Result<Block<'a>> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
         let mut inputs = Vec::new();
         let stop = || self.reader.cancel.check().is_err();
-        for function in &self.aggregate.functions {
+        for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
+        {
             let mut columns = Vec::new();
             for (name, _) in &function.sort {
                 columns.push((name.to_string(), open.column(name)?));
@@ -124,7 +132,7 @@ impl<'a> Aggregation<'a> {
             let condition = function.condition.as_ref();
             let condition =
                 condition.map(|filter| super::eval::eval(filter, open, &found, &stop)).transpose()?;
-            inputs.push(Input { columns, condition });
+            inputs.push(Input { function: i, columns, condition });
         }
         let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
         Ok(Block { number, keys, inputs, found, times })
@@ -176,16 +184,13 @@ impl<'a> Aggregation<'a> {
                 .times
                 .as_ref()
                 .map_or([0; 3], |times| self.order.arrival(times[row], block.number, row));
-            for (f, input) in block.inputs.iter().enumerate() {
-                if !groups.sees_rows(f) {
-                    continue;
-                }
+            for input in &block.inputs {
                 if input.condition.as_ref().is_some_and(|rows| !rows.contains(row)) {
                     continue;
                 }
                 cells.clear();
                 cells.extend(input.columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
-                groups.add(group, f, &cells, arrival)?;
+                groups.add(group, input.function, &cells, arrival)?;
             }
         }
         groups.tidy();

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::post;
 use duramen::DeleteReport;
-use duramen_query::{DeleteByQuery, Query, QueryError};
+use duramen_query::{DeleteByQuery, Query, only_filter};
 use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
@@ -62,17 +62,6 @@ pub(super) fn run(
         );
     }
     Ok(report)
-}
-
-/// Refuses a query that is more than a filter.
-///
-/// # Errors
-/// 400.
-pub(super) fn only_filter(query: &Query) -> ApiResult<()> {
-    match query.is_only_filter() {
-        true => Ok(()),
-        false => Err(ApiError::bad_request(QueryError::OnlyFilter.to_string())),
-    }
 }
 
 /// Whether no matching line can be left.

@@ -49,6 +49,13 @@ impl FromRequest<Shared> for Order {
             let told = "send a JSON object, with Content-Type: application/json";
             return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
         }
+        Self::of(request, app).await
+    }
+}
+
+impl Order {
+    /// Of a request of which it was made sure that somebody wants it.
+    async fn of(request: Request, app: &Shared) -> ApiResult<Self> {
         let access = Access::of(request.extensions())?;
         let args = Args::from_request(request, app).await?;
         Ok(Self { app: app.clone(), access, args })

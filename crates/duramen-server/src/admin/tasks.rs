@@ -1,19 +1,19 @@
 //! VictoriaLogs' deletion: `/delete/run_task`, `/delete/active_tasks`, `/delete/stop_task`. A task is done when nobody asks
 //! any more, too; one after the other. They are in memory only: what a stop of the server cut off was not deleted.
 
-use super::delete::{only_filter, run};
+use super::Order;
+use super::delete::run;
 use crate::app::{Shared, stopped};
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::json::ok;
-use crate::select::args::Args;
 use axum::Router;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
-use duramen_query::Query;
 use duramen_query::parse::time::format_time;
+use duramen_query::{Query, only_filter};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -96,13 +96,9 @@ fn tenant_ids(name: &str) -> Value {
     }
 }
 
-/// A request of a program's.
+/// A program's.
 #[derive(Debug)]
-struct ByProgram {
-    app: Shared,
-    access: Access,
-    args: Args,
-}
+struct ByProgram(Order);
 
 impl FromRequest<Shared> for ByProgram {
     type Rejection = ApiError;
@@ -114,9 +110,7 @@ impl FromRequest<Shared> for ByProgram {
             let told = "a browser asks, perhaps for another site's page: use POST /api/v1/delete";
             return Err(ApiError::new(StatusCode::FORBIDDEN, told));
         }
-        let access = Access::of(request.extensions())?;
-        let args = Args::from_request(request, app).await?;
-        Ok(Self { app: app.clone(), access, args })
+        Order::of(request, app).await.map(Self)
     }
 }
 
@@ -126,7 +120,7 @@ fn by_browser(headers: &HeaderMap) -> bool {
         .any(|name| headers.contains_key(name))
 }
 
-async fn run_task(ByProgram { app, access, args }: ByProgram) -> ApiResult<Response> {
+async fn run_task(ByProgram(Order { app, access, args }): ByProgram) -> ApiResult<Response> {
     let filter = args.need("filter")?;
     let now_ns = app.env.clock.now_unix_ns();
     let query = args.parse_within(filter, now_ns, None)?;
@@ -168,12 +162,12 @@ async fn in_turn(app: &Shared, access: Access, query: Query, task: Task) -> bool
     work.await.unwrap_or(false)
 }
 
-async fn active_tasks(ByProgram { app, access, .. }: ByProgram) -> Response {
+async fn active_tasks(ByProgram(Order { app, access, .. }): ByProgram) -> Response {
     ok(&app.deletions.of(&access.tenant.name).iter().map(Task::told).collect::<Vec<_>>())
 }
 
 /// Answers when the task has ended. One that is not there has.
-async fn stop_task(ByProgram { app, access, args }: ByProgram) -> ApiResult<Response> {
+async fn stop_task(ByProgram(Order { app, access, args }): ByProgram) -> ApiResult<Response> {
     let id = args.need("task_id")?;
     let task = app.deletions.of(&access.tenant.name).into_iter().find(|task| task.id.to_string() == id);
     if let Some(mut task) = task {

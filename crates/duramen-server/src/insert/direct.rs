@@ -1,6 +1,6 @@
 //! The routes by which most logs come in. A server finds them by comparing paths, and asks nothing of the router, whose
-//! layers cost more than the rest of a small request does. The router has them, too: for other methods, it says what
-//! there is.
+//! layers cost a small request more than its line does. The router has them, too: for other methods, it says what there
+//! is.
 
 use super::{Delivery, elastic, jsonline, loki, native, otlp};
 use crate::app::Shared;

@@ -32,8 +32,5 @@ pub(super) fn with_decoder<T>(
     body_bytes: usize,
     decode: impl FnOnce(&mut JsonLines) -> T,
 ) -> T {
-    let mut kept = Kept::take(&DECODER, params, now_ns, JsonLines::new);
-    let outcome = decode(&mut kept.decoder);
-    kept.give_back(&DECODER, body_bytes);
-    outcome
+    Kept::decode(&DECODER, (params, now_ns), body_bytes, JsonLines::new, decode)
 }

@@ -36,6 +36,20 @@ impl<D> Kept<D> {
         }
     }
 
+    /// Decodes a body of so many bytes with this thread's, or with a new one that it has from now on.
+    pub fn decode<T>(
+        keeper: &'static Keeper<D>,
+        (params, now_ns): (Params, i64),
+        body_bytes: usize,
+        make: impl FnOnce(&Params, i64) -> D,
+        decode: impl FnOnce(&mut D) -> T,
+    ) -> T {
+        let mut kept = Self::take(keeper, params, now_ns, make);
+        let outcome = decode(&mut kept.decoder);
+        kept.give_back(keeper, body_bytes);
+        outcome
+    }
+
     /// Leaves it to this thread's next request, unless this one's body was large: a decoder's buffers stay as they have
     /// grown.
     pub fn give_back(self, keeper: &'static Keeper<D>, body_bytes: usize) {

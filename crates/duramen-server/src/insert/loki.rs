@@ -12,7 +12,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use duramen_wire::loki::Push;
+use duramen_wire::{Params, loki::Push};
 use std::cell::RefCell;
 
 pub(super) fn routes() -> Router<Shared> {
@@ -38,12 +38,11 @@ async fn pushed(delivery: Delivery) -> ApiResult<()> {
             Encoding::Identity | Encoding::Snappy if !is_json => received.decompressed_raw_snappy()?,
             _ => received.decompressed()?,
         };
-        let mut kept = Kept::take(&DECODER, params, now_ns, |params, _| Push::new(params));
-        let outcome = match is_json {
-            true => kept.decoder.json(&body, now_ns, out),
-            false => kept.decoder.protobuf(&body, now_ns, out),
-        };
-        kept.give_back(&DECODER, body.len());
+        let make = |params: &Params, _| Push::new(params);
+        let outcome = Kept::decode(&DECODER, (params, now_ns), body.len(), make, |decoder| match is_json {
+            true => decoder.json(&body, now_ns, out),
+            false => decoder.protobuf(&body, now_ns, out),
+        });
         Ok(outcome?)
     });
     taken.await?.whole()

@@ -7,9 +7,9 @@ use crate::json::{JSON, written};
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use duramen_wire::Rejected;
 use duramen_wire::grpc::Code;
 use duramen_wire::otlp::{Logs, reply_json, reply_protobuf, status_json, status_protobuf};
+use duramen_wire::{Params, Rejected};
 use std::cell::RefCell;
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -43,12 +43,11 @@ async fn taken(delivery: Delivery, is_json: bool) -> ApiResult<Rejected> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("otlp", move |received, out| {
         let body = received.decompressed()?;
-        let mut kept = Kept::take(&DECODER, params, now_ns, |params, _| Logs::new(params));
-        let outcome = match is_json {
-            true => kept.decoder.json(&body, now_ns, out),
-            false => kept.decoder.protobuf(&body, now_ns, out),
-        };
-        kept.give_back(&DECODER, body.len());
+        let make = |params: &Params, _| Logs::new(params);
+        let outcome = Kept::decode(&DECODER, (params, now_ns), body.len(), make, |decoder| match is_json {
+            true => decoder.json(&body, now_ns, out),
+            false => decoder.protobuf(&body, now_ns, out),
+        });
         Ok(outcome?)
     });
     Ok(taken.await?.rejected)

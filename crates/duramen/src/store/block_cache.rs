@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 /// hour again waits less. May be shared by any number of stores of one process, and by threads.
 ///
 /// What it holds is about as much as it says: blocks grow while they are read, and are counted when others come, and when
-/// nobody reads the snapshot any more. Those
-/// that were used least recently go first, and there are [`MAX_CACHED_BLOCKS`] at most. Blocks that a query has open are that query's besides.
+/// nobody reads the snapshot any more. Those that were used least recently go first, and there are [`MAX_CACHED_BLOCKS`] at
+/// most. Blocks that a query has open are that query's besides.
 ///
 /// ```
 /// use duramen::{BlockCache, StoreOptions};

@@ -175,6 +175,9 @@ mod tests {
         assert_eq!(picked(&with_large), Some((0..10).collect()), "the large one is not worth writing again");
         let huge = vec![("20260101", MAX_MERGE_INPUT_RAW_BYTES / 10 + 1); 20];
         assert_eq!(picked(&huge), None);
+        let large = |raw_bytes| vec![("20260101", raw_bytes / 10); 20];
+        assert_eq!(picked(&large(MAX_MERGED_RAW_BYTES / 9)).unwrap().len(), 9, "no more than one table has");
+        assert_eq!(picked(&large(MAX_MERGED_RAW_BYTES / 7)), None, "too few fit");
         for (bytes, most) in [(100, MAX_MERGE_WIDTH), (1 << 20, MAX_MERGE_WIDTH_OF_LARGE)] {
             let many = vec![("20260101", bytes); 1000];
             assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");

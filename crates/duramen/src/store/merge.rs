@@ -103,9 +103,9 @@ impl<'a, S: FnOnce(i64) -> Result<TableWriter<'a>>> Merge<'a, S> {
     ) -> Result<()> {
         let block = handle.open_table_block()?;
         let kept = keep(number, &block)?.filter(|kept| kept.contains(&false));
-        let is_large = is_large(block.rows(), block.raw_bytes());
-        let is_alone = is_large && self.large_open >= MAX_OPEN_LARGE_BLOCKS;
-        if kept.is_none() && is_large {
+        let large = is_large(block.rows(), block.raw_bytes());
+        let is_alone = large && self.large_open >= MAX_OPEN_LARGE_BLOCKS;
+        if kept.is_none() && large {
             let rows = block.rows() as u64;
             if self.out(block.min_time())?.copy(&block, is_alone)? {
                 self.written += rows;
@@ -124,21 +124,17 @@ impl<'a, S: FnOnce(i64) -> Result<TableWriter<'a>>> Merge<'a, S> {
             return Ok(());
         }
         let source = Source::open(block)?;
-        self.out(first_kept)?;
         if is_alone {
             self.written += rows.len() as u64;
             return self.out(first_kept)?.write_alone(&source, &rows);
         }
         self.rows_left += rows.len();
-        self.large_open += usize::from(is_large);
-        self.open.insert(number, Open { source, rows: rows.into_iter(), is_large });
+        self.large_open += usize::from(large);
+        self.open.insert(number, Open { source, rows: rows.into_iter(), is_large: large });
         self.advance(number)?;
-        let small =
-            self.waiting.values().map(|handle| handle.rows()).take_while(|&rows| !self::is_large(rows, 0));
+        let small = self.waiting.values().map(|handle| handle.rows()).take_while(|&rows| !is_large(rows, 0));
         let to_come = self.rows_left + small.sum::<usize>();
-        if let Some(out) = &mut self.out {
-            out.share_out(to_come);
-        }
+        self.out(first_kept)?.share_out(to_come);
         Ok(())
     }
 

@@ -100,7 +100,8 @@ impl Function {
         Ok(function)
     }
 
-    /// Whether both remember the same of the same rows, and only make something else of it: quantiles, or a sum and an average.
+    /// Whether both remember the same of the same rows, and only make something else of it: quantiles, or a sum and an
+    /// average.
     pub(super) fn remembers_as(&self, other: &Self) -> bool {
         let family = |kind: &Kind| match kind {
             Kind::Quantile(_) => Some(0),
