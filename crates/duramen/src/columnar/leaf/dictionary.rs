@@ -121,7 +121,7 @@ fn decode_some(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, depth: u32) -> 
 }
 
 /// The codes of texts in a dictionary of `size`.
-fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usize) -> Result<Vec<u32>> {
+pub(super) fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usize) -> Result<Vec<u32>> {
     part.spend(chosen.len() * size_of::<u32>())?;
     let checked = |code: i64| {
         let code = u32::try_from(code).ok().filter(|&c| (c as usize) < size);

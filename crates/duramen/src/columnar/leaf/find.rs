@@ -5,11 +5,9 @@ use super::super::MAX_ROWS;
 use super::super::bytes::bad;
 use super::super::ints;
 use super::super::streams::{MAX_STREAM_BYTES, Part};
-use super::super::texts::Texts;
 use super::{
-    AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, Leaf, PADDED, PLAIN, RECENCY, plain,
+    AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY, plain,
 };
-use crate::column::IntText;
 use crate::error::Result;
 use crate::token::is_word_char;
 use memchr::memmem::Finder;
@@ -76,31 +74,52 @@ const MAX_PLACES: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Sought<'w> {
     pub(crate) word: Finder<'w>,
-    /// Where it is in the text of the column's part: one look at all of it, instead of one at each place. Nothing if that
-    /// is at more than [`MAX_PLACES`].
-    places: Option<Vec<u32>>,
-    text_len: usize,
+    /// Where it is in the text of the column's part, if that was looked up.
+    places: Option<Places>,
     /// Where in other columns it is, as far as somebody asked.
     in_columns: RefCell<BTreeMap<usize, Presence>>,
 }
 
-impl<'w> Sought<'w> {
-    /// A word to look for in texts of this part, of which nothing was read yet.
-    pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
-        let word = Finder::new(word);
-        let text = part.text.rest();
-        let mut places = Some(Vec::new());
+/// One look at all of a text, instead of one at each place of it.
+#[derive(Debug)]
+struct Places {
+    at: Vec<u32>,
+    text_len: usize,
+}
+
+impl Places {
+    /// Nothing if there are more than [`MAX_PLACES`].
+    fn of(word: &Finder<'_>, text: &[u8]) -> Option<Self> {
+        let mut places = Self { at: Vec::new(), text_len: text.len() };
         let mut from = 0;
         while let Some(at) = text.get(from..).and_then(|rest| word.find(rest)) {
-            let Some(found) = places.as_mut().filter(|found| found.len() < MAX_PLACES) else {
-                places = None;
-                break;
-            };
-            found.push((from + at) as u32);
+            if places.at.len() == MAX_PLACES {
+                return None;
+            }
+            places.at.push((from + at) as u32);
             // Two may overlap: one across the edge of two areas, and one at the beginning of the second.
             from += at + 1;
         }
-        Self { places, text_len: text.len(), word, in_columns: RefCell::default() }
+        Some(places)
+    }
+}
+
+impl<'w> Sought<'w> {
+    /// A word to look for everywhere in texts of this part, of which nothing was read yet.
+    pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
+        let mut sought = Self::here_and_there(word);
+        sought.look_up(part);
+        sought
+    }
+
+    /// Looks the word up in all the text of this part, of which nothing was read yet.
+    pub(crate) fn look_up(&mut self, part: &Part<'_>) {
+        self.places = Places::of(&self.word, part.text.rest());
+    }
+
+    /// A word to look for where others have been found: in a few places, one by one.
+    pub(crate) fn here_and_there(word: &'w str) -> Self {
+        Self { word: Finder::new(word), places: None, in_columns: RefCell::default() }
     }
 
     /// The word.
@@ -118,11 +137,14 @@ impl<'w> Sought<'w> {
         Ok(presence)
     }
 
-    /// Whether it is, or may be, in the next `len` bytes of the part's text.
+    /// Whether it is in the next `len` bytes of the part's text.
     pub(crate) fn is_next(&self, part: &Part<'_>, len: usize) -> bool {
-        let Some(places) = &self.places else { return true };
-        let start = self.text_len.saturating_sub(part.text.remaining());
-        let next = places.get(places.partition_point(|&at| (at as usize) < start));
+        let Some(Places { at, text_len }) = &self.places else {
+            let text = part.text.rest();
+            return self.word.find(text.get(..len).unwrap_or(text)).is_some();
+        };
+        let start = text_len.saturating_sub(part.text.remaining());
+        let next = at.get(at.partition_point(|&at| (at as usize) < start));
         next.is_some_and(|&at| at as usize + self.word.needle().len() <= start + len)
     }
 }
@@ -178,50 +200,12 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
     })
 }
 
-impl Leaf {
-    /// Whether each of `count` texts holds the word.
-    pub(crate) fn hold(&self, count: usize, word: &Finder<'_>) -> Vec<bool> {
-        let holds = |text: &[u8]| word.find(text).is_some();
-        match self {
-            Self::Constant(text) => vec![holds(text); count],
-            Self::Dictionary { values, codes } => {
-                let of_value: Vec<bool> = (0..values.len()).map(|i| holds(values.get(i))).collect();
-                codes.iter().map(|&code| of_value[code as usize]).collect()
-            }
-            Self::Integers(values) => {
-                let mut digits = IntText::default();
-                values.iter().map(|&n| holds(digits.format(n).as_bytes())).collect()
-            }
-            Self::Texts(texts) => texts_that_hold(texts, word),
-        }
-    }
-}
-
-/// Searches all texts in one pass.
-fn texts_that_hold(texts: &Texts, word: &Finder<'_>) -> Vec<bool> {
-    let mut found = vec![false; texts.len()];
-    let (mut from, mut i) = (0usize, 0usize);
-    while let Some(at) = texts.bytes.get(from..).and_then(|rest| word.find(rest)) {
-        let at = from + at;
-        i += texts.ends[i..].partition_point(|&end| end as usize <= at);
-        let Some(&end) = texts.ends.get(i) else { break };
-        let end = end as usize;
-        if at + word.needle().len() <= end {
-            found[i] = true;
-            from = end;
-        } else {
-            // It lies across the edge of two texts.
-            from = at + 1;
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::streams::Streams;
+    use super::super::super::texts::Texts;
     use super::super::super::words::Words;
-    use super::super::{Spans, decode, encode, spans_of};
+    use super::super::{Spans, encode, holding, spans_of};
     use super::*;
     use crate::token;
 
@@ -239,13 +223,21 @@ mod tests {
         assert_eq!(left, [0; 4], "{values:?}");
         let finder = Finder::new(word);
         let expected: Vec<bool> = values.iter().map(|v| v.contains(word)).collect();
-        let is_word = values.iter().any(|v| token::words(v).any(|of| of == word));
-        let found = decode(&mut part(), values.len()).unwrap().hold(values.len(), &finder);
-        assert_eq!(found, expected, "{values:?}");
-        match presence(&mut part(), values.len(), &Sought::new(word, &part())).unwrap() {
-            Presence::Nowhere => assert!(!is_word, "{values:?}"),
-            Presence::Everywhere => assert!(!expected.contains(&false), "{values:?}"),
-            Presence::Perhaps => {}
+        let is_word: Vec<bool> = values.iter().map(|v| token::words(v).any(|of| of == word)).collect();
+        let mut read = part();
+        let found = holding(&mut read, values.len(), &finder).unwrap();
+        for i in 0..values.len() {
+            assert!(found[i] || !is_word[i], "{:?}", values[i]);
+            assert!(!found[i] || expected[i], "{:?}", values[i]);
+        }
+        let left = [&read.meta, &read.bytes, &read.packed, &read.text].map(|r| r.remaining());
+        assert_eq!(left, [0; 4], "{values:?}");
+        for sought in [Sought::new(word, &part()), Sought::here_and_there(word)] {
+            match presence(&mut part(), values.len(), &sought).unwrap() {
+                Presence::Nowhere => assert!(!is_word.contains(&true), "{values:?}"),
+                Presence::Everywhere => assert!(!expected.contains(&false), "{values:?}"),
+                Presence::Perhaps => {}
+            }
         }
     }
 
@@ -263,7 +255,8 @@ mod tests {
         let streams = Streams { text: vec![b'1'; MAX_PLACES + 10], ..Streams::default() };
         let bundle = streams.reread();
         let part = bundle.part(&[0; 4], &streams.lens()).unwrap();
-        assert!(Sought::new("11", &part).is_next(&part, 0), "too many to tell");
+        let sought = Sought::new("11", &part);
+        assert!(sought.is_next(&part, 2) && !sought.is_next(&part, 1), "too many to remember");
     }
 
     #[test]

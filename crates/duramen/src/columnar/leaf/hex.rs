@@ -43,18 +43,36 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
     true
 }
 
-/// Appends what [`encode`] wrote.
-pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
+/// Passes over `count` texts: their bytes, how many each has, and whether their letters are large.
+fn area<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8], usize, bool)> {
     let size = usize::from(part.meta.u8()?) / 2;
-    let letters = if part.meta.u8()? == 0 { b"0123456789abcdef" } else { b"0123456789ABCDEF" };
-    let total = chosen.count().checked_mul(size).ok_or_else(|| bad("too much hex"))?;
-    if total > MAX_STREAM_BYTES / 2 {
-        return Err(bad("too much hex"));
-    }
+    let upper = part.meta.u8()? != 0;
+    let total = count.checked_mul(size).filter(|&total| total <= MAX_STREAM_BYTES / 2);
+    let total = total.ok_or_else(|| bad("too much hex"))?;
     if size == 0 {
         return Err(bad("hex of no length"));
     }
-    let area = part.packed.take(total)?;
+    Ok((part.packed.take(total)?, size, upper))
+}
+
+/// Which of `count` texts are this one.
+pub(super) fn equal(part: &mut Part<'_>, count: usize, text: &[u8]) -> Result<Vec<bool>> {
+    let (area, size, upper) = area(part, count)?;
+    let byte = |pair: &[u8]| Some(digit(pair[0], upper)? << 4 | digit(pair[1], upper)?);
+    let sought: Option<Vec<u8>> = match text.len() == size * 2 {
+        true => text.chunks_exact(2).map(byte).collect(),
+        false => None,
+    };
+    Ok(match sought {
+        Some(sought) => area.chunks_exact(size).map(|value| value == sought).collect(),
+        None => vec![false; count],
+    })
+}
+
+/// Appends what [`encode`] wrote.
+pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
+    let (area, size, upper) = area(part, chosen.count())?;
+    let letters = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
     let mut push = |value: &[u8]| {
         for &byte in value {
             out.bytes.extend_from_slice(&[letters[usize::from(byte >> 4)], letters[usize::from(byte & 15)]]);

@@ -25,11 +25,13 @@ mod decimal;
 mod dictionary;
 mod find;
 mod hex;
+mod hold;
 mod ipv4;
 mod plain;
 
 pub(crate) use dictionary::write as write_dictionary;
 pub(crate) use find::{Presence, Sought, presence, skip};
+pub(crate) use hold::holding;
 
 use super::bytes::{bad, put_bytes};
 use super::chosen::Chosen;
@@ -134,12 +136,7 @@ pub(crate) enum Leaf {
 /// How many encodings that hold others may lie in one another: a dictionary of texts with affixes.
 const DEPTH: u32 = 2;
 
-/// Decodes `count` texts.
-pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Leaf> {
-    decode_chosen(part, Chosen::all(count))
-}
-
-/// Decodes some texts of a sequence.
+/// Decodes texts of a sequence.
 pub(crate) fn decode_chosen(part: &mut Part<'_>, chosen: Chosen<'_>) -> Result<Leaf> {
     decode_nested(part, chosen, DEPTH)
 }
@@ -227,7 +224,10 @@ mod tests {
         encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
         let bundle = streams.reread();
         let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
-        assert_eq!(decode(&mut part(), values.len()).unwrap().into_texts(values.len()).unwrap(), texts);
+        assert_eq!(
+            decode_chosen(&mut part(), Chosen::all(values.len())).unwrap().into_texts(values.len()).unwrap(),
+            texts
+        );
         let numbers: Vec<u32> = (0..values.len() as u32).filter(|i| i % 3 == 1 || i % 7 == 0).collect();
         let some = decode_chosen(&mut part(), Chosen::some(values.len(), &numbers).unwrap()).unwrap();
         let some = some.into_texts(numbers.len()).unwrap();
@@ -270,7 +270,7 @@ mod tests {
         let bundle = streams.reread();
         let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
         for times in 0.. {
-            if let Err(error) = decode(&mut part, count) {
+            if let Err(error) = decode_chosen(&mut part, Chosen::all(count)) {
                 assert!(error.is_corruption());
                 assert!(part.meta.remaining() > 0 || times == 0, "it came to the end");
                 return times;

@@ -25,7 +25,13 @@ impl TableBlock {
         let (rows, map) = (self.directory.rows, self.map_of(entry)?);
         // What was looked for is mostly read right after.
         let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
-        let words: Vec<Sought<'_>> = needle.words.iter().map(|word| Sought::new(word, &part)).collect();
+        // Long words are rare: the others are looked for only where the longest is.
+        let mut words = needle.words.to_vec();
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let mut words: Vec<Sought<'_>> = words.into_iter().map(Sought::here_and_there).collect();
+        if let Some(longest) = words.first_mut() {
+            longest.look_up(&part);
+        }
         kinds_of(entry, &mut part)?;
         let Some(outline) = self.outline(i, &part)? else { return Ok(None) };
         let around = Surroundings {

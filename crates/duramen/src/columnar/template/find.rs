@@ -121,20 +121,20 @@ impl Parts<'_> {
                 return Ok((Vec::new(), Vec::new()));
             }
         }
-        let count = self.whole_count();
-        let texts = whole.decode(None, &mut self.budget())?;
-        let mut possible = vec![true; count];
+        let mut possible = vec![true; self.whole_count()];
         for word in words {
-            and(&mut possible, &texts.hold(count, &word.word));
+            and(&mut possible, &whole.hold(&word.word)?);
         }
-        let mut certain = vec![false; count];
-        if possible.contains(&true) {
-            let mut digits = IntText::default();
-            for (i, possible) in possible.iter_mut().enumerate().filter(|(_, possible)| **possible) {
-                certain[i] =
-                    str::from_utf8(texts.get(i, &mut digits)).is_ok_and(|text| (needle.certain)(text));
-                *possible = !certain[i];
-            }
+        let mut certain = vec![false; possible.len()];
+        let some: Vec<u32> = (0..).zip(&possible).filter(|(_, is)| **is).map(|(i, _)| i).collect();
+        if some.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let texts = whole.decode(Some(&some), &mut self.budget())?;
+        let mut digits = IntText::default();
+        for (at, i) in some.into_iter().map(|i| i as usize).enumerate() {
+            certain[i] = str::from_utf8(texts.get(at, &mut digits)).is_ok_and(|text| (needle.certain)(text));
+            possible[i] = !certain[i];
         }
         Ok((certain, possible))
     }

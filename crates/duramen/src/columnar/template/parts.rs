@@ -37,7 +37,7 @@ impl Lazy<'_> {
 
     /// Whether each of them holds the word.
     pub(super) fn hold(&self, word: &Finder<'_>) -> Result<Vec<bool>> {
-        Ok(leaf::decode(&mut self.part.clone(), self.count)?.hold(self.count, word))
+        leaf::holding(&mut self.part.clone(), self.count, word)
     }
 }
 

@@ -1,0 +1,108 @@
+//! Which texts hold a word. Where an encoding knows what its texts look like, the word is put into that form, once, and
+//! no text is put together.
+
+use super::super::MAX_ROWS;
+use super::super::chosen::Chosen;
+use super::super::ints;
+use super::super::streams::Part;
+use super::super::texts::Texts;
+use super::find::skip_nested;
+use super::{
+    AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, RECENCY, decode_nested, dictionary, hex, peek,
+};
+use crate::column::IntText;
+use crate::error::Result;
+use crate::token::is_word_char;
+use memchr::memmem::Finder;
+
+/// Which of `count` texts hold a word. Of a text that has its letters only as a part of another word, either is said.
+pub(crate) fn holding(part: &mut Part<'_>, count: usize, word: &Finder<'_>) -> Result<Vec<bool>> {
+    holding_nested(part, count, word, DEPTH)
+}
+
+/// It leaves the part behind the texts, as decoding them does.
+fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> Result<Vec<bool>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let number = || str::from_utf8(word.needle()).ok().and_then(|word| word.parse::<u64>().ok());
+    match peek(part) {
+        Some(INTEGERS) => {
+            part.meta.u8()?;
+            // A number's word is its digits, and they begin with a zero only if that is all.
+            let number = number().filter(|n| n.to_string().as_bytes() == word.needle());
+            let values = ints::decode(part, count)?;
+            Ok(values.into_iter().map(|n| Some(n.unsigned_abs()) == number).collect())
+        }
+        Some(PADDED) => {
+            part.meta.u8()?;
+            let width = usize::from(part.meta.u8()?);
+            let number = number().filter(|_| width == word.needle().len());
+            let values = ints::decode(part, count)?;
+            Ok(values.into_iter().map(|n| Some(n.unsigned_abs()) == number).collect())
+        }
+        Some(AFFIX) if depth > 0 => {
+            let before = part.clone();
+            part.meta.u8()?;
+            let (prefix, suffix) = (part.meta.str()?, part.meta.str()?);
+            if prefix.ends_with(is_word_char) || suffix.starts_with(is_word_char) {
+                *part = before;
+                return decoded(part, count, word, depth);
+            }
+            // The word is in one of the three.
+            if word.find(prefix.as_bytes()).or_else(|| word.find(suffix.as_bytes())).is_none() {
+                return holding_nested(part, count, word, depth - 1);
+            }
+            skip_nested(part, count, depth - 1)?;
+            Ok(vec![true; count])
+        }
+        Some(HEX) => {
+            part.meta.u8()?;
+            hex::equal(part, count, word.needle())
+        }
+        Some(tag @ (DICTIONARY | RECENCY)) if depth > 0 => {
+            part.meta.u8()?;
+            let size = part.meta.count(MAX_ROWS)?;
+            let of_value = holding_nested(part, size, word, depth - 1)?;
+            if !of_value.contains(&true) {
+                ints::skip(part, count)?;
+                return Ok(vec![false; count]);
+            }
+            let codes = dictionary::codes(part, tag, Chosen::all(count), size)?;
+            Ok(codes.into_iter().map(|code| of_value[code as usize]).collect())
+        }
+        _ => decoded(part, count, word, depth),
+    }
+}
+
+fn decoded(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> Result<Vec<bool>> {
+    let holds = |text: &[u8]| word.find(text).is_some();
+    Ok(match decode_nested(part, Chosen::all(count), depth)? {
+        Leaf::Constant(text) => vec![holds(&text); count],
+        Leaf::Texts(texts) => texts_that_hold(&texts, word),
+        other => {
+            let mut digits = IntText::default();
+            (0..count).map(|i| holds(other.get(i, &mut digits))).collect()
+        }
+    })
+}
+
+/// Searches all texts in one pass.
+fn texts_that_hold(texts: &Texts, word: &Finder<'_>) -> Vec<bool> {
+    let mut found = vec![false; texts.len()];
+    let (mut from, mut i) = (0usize, 0usize);
+    while let Some(at) = texts.bytes.get(from..).and_then(|rest| word.find(rest)) {
+        let at = from + at;
+        i += texts.ends[i..].partition_point(|&end| end as usize <= at);
+        let Some(&end) = texts.ends.get(i) else { break };
+        let end = end as usize;
+        if at + word.needle().len() <= end {
+            found[i] = true;
+            from = end;
+        } else {
+            // It lies across the edge of two texts.
+            from = at + 1;
+        }
+    }
+    found
+}
