@@ -38,9 +38,23 @@ type Key = (u64, u64, usize);
 
 #[derive(Debug, Default)]
 struct Blocks {
-    /// With when it was last asked for.
-    by_key: BTreeMap<Key, (Arc<TableBlock>, u64)>,
+    by_key: BTreeMap<Key, Kept>,
+    /// Every block, by when it was last asked for.
+    by_age: BTreeMap<u64, Key>,
     clock: u64,
+    /// Those that somebody reads, or did when they were last looked at: only these grow.
+    growing: Vec<Key>,
+    /// What all take, as far as it was counted.
+    total_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    block: Arc<TableBlock>,
+    last_used: u64,
+    /// What it took when it was last looked at.
+    bytes: usize,
+    grows: bool,
 }
 
 impl BlockCache {
@@ -51,31 +65,65 @@ impl BlockCache {
 
     /// How many bytes its blocks take now.
     pub fn held_bytes(&self) -> usize {
-        lock(&self.blocks).by_key.values().map(|(block, _)| block.memory_bytes()).sum()
+        let mut blocks = lock(&self.blocks);
+        blocks.count();
+        blocks.total_bytes
     }
 }
 
 impl Blocks {
     fn touch(&mut self, key: Key) -> Option<Arc<TableBlock>> {
         self.clock += 1;
-        let (block, used) = self.by_key.get_mut(&key)?;
-        *used = self.clock;
-        Some(block.clone())
+        let kept = self.by_key.get_mut(&key)?;
+        self.by_age.remove(&kept.last_used);
+        self.by_age.insert(self.clock, key);
+        kept.last_used = self.clock;
+        if !kept.grows {
+            kept.grows = true;
+            self.growing.push(key);
+        }
+        Some(kept.block.clone())
+    }
+
+    fn insert(&mut self, key: Key, block: Arc<TableBlock>) {
+        self.remove(key);
+        self.clock += 1;
+        self.by_age.insert(self.clock, key);
+        self.by_key.insert(key, Kept { block, last_used: self.clock, bytes: 0, grows: true });
+        self.growing.push(key);
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Arc<TableBlock>> {
+        let kept = self.by_key.remove(&key)?;
+        self.by_age.remove(&kept.last_used);
+        self.total_bytes -= kept.bytes;
+        if kept.grows {
+            self.growing.retain(|growing| *growing != key);
+        }
+        Some(kept.block)
+    }
+
+    /// Counts what has grown.
+    fn count(&mut self) {
+        let Self { by_key, growing, total_bytes, .. } = self;
+        growing.retain(|key| {
+            let Some(kept) = by_key.get_mut(key) else { return false };
+            // Before its size: a block that only the cache has does not grow any more.
+            kept.grows = Arc::strong_count(&kept.block) > 1;
+            let bytes = kept.block.memory_bytes();
+            *total_bytes = *total_bytes - kept.bytes + bytes;
+            kept.bytes = bytes;
+            kept.grows
+        });
     }
 
     /// Drops what was used least recently until the rest fits; gives it back, to be freed without the lock.
     fn keep_within(&mut self, capacity_bytes: usize) -> Vec<Arc<TableBlock>> {
-        let sizes = self.by_key.iter().map(|(key, (block, used))| (*used, *key, block.memory_bytes()));
-        let mut oldest_first: Vec<(u64, Key, usize)> = sizes.collect();
-        let mut total: usize = oldest_first.iter().map(|(_, _, bytes)| bytes).sum();
-        oldest_first.sort_unstable_by_key(|(used, _, _)| *used);
+        self.count();
         let mut dropped = Vec::new();
-        for (_, key, bytes) in oldest_first {
-            if total <= capacity_bytes && self.by_key.len() <= MAX_CACHED_BLOCKS {
-                break;
-            }
-            total -= bytes;
-            dropped.extend(self.by_key.remove(&key).map(|(block, _)| block));
+        while self.total_bytes > capacity_bytes || self.by_key.len() > MAX_CACHED_BLOCKS {
+            let Some((_, &oldest)) = self.by_age.first_key_value() else { break };
+            dropped.extend(self.remove(oldest));
         }
         dropped
     }
@@ -112,9 +160,7 @@ impl StoreBlocks {
         let block = Arc::new(open()?);
         let dropped = {
             let mut blocks = lock(&self.cache.blocks);
-            blocks.clock += 1;
-            let used = blocks.clock;
-            blocks.by_key.insert(key, (block.clone(), used));
+            blocks.insert(key, block.clone());
             blocks.keep_within(self.cache.capacity_bytes)
         };
         drop(dropped);
@@ -130,7 +176,11 @@ impl StoreBlocks {
     /// Drops the blocks of tables that are not live any more.
     pub(crate) fn keep(&self, is_live: impl Fn(u64) -> bool) {
         let mut blocks = lock(&self.cache.blocks);
-        blocks.by_key.retain(|&(store, table, _), _| store != self.store || is_live(table));
+        let mine = blocks.by_key.range((self.store, 0, 0)..=(self.store, u64::MAX, usize::MAX));
+        let gone: Vec<Key> = mine.map(|(key, _)| *key).filter(|&(_, table, _)| !is_live(table)).collect();
+        let dropped: Vec<_> = gone.into_iter().filter_map(|key| blocks.remove(key)).collect();
+        drop(blocks);
+        drop(dropped);
     }
 }
 
@@ -168,6 +218,30 @@ mod tests {
     }
 
     #[test]
+    fn what_grows_while_it_is_read_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = BlockCache::new(64 << 20);
+        let store = store_of(dir.path(), 2, &cache);
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        for _ in 0..2 {
+            let block = handles[0].open().unwrap();
+            let small = cache.held_bytes();
+            assert!(small < 10_000, "{small} bytes");
+            // Another one is opened before the first has grown.
+            drop(handles[1].open().unwrap());
+            block.column("_msg").unwrap().unwrap();
+            let large = cache.held_bytes();
+            assert!(large > small + 20_000, "{small}, then {large} bytes");
+            drop(block);
+            assert_eq!(cache.held_bytes(), large);
+            let blocks = StoreBlocks { cache: cache.clone(), store: 0 };
+            // As when it is dropped: all of the store's blocks go, and are counted no more.
+            drop(blocks);
+            assert_eq!(cache.held_bytes(), 0);
+        }
+    }
+
+    #[test]
     fn blocks_stay_open_within_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let large = BlockCache::new(64 << 20);
@@ -184,7 +258,7 @@ mod tests {
         assert_eq!(large.held_bytes(), all, "a store that is gone has no blocks");
         drop(store);
 
-        for capacity_bytes in [all / 2, 1, 0] {
+        for capacity_bytes in [all / 2, all / 4, 1, 0] {
             let small = BlockCache::new(capacity_bytes);
             let store = StoreOptions::new().block_cache(small.clone()).open(dir.path().join("a")).unwrap();
             read(&store);
