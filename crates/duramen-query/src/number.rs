@@ -57,6 +57,9 @@ impl Number {
         if let Some(n) = duramen::entry::plain_integer(text) {
             return Some(Self::Int(n));
         }
+        if let Some(x) = plain_decimal(text) {
+            return Some(Self::from_f64(x));
+        }
         let (negative, body) = match first {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),
@@ -124,6 +127,29 @@ impl Number {
             Self::Float(x) => Self::Float(-x),
         }
     }
+}
+
+/// The nearest float of digits with a point between them, if they are few. Both what they are without the point and the
+/// power of ten that the point stands for are exact as floats, so that their quotient is rounded once (W. D. Clinger, How
+/// to read floating point numbers accurately, 1990).
+fn plain_decimal(text: &str) -> Option<f64> {
+    const POWERS: [f64; 15] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    if digits.len() > POWERS.len() + 1 {
+        return None;
+    }
+    let (mut n, mut point) = (0u64, None);
+    for (i, &c) in digits.iter().enumerate() {
+        match c {
+            b'0'..=b'9' => n = n * 10 + u64::from(c - b'0'),
+            b'.' if point.is_none() && i > 0 => point = Some(i),
+            _ => return None,
+        }
+    }
+    let behind = digits.get(point? + 1..)?.len();
+    let x = n as f64 / POWERS.get(behind).filter(|_| behind > 0)?;
+    Some(if digits.len() < text.len() { -x } else { x })
 }
 
 /// Splits digits, fraction and exponent off the front, and gives what follows.
@@ -287,7 +313,26 @@ mod tests {
         assert!(Number::Int(i64::MAX) < Number::Float(1e19));
     }
 
+    #[test]
+    fn only_digits_with_a_point_between_them_are_read_the_quick_way() {
+        assert_eq!(plain_decimal("9.017"), Some(9.017));
+        assert_eq!(plain_decimal("-00.5"), Some(-0.5));
+        assert_eq!(plain_decimal("1234567890123.45"), Some(1_234_567_890_123.45));
+        for text in
+            ["", "-", ".", "1.", ".5", "-.5", "1.5.2", "1-.5", "12345678901234.56", "1.5e3", "1_0.5", "1.5ms"]
+        {
+            assert_eq!(plain_decimal(text), None, "{text}");
+        }
+    }
+
     proptest::proptest! {
+        #[test]
+        fn any_decimals_are_read_as_floats_are(text in "-?[0-9]{1,9}\\.[0-9]{1,9}") {
+            let expected = text.parse::<f64>().unwrap();
+            proptest::prop_assert_eq!(Number::parse(&text).map(Number::as_f64), Some(expected + 0.0), "{}", text);
+            proptest::prop_assert_eq!(plain_decimal(&text).is_some(), text.trim_start_matches('-').len() <= 16, "{}", text);
+        }
+
         #[test]
         fn no_text_makes_it_panic(text in "[-+0-9._eKMGTiBnuµmshdwy]{0,12}|.{0,8}") {
             if let Some(n) = Number::parse(&text) {

@@ -90,19 +90,41 @@ impl Quantile {
             return text(*self.kept.select_nth_unstable(at).1);
         };
         self.kept.iter().for_each(|number| counts.add(*number, 1));
-        let floats =
-            counts.floats.into_iter().map(|(bits, count)| (Number::Float(f64::from_bits(bits)), count));
+        let at = rank(counts.floats.values().chain(counts.integers.values()).sum());
+        let floats = counts.floats.into_iter();
+        if counts.integers.is_empty() {
+            let mut sorted: Vec<(i64, u64)> = floats.map(|(bits, count)| (in_order(bits), count)).collect();
+            sorted.sort_unstable();
+            return nth(&sorted, at)
+                .map_or_else(String::new, |key| format_float(f64::from_bits(bits_of(key))));
+        }
+        let floats = floats.map(|(bits, count)| (Number::Float(f64::from_bits(bits)), count));
         let integers = counts.integers.into_iter().map(|(n, count)| (Number::Int(n), count));
         let mut sorted: Vec<(Number, u64)> = floats.chain(integers).collect();
         sorted.sort_unstable_by_key(|(number, _)| *number);
-        let at = rank(sorted.iter().map(|(_, count)| count).sum());
-        let mut before = 0;
-        let found = sorted.iter().find(|(_, count)| {
-            before += count;
-            before > at
-        });
-        found.map_or_else(String::new, |(number, _)| text(*number))
+        nth(&sorted, at).map_or_else(String::new, text)
     }
+}
+
+/// The `at`th of numbers that are each there so many times, which are sorted.
+fn nth<T: Copy>(sorted: &[(T, u64)], at: u64) -> Option<T> {
+    let mut before = 0;
+    let found = sorted.iter().find(|(_, count)| {
+        before += count;
+        before > at
+    });
+    found.map(|(number, _)| *number)
+}
+
+/// The bits of a float as an integer that is in the same order among others: as [`f64::total_cmp`] does it.
+fn in_order(bits: u64) -> i64 {
+    let bits = bits as i64;
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// What [`in_order`] was made of: it is its own inverse.
+fn bits_of(key: i64) -> u64 {
+    in_order(key as u64) as u64
 }
 
 fn text(number: Number) -> String {
