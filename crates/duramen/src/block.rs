@@ -28,6 +28,11 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn max_time(&self) -> i64;
     /// Reads the block's directory. Columns are read when asked for.
     fn open(&self) -> Result<Arc<dyn Block>>;
+    /// As [`BlockHandle::open`], for whoever does not mind which row has which number: they may be in any order, so that
+    /// [`Block::times`] need not ascend. Cheaper, where rows are stored in another order than that of time.
+    fn open_unordered(&self) -> Result<Arc<dyn Block>> {
+        self.open()
+    }
 }
 
 /// What a query seeks in texts.
@@ -48,11 +53,12 @@ pub struct Found {
     pub possible: Vec<u64>,
 }
 
-/// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number).
+/// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number), unless it was opened
+/// [unordered](BlockHandle::open_unordered).
 pub trait Block: Send + Sync + Debug {
     /// How many rows it has.
     fn rows(&self) -> usize;
-    /// The time stamp of every row, ascending.
+    /// The time stamp of every row, in the rows' order.
     fn times(&self) -> Result<Arc<Vec<i64>>>;
     /// The names of the fields that at least one row has, `_msg` and `level` among them if any row has
     /// them; not `_time` and `_stream`, which every row has.

@@ -27,7 +27,7 @@ impl Run<'_> {
     /// What reads blocks for a filter, on at most so many threads.
     pub fn reader<'f>(&'f self, filter: &'f Filter, max_threads: Option<usize>) -> Reader<'f> {
         let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
-        Reader { filter, cancel: self.cancel, rows: self.rows, threads }
+        Reader { filter, cancel: self.cancel, rows: self.rows, threads, in_order: true }
     }
 
     /// Adds to what the run has cost so far.

@@ -54,6 +54,15 @@ pub(crate) fn eval(
             left.subtract(&eval(inner, open, candidates, stop)?);
             Ok(left)
         }
+        Filter::Time(range) if range.contains(open.span.0) && range.contains(open.span.1) => {
+            Ok(candidates.clone())
+        }
+        Filter::Time(range) if !open.in_order => {
+            let times = open.times()?;
+            let mut found = candidates.clone();
+            found.retain(|row| range.contains(times[row]));
+            Ok(found)
+        }
         Filter::Time(range) => {
             let times = open.times()?;
             let from = times.partition_point(|&t| t < range.min);

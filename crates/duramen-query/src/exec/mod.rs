@@ -18,7 +18,7 @@ pub(crate) mod sorted;
 mod threads;
 
 use crate::error::Result;
-use crate::pipe::stats::{Groups, give};
+use crate::pipe::stats::{Aggregate, Groups, give};
 use crate::pipe::{Flow, Pipe, Stage, chain, prepared};
 use crate::query::Query;
 use crate::row::ResultRow;
@@ -157,15 +157,17 @@ pub(crate) fn execute<'a>(
     };
     let mut stats = RunStats::default();
     let reader = run.reader(filter, query.max_threads());
-    let mut grouped =
-        |aggregate, rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>, mut next: Box<dyn Stage + '_>| {
-            let (memory, order) = (run.memory, run.options.order);
-            let aggregation = aggregate::Aggregation { reader, aggregate, memory, order };
-            let groups = aggregation.run(run.blocks, &mut stats)?;
-            run.spent(&mut stats);
-            give(&mut rows(groups), &mut *next, run.cancel)?;
-            next.finish()
-        };
+    let mut grouped = |aggregate: &Aggregate,
+                       rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>,
+                       mut next: Box<dyn Stage + '_>| {
+        let (memory, order) = (run.memory, run.options.order);
+        let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
+        let aggregation = aggregate::Aggregation { reader, aggregate, memory, order };
+        let groups = aggregation.run(run.blocks, &mut stats)?;
+        run.spent(&mut stats);
+        give(&mut rows(groups), &mut *next, run.cancel)?;
+        next.finish()
+    };
     match first {
         Some(Pipe::Stats(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
         Some(Pipe::Top(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),

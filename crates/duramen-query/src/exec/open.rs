@@ -6,7 +6,7 @@ use crate::parse::time::format_time;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
-use duramen::block::{Block, Found, Needle, names};
+use duramen::block::{Block, BlockHandle, Found, Needle, names};
 use duramen::column::{Column, ColumnData, IntText, Kinds, Order};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
@@ -24,6 +24,10 @@ pub(crate) type Named = (String, Arc<Column>);
 
 pub(crate) struct Open {
     pub block: Arc<dyn Block>,
+    /// All its times are in here.
+    pub span: (i64, i64),
+    /// Whether its rows are in order of time.
+    pub in_order: bool,
     columns: Columns,
     times: Option<Arc<Vec<i64>>>,
     output: Option<Vec<Named>>,
@@ -36,9 +40,12 @@ pub(crate) struct Open {
 }
 
 impl Open {
+    /// A block whose rows are in order of time.
     pub fn new(block: Arc<dyn Block>) -> Self {
         Self {
             block,
+            span: (i64::MIN, i64::MAX),
+            in_order: true,
             columns: Columns::default(),
             times: None,
             output: None,
@@ -46,6 +53,12 @@ impl Open {
             bytes: 0,
             told: 0,
         }
+    }
+
+    /// What a handle opens, with rows in any order if that will do.
+    pub fn of(handle: &dyn BlockHandle, in_order: bool) -> Result<Self> {
+        let block = if in_order { handle.open() } else { handle.open_unordered() }?;
+        Ok(Self { span: (handle.min_time(), handle.max_time()), in_order, ..Self::new(block) })
     }
 
     /// About how many bytes it holds decoded: most columns are both the block's and its own.
@@ -60,6 +73,7 @@ impl Open {
         new as u64
     }
 
+    /// The time of each row.
     pub fn times(&mut self) -> Result<Arc<Vec<i64>>> {
         if let Some(times) = &self.times {
             return Ok(times.clone());

@@ -38,6 +38,8 @@ pub(crate) struct Reader<'a> {
     pub rows: &'a RowLimit,
     /// How many of it may work side by side.
     pub threads: usize,
+    /// Whether rows are to be in order of time. Blocks that lie in the time range in part have them in order anyway.
+    pub in_order: bool,
 }
 
 impl Reader<'_> {
@@ -72,14 +74,14 @@ impl Reader<'_> {
         if handle.max_time() < from || handle.min_time() > to {
             return Ok(None);
         }
-        let block = handle.open()?;
-        if !skip::may_match(self.filter, &*block)? {
+        let is_inside = from <= handle.min_time() && handle.max_time() <= to;
+        let mut open = Open::of(handle, self.in_order || !is_inside)?;
+        if !skip::may_match(self.filter, &*open.block)? {
             return Ok(None);
         }
-        let rows = block.rows();
+        let rows = open.block.rows();
         stats.blocks_read += 1;
         stats.rows_scanned += rows as u64;
-        let mut open = Open::new(block);
         let found = if skip::matches_all(self.filter, (handle.min_time(), handle.max_time())) {
             Bitmap::all(rows)
         } else {

@@ -32,7 +32,7 @@ pub struct TestBlock {
     rows: Vec<Row>,
     seed: u64,
     pub opened: AtomicUsize,
-    pub columns_read: AtomicUsize,
+    pub columns_read: Arc<AtomicUsize>,
     /// Reading any column fails.
     pub damaged: bool,
 }
@@ -41,7 +41,14 @@ impl TestBlock {
     /// Rows are put in order of time; `seed` chooses how columns are encoded.
     pub fn new(mut rows: Vec<Row>, seed: u64) -> Self {
         rows.sort_by_key(|r| r.time);
-        Self { rows, seed, opened: 0.into(), columns_read: 0.into(), damaged: false }
+        Self { rows, seed, opened: 0.into(), columns_read: Arc::default(), damaged: false }
+    }
+
+    /// The same with its rows the other way round.
+    fn backwards(&self) -> Self {
+        let rows = self.rows.iter().rev().cloned().collect();
+        let (seed, columns_read, damaged) = (self.seed, self.columns_read.clone(), self.damaged);
+        Self { rows, seed, opened: 0.into(), columns_read, damaged }
     }
 
     pub fn rows(&self) -> &[Row] {
@@ -69,6 +76,10 @@ impl BlockHandle for Handle {
     fn open(&self) -> Result<Arc<dyn Block>> {
         self.0.opened.fetch_add(1, Ordering::Relaxed);
         Ok(self.0.clone())
+    }
+    fn open_unordered(&self) -> Result<Arc<dyn Block>> {
+        self.0.opened.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(self.0.backwards()))
     }
 }
 

@@ -33,8 +33,8 @@ pub struct BlockCache {
 /// The most blocks that a cache keeps: each may keep a file open.
 pub const MAX_CACHED_BLOCKS: usize = 512;
 
-/// A block, of all that share a cache: the store's number, the table's, the block's.
-type Key = (u64, u64, usize);
+/// A block, of all that share a cache: the store's number, the table's, the block's, and whether its rows are in order.
+type Key = (u64, u64, usize, bool);
 
 #[derive(Debug, Default)]
 struct Blocks {
@@ -147,12 +147,13 @@ impl StoreBlocks {
         &self,
         table: u64,
         index: usize,
+        in_order: bool,
         open: impl FnOnce() -> Result<TableBlock>,
     ) -> Result<Arc<TableBlock>> {
         if self.cache.capacity_bytes == 0 {
             return open().map(Arc::new);
         }
-        let key = (self.store, table, index);
+        let key = (self.store, table, index, in_order);
         if let Some(block) = lock(&self.cache.blocks).touch(key) {
             return Ok(block);
         }
@@ -176,8 +177,8 @@ impl StoreBlocks {
     /// Drops the blocks of tables that are not live any more.
     pub(crate) fn keep(&self, is_live: impl Fn(u64) -> bool) {
         let mut blocks = lock(&self.cache.blocks);
-        let mine = blocks.by_key.range((self.store, 0, 0)..=(self.store, u64::MAX, usize::MAX));
-        let gone: Vec<Key> = mine.map(|(key, _)| *key).filter(|&(_, table, _)| !is_live(table)).collect();
+        let mine = blocks.by_key.range((self.store, 0, 0, false)..=(self.store, u64::MAX, usize::MAX, true));
+        let gone: Vec<Key> = mine.map(|(key, _)| *key).filter(|&(_, table, ..)| !is_live(table)).collect();
         let dropped: Vec<_> = gone.into_iter().filter_map(|key| blocks.remove(key)).collect();
         drop(blocks);
         drop(dropped);

@@ -206,6 +206,12 @@ impl BlockHandle for TableBlockHandle {
 
     fn open(&self) -> Result<Arc<dyn Block>> {
         let blocks = &self.reading.cache.blocks;
-        Ok(blocks.get(self.table.number, self.index, || self.open_table_block())?)
+        Ok(blocks.get(self.table.number, self.index, true, || self.open_table_block())?)
+    }
+
+    fn open_unordered(&self) -> Result<Arc<dyn Block>> {
+        let blocks = &self.reading.cache.blocks;
+        let open = || self.open_table_block().map(TableBlock::unordered);
+        Ok(blocks.get(self.table.number, self.index, false, open)?)
     }
 }

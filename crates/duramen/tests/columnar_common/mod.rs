@@ -147,6 +147,17 @@ pub fn check(rows: &Rows) {
     assert_eq!(table.levels().unwrap(), levels);
     check_block(&rows_ref, &table);
     check_block(&rows_ref, &memory);
+    check_unordered(&rows_ref, &encode(rows).unordered());
+}
+
+/// Without their order the rows are the same, in another.
+fn check_unordered(rows: &[Row<'_>], block: &TableBlock) {
+    let by_identity: BTreeMap<(u64, u64), &Row<'_>> = rows.iter().map(|r| ((r.writer, r.seq), r)).collect();
+    let identities = (0..block.rows()).map(|i| block.identity(i).unwrap());
+    let rows: Vec<Row<'_>> = identities.map(|id| *by_identity[&id]).collect();
+    let levels: Vec<Level> = rows.iter().map(|r| r.entry.level).collect();
+    assert_eq!(block.levels().unwrap(), levels);
+    check_block(&rows, block);
 }
 
 pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
@@ -265,7 +276,15 @@ pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
             at -= chunk.len();
         }
     }
-    let Ok(block) = TableBlock::open(Arc::new(chunks), encoded.directory) else { return };
+    let chunks = Arc::new(chunks);
+    let open = || TableBlock::open(chunks.clone(), encoded.directory);
+    let (Ok(block), Ok(unordered)) = (open(), open().map(TableBlock::unordered)) else { return };
+    read_all(&block);
+    read_all(&unordered);
+}
+
+fn read_all(block: &TableBlock) {
+    let _ = block.identity(0);
     let _ = block.times();
     let _ = block.levels();
     let mut digits = IntText::default();

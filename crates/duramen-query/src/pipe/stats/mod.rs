@@ -22,6 +22,7 @@ use crate::filter::Filter;
 use crate::parse::{Parser, quote};
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
+use duramen::block::names;
 use std::fmt;
 
 /// Groups of rows and what to compute of each.
@@ -44,6 +45,14 @@ impl Aggregate {
     /// Whether results depend on the order of the rows.
     pub(crate) fn is_ordered(&self) -> bool {
         self.functions.iter().any(|f| f.kind.is_ordered())
+    }
+
+    /// Whether it needs the rows' times, or their order. Conditions on the time do with any order.
+    pub(crate) fn looks_at_time(&self) -> bool {
+        let fields = self.functions.iter().flat_map(|function| &function.fields);
+        self.is_ordered()
+            || self.by.iter().any(|by| *by.field == *names::TIME)
+            || fields.into_iter().any(|pattern| pattern.matches(names::TIME))
     }
 
     /// For each function the first that remembers the same: it remembers for all of them.

@@ -34,6 +34,8 @@ pub struct TableBlock {
     source: Arc<dyn ChunkSource>,
     directory: Directory,
     by_name: HashMap<String, usize, FixedState>,
+    /// Whether rows have the numbers of their slots.
+    unordered: bool,
     times: OnceLock<Arc<Vec<i64>>>,
     identities: OnceLock<Identities>,
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
@@ -68,6 +70,7 @@ impl TableBlock {
         Ok(Self {
             source,
             by_name,
+            unordered: false,
             times: OnceLock::new(),
             identities: OnceLock::new(),
             label_sets: OnceLock::new(),
@@ -80,6 +83,12 @@ impl TableBlock {
             filter: OnceLock::new(),
             directory,
         })
+    }
+
+    /// The same before anything was read of it, with the rows as they are stored: those of a stream together, and of one in
+    /// order of time. What leads from rows to slots, a part of its own, is then only read for times and identities.
+    pub fn unordered(self) -> Self {
+        Self { unordered: true, ..self }
     }
 
     pub(super) fn directory(&self) -> &Directory {
@@ -187,7 +196,18 @@ impl TableBlock {
     }
 
     fn times_of_rows(&self) -> Result<&Arc<Vec<i64>>> {
-        get_or_make(&self.times, || self.structure(structure::times).map(Arc::new))
+        get_or_make(&self.times, || self.in_order_of_rows(self.structure(structure::times)?).map(Arc::new))
+    }
+
+    /// Values of all rows, which are stored in order of time, in the order that the rows have here.
+    fn in_order_of_rows<T: Copy>(&self, values: Vec<T>) -> Result<Vec<T>> {
+        if !self.unordered {
+            return Ok(values);
+        }
+        let (Order::Slots(slots), _) = self.slots()? else { return Ok(values) };
+        let mut by_slot = values.clone();
+        slots.iter().zip(values).for_each(|(&slot, value)| by_slot[slot as usize] = value);
+        Ok(by_slot)
     }
 
     fn label_sets(&self) -> Result<&Arc<Vec<LabelSet>>> {
@@ -200,12 +220,12 @@ impl TableBlock {
 
     fn streams(&self) -> Result<&StreamTable> {
         get_or_make(&self.streams, || {
-            let (order, slot_ends) = self.slots()?.clone();
+            let (order, slot_ends) = (self.order()?.clone(), self.slots()?.1.clone());
             Ok(StreamTable { sets: self.label_sets()?.clone(), slot_ends, order, rows: self.directory.rows })
         })
     }
 
-    /// How rows lead to slots, and where the slots of each stream end.
+    /// How rows in order of time lead to slots, and where the slots of each stream end.
     fn slots(&self) -> Result<&(Order, Vec<u32>)> {
         get_or_make(&self.slots, || {
             let at = &self.directory.label_sets;
@@ -215,8 +235,9 @@ impl TableBlock {
         })
     }
 
+    /// How rows lead to slots.
     fn order(&self) -> Result<&Order> {
-        self.slots().map(|(order, _)| order)
+        if self.unordered { Ok(&Order::Rows) } else { self.slots().map(|(order, _)| order) }
     }
 
     /// Where the texts of column `i` lie, if it is one of templates; of its part, what comes before them was read.
@@ -301,7 +322,10 @@ impl Block for TableBlock {
     }
 
     fn identity(&self, row: usize) -> Result<(u64, u64)> {
-        let s = get_or_make(&self.identities, || self.structure(structure::identities))?;
+        let s = get_or_make(&self.identities, || {
+            let Identities { writers, seqs } = self.structure(structure::identities)?;
+            Ok(Identities { writers: self.in_order_of_rows(writers)?, seqs: self.in_order_of_rows(seqs)? })
+        })?;
         match (s.writers.get(row), s.seqs.get(row)) {
             (Some(&writer), Some(&seq)) => Ok((writer as u64, seq as u64)),
             _ => Err(crate::Error::Invalid(format!("row {row} of a block of {}", self.directory.rows))),
