@@ -302,3 +302,53 @@ fn merging_keeps_each_row_in_its_own_stream() {
     assert_eq!(store.stats().unwrap().days["19700101"].tables, 1);
     assert_eq!(rows(&store), before);
 }
+
+#[test]
+fn a_window_of_time_has_the_rows_that_the_whole_has_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let mut b = EntryBuf::new(["app"]);
+    for n in 0..3_000i64 {
+        b.start(n / 3 * 10).level(Level::Info).message(&format!(
+            "line {n} took {} ms, id={:08x}",
+            n % 91,
+            n * 7919
+        ));
+        b.field("app", ["a", "b", "c"][n as usize % 3]).field("n", n);
+        if n % 5 == 0 {
+            b.field("fifth", n / 5);
+        }
+        store.append(b.finish().unwrap()).unwrap();
+    }
+    let rows = |from: i64, to: i64| {
+        let mut rows = Vec::new();
+        store
+            .scan(from, to, &mut |row| {
+                let mut fields = format!("{:?} {}", row.id(), row.message());
+                row.for_each_field(&mut |name, text, kind| fields += &format!(" {name}={text}:{kind:?}"));
+                rows.push((row.time(), fields));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        rows
+    };
+    let in_the_wal = rows(i64::MIN, i64::MAX);
+    assert_eq!(in_the_wal.len(), 3_000);
+    for _ in 0..2 {
+        for (from, to) in [
+            (0, 0),
+            (10, 19),
+            (15, 17),
+            (500, 1_200),
+            (0, 9_000),
+            (9_990, i64::MAX),
+            (-5, -1),
+            (20_000, 30_000),
+        ] {
+            let expected: Vec<_> =
+                in_the_wal.iter().filter(|row| (from..=to).contains(&row.0)).cloned().collect();
+            assert_eq!(rows(from, to), expected, "{from} to {to}");
+        }
+        store.flush().unwrap();
+    }
+}

@@ -137,8 +137,12 @@ pub(super) fn columns(store: &Store, min_time: i64, max_time: i64) -> Result<Rea
         let first = times.partition_point(|&time| time < min_time);
         let end = times.partition_point(|&time| time <= max_time);
         read.entries += (end - first) as u64;
+        let mut rows = vec![0u64; times.len().div_ceil(64)];
+        (first..end).for_each(|row| rows[row / 64] |= 1 << (row % 64));
         for name in block.field_names()? {
-            let Some(column) = block.column(&name)? else { continue };
+            let few = end - first < times.len() / 8;
+            let column = if few { block.column_at(&name, &rows)? } else { block.column(&name)? };
+            let Some(column) = column else { continue };
             for row in first..end {
                 match column.text(row, &mut digits) {
                     Some(text) if name == names::MESSAGE => read.message_bytes += text.len() as u64,

@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// If fewer than one in so many of a block's rows are asked for, they are decoded alone.
+const FEW: usize = 8;
+
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
 struct Open {
@@ -25,7 +28,7 @@ pub struct ScanRow<'a> {
     open: &'a Open,
     row: usize,
     id: EntryId,
-    message: String,
+    message: &'a str,
 }
 
 impl ScanRow<'_> {
@@ -41,7 +44,7 @@ impl ScanRow<'_> {
 
     /// Its message; empty if it has none.
     pub fn message(&self) -> &str {
-        &self.message
+        self.message
     }
 
     /// The text of a field, `level` and `_stream` included.
@@ -83,12 +86,13 @@ pub(crate) fn scan(
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut opened = 0;
     let mut heap = BinaryHeap::new();
+    let mut message = String::new();
     loop {
         // Whatever begins no later than the next row must be open before that row is due.
         while let Some(handle) = handles.last()
             && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| handle.min_time() <= next.time)
         {
-            let block = Open::new(&**handle)?;
+            let block = Open::new(&**handle, min_time, max_time)?;
             handles.pop();
             let first = block.times.partition_point(|&t| t < min_time);
             if let Some(next) = block.next(opened, first, max_time)? {
@@ -99,8 +103,8 @@ pub(crate) fn scan(
         }
         let Some(Reverse(next)) = heap.pop() else { return Ok(()) };
         let Some(block) = open.get(&next.block) else { return Ok(()) };
-        let message = block.text(names::MESSAGE, next.row);
-        if each(&ScanRow { open: block, row: next.row, id: next.id, message }).is_break() {
+        block.message(next.row, &mut message);
+        if each(&ScanRow { open: block, row: next.row, id: next.id, message: &message }).is_break() {
             return Ok(());
         }
         match block.next(next.block, next.row + 1, max_time)? {
@@ -113,15 +117,26 @@ pub(crate) fn scan(
 }
 
 impl Open {
-    fn new(handle: &dyn BlockHandle) -> Result<Self> {
+    /// Opens a block for its rows from `min_time` to `max_time`: of few only what they need is decoded.
+    fn new(handle: &dyn BlockHandle, min_time: i64, max_time: i64) -> Result<Self> {
         let block = handle.open()?;
         let times = block.times()?;
+        let due = times.partition_point(|&t| t < min_time)..times.partition_point(|&t| t <= max_time);
+        let few = (due.len() < times.len() / FEW).then(|| {
+            let mut rows = vec![0u64; times.len().div_ceil(64)];
+            due.for_each(|row| rows[row / 64] |= 1 << (row % 64));
+            rows
+        });
         let mut columns = Vec::new();
         let mut field_names = block.field_names()?;
         field_names.push(names::STREAM.to_owned());
         field_names.sort();
         for name in field_names {
-            if let Some(column) = block.column(&name)? {
+            let column = match &few {
+                Some(rows) => block.column_at(&name, rows)?,
+                None => block.column(&name)?,
+            };
+            if let Some(column) = column {
                 columns.push((name, column));
             }
         }
@@ -138,9 +153,10 @@ impl Open {
         }
     }
 
-    fn text(&self, name: &str, row: usize) -> String {
-        let column = self.columns.iter().find(|(n, _)| n == name);
+    fn message(&self, row: usize, out: &mut String) {
+        out.clear();
+        let column = self.columns.iter().find(|(name, _)| name == names::MESSAGE);
         let mut buf = IntText::default();
-        column.and_then(|(_, c)| c.text(row, &mut buf)).unwrap_or_default().to_owned()
+        out.push_str(column.and_then(|(_, column)| column.text(row, &mut buf)).unwrap_or_default());
     }
 }

@@ -132,11 +132,11 @@ impl TableBlock {
                 let message = *message.ok_or_else(|| bad("there is no message"))?;
                 restrict(&self.referenced(message, i, wanted, depth)?.data, map.map(Vec::as_slice), slots)
             }
-            Form::Integers { at, .. } => self.with_part(at, |part| {
+            Form::Integers { at, .. } => self.with_part(at, wanted.is_none(), |part| {
                 take_kinds(part)?;
                 Ok(integers(ints::decode_chosen(part, chosen)?, map, slots))
             })?,
-            Form::Texts { at } => self.with_part(at, |part| {
+            Form::Texts { at } => self.with_part(at, wanted.is_none(), |part| {
                 take_kinds(part)?;
                 if let Some(outline) = self.outline(i, part)? {
                     let texts_of = || slots_of(map, slots);

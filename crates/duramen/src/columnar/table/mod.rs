@@ -167,10 +167,15 @@ impl TableBlock {
         get_or_make(&self.bundles[i], || Bundle::read(&self.source.read_chunk(self.directory.bundles[i])?))
     }
 
-    /// Calls `f` with the part. A bundle with one part is not kept: what is decoded from it is.
-    fn with_part<T>(&self, at: &Location, f: impl FnOnce(&mut Part<'_>) -> Result<T>) -> Result<T> {
+    /// Calls `f` with the part. A bundle with one part is not kept if all that is in it is decoded and kept.
+    fn with_part<T>(
+        &self,
+        at: &Location,
+        is_for_all: bool,
+        f: impl FnOnce(&mut Part<'_>) -> Result<T>,
+    ) -> Result<T> {
         let own;
-        let bundle = if self.is_shared(at) {
+        let bundle = if !is_for_all || self.is_shared(at) {
             self.bundle(at.bundle)?
         } else {
             own = Bundle::read(&self.source.read_chunk(self.directory.bundles[at.bundle])?)?;
@@ -253,7 +258,7 @@ impl TableBlock {
 
     fn map(&self, i: usize) -> Result<&Arc<Vec<u64>>> {
         get_or_make(&self.maps[i], || {
-            self.with_part(&self.directory.maps[i], |part| {
+            self.with_part(&self.directory.maps[i], true, |part| {
                 presence::decode(part, self.directory.rows).map(Arc::new)
             })
         })

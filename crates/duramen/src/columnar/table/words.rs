@@ -102,7 +102,7 @@ impl TableBlock {
 
     /// The same of a column that shares its bundle, which is small and kept: of its dictionary, if it has one.
     fn dictionary_may_contain(&self, entry: &ColumnEntry, at: &Location, words: &[u64]) -> Result<bool> {
-        self.with_part(at, |part| {
+        self.with_part(at, true, |part| {
             if entry.kind.is_none() {
                 part.bytes.take(entry.count)?;
             }
