@@ -5,10 +5,10 @@ use super::super::MAX_ROWS;
 use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::streams::Part;
-use super::super::texts::Texts;
 use super::find::skip_nested;
 use super::{
-    AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, RECENCY, decode_nested, dictionary, hex, peek,
+    AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, PLAIN, RECENCY, decode_nested, dictionary, hex,
+    peek, plain,
 };
 use crate::column::IntText;
 use crate::error::Result;
@@ -71,6 +71,11 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u
             let codes = dictionary::codes(part, tag, Chosen::all(count), size)?;
             Ok(codes.into_iter().map(|code| of_value[code as usize]).collect())
         }
+        Some(PLAIN) => {
+            part.meta.u8()?;
+            let (bytes, ends) = plain::places(part, count)?;
+            Ok(texts_that_hold(bytes, &ends, word))
+        }
         _ => decoded(part, count, word, depth),
     }
 }
@@ -79,7 +84,7 @@ fn decoded(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> 
     let holds = |text: &[u8]| word.find(text).is_some();
     Ok(match decode_nested(part, Chosen::all(count), depth)? {
         Leaf::Constant(text) => vec![holds(&text); count],
-        Leaf::Texts(texts) => texts_that_hold(&texts, word),
+        Leaf::Texts(texts) => texts_that_hold(&texts.bytes, &texts.ends, word),
         other => {
             let mut digits = IntText::default();
             (0..count).map(|i| holds(other.get(i, &mut digits))).collect()
@@ -88,13 +93,13 @@ fn decoded(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> 
 }
 
 /// Searches all texts in one pass.
-fn texts_that_hold(texts: &Texts, word: &Finder<'_>) -> Vec<bool> {
-    let mut found = vec![false; texts.len()];
+fn texts_that_hold(bytes: &[u8], ends: &[u32], word: &Finder<'_>) -> Vec<bool> {
+    let mut found = vec![false; ends.len()];
     let (mut from, mut i) = (0usize, 0usize);
-    while let Some(at) = texts.bytes.get(from..).and_then(|rest| word.find(rest)) {
+    while let Some(at) = bytes.get(from..).and_then(|rest| word.find(rest)) {
         let at = from + at;
-        i += texts.ends[i..].partition_point(|&end| end as usize <= at);
-        let Some(&end) = texts.ends.get(i) else { break };
+        i += ends[i..].partition_point(|&end| end as usize <= at);
+        let Some(&end) = ends.get(i) else { break };
         let end = end as usize;
         if at + word.needle().len() <= end {
             found[i] = true;

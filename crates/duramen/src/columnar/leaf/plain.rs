@@ -24,12 +24,12 @@ pub(super) fn area<'a>(part: &mut Part<'a>) -> Result<&'a [u8]> {
     part.text.take(len)
 }
 
-/// Appends what [`encode`] wrote.
-pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
+/// The bytes of all of `count` texts, and where each ends.
+pub(super) fn places<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8], Vec<u32>)> {
     let bytes = area(part)?;
     let mut end = 0u32;
-    let mut ends = Vec::with_capacity(chosen.count());
-    for n in ints::decode(part, chosen.count())? {
+    let mut ends = Vec::with_capacity(count);
+    for n in ints::decode(part, count)? {
         let n = u32::try_from(n).ok();
         end = n.and_then(|n| end.checked_add(n)).ok_or_else(|| bad("a text is too long"))?;
         ends.push(end);
@@ -37,6 +37,12 @@ pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -
     if end as usize != bytes.len() {
         return Err(bad("texts are not as long as all of them together"));
     }
+    Ok((bytes, ends))
+}
+
+/// Appends what [`encode`] wrote.
+pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
+    let (bytes, ends) = places(part, chosen.count())?;
     let Some(numbers) = chosen.numbers() else {
         let whole = std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
         if !ends.iter().all(|&end| whole.is_char_boundary(end as usize)) {

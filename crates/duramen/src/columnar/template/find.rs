@@ -69,26 +69,21 @@ impl Parts<'_> {
         }
         let room = self.numbers().len().div_ceil(64);
         let mut found = FoundTexts { certain: vec![0; room], possible: vec![0; room] };
-        let mut next = vec![0usize; self.templates()];
-        let mut next_whole = 0;
-        for (i, &n) in self.numbers().iter().enumerate() {
-            let (is_certain, is_possible) = match n {
-                0 => {
-                    next_whole += 1;
-                    let is = |of: &[bool]| of.get(next_whole - 1).copied().unwrap_or(false);
-                    (is(&whole_certain), is(&whole_possible))
-                }
-                n => match &of[n as usize - 1] {
-                    Of::None => (false, false),
-                    Of::AllCertain => (true, false),
-                    Of::AllPossible => (false, true),
-                    Of::Some(rows) => {
-                        let next = &mut next[n as usize - 1];
-                        *next += 1;
-                        (false, rows.get(*next - 1).copied().unwrap_or(false))
-                    }
-                },
+        // Most texts are of templates, or all of them, that have nothing.
+        let has_any: Vec<bool> = std::iter::once(!whole_possible.is_empty())
+            .chain(of.iter().map(|of| !matches!(of, Of::None)))
+            .collect();
+        let mut next = vec![0usize; has_any.len()];
+        for (i, &n) in self.numbers().iter().enumerate().filter(|(_, n)| has_any[**n as usize]) {
+            let n = n as usize;
+            let (is_certain, is_possible) = match n.checked_sub(1).map(|template| &of[template]) {
+                None => (whole_certain[next[0]], whole_possible[next[0]]),
+                Some(Of::None) => (false, false),
+                Some(Of::AllCertain) => (true, false),
+                Some(Of::AllPossible) => (false, true),
+                Some(Of::Some(texts)) => (false, texts[next[n]]),
             };
+            next[n] += 1;
             found.certain[i / 64] |= u64::from(is_certain) << (i % 64);
             found.possible[i / 64] |= u64::from(is_possible) << (i % 64);
         }
