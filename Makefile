@@ -12,7 +12,7 @@ DURAMEN := $(TARGET_DIR)/release/duramen
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
-	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python'
+	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python, five minutes of soak'
 	@echo 'make lint    format and lints alone'
 	@echo 'make test-python   the Python package: its wheel, in a virtual environment, and its tests; needs python3 and PyPI'
 	@echo 'make test-api  the server: requests made of its OpenAPI document; needs python3 and PyPI'
@@ -29,7 +29,10 @@ help:
 build:
 	$(CARGO) build --release --locked -p duramen-cli
 
-test: lint unit doc fuzz test-python test-api
+# Five minutes of soak run beside what comes after the tests; a failure of either fails it all.
+# MAKE_COMMAND, and not MAKE, so that `make -n test` runs nothing.
+test: lint unit
+	@sh scripts/beside-soak.sh $(MAKE_COMMAND) --no-print-directory doc fuzz test-python test-api
 
 lint:
 	$(CARGO) fmt --all --check
@@ -63,7 +66,7 @@ KILL_LINES ?= 200000
 kill:
 	DURAMEN_KILL_LINES=$(KILL_LINES) $(CARGO) test --locked -p duramen --test logger writers:: -- --nocapture
 
-# A test of `make test`, for longer. SOAK_LINES_PER_S should be some 80 % of what the machine takes.
+# What `make test` has for five minutes, with little load, for longer. SOAK_LINES_PER_S should be some 80 % of what the machine takes.
 SOAK_SECONDS ?= 7200
 SOAK_LINES_PER_S ?= 2000
 soak:
