@@ -32,7 +32,9 @@ pub(crate) struct App {
     /// Leave to decode a large body, or to wait for room in the store.
     pub decoders: Arc<Semaphore>,
     /// Leave to make a snapshot or to delete: one at a time.
-    pub changes: Arc<Semaphore>,
+    pub changes: admin::Turns,
+    /// Leave to look into all snapshots: one at a time.
+    pub lists: Arc<Semaphore>,
     /// Deletions that were asked for and go on by themselves.
     pub deletions: admin::Tasks,
     pub metrics: Metrics,
@@ -61,8 +63,20 @@ pub(crate) async fn elsewhere<T: Send + 'static>(
     app: &Shared,
     work: impl FnOnce(&Shared) -> T + Send + 'static,
 ) -> ApiResult<T> {
+    with_leave(&app.decoders, app, work).await
+}
+
+/// The same, with one of these permits.
+///
+/// # Errors
+/// As [`elsewhere`].
+pub(crate) async fn with_leave<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
+    app: &Shared,
+    work: impl FnOnce(&Shared) -> T + Send + 'static,
+) -> ApiResult<T> {
     let stopping = |_| ApiError::unavailable("the server is stopping");
-    let permit = app.decoders.clone().acquire_owned().await.map_err(stopping)?;
+    let permit = permits.clone().acquire_owned().await.map_err(stopping)?;
     let app = app.clone();
     let task = tokio::task::spawn_blocking(move || {
         let _permit = permit;

@@ -1,6 +1,6 @@
 //! Starts and stops: store, listeners, signals.
 
-use crate::admin::Tasks;
+use crate::admin::{Tasks, Turns};
 use crate::app::{App, router};
 use crate::auth::{TokenError, Tokens, check_tenant};
 use crate::body::Budget;
@@ -164,7 +164,8 @@ async fn run(
         bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
         queries: Arc::new(Semaphore::new(settings.max_queries.unwrap_or(1).max(1))),
         decoders: Arc::new(Semaphore::new(limits.query_threads.max(2))),
-        changes: Arc::new(Semaphore::new(1)),
+        changes: Turns::default(),
+        lists: Arc::new(Semaphore::new(1)),
         deletions: Tasks::default(),
         metrics: Metrics::new(),
         stopping: stopping.clone(),

@@ -3,6 +3,7 @@
 //! The store's own directory is that of requests without a tenant; the others' are `DIR/tenants/<name>`, opened when
 //! first asked for.
 
+use crate::admin::Places;
 use crate::error::{ApiError, ApiResult};
 use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
@@ -48,6 +49,8 @@ pub(crate) struct Tenant {
     pub dir: PathBuf,
     logger: Logger,
     pub hub: TailHub,
+    /// Its places among those who wait to change their stores.
+    pub changes: Places,
     freshness: Mutex<Freshness>,
     /// Since it was opened.
     appended_lines: AtomicU64,
@@ -79,6 +82,7 @@ impl Tenant {
             dir: dir.to_path_buf(),
             logger,
             hub: TailHub::default(),
+            changes: Places::default(),
             freshness: Mutex::default(),
             appended_lines: AtomicU64::new(0),
             clock: env.clock.clone(),
