@@ -40,6 +40,18 @@ impl Question {
         Self { query, options: options(app), timeout: app.limits.query_timeout, snapshot: None }
     }
 
+    /// Has each run of it see the store as it is now.
+    ///
+    /// # Errors
+    /// 503 if the store cannot be read.
+    pub async fn fix_view(&mut self, access: &Access) -> ApiResult<()> {
+        let access = access.clone();
+        let view = tokio::task::spawn_blocking(move || Ok::<_, ApiError>(access.tenant.store()?.snapshot()?));
+        let view = view.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))??;
+        self.snapshot = Some(Arc::new(view));
+        Ok(())
+    }
+
     fn run(
         &self,
         app: &Shared,
