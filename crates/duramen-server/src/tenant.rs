@@ -7,7 +7,7 @@ use crate::admin::Places;
 use crate::error::{ApiError, ApiResult};
 use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
-use crate::settings::Settings;
+use crate::settings::{Limits, Settings};
 use crate::tail_hub::TailHub;
 use duramen::{Batch, BlockCache, Logger, LoggerStats, OnFull, Store, StoreOptions};
 use duramen_engine::io::{Clock, Env};
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
 const WRITE_BUFFER_BYTES: usize = 24 << 20;
@@ -51,6 +52,10 @@ pub(crate) struct Tenant {
     pub hub: TailHub,
     /// Its places among those who wait to change their stores.
     pub changes: Places,
+    /// As many as all tenants together have: see [`leave_of`](crate::app::leave_of).
+    pub queries: Arc<Semaphore>,
+    /// Likewise.
+    pub decoders: Arc<Semaphore>,
     freshness: Mutex<Freshness>,
     /// Since it was opened.
     appended_lines: AtomicU64,
@@ -70,6 +75,7 @@ impl Tenant {
         settings: &Settings,
         blocks: &Arc<BlockCache>,
     ) -> duramen::Result<Self> {
+        let limits = Limits::of(settings);
         let durability = settings.durability.map(|durable| durable.0).unwrap_or_default();
         let options = StoreOptions::new()
             .env(env.clone())
@@ -83,6 +89,8 @@ impl Tenant {
             logger,
             hub: TailHub::default(),
             changes: Places::default(),
+            queries: Arc::new(Semaphore::new(limits.max_queries)),
+            decoders: Arc::new(Semaphore::new(limits.decoders())),
             freshness: Mutex::default(),
             appended_lines: AtomicU64::new(0),
             clock: env.clock.clone(),

@@ -173,6 +173,26 @@ fn a_query_ends_when_its_time_is_up_or_its_client_has_gone() {
     assert_eq!(server.count("*"), 50_000);
 }
 
+/// It keeps its connection, and the only place for queries until its query's time is up; a part is not taken for the whole.
+#[test]
+fn a_client_that_does_not_read_keeps_others_waiting_for_a_while_only() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--max-queries", "1"]);
+    let long = "x".repeat(400);
+    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /select/logsql/query?query=*&timeout=1s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut first = [0; 100];
+    stream.read_exact(&mut first).unwrap();
+    assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first));
+    assert_eq!(server.count("*"), 50_000);
+    let mut rest = Vec::new();
+    // The connection may as well be reset.
+    let _reset = stream.read_to_end(&mut rest);
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "{} bytes are not all", rest.len());
+}
+
 #[test]
 fn a_form_is_limited_too() {
     let (_dir, store) = store();

@@ -59,7 +59,8 @@ async fn make(Order { app, access, args }: Order) -> ApiResult<Response> {
 
 /// All of them, by name.
 async fn list(State(app): State<Shared>, Extension(access): Extension<Access>) -> ApiResult<Response> {
-    let listed = with_leave(&app.lists, &app, move |app| {
+    let tenant = access.tenant.clone();
+    let listed = with_leave([&tenant.changes.lists, &app.lists], &app, move |app| {
         let all = snapshots_of(&access);
         let mut names = match app.env.fs.read_dir(&all) {
             Ok(entries) => entries.into_iter().filter(|entry| entry.is_dir).map(|entry| entry.name).collect(),

@@ -20,6 +20,8 @@ pub(crate) struct Places {
     asked: Arc<Semaphore>,
     /// For tasks.
     queued: Arc<Semaphore>,
+    /// For a list of its snapshots.
+    pub(super) lists: Arc<Semaphore>,
 }
 
 /// Lets the next go when it is dropped.
@@ -37,7 +39,8 @@ impl Default for Turns {
 
 impl Default for Places {
     fn default() -> Self {
-        Self { asked: Arc::new(Semaphore::new(1)), queued: Arc::new(Semaphore::new(1)) }
+        let [asked, queued, lists] = std::array::from_fn(|_| Arc::new(Semaphore::new(1)));
+        Self { asked, queued, lists }
     }
 }
 
