@@ -4,6 +4,7 @@
 //! first asked for.
 
 use crate::admin::Places;
+use crate::body::Budget;
 use crate::error::{ApiError, ApiResult};
 use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
@@ -56,6 +57,8 @@ pub(crate) struct Tenant {
     pub queries: Arc<Semaphore>,
     /// Likewise.
     pub decoders: Arc<Semaphore>,
+    /// What its bodies may take of the memory of all.
+    pub bodies: Budget,
     freshness: Mutex<Freshness>,
     /// Since it was opened.
     appended_lines: AtomicU64,
@@ -91,6 +94,7 @@ impl Tenant {
             changes: Places::default(),
             queries: Arc::new(Semaphore::new(limits.max_queries)),
             decoders: Arc::new(Semaphore::new(limits.decoders())),
+            bodies: Budget::new(bodies_bytes(name, settings)),
             freshness: Mutex::default(),
             appended_lines: AtomicU64::new(0),
             clock: env.clock.clone(),
@@ -174,6 +178,14 @@ impl Tenant {
     }
 }
 
+/// How much of the memory of all bodies those of a tenant may take: half, so that there is some for others; but enough for
+/// two of the largest, packed and unpacked. The store's own may take all.
+fn bodies_bytes(name: &str, settings: &Settings) -> usize {
+    let all = settings.max_bodies_bytes.unwrap_or_default();
+    let largest = settings.max_body_bytes.unwrap_or_default();
+    if name.is_empty() { all } else { (all / 2).max(largest.saturating_mul(2)).min(all) }
+}
+
 /// All tenants.
 #[derive(Debug)]
 pub(crate) struct Tenants {
@@ -246,6 +258,19 @@ impl Tenants {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tenant_may_not_take_all_memory_of_bodies() {
+        let settings = |all, largest| Settings {
+            max_bodies_bytes: Some(all),
+            max_body_bytes: Some(largest),
+            ..Settings::default()
+        };
+        assert_eq!(bodies_bytes("", &settings(1000, 10)), 1000);
+        assert_eq!(bodies_bytes("shop", &settings(1000, 10)), 500);
+        assert_eq!(bodies_bytes("shop", &settings(1000, 400)), 800);
+        assert_eq!(bodies_bytes("shop", &settings(1000, 1000)), 1000);
+    }
 
     #[test]
     fn a_failure_counts_for_a_while() {

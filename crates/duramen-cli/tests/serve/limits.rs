@@ -1,6 +1,6 @@
 //! Bodies, bombs, slow clients, heads.
 
-use crate::server::{Server, eventually, store};
+use crate::server::{Server, eventually, store, token};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -44,6 +44,42 @@ fn all_bodies_together_have_a_limit() {
     assert_eq!(post(), 429);
     drop(open);
     eventually("there is room again", || post() == 202);
+}
+
+#[test]
+fn bodies_of_a_tenant_leave_room_for_those_of_others() {
+    let (_dir, store) = store();
+    let [shop, own] = ["shop", ""].map(|tenant| {
+        let of_tenant = ["shop", "--scope", "admin", "--tenant", tenant];
+        token(&store, if tenant.is_empty() { &["own", "--scope", "admin"] } else { &of_tenant })
+    });
+    let limits = ["--max-bodies-bytes", "2000000", "--max-body-bytes", "400000"];
+    let server = Server::start_with(&store, &limits);
+    let free = || {
+        let metrics = server.get_with("/metrics", &own).body;
+        let line = metrics.lines().find(|line| line.starts_with("duramen_bodies_free_bytes ")).unwrap();
+        line.split(' ').next_back().unwrap().parse::<usize>().unwrap()
+    };
+    // Three of 300,000 of a million: a fourth is refused.
+    let open: Vec<_> = (0..3)
+        .map(|_| {
+            let mut open = TcpStream::connect(server.address).unwrap();
+            let head =
+                "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 300001\r\nauthorization: Bearer";
+            write!(open, "{head} {shop}\r\n\r\n").unwrap();
+            open.write_all(&[b' '; 300_000]).unwrap();
+            open
+        })
+        .collect();
+    eventually("their part is taken", || free() < 1_200_000);
+    let post = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let body = format!("{{\"_msg\":\"{}\"}}", "y".repeat(300_000));
+        server.post_with("/api/v1/ingest", &[("authorization", &bearer)], body).status
+    };
+    assert_eq!((post(&shop), post(&own)), (429, 202));
+    drop(open);
+    eventually("there is room again", || post(&shop) == 202);
 }
 
 /// How much memory the server has left for bodies.
