@@ -46,6 +46,23 @@ fn all_bodies_together_have_a_limit() {
     eventually("there is room again", || post() == 202);
 }
 
+/// Else who asks and never reads would keep all places.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_never_reads_loses_its_connection() {
+    let (_dir, store) = store();
+    let limits = ["--max-connections", "1", "--idle-timeout-ms", "200", "--query-timeout-ms", "5000"];
+    let server = Server::start_with(&store, &limits);
+    let long = "x".repeat(400);
+    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /select/logsql/query?query=* HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0; 100]).unwrap();
+    // The only place is free again.
+    assert_eq!(server.count("*"), 50_000);
+}
+
 #[test]
 fn bodies_of_a_tenant_leave_room_for_those_of_others() {
     let (_dir, store) = store();
