@@ -62,7 +62,7 @@ collector_of=$(cat "$source"/* | sha256sum)
 if command -v go >/dev/null && [ "$(cat "$clients/collector-of" 2>/dev/null)" != "$collector_of" ]; then
 	rm -f "$clients/collector"
 	echo 'setup-clients: building a Collector of OpenTelemetry'
-	if CGO_ENABLED=0 go build -C "$source" -trimpath -ldflags='-s -w' -o "$clients/collector" .; then
+	if CGO_ENABLED=0 go build -C "$source" -buildvcs=false -trimpath -ldflags='-s -w' -o "$clients/collector" .; then
 		printf '%s\n' "$collector_of" >"$clients/collector-of"
 	else
 		echo 'setup-clients: Go could not build the Collector: its tests are left out' >&2

@@ -38,7 +38,7 @@ MOD
 		cat "$work/log" >&2
 		exit 1
 	}
-	CGO_ENABLED=0 go build -C "$work" -ldflags='-s -w' -o "$clients/logcli" github.com/grafana/loki/v3/cmd/logcli
+	CGO_ENABLED=0 go build -C "$work" -buildvcs=false -ldflags='-s -w' -o "$clients/logcli" github.com/grafana/loki/v3/cmd/logcli
 	printf '%s\n' "$version" >"$clients/logcli-of"
 fi
 DURAMEN_LOGCLI=${DURAMEN_LOGCLI:-$clients/logcli} "${CARGO:-cargo}" test --workspace --locked --test shippers logcli "$@"
