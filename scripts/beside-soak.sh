@@ -13,7 +13,7 @@ target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 log=$target_dir/soak.log
 
 # The same packages as `cargo test --workspace` has just compiled: with others, their features would be others.
-built=$("${CARGO:-cargo}" test --workspace --locked --test serve --no-run 2>&1) || {
+built=$("${CARGO:-cargo}" test --color never --workspace --locked --test serve --no-run 2>&1) || {
 	printf '%s\n' "$built" >&2
 	exit 1
 }
