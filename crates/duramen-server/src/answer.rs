@@ -3,7 +3,7 @@
 //! It ends soon after the client has gone, the token was revoked, or its time is up; an error before the first row is a
 //! status, one after it breaks the answer off, so that no client takes a part for the whole.
 
-use crate::app::Shared;
+use crate::app::{Shared, leave_of};
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
@@ -38,6 +38,18 @@ impl Question {
     /// With the server's limits.
     pub fn new(app: &Shared, query: Query) -> Self {
         Self { query, options: options(app), timeout: app.limits.query_timeout, snapshot: None }
+    }
+
+    /// Has each run of it see the store as it is now.
+    ///
+    /// # Errors
+    /// 503 if the store cannot be read.
+    pub async fn fix_view(&mut self, access: &Access) -> ApiResult<()> {
+        let access = access.clone();
+        let view = tokio::task::spawn_blocking(move || Ok::<_, ApiError>(access.tenant.store()?.snapshot()?));
+        let view = view.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))??;
+        self.snapshot = Some(Arc::new(view));
+        Ok(())
     }
 
     fn run(
@@ -88,7 +100,7 @@ impl Drop for CancelOnDrop {
 /// Leave to run a query, held while it runs; and what cancels it, when whoever waits for it has gone or its time is up.
 #[derive(Debug)]
 struct Leave {
-    permit: OwnedSemaphorePermit,
+    permits: Vec<OwnedSemaphorePermit>,
     cancel: Arc<Cancel>,
     guard: CancelOnDrop,
 }
@@ -98,16 +110,12 @@ impl Leave {
     ///
     /// # Errors
     /// 429 if there is none in time; 503 if the server stops.
-    async fn take(app: &Shared, timeout: Duration) -> ApiResult<Self> {
-        let permit = match tokio::time::timeout(timeout, app.queries.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) => return Err(ApiError::unavailable("the server is stopping")),
-            Err(_) => {
-                return Err(ApiError::busy("too many queries run already (max_queries): ask again later"));
-            }
-        };
+    async fn take(app: &Shared, access: &Access, timeout: Duration) -> ApiResult<Self> {
+        let leave = leave_of([&access.tenant.queries, &app.queries]);
+        let late = |_| ApiError::busy("too many queries run already (max_queries): ask again later");
+        let permits = tokio::time::timeout(timeout, leave).await.map_err(late)??;
         let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(timeout)));
-        Ok(Self { permit, guard: CancelOnDrop(cancel.clone()), cancel })
+        Ok(Self { permits, guard: CancelOnDrop(cancel.clone()), cancel })
     }
 }
 
@@ -121,10 +129,10 @@ pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'sta
     timeout: Duration,
     work: impl FnOnce(&Shared, &Access, &Cancel) -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
-    let Leave { permit, cancel, guard: _guard } = Leave::take(app, timeout).await?;
+    let Leave { permits, cancel, guard: _guard } = Leave::take(app, access, timeout).await?;
     let (app, access) = (app.clone(), access.clone());
     let task = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _permits = permits;
         work(&app, &access, &cancel)
     });
     task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
@@ -160,26 +168,38 @@ pub(crate) async fn run<T: Send + 'static>(
 /// The pieces of an answer, as they are made. The query ends soon after they are dropped.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    first: Option<Bytes>,
-    from: mpsc::Receiver<ApiResult<Bytes>>,
+    first: Option<Piece>,
+    from: mpsc::Receiver<ApiResult<Piece>>,
+    has_ended: bool,
     _guard: CancelOnDrop,
+}
+
+#[derive(Debug)]
+struct Piece {
+    bytes: Bytes,
+    /// Without the last one, an answer is not whole.
+    is_last: bool,
 }
 
 impl Pieces {
     /// One after the other; an error is the last.
     pub fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> {
         stream::unfold(self, |mut this| async move {
+            if this.has_ended {
+                return None;
+            }
             let piece = match this.first.take() {
                 Some(first) => Ok(first),
-                None => this.from.recv().await?,
+                None => this.from.recv().await.unwrap_or_else(|| Err(ApiError::unavailable("it broke off"))),
             };
-            Some((piece.map_err(|e| io::Error::other(e.message)), this))
+            this.has_ended = piece.as_ref().map_or(true, |piece| piece.is_last);
+            Some((piece.map(|piece| piece.bytes).map_err(|e| io::Error::other(e.message)), this))
         })
     }
 }
 
 /// Runs a query; `render` appends each row to the answer's text, which begins with `head`. Returns when the first piece of
-/// it is there.
+/// it is there. A client that does not read is waited for until the query's time is up: others want to ask, too.
 ///
 /// # Errors
 /// As [`run`], before the first row.
@@ -190,11 +210,14 @@ pub(crate) async fn pieces(
     head: Vec<u8>,
     mut render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
 ) -> ApiResult<Pieces> {
-    let Leave { permit, cancel, guard } = Leave::take(app, question.timeout).await?;
-    let (to, mut from) = mpsc::channel::<ApiResult<Bytes>>(4);
+    let Leave { permits, cancel, guard } = Leave::take(app, access, question.timeout).await?;
+    let (to, mut from) = mpsc::channel::<ApiResult<Piece>>(4);
     let (app, access) = (app.clone(), access.clone());
+    let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _permits = permits;
+        let left = || question.timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
+        let send = |piece| runtime.block_on(to.send_timeout(piece, left()));
         let clock = app.env.clock.clone();
         let mut piece = head;
         piece.reserve(PIECE_BYTES);
@@ -209,15 +232,16 @@ pub(crate) async fn pieces(
                 cancel.cancel();
             }
             let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE_BYTES + 4096));
-            match to.blocking_send(Ok(full.into())) {
+            match send(Ok(Piece { bytes: full.into(), is_last: false })) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
         });
-        let _client_has_gone = to.blocking_send(outcome.map(|_| piece.into()));
+        let last = outcome.map(|_| Piece { bytes: piece.into(), is_last: true });
+        let _client_has_gone = send(last);
     });
     match from.recv().await {
-        Some(Ok(first)) => Ok(Pieces { first: Some(first), from, _guard: guard }),
+        Some(Ok(first)) => Ok(Pieces { first: Some(first), from, has_ended: false, _guard: guard }),
         Some(Err(e)) => Err(e),
         None => Err(ApiError::unavailable("the query broke off")),
     }

@@ -7,7 +7,7 @@ use crate::insert::otlp_grpc::{self, told_as_grpc};
 use crate::insert::{Delivery, Direct};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
-use crate::tenant::Tenants;
+use crate::tenant::{Tenant, Tenants};
 use crate::{admin, entries, health, insert, loki, metrics, openapi, select};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use duramen_engine::io::Env;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// What every request can reach.
 #[derive(Debug)]
@@ -32,7 +32,9 @@ pub(crate) struct App {
     /// Leave to decode a large body, or to wait for room in the store.
     pub decoders: Arc<Semaphore>,
     /// Leave to make a snapshot or to delete: one at a time.
-    pub changes: Arc<Semaphore>,
+    pub changes: admin::Turns,
+    /// Leave to look into all snapshots: one at a time.
+    pub lists: Arc<Semaphore>,
     /// Deletions that were asked for and go on by themselves.
     pub deletions: admin::Tasks,
     pub metrics: Metrics,
@@ -59,16 +61,43 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
 /// 503 if the server stops, or the work broke off.
 pub(crate) async fn elsewhere<T: Send + 'static>(
     app: &Shared,
+    tenant: &Tenant,
     work: impl FnOnce(&Shared) -> T + Send + 'static,
 ) -> ApiResult<T> {
-    let stopping = |_| ApiError::unavailable("the server is stopping");
-    let permit = app.decoders.clone().acquire_owned().await.map_err(stopping)?;
+    with_leave([&tenant.decoders, &app.decoders], app, work).await
+}
+
+/// The same, with other permits.
+///
+/// # Errors
+/// As [`elsewhere`].
+pub(crate) async fn with_leave<T: Send + 'static>(
+    leave: [&Arc<Semaphore>; 2],
+    app: &Shared,
+    work: impl FnOnce(&Shared) -> T + Send + 'static,
+) -> ApiResult<T> {
+    let permits = leave_of(leave).await?;
     let app = app.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _permits = permits;
         work(&app)
     });
     task.await.map_err(|e| ApiError::unavailable(format!("the request broke off: {e}")))
+}
+
+/// Leave of a tenant's own semaphore, then of one that all share. As a tenant has no more permits of its own than there are
+/// of all, those of its requests that wait do so there: a tenant that asks for much makes another wait for one request to end,
+/// and not for all of them.
+///
+/// # Errors
+/// 503 if the server stops.
+pub(crate) async fn leave_of(both: [&Arc<Semaphore>; 2]) -> ApiResult<Vec<OwnedSemaphorePermit>> {
+    let mut permits = Vec::with_capacity(both.len());
+    for semaphore in both {
+        let stopping = |_| ApiError::unavailable("the server is stopping");
+        permits.push(semaphore.clone().acquire_owned().await.map_err(stopping)?);
+    }
+    Ok(permits)
 }
 
 /// Shared by all requests.
@@ -141,4 +170,34 @@ async fn nothing_here(request: Request) -> ApiError {
 async fn other_method(request: Request) -> ApiError {
     let method = request.method();
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not a method of this path"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    #[test]
+    fn a_tenant_that_asks_for_much_does_not_keep_another_waiting() {
+        let semaphore = || Arc::new(Semaphore::new(2));
+        let (all, much, little) = (semaphore(), semaphore(), semaphore());
+        let mut nobody = Context::from_waker(Waker::noop());
+        let mut of_much = [(); 5].map(|()| Box::pin(leave_of([&much, &all])));
+        let mut taken = Vec::new();
+        for leave in &mut of_much {
+            if let Poll::Ready(permits) = leave.as_mut().poll(&mut nobody) {
+                taken.push(permits.unwrap());
+            }
+        }
+        assert_eq!(taken.len(), 2);
+        let mut other = pin!(leave_of([&little, &all]));
+        assert!(other.as_mut().poll(&mut nobody).is_pending());
+        taken.pop();
+        assert!(
+            of_much[2].as_mut().poll(&mut nobody).is_pending(),
+            "it came first, and waits behind its own"
+        );
+        assert!(other.as_mut().poll(&mut nobody).is_ready());
+    }
 }

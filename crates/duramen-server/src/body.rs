@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::tenant::Tenant;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::{Bytes, BytesMut};
@@ -34,17 +35,17 @@ impl Budget {
         self.units.available_permits() * UNIT_BYTES
     }
 
-    /// Nothing yet of it.
-    pub fn share(&self) -> Share {
-        Share { budget: self.clone(), permit: None, bytes: 0 }
+    /// Nothing yet of it, nor of what this tenant may take.
+    pub fn share(&self, tenant: &Tenant) -> Share {
+        Share { units: [tenant.bodies.units.clone(), self.units.clone()], permits: [None, None], bytes: 0 }
     }
 }
 
-/// A body's part of the budget, given back when dropped.
+/// A body's part of its tenant's budget, and of that of all; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
-    budget: Budget,
-    permit: Option<OwnedSemaphorePermit>,
+    units: [Arc<Semaphore>; 2],
+    permits: [Option<OwnedSemaphorePermit>; 2],
     bytes: usize,
 }
 
@@ -62,12 +63,16 @@ impl Share {
         let units = |bytes: usize| bytes.div_ceil(UNIT_BYTES);
         let more = units(self.bytes + bytes) - units(self.bytes);
         let more = u32::try_from(more).unwrap_or(u32::MAX);
-        let permit = self.budget.units.clone().try_acquire_many_owned(more).map_err(|_| {
-            ApiError::busy("too many bytes of requests are in memory (max_bodies_bytes): send again later")
-        })?;
-        match &mut self.permit {
-            Some(mine) => mine.merge(permit),
-            None => self.permit = Some(permit),
+        let [own, all] = self.units.each_ref().map(|units| units.clone().try_acquire_many_owned(more));
+        let (Ok(own), Ok(all)) = (own, all) else {
+            let told = "too many bytes of requests are in memory (max_bodies_bytes): send again later";
+            return Err(ApiError::busy(told));
+        };
+        for (mine, permit) in self.permits.iter_mut().zip([own, all]) {
+            match mine {
+                Some(mine) => mine.merge(permit),
+                None => *mine = Some(permit),
+            }
         }
         self.bytes += bytes;
         Ok(())
@@ -156,7 +161,7 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     if told.is_some_and(|len| len > limit_bytes) {
         return Err(over_limit(limit_bytes));
     }
-    let mut share = app.bodies.share();
+    let mut share = app.bodies.share(&access.tenant);
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     loop {

@@ -23,6 +23,8 @@ use tower_service::Service;
 
 /// Most bytes of a request's head; beyond it the client gets 431.
 const MAX_HEAD_BYTES: usize = 64 << 10;
+/// After how many idle times without taking anything a client is closed.
+const STUCK: u32 = 5;
 /// How long to rest after a socket could not be accepted, for want of descriptors say.
 const REST: Duration = Duration::from_millis(50);
 
@@ -104,6 +106,7 @@ pub(crate) async fn listen(
         tokio::spawn(async move {
             let _place = place;
             let _slower_without = socket.set_nodelay(true);
+            close_if_stuck(&socket, door.idle_timeout);
             match door.tls.load_full() {
                 None => talk(socket, app, router, watcher, &builder).await,
                 Some(config) => match door.handshake(config, socket).await {
@@ -113,6 +116,17 @@ pub(crate) async fn listen(
             }
         });
     }
+}
+
+/// Has the system close a connection whose client takes nothing of what it is sent for [`STUCK`] idle times: it would keep
+/// its place for ever. Who follows and looks away for a while is waited for.
+fn close_if_stuck(socket: &TcpStream, idle_timeout: Duration) {
+    #[cfg(target_os = "linux")]
+    if let Err(e) = socket2::SockRef::from(socket).set_tcp_user_timeout(Some(idle_timeout * STUCK)) {
+        tracing::debug!(error = %e, "a connection that gets stuck will stay");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _no_such_setting = (socket, idle_timeout);
 }
 
 async fn talk(

@@ -80,7 +80,7 @@ impl Intake {
         if waits || self.tenant.try_append(self.decoded.batches()).is_err() {
             let tenant = self.tenant.clone();
             let mut decoded = std::mem::take(&mut self.decoded);
-            let (decoded, outcome) = elsewhere(&self.app, move |app| {
+            let (decoded, outcome) = elsewhere(&self.app, &self.tenant, move |app| {
                 let outcome = tenant.append(decoded.batches(), app.limits.stall_timeout);
                 (decoded, outcome)
             })

@@ -1,6 +1,6 @@
 //! Starts and stops: store, listeners, signals.
 
-use crate::admin::Tasks;
+use crate::admin::{Tasks, Turns};
 use crate::app::{App, router};
 use crate::auth::{TokenError, Tokens, check_tenant};
 use crate::body::Budget;
@@ -162,9 +162,10 @@ async fn run(
         tokens,
         tenants,
         bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
-        queries: Arc::new(Semaphore::new(settings.max_queries.unwrap_or(1).max(1))),
-        decoders: Arc::new(Semaphore::new(limits.query_threads.max(2))),
-        changes: Arc::new(Semaphore::new(1)),
+        queries: Arc::new(Semaphore::new(limits.max_queries)),
+        decoders: Arc::new(Semaphore::new(limits.decoders())),
+        changes: Turns::default(),
+        lists: Arc::new(Semaphore::new(1)),
         deletions: Tasks::default(),
         metrics: Metrics::new(),
         stopping: stopping.clone(),

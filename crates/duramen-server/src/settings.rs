@@ -313,10 +313,16 @@ pub(crate) struct Limits {
     pub query_timeout: Duration,
     pub query_memory_bytes: usize,
     pub query_threads: usize,
+    pub max_queries: usize,
     pub stop_timeout: Duration,
 }
 
 impl Limits {
+    /// How many requests may decode large bodies, or wait for room in the store, at once.
+    pub fn decoders(&self) -> usize {
+        self.query_threads.max(2)
+    }
+
     /// Those of decoders.
     pub fn decoding(&self) -> duramen_wire::Limits {
         duramen_wire::Limits { max_line_bytes: self.max_line_bytes, ..duramen_wire::Limits::default() }
@@ -336,6 +342,7 @@ impl Limits {
             query_timeout: ms(settings.query_timeout_ms),
             query_memory_bytes: settings.query_memory_bytes.unwrap_or_default(),
             query_threads: std::thread::available_parallelism().map_or(1, usize::from),
+            max_queries: settings.max_queries.unwrap_or_default().max(1),
             stop_timeout: ms(settings.stop_timeout_ms),
         }
     }

@@ -3,10 +3,12 @@
 //! The store's own directory is that of requests without a tenant; the others' are `DIR/tenants/<name>`, opened when
 //! first asked for.
 
+use crate::admin::Places;
+use crate::body::Budget;
 use crate::error::{ApiError, ApiResult};
 use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
-use crate::settings::Settings;
+use crate::settings::{Limits, Settings};
 use crate::tail_hub::TailHub;
 use duramen::{Batch, BlockCache, Logger, LoggerStats, OnFull, Store, StoreOptions};
 use duramen_engine::io::{Clock, Env};
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
 const WRITE_BUFFER_BYTES: usize = 24 << 20;
@@ -48,6 +51,14 @@ pub(crate) struct Tenant {
     pub dir: PathBuf,
     logger: Logger,
     pub hub: TailHub,
+    /// Its places among those who wait to change their stores.
+    pub changes: Places,
+    /// As many as all tenants together have: see [`leave_of`](crate::app::leave_of).
+    pub queries: Arc<Semaphore>,
+    /// Likewise.
+    pub decoders: Arc<Semaphore>,
+    /// What its bodies may take of the memory of all.
+    pub bodies: Budget,
     freshness: Mutex<Freshness>,
     /// Since it was opened.
     appended_lines: AtomicU64,
@@ -67,6 +78,7 @@ impl Tenant {
         settings: &Settings,
         blocks: &Arc<BlockCache>,
     ) -> duramen::Result<Self> {
+        let limits = Limits::of(settings);
         let durability = settings.durability.map(|durable| durable.0).unwrap_or_default();
         let options = StoreOptions::new()
             .env(env.clone())
@@ -79,6 +91,10 @@ impl Tenant {
             dir: dir.to_path_buf(),
             logger,
             hub: TailHub::default(),
+            changes: Places::default(),
+            queries: Arc::new(Semaphore::new(limits.max_queries)),
+            decoders: Arc::new(Semaphore::new(limits.decoders())),
+            bodies: Budget::new(bodies_bytes(name, settings)),
             freshness: Mutex::default(),
             appended_lines: AtomicU64::new(0),
             clock: env.clock.clone(),
@@ -162,6 +178,14 @@ impl Tenant {
     }
 }
 
+/// How much of the memory of all bodies those of a tenant may take: half, so that there is some for others; but enough for
+/// two of the largest, packed and unpacked. The store's own may take all.
+fn bodies_bytes(name: &str, settings: &Settings) -> usize {
+    let all = settings.max_bodies_bytes.unwrap_or_default();
+    let largest = settings.max_body_bytes.unwrap_or_default();
+    if name.is_empty() { all } else { (all / 2).max(largest.saturating_mul(2)).min(all) }
+}
+
 /// All tenants.
 #[derive(Debug)]
 pub(crate) struct Tenants {
@@ -234,6 +258,19 @@ impl Tenants {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tenant_may_not_take_all_memory_of_bodies() {
+        let settings = |all, largest| Settings {
+            max_bodies_bytes: Some(all),
+            max_body_bytes: Some(largest),
+            ..Settings::default()
+        };
+        assert_eq!(bodies_bytes("", &settings(1000, 10)), 1000);
+        assert_eq!(bodies_bytes("shop", &settings(1000, 10)), 500);
+        assert_eq!(bodies_bytes("shop", &settings(1000, 400)), 800);
+        assert_eq!(bodies_bytes("shop", &settings(1000, 1000)), 1000);
+    }
 
     #[test]
     fn a_failure_counts_for_a_while() {

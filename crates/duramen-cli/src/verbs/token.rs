@@ -45,13 +45,20 @@ pub(crate) fn run(args: &TokenArgs, dir: &Path, env: &Env) -> Outcome {
                     Some(end) => format!("expires {}", format_time(end)),
                 };
                 let tenant = token.tenant.map(|tenant| format!(", tenant {tenant}")).unwrap_or_default();
+                let mut limits = String::new();
+                if let Some(most) = token.max_bytes_per_s {
+                    limits = format!(", at most {most} bytes a second");
+                }
+                if let Some(most) = token.max_body_bytes {
+                    limits += &format!(", at most {most} bytes a body");
+                }
                 let (id, name, scopes) = (token.id, token.name, scopes.join(" "));
                 let made = format_time(token.created_ns);
                 let used = match uses.get(&id) {
                     Some(ns) => format!("used {}", format_time(*ns)),
                     None => "never used".to_owned(),
                 };
-                writeln!(out, "{id}  {name}  {scopes}{tenant}, made {made}, {used}, {expiry}")
+                writeln!(out, "{id}  {name}  {scopes}{tenant}{limits}, made {made}, {used}, {expiry}")
                     .map_err(Failure::output)?;
             }
         }

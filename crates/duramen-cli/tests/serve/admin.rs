@@ -159,6 +159,16 @@ fn a_deletion_can_be_begun_as_in_victorialogs() {
     for wrong in ["", "filter=", "filter=a | limit 1", "filter=(", "filter=n:in(* | fields n)"] {
         assert_eq!(post(bearer, "/delete/run_task", wrong).status, 400, "{wrong}");
     }
+    // More would go than was meant.
+    for more in ["start=1h", "end=2026-01-01", "extra_filters=x", "query=x", "limit=1"] {
+        let refused = post(bearer, "/delete/run_task", &format!("filter=hello&{more}"));
+        let name = more.split_once('=').unwrap().0;
+        assert!(refused.status == 400 && refused.body.contains(&format!("`{name}`")), "{refused:?}");
+        let refused = admin.post(&format!("/api/v1/delete?x{more}"), &json!({ "query": "hello" }));
+        assert!(refused.status == 400 && refused.body.contains(&format!("`x{name}`")), "{refused:?}");
+    }
+    let long = format!("filter=hello or {}", "x".repeat(16 << 10));
+    assert_eq!(post(bearer, "/delete/run_task", &long).status, 413);
     assert_eq!(post(bearer, "/delete/stop_task", "").status, 400);
     assert_eq!(server.get_with("/delete/run_task?filter=*", &own).status, 405);
     let reader = format!("Bearer {read}");

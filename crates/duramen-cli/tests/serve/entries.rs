@@ -62,6 +62,11 @@ fn filters_and_search() {
     let headers = [("content-type", "application/json")];
     let found = server.post_with("/api/v1/search", &headers, r#"{"q":"level:error","limit":2}"#).json();
     assert_eq!(numbers(&found), [90, 80]);
+    // As `curl -d` sends it.
+    let curl = [("content-type", "application/x-www-form-urlencoded")];
+    let found = server.post_with("/api/v1/search", &curl, r#" {"q":"level:error","limit":2}"#).json();
+    assert_eq!(numbers(&found), [90, 80]);
+    assert_eq!(server.post_with("/api/v1/search", &curl, "{\"q\":").status, 400);
     for wrong in ["q=a)%20or%20(b", "q=*%7Climit%201", "before=x", "limit=x", "q=n:in(*%7Cfields%20n)"] {
         assert_eq!(server.get(&format!("/api/v1/entries?{wrong}")).status, 400, "{wrong}");
     }

@@ -1,6 +1,6 @@
 //! Bodies, bombs, slow clients, heads.
 
-use crate::server::{Server, eventually, store};
+use crate::server::{Server, eventually, store, token};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -44,6 +44,59 @@ fn all_bodies_together_have_a_limit() {
     assert_eq!(post(), 429);
     drop(open);
     eventually("there is room again", || post() == 202);
+}
+
+/// Else who asks and never reads would keep all places.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_never_reads_loses_its_connection() {
+    let (_dir, store) = store();
+    let limits = ["--max-connections", "1", "--idle-timeout-ms", "200", "--query-timeout-ms", "5000"];
+    let server = Server::start_with(&store, &limits);
+    let long = "x".repeat(400);
+    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /select/logsql/query?query=* HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0; 100]).unwrap();
+    // The only place is free again.
+    assert_eq!(server.count("*"), 50_000);
+}
+
+#[test]
+fn bodies_of_a_tenant_leave_room_for_those_of_others() {
+    let (_dir, store) = store();
+    let [shop, own] = ["shop", ""].map(|tenant| {
+        let of_tenant = ["shop", "--scope", "admin", "--tenant", tenant];
+        token(&store, if tenant.is_empty() { &["own", "--scope", "admin"] } else { &of_tenant })
+    });
+    let limits = ["--max-bodies-bytes", "2000000", "--max-body-bytes", "400000"];
+    let server = Server::start_with(&store, &limits);
+    let free = || {
+        let metrics = server.get_with("/metrics", &own).body;
+        let line = metrics.lines().find(|line| line.starts_with("duramen_bodies_free_bytes ")).unwrap();
+        line.split(' ').next_back().unwrap().parse::<usize>().unwrap()
+    };
+    // Three of 300,000 of a million: a fourth is refused.
+    let open: Vec<_> = (0..3)
+        .map(|_| {
+            let mut open = TcpStream::connect(server.address).unwrap();
+            let head =
+                "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 300001\r\nauthorization: Bearer";
+            write!(open, "{head} {shop}\r\n\r\n").unwrap();
+            open.write_all(&[b' '; 300_000]).unwrap();
+            open
+        })
+        .collect();
+    eventually("their part is taken", || free() < 1_200_000);
+    let post = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let body = format!("{{\"_msg\":\"{}\"}}", "y".repeat(300_000));
+        server.post_with("/api/v1/ingest", &[("authorization", &bearer)], body).status
+    };
+    assert_eq!((post(&shop), post(&own)), (429, 202));
+    drop(open);
+    eventually("there is room again", || post(&shop) == 202);
 }
 
 /// How much memory the server has left for bodies.
@@ -171,6 +224,26 @@ fn a_query_ends_when_its_time_is_up_or_its_client_has_gone() {
     stream.read_exact(&mut first).unwrap();
     drop(stream);
     assert_eq!(server.count("*"), 50_000);
+}
+
+/// It keeps its connection, and the only place for queries until its query's time is up; a part is not taken for the whole.
+#[test]
+fn a_client_that_does_not_read_keeps_others_waiting_for_a_while_only() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--max-queries", "1"]);
+    let long = "x".repeat(400);
+    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /select/logsql/query?query=*&timeout=1s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut first = [0; 100];
+    stream.read_exact(&mut first).unwrap();
+    assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first));
+    assert_eq!(server.count("*"), 50_000);
+    let mut rest = Vec::new();
+    // The connection may as well be reset.
+    let _reset = stream.read_to_end(&mut rest);
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "{} bytes are not all", rest.len());
 }
 
 #[test]

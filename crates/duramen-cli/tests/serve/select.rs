@@ -35,6 +35,13 @@ fn rows_come_newest_first_and_no_more_than_asked_for() {
     assert_eq!(csv.body, "_time,n\r\n", "{csv:?}");
     let csv = server.get("/select/logsql/query?query=level:error&limit=1&format=csv&fields=_time,n");
     assert_eq!(csv.body, "_time,n\r\n2024-01-01T01:30:00Z,90\r\n");
+    // Without names, all columns: those of any row, or those that pipes make, in their order.
+    let csv = server.get("/select/logsql/query?query=level:error&limit=1&format=csv").body;
+    let columns: Vec<_> = csv.lines().next().unwrap().split(',').collect();
+    assert!(columns.len() > 3 && columns[0] == "_time" && columns.contains(&"n"), "{csv}");
+    let csv = server.get("/select/logsql/query?query=*%7Cstats+by+(level)+count()+lines&format=csv");
+    assert!(csv.body.starts_with("level,lines\r\n"), "{csv:?}");
+    assert_eq!(server.get("/select/logsql/query?query=nothere&format=csv").body, "");
 }
 
 #[test]

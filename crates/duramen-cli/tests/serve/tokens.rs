@@ -145,6 +145,12 @@ fn limits_of_a_token() {
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.headers.contains_key("retry-after"));
     eventually("the bucket fills again", || post(&limited, 1).status == 202);
+    let listed = duramen(&store).args(["token", "list"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.contains("  ingest, at most 1500 bytes a second, at most 1000 bytes a body, made"),
+        "{listed}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `logcli`, Grafana Loki's command: all that it asks, against a server that asks for a token.
 //!
 //! Its test is left out, and says so, where it is neither on the PATH nor named by `DURAMEN_LOGCLI`: building it takes
-//! minutes. See the recipe in docs/clients/grafana.md.
+//! minutes. `make test-logcli` does both.
 
 use crate::debian::Running;
 use crate::server::Server;

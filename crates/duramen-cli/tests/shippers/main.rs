@@ -12,6 +12,7 @@
 #[allow(dead_code)]
 mod sandbox;
 
+mod collector;
 mod debian;
 mod http;
 mod listeners;

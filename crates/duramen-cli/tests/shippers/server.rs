@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Instant;
 
 pub struct Server {
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
     child: Child,
     /// What the server asks for, if it does.
     pub token: Option<String>,
@@ -34,13 +34,38 @@ impl Server {
 
     /// Starts one that asks for a token, and has one that may do everything.
     pub fn start_with_token(args: &[&str]) -> Self {
+        Self::start_with_limited_token(&[], args)
+    }
+
+    /// The same, with limits of the token, as flags of `duramen token create`.
+    pub fn start_with_limited_token(limits: &[&str], args: &[&str]) -> Self {
         let sandbox = Sandbox::new();
-        let made = sandbox.run(["token", "create", "all", "--scope", "admin"]).expect(0);
+        let made = sandbox.run([&["token", "create", "all", "--scope", "admin"], limits].concat()).expect(0);
         Self::start_in(sandbox, Some(made.stdout.trim().to_owned()), args)
     }
 
     fn start_in(sandbox: Sandbox, token: Option<String>, args: &[&str]) -> Self {
-        let mut command = sandbox.command(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+        let (child, http, others) = Self::spawn(&sandbox, "127.0.0.1:0", args);
+        Self { sandbox, child, token, http, others }
+    }
+
+    /// Kills it, as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again, on the same store and port.
+    pub fn start_again(&mut self, args: &[&str]) {
+        (self.child, self.http, self.others) = Self::spawn(&self.sandbox, &self.http.to_string(), args);
+    }
+
+    fn spawn(
+        sandbox: &Sandbox,
+        listen: &str,
+        args: &[&str],
+    ) -> (Child, SocketAddr, Vec<(String, SocketAddr)>) {
+        let mut command = sandbox.command(["serve", "--listen", listen, "--log-format", "json"]);
         let mut child = command.args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (mut others, mut told) = (Vec::new(), String::new());
@@ -61,7 +86,7 @@ impl Server {
         };
         // It must not wait for somebody to read what it says.
         std::thread::spawn(move || stderr.read_to_end(&mut Vec::new()));
-        Self { _sandbox: sandbox, child, token, http, others }
+        (child, http, others)
     }
 
     /// Where this protocol is listened for.

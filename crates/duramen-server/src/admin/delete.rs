@@ -19,6 +19,7 @@ pub(super) fn routes() -> Router<Shared> {
 /// `{"query":"LOGSQL","start":…,"end":…,"dry_run":true}`. A client that goes before the answer stops it, and then nothing
 /// was deleted.
 async fn delete(Order { app, access, args }: Order) -> ApiResult<Response> {
+    args.only(&["query", "start", "end", "extra_filters", "extra_stream_filters", "dry_run"])?;
     let query = args.query(&app, "")?;
     let dry_run = match args.get("dry_run") {
         None | Some("false" | "0") => false,
@@ -30,12 +31,12 @@ async fn delete(Order { app, access, args }: Order) -> ApiResult<Response> {
     let text = args.need("query")?.to_owned();
     only_filter(&query)?;
     let stopped = || ApiError::unavailable("it was stopped, and nothing was deleted");
-    let told = alone(&app, move |stop| {
+    let told = alone(&app, access, move |access, stop| {
         if dry_run {
             let lines = access.tenant.store()?.count_matching(&query, stop)?.ok_or_else(stopped)?;
             return Ok(json!({ "status": "ok", "dry_run": true, "lines": lines }));
         }
-        Ok(told(&run(&access, &query, &text, stop)?.ok_or_else(stopped)?))
+        Ok(told(&run(access, &query, &text, stop)?.ok_or_else(stopped)?))
     });
     Ok(ok(&told.await?))
 }

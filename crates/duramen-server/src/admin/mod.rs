@@ -5,6 +5,7 @@
 //! | [`snapshots`] | makes, lists, removes copies of a store, and restores one as a tenant's |
 //! | [`delete`] | removes the lines that a filter finds |
 //! | [`tasks`] | the same as VictoriaLogs has it: a task that is begun, listed and stopped |
+//! | [`turns`] | one change at a time; tenants take turns |
 //!
 //! Bodies are JSON and say so, which a page of another site cannot make a browser send unasked: without a token, whoever
 //! is on this machine may do everything, and its browser is on this machine, too.
@@ -12,8 +13,10 @@
 mod delete;
 mod snapshots;
 mod tasks;
+mod turns;
 
 pub(crate) use tasks::Tasks;
+pub(crate) use turns::{Places, Turns};
 
 use crate::answer::CancelOnDrop;
 use crate::app::Shared;
@@ -62,23 +65,27 @@ impl Order {
     }
 }
 
-/// Does what changes a store on a thread of its own, one piece of work at a time; `work` is given what says that nobody
-/// waits for it any more, or that the server stops.
+/// Does what changes a store on a thread of its own, one piece of work at a time; `work` is given who asks, and what says
+/// that nobody waits for it any more, or that the server stops. It waits for what others have under way as long as a query
+/// may take.
 ///
 /// # Errors
-/// As `work`; 429 if another is being done.
+/// As `work`; 429 if another of the tenant's is being done, or another's takes too long.
 async fn alone<T: Send + 'static>(
     app: &Shared,
-    work: impl FnOnce(&dyn Fn() -> bool) -> ApiResult<T> + Send + 'static,
+    access: Access,
+    work: impl FnOnce(&Access, &dyn Fn() -> bool) -> ApiResult<T> + Send + 'static,
 ) -> ApiResult<T> {
-    let busy = |_| ApiError::busy("another snapshot or deletion is at work: send again later");
-    let permit = app.changes.clone().try_acquire_owned().map_err(busy)?;
+    let turn = tokio::select! {
+        turn = app.changes.soon(&access.tenant.changes, app.limits.query_timeout) => turn?,
+        () = app.stopped() => return Err(ApiError::unavailable("the server is stopping")),
+    };
     let cancel = Arc::new(Cancel::new());
     let _guard = CancelOnDrop(cancel.clone());
     let stopping = app.stopping.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        work(&|| cancel.is_cancelled() || *stopping.borrow())
+        let _turn = turn;
+        work(&access, &|| cancel.is_cancelled() || *stopping.borrow())
     });
     task.await.map_err(|e| ApiError::unavailable(format!("it broke off: {e}")))?
 }

@@ -4,7 +4,7 @@
 //! all of it or nothing. One that is removed is renamed first, so that half of one is never taken for a snapshot.
 
 use super::{Order, alone, who};
-use crate::app::{Shared, elsewhere};
+use crate::app::{Shared, with_leave};
 use crate::auth::{Access, check_file_name, check_tenant};
 use crate::error::{ApiError, ApiResult};
 use crate::json::{as_json, ok};
@@ -41,8 +41,8 @@ async fn make(Order { app, access, args }: Order) -> ApiResult<Response> {
         None => format_time(app.env.clock.now_unix_ns()).replace(|c: char| !c.is_ascii_alphanumeric(), ""),
     };
     let env = app.env.clone();
-    let made = alone(&app, move |_| {
-        let all = snapshots_of(&access);
+    let made = alone(&app, access, move |access, _| {
+        let all = snapshots_of(access);
         finish_removals(&env, &all);
         let dir = all.join(&name);
         if exists(&env, &dir)? {
@@ -51,7 +51,7 @@ async fn make(Order { app, access, args }: Order) -> ApiResult<Response> {
         env.fs.create_dir_all(&all).map_err(|e| failed("create", &all, e))?;
         env.fs.sync_dir(&access.tenant.dir).map_err(|e| failed("sync", &access.tenant.dir, e))?;
         let report = access.tenant.store()?.checkpoint(&dir)?;
-        tracing::info!(token = who(&access), snapshot = %dir.display(), lines = report.lines, "snapshot made");
+        tracing::info!(token = who(access), snapshot = %dir.display(), lines = report.lines, "snapshot made");
         Ok(described(&name, &dir, &report))
     });
     Ok(as_json(StatusCode::CREATED, &made.await?))
@@ -59,7 +59,8 @@ async fn make(Order { app, access, args }: Order) -> ApiResult<Response> {
 
 /// All of them, by name.
 async fn list(State(app): State<Shared>, Extension(access): Extension<Access>) -> ApiResult<Response> {
-    let listed = elsewhere(&app, move |app| {
+    let tenant = access.tenant.clone();
+    let listed = with_leave([&tenant.changes.lists, &app.lists], &app, move |app| {
         let all = snapshots_of(&access);
         let mut names = match app.env.fs.read_dir(&all) {
             Ok(entries) => entries.into_iter().filter(|entry| entry.is_dir).map(|entry| entry.name).collect(),
@@ -108,8 +109,8 @@ async fn remove(
     InPath(name): InPath<String>,
 ) -> ApiResult<Response> {
     let env = app.env.clone();
-    let removed = alone(&app, move |_| {
-        let all = snapshots_of(&access);
+    let removed = alone(&app, access, move |access, _| {
+        let all = snapshots_of(access);
         finish_removals(&env, &all);
         let dir = found(&env, &all, &name)?;
         if matches!(env.fs.try_lock_shared(&dir.join("KEEPER")), Ok(None)) {
@@ -122,7 +123,7 @@ async fn remove(
         env.fs.rename(&dir, &going).map_err(|e| failed("rename", &dir, e))?;
         env.fs.sync_dir(&all).map_err(|e| failed("sync", &all, e))?;
         remove_tree(&*env.fs, &going).map_err(duramen::Error::from)?;
-        tracing::info!(token = who(&access), snapshot = %dir.display(), "snapshot removed");
+        tracing::info!(token = who(access), snapshot = %dir.display(), "snapshot removed");
         Ok(json!({ "status": "ok", "name": name }))
     });
     Ok(ok(&removed.await?))
@@ -137,8 +138,8 @@ async fn restore(InPath(name): InPath<String>, Order { app, access, args }: Orde
         return Err(ApiError::new(StatusCode::FORBIDDEN, told));
     }
     let (env, to) = (app.env.clone(), app.tenants.dir_of(&tenant));
-    let restored = alone(&app, move |_| {
-        let dir = found(&env, &snapshots_of(&access), &name)?;
+    let restored = alone(&app, access, move |access, _| {
+        let dir = found(&env, &snapshots_of(access), &name)?;
         if exists(&env, &to)? {
             return Err(ApiError::new(StatusCode::CONFLICT, format!("there is a tenant `{tenant}` already")));
         }
@@ -147,7 +148,7 @@ async fn restore(InPath(name): InPath<String>, Order { app, access, args }: Orde
             env.fs.sync_dir(&access.tenant.dir).map_err(|e| failed("sync", &access.tenant.dir, e))?;
         }
         let report = Store::open_read_only(&dir)?.checkpoint(&to)?;
-        tracing::info!(token = who(&access), snapshot = %dir.display(), tenant, lines = report.lines, "restored");
+        tracing::info!(token = who(access), snapshot = %dir.display(), tenant, lines = report.lines, "restored");
         let mut told = described(&name, &to, &report);
         told["tenant"] = json!(tenant);
         Ok(told)

@@ -18,8 +18,11 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Most tasks at once, those that wait included.
-const MAX_TASKS: usize = 100;
+/// Most tasks of a tenant at once, those that wait included.
+const MAX_TASKS: usize = 32;
+
+/// Most bytes of a task's filter: those of all tenants wait in memory.
+const MAX_FILTER_BYTES: usize = 16 << 10;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -58,7 +61,7 @@ impl Tasks {
     /// A new one, and what is to be dropped at its end.
     fn add(&self, now_ns: i64, tenant: &str, filter: &str) -> ApiResult<(Task, watch::Sender<()>)> {
         let mut all = self.all();
-        if all.len() >= MAX_TASKS {
+        if all.iter().filter(|task| task.tenant == tenant).count() >= MAX_TASKS {
             return Err(ApiError::busy(format!("{MAX_TASKS} deletions run or wait: send again later")));
         }
         let (running, ended) = watch::channel(());
@@ -121,7 +124,13 @@ fn by_browser(headers: &HeaderMap) -> bool {
 }
 
 async fn run_task(ByProgram(Order { app, access, args }): ByProgram) -> ApiResult<Response> {
+    // What is not a part of it must not be left out in silence: more would go than was meant.
+    args.only(&["filter"])?;
     let filter = args.need("filter")?;
+    if filter.len() > MAX_FILTER_BYTES {
+        let told = format!("`filter` has more than {MAX_FILTER_BYTES} bytes: use POST /api/v1/delete");
+        return Err(ApiError::too_large(told));
+    }
     let now_ns = app.env.clock.now_unix_ns();
     let query = args.parse_within(filter, now_ns, None)?;
     only_filter(&query)?;
@@ -141,14 +150,14 @@ async fn run_task(ByProgram(Order { app, access, args }): ByProgram) -> ApiResul
 /// Deletes when nothing else is at work. Whether it came to an end, a bad one included, which it logs.
 async fn in_turn(app: &Shared, access: Access, query: Query, task: Task) -> bool {
     let mut asked = task.stop.subscribe();
-    let permit = tokio::select! {
-        permit = app.changes.clone().acquire_owned() => permit,
+    let turn = tokio::select! {
+        turn = app.changes.in_order(&access.tenant.changes) => turn,
         () = app.stopped() => return false,
         () = stopped(&mut asked) => return false,
     };
     let app = app.clone();
     let work = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _turn = turn;
         let withdrawn = access.is_withdrawn(app.env.clock.now_unix_ns());
         let stop = || withdrawn || *asked.borrow() || *app.stopping.borrow();
         match run(&access, &query, &task.filter, &stop) {
@@ -186,8 +195,8 @@ mod tests {
     fn each_has_a_name_of_its_own_and_they_are_not_endless() {
         let tasks = Tasks::default();
         let (first, _running) = tasks.add(1_763_856_000_000_000_000, "", "a").unwrap();
-        for n in 1..MAX_TASKS {
-            tasks.add(1_763_856_000_000_000_000, if n == 1 { "12-3" } else { "shop" }, "b").unwrap();
+        for n in 0..=MAX_TASKS {
+            tasks.add(1_763_856_000_000_000_000, if n == 0 { "12-3" } else { "shop" }, "b").unwrap();
         }
         let told = json!({
             "task_id": "1763856000000000000",
@@ -200,8 +209,9 @@ mod tests {
         assert_eq!(of(""), [told]);
         assert_eq!(of("12-3")[0]["tenant_ids"], json!([{ "account_id": 12, "project_id": 3 }]));
         assert_eq!(of("12-3")[0]["task_id"], "1763856000000000001");
-        assert_eq!((of("shop").len(), &of("shop")[0]["tenant_ids"]), (MAX_TASKS - 2, &json!([])));
-        assert_eq!(tasks.add(0, "", "c").unwrap_err().status, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!((of("shop").len(), &of("shop")[0]["tenant_ids"]), (MAX_TASKS, &json!([])));
+        assert_eq!(tasks.add(0, "shop", "c").unwrap_err().status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(tasks.add(0, "", "c").is_ok(), "a tenant does not use up another's");
     }
 
     #[test]

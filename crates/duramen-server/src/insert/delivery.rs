@@ -101,11 +101,14 @@ impl Delivery {
             match access.tenant.try_append(decoded.batches()) {
                 Ok(()) => done(decoded, answer),
                 Err(_) => {
-                    Box::pin(elsewhere(&app, move |app| append(app, &access, decoded, answer))).await??
+                    let tenant = access.tenant.clone();
+                    let append = move |app: &Shared| append(app, &access, decoded, answer);
+                    Box::pin(elsewhere(&app, &tenant, append)).await??
                 }
             }
         } else {
-            let decoding = elsewhere(&app, move |app| {
+            let tenant = access.tenant.clone();
+            let decoding = elsewhere(&app, &tenant, move |app| {
                 let mut decoded = spare(app);
                 let answer = decode(&mut received, &mut decoded)?;
                 drop(received);

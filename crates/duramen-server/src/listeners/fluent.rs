@@ -16,7 +16,7 @@ pub(super) async fn stream(
     let mut forward = Forward::new(&Params::default(), now_ns, app.limits.max_body_bytes);
     let mut intake = Intake::new(app, app.tenants.own(), "fluent");
     let (mut buffer, mut chunks) = (vec![0; READ_BYTES], Vec::new());
-    let mut share = app.bodies.share();
+    let mut share = app.bodies.share(app.tenants.own());
     loop {
         let len = read(&mut stream, &mut buffer, app).await?;
         if len == 0 {
@@ -34,7 +34,7 @@ pub(super) async fn stream(
         fed.map_err(broken)?;
         // A message that is not whole counts as a body does.
         if forward.buffered_bytes() < share.bytes() {
-            share = app.bodies.share();
+            share = app.bodies.share(app.tenants.own());
         }
         let more = forward.buffered_bytes() - share.bytes();
         share.grow(more).map_err(|e| std::io::Error::other(e.message))?;

@@ -86,7 +86,7 @@ const EXPORTED: &[Param] = &[
     ("limit", Number, "The most rows, of the newest"),
     ("offset", Number, "Rows to leave out, of the newest"),
     ("format", Text, "json (all values are text), typed, csv; parquet, if the server was built with it"),
-    ("fields", Text, "The columns of csv"),
+    ("fields", Text, "The columns of csv; otherwise all that there are"),
 ];
 const VALUES: &[Param] = &[QUERY, FIELD, START, END, ("limit", Number, "The most values")];
 const STEPS: &[Param] =

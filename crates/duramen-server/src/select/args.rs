@@ -35,7 +35,12 @@ impl FromRequest<Shared> for Args {
             |value: &HeaderValue| value.to_str().is_ok_and(|value| value.starts_with("application/json"));
         let kind = parts.headers.get(header::CONTENT_TYPE);
         if kind.is_some_and(is_form) {
-            pairs.extend(pairs_of(&form(app, body).await?));
+            let body = form(app, body).await?;
+            // What `curl -d` sends is called a form, whatever it is; no form begins like this.
+            match body.trim_ascii_start().starts_with(b"{") {
+                true => pairs.extend(members_of(&body)?),
+                false => pairs.extend(pairs_of(&body)),
+            }
         } else if kind.is_some_and(is_json) {
             pairs.extend(members_of(&form(app, body).await?)?);
         }
@@ -104,6 +109,22 @@ impl Args {
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let is_it = move |n: &str| n == name || n.strip_suffix("[]") == Some(name);
         self.pairs.iter().filter(move |(n, v)| is_it(n) && !v.is_empty()).map(|(_, v)| v.as_str())
+    }
+
+    /// Refuses whatever has another name, for what must not do more than was meant.
+    ///
+    /// # Errors
+    /// 400; the name is told.
+    pub fn only(&self, names: &[&str]) -> ApiResult<()> {
+        let known = |name: &str| names.contains(&name.strip_suffix("[]").unwrap_or(name));
+        match self.pairs.iter().find(|(name, _)| !known(name)) {
+            Some((name, _)) => {
+                let name: String = name.chars().take(100).collect();
+                let told = format!("there is no parameter `{name}` here, only: {}", names.join(", "));
+                Err(ApiError::bad_request(told))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A parameter that must be there.

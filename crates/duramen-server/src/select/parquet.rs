@@ -29,10 +29,7 @@ pub(super) async fn answer(
     mut question: Question,
     mut offset: u64,
 ) -> ApiResult<Response> {
-    let store = access.clone();
-    let view = tokio::task::spawn_blocking(move || Ok::<_, ApiError>(store.tenant.store()?.snapshot()?));
-    let view = view.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))??;
-    question.snapshot = Some(Arc::new(view));
+    question.fix_view(access).await?;
     let mut left_out = offset;
     let (columns, _) = run(app, access, question.clone(), Ok(Columns::new()), move |columns, row| {
         if left_out > 0 {

@@ -1,7 +1,7 @@
 //! `query`: entries, or what pipes make of them, as NDJSON, CSV or one JSON array.
 
 use super::args::Args;
-use crate::answer::{Question, stream};
+use crate::answer::{Question, run, stream};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -11,13 +11,18 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use duramen_query::ResultRow;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Most columns of an answer as CSV whose columns are not named.
+const MAX_CSV_COLUMNS: usize = 1_000;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/select/logsql/query", get(query).post(query))
 }
 
 /// The newest first. `limit` and `offset` count rows from there; `format` is `json` (an object a line, all values text),
-/// `typed` (the same, numbers as numbers), `csv` (needs `fields`), or `parquet`, if it was built with that.
+/// `typed` (the same, numbers as numbers), `csv` (of `fields`, or of all), or `parquet`, if it was built with that.
 async fn query(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
@@ -96,24 +101,24 @@ pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
     let _written = serde_json::to_writer(out, text);
 }
 
+/// With these columns; without any, with all that the rows have, for which the query is run twice on one view of the store.
 async fn csv(
     app: &Shared,
     access: &Access,
-    question: Question,
+    mut question: Question,
     mut offset: u64,
     args: &Args,
 ) -> ApiResult<Response> {
-    let names: Vec<String> = args
-        .all("fields")
-        .flat_map(|f| f.split(','))
-        .map(|f| f.trim().to_owned())
-        .filter(|f| !f.is_empty())
-        .collect();
+    let named = args.all("fields").flat_map(|f| f.split(',')).map(str::trim).filter(|f| !f.is_empty());
+    let mut names: Vec<String> = named.map(str::to_owned).collect();
     if names.is_empty() {
-        return Err(ApiError::bad_request("csv has columns: name them, as in fields=_time,level,_msg"));
+        question.fix_view(access).await?;
+        names = columns_of(app, access, question.clone(), offset).await?;
     }
     let mut head = Vec::new();
-    write_line(names.iter().map(String::as_str), &mut head);
+    if !names.is_empty() {
+        write_line(names.iter().map(String::as_str), &mut head);
+    }
     stream(app, access, question, "text/csv; charset=utf-8", head, move |row, out| {
         if offset > 0 {
             offset -= 1;
@@ -122,6 +127,38 @@ async fn csv(
         }
     })
     .await
+}
+
+/// The names of all fields of an answer, in the order in which they are first seen.
+async fn columns_of(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    mut offset: u64,
+) -> ApiResult<Vec<String>> {
+    let start = (Vec::new(), BTreeSet::new());
+    let ((names, _), _) = run(app, access, question, start, move |(names, seen), row| {
+        if offset > 0 {
+            offset -= 1;
+        } else {
+            for (name, ..) in row.iter() {
+                if !seen.contains(name) {
+                    seen.insert(name.to_owned());
+                    names.push(name.to_owned());
+                }
+            }
+        }
+        match names.len() > MAX_CSV_COLUMNS {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })
+    .await?;
+    if names.len() > MAX_CSV_COLUMNS {
+        let told = format!("more than {MAX_CSV_COLUMNS} columns: name those that are wanted in `fields`");
+        return Err(ApiError::bad_request(told));
+    }
+    Ok(names)
 }
 
 /// A line of RFC 4180.
