@@ -98,6 +98,17 @@ fn store_with_tables(sim: &Sim) -> (Vec<String>, Store) {
 }
 
 #[test]
+fn without_descriptors_a_reader_says_so_and_reads_nothing_that_may_go() {
+    let sim = Sim::new(4);
+    let (_, store) = store_with_tables(&sim);
+    sim.set_max_open_files(Some(sim.open_files()));
+    let error = store.snapshot().unwrap_err().to_string();
+    assert!(error.contains("READERS") && error.contains("files"), "{error}");
+    sim.set_max_open_files(None);
+    assert_eq!(numbers(&store), (0..300).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_flipped_bit_is_found_named_and_costs_its_block() {
     let sim = Sim::new(3);
     let (tables, store) = store_with_tables(&sim);

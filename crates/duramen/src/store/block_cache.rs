@@ -3,6 +3,7 @@
 use crate::columnar::TableBlock;
 use crate::error::Result;
 use crate::store::shared::lock;
+use duramen_engine::io::os::fork_generation;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -134,12 +135,14 @@ impl Blocks {
 pub(crate) struct StoreBlocks {
     cache: Arc<BlockCache>,
     store: u64,
+    /// The process that made it: in a forked child the lock may be held by a thread that is not there.
+    generation: u64,
 }
 
 impl StoreBlocks {
     pub(crate) fn new(cache: Arc<BlockCache>) -> Self {
         let store = cache.stores.fetch_add(1, Ordering::Relaxed);
-        Self { cache, store }
+        Self { cache, store, generation: fork_generation() }
     }
 
     /// The block, from the cache or else as `open` gives it.
@@ -170,12 +173,18 @@ impl StoreBlocks {
 
     /// Drops what grew beyond the limit since blocks were counted.
     pub(crate) fn keep_within(&self) {
+        if self.generation != fork_generation() {
+            return;
+        }
         let dropped = lock(&self.cache.blocks).keep_within(self.cache.capacity_bytes);
         drop(dropped);
     }
 
     /// Drops the blocks of tables that are not live any more.
     pub(crate) fn keep(&self, is_live: impl Fn(u64) -> bool) {
+        if self.generation != fork_generation() {
+            return;
+        }
         let mut blocks = lock(&self.cache.blocks);
         let mine = blocks.by_key.range((self.store, 0, 0, false)..=(self.store, u64::MAX, usize::MAX, true));
         let gone: Vec<Key> = mine.map(|(key, _)| *key).filter(|&(_, table, ..)| !is_live(table)).collect();
@@ -235,7 +244,7 @@ mod tests {
             assert!(large > small + 20_000, "{small}, then {large} bytes");
             drop(block);
             assert_eq!(cache.held_bytes(), large);
-            let blocks = StoreBlocks { cache: cache.clone(), store: 0 };
+            let blocks = StoreBlocks { cache: cache.clone(), store: 0, generation: fork_generation() };
             // As when it is dropped: all of the store's blocks go, and are counted no more.
             drop(blocks);
             assert_eq!(cache.held_bytes(), 0);

@@ -1,8 +1,11 @@
 //! Holding back the removal of files: a reader's side of the protocol in [`readers`](crate::store::readers).
 
+use crate::error::Result;
 use crate::store::readers::Generation;
 use crate::store::shared::{Shared, lock};
+use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
+use duramen_engine::io::os::is_out_of_descriptors;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -32,10 +35,13 @@ impl Default for Pins {
 impl Pins {
     /// Keeps the files from being removed that a manifest names which is read from now on, and says that it is this
     /// generation's turn. A file system that refuses the lock (a read-only one has no keeper) is no hindrance.
-    pub(crate) fn take(&self, shared: &Shared, generation: Generation) -> Pin {
+    ///
+    /// # Errors
+    /// If there are no descriptors left for the lock: without it, a file that is to be read may go.
+    pub(crate) fn take(&self, shared: &Shared, generation: Generation) -> Result<Pin> {
         let mut held = lock(&self.held[generation as usize]);
         if let Some(pin) = held.upgrade() {
-            return Some(pin);
+            return Ok(Some(pin));
         }
         let path = shared.layout.readers_lock(generation);
         for _ in 0..MAX_ATTEMPTS {
@@ -43,13 +49,16 @@ impl Pins {
                 Ok(Some(pin)) => {
                     let pin: Arc<dyn Lock> = Arc::from(pin);
                     *held = Arc::downgrade(&pin);
-                    return Some(pin);
+                    return Ok(Some(pin));
                 }
                 // The keeper looks whether anybody reads, which takes it a moment.
                 Ok(None) => std::thread::park_timeout(Duration::from_millis(1)),
-                Err(_) => return None,
+                Err(e) if is_out_of_descriptors(&e) => {
+                    return Err(EngineError::io("lock", &path)(e).into());
+                }
+                Err(_) => return Ok(None),
             }
         }
-        None
+        Ok(None)
     }
 }

@@ -111,7 +111,7 @@ impl Snapshots {
         self.shared.not_forked()?;
         let mut turn = Generation::of(lock(&self.manifest).state())?;
         for _ in 0..MAX_ATTEMPTS {
-            let pin = self.pins.take(&self.shared, turn);
+            let pin = self.pins.take(&self.shared, turn)?;
             let live = self.live.list(&self.shared)?;
             let state = lock(&self.manifest).refresh()?;
             let locked_for = std::mem::replace(&mut turn, Generation::of(&state)?);

@@ -9,3 +9,10 @@ mod segment;
 pub use clock::{OsClock, OsRandom};
 pub use fork::{at_exit, fork_generation, without_fork};
 pub use fs::OsFs;
+
+use rustix::io::Errno;
+
+/// Whether a file could not be opened because this process, or all together, have as many open as they may.
+pub fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
