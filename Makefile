@@ -6,12 +6,12 @@
 
 CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
-DURAMEN := $(TARGET_DIR)/release/duramen
+RELEASED := $(TARGET_DIR)/release/duramen
 
 .PHONY: help build test lint unit doc fuzz test-python test-api test-logcli kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
 
 help:
-	@echo 'make build   the release binary, $(DURAMEN)'
+	@echo 'make build   the release binary, $(RELEASED)'
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
 	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python, five minutes of soak'
 	@echo 'make lint    format and lints alone'
@@ -86,12 +86,12 @@ miri:
 	@sh scripts/races.sh miri
 
 demo: build
-	sh scripts/demo.sh $(DURAMEN)
+	sh scripts/demo.sh $(RELEASED)
 
 # BENCH_FLAGS='--only zeek --skip-zstd-19' measures less.
 bench: build
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-logs -- \
-		--duramen $(abspath $(DURAMEN)) $(BENCH_FLAGS)
+		--duramen $(abspath $(RELEASED)) $(BENCH_FLAGS)
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-append
 
 # BENCH_FLAGS='--quick' takes some minutes, and writes to bench/data. RocksDB takes 20 minutes to compile, and wants
@@ -108,7 +108,7 @@ bench-logger:
 # BENCH_FLAGS='--victorialogs http://127.0.0.1:9428 PID' compares with a VictoriaLogs that runs, too.
 bench-http: build
 	$(CARGO) run --release --locked --manifest-path bench/Cargo.toml --bin bench-http -- \
-		--duramen $(abspath $(DURAMEN)) $(BENCH_FLAGS)
+		--duramen $(abspath $(RELEASED)) $(BENCH_FLAGS)
 
 clean-demo:
 	sh scripts/demo.sh --clean
