@@ -152,7 +152,7 @@ impl Query {
         exec::run(self, &blocks, options, cancel, sink)
     }
 
-    /// The rows of one block that the filter finds, for live tail. Pipes play no part.
+    /// The rows of one block, whose rows are in order of time, that the filter finds, for live tail. Pipes play no part.
     ///
     /// # Errors
     /// [`Error::Block`] if a column cannot be read, [`Error::Subquery`] if

@@ -90,7 +90,7 @@ pub trait Block: Send + Sync + Debug {
     fn identity(&self, row: usize) -> Result<(u64, u64)>;
 }
 
-/// A block of some rows of another, whose numbers must be ascending and the other's.
+/// A block of some rows of another in order of time, whose numbers must be ascending and the other's.
 pub fn some_rows(block: Arc<dyn Block>, rows: Vec<u32>) -> Arc<dyn Block> {
     Arc::new(SomeRows::new(block, rows))
 }
@@ -103,7 +103,7 @@ pub struct OpenBlock {
 }
 
 impl OpenBlock {
-    /// A handle of the block, which must have a row.
+    /// A handle of the block, which must have a row, and its rows in order of time.
     ///
     /// # Errors
     /// If its time stamps cannot be read.

@@ -86,8 +86,8 @@ impl Blocks {
         Some(kept.block.clone())
     }
 
+    /// One that is not there.
     fn insert(&mut self, key: Key, block: Arc<TableBlock>) {
-        self.remove(key);
         self.clock += 1;
         self.by_age.insert(self.clock, key);
         self.by_key.insert(key, Kept { block, last_used: self.clock, bytes: 0, grows: true });
@@ -110,7 +110,7 @@ impl Blocks {
         growing.retain(|key| {
             let Some(kept) = by_key.get_mut(key) else { return false };
             // Before its size: a block that only the cache has does not grow any more.
-            kept.grows = Arc::strong_count(&kept.block) > 1;
+            kept.grows = Arc::get_mut(&mut kept.block).is_none();
             let bytes = kept.block.memory_bytes();
             *total_bytes = *total_bytes - kept.bytes + bytes;
             kept.bytes = bytes;
@@ -160,10 +160,14 @@ impl StoreBlocks {
         if let Some(block) = lock(&self.cache.blocks).touch(key) {
             return Ok(block);
         }
-        // Opened without the lock: two may open the same block, which costs less than waiting for a disk.
+        // Opened without the lock: two may open the same block, which costs less than waiting for a disk; the
+        // first one is kept.
         let block = Arc::new(open()?);
         let dropped = {
             let mut blocks = lock(&self.cache.blocks);
+            if let Some(block) = blocks.touch(key) {
+                return Ok(block);
+            }
             blocks.insert(key, block.clone());
             blocks.keep_within(self.cache.capacity_bytes)
         };

@@ -122,6 +122,9 @@ impl Open {
         let block = handle.open()?;
         let times = block.times()?;
         let due = times.partition_point(|&t| t < min_time)..times.partition_point(|&t| t <= max_time);
+        if due.is_empty() {
+            return Ok(Self { block, times, columns: Vec::new() });
+        }
         let few = (due.len() < times.len() / FEW).then(|| {
             let mut rows = vec![0u64; times.len().div_ceil(64)];
             due.for_each(|row| rows[row / 64] |= 1 << (row % 64));

@@ -47,7 +47,7 @@ impl Aggregate {
         self.functions.iter().any(|f| f.kind.is_ordered())
     }
 
-    /// Whether it needs the rows' times, or their order. Conditions on the time do with any order.
+    /// Whether it needs the rows' order, or their times, which are cheaper to have in order. Conditions on the time do with any.
     pub(crate) fn looks_at_time(&self) -> bool {
         let fields = self.functions.iter().flat_map(|function| &function.fields);
         self.is_ordered()

@@ -10,7 +10,6 @@ use super::{
     AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, PLAIN, RECENCY, decode_nested, dictionary, hex,
     peek, plain,
 };
-use crate::column::IntText;
 use crate::error::Result;
 use crate::token::is_word_char;
 use memchr::memmem::Finder;
@@ -81,13 +80,11 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u
 }
 
 fn decoded(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> Result<Vec<bool>> {
-    let holds = |text: &[u8]| word.find(text).is_some();
     Ok(match decode_nested(part, Chosen::all(count), depth)? {
-        Leaf::Constant(text) => vec![holds(&text); count],
-        Leaf::Texts(texts) => texts_that_hold(&texts.bytes, &texts.ends, word),
+        Leaf::Constant(text) => vec![word.find(&text).is_some(); count],
         other => {
-            let mut digits = IntText::default();
-            (0..count).map(|i| holds(other.get(i, &mut digits))).collect()
+            let texts = other.into_texts(count)?;
+            texts_that_hold(&texts.bytes, &texts.ends, word)
         }
     })
 }

@@ -8,9 +8,9 @@ use super::super::streams::Part;
 use super::super::texts::Texts;
 use super::super::{ints, presence, template};
 use super::wanted::Wanted;
-use super::{TableBlock, get_or_make};
+use super::{TableBlock, by_slot, get_or_make};
 use crate::block::{Block, names};
-use crate::column::{Column, ColumnData, Kinds, Order, bit};
+use crate::column::{Column, ColumnData, Kinds, bit};
 use crate::error::Result;
 use crate::value::ValueKind;
 use std::sync::Arc;
@@ -72,11 +72,7 @@ impl TableBlock {
         if let Some(wanted) = wanted {
             return Ok(wanted.times(times));
         }
-        let mut by_slot = times.to_vec();
-        if let Order::Slots(order) = self.order()? {
-            order.iter().zip(&**times).for_each(|(&slot, &time)| by_slot[slot as usize] = time);
-        }
-        Ok(by_slot)
+        Ok(by_slot(self.order()?, times.to_vec()))
     }
 
     /// The map that says which slots have a value of the column; `None`: all.

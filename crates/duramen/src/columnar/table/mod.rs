@@ -209,10 +209,7 @@ impl TableBlock {
         if !self.unordered {
             return Ok(values);
         }
-        let (Order::Slots(slots), _) = self.slots()? else { return Ok(values) };
-        let mut by_slot = values.clone();
-        slots.iter().zip(values).for_each(|(&slot, value)| by_slot[slot as usize] = value);
-        Ok(by_slot)
+        Ok(by_slot(&self.slots()?.0, values))
     }
 
     fn label_sets(&self) -> Result<&Arc<Vec<LabelSet>>> {
@@ -263,6 +260,14 @@ impl TableBlock {
             })
         })
     }
+}
+
+/// Values of all rows, each in its row's slot.
+fn by_slot<T: Copy>(order: &Order, values: Vec<T>) -> Vec<T> {
+    let Order::Slots(slots) = order else { return values };
+    let mut by_slot = values.clone();
+    slots.iter().zip(values).for_each(|(&slot, value)| by_slot[slot as usize] = value);
+    by_slot
 }
 
 impl Block for TableBlock {

@@ -25,6 +25,8 @@ impl TableBlock {
         let (rows, map) = (self.directory.rows, self.map_of(entry)?);
         // What was looked for is mostly read right after.
         let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+        kinds_of(entry, &mut part)?;
+        let Some(outline) = self.outline(i, &part)? else { return Ok(None) };
         // Long words are rare: the others are looked for only where the longest is.
         let mut words = needle.words.to_vec();
         words.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -32,8 +34,6 @@ impl TableBlock {
         if let Some(longest) = words.first_mut() {
             longest.look_up(&part);
         }
-        kinds_of(entry, &mut part)?;
-        let Some(outline) = self.outline(i, &part)? else { return Ok(None) };
         let around = Surroundings {
             slots: &|| slots_of(map, rows),
             presence: &|of, word| self.presence(of, word, 0),

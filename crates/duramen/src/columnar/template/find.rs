@@ -119,12 +119,12 @@ impl Parts<'_> {
         let mut possible = vec![true; self.whole_count()];
         for word in words {
             and(&mut possible, &whole.hold(&word.word)?);
+            if !possible.contains(&true) {
+                return Ok((Vec::new(), Vec::new()));
+            }
         }
         let mut certain = vec![false; possible.len()];
         let some: Vec<u32> = (0..).zip(&possible).filter(|(_, is)| **is).map(|(i, _)| i).collect();
-        if some.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
-        }
         let texts = whole.decode(Some(&some), &mut self.budget())?;
         let mut digits = IntText::default();
         for (at, i) in some.into_iter().map(|i| i as usize).enumerate() {
@@ -190,8 +190,11 @@ impl Parts<'_> {
                 }
             }
             and(&mut rows, &holds);
+            if !rows.contains(&true) {
+                return Ok(Of::None);
+            }
         }
-        Ok(if rows.contains(&true) { Of::Some(rows) } else { Of::None })
+        Ok(Of::Some(rows))
     }
 }
 
