@@ -143,14 +143,13 @@ fn field_rows(
         Bitmap::none(left.len())
     } else {
         let column = open.column_for(field, &left)?;
-        match (test, &column) {
-            (Test::Phrase(phrase), Some(column))
-                if let ColumnData::Text { bytes, ends, .. } = &column.data
-                    && !is_few(&left) =>
-            {
-                search(phrase, bytes, ends, column, &left)
-            }
-            _ => scan(column.as_deref(), &left, passes, &|n| test.matches_int(n), stop),
+        if let (Test::Phrase(phrase), Some(column)) = (test, &column)
+            && let ColumnData::Text { bytes, ends, .. } = &column.data
+            && !is_few(&left)
+        {
+            search(phrase, bytes, ends, column, &left)
+        } else {
+            scan(column.as_deref(), &left, passes, &|n| test.matches_int(n), stop)
         }
     };
     if let Some(mut certain) = certain {
