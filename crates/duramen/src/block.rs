@@ -53,6 +53,11 @@ pub struct Found {
     pub possible: Vec<u64>,
 }
 
+/// Whether rows of a block are so few that going to each of them ([`Block::column_at`]) is cheaper than running over all.
+pub fn is_few(some: usize, all: usize) -> bool {
+    some < all / 8
+}
+
 /// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number), unless it was opened
 /// [unordered](BlockHandle::open_unordered).
 pub trait Block: Send + Sync + Debug {

@@ -3,7 +3,7 @@
 use super::configs::{Place, Read};
 use crate::Result;
 use crate::sample::Entry;
-use duramen::block::names;
+use duramen::block::{is_few, names};
 use duramen::column::IntText;
 use duramen::{Batch, Durability, EntryBuf, Level, Store, StoreOptions};
 use std::ops::ControlFlow;
@@ -139,8 +139,8 @@ pub(super) fn columns(store: &Store, min_time: i64, max_time: i64) -> Result<Rea
         read.entries += (end - first) as u64;
         let mut rows = vec![0u64; times.len().div_ceil(64)];
         (first..end).for_each(|row| rows[row / 64] |= 1 << (row % 64));
+        let few = is_few(end - first, times.len());
         for name in block.field_names()? {
-            let few = end - first < times.len() / 8;
             let column = if few { block.column_at(&name, &rows)? } else { block.column(&name)? };
             let Some(column) = column else { continue };
             for row in first..end {

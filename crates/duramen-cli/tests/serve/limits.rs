@@ -1,6 +1,6 @@
 //! Bodies, bombs, slow clients, heads.
 
-use crate::server::{Server, eventually, store, token};
+use crate::server::{Answer, Server, eventually, store, token};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -39,11 +39,24 @@ fn all_bodies_together_have_a_limit() {
     write!(open, "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 900000\r\n\r\n").unwrap();
     open.write_all(&vec![b' '; 899_999]).unwrap();
     // Nothing else may be sent meanwhile: the last to come is who is refused.
-    eventually("its part is taken", || free_bytes(&server) < 200_000);
+    eventually("its part is taken", || free_bytes(&server.get("/metrics")) < 200_000);
     let post = || server.post("/api/v1/ingest", format!("{{\"_msg\":\"{}\"}}", "y".repeat(200_000))).status;
     assert_eq!(post(), 429);
     drop(open);
     eventually("there is room again", || post() == 202);
+}
+
+/// A client that has asked for more than connections hold on the way, and has read the first bytes of it.
+fn ask_for_much(server: &Server, query: &str) -> TcpStream {
+    let long = "x".repeat(400);
+    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /select/logsql/query?{query} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut first = [0; 100];
+    stream.read_exact(&mut first).unwrap();
+    assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first));
+    stream
 }
 
 /// Else who asks and never reads would keep all places.
@@ -53,12 +66,7 @@ fn a_client_that_never_reads_loses_its_connection() {
     let (_dir, store) = store();
     let limits = ["--max-connections", "1", "--idle-timeout-ms", "200", "--query-timeout-ms", "5000"];
     let server = Server::start_with(&store, &limits);
-    let long = "x".repeat(400);
-    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
-    assert_eq!(server.post("/insert/jsonline", body).status, 200);
-    let mut stream = TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET /select/logsql/query?query=* HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    stream.read_exact(&mut [0; 100]).unwrap();
+    let _stream = ask_for_much(&server, "query=*");
     // The only place is free again.
     assert_eq!(server.count("*"), 50_000);
 }
@@ -72,11 +80,6 @@ fn bodies_of_a_tenant_leave_room_for_those_of_others() {
     });
     let limits = ["--max-bodies-bytes", "2000000", "--max-body-bytes", "400000"];
     let server = Server::start_with(&store, &limits);
-    let free = || {
-        let metrics = server.get_with("/metrics", &own).body;
-        let line = metrics.lines().find(|line| line.starts_with("duramen_bodies_free_bytes ")).unwrap();
-        line.split(' ').next_back().unwrap().parse::<usize>().unwrap()
-    };
     // Three of 300,000 of a million: a fourth is refused.
     let open: Vec<_> = (0..3)
         .map(|_| {
@@ -88,7 +91,7 @@ fn bodies_of_a_tenant_leave_room_for_those_of_others() {
             open
         })
         .collect();
-    eventually("their part is taken", || free() < 1_200_000);
+    eventually("their part is taken", || free_bytes(&server.get_with("/metrics", &own)) < 1_200_000);
     let post = |token: &str| {
         let bearer = format!("Bearer {token}");
         let body = format!("{{\"_msg\":\"{}\"}}", "y".repeat(300_000));
@@ -99,10 +102,9 @@ fn bodies_of_a_tenant_leave_room_for_those_of_others() {
     eventually("there is room again", || post(&shop) == 202);
 }
 
-/// How much memory the server has left for bodies.
-fn free_bytes(server: &Server) -> u64 {
-    let metrics = server.get("/metrics").body;
-    let line = metrics.lines().find_map(|line| line.strip_prefix("duramen_bodies_free_bytes ")).unwrap();
+/// How much memory a server has left for bodies, as its metrics say.
+fn free_bytes(metrics: &Answer) -> u64 {
+    let line = metrics.body.lines().find_map(|line| line.strip_prefix("duramen_bodies_free_bytes ")).unwrap();
     line.parse().unwrap()
 }
 
@@ -231,14 +233,7 @@ fn a_query_ends_when_its_time_is_up_or_its_client_has_gone() {
 fn a_client_that_does_not_read_keeps_others_waiting_for_a_while_only() {
     let (_dir, store) = store();
     let server = Server::start_with(&store, &["--max-queries", "1"]);
-    let long = "x".repeat(400);
-    let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
-    assert_eq!(server.post("/insert/jsonline", body).status, 200);
-    let mut stream = TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET /select/logsql/query?query=*&timeout=1s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    let mut first = [0; 100];
-    stream.read_exact(&mut first).unwrap();
-    assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first));
+    let mut stream = ask_for_much(&server, "query=*&timeout=1s");
     assert_eq!(server.count("*"), 50_000);
     let mut rest = Vec::new();
     // The connection may as well be reset.

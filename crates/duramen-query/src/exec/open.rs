@@ -267,9 +267,9 @@ fn time_column(times: &[i64]) -> Arc<Column> {
     Arc::new(Column { data, kinds: Kinds::All(ValueKind::String), order: Order::Rows, rows: times.len() })
 }
 
-/// Whether rows are so few that going to each of them is cheaper than running over all.
+/// Whether going to each of these rows is cheaper than running over all.
 pub(crate) fn is_few(rows: &Bitmap) -> bool {
-    rows.count() < rows.len() / 8
+    duramen::block::is_few(rows.count(), rows.len())
 }
 
 /// That every slot can be asked for without a panic.

@@ -155,6 +155,7 @@ async fn in_turn(app: &Shared, access: Access, query: Query, task: Task) -> bool
         () = app.stopped() => return false,
         () = stopped(&mut asked) => return false,
     };
+    let Ok(turn) = turn else { return false };
     let app = app.clone();
     let work = tokio::task::spawn_blocking(move || {
         let _turn = turn;

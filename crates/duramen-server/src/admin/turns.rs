@@ -4,6 +4,7 @@
 //! tasks stand in a queue of its own. So what a tenant has begun makes another wait for one deletion, not for all of them,
 //! and its own snapshot does not wait for its tasks, either.
 
+use crate::app::leave_of;
 use crate::error::{ApiError, ApiResult};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +26,7 @@ pub(crate) struct Places {
 }
 
 /// Lets the next go when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    _at_work: OwnedSemaphorePermit,
-    _place: OwnedSemaphorePermit,
-}
+pub(crate) type Turn = Vec<OwnedSemaphorePermit>;
 
 impl Default for Turns {
     fn default() -> Self {
@@ -53,16 +50,17 @@ impl Turns {
         let busy = "another snapshot or deletion is at work: send again later";
         let place = places.asked.clone().try_acquire_owned().map_err(|_| ApiError::busy(busy))?;
         match tokio::time::timeout(patience, self.0.clone().acquire_owned()).await {
-            Ok(Ok(at_work)) => Ok(Turn { _at_work: at_work, _place: place }),
+            Ok(Ok(at_work)) => Ok(vec![place, at_work]),
             _ => Err(ApiError::busy(busy)),
         }
     }
 
-    /// For a task, behind the tenant's other tasks. `None` never comes: semaphores are not closed.
-    pub(super) async fn in_order(&self, places: &Places) -> Option<Turn> {
-        let place = places.queued.clone().acquire_owned().await.ok()?;
-        let at_work = self.0.clone().acquire_owned().await.ok()?;
-        Some(Turn { _at_work: at_work, _place: place })
+    /// For a task, behind the tenant's other tasks.
+    ///
+    /// # Errors
+    /// As [`leave_of`].
+    pub(super) async fn in_order(&self, places: &Places) -> ApiResult<Turn> {
+        leave_of([&places.queued, &self.0]).await
     }
 }
 

@@ -6,7 +6,7 @@ use crate::store::shared::lock;
 use duramen_engine::io::os::fork_generation;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Memory for blocks that queries have read, so that the next query finds them decompressed: whoever looks at the same
 /// hour again waits less. May be shared by any number of stores of one process, and by threads.
@@ -145,6 +145,11 @@ impl StoreBlocks {
         Self { cache, store, generation: fork_generation() }
     }
 
+    /// The cache; not in a forked child.
+    fn blocks(&self) -> Option<MutexGuard<'_, Blocks>> {
+        (self.generation == fork_generation()).then(|| lock(&self.cache.blocks))
+    }
+
     /// The block, from the cache or else as `open` gives it.
     pub(crate) fn get(
         &self,
@@ -157,14 +162,14 @@ impl StoreBlocks {
             return open().map(Arc::new);
         }
         let key = (self.store, table, index, in_order);
-        if let Some(block) = lock(&self.cache.blocks).touch(key) {
+        if let Some(block) = self.blocks().and_then(|mut blocks| blocks.touch(key)) {
             return Ok(block);
         }
         // Opened without the lock: two may open the same block, which costs less than waiting for a disk; the
         // first one is kept.
         let block = Arc::new(open()?);
         let dropped = {
-            let mut blocks = lock(&self.cache.blocks);
+            let Some(mut blocks) = self.blocks() else { return Ok(block) };
             if let Some(block) = blocks.touch(key) {
                 return Ok(block);
             }
@@ -177,19 +182,13 @@ impl StoreBlocks {
 
     /// Drops what grew beyond the limit since blocks were counted.
     pub(crate) fn keep_within(&self) {
-        if self.generation != fork_generation() {
-            return;
-        }
-        let dropped = lock(&self.cache.blocks).keep_within(self.cache.capacity_bytes);
+        let dropped = self.blocks().map(|mut blocks| blocks.keep_within(self.cache.capacity_bytes));
         drop(dropped);
     }
 
     /// Drops the blocks of tables that are not live any more.
     pub(crate) fn keep(&self, is_live: impl Fn(u64) -> bool) {
-        if self.generation != fork_generation() {
-            return;
-        }
-        let mut blocks = lock(&self.cache.blocks);
+        let Some(mut blocks) = self.blocks() else { return };
         let mine = blocks.by_key.range((self.store, 0, 0, false)..=(self.store, u64::MAX, usize::MAX, true));
         let gone: Vec<Key> = mine.map(|(key, _)| *key).filter(|&(_, table, ..)| !is_live(table)).collect();
         let dropped: Vec<_> = gone.into_iter().filter_map(|key| blocks.remove(key)).collect();
@@ -253,6 +252,18 @@ mod tests {
             drop(blocks);
             assert_eq!(cache.held_bytes(), 0);
         }
+    }
+
+    #[test]
+    fn a_forked_child_waits_for_nobody() {
+        let cache = BlockCache::new(1 << 20);
+        // As after a fork while another thread had the lock.
+        let of_parent = StoreBlocks { cache: cache.clone(), store: 0, generation: fork_generation() + 1 };
+        let _held = lock(&cache.blocks);
+        let failed = of_parent.get(1, 0, true, || Err(crate::Error::Invalid("it is asked".into())));
+        assert!(failed.unwrap_err().to_string().contains("it is asked"));
+        of_parent.keep_within();
+        drop(of_parent);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Every entry of a time range, in order: a merge over blocks that overlap in time.
 
-use crate::block::{Block, BlockHandle, names};
+use crate::block::{Block, BlockHandle, is_few, names};
 use crate::column::{Column, IntText};
 use crate::error::Result;
 use crate::store::EntryId;
@@ -10,9 +10,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// If fewer than one in so many of a block's rows are asked for, they are decoded alone.
-const FEW: usize = 8;
 
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
@@ -125,7 +122,7 @@ impl Open {
         if due.is_empty() {
             return Ok(Self { block, times, columns: Vec::new() });
         }
-        let few = (due.len() < times.len() / FEW).then(|| {
+        let few = is_few(due.len(), times.len()).then(|| {
             let mut rows = vec![0u64; times.len().div_ceil(64)];
             due.for_each(|row| rows[row / 64] |= 1 << (row % 64));
             rows

@@ -24,19 +24,17 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u
     if count == 0 {
         return Ok(Vec::new());
     }
-    let number = || str::from_utf8(word.needle()).ok().and_then(|word| word.parse::<u64>().ok());
     match peek(part) {
-        Some(INTEGERS) => {
+        // A number's word is its digits.
+        Some(tag @ (INTEGERS | PADDED)) => {
             part.meta.u8()?;
-            // A number's word is its digits, and they begin with a zero only if that is all.
-            let number = number().filter(|n| n.to_string().as_bytes() == word.needle());
-            let values = ints::decode(part, count)?;
-            Ok(values.into_iter().map(|n| Some(n.unsigned_abs()) == number).collect())
-        }
-        Some(PADDED) => {
-            part.meta.u8()?;
-            let width = usize::from(part.meta.u8()?);
-            let number = number().filter(|_| width == word.needle().len());
+            let number = str::from_utf8(word.needle()).ok().and_then(|word| word.parse::<u64>().ok());
+            let is_written_so = match tag {
+                PADDED => usize::from(part.meta.u8()?) == word.needle().len(),
+                // With a zero in front only if that is all.
+                _ => word.needle() == b"0" || !word.needle().starts_with(b"0"),
+            };
+            let number = number.filter(|_| is_written_so);
             let values = ints::decode(part, count)?;
             Ok(values.into_iter().map(|n| Some(n.unsigned_abs()) == number).collect())
         }

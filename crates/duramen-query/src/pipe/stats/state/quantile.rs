@@ -93,10 +93,11 @@ impl Quantile {
         let at = rank(counts.floats.values().chain(counts.integers.values()).sum());
         let floats = counts.floats.into_iter();
         if counts.integers.is_empty() {
-            let mut sorted: Vec<(i64, u64)> = floats.map(|(bits, count)| (in_order(bits), count)).collect();
-            sorted.sort_unstable();
-            return nth(&sorted, at)
-                .map_or_else(String::new, |key| format_float(f64::from_bits(bits_of(key))));
+            // Mostly there are none, and floats alone compare as one kind of number.
+            let mut sorted: Vec<(f64, u64)> =
+                floats.map(|(bits, count)| (f64::from_bits(bits), count)).collect();
+            sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            return nth(&sorted, at).map_or_else(String::new, format_float);
         }
         let floats = floats.map(|(bits, count)| (Number::Float(f64::from_bits(bits)), count));
         let integers = counts.integers.into_iter().map(|(n, count)| (Number::Int(n), count));
@@ -114,17 +115,6 @@ fn nth<T: Copy>(sorted: &[(T, u64)], at: u64) -> Option<T> {
         before > at
     });
     found.map(|(number, _)| *number)
-}
-
-/// The bits of a float as an integer that is in the same order among others: as [`f64::total_cmp`] does it.
-fn in_order(bits: u64) -> i64 {
-    let bits = bits as i64;
-    bits ^ (((bits >> 63) as u64) >> 1) as i64
-}
-
-/// What [`in_order`] was made of: it is its own inverse.
-fn bits_of(key: i64) -> u64 {
-    in_order(key as u64) as u64
 }
 
 fn text(number: Number) -> String {
