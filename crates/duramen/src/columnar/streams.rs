@@ -252,6 +252,16 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
+    /// Where in the text it is, if that had so many bytes to begin with.
+    pub(crate) fn text_start(self, len: usize) -> usize {
+        len.saturating_sub(self.left[3] as usize)
+    }
+
+    /// Where in the meta it is, if that had so many bytes to begin with.
+    pub(crate) fn meta_start(self, len: usize) -> usize {
+        len.saturating_sub(self.left[0] as usize)
+    }
+
     /// So many bytes later in the text.
     pub(crate) fn later_in_text(mut self, bytes: u32) -> Self {
         self.left[3] = self.left[3].saturating_sub(bytes);

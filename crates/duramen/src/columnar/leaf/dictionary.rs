@@ -8,7 +8,7 @@ use super::super::ints;
 use super::super::streams::{Part, Streams};
 use super::super::texts::Texts;
 use super::super::words::Words;
-use super::find::skip_nested;
+use super::kinds::skip_nested;
 use super::{DICTIONARY, Leaf, RECENCY, Spans, decode_nested, encode_nested};
 use crate::error::Result;
 use foldhash::fast::FixedState;

@@ -3,16 +3,11 @@
 
 use super::super::MAX_ROWS;
 use super::super::bytes::bad;
-use super::super::ints;
 use super::super::streams::{MAX_STREAM_BYTES, Part};
-use super::{
-    AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY, plain,
-};
+use super::sought::Sought;
+use super::{AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY};
 use crate::error::Result;
 use crate::token::is_word_char;
-use memchr::memmem::Finder;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 /// Where among texts a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,127 +23,6 @@ impl Presence {
     }
 }
 
-/// Passes over `count` texts.
-pub(crate) fn skip(part: &mut Part<'_>, count: usize) -> Result<()> {
-    skip_nested(part, count, DEPTH)
-}
-
-pub(super) fn skip_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Result<()> {
-    if count == 0 {
-        return Ok(());
-    }
-    match part.meta.u8()? {
-        CONSTANT => part.meta.str().map(drop),
-        INTEGERS | IPV4 => ints::skip(part, count),
-        PADDED | DECIMAL => {
-            part.meta.u8()?;
-            ints::skip(part, count)
-        }
-        AFFIX if depth > 0 => {
-            part.meta.bytes()?;
-            part.meta.bytes()?;
-            skip_nested(part, count, depth - 1)
-        }
-        HEX => {
-            let size = usize::from(part.meta.u8()?) / 2;
-            part.meta.u8()?;
-            part.packed.take(count.checked_mul(size).ok_or_else(|| bad("too much hex"))?).map(drop)
-        }
-        DICTIONARY | RECENCY if depth > 0 => {
-            let size = part.meta.count(MAX_ROWS)?;
-            skip_nested(part, size, depth - 1)?;
-            ints::skip(part, count)
-        }
-        PLAIN => {
-            plain::area(part)?;
-            ints::skip(part, count)
-        }
-        _ => Err(bad("an encoding of texts is unknown")),
-    }
-}
-
-/// The most places of a word that are remembered.
-const MAX_PLACES: usize = 1 << 16;
-
-/// A word to look for in a column.
-#[derive(Debug)]
-pub(crate) struct Sought<'w> {
-    pub(crate) word: Finder<'w>,
-    /// Where it is in the text of the column's part, if that was looked up.
-    places: Option<Places>,
-    /// Where in other columns it is, as far as somebody asked.
-    in_columns: RefCell<BTreeMap<usize, Presence>>,
-}
-
-/// One look at all of a text, instead of one at each place of it.
-#[derive(Debug)]
-struct Places {
-    at: Vec<u32>,
-    text_len: usize,
-}
-
-impl Places {
-    /// Nothing if there are more than [`MAX_PLACES`].
-    fn of(word: &Finder<'_>, text: &[u8]) -> Option<Self> {
-        let mut places = Self { at: Vec::new(), text_len: text.len() };
-        let mut from = 0;
-        while let Some(at) = text.get(from..).and_then(|rest| word.find(rest)) {
-            if places.at.len() == MAX_PLACES {
-                return None;
-            }
-            places.at.push((from + at) as u32);
-            // Two may overlap: one across the edge of two areas, and one at the beginning of the second.
-            from += at + 1;
-        }
-        Some(places)
-    }
-}
-
-impl<'w> Sought<'w> {
-    /// A word to look for everywhere in texts of this part, of which nothing was read yet.
-    pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
-        let mut sought = Self::here_and_there(word);
-        sought.look_up(part);
-        sought
-    }
-
-    /// Looks the word up in all the text of this part, of which nothing was read yet.
-    pub(crate) fn look_up(&mut self, part: &Part<'_>) {
-        self.places = Places::of(&self.word, part.text.rest());
-    }
-
-    /// A word to look for where others have been found: in a few places, one by one.
-    pub(crate) fn here_and_there(word: &'w str) -> Self {
-        Self { word: Finder::new(word), places: None, in_columns: RefCell::default() }
-    }
-
-    /// The word.
-    pub(crate) fn text(&self) -> &str {
-        str::from_utf8(self.word.needle()).unwrap_or_default()
-    }
-
-    /// Where in another column it is: `tell` says so, once.
-    pub(crate) fn in_column(&self, of: usize, tell: impl FnOnce() -> Result<Presence>) -> Result<Presence> {
-        if let Some(&known) = self.in_columns.borrow().get(&of) {
-            return Ok(known);
-        }
-        let presence = tell()?;
-        self.in_columns.borrow_mut().insert(of, presence);
-        Ok(presence)
-    }
-
-    /// Whether it is in the next `len` bytes of the part's text.
-    pub(crate) fn is_next(&self, part: &Part<'_>, len: usize) -> bool {
-        let Some(Places { at, text_len }) = &self.places else {
-            let text = part.text.rest();
-            return self.word.find(text.get(..len).unwrap_or(text)).is_some();
-        };
-        let start = text_len.saturating_sub(part.text.remaining());
-        let next = at.get(at.partition_point(|&at| (at as usize) < start));
-        next.is_some_and(|&at| at as usize + self.word.needle().len() <= start + len)
-    }
-}
-
 /// Where among `count` texts a word is, as far as can be told without decoding them all. The part is left anywhere.
 pub(crate) fn presence(part: &mut Part<'_>, count: usize, sought: &Sought<'_>) -> Result<Presence> {
     presence_nested(part, count, sought, DEPTH)
@@ -158,11 +32,10 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
     if count == 0 {
         return Ok(Presence::Nowhere);
     }
-    let word = &sought.word;
-    let needle = word.needle();
+    let needle = sought.bytes();
     let all = |is: fn(&u8) -> bool| Presence::perhaps(needle.iter().all(is));
     Ok(match part.meta.u8()? {
-        CONSTANT if word.find(part.meta.bytes()?).is_some() => Presence::Everywhere,
+        CONSTANT if sought.find(part.meta.bytes()?).is_some() => Presence::Everywhere,
         CONSTANT => Presence::Nowhere,
         INTEGERS | DECIMAL | IPV4 => all(u8::is_ascii_digit),
         // These are one word each, all of one length.
@@ -178,7 +51,7 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
             let (prefix, suffix) = (part.meta.str()?, part.meta.str()?);
             if !prefix.ends_with(is_word_char) && !suffix.starts_with(is_word_char) {
                 // The word is in one of the three.
-                let outside = word.find(prefix.as_bytes()).or_else(|| word.find(suffix.as_bytes()));
+                let outside = sought.find(prefix.as_bytes()).or_else(|| sought.find(suffix.as_bytes()));
                 let inside = presence_nested(part, count, sought, depth - 1)?;
                 return Ok(Presence::perhaps(outside.is_some() || inside != Presence::Nowhere));
             }
@@ -205,7 +78,8 @@ mod tests {
     use super::super::super::streams::Streams;
     use super::super::super::texts::Texts;
     use super::super::super::words::Words;
-    use super::super::{Spans, encode, holding, spans_of};
+    use super::super::sought::MAX_PLACES;
+    use super::super::{Spans, WordKinds, encode, holding, skip, spans_of};
     use super::*;
     use crate::token;
 
@@ -218,21 +92,25 @@ mod tests {
         let bundle = streams.reread();
         let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
         let mut skipped = part();
-        skip(&mut skipped, values.len()).unwrap();
+        let kinds = skip(&mut skipped, values.len()).unwrap();
         let left = [&skipped.meta, &skipped.bytes, &skipped.packed, &skipped.text].map(|r| r.remaining());
         assert_eq!(left, [0; 4], "{values:?}");
-        let finder = Finder::new(word);
         let expected: Vec<bool> = values.iter().map(|v| v.contains(word)).collect();
         let is_word: Vec<bool> = values.iter().map(|v| token::words(v).any(|of| of == word)).collect();
-        let mut read = part();
-        let found = holding(&mut read, values.len(), &finder).unwrap();
-        for i in 0..values.len() {
-            assert!(found[i] || !is_word[i], "{:?}", values[i]);
-            assert!(!found[i] || expected[i], "{:?}", values[i]);
-        }
-        let left = [&read.meta, &read.bytes, &read.packed, &read.text].map(|r| r.remaining());
-        assert_eq!(left, [0; 4], "{values:?}");
+        let places = Sought::new(word, &part());
+        let places = places.places().unwrap();
+        let is_apart = places.text.is_empty() && places.meta.is_empty();
+        let is_told = !is_apart || kinds.meet(WordKinds::of(word));
+        assert!(is_told || !is_word.contains(&true), "{values:?}: {kinds:?}");
         for sought in [Sought::new(word, &part()), Sought::here_and_there(word)] {
+            let mut read = part();
+            let found = holding(&mut read, values.len(), &sought).unwrap();
+            for i in 0..values.len() {
+                assert!(found[i] || !is_word[i], "{:?}", values[i]);
+                assert!(!found[i] || expected[i], "{:?}", values[i]);
+            }
+            let left = [&read.meta, &read.bytes, &read.packed, &read.text].map(|r| r.remaining());
+            assert_eq!(left, [0; 4], "{values:?}");
             match presence(&mut part(), values.len(), &sought).unwrap() {
                 Presence::Nowhere => assert!(!is_word.contains(&true), "{values:?}"),
                 Presence::Everywhere => assert!(!expected.contains(&false), "{values:?}"),

@@ -5,22 +5,22 @@ use super::super::MAX_ROWS;
 use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::streams::Part;
-use super::find::skip_nested;
+use super::kinds::skip_nested;
+use super::sought::Sought;
 use super::{
     AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, PLAIN, RECENCY, decode_nested, dictionary, hex,
     peek, plain,
 };
 use crate::error::Result;
 use crate::token::is_word_char;
-use memchr::memmem::Finder;
 
 /// Which of `count` texts hold a word. Of a text that has its letters only as a part of another word, either is said.
-pub(crate) fn holding(part: &mut Part<'_>, count: usize, word: &Finder<'_>) -> Result<Vec<bool>> {
+pub(crate) fn holding(part: &mut Part<'_>, count: usize, word: &Sought<'_>) -> Result<Vec<bool>> {
     holding_nested(part, count, word, DEPTH)
 }
 
 /// It leaves the part behind the texts, as decoding them does.
-fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> Result<Vec<bool>> {
+fn holding_nested(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u32) -> Result<Vec<bool>> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -28,11 +28,11 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u
         // A number's word is its digits.
         Some(tag @ (INTEGERS | PADDED)) => {
             part.meta.u8()?;
-            let number = str::from_utf8(word.needle()).ok().and_then(|word| word.parse::<u64>().ok());
+            let number = word.text().parse::<u64>().ok();
             let is_written_so = match tag {
-                PADDED => usize::from(part.meta.u8()?) == word.needle().len(),
+                PADDED => usize::from(part.meta.u8()?) == word.bytes().len(),
                 // With a zero in front only if that is all.
-                _ => word.needle() == b"0" || !word.needle().starts_with(b"0"),
+                _ => word.bytes() == b"0" || !word.bytes().starts_with(b"0"),
             };
             let number = number.filter(|_| is_written_so);
             let values = ints::decode(part, count)?;
@@ -55,7 +55,7 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u
         }
         Some(HEX) => {
             part.meta.u8()?;
-            hex::equal(part, count, word.needle())
+            hex::equal(part, count, word.bytes())
         }
         Some(tag @ (DICTIONARY | RECENCY)) if depth > 0 => {
             part.meta.u8()?;
@@ -70,33 +70,34 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u
         }
         Some(PLAIN) => {
             part.meta.u8()?;
+            let remaining = part.text.remaining();
             let (bytes, ends) = plain::places(part, count)?;
-            Ok(texts_that_hold(bytes, &ends, word))
+            Ok(texts_that_hold(&ends, word, |from| word.first_in(bytes, remaining, from)))
         }
         _ => decoded(part, count, word, depth),
     }
 }
 
-fn decoded(part: &mut Part<'_>, count: usize, word: &Finder<'_>, depth: u32) -> Result<Vec<bool>> {
+fn decoded(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u32) -> Result<Vec<bool>> {
     Ok(match decode_nested(part, Chosen::all(count), depth)? {
         Leaf::Constant(text) => vec![word.find(&text).is_some(); count],
         other => {
             let texts = other.into_texts(count)?;
-            texts_that_hold(&texts.bytes, &texts.ends, word)
+            let first = |from| texts.bytes.get(from..).and_then(|rest| word.find(rest)).map(|at| from + at);
+            texts_that_hold(&texts.ends, word, first)
         }
     })
 }
 
-/// Searches all texts in one pass.
-fn texts_that_hold(bytes: &[u8], ends: &[u32], word: &Finder<'_>) -> Vec<bool> {
+/// Which of the texts that end there hold the word, if `first` says where it is next from a place on.
+fn texts_that_hold(ends: &[u32], word: &Sought<'_>, first: impl Fn(usize) -> Option<usize>) -> Vec<bool> {
     let mut found = vec![false; ends.len()];
     let (mut from, mut i) = (0usize, 0usize);
-    while let Some(at) = bytes.get(from..).and_then(|rest| word.find(rest)) {
-        let at = from + at;
+    while let Some(at) = first(from) {
         i += ends[i..].partition_point(|&end| end as usize <= at);
         let Some(&end) = ends.get(i) else { break };
         let end = end as usize;
-        if at + word.needle().len() <= end {
+        if at + word.bytes().len() <= end {
             found[i] = true;
             from = end;
         } else {

@@ -27,11 +27,15 @@ mod find;
 mod hex;
 mod hold;
 mod ipv4;
+mod kinds;
 mod plain;
+mod sought;
 
 pub(crate) use dictionary::write as write_dictionary;
-pub(crate) use find::{Presence, Sought, presence, skip};
+pub(crate) use find::{Presence, presence};
 pub(crate) use hold::holding;
+pub(crate) use kinds::{WordKinds, skip};
+pub(crate) use sought::Sought;
 
 use super::bytes::{bad, put_bytes};
 use super::chosen::Chosen;

@@ -10,6 +10,17 @@ use crate::block::{Found, Needle, names};
 use crate::column::{Order, bit};
 use crate::error::Result;
 
+/// So many slots are looked for one by one.
+const FEW_SLOTS: usize = 4;
+
+/// Which row has this slot. A chunk that does not have it is passed over without a branch for each.
+fn row_of(order: &[u32], slot: u32) -> Option<usize> {
+    let has = |chunk: &[u32]| chunk.iter().fold(false, |has, &of| has | (of == slot));
+    let chunk = order.chunks(64).position(has)? * 64;
+    let within = order[chunk..].iter().position(|&of| of == slot)?;
+    Some(chunk + within)
+}
+
 impl TableBlock {
     /// [`crate::block::Block::search`].
     pub(super) fn find_rows(&self, name: &str, needle: &Needle<'_>) -> Result<Option<Found>> {
@@ -64,6 +75,16 @@ impl TableBlock {
         };
         let Order::Slots(order) = self.order()? else { return Ok(slots) };
         let mut found = vec![0u64; rows.div_ceil(64)];
+        // Nobody keeps which row a slot has; of few slots the rows are soon found.
+        if slots.iter().map(|word| word.count_ones() as usize).sum::<usize>() <= FEW_SLOTS {
+            for (i, &word) in slots.iter().enumerate().filter(|(_, word)| **word != 0) {
+                let of_word = (0..64).filter(|i| word >> i & 1 == 1).map(|of_word| (i * 64 + of_word) as u32);
+                for row in of_word.filter_map(|slot| row_of(order, slot)) {
+                    found[row / 64] |= 1 << (row % 64);
+                }
+            }
+            return Ok(found);
+        }
         for (found, order) in found.iter_mut().zip(order.chunks(64)) {
             for (row, &slot) in order.iter().enumerate() {
                 let word = slots.get(slot as usize / 64).copied().unwrap_or(0);
@@ -95,5 +116,19 @@ impl TableBlock {
                 Presence::perhaps(leaf::presence(&mut part, entry.count, &sought)? != Presence::Nowhere)
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_slots_are_found() {
+        let order: Vec<u32> = (0..1000u32).map(|row| row * 7 % 1000).collect();
+        for (row, &slot) in order.iter().enumerate() {
+            assert_eq!(row_of(&order, slot), Some(row));
+        }
+        assert_eq!(row_of(&order, 1000), None);
     }
 }

@@ -75,7 +75,8 @@ impl Parts<'_> {
         let mut refers = false;
         for t in 0..self.templates() {
             let mut sources = Vec::new();
-            for place in self.places(t).filter(|_| uses[t + 1]) {
+            let places = uses[t + 1].then(|| self.places(t));
+            for place in places.into_iter().flatten() {
                 sources.push(match place? {
                     Place::Literal(text) => Source::Literal(text),
                     Place::Variable(lazy) => Source::Leaf(lazy.decode(plan.ranks(t + 1), &mut budget)?),
@@ -93,7 +94,7 @@ impl Parts<'_> {
                                     TextsOf::new(&plan.numbers, self.templates()),
                                 )),
                             };
-                            for (time, &i) in times.iter_mut().zip(texts_of.get(t)) {
+                            for (time, &i) in times.iter_mut().zip(texts_of.get(t + 1)) {
                                 *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
                             }
                         }

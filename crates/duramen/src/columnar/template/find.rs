@@ -4,12 +4,11 @@
 //! templates are ruled out by what they say themselves; of the others, only the variables that may hold a word that
 //! is still missing are decoded.
 
-use super::super::leaf::{Presence, Sought};
+use super::super::leaf::{Presence, Sought, WordKinds};
 use super::parts::{Parts, Place};
-use crate::block::Needle;
+use crate::block::{Needle, is_few};
 use crate::column::{Column, ColumnData, IntText};
 use crate::error::Result;
-use memchr::memmem::Finder;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -33,13 +32,35 @@ pub(crate) struct FoundTexts {
     pub(crate) possible: Vec<u64>,
 }
 
-/// Which texts of one template pass.
-enum Of {
-    None,
-    AllCertain,
-    AllPossible,
-    /// These may.
-    Some(Vec<bool>),
+/// Which texts of one number pass; the ranks among them are ascending.
+#[derive(Debug, Default)]
+struct Passing {
+    certain: Ranks,
+    possible: Ranks,
+}
+
+#[derive(Debug)]
+enum Ranks {
+    All,
+    Some(Vec<u32>),
+}
+
+impl Default for Ranks {
+    fn default() -> Self {
+        Self::Some(Vec::new())
+    }
+}
+
+impl Ranks {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Some(ranks) if ranks.is_empty())
+    }
+}
+
+impl Passing {
+    fn is_empty(&self) -> bool {
+        self.certain.is_empty() && self.possible.is_empty()
+    }
 }
 
 impl Parts<'_> {
@@ -51,41 +72,35 @@ impl Parts<'_> {
         around: &Surroundings<'_>,
     ) -> Result<FoundTexts> {
         let (slots, texts_of) = (OnceCell::new(), OnceCell::new());
+        let by_number =
+            || -> &TextsOf { texts_of.get_or_init(|| TextsOf::new(self.numbers(), self.templates())) };
         let slots_of = |template: usize| {
             let slots: &Vec<u32> = slots.get_or_init(|| (around.slots)());
-            let texts_of: &TextsOf = texts_of.get_or_init(|| TextsOf::new(self.numbers(), self.templates()));
-            texts_of.get(template).iter().map(|&i| slots.get(i as usize).copied().unwrap_or(0)).collect()
+            by_number()
+                .get(template + 1)
+                .iter()
+                .map(|&i| slots.get(i as usize).copied().unwrap_or(0))
+                .collect()
         };
-        let (whole_certain, whole_possible) = self.find_whole(needle, words)?;
-        let mut any = !whole_possible.is_empty() || !whole_certain.is_empty();
-        let mut of = Vec::with_capacity(self.templates());
-        for t in 0..self.templates() {
-            let found = self.of_template(t, needle, words, &slots_of, around)?;
-            any |= !matches!(found, Of::None);
-            of.push(found);
+        let mut passing = vec![(0, self.find_whole(needle, words)?)];
+        let candidates = match words.first() {
+            Some(word) => self.with_word(word, around.presence)?,
+            None => vec![true; self.templates()],
+        };
+        for (t, _) in candidates.into_iter().enumerate().filter(|(_, is)| *is) {
+            passing.push((t + 1, self.of_template(t, needle, words, &slots_of, around)?));
         }
-        if !any {
+        passing.retain(|(_, passing)| !passing.is_empty());
+        if passing.is_empty() {
             return Ok(FoundTexts::default());
         }
         let room = self.numbers().len().div_ceil(64);
         let mut found = FoundTexts { certain: vec![0; room], possible: vec![0; room] };
-        // Most texts are of templates, or all of them, that have nothing.
-        let has_any: Vec<bool> = std::iter::once(!whole_possible.is_empty())
-            .chain(of.iter().map(|of| !matches!(of, Of::None)))
-            .collect();
-        let mut next = vec![0usize; has_any.len()];
-        for (i, &n) in self.numbers().iter().enumerate().filter(|(_, n)| has_any[**n as usize]) {
-            let n = n as usize;
-            let (is_certain, is_possible) = match n.checked_sub(1).map(|template| &of[template]) {
-                None => (whole_certain[next[0]], whole_possible[next[0]]),
-                Some(Of::None) => (false, false),
-                Some(Of::AllCertain) => (true, false),
-                Some(Of::AllPossible) => (false, true),
-                Some(Of::Some(texts)) => (false, texts[next[n]]),
-            };
-            next[n] += 1;
-            found.certain[i / 64] |= u64::from(is_certain) << (i % 64);
-            found.possible[i / 64] |= u64::from(is_possible) << (i % 64);
+        let texts_of = if passing.len() > FEW_NUMBERS { Some(by_number()) } else { None };
+        for (number, Passing { certain, possible }) in &passing {
+            let texts = texts_of.map(|texts| texts.get(*number));
+            mark(self.numbers(), *number as u32, texts, certain, &mut found.certain);
+            mark(self.numbers(), *number as u32, texts, possible, &mut found.possible);
         }
         Ok(found)
     }
@@ -95,7 +110,8 @@ impl Parts<'_> {
         if self.whole()?.presence(word)? != Presence::Nowhere {
             return Ok(Presence::Perhaps);
         }
-        for t in 0..self.templates() {
+        let candidates = self.with_word(word, elsewhere)?;
+        for (t, _) in candidates.iter().enumerate().filter(|(_, is)| **is) {
             if self.may_say(t, word)? {
                 return Ok(Presence::Perhaps);
             }
@@ -108,30 +124,37 @@ impl Parts<'_> {
         Ok(Presence::Nowhere)
     }
 
-    /// Of the texts without a template, those that pass for certain, and those that may.
-    fn find_whole(&self, needle: &Needle<'_>, words: &[Sought<'_>]) -> Result<(Vec<bool>, Vec<bool>)> {
+    /// Of the texts without a template.
+    fn find_whole(&self, needle: &Needle<'_>, words: &[Sought<'_>]) -> Result<Passing> {
         let whole = self.whole()?;
+        let mut holds_all = vec![true; self.whole_count()];
         for word in words {
             if whole.presence(word)? == Presence::Nowhere {
-                return Ok((Vec::new(), Vec::new()));
+                return Ok(Passing::default());
+            }
+            and(&mut holds_all, &whole.hold(word)?);
+            let left = holds_all.iter().filter(|is| **is).count();
+            if left == 0 {
+                return Ok(Passing::default());
+            }
+            // The other words are looked for in these alone.
+            if is_few(left, holds_all.len()) {
+                break;
             }
         }
-        let mut possible = vec![true; self.whole_count()];
-        for word in words {
-            and(&mut possible, &whole.hold(&word.word)?);
-            if !possible.contains(&true) {
-                return Ok((Vec::new(), Vec::new()));
-            }
-        }
-        let mut certain = vec![false; possible.len()];
-        let some: Vec<u32> = (0..).zip(&possible).filter(|(_, is)| **is).map(|(i, _)| i).collect();
+        let some = ranks_of(&holds_all);
         let texts = whole.decode(Some(&some), &mut self.budget())?;
         let mut digits = IntText::default();
-        for (at, i) in some.into_iter().map(|i| i as usize).enumerate() {
-            certain[i] = str::from_utf8(texts.get(at, &mut digits)).is_ok_and(|text| (needle.certain)(text));
-            possible[i] = !certain[i];
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        for (at, rank) in some.into_iter().enumerate() {
+            let text = texts.get(at, &mut digits);
+            if str::from_utf8(text).is_ok_and(|text| (needle.certain)(text)) {
+                certain.push(rank);
+            } else if words.iter().all(|word| word.find(text).is_some()) {
+                possible.push(rank);
+            }
         }
-        Ok((certain, possible))
+        Ok(Passing { certain: Ranks::Some(certain), possible: Ranks::Some(possible) })
     }
 
     fn of_template(
@@ -141,7 +164,7 @@ impl Parts<'_> {
         words: &[Sought<'_>],
         slots_of: &dyn Fn(usize) -> Vec<u32>,
         around: &Surroundings<'_>,
-    ) -> Result<Of> {
+    ) -> Result<Passing> {
         let mut says_all = true;
         let mut perhaps: Vec<(&Sought<'_>, Vec<Place<'_>>)> = Vec::new();
         for word in words {
@@ -161,7 +184,7 @@ impl Parts<'_> {
             }
             if !everywhere {
                 if places_of_word.is_empty() {
-                    return Ok(Of::None);
+                    return Ok(Passing::default());
                 }
                 perhaps.push((word, places_of_word));
             }
@@ -170,49 +193,46 @@ impl Parts<'_> {
         if says_all {
             for place in self.places(t) {
                 if matches!(place?, Place::Literal(text) if (needle.certain)(text)) {
-                    return Ok(Of::AllCertain);
+                    return Ok(Passing { certain: Ranks::All, ..Passing::default() });
                 }
             }
         }
         if perhaps.is_empty() {
-            return Ok(Of::AllPossible);
+            return Ok(Passing { possible: Ranks::All, ..Passing::default() });
         }
         let mut rows = vec![true; self.count(t)];
         for (word, places) in perhaps {
             let mut holds = vec![false; rows.len()];
             for place in places {
                 match place {
-                    Place::Variable(lazy) => or(&mut holds, &lazy.hold(&word.word)?),
+                    Place::Variable(lazy) => or(&mut holds, &lazy.hold(word)?),
                     Place::Reference(of) => {
-                        or(&mut holds, &column_holds(&*(around.column)(of)?, &slots_of(t), &word.word))
+                        or(&mut holds, &column_holds(&*(around.column)(of)?, &slots_of(t), word))
                     }
                     Place::Literal(_) | Place::Time(_) => {}
                 }
             }
             and(&mut rows, &holds);
             if !rows.contains(&true) {
-                return Ok(Of::None);
+                return Ok(Passing::default());
             }
         }
-        Ok(Of::Some(rows))
+        Ok(Passing { possible: Ranks::Some(ranks_of(&rows)), ..Passing::default() })
     }
 }
 
 /// Where in the texts of a template a word is, as far as one of its holes can tell cheaply.
-fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Presence> {
+pub(super) fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Presence> {
     match place {
         Place::Literal(_) => Ok(Presence::Nowhere),
         Place::Variable(lazy) => lazy.presence(word),
         Place::Reference(of) => word.in_column(*of, || elsewhere(*of, word.text())),
-        // Its words are numbers, sometimes with a letter, and three letters of a month or a day of the week.
-        Place::Time(_) if word.text().len() <= 3 || word.text().bytes().any(|c| c.is_ascii_digit()) => {
-            Ok(Presence::Everywhere)
-        }
+        Place::Time(_) if WordKinds::of(word.text()).meet(WordKinds::TIMES) => Ok(Presence::Everywhere),
         Place::Time(_) => Ok(Presence::Nowhere),
     }
 }
 
-/// The texts of each template, by number.
+/// The texts of each number.
 pub(super) struct TextsOf {
     texts: Vec<u32>,
     ends: Vec<usize>,
@@ -223,9 +243,8 @@ impl TextsOf {
     pub(super) fn new(numbers: &[u32], templates: usize) -> Self {
         let mut ends = vec![0usize; templates + 1];
         numbers.iter().for_each(|&n| ends[n as usize] += 1);
-        ends.remove(0);
         let mut end = 0;
-        let mut next = Vec::with_capacity(templates);
+        let mut next = Vec::with_capacity(ends.len());
         for count in &mut ends {
             next.push(end);
             end += *count;
@@ -233,18 +252,61 @@ impl TextsOf {
         }
         let mut texts = vec![0u32; end];
         for (i, &n) in (0..).zip(numbers) {
-            if let Some(t) = (n as usize).checked_sub(1) {
-                texts[next[t]] = i;
-                next[t] += 1;
-            }
+            texts[next[n as usize]] = i;
+            next[n as usize] += 1;
         }
         Self { texts, ends }
     }
 
-    pub(super) fn get(&self, template: usize) -> &[u32] {
-        let start = template.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.texts[start..self.ends[template]]
+    pub(super) fn get(&self, number: usize) -> &[u32] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.texts[start..self.ends[number]]
     }
+}
+
+/// The texts of so many numbers are found by running over all numbers, each time.
+const FEW_NUMBERS: usize = 8;
+
+/// Sets the bits of some of the texts that have this number. `texts` are all that have it, if somebody knows.
+fn mark(numbers: &[u32], number: u32, texts: Option<&[u32]>, ranks: &Ranks, bits: &mut [u64]) {
+    let mut set = |i: usize| bits[i / 64] |= 1 << (i % 64);
+    match (ranks, texts) {
+        (Ranks::All, Some(texts)) => texts.iter().for_each(|&i| set(i as usize)),
+        (Ranks::Some(ranks), Some(texts)) => {
+            ranks.iter().for_each(|&rank| set(texts[rank as usize] as usize))
+        }
+        (Ranks::All, None) => {
+            for (bits, numbers) in bits.iter_mut().zip(numbers.chunks(64)) {
+                let these = numbers.iter().enumerate();
+                *bits |= these.fold(0, |bits, (i, &n)| bits | u64::from(n == number) << i);
+            }
+        }
+        (Ranks::Some(ranks), None) => {
+            let mut ranks = ranks.iter().map(|&rank| rank as usize).peekable();
+            let mut before = 0;
+            for (chunk, numbers) in numbers.chunks(CHUNK).enumerate() {
+                let Some(&rank) = ranks.peek() else { return };
+                let here = numbers.iter().filter(|&&n| n == number).count();
+                if rank < before + here {
+                    let these = numbers.iter().enumerate().filter(|(_, n)| **n == number);
+                    for (rank, (i, _)) in (before..).zip(these) {
+                        if ranks.next_if_eq(&rank).is_some() {
+                            set(chunk * CHUNK + i);
+                        }
+                    }
+                }
+                before += here;
+            }
+        }
+    }
+}
+
+/// So many numbers are counted at once.
+const CHUNK: usize = 256;
+
+/// Which of them are true.
+fn ranks_of(are: &[bool]) -> Vec<u32> {
+    (0..).zip(are).filter(|(_, is)| **is).map(|(i, _)| i).collect()
 }
 
 fn and(all: &mut [bool], more: &[bool]) {
@@ -256,7 +318,7 @@ fn or(all: &mut [bool], more: &[bool]) {
 }
 
 /// Whether the values of a column in these slots hold a word.
-fn column_holds(column: &Column, slots: &[u32], word: &Finder<'_>) -> Vec<bool> {
+fn column_holds(column: &Column, slots: &[u32], word: &Sought<'_>) -> Vec<bool> {
     let holds = |text: &str| word.find(text.as_bytes()).is_some();
     if let ColumnData::Dict { values, codes } = &column.data {
         let of_value: Vec<bool> = values.iter().map(|text| holds(text)).collect();
@@ -265,4 +327,32 @@ fn column_holds(column: &Column, slots: &[u32], word: &Finder<'_>) -> Vec<bool> 
     }
     let mut digits = IntText::default();
     slots.iter().map(|&slot| column.text_at(slot as usize, &mut digits).is_some_and(holds)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn texts_are_marked_alike_whether_all_of_a_number_are_known(
+            numbers in proptest::collection::vec(0..4u32, 0..1500),
+            chosen in proptest::collection::vec(proptest::bool::weighted(0.02), 1500),
+        ) {
+            let texts_of = TextsOf::new(&numbers, 3);
+            for number in 0..4 {
+                let texts = texts_of.get(number as usize);
+                assert!(texts.iter().all(|&i| numbers[i as usize] == number));
+                for ranks in [Ranks::All, Ranks::Some(ranks_of(&chosen[..texts.len()]))] {
+                    let (mut known, mut counted) = (vec![0; 24], vec![0; 24]);
+                    mark(&numbers, number, Some(texts), &ranks, &mut known);
+                    mark(&numbers, number, None, &ranks, &mut counted);
+                    assert_eq!(known, counted);
+                    let set: u32 = known.iter().map(|bits| bits.count_ones()).sum();
+                    let wanted = if let Ranks::Some(ranks) = &ranks { ranks.len() } else { texts.len() };
+                    assert_eq!(set as usize, wanted);
+                }
+            }
+        }
+    }
 }

@@ -5,13 +5,13 @@ use super::super::MAX_ROWS;
 use super::super::bytes::bad;
 use super::super::chosen::Chosen;
 use super::super::ints;
-use super::super::leaf::{self, Leaf, Presence, Sought};
+use super::super::leaf::{self, Leaf, Presence, Sought, WordKinds};
 use super::super::streams::{Mark, Part};
 use super::super::timetext::TimeForm;
+use super::find::{Elsewhere, presence};
 use super::pattern::{Piece, pieces};
 use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
 use crate::error::Result;
-use memchr::memmem::Finder;
 
 /// Texts that are decoded when they are asked for.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Lazy<'_> {
     }
 
     /// Whether each of them holds the word.
-    pub(super) fn hold(&self, word: &Finder<'_>) -> Result<Vec<bool>> {
+    pub(super) fn hold(&self, word: &Sought<'_>) -> Result<Vec<bool>> {
         leaf::holding(&mut self.part.clone(), self.count, word)
     }
 }
@@ -102,6 +102,35 @@ impl<'a> Parts<'a> {
     pub(super) fn may_say(&self, template: usize, word: &Sought<'_>) -> Result<bool> {
         let Template { pattern, pattern_len, .. } = self.outline.templates[template];
         Ok(word.is_next(&self.part.after(pattern)?, pattern_len as usize))
+    }
+
+    /// Which templates may have a word, if it was looked up in all of the part: those where it stands as it is, and those
+    /// that make words of its kind.
+    pub(super) fn with_word(&self, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Vec<bool>> {
+        let templates = &self.outline.templates;
+        let Some(places) = word.places() else { return Ok(vec![true; templates.len()]) };
+        let mut kinds = WordKinds::of(word.text());
+        for &of in &self.outline.references {
+            if presence(&Place::Reference(of as usize), word, elsewhere)? != Presence::Nowhere {
+                kinds = kinds | WordKinds::REFERENCES;
+            }
+        }
+        let mut with_word: Vec<bool> = templates.iter().map(|template| template.kinds.meet(kinds)).collect();
+        // Of some that begin at one place the last is the one that has something there.
+        let mut has = |is_before: &dyn Fn(&Template) -> bool| {
+            if let Some(t) = templates.partition_point(is_before).checked_sub(1) {
+                with_word[t] = true;
+            }
+        };
+        let (text_len, meta_len) = (self.part.text.remaining(), self.part.meta.remaining());
+        for &at in &places.text {
+            has(&|template| template.pattern.text_start(text_len) <= at as usize);
+            has(&|template| template.variables.text_start(text_len) <= at as usize);
+        }
+        for &at in &places.meta {
+            has(&|template| template.variables.meta_start(meta_len) <= at as usize);
+        }
+        Ok(with_word)
     }
 
     /// What stands in the places of a template.
@@ -172,6 +201,10 @@ struct Template {
     count: u32,
     /// Where its spots end.
     spot_end: u32,
+    /// Where what varies in them begins; that of the next template follows.
+    variables: Mark,
+    /// What kinds of words it has.
+    kinds: WordKinds,
 }
 
 /// Where all that makes the texts of a column of templates lies; it keeps none of the column's bytes.
@@ -181,6 +214,8 @@ pub(crate) struct Outline {
     numbers: Vec<u32>,
     templates: Vec<Template>,
     spots: Vec<Spot>,
+    /// The columns that texts refer to, ascending.
+    references: Vec<u32>,
     /// Texts without a template.
     whole: Mark,
     whole_count: usize,
@@ -194,7 +229,9 @@ impl Outline {
         let first = part.clone();
         for _ in 0..template_count {
             let len = part.meta.count(MAX_PATTERN_BYTES)?;
-            templates.push(Template { pattern: part.mark(), pattern_len: len as u32, count: 0, spot_end: 0 });
+            let (pattern, variables) = (part.mark(), part.mark());
+            let (count, spot_end, kinds) = (0, 0, WordKinds::default());
+            templates.push(Template { pattern, pattern_len: len as u32, count, spot_end, variables, kinds });
             part.text.take(len)?;
         }
         let mut whole_count = 0;
@@ -222,13 +259,20 @@ impl Outline {
             if spots.len() + of_pattern.len() > MAX_PIECES || value_count > MAX_VALUES {
                 return Err(bad("its templates have too many pieces"));
             }
+            template.variables = part.mark();
             for piece in &of_pattern {
-                spots.push(spot(*piece, template.pattern, pattern, part, count)?);
+                let (spot, kinds) = spot(*piece, template.pattern, pattern, part, count)?;
+                spots.push(spot);
+                template.kinds = template.kinds | kinds;
             }
             template.spot_end = spots.len() as u32;
         }
         spots.shrink_to_fit();
-        Ok(Self { numbers, templates, spots, whole, whole_count })
+        let of_spot = |spot: &Spot| if let Spot::Reference(of) = spot { Some(*of) } else { None };
+        let mut references: Vec<u32> = spots.iter().filter_map(of_spot).collect();
+        references.sort_unstable();
+        references.dedup();
+        Ok(Self { numbers, templates, spots, references, whole, whole_count })
     }
 
     /// With the part that it was read from, as it was then or before.
@@ -241,28 +285,36 @@ impl Outline {
         self.numbers.len() * 4
             + self.templates.len() * size_of::<Template>()
             + self.spots.len() * size_of::<Spot>()
+            + self.references.len() * 4
     }
 }
 
-fn spot(piece: Piece, at: Mark, pattern: &[u8], part: &mut Part<'_>, count: usize) -> Result<Spot> {
+/// What stands in a place, and what kinds of words it has.
+fn spot(
+    piece: Piece,
+    at: Mark,
+    pattern: &[u8],
+    part: &mut Part<'_>,
+    count: usize,
+) -> Result<(Spot, WordKinds)> {
     Ok(match piece {
         Piece::Literal { start, end } => {
             // Only the pieces between the holes are text: what describes a hole is bytes.
             let literal = std::str::from_utf8(&pattern[start as usize..end as usize]);
             literal.map_err(|_| bad("a template is not UTF-8"))?;
-            Spot::Literal { text: at.later_in_text(start), len: end - start }
+            (Spot::Literal { text: at.later_in_text(start), len: end - start }, WordKinds::default())
         }
         Piece::Variable => {
             let texts = part.mark();
-            leaf::skip(part, count)?;
-            Spot::Variable(texts)
+            let kinds = leaf::skip(part, count)?;
+            (Spot::Variable(texts), kinds)
         }
-        Piece::Reference(column) => Spot::Reference(column),
+        Piece::Reference(column) => (Spot::Reference(column), WordKinds::REFERENCES),
         Piece::Time(form) => {
             let relative = part.meta.u8()? != 0;
             let times = part.mark();
             ints::skip(part, count)?;
-            Spot::Time { form, relative, times }
+            (Spot::Time { form, relative, times }, WordKinds::TIMES)
         }
     })
 }

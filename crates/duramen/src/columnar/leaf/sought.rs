@@ -1,0 +1,114 @@
+//! A word that is looked for.
+
+use super::super::streams::Part;
+use super::find::Presence;
+use crate::error::Result;
+use memchr::memmem::Finder;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The most places of a word that are remembered.
+pub(super) const MAX_PLACES: usize = 1 << 16;
+
+/// A word to look for in a column.
+#[derive(Debug)]
+pub(crate) struct Sought<'w> {
+    word: Finder<'w>,
+    /// Where it is in the column's part, if that was looked up.
+    places: Option<Places>,
+    /// Where in other columns it is, as far as somebody asked.
+    in_columns: RefCell<BTreeMap<usize, Presence>>,
+}
+
+/// One look at all of a part, instead of one at each place of it.
+#[derive(Debug)]
+pub(crate) struct Places {
+    pub(crate) text: Vec<u32>,
+    text_len: usize,
+    pub(crate) meta: Vec<u32>,
+}
+
+impl<'w> Sought<'w> {
+    /// A word to look for everywhere in this part, of which nothing was read yet.
+    pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
+        let mut sought = Self::here_and_there(word);
+        sought.look_up(part);
+        sought
+    }
+
+    /// Looks the word up in all of this part, of which no text nor meta was read yet.
+    pub(crate) fn look_up(&mut self, part: &Part<'_>) {
+        let (text, meta) = (self.all_in(part.text.rest()), self.all_in(part.meta.rest()));
+        self.places =
+            text.zip(meta).map(|(text, meta)| Places { text, text_len: part.text.remaining(), meta });
+    }
+
+    /// A word to look for where others have been found: in a few places, one by one.
+    pub(crate) fn here_and_there(word: &'w str) -> Self {
+        Self { word: Finder::new(word), places: None, in_columns: RefCell::default() }
+    }
+
+    /// The word.
+    pub(crate) fn text(&self) -> &str {
+        str::from_utf8(self.bytes()).unwrap_or_default()
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.word.needle()
+    }
+
+    /// Where in the part it is, from where on it was looked up, if it was.
+    pub(crate) fn places(&self) -> Option<&Places> {
+        self.places.as_ref()
+    }
+
+    /// Where in some bytes it is first.
+    pub(crate) fn find(&self, bytes: &[u8]) -> Option<usize> {
+        self.word.find(bytes)
+    }
+
+    /// Where in some bytes it is; nothing if it is in more than [`MAX_PLACES`].
+    fn all_in(&self, bytes: &[u8]) -> Option<Vec<u32>> {
+        let mut places = Vec::new();
+        let mut from = 0;
+        while let Some(at) = bytes.get(from..).and_then(|rest| self.find(rest)) {
+            if places.len() == MAX_PLACES {
+                return None;
+            }
+            places.push((from + at) as u32);
+            // Two may overlap: one across the edge of two areas, and one at the beginning of the second.
+            from += at + 1;
+        }
+        Some(places)
+    }
+
+    /// Where in another column it is: `tell` says so, once.
+    pub(crate) fn in_column(&self, of: usize, tell: impl FnOnce() -> Result<Presence>) -> Result<Presence> {
+        if let Some(&known) = self.in_columns.borrow().get(&of) {
+            return Ok(known);
+        }
+        let presence = tell()?;
+        self.in_columns.borrow_mut().insert(of, presence);
+        Ok(presence)
+    }
+
+    /// Whether it is in the next `len` bytes of the part's text.
+    pub(crate) fn is_next(&self, part: &Part<'_>, len: usize) -> bool {
+        let text = part.text.rest();
+        let text = text.get(..len).unwrap_or(text);
+        let found = self.first_in(text, part.text.remaining(), 0);
+        found.is_some_and(|at| at + self.bytes().len() <= text.len())
+    }
+
+    /// Where it is first, from `from` on, in an area of the part's text, which still had so many bytes there. Without the
+    /// look at all of the text it is the place of the whole word in the area; with it the word may reach over its end.
+    pub(super) fn first_in(&self, area: &[u8], remaining: usize, from: usize) -> Option<usize> {
+        let Some(Places { text: at, text_len, .. }) = &self.places else {
+            return self.find(area.get(from..)?).map(|at| from + at);
+        };
+        let start = text_len.saturating_sub(remaining);
+        let next = at.get(at.partition_point(|&at| (at as usize) < start + from));
+        next.map(|&at| at as usize - start).filter(|&at| at < area.len())
+    }
+}
