@@ -44,40 +44,62 @@ impl Asked {
     }
 }
 
-/// Asks all peers, in turns, so that what the machine does meanwhile is shared. Warm, one run more does not count.
+/// Asks the two servers in turns, so that what the machine does meanwhile is shared, then each of the others by itself:
+/// who reads a whole file with all cores leaves no warm caches to whoever comes next.
 pub(crate) fn ask(
     peers: &mut [Box<dyn Peer + '_>],
     question: Question,
     repeat: usize,
     before: Before,
 ) -> Result<Asked> {
-    let mut times_ms: Vec<Vec<f64>> = vec![Vec::new(); peers.len()];
-    let mut answers: Vec<Option<Vec<Row>>> = vec![None; peers.len()];
+    let (servers, others) = peers.split_at_mut(peers.len().min(2));
+    let mut runs = in_turns(servers, &question, repeat, before)?;
+    for other in others {
+        runs.extend(in_turns(std::slice::from_mut(other), &question, repeat, before)?);
+    }
+    let first = runs.first().and_then(|runs| runs.rows.clone()).ok_or("the first peer has no answer")?;
+    let timed = |mut runs: Runs| {
+        runs.times_ms.sort_by(f64::total_cmp);
+        let (least, most) = (*runs.times_ms.first()?, *runs.times_ms.last()?);
+        let median = runs.times_ms[runs.times_ms.len() / 2];
+        Some(Timed { median, least, most, differs: difference(&question, &first, &runs.rows?) })
+    };
+    let answers = runs.into_iter().map(timed).collect();
+    Ok(Asked { answers, rows: first.len(), question })
+}
+
+/// A peer's times, and the rows of its last answer.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    times_ms: Vec<f64>,
+    rows: Option<Vec<Row>>,
+}
+
+/// Warm, one run more does not count.
+fn in_turns(
+    peers: &mut [Box<dyn Peer + '_>],
+    question: &Question,
+    repeat: usize,
+    before: Before,
+) -> Result<Vec<Runs>> {
+    let mut all = vec![Runs::default(); peers.len()];
     let uncounted = usize::from(before == Before::Itself);
     for run in 0..repeat + uncounted {
-        for (i, peer) in peers.iter_mut().enumerate() {
-            if run > 0 && answers[i].is_none() {
+        for (peer, runs) in peers.iter_mut().zip(&mut all) {
+            if run > 0 && runs.rows.is_none() {
                 continue;
             }
             if before == Before::Start {
                 peer.start_cold()?;
             }
-            let Some(answer) = peer.ask(&question)? else { continue };
+            let Some(answer) = peer.ask(question)? else { continue };
             if run >= uncounted {
-                times_ms[i].push(answer.took_ms);
+                runs.times_ms.push(answer.took_ms);
             }
-            answers[i] = Some(answer.rows);
+            runs.rows = Some(answer.rows);
         }
     }
-    let first = answers.first().cloned().flatten().ok_or("the first peer has no answer")?;
-    let timed = |(mut times, rows): (Vec<f64>, Option<Vec<Row>>)| {
-        times.sort_by(f64::total_cmp);
-        let (least, most) = (*times.first()?, *times.last()?);
-        let differs = difference(&question, &first, &rows?);
-        Some(Timed { median: times[times.len() / 2], least, most, differs })
-    };
-    let answers = times_ms.into_iter().zip(answers).map(timed).collect();
-    Ok(Asked { answers, rows: first.len(), question })
+    Ok(all)
 }
 
 #[cfg(test)]
