@@ -151,12 +151,14 @@ fn main() -> Result<()> {
     let mut servers = args.servers()?;
     let mut others = args.others()?;
     let loads = args.load(&mut servers, &mut others)?;
+    let empty_ms = servers.iter().map(|server| (server.name(), server.empty_ms())).collect();
     let mut peers: Vec<Box<dyn Peer + '_>> = Vec::new();
     peers.extend(servers.iter_mut().map(|server| Box::new(server) as Box<dyn Peer + '_>));
     peers.extend(others);
     let abouts = peers.iter().map(|peer| (peer.name(), peer.about())).collect();
     let mut report = report::Report::new(&facts, abouts);
-    (report.connections, report.repeat, report.loads) = (args.connections, args.repeat, loads);
+    (report.connections, report.repeat) = (args.connections, args.repeat);
+    (report.loads, report.empty_ms) = (loads, empty_ms);
     for question in facts.questions()? {
         eprintln!("{}", question.name);
         report.warm.push(ask::ask(&mut peers, question, args.repeat, Before::Itself)?);

@@ -16,6 +16,8 @@ pub(crate) struct Report<'a> {
     /// Names, and what else is to be said.
     pub(crate) peers: Vec<(&'static str, String)>,
     pub(crate) loads: Vec<Option<Load>>,
+    /// What a request takes that asks for nothing.
+    pub(crate) empty_ms: Vec<(&'static str, f64)>,
     pub(crate) warm: Vec<Asked>,
     pub(crate) cold: Vec<Asked>,
     pub(crate) starts: Vec<Starts>,
@@ -31,6 +33,7 @@ impl<'a> Report<'a> {
             repeat: 0,
             peers,
             loads: Vec::new(),
+            empty_ms: Vec::new(),
             warm: Vec::new(),
             cold: Vec::new(),
             starts: Vec::new(),
@@ -51,6 +54,9 @@ impl<'a> Report<'a> {
             self.load(out)?;
         }
         self.queries(out, "warm", &self.warm)?;
+        let empty: Vec<_> =
+            self.empty_ms.iter().map(|(name, took)| format!("{name} {}", ms(*took))).collect();
+        writeln!(out, "An empty request (`/health`), ms, the median of 100: {}.\n", empty.join(", "))?;
         if !self.cold.is_empty() {
             self.queries(out, "cold", &self.cold)?;
         }
@@ -86,10 +92,11 @@ impl<'a> Report<'a> {
             self.connections,
             self.repeat,
         )?;
-        for (name, about) in self.peers.iter().filter(|(_, about)| !about.is_empty()) {
+        let abouts = || self.peers.iter().filter(|(_, about)| !about.is_empty());
+        for (name, about) in abouts() {
             writeln!(out, "- {name}: {about}")?;
         }
-        writeln!(out)
+        if abouts().next().is_some() { writeln!(out) } else { Ok(()) }
     }
 
     /// The heads of columns: a ratio follows the first two peers.
@@ -140,7 +147,7 @@ impl<'a> Report<'a> {
             let ours = asked.answers.first().and_then(Option::as_ref).map_or(f64::NAN, |ours| ours.median);
             for (i, answer) in asked.answers.iter().enumerate() {
                 match answer {
-                    Some(it) => write!(out, " {:.1} ({:.1}–{:.1}) |", it.median, it.least, it.most)?,
+                    Some(it) => write!(out, " {} ({}–{}) |", ms(it.median), ms(it.least), ms(it.most))?,
                     None => write!(out, " cannot |")?,
                 }
                 if let (1, Some(it)) = (i, answer) {
@@ -166,6 +173,11 @@ impl<'a> Report<'a> {
         let differing: Vec<_> = self.peers.iter().zip(&asked.answers).filter_map(differs).collect();
         if differing.is_empty() { "agree".to_owned() } else { differing.join("; ") }
     }
+}
+
+/// Milliseconds, with as many decimals as tell something.
+fn ms(ms: f64) -> String {
+    if ms < 0.95 { format!("{ms:.2}") } else { format!("{ms:.1}") }
 }
 
 fn starts(out: &mut String, ours: &Starts, theirs: &Starts) -> Result {
