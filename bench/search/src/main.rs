@@ -47,15 +47,15 @@ type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 /// and are given by URL, PID and DIR; or these commands are given here, with --duramen-command and
 /// --victorialogs-command, and URL and DIR say what is in them. --cold and --kill need the commands.
 #[derive(Debug, Parser)]
-#[command(name = "bench-search", version)]
+#[command(name = "bench-search", version, verbatim_doc_comment)]
 struct Args {
     /// NDJSON, as `duramen generate --planted --rate 19.3 --lines 5000000` writes it
     lines: PathBuf,
     /// Duramen: its address, the identity of its process, its store; no PID with --duramen-command
-    #[arg(long, num_args = 2..=3, value_names = ["URL", "PID", "DIR"], required = true)]
+    #[arg(long, num_args = 2..=3, value_names = ["URL", "[PID] DIR"], required = true)]
     duramen: Vec<String>,
     /// VictoriaLogs: the same
-    #[arg(long, num_args = 2..=3, value_names = ["URL", "PID", "DIR"], required = true)]
+    #[arg(long, num_args = 2..=3, value_names = ["URL", "[PID] DIR"], required = true)]
     victorialogs: Vec<String>,
     /// The command that serves Duramen, without a shell: words are parted by spaces
     #[arg(long, value_name = "COMMAND")]
