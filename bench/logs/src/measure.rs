@@ -4,7 +4,6 @@ use crate::Result;
 use crate::child::{self, Usage};
 use crate::input::{Input, Size};
 use crate::probe;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -57,7 +56,7 @@ impl Bench {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null()),
         )?;
-        let stored_bytes = file_bytes(&store)?;
+        let stored_bytes = disk::file_bytes(&store)?;
         let rare = probe::rare_word(&log, size)?;
         std::fs::remove_file(&log)?;
 
@@ -106,7 +105,7 @@ impl Bench {
         let mut warm = Vec::new();
         let mut peak_rss_bytes = 0;
         for _ in 0..self.repeat {
-            drop_from_cache(store)?;
+            disk::drop_from_cache(store)?;
             let usage = child::run(&mut self.query(store, &query, limit))?;
             cold.push(usage.wall);
             peak_rss_bytes = usage.peak_rss_bytes.max(peak_rss_bytes);
@@ -132,41 +131,6 @@ fn first_number(json: &str) -> Option<u64> {
     object.as_object()?.values().find_map(|v| v.as_u64().or_else(|| v.as_str()?.parse().ok()))
 }
 
-/// All regular files below a directory.
-fn files(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            files(&entry.path(), found)?;
-        } else if kind.is_file() {
-            found.push(entry.path());
-        }
-    }
-    Ok(())
-}
-
-/// The sum of the lengths of all files below a directory.
-pub(crate) fn file_bytes(dir: &Path) -> Result<u64> {
-    let mut found = Vec::new();
-    files(dir, &mut found)?;
-    found.iter().try_fold(0, |sum, path| Ok(sum + std::fs::metadata(path)?.len()))
-}
-
-/// Makes the next reader of the store's files read them from the disk. Only clean pages can be dropped, so
-/// they are synced first.
-fn drop_from_cache(dir: &Path) -> Result<()> {
-    let mut found = Vec::new();
-    files(dir, &mut found)?;
-    for path in found {
-        let file = File::open(path)?;
-        file.sync_all()?;
-        #[cfg(target_os = "linux")]
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,15 +142,5 @@ mod tests {
         assert_eq!(first_number(r#"{"entries":"17"}"#), Some(17));
         assert_eq!(first_number(r#"{"entries":17}"#), Some(17));
         assert_eq!(first_number("{}"), None);
-    }
-
-    #[test]
-    fn lengths_are_summed_over_directories() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("a")).unwrap();
-        std::fs::write(dir.path().join("a/x"), [0; 10]).unwrap();
-        std::fs::write(dir.path().join("y"), [0; 5]).unwrap();
-        assert_eq!(file_bytes(dir.path()).unwrap(), 15);
-        drop_from_cache(dir.path()).unwrap();
     }
 }

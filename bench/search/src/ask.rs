@@ -1,100 +1,125 @@
 //! Asks, and times the answers, from the request to the last byte.
 
 use crate::Result;
-use crate::lines::Question;
 use crate::peer::Peer;
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::time::Instant;
+use crate::question::{Question, Row, difference};
+
+/// What was there before a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// The same query.
+    Itself,
+    /// Nothing: the peer was just started, and its files were not in the page cache.
+    Start,
+}
 
 /// What became of a question.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct Asked {
     pub(crate) question: Question,
-    /// Milliseconds, of each peer: the median, the least and the most.
-    pub(crate) times_ms: Vec<[f64; 3]>,
-    /// Rows of the answer.
+    /// By peer; nothing for one that cannot answer.
+    pub(crate) answers: Vec<Option<Timed>>,
+    /// Rows of the first peer's answer.
     pub(crate) rows: usize,
-    /// What differs, if something does.
+}
+
+/// A peer's answers to a question.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    /// Milliseconds.
+    pub(crate) median: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    /// What differs from the first peer's answer, if something does.
     pub(crate) differs: Option<String>,
 }
 
-pub(crate) fn ask(peers: &[Peer], question: Question, repeat: usize) -> Result<Row> {
-    let agent = ureq::Agent::new_with_defaults();
-    let mut form = form_urlencoded::Serializer::new(String::new());
-    form.append_pair("query", &question.query);
-    if let Some(limit) = question.limit {
-        form.append_pair("limit", &limit.to_string());
+impl Asked {
+    /// The fastest of the others, if any of them gave the first one's answer.
+    pub(crate) fn best_other(&self) -> Option<(usize, f64)> {
+        let others = self.answers.iter().enumerate().skip(1);
+        let right = others.filter_map(|(peer, answer)| Some((peer, answer.as_ref()?)));
+        let right = right.filter(|(_, answer)| answer.differs.is_none());
+        right.map(|(peer, answer)| (peer, answer.median)).min_by(|a, b| a.1.total_cmp(&b.1))
     }
-    let form = form.finish();
-    let mut times_ms: Vec<Vec<f64>> = vec![Vec::new(); peers.len()];
-    let mut answers = vec![Vec::new(); peers.len()];
-    // In turns, so that what the machine does meanwhile is shared.
-    for run in 0..=repeat {
-        for (i, peer) in peers.iter().enumerate() {
-            let started = Instant::now();
-            let request = agent.post(format!("{}/select/logsql/query", peer.url));
-            let request = request.header("content-type", "application/x-www-form-urlencoded");
-            let mut response =
-                request.send(&form).map_err(|e| format!("{}, {}: {e}", peer.name, question.query))?;
-            let text = response.body_mut().with_config().limit(1 << 30).read_to_string()?;
-            let took = started.elapsed().as_secs_f64() * 1e3;
-            if run > 0 {
-                times_ms[i].push(took);
-            }
-            answers[i] = rows_of(&text)?;
-        }
-    }
-    let differs = difference(&question, &answers);
-    let times_ms = times_ms
-        .into_iter()
-        .map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            [times[times.len() / 2], times[0], times[times.len() - 1]]
-        })
-        .collect();
-    Ok(Row { question, times_ms, rows: answers[0].len(), differs })
 }
 
-type Answer = BTreeMap<String, String>;
-
-fn rows_of(text: &str) -> Result<Vec<Answer>> {
-    let mut rows = Vec::new();
-    for line in text.lines() {
-        let row: BTreeMap<String, Value> = serde_json::from_str(line)?;
-        // An empty value is as none.
-        let texts = row.into_iter().map(|(name, value)| match value {
-            Value::String(text) => (name, text),
-            value => (name, value.to_string()),
-        });
-        rows.push(texts.filter(|(_, text)| !text.is_empty()).collect());
-    }
-    rows.sort();
-    Ok(rows)
-}
-
-fn difference(question: &Question, answers: &[Vec<Answer>]) -> Option<String> {
-    let (first, others) = answers.split_first()?;
+/// Asks the two servers in turns, so that what the machine does meanwhile is shared, then each of the others by itself:
+/// who reads a whole file with all cores leaves no warm caches to whoever comes next.
+pub(crate) fn ask(
+    peers: &mut [Box<dyn Peer + '_>],
+    question: Question,
+    repeat: usize,
+    before: Before,
+) -> Result<Asked> {
+    let (servers, others) = peers.split_at_mut(peers.len().min(2));
+    let mut runs = in_turns(servers, &question, repeat, before)?;
     for other in others {
-        if first.len() != other.len() {
-            return Some(format!("{} rows : {} rows", first.len(), other.len()));
-        }
-        for (a, b) in first.iter().zip(other) {
-            let same = a.len() == b.len()
-                && a.iter()
-                    .zip(b)
-                    .all(|((n, x), (m, y))| n == m && (x == y || question.about && is_about(x, y)));
-            if !same {
-                return Some(format!("{a:?} : {b:?}"));
-            }
-        }
+        runs.extend(in_turns(std::slice::from_mut(other), &question, repeat, before)?);
     }
-    None
+    let first = runs.first().and_then(|runs| runs.rows.clone()).ok_or("the first peer has no answer")?;
+    let timed = |mut runs: Runs| {
+        runs.times_ms.sort_by(f64::total_cmp);
+        let (least, most) = (*runs.times_ms.first()?, *runs.times_ms.last()?);
+        let median = runs.times_ms[runs.times_ms.len() / 2];
+        Some(Timed { median, least, most, differs: difference(&question, &first, &runs.rows?) })
+    };
+    let answers = runs.into_iter().map(timed).collect();
+    Ok(Asked { answers, rows: first.len(), question })
 }
 
-fn is_about(a: &str, b: &str) -> bool {
-    match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => (a - b).abs() <= 0.05 * a.abs().max(b.abs()),
-        _ => false,
+/// A peer's times, and the rows of its last answer.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    times_ms: Vec<f64>,
+    rows: Option<Vec<Row>>,
+}
+
+/// Warm, one run more does not count.
+fn in_turns(
+    peers: &mut [Box<dyn Peer + '_>],
+    question: &Question,
+    repeat: usize,
+    before: Before,
+) -> Result<Vec<Runs>> {
+    let mut all = vec![Runs::default(); peers.len()];
+    let uncounted = usize::from(before == Before::Itself);
+    for run in 0..repeat + uncounted {
+        for (peer, runs) in peers.iter_mut().zip(&mut all) {
+            if run > 0 && runs.rows.is_none() {
+                continue;
+            }
+            if before == Before::Start {
+                peer.start_cold()?;
+            }
+            let Some(answer) = peer.ask(question)? else { continue };
+            if run >= uncounted {
+                runs.times_ms.push(answer.took_ms);
+            }
+            runs.rows = Some(answer.rows);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question::What;
+
+    #[test]
+    fn a_wrong_answer_is_not_the_best() {
+        let timed = |median, differs: Option<&str>| {
+            let differs = differs.map(str::to_owned);
+            Some(Timed { median, least: median, most: median, differs })
+        };
+        let question =
+            Question { name: "", what: What::CountAll, query: String::new(), limit: None, about: false };
+        let answers =
+            vec![timed(1.0, None), timed(5.0, None), timed(2.0, Some("1 : 2")), None, timed(4.0, None)];
+        let mut asked = Asked { question, answers, rows: 1 };
+        assert_eq!(asked.best_other(), Some((4, 4.0)));
+        asked.answers.truncate(1);
+        assert_eq!(asked.best_other(), None);
     }
 }

@@ -1,10 +1,33 @@
-//! What is asked, chosen from the lines.
+//! The lines, as `duramen generate` makes them, and what is asked about them.
 
 use crate::Result;
+use crate::question::{Question, Span, What};
+use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+
+/// A line. One with other fields is an error: a peer would have less to keep.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    #[serde(rename = "_time")]
+    pub(crate) time: Timestamp,
+    pub(crate) level: String,
+    pub(crate) app: String,
+    pub(crate) host: String,
+    #[serde(rename = "_msg")]
+    pub(crate) msg: String,
+    pub(crate) status: Option<i64>,
+    pub(crate) path: Option<String>,
+    pub(crate) ip: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) trace_id: Option<String>,
+    pub(crate) duration_ms: Option<f64>,
+}
 
 /// What there is to ask about.
 #[derive(Debug)]
@@ -16,16 +39,6 @@ pub(crate) struct Facts {
     /// A trace's and a request's identity, from the middle of the file.
     trace_id: String,
     request_id: String,
-}
-
-/// A query, and how its answers are compared.
-#[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) name: &'static str,
-    pub(crate) query: String,
-    pub(crate) limit: Option<u64>,
-    /// Values of the answer that may differ a little: estimates of quantiles.
-    pub(crate) about: bool,
 }
 
 impl Facts {
@@ -65,57 +78,83 @@ impl Facts {
     }
 
     /// The queries of the table.
-    pub(crate) fn questions(&self) -> Vec<Question> {
-        let ask = |name, query: &str, limit| Question { name, query: query.to_owned(), limit, about: false };
-        let hour = format!("_time:[{}:00:00Z, {}:59:59Z]", &self.last[..13], &self.last[..13]);
+    pub(crate) fn questions(&self) -> Result<Vec<Question>> {
+        let ask = |name, what, query: &str| Question {
+            name,
+            what,
+            query: query.to_owned(),
+            limit: None,
+            about: false,
+        };
+        let newest_100 = |question| Question { limit: Some(100), ..question };
+        let hour = &self.last[..13];
         let day = &self.first[..10];
-        let six_hours = format!("_time:[{day}T06:00:00Z, {day}T11:59:59Z]");
-        vec![
-            ask("count all", "* | stats count() n", None),
+        Ok(vec![
+            ask("count all", What::CountAll, "* | stats count() n"),
             ask(
                 "unique id in the text",
+                What::Phrase("d1d5fa67-1b91-44e6-9547-fced39e30b0f"),
                 "\"d1d5fa67-1b91-44e6-9547-fced39e30b0f\" | fields _time, _msg",
-                None,
             ),
-            ask("phrase on 37 lines", "\"sextant mislaid near the observatory\" | fields _time, _msg", None),
-            ask("count of a common word", "completed | stats count() n", None),
             ask(
-                "level and app in the last hour, newest 100",
-                &format!("{hour} level:error app:checkout | fields _time, _msg"),
-                Some(100),
+                "phrase on 37 lines",
+                What::Phrase("sextant mislaid near the observatory"),
+                "\"sextant mislaid near the observatory\" | fields _time, _msg",
             ),
-            ask("histogram per 30 minutes by level", "* | stats by (_time:30m, level) count() n", None),
+            ask("count of a common word", What::CountWord("completed"), "completed | stats count() n"),
+            newest_100(ask(
+                "level and app in the last hour, newest 100",
+                What::ErrorsOfCheckout(Span::of_hours(hour, 1, &hour[11..])?),
+                &format!(
+                    "_time:[{hour}:00:00Z, {hour}:59:59Z] level:error app:checkout | fields _time, _msg"
+                ),
+            )),
+            ask(
+                "histogram per 30 minutes by level",
+                What::Histogram,
+                "* | stats by (_time:30m, level) count() n",
+            ),
             ask(
                 "top paths with status >= 500",
+                What::TopPaths,
                 "status:>=500 | stats by (path) count() n | sort by (n desc, path) | limit 10",
-                None,
             ),
             Question {
                 about: true,
                 ..ask(
                     "p50, p99 of duration by app",
+                    What::Quantiles,
                     "* | stats by (app) quantile(0.5, duration_ms) p50, quantile(0.99, duration_ms) p99",
-                    None,
                 )
             },
             ask(
                 "regexp in 6 hours",
-                &format!("{six_hours} ~\"job .* finished: 1[0-9]+ rows\" | stats count() n"),
-                None,
+                What::Regexp {
+                    span: Span::of_hours(&format!("{day}T06"), 6, "(0[6-9]|1[01])")?,
+                    regexp: "job .* finished: 1[0-9]+ rows",
+                    glob: "*job * finished: 1[0-9]* rows*",
+                },
+                &format!(
+                    "_time:[{day}T06:00:00Z, {day}T11:59:59Z] ~\"job .* finished: 1[0-9]+ rows\" | stats count() n"
+                ),
             ),
-            ask("substring, case-insensitive", "~\"(?i)XAMPLESHO\" | stats count() n", None),
+            ask(
+                "substring, case-insensitive",
+                What::Substring("XAMPLESHO"),
+                "~\"(?i)XAMPLESHO\" | stats count() n",
+            ),
             ask(
                 "a request id over everything",
+                What::Field { name: "request_id", value: self.request_id.clone() },
                 &format!("request_id:={} | fields _time, _msg", self.request_id),
-                None,
             ),
             ask(
                 "a trace id over everything",
+                What::Field { name: "trace_id", value: self.trace_id.clone() },
                 &format!("trace_id:={} | fields _time, _msg", self.trace_id),
-                None,
             ),
-            ask("newest 100", "* | fields _time, _msg", Some(100)),
-            ask("a word that is nowhere", "xylophonist | stats count() n", None),
-        ]
+            newest_100(ask("newest 100", What::Newest, "* | fields _time, _msg")),
+            ask("a word that is nowhere", What::CountWord("xylophonist"), "xylophonist | stats count() n"),
+        ])
     }
 }

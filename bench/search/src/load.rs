@@ -1,59 +1,63 @@
 //! Sends the lines: bodies of a megabyte, cut where lines end, over connections that stay open.
 
 use crate::Result;
-use crate::peer::Peer;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::Instant;
 
 const BODY_BYTES: usize = 1 << 20;
 
-/// What loading took.
+/// Gives out the lines, a body at a time, to whoever asks.
 #[derive(Debug)]
-pub(crate) struct Load {
-    pub(crate) wall_s: f64,
-    pub(crate) raw_bytes: u64,
-    /// Merges included.
-    pub(crate) cpu_s: f64,
-    pub(crate) peak_bytes: u64,
-    pub(crate) resident_bytes: u64,
-    pub(crate) anonymous_bytes: u64,
-    pub(crate) disk_bytes: u64,
-    cpu_before_s: f64,
+pub(crate) struct Bodies {
+    file: Mutex<BufReader<File>>,
 }
 
-impl Load {
-    /// Looks again, when all is merged.
-    pub(crate) fn settled(&mut self, peer: &Peer) -> Result<()> {
-        self.cpu_s = peer.cpu_s()? - self.cpu_before_s;
-        (self.peak_bytes, self.resident_bytes, self.anonymous_bytes) = peer.memory()?;
-        self.disk_bytes = peer.disk_bytes();
-        Ok(())
+impl Bodies {
+    pub(crate) fn of(lines: &Path) -> std::io::Result<Self> {
+        Ok(Self { file: Mutex::new(BufReader::with_capacity(BODY_BYTES, File::open(lines)?)) })
     }
-}
 
-pub(crate) fn load(peer: &Peer, lines: &Path, connections: usize) -> Result<Load> {
-    let file = Mutex::new(BufReader::with_capacity(BODY_BYTES, File::open(lines)?));
-    let next_body = || -> std::io::Result<Vec<u8>> {
-        let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    /// The next one; empty after the last line.
+    pub(crate) fn next(&self) -> std::io::Result<Vec<u8>> {
+        Self::read(&mut self.lock())
+    }
+
+    /// The next one; after the last line, the first one again.
+    pub(crate) fn next_for_ever(&self) -> std::io::Result<Vec<u8>> {
+        let mut file = self.lock();
+        let body = Self::read(&mut file)?;
+        if !body.is_empty() {
+            return Ok(body);
+        }
+        file.rewind()?;
+        Self::read(&mut file)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BufReader<File>> {
+        self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn read(file: &mut BufReader<File>) -> std::io::Result<Vec<u8>> {
         let mut body = Vec::with_capacity(BODY_BYTES + 4096);
         while body.len() < BODY_BYTES && file.read_until(b'\n', &mut body)? > 0 {}
         Ok(body)
-    };
-    let url = format!("{}/insert/jsonline?_stream_fields=app,host", peer.url);
-    let cpu_before_s = peer.cpu_s()?;
-    let started = Instant::now();
+    }
+}
+
+/// Sends all lines.
+pub(crate) fn send(url: &str, lines: &Path, connections: usize) -> Result<()> {
+    let bodies = Bodies::of(lines)?;
     std::thread::scope(|scope| {
         let send = || -> Result<(), String> {
             let agent = ureq::Agent::new_with_defaults();
             loop {
-                let body = next_body().map_err(|e| e.to_string())?;
+                let body = bodies.next().map_err(|e| e.to_string())?;
                 if body.is_empty() {
                     return Ok(());
                 }
-                agent.post(&url).send(&body[..]).map_err(|e| format!("{url}: {e}"))?;
+                agent.post(url).send(&body[..]).map_err(|e| format!("{url}: {e}"))?;
             }
         };
         let threads: Vec<_> = (0..connections).map(|_| scope.spawn(send)).collect();
@@ -61,14 +65,5 @@ pub(crate) fn load(peer: &Peer, lines: &Path, connections: usize) -> Result<Load
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| "a sender panicked".to_owned())?)
     })?;
-    Ok(Load {
-        wall_s: started.elapsed().as_secs_f64(),
-        raw_bytes: std::fs::metadata(lines)?.len(),
-        cpu_s: 0.0,
-        peak_bytes: 0,
-        resident_bytes: 0,
-        anonymous_bytes: 0,
-        disk_bytes: 0,
-        cpu_before_s,
-    })
+    Ok(())
 }

@@ -1,44 +1,85 @@
-//! Measures the Duramen server beside a running VictoriaLogs, with the same requests: ingest over HTTP, bytes on disk,
-//! CPU and memory, and queries, whose answers must agree.
+//! Measures the Duramen server beside VictoriaLogs, with the same requests: ingest over HTTP, bytes on disk, CPU and
+//! memory, and queries, whose answers must agree. If asked to, beside SQLite, DuckDB and ripgrep, too, and what the
+//! servers do that start again, after a stop and after `kill -9`.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`lines`] | what is asked, chosen from the lines |
-//! | [`peer`] | a server: its process, its directory, its address |
+//! | [`lines`] | the lines, and what is asked, chosen from them |
+//! | [`question`] | a query, as each peer needs to know it; answers that can be compared |
+//! | [`peer`] | what all peers can do |
+//! | [`process`] | what the kernel says of a process |
+//! | [`server`] | Duramen or VictoriaLogs: their process, directory, address |
+//! | [`sqlite`], [`duckdb`], [`ripgrep`] | the others |
 //! | [`load`] | sends the lines |
 //! | [`ask`] | asks, and times the answers |
-//! | [`report`] | the table |
+//! | [`restart`] | time from the start to the first answer; what `kill -9` leaves |
+//! | [`report`] | the tables |
 
 mod ask;
+mod duckdb;
 mod lines;
 mod load;
 mod peer;
+mod process;
+mod question;
 mod report;
+mod restart;
+mod ripgrep;
+mod server;
+mod sqlite;
 
+use ask::Before;
 use clap::Parser;
-use peer::Peer;
+use peer::{Load, Peer};
+use server::Server;
 use std::path::PathBuf;
 
 /// Anything that stops a benchmark: a sentence for a person.
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-/// Measures the Duramen server beside a running VictoriaLogs.
+/// Measures the Duramen server beside VictoriaLogs, and if asked to, SQLite, DuckDB and ripgrep.
 ///
-/// Both must be empty, and started by you, each with its best settings:
+/// Both servers must be empty. Either they are started by you, each with its best settings:
 ///
 ///   victoria-logs -storageDataPath=vl -retentionPeriod=100y
 ///   duramen --store store serve --listen 127.0.0.1:9438
+///
+/// and are given by URL, PID and DIR; or these commands are given here, with --duramen-command and
+/// --victorialogs-command, and URL and DIR say what is in them. --cold and --kill need the commands.
 #[derive(Debug, Parser)]
-#[command(name = "bench-search", version)]
+#[command(name = "bench-search", version, verbatim_doc_comment)]
 struct Args {
     /// NDJSON, as `duramen generate --planted --rate 19.3 --lines 5000000` writes it
     lines: PathBuf,
-    /// Duramen: its address, the identity of its process, its store
-    #[arg(long, num_args = 3, value_names = ["URL", "PID", "DIR"], required = true)]
+    /// Duramen: its address, the identity of its process, its store; no PID with --duramen-command
+    #[arg(long, num_args = 2..=3, value_names = ["URL", "[PID] DIR"], required = true)]
     duramen: Vec<String>,
     /// VictoriaLogs: the same
-    #[arg(long, num_args = 3, value_names = ["URL", "PID", "DIR"], required = true)]
+    #[arg(long, num_args = 2..=3, value_names = ["URL", "[PID] DIR"], required = true)]
     victorialogs: Vec<String>,
+    /// The command that serves Duramen, without a shell: words are parted by spaces
+    #[arg(long, value_name = "COMMAND")]
+    duramen_command: Option<String>,
+    /// The same for VictoriaLogs
+    #[arg(long, value_name = "COMMAND")]
+    victorialogs_command: Option<String>,
+    /// SQLite with FTS5, too, in this directory, which must be empty
+    #[arg(long, value_name = "DIR")]
+    sqlite: Option<PathBuf>,
+    /// DuckDB, too: a Python that has its module (`pip install duckdb`), and a directory for the Parquet file
+    #[arg(long, num_args = 2, value_names = ["PYTHON", "DIR"])]
+    duckdb: Option<Vec<PathBuf>>,
+    /// ripgrep, too, over the file of lines: its command
+    #[arg(long, value_name = "RG")]
+    ripgrep: Option<PathBuf>,
+    /// Ask each query cold, too, so many times: the peer has just started, its files are not in the page cache.
+    /// And measure the time from a server's start to its first answer
+    #[arg(long, value_name = "RUNS", num_args = 0..=1, require_equals = true, default_missing_value = "3", requires_all = ["duramen_command", "victorialogs_command"])]
+    cold: Option<usize>,
+    /// Load each server for some 12 s, `kill -9` it, start it again and count what it has lost: so many times, at the
+    /// end. The lines that survive stay there
+    #[arg(long, value_name = "TIMES", requires_all = ["duramen_command", "victorialogs_command"])]
+    kill: Option<usize>,
     /// Connections that send at once
     #[arg(long, default_value_t = 2)]
     connections: usize,
@@ -51,33 +92,94 @@ struct Args {
     /// How long to wait after loading for both to merge and write out, in seconds
     #[arg(long, default_value_t = 30)]
     settle_s: u64,
-    /// Where the table goes
+    /// Where the tables go
     #[arg(long, default_value = "bench/results/search.md")]
     out: PathBuf,
 }
 
+impl Args {
+    fn servers(&self) -> Result<[Server; 2]> {
+        let start = |name, args: &[String], command: &Option<String>| {
+            Server::of(name, args, command.as_deref(), self.connections)
+        };
+        Ok([
+            start("Duramen", &self.duramen, &self.duramen_command)?,
+            start("VictoriaLogs", &self.victorialogs, &self.victorialogs_command)?,
+        ])
+    }
+
+    fn others(&self) -> Result<Vec<Box<dyn Peer>>> {
+        let mut others: Vec<Box<dyn Peer>> = Vec::new();
+        if let Some(dir) = &self.sqlite {
+            others.push(Box::new(sqlite::Sqlite::open(dir)?));
+        }
+        if let Some([python, dir]) = self.duckdb.as_deref() {
+            others.push(Box::new(duckdb::DuckDb::start(python, dir)?));
+        }
+        if let Some(program) = &self.ripgrep {
+            others.push(Box::new(ripgrep::Ripgrep::new(program, &self.lines)));
+        }
+        Ok(others)
+    }
+
+    /// By peer; all nothing if the lines were there already.
+    fn load(&self, servers: &mut [Server; 2], others: &mut [Box<dyn Peer>]) -> Result<Vec<Option<Load>>> {
+        if self.skip_load {
+            return Ok(Vec::new());
+        }
+        for server in servers.iter_mut() {
+            eprintln!("loading {}", server.name());
+            server.load(&self.lines)?;
+        }
+        eprintln!("waiting {} s for merges", self.settle_s);
+        std::thread::sleep(std::time::Duration::from_secs(self.settle_s));
+        let mut loads = Vec::new();
+        for server in servers {
+            loads.push(server.settled()?);
+        }
+        for other in others {
+            eprintln!("loading {}", other.name());
+            loads.push(other.load(&self.lines)?);
+        }
+        Ok(loads)
+    }
+}
+
 fn main() -> Result<()> {
     let args = Args::parse();
-    let peers = [Peer::of("Duramen", &args.duramen)?, Peer::of("VictoriaLogs", &args.victorialogs)?];
     let facts = lines::Facts::of(&args.lines)?;
-    let mut loads = Vec::new();
-    if !args.skip_load {
-        for peer in &peers {
-            eprintln!("loading {}", peer.name);
-            loads.push(load::load(peer, &args.lines, args.connections)?);
-        }
-        eprintln!("waiting {} s for merges", args.settle_s);
-        std::thread::sleep(std::time::Duration::from_secs(args.settle_s));
-        for (peer, load) in peers.iter().zip(&mut loads) {
-            load.settled(peer)?;
-        }
-    }
-    let mut rows = Vec::new();
-    for question in facts.questions() {
+    let mut servers = args.servers()?;
+    let mut others = args.others()?;
+    let loads = args.load(&mut servers, &mut others)?;
+    let empty_ms = servers.iter().map(|server| (server.name(), server.empty_ms())).collect();
+    let mut peers: Vec<Box<dyn Peer + '_>> = Vec::new();
+    peers.extend(servers.iter_mut().map(|server| Box::new(server) as Box<dyn Peer + '_>));
+    peers.extend(others);
+    let abouts = peers.iter().map(|peer| (peer.name(), peer.about())).collect();
+    let mut report = report::Report::new(&facts, abouts);
+    (report.connections, report.repeat) = (args.connections, args.repeat);
+    (report.loads, report.empty_ms) = (loads, empty_ms);
+    for question in facts.questions()? {
         eprintln!("{}", question.name);
-        rows.push(ask::ask(&peers, question, args.repeat)?);
+        report.warm.push(ask::ask(&mut peers, question, args.repeat, Before::Itself)?);
     }
-    let text = report::report(&facts, &peers, &loads, &rows, args.connections, args.repeat);
+    let cold = args.cold.unwrap_or_default();
+    for question in facts.questions()?.into_iter().filter(|_| cold > 0) {
+        eprintln!("cold: {}", question.name);
+        report.cold.push(ask::ask(&mut peers, question, cold, Before::Start)?);
+    }
+    drop(peers);
+    for server in servers.iter_mut().filter(|_| cold > 0) {
+        eprintln!("starting {}", server.name());
+        report.starts.push(restart::starts(server, cold)?);
+    }
+    for round in 0..args.kill.unwrap_or_default() {
+        for server in &mut servers {
+            eprintln!("killing {}", server.name());
+            report.kills.push((server.name(), restart::kill(server, &args.lines, round)?));
+        }
+    }
+    let text = report.text();
     print!("{text}");
     std::fs::write(&args.out, text)?;
     Ok(())

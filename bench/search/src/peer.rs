@@ -1,61 +1,58 @@
-//! A server: its process, its directory, its address.
+//! What all peers can do.
 
 use crate::Result;
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::question::{Answer, Question};
+use std::path::Path;
 
-/// A server under test.
-#[derive(Debug)]
-pub(crate) struct Peer {
-    pub(crate) name: &'static str,
-    pub(crate) url: String,
-    pid: u32,
-    dir: PathBuf,
+/// A system under test.
+pub(crate) trait Peer {
+    fn name(&self) -> &'static str;
+
+    /// Its version and settings: a sentence for the report, or nothing if whoever started it knows.
+    fn about(&self) -> String;
+
+    /// Takes the lines; nothing if there is nothing to load.
+    fn load(&mut self, lines: &Path) -> Result<Option<Load>>;
+
+    /// Answers; nothing if it cannot.
+    fn ask(&mut self, question: &Question) -> Result<Option<Answer>>;
+
+    /// Ends, and is ready again with none of its files in the page cache and nothing asked yet.
+    fn start_cold(&mut self) -> Result<()>;
 }
 
-impl Peer {
-    pub(crate) fn of(name: &'static str, args: &[String]) -> Result<Self> {
-        let [url, pid, dir] = args else {
-            return Err("an address, a process and a directory are needed".into());
-        };
-        let (url, dir) = (url.trim_end_matches('/').to_owned(), PathBuf::from(dir));
-        Ok(Self { name, url, pid: pid.parse()?, dir })
+/// What loading took.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(crate) wall_s: f64,
+    pub(crate) raw_bytes: u64,
+    /// Merges included.
+    pub(crate) cpu_s: f64,
+    pub(crate) peak_bytes: u64,
+    /// Resident afterwards, and how much of it belongs to no file; nothing for who is no process of its own.
+    pub(crate) resident_bytes: Option<u64>,
+    pub(crate) anonymous_bytes: Option<u64>,
+    pub(crate) disk_bytes: u64,
+}
+
+impl<P: Peer> Peer for &mut P {
+    fn name(&self) -> &'static str {
+        P::name(self)
     }
 
-    /// CPU seconds of the process so far, and of the kernel for it.
-    pub(crate) fn cpu_s(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid))?;
-        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-        // After the name: state is the third field of all, user and system time the 14th and 15th.
-        let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-        Ok(ticks / 100.0)
+    fn about(&self) -> String {
+        P::about(self)
     }
 
-    /// Peak and present resident bytes, and present bytes that belong to no file.
-    pub(crate) fn memory(&self) -> Result<(u64, u64, u64)> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
-        let of = |name: &str| {
-            let line = status.lines().find(|line| line.starts_with(name));
-            let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-            kib.map_or(0, |kib| kib << 10)
-        };
-        Ok((of("VmHWM:"), of("VmRSS:"), of("RssAnon:")))
+    fn load(&mut self, lines: &Path) -> Result<Option<Load>> {
+        P::load(self, lines)
     }
 
-    /// Bytes of its files.
-    pub(crate) fn disk_bytes(&self) -> u64 {
-        fn of(dir: &Path) -> u64 {
-            use std::os::unix::fs::MetadataExt;
-            let Ok(entries) = fs::read_dir(dir) else { return 0 };
-            entries
-                .flatten()
-                .map(|entry| match entry.metadata() {
-                    Ok(meta) if meta.is_dir() => of(&entry.path()),
-                    Ok(meta) => meta.blocks() * 512,
-                    Err(_) => 0,
-                })
-                .sum()
-        }
-        of(&self.dir)
+    fn ask(&mut self, question: &Question) -> Result<Option<Answer>> {
+        P::ask(self, question)
+    }
+
+    fn start_cold(&mut self) -> Result<()> {
+        P::start_cold(self)
     }
 }

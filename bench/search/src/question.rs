@@ -1,0 +1,169 @@
+//! A query, as LogsQL and as each peer needs to know it, and answers that can be compared.
+
+use crate::Result;
+use jiff::{Timestamp, ToSpan};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A query, and how its answers are compared.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) name: &'static str,
+    /// For peers without LogsQL.
+    pub(crate) what: What,
+    /// LogsQL.
+    pub(crate) query: String,
+    pub(crate) limit: Option<u64>,
+    /// Values of the answer that may differ a little: estimates of quantiles.
+    pub(crate) about: bool,
+}
+
+/// What a query asks for. Lines are answered with `_time` and `_msg`, counts as `n`.
+#[derive(Debug)]
+pub(crate) enum What {
+    CountAll,
+    /// The lines that have these words in their text.
+    Phrase(&'static str),
+    CountWord(&'static str),
+    /// The newest 100 lines of level `error` and app `checkout`.
+    ErrorsOfCheckout(Span),
+    /// Lines by half hours and `level`.
+    Histogram,
+    /// The ten paths with the most lines of status 500 and above.
+    TopPaths,
+    /// `p50` and `p99` of `duration_ms` by `app`.
+    Quantiles,
+    /// The count of lines whose text matches; the glob says almost the same.
+    Regexp {
+        span: Span,
+        regexp: &'static str,
+        glob: &'static str,
+    },
+    /// The count of lines that have it in their text, upper case or lower.
+    Substring(&'static str),
+    Field {
+        name: &'static str,
+        value: String,
+    },
+    /// The newest 100 lines.
+    Newest,
+}
+
+/// A time range.
+#[derive(Debug)]
+pub(crate) struct Span {
+    /// Nanoseconds since 1970, without the end.
+    pub(crate) from_ns: i128,
+    pub(crate) to_ns: i128,
+    /// How a line's `_time` begins that lies in it: a regular expression.
+    pub(crate) prefix: String,
+}
+
+impl Span {
+    /// So many hours from this one on, which is written as in `2026-01-05T06`; a regular expression for their numbers.
+    pub(crate) fn of_hours(first: &str, hours: i64, numbers: &str) -> Result<Self> {
+        let from: Timestamp = format!("{first}:00:00Z").parse()?;
+        let to = from.checked_add(hours.hours())?;
+        let prefix = format!("{}{numbers}:", &first[..11]);
+        Ok(Self { from_ns: from.as_nanosecond(), to_ns: to.as_nanosecond(), prefix })
+    }
+}
+
+/// A row of an answer, as text. An empty value is as none; times are nanoseconds since 1970.
+pub(crate) type Row = BTreeMap<String, String>;
+
+/// An answer, timed from the question to its last byte.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) took_ms: f64,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Answer {
+    /// Sorts the rows: peers answer in an order of their own.
+    pub(crate) fn new(took: std::time::Duration, mut rows: Vec<Row>) -> Self {
+        rows.sort();
+        Self { took_ms: took.as_secs_f64() * 1e3, rows }
+    }
+}
+
+/// The rows of NDJSON.
+pub(crate) fn rows_of(text: &str) -> Result<Vec<Row>> {
+    let row = |line: &str| {
+        let row: BTreeMap<String, Value> = serde_json::from_str(line)?;
+        row_of(row.into_iter().map(|(name, value)| match value {
+            Value::String(text) => (name, text),
+            Value::Null => (name, String::new()),
+            value => (name, value.to_string()),
+        }))
+    };
+    text.lines().map(row).collect()
+}
+
+/// A row of names and values.
+pub(crate) fn row_of(values: impl Iterator<Item = (String, String)>) -> Result<Row> {
+    let mut row = Row::new();
+    for (name, mut text) in values.filter(|(_, text)| !text.is_empty()) {
+        if name == "_time" && text.contains('T') {
+            text = text.parse::<Timestamp>()?.as_nanosecond().to_string();
+        }
+        row.insert(name, text);
+    }
+    Ok(row)
+}
+
+/// What differs from the first peer's rows, if something does.
+pub(crate) fn difference(question: &Question, first: &[Row], other: &[Row]) -> Option<String> {
+    if first.len() != other.len() {
+        return Some(format!("{} rows : {} rows", first.len(), other.len()));
+    }
+    for (a, b) in first.iter().zip(other) {
+        let same = a.len() == b.len()
+            && a.iter().zip(b).all(|((n, x), (m, y))| n == m && (x == y || question.about && is_about(x, y)));
+        if !same {
+            return Some(format!("{a:?} : {b:?}"));
+        }
+    }
+    None
+}
+
+fn is_about(a: &str, b: &str) -> bool {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= 0.05 * a.abs().max(b.abs()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_the_same_however_they_are_written() {
+        let of = |text| rows_of(text).unwrap();
+        let a = of(r#"{"_time":"2026-01-05T00:00:00.139410020Z","x":"1","y":""}"#);
+        assert_eq!(a, of(r#"{"_time":"2026-01-05T00:00:00.13941002Z","x":1,"y":null}"#));
+        assert_eq!(a, of(r#"{"_time":1767571200139410020,"x":1}"#));
+    }
+
+    #[test]
+    fn answers_differ_by_rows_and_by_values() {
+        let mut question =
+            Question { name: "", what: What::CountAll, query: String::new(), limit: None, about: false };
+        let of = |text| rows_of(text).unwrap();
+        assert!(difference(&question, &of(r#"{"n":1}"#), &[]).is_some());
+        assert!(difference(&question, &of(r#"{"n":100}"#), &of(r#"{"n":101}"#)).is_some());
+        assert!(difference(&question, &of(r#"{"n":100}"#), &of(r#"{"n":100}"#)).is_none());
+        question.about = true;
+        assert!(difference(&question, &of(r#"{"n":100}"#), &of(r#"{"n":101}"#)).is_none());
+        assert!(difference(&question, &of(r#"{"n":100}"#), &of(r#"{"n":110}"#)).is_some());
+    }
+
+    #[test]
+    fn a_span_ends_where_the_next_hour_begins() {
+        let span = Span::of_hours("2026-01-05T06", 6, "(0[6-9]|1[01])").unwrap();
+        assert_eq!(span.from_ns, 1_767_592_800_000_000_000);
+        assert_eq!(span.to_ns - span.from_ns, 6 * 3_600_000_000_000);
+        assert_eq!(span.prefix, "2026-01-05T(0[6-9]|1[01]):");
+    }
+}
