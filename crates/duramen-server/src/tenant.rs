@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
-const WRITE_BUFFER_BYTES: usize = 24 << 20;
+const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
 /// Most tenants that are open at once.
 const MAX_TENANTS: usize = 1_000;

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use summary::Totals;
 
 /// Bytes of a write buffer: with two of them, decoded columns and the reader, well below 256 MiB in all.
-const WRITE_BUFFER_BYTES: usize = 24 << 20;
+const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
 /// Takes every file given; those that cannot be taken are told, and the others go on.
 pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {

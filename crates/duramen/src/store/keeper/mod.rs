@@ -37,8 +37,9 @@ use std::time::Duration;
 
 /// How often to look for what is to be flushed while tables are merged.
 const FLUSH_EVERY_WHILE_MERGING: Duration = Duration::from_millis(200);
-/// How many bytes of segments are flushed together, so that many small ones make one table.
-const FLUSH_GROUP_BYTES: u64 = 64 << 20;
+/// How many bytes of segments are flushed together, so that many small ones make one table. All of them are mapped
+/// meanwhile.
+const FLUSH_GROUP_BYTES: u64 = 16 << 20;
 
 /// The keeper's power over the store, as long as it lives.
 #[derive(Debug)]
