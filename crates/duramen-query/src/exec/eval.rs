@@ -195,8 +195,10 @@ fn scan(
                     let start = *range.start();
                     let passes: Vec<bool> = range.map(&mut test).collect();
                     let passes = |slot: usize| passes[values[slot].wrapping_sub(start) as usize];
-                    let matches = |slot| if is_absent(slot) { absent } else { passes(slot) };
-                    keep_by_table(candidates, column, stop, matches)
+                    match present {
+                        None => keep_by_table(candidates, column, stop, passes),
+                        Some(present) => keep_present(candidates, column, present, absent, stop, passes),
+                    }
                 }
                 None => {
                     let matches = |slot| if is_absent(slot) { absent } else { test(values[slot]) };
@@ -247,6 +249,31 @@ fn keep_by_table(
         words.push(pass & of);
     }
     Bitmap::from_words(words, rows)
+}
+
+/// The same where some slots have no value; `absent` says whether those match.
+fn keep_present(
+    candidates: &Bitmap,
+    column: &Column,
+    present: &[u64],
+    absent: bool,
+    stop: &dyn Fn() -> bool,
+    matches: impl Fn(usize) -> bool,
+) -> Bitmap {
+    if !matches!(column.order, Order::Rows) {
+        let or_absent = |slot| if bit(present, slot) { matches(slot) } else { absent };
+        return keep_by_table(candidates, column, stop, or_absent);
+    }
+    let present = Bitmap::from_words(present.to_vec(), candidates.len());
+    let mut among = candidates.clone();
+    among.intersect(&present);
+    let mut found = keep_by_table(&among, column, stop, matches);
+    if absent {
+        let mut without = candidates.clone();
+        without.subtract(&present);
+        found.union(&without);
+    }
+    found
 }
 
 fn keep_by(
