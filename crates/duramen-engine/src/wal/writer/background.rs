@@ -44,17 +44,17 @@ impl Inner {
         };
         self.unlock_if_let_go();
         if let Some(on_sealed) = &self.options.on_sealed {
-            for number in sealed {
-                on_sealed(number);
+            for (number, bytes) in sealed {
+                on_sealed(number, bytes);
             }
         }
         done
     }
 
-    fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<u64>) -> Result<()> {
+    fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<(u64, u64)>) -> Result<()> {
         while let Some((handle, len)) = self.next_to_seal() {
             self.seal(&handle, len, closing || self.options.sync_on_seal)?;
-            sealed.push(handle.number);
+            sealed.push((handle.number, len as u64));
         }
         if self.is_sync_due() {
             let end = self.state().end;
