@@ -58,7 +58,7 @@ fn workload(sim: &Sim, case: Case, known: &mut Known) -> Result<()> {
             wal_kind: case.wal_kind,
             max_write_buffer_number: if case.flush { 2 } else { 100 },
             background: Background::Manual,
-            on_sealed: Some(Arc::new(move |number| heard.lock().unwrap().push(number))),
+            on_sealed: Some(Arc::new(move |number, _| heard.lock().unwrap().push(number))),
             ..WalOptions::default()
         }),
     )?;

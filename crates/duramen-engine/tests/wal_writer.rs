@@ -256,7 +256,7 @@ fn a_waiting_append_goes_on_when_a_buffer_is_released() {
     let sim = Sim::new(1);
     let (told, hears) = mpsc::channel();
     let options = small(WalOptions {
-        on_sealed: Some(Arc::new(move |number| told.send(number).unwrap())),
+        on_sealed: Some(Arc::new(move |number, _| told.send(number).unwrap())),
         ..WalOptions::default()
     });
     let wal = Wal::create(&sim.env(), Path::new(WAL), all_of_one_size(options)).unwrap();

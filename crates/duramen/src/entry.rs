@@ -20,6 +20,7 @@ use crate::block::names;
 use crate::cbor::{MAX_HEAD_BYTES, Reader, Writer, Wrong, text_len};
 use crate::error::{Error, Result};
 use crate::value::{Level, Value};
+use std::ops::Range;
 
 /// The most bytes a field's name may have.
 pub const MAX_FIELD_NAME_BYTES: usize = 1024;
@@ -48,13 +49,20 @@ pub struct EntryBuf {
     time: i64,
     level: Level,
     raw_len: u32,
-    message: String,
+    message_len: usize,
     stream: Pairs,
     fields: Pairs,
     too_long_name: bool,
-    /// As long as the longest entry so far.
+    /// Room for what comes before the message, the message, and when it is finished, the rest. As long as the longest
+    /// entry so far.
     out: Vec<u8>,
 }
+
+/// The most bytes that come before the message's: heads of the array, the time, the level, the length of the line, and
+/// of the message.
+const BEFORE_MESSAGE_BYTES: usize = 1 + 9 + 1 + 5 + 9;
+/// Where the message lies while an entry is built.
+const MESSAGE_AT: usize = BEFORE_MESSAGE_BYTES.next_multiple_of(32);
 
 /// Encoded pairs of a map, at the start of memory that grows if need be and never shrinks.
 #[derive(Debug, Default)]
@@ -114,7 +122,7 @@ impl EntryBuf {
         self.time = time_ns;
         self.level = Level::Unknown;
         self.raw_len = 0;
-        self.message.clear();
+        self.message_len = 0;
         self.stream.clear();
         self.fields.clear();
         self.too_long_name = false;
@@ -151,8 +159,10 @@ impl EntryBuf {
 
     /// Sets the message.
     pub fn message(&mut self, text: &str) -> &mut Self {
-        self.message.clear();
-        self.message.push_str(text);
+        let end = MESSAGE_AT + text.len();
+        self.reserve(end);
+        self.out[MESSAGE_AT..end].copy_from_slice(text.as_bytes());
+        self.message_len = text.len();
         self
     }
 
@@ -179,32 +189,44 @@ impl EntryBuf {
         self
     }
 
+    fn reserve(&mut self, bytes: usize) {
+        if self.out.len() < bytes {
+            self.out.resize(bytes.next_power_of_two(), 0);
+        }
+    }
+
     /// The entry's bytes.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is over [`MAX_ENTRY_BYTES`], [`MAX_FIELDS`] or [`MAX_FIELD_NAME_BYTES`].
     pub fn finish(&mut self) -> Result<&[u8]> {
-        let len = self.message.len() + self.stream.len + self.fields.len + 40;
+        let len = self.message_len + self.stream.len + self.fields.len + 40;
         check_limits(self.too_long_name, self.stream.count + self.fields.count, len)?;
-        let most = len + 6 * MAX_HEAD_BYTES;
-        if self.out.len() < most {
-            self.out.resize(most.next_power_of_two(), 0);
-        }
-        let mut w = Writer::new(&mut self.out);
-        let written = (|| {
-            w.array(6)?;
-            w.int(self.time)?;
-            w.unsigned(self.level as u64)?;
-            w.unsigned(u64::from(self.raw_len))?;
-            w.text(&self.message)?;
-            w.map(self.stream.count)?;
-            w.put(self.stream.bytes())?;
-            w.map(self.fields.count)?;
-            w.put(self.fields.bytes())?;
-            Some(w.len())
-        })();
-        let entry = written.and_then(|len| self.out.get(..len));
+        let message_end = MESSAGE_AT + self.message_len;
+        self.reserve(message_end + self.stream.len + self.fields.len + 2 * MAX_HEAD_BYTES);
+        let written = self.write_around_message(message_end);
+        let entry = written.and_then(|range| self.out.get(range));
         entry.ok_or_else(|| Error::Invalid("an entry longer than was reckoned".into()))
+    }
+
+    /// Writes what stands before the message and after it, and says where the entry lies.
+    fn write_around_message(&mut self, message_end: usize) -> Option<Range<usize>> {
+        let mut head = [0; BEFORE_MESSAGE_BYTES];
+        let mut w = Writer::new(&mut head);
+        w.array(6)?;
+        w.int(self.time)?;
+        w.unsigned(self.level as u64)?;
+        w.unsigned(u64::from(self.raw_len))?;
+        w.text_head(self.message_len)?;
+        let head_len = w.len();
+        let start = MESSAGE_AT.checked_sub(head_len)?;
+        self.out.get_mut(start..MESSAGE_AT)?.copy_from_slice(head.get(..head_len)?);
+        let mut w = Writer::new(self.out.get_mut(message_end..)?);
+        w.map(self.stream.count)?;
+        w.put(self.stream.bytes())?;
+        w.map(self.fields.count)?;
+        w.put(self.fields.bytes())?;
+        Some(start..message_end + w.len())
     }
 }
 
@@ -223,7 +245,15 @@ pub(crate) fn check_limits(too_long_name: bool, field_count: u64, bytes: usize) 
 }
 
 /// The name under which a field is kept, so that it can be read back.
+#[inline(always)]
 pub(crate) fn readable_name(name: &str) -> &str {
+    match name.as_bytes() {
+        [] | [b'_', ..] => not_reserved(name),
+        _ => name,
+    }
+}
+
+fn not_reserved(name: &str) -> &str {
     match name {
         names::TIME => "_time#1",
         names::MESSAGE => "_msg#1",

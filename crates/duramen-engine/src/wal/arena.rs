@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 pub(super) struct Tail {
     segment: Arc<dyn Segment>,
     end: usize,
+    capacity: usize,
 }
 
 impl Tail {
@@ -22,7 +23,8 @@ impl Tail {
     pub(super) fn start(segment: Arc<dyn Segment>, identity: &[u8; IDENTITY_BYTES]) -> Self {
         // SAFETY: nobody else knows the segment in this process yet; others verify what they see of it.
         unsafe { segment.memory().write(0, identity) };
-        Self { segment, end: FIRST_RECORD }
+        let capacity = segment.memory().len();
+        Self { segment, end: FIRST_RECORD, capacity }
     }
 
     /// Where the next byte goes.
@@ -34,7 +36,7 @@ impl Tail {
     /// How many bytes still fit.
     #[inline]
     pub(super) fn room(&self) -> usize {
-        self.segment.memory().len().saturating_sub(self.end)
+        self.capacity.saturating_sub(self.end)
     }
 
     /// Copies `header` and `payload` behind what is there, which must fit, and then shows them to readers.

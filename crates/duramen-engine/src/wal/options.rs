@@ -43,9 +43,9 @@ pub enum Background {
     Manual,
 }
 
-/// Called with the number of a segment that has just been sealed, from the thread that sealed it, holding no
-/// lock of the WAL: every call of the [`Wal`](super::Wal) is allowed in it.
-pub type OnSealed = Arc<dyn Fn(u64) + Send + Sync>;
+/// Called with the number and the length in bytes of a segment that has just been sealed, from the thread that sealed
+/// it, holding no lock of the WAL: every call of the [`Wal`](super::Wal) is allowed in it.
+pub type OnSealed = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// How a WAL is to behave.
 #[derive(Clone)]

@@ -64,7 +64,8 @@ impl<'a> Writer<'a> {
 
     #[inline]
     fn byte(&mut self, byte: u8) -> Option<()> {
-        self.room(1)?[0] = byte;
+        *self.memory.get_mut(self.len)? = byte;
+        self.len += 1;
         Some(())
     }
 
@@ -74,19 +75,24 @@ impl<'a> Writer<'a> {
         if n < 24 { self.byte(major | n as u8) } else { self.long_head(major, n) }
     }
 
+    /// Eight bytes are written, of which those stay that the number has.
+    #[inline]
     fn long_head(&mut self, major: u8, n: u64) -> Option<()> {
-        if let Ok(n) = u8::try_from(n) {
-            self.put(&[major | 24, n])
-        } else if let Ok(n) = u16::try_from(n) {
-            self.byte(major | 25)?;
-            self.put(&n.to_be_bytes())
-        } else if let Ok(n) = u32::try_from(n) {
-            self.byte(major | 26)?;
-            self.put(&n.to_be_bytes())
-        } else {
-            self.byte(major | 27)?;
-            self.put(&n.to_be_bytes())
+        let log2 = u8::from(n > 0xff) + u8::from(n > 0xffff) + u8::from(n > 0xffff_ffff);
+        let bytes = 1usize << log2;
+        match self.memory.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut::<9>()) {
+            Some([first, rest @ ..]) => {
+                *first = major | (24 + log2);
+                *rest = (n << (64 - 8 * bytes)).to_be_bytes();
+                self.len += 1 + bytes;
+            }
+            None => {
+                let room = self.room(1 + bytes)?;
+                room[0] = major | (24 + log2);
+                room[1..].copy_from_slice(&n.to_be_bytes()[8 - bytes..]);
+            }
         }
+        Some(())
     }
 
     #[inline]
@@ -104,36 +110,57 @@ impl<'a> Writer<'a> {
         self.head(UNSIGNED, n)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn int(&mut self, n: i64) -> Option<()> {
         if n >= 0 { self.head(UNSIGNED, n as u64) } else { self.head(NEGATIVE, !n as u64) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text(&mut self, text: &str) -> Option<()> {
-        self.head(TEXT, text.len() as u64)?;
+        if text.len() >= 24 {
+            return self.long_text(text);
+        }
+        let [head, room @ ..] = self.room(1 + text.len())? else { return None };
+        *head = TEXT | text.len() as u8;
+        copy(room, text.as_bytes());
+        Some(())
+    }
+
+    /// The head of a text of so many bytes.
+    pub(crate) fn text_head(&mut self, len: usize) -> Option<()> {
+        self.head(TEXT, len as u64)
+    }
+
+    fn long_text(&mut self, text: &str) -> Option<()> {
+        self.text_head(text.len())?;
         self.put(text.as_bytes())
     }
 
     /// A field's value, as [`crate::EntryBuf::field`] writes it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(&mut self, value: Value<'_>) -> Option<()> {
         match value {
             Value::Str(text) => self.text(text),
             Value::Int(n) => self.int(n),
             Value::Float(x) if x.is_finite() => {
-                self.byte(FLOAT64)?;
-                self.put(&x.to_be_bytes())
+                let room = self.room(9)?;
+                room[0] = FLOAT64;
+                room[1..].copy_from_slice(&x.to_be_bytes());
+                Some(())
             }
-            Value::Float(x) if x.is_nan() => self.text("NaN"),
-            Value::Float(x) => self.text(if x > 0.0 { "inf" } else { "-inf" }),
+            Value::Float(x) if x.is_nan() => self.long_text("NaN"),
+            Value::Float(x) => self.long_text(if x > 0.0 { "inf" } else { "-inf" }),
             Value::Bool(b) => self.byte(if b { TRUE } else { FALSE }),
             Value::Null => self.byte(NULL),
-            Value::Number(text) => match plain_integer(text) {
-                Some(n) => self.int(n),
-                None => self.embedded_json(text),
-            },
+            Value::Number(text) => self.number(text),
             Value::Json(text) => self.embedded_json(text),
+        }
+    }
+
+    fn number(&mut self, text: &str) -> Option<()> {
+        match plain_integer(text) {
+            Some(n) => self.int(n),
+            None => self.embedded_json(text),
         }
     }
 
@@ -151,8 +178,9 @@ impl<'a> Writer<'a> {
 }
 
 /// Copies as many bytes; both have the same length.
-#[inline]
+#[inline(always)]
 fn copy(to: &mut [u8], from: &[u8]) {
+    let to = &mut to[..from.len()];
     match from.len() {
         0 => {}
         1..=3 => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),

@@ -1,7 +1,7 @@
 //! Rows that are still in the WAL, as a block.
 
 use super::Row;
-use super::columnize::{Collected, Columnizer, Form};
+use super::columnize::{Collected, Columnizer, Form, MESSAGE};
 use super::labels::StreamTable;
 use crate::block::{Block, names};
 use crate::column::{Column, ColumnData, Kinds};
@@ -34,13 +34,16 @@ impl MemoryBlock {
         let mut c = Columnizer::default();
         c.fill(rows)?;
         let mut columns: Vec<(String, Arc<Column>)> = Vec::new();
-        for held in c.columns() {
+        // The message goes last: others may refer to it until then.
+        for i in (0..c.columns().len()).rev() {
+            let bytes = c.take_text_bytes(i);
+            let held = &c.columns()[i];
             if held.count == 0 {
                 continue;
             }
             let data = match held.form {
-                Form::Alias => alias(held, c.columns(), rows.len()),
-                _ => data(held, rows.len()),
+                Form::Alias => alias(held, &c.columns()[MESSAGE], rows.len()),
+                _ => data(held, bytes, rows.len()),
             };
             let kinds = if held.kinds.is_empty() {
                 Kinds::All(ValueKind::from_u8(held.kind).unwrap_or_default())
@@ -86,7 +89,8 @@ fn map(held: &Collected, rows: usize) -> Option<Vec<u64>> {
     })
 }
 
-fn data(held: &Collected, rows: usize) -> ColumnData {
+/// A column's values; `bytes` are its texts, where it is held as texts.
+fn data(held: &Collected, bytes: Vec<u8>, rows: usize) -> ColumnData {
     let text = |i: usize| -> Box<str> { String::from_utf8_lossy(held.texts.get(i)).into() };
     match held.form {
         Form::Ints => ColumnData::Int { values: spread(&held.ints, 0, held, rows), present: map(held, rows) },
@@ -107,14 +111,15 @@ fn data(held: &Collected, rows: usize) -> ColumnData {
                 }
                 ends.push(end);
             }
-            ColumnData::Text { bytes: held.texts.bytes.clone(), ends, present: map(held, rows) }
+            ColumnData::Text { bytes, ends, present: map(held, rows) }
         }
     }
 }
 
 /// The message's values, where this column has any.
-fn alias(held: &Collected, columns: &[Collected], rows: usize) -> ColumnData {
-    match data(&columns[super::columnize::MESSAGE], rows) {
+fn alias(held: &Collected, message: &Collected, rows: usize) -> ColumnData {
+    let bytes = if message.form == Form::Texts { message.texts.bytes.clone() } else { Vec::new() };
+    match data(message, bytes, rows) {
         ColumnData::Const(text) => ColumnData::Dict {
             values: vec![text],
             codes: (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT }).collect(),

@@ -68,14 +68,14 @@ impl Words {
     }
 
     fn grow(&mut self) {
-        let old = std::mem::take(&mut self.table);
-        self.table = vec![0; (old.len() * 2).max(1024)];
+        let old: Vec<u64> = self.table.iter().copied().filter(|&h| h != 0).collect();
+        // Written over, not taken from the system as zeros: such pages would be read first, and each mapped a second
+        // time when it is written to, for which every thread of the process is interrupted.
+        let size = (self.table.len() * 2).max(1024);
+        self.table.fill(0);
+        self.table.resize(size, 0);
         self.len = 0;
-        for hash in old {
-            if hash != 0 {
-                self.insert(hash);
-            }
-        }
+        old.into_iter().for_each(|hash| self.insert(hash));
     }
 
     /// Adds every word of a text.

@@ -158,7 +158,7 @@ impl LoggerBuilder {
 
     /// The fields that each line gets in this process.
     pub(super) fn constants(&self) -> Result<Constants> {
-        let mut constants = Constants::default();
+        let mut constants = Constants::new(&self.stream_fields);
         if self.pid {
             let pid = Constants::value(Value::Int(i64::from(std::process::id())));
             constants.add(&self.stream_fields, "pid", &pid);

@@ -20,9 +20,23 @@ pub(super) struct Constants {
     fields: Vec<u8>,
     field_count: u64,
     too_long_name: bool,
+    /// By length, up to 63, whether the name of a stream field has it: most names of fields need not be compared.
+    stream_name_lens: u64,
 }
 
 impl Constants {
+    /// None yet, of a logger with these stream fields.
+    pub(super) fn new(stream_fields: &[Box<str>]) -> Self {
+        let stream_name_lens = stream_fields.iter().fold(0, |lens, field| lens | len_bit(field));
+        Self { stream_name_lens, ..Self::default() }
+    }
+
+    /// Whether a field of this name is one of the stream's.
+    #[inline(always)]
+    fn is_in_stream(&self, stream_fields: &[Box<str>], name: &str) -> bool {
+        self.stream_name_lens & len_bit(name) != 0 && is_in(stream_fields, name)
+    }
+
     /// A value, encoded.
     pub(super) fn value(value: Value<'_>) -> Vec<u8> {
         written(MAX_HEAD_BYTES + text_len(&value), |w| w.value(value))
@@ -59,6 +73,11 @@ fn written(max_bytes: usize, write: impl FnOnce(&mut Writer<'_>) -> Option<()>) 
     bytes
 }
 
+#[inline(always)]
+fn len_bit(name: &str) -> u64 {
+    1 << name.len().min(63)
+}
+
 fn is_in(stream_fields: &[Box<str>], name: &str) -> bool {
     stream_fields.iter().any(|field| **field == *name)
 }
@@ -89,7 +108,7 @@ pub(super) fn encode(
     let mut too_long_name = false;
     let mut bytes = FRAME_BYTES + message.len() + constants.stream.len() + constants.fields.len();
     for (i, (name, value)) in record.fields.iter().enumerate() {
-        in_stream.note(i, is_in(stream_fields, name));
+        in_stream.note(i, constants.is_in_stream(stream_fields, name));
         too_long_name |= name.len() > MAX_FIELD_NAME_BYTES;
         bytes += 2 * MAX_HEAD_BYTES + name.len() + text_len(value);
     }
@@ -119,7 +138,7 @@ pub(super) fn encode(
         w.map(constants.field_count + own - in_stream.count)?;
         w.put(&constants.fields)?;
         for (i, (name, value)) in record.fields.iter().enumerate() {
-            if !in_stream.has(i, || is_in(stream_fields, name)) {
+            if in_stream.count == 0 || !in_stream.has(i, || is_in(stream_fields, name)) {
                 w.text(readable_name(name))?;
                 w.value(*value)?;
             }
@@ -189,7 +208,7 @@ mod tests {
             own in prop::collection::vec(("app|host|_time|user|", value()), 0..80),
         ) {
             let stream_fields: Vec<Box<str>> = vec!["host".into(), "app".into()];
-            let mut constants = Constants::default();
+            let mut constants = Constants::new(&stream_fields);
             let mut entry = EntryBuf::new(stream_fields.clone());
             let level = Level::from_u8(level).unwrap();
             entry.start(time_ns).level(level).message(&message);

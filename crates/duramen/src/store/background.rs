@@ -4,6 +4,7 @@
 use crate::store::compact::MAX_MERGE_INPUT_RAW_BYTES;
 use crate::store::keeper::Keeper;
 use crate::store::keeper::handover::{is_claimed, seal_if_asked};
+use crate::store::options::StoreOptions;
 use crate::store::shared::{Shared, lock};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -23,6 +24,15 @@ const MERGE_EVERY_IF_BUSY: Duration = Duration::from_secs(10);
 const RETAIN_EVERY: Duration = Duration::from_secs(10);
 const RETAIN_EVERY_IF_BUSY: Duration = Duration::from_secs(60);
 
+/// How many bytes must have been sealed for the flush to begin at once: a burst that is over sooner has the processor to
+/// itself, and what it wrote makes fewer and larger tables. A full write buffer, of which a record that did not fit any
+/// more may have left some, is enough; and it is long before writers wait for one.
+pub(crate) fn flush_at_bytes(options: &StoreOptions) -> u64 {
+    let buffer = options.write_buffer_size as u64;
+    let most = buffer.saturating_mul(options.max_write_buffer_number.saturating_sub(1) as u64);
+    (buffer - buffer / 32).min(most / 4)
+}
+
 /// The keeper of this process, if it is one. Locked while it works.
 pub(crate) type KeeperSlot = Arc<Mutex<Option<Keeper>>>;
 
@@ -37,6 +47,8 @@ pub(crate) struct Signal {
 struct SignalState {
     wake: bool,
     stop: bool,
+    /// Bytes of segments that were sealed since the thread last looked.
+    sealed_bytes: u64,
 }
 
 impl Signal {
@@ -44,6 +56,18 @@ impl Signal {
     pub(crate) fn wake(&self) {
         lock(&self.state).wake = true;
         self.changed.notify_one();
+    }
+
+    /// A segment of so many bytes was sealed. Wakes the thread once `flush_at_bytes` have come together; until then it
+    /// looks by itself, every [`LOOK_EVERY`].
+    pub(crate) fn sealed(&self, bytes: u64, flush_at_bytes: u64) {
+        let mut state = lock(&self.state);
+        state.sealed_bytes = state.sealed_bytes.saturating_add(bytes);
+        if state.sealed_bytes >= flush_at_bytes {
+            state.wake = true;
+            drop(state);
+            self.changed.notify_one();
+        }
     }
 
     fn is_stopped(&self) -> bool {
@@ -60,7 +84,9 @@ impl Signal {
         let state = lock(&self.state);
         let waited = self.changed.wait_timeout_while(state, at_most, |state| !state.wake && !state.stop);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match (state.stop, std::mem::take(&mut state.wake)) {
+        let woken = std::mem::take(&mut state.wake);
+        let sealed = std::mem::take(&mut state.sealed_bytes) > 0;
+        match (state.stop, woken || sealed) {
             (true, _) => Wakened::Stop,
             (false, true) => Wakened::Flush,
             (false, false) => Wakened::Look,
@@ -73,7 +99,7 @@ impl Signal {
 enum Wakened {
     /// The store is being closed.
     Stop,
-    /// This process sealed a segment.
+    /// This process sealed segments.
     Flush,
     /// Time has passed.
     Look,
@@ -234,4 +260,29 @@ pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()>
         Err(e) => shared.flush_fails(e),
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_buffer_is_flushed_at_once_and_less_at_the_next_look() {
+        let options = StoreOptions::new().write_buffer_size(64 << 20);
+        let full = flush_at_bytes(&options);
+        assert!((60 << 20..64 << 20).contains(&full), "{full}");
+        assert_eq!(flush_at_bytes(&options.clone().max_write_buffer_number(2)), 16 << 20);
+
+        let signal = Signal::default();
+        signal.sealed(full - 1, full);
+        assert!(!lock(&signal.state).wake);
+        signal.sealed(1, full);
+        assert!(lock(&signal.state).wake);
+        assert_eq!(signal.wait(Duration::ZERO), Wakened::Flush);
+        assert_eq!(signal.wait(Duration::ZERO), Wakened::Look);
+        // It was not quiet, though nobody was woken.
+        signal.sealed(1, full);
+        assert_eq!(signal.wait(Duration::ZERO), Wakened::Flush);
+        assert_eq!(signal.wait(Duration::ZERO), Wakened::Look);
+    }
 }

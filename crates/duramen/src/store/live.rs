@@ -3,17 +3,21 @@
 use crate::block::{Block, BlockHandle};
 use crate::columnar::MemoryBlock;
 use crate::error::Result;
-use crate::store::rows::{Arenas, RowPlace, RowSet};
+use crate::store::rows::{Arenas, RowKey, RowPlace, RowSet};
 use crate::store::shared::{Shared, lock};
 use duramen_engine::Error as EngineError;
 use duramen_engine::manifest::State;
+use duramen_engine::memtable::Frozen;
 use duramen_engine::wal::{self, SegmentReader};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// How many rows of a segment make a block in memory.
-const LIVE_BLOCK_ROWS: usize = 16_384;
+/// How many rows of a segment make a block in memory, at most.
+const LIVE_BLOCK_ROWS: usize = 8192;
+/// And how many bytes their entries have: few enough that the memory of one block serves for the next.
+const LIVE_BLOCK_BYTES: u64 = 1 << 20;
 
 /// The segments that were there when they were listed, opened.
 #[derive(Debug, Default)]
@@ -159,41 +163,102 @@ impl LiveSegments {
 
 /// The rows found in a row set, as blocks.
 pub(crate) fn handles_of(rows: &RowSet) -> Vec<Arc<dyn BlockHandle>> {
-    let places: Vec<RowPlace> = rows.sorted().collect();
-    handles_of_places(&rows.arenas(), &places)
+    let live = Arc::new(LiveRows { arenas: rows.arenas(), rows: rows.sorted() });
+    let mut handles: Vec<Arc<dyn BlockHandle>> = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    let places = live.rows.entries();
+    for (i, (_, location)) in places.iter().enumerate() {
+        if i > start && (i - start == LIVE_BLOCK_ROWS || bytes >= LIVE_BLOCK_BYTES) {
+            handles.push(Arc::new(LiveBlockHandle { live: live.clone(), range: start..i }));
+            (start, bytes) = (i, 0);
+        }
+        bytes += u64::from(location.len);
+    }
+    if start < places.len() {
+        handles.push(Arc::new(LiveBlockHandle { live: live.clone(), range: start..places.len() }));
+    }
+    handles
 }
 
-/// Sorted rows, as blocks.
-pub(crate) fn handles_of_places(arenas: &Arenas, places: &[RowPlace]) -> Vec<Arc<dyn BlockHandle>> {
-    let handle = |chunk: &[RowPlace]| {
-        Arc::new(LiveBlockHandle { arenas: arenas.clone(), places: chunk.to_vec() }) as Arc<dyn BlockHandle>
-    };
-    places.chunks(LIVE_BLOCK_ROWS).map(handle).collect()
+/// The rows of a segment, in order, and where they lie.
+#[derive(Debug)]
+struct LiveRows {
+    arenas: Arenas,
+    rows: Frozen<RowKey>,
 }
 
-/// Some rows of a segment, in order.
+/// Some of them, one after another.
 #[derive(Debug)]
 struct LiveBlockHandle {
-    arenas: Arenas,
+    live: Arc<LiveRows>,
     /// Never empty.
-    places: Vec<RowPlace>,
+    range: Range<usize>,
+}
+
+impl LiveBlockHandle {
+    fn places(&self) -> &[RowPlace] {
+        self.live.rows.entries().get(self.range.clone()).unwrap_or_default()
+    }
 }
 
 impl BlockHandle for LiveBlockHandle {
     fn rows(&self) -> usize {
-        self.places.len()
+        self.range.len()
     }
 
     fn min_time(&self) -> i64 {
-        self.places.first().map_or(i64::MAX, |place| place.0.time)
+        self.places().first().map_or(i64::MAX, |place| place.0.time)
     }
 
     fn max_time(&self) -> i64 {
-        self.places.last().map_or(i64::MIN, |place| place.0.time)
+        self.places().last().map_or(i64::MIN, |place| place.0.time)
     }
 
     fn open(&self) -> Result<Arc<dyn Block>> {
-        let rows = self.places.iter().map(|place| self.arenas.row(place)).collect::<Result<Vec<_>>>()?;
+        let rows =
+            self.places().iter().map(|place| self.live.arenas.row(place)).collect::<Result<Vec<_>>>()?;
         Ok(Arc::new(MemoryBlock::build(&rows)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{EntryBuf, Store};
+    use std::ops::ControlFlow;
+
+    /// Rows of a segment make several blocks, by their number and by their bytes; all of them come, in order of time.
+    #[test]
+    fn rows_of_many_blocks_come_once_and_in_order() -> crate::Result<()> {
+        let long = "long ".repeat(200);
+        for (rows, message) in [(2 * super::LIVE_BLOCK_ROWS + 1, "short"), (3000, long.as_str())] {
+            let sim = duramen_engine::io::sim::Sim::new(1);
+            let store = Store::open_with(
+                "/logs".as_ref(),
+                crate::StoreOptions::new().env(sim.env()).background(false),
+            )?;
+            let mut entry = EntryBuf::new(["app"]);
+            for n in 0..rows as i64 {
+                // Every other one is late.
+                let time = if n % 2 == 0 { n } else { n - 50 };
+                entry.start(time).message(&format!("{message} {n}")).field("n", n);
+                store.append(entry.field("app", n % 3).field_same_as_message("text").finish()?)?;
+            }
+            let handles = store.snapshot()?.blocks(i64::MIN, i64::MAX);
+            assert!(handles.len() >= 3, "{}", handles.len());
+            assert_eq!(handles.iter().map(|handle| handle.rows()).sum::<usize>(), rows);
+            let (mut found, mut last) = (Vec::new(), i64::MIN);
+            store.scan(i64::MIN, i64::MAX, &mut |row| {
+                assert!(row.time() >= last);
+                last = row.time();
+                let n = row.field("n").unwrap_or_default();
+                assert_eq!(row.message(), format!("{message} {n}"));
+                assert_eq!(row.field("text").as_deref(), Some(row.message()));
+                found.extend(n.parse::<usize>());
+                ControlFlow::Continue(())
+            })?;
+            found.sort_unstable();
+            assert!(found.into_iter().eq(0..rows));
+        }
+        Ok(())
     }
 }

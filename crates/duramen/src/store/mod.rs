@@ -62,7 +62,7 @@ pub use verify::{Damage, VerifyProgress, VerifyReport};
 
 use crate::entry::EntryRef;
 use crate::error::{Error, Result};
-use background::{Background, KeeperSlot, Signal};
+use background::{Background, KeeperSlot, Signal, flush_at_bytes};
 use duramen_engine::wal::{Background as WalBackground, Wal, WalMetrics, WalOptions, WriteOptions};
 use shared::{Shared, lock};
 use snapshot::Snapshots;
@@ -231,6 +231,7 @@ impl Store {
     fn create_wal(&self) -> Result<Wal> {
         let signal = Arc::downgrade(&self.signal);
         let options = &self.shared.options;
+        let flush_at_bytes = flush_at_bytes(options);
         let background = if options.background { WalBackground::Thread } else { WalBackground::Manual };
         let wal_options = WalOptions {
             write_buffer_size: options.write_buffer_size,
@@ -240,9 +241,9 @@ impl Store {
             sync_on_seal: false,
             unload_sealed: true,
             background,
-            on_sealed: Some(Arc::new(move |_| {
+            on_sealed: Some(Arc::new(move |_, bytes| {
                 if let Some(signal) = signal.upgrade() {
-                    signal.wake();
+                    signal.sealed(bytes, flush_at_bytes);
                 }
             })),
             ..WalOptions::default()

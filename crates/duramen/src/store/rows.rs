@@ -136,9 +136,9 @@ impl RowSet {
         Arenas(self.segments.iter().map(|s| s.reader.clone()).collect())
     }
 
-    /// The rows found so far, in order.
-    pub(crate) fn sorted(&self) -> impl Iterator<Item = RowPlace> {
-        self.index.iter_sorted(..)
+    /// The rows found so far, in order, in one piece.
+    pub(crate) fn sorted(&self) -> Frozen<RowKey> {
+        self.index.clone().freeze()
     }
 
     /// The rows found since the last call, in order.

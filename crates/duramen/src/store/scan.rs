@@ -7,6 +7,7 @@ use crate::store::EntryId;
 use crate::store::snapshot::Snapshot;
 use crate::value::ValueKind;
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ struct Open {
     block: Arc<dyn Block>,
     times: Arc<Vec<i64>>,
     columns: Vec<(String, Arc<Column>)>,
+    /// Which of them has the messages.
+    message: Option<usize>,
 }
 
 /// An entry that a scan found.
@@ -53,8 +56,8 @@ impl ScanRow<'_> {
     /// Calls `each` with the name, text and kind of every field it has, `level` included, in name order.
     pub fn for_each_field(&self, each: &mut dyn FnMut(&str, &str, ValueKind)) {
         let mut buf = IntText::default();
-        for (name, column) in &self.open.columns {
-            if name != names::MESSAGE
+        for (i, (name, column)) in self.open.columns.iter().enumerate() {
+            if Some(i) != self.open.message
                 && let Some(text) = column.text(self.row, &mut buf)
             {
                 each(name, text, column.kind_at(column.slot(self.row)));
@@ -83,7 +86,6 @@ pub(crate) fn scan(
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut opened = 0;
     let mut heap = BinaryHeap::new();
-    let mut message = String::new();
     loop {
         // Whatever begins no later than the next row must be open before that row is due.
         while let Some(handle) = handles.last()
@@ -98,15 +100,18 @@ pub(crate) fn scan(
             }
             opened += 1;
         }
-        let Some(Reverse(next)) = heap.pop() else { return Ok(()) };
+        let Some(mut due) = heap.peek_mut() else { return Ok(()) };
+        let Reverse(next) = *due;
         let Some(block) = open.get(&next.block) else { return Ok(()) };
-        block.message(next.row, &mut message);
-        if each(&ScanRow { open: block, row: next.row, id: next.id, message: &message }).is_break() {
+        let mut digits = IntText::default();
+        let message = block.message(next.row, &mut digits);
+        if each(&ScanRow { open: block, row: next.row, id: next.id, message }).is_break() {
             return Ok(());
         }
         match block.next(next.block, next.row + 1, max_time)? {
-            Some(next) => heap.push(Reverse(next)),
+            Some(next) => *due = Reverse(next),
             None => {
+                PeekMut::pop(due);
                 open.remove(&next.block);
             }
         }
@@ -120,7 +125,7 @@ impl Open {
         let times = block.times()?;
         let due = times.partition_point(|&t| t < min_time)..times.partition_point(|&t| t <= max_time);
         if due.is_empty() {
-            return Ok(Self { block, times, columns: Vec::new() });
+            return Ok(Self { block, times, columns: Vec::new(), message: None });
         }
         let few = is_few(due.len(), times.len()).then(|| {
             let mut rows = vec![0u64; times.len().div_ceil(64)];
@@ -140,7 +145,8 @@ impl Open {
                 columns.push((name, column));
             }
         }
-        Ok(Self { block, times, columns })
+        let message = columns.iter().position(|(name, _)| name == names::MESSAGE);
+        Ok(Self { block, times, columns, message })
     }
 
     fn next(&self, block: usize, row: usize, max_time: i64) -> Result<Option<Next>> {
@@ -153,10 +159,8 @@ impl Open {
         }
     }
 
-    fn message(&self, row: usize, out: &mut String) {
-        out.clear();
-        let column = self.columns.iter().find(|(name, _)| name == names::MESSAGE);
-        let mut buf = IntText::default();
-        out.push_str(column.and_then(|(_, column)| column.text(row, &mut buf)).unwrap_or_default());
+    fn message<'a>(&'a self, row: usize, digits: &'a mut IntText) -> &'a str {
+        let column = self.message.and_then(|i| self.columns.get(i));
+        column.and_then(|(_, column)| column.text(row, digits)).unwrap_or_default()
     }
 }

@@ -1,6 +1,6 @@
 //! The critical section, and waiting for room.
 
-use super::state::{Active, PREFAULT_BYTES, State};
+use super::state::{Active, Prepared, State};
 use super::{Appended, Inner};
 use crate::wal::format::{
     COUNT_MAX, KIND_CALLER_MAX, KIND_PREV, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
@@ -106,15 +106,13 @@ impl Inner {
         metrics.records += 1;
         metrics.bytes += header.record_len() as u64;
         let segment = active.handle.number;
-        let mapped = active.handle.segment.is_mapped();
+        let mapped = active.handle.mapped;
         let at = active.tail.end();
         *end = Position { number: segment, offset: at as u64 };
         let end = *end;
         let appended = Appended { first_seq, segment, payload_offset: (at - payload.len()) as u32 };
         active.charged = then(appended, &active.handle.reader);
-        if active.prefault_due() {
-            active.prefaulted += PREFAULT_BYTES;
-            state.prefault = true;
+        if active.prefault_due() && state.ask_for_memory() {
             self.work.prepare.notify_one();
         }
         let State { active: Some(active), .. } = &mut *state else { return Err(closed()) };
@@ -206,11 +204,10 @@ impl Inner {
                 break Ok(());
             }
             let free = active.records == 0 || state.may_retire(active, &self.options);
-            let fits =
-                |(_, tail): &(_, crate::wal::arena::Tail)| need.segment_bytes() <= tail.end() + tail.room();
+            let fits = |p: &Prepared| need.segment_bytes() <= p.tail.end() + p.tail.room();
             if free && state.prepared.as_ref().is_some_and(fits) {
                 state.retire_active();
-                state.active = state.prepared.take().map(|(handle, tail)| Active::new(handle, tail));
+                state.active = state.prepared.take().map(Active::new);
                 self.work.notify_all();
                 continue;
             }

@@ -3,10 +3,11 @@
 use super::Inner;
 use super::durable::raise;
 use super::handle::Handle;
-use super::state::{PREFAULT_BYTES, PrepareError};
+use super::state::{PREFAULT_STEP_BYTES, PrepareError, Prepared};
 use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
@@ -44,17 +45,17 @@ impl Inner {
         };
         self.unlock_if_let_go();
         if let Some(on_sealed) = &self.options.on_sealed {
-            for number in sealed {
-                on_sealed(number);
+            for (number, bytes) in sealed {
+                on_sealed(number, bytes);
             }
         }
         done
     }
 
-    fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<u64>) -> Result<()> {
+    fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<(u64, u64)>) -> Result<()> {
         while let Some((handle, len)) = self.next_to_seal() {
             self.seal(&handle, len, closing || self.options.sync_on_seal)?;
-            sealed.push(handle.number);
+            sealed.push((handle.number, len as u64));
         }
         if self.is_sync_due() {
             let end = self.state().end;
@@ -67,13 +68,24 @@ impl Inner {
     /// Gets the memory ready that the next records go to.
     fn prefault(&self) {
         let mut state = self.state();
-        if !std::mem::take(&mut state.prefault) {
-            return;
+        while let Some(mut part) = state.prefault.take() {
+            // The records may have come further meanwhile.
+            if let Some(active) = state.active.as_ref().filter(|a| a.handle.number == part.handle.number) {
+                part.range.start = part.range.start.max(active.tail.end());
+            }
+            let Range { start, end } = part.range;
+            drop(state);
+            part.handle.segment.prefault(start, end.saturating_sub(start).min(PREFAULT_STEP_BYTES));
+            part.range.start = start + PREFAULT_STEP_BYTES;
+            state = self.state();
+            if part.range.start < end && state.prefault.is_none() && !state.closed {
+                state.prefault = Some(part);
+            }
+            // The next segment comes first: appends wait for that, when it is missing.
+            if state.wanted_bytes != 0 || state.stop {
+                return;
+            }
         }
-        let Some(active) = &state.active else { return };
-        let (handle, end) = (Arc::clone(&active.handle), active.prefaulted);
-        drop(state);
-        handle.segment.prefault(end.saturating_sub(PREFAULT_BYTES), PREFAULT_BYTES);
     }
 
     /// Makes the next segment, if one is wanted and the one there is, is too short.
@@ -83,7 +95,7 @@ impl Inner {
         let long_enough = |bytes: usize| wanted <= bytes;
         if wanted == 0
             || state.closed
-            || state.prepared.as_ref().is_some_and(|(_, t)| long_enough(t.end() + t.room()))
+            || state.prepared.as_ref().is_some_and(|p| long_enough(p.tail.end() + p.tail.room()))
         {
             return Ok(());
         }
@@ -92,9 +104,10 @@ impl Inner {
         let made = self.make_segment(number, bytes);
         let mut state = self.state();
         let done = match made {
-            Ok(made) => {
+            Ok((handle, tail)) => {
+                let made = Prepared::new(handle, tail);
                 let unused = if state.closed { Some(made) } else { state.prepared.replace(made) };
-                state.discarded.extend(unused.and_then(|(unused, _)| unused.path.clone()));
+                state.discarded.extend(unused.and_then(|unused| unused.handle.path.clone()));
                 state.prepare_error = None;
                 state.grow();
                 Ok(())

@@ -1,6 +1,6 @@
 //! A directory and a lock of one's own.
 
-use super::state::{Active, State};
+use super::state::{Active, Prepared, State};
 use super::threads::{Threads, Work};
 use super::{Inner, Wal};
 use crate::io::os::fork_generation;
@@ -86,7 +86,7 @@ impl Wal {
         let (number, capacity) = inner.state().next_segment(0);
         let (handle, tail) = inner.make_segment(number, capacity)?;
         let mut state = inner.state();
-        state.active = Some(Active::new(handle, tail));
+        state.active = Some(Active::new(Prepared::new(handle, tail)));
         state.grow();
         drop(state);
         let inner = Arc::new(inner);

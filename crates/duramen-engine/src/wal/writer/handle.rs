@@ -21,6 +21,8 @@ pub(super) struct Handle {
     pub(super) id: SegmentId,
     pub(super) number: u64,
     pub(super) segment: Arc<dyn Segment>,
+    /// Whether its memory is the file.
+    pub(super) mapped: bool,
     /// `None` if it has no file.
     pub(super) path: Option<PathBuf>,
     pub(super) reader: Arc<SegmentReader>,
@@ -85,6 +87,7 @@ impl Inner {
         let handle = Handle {
             id,
             number,
+            mapped: segment.is_mapped(),
             segment,
             path,
             reader,

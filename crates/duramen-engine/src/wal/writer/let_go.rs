@@ -24,7 +24,12 @@ impl Wal {
         // Before there is nothing left to sync: that must not look as if all of it were.
         inner.let_go.store(true, Ordering::SeqCst);
         let mut state = inner.state();
-        let memory = (state.active.take(), state.prepared.take(), std::mem::take(&mut state.immutable));
+        let memory = (
+            state.active.take(),
+            state.prepared.take(),
+            state.prefault.take(),
+            std::mem::take(&mut state.immutable),
+        );
         drop(state);
         drop(memory);
         inner.unlock_if_idle();

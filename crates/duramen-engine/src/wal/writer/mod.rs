@@ -355,8 +355,8 @@ impl Inner {
         self.usable()?;
         let mut state = self.state();
         state.retire_active();
-        if let Some((prepared, _)) = state.prepared.take() {
-            state.discarded.extend(prepared.path.clone());
+        if let Some(prepared) = state.prepared.take() {
+            state.discarded.extend(prepared.handle.path.clone());
         }
         state.wanted_bytes = 0;
         let end = state.end;

@@ -9,6 +9,7 @@ use crate::wal::group::Position;
 use crate::wal::options::WalOptions;
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub(super) struct State {
     /// Where records are appended; `None` once closed.
     pub(super) active: Option<Active>,
     /// What becomes active next.
-    pub(super) prepared: Option<(Arc<Handle>, Tail)>,
+    pub(super) prepared: Option<Prepared>,
     /// Full segments whose records are not in tables yet, oldest first.
     pub(super) immutable: VecDeque<Immutable>,
     /// Files of segments that were never used.
@@ -42,8 +43,8 @@ pub(super) struct State {
     pub(super) prepare_error: Option<PrepareError>,
     /// Why whoever flushes cannot, if so.
     pub(super) flush_error: Option<String>,
-    /// Memory of the active segment is to be made ready.
-    pub(super) prefault: bool,
+    /// Memory that is to be made ready.
+    pub(super) prefault: Option<Prefault>,
     /// No more appends.
     pub(super) closed: bool,
     /// The threads are to end.
@@ -52,6 +53,22 @@ pub(super) struct State {
     next_number: u64,
     next_bytes: usize,
     most_bytes: usize,
+}
+
+/// A segment that no record has gone to yet.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) handle: Arc<Handle>,
+    pub(super) tail: Tail,
+    /// How far its memory is ready, or will be once the background gets there.
+    prefaulted: usize,
+}
+
+/// A part of a segment's memory.
+#[derive(Debug)]
+pub(super) struct Prefault {
+    pub(super) handle: Arc<Handle>,
+    pub(super) range: Range<usize>,
 }
 
 /// The segment that records go to.
@@ -118,17 +135,31 @@ impl PrepareError {
     }
 }
 
-impl Active {
+impl Prefault {
+    /// The part that follows on `prefaulted`.
+    fn next(handle: &Arc<Handle>, prefaulted: &mut usize) -> Self {
+        let start = *prefaulted;
+        *prefaulted += PREFAULT_BYTES;
+        Self { handle: Arc::clone(handle), range: start..*prefaulted }
+    }
+}
+
+impl Prepared {
     pub(super) fn new(handle: Arc<Handle>, tail: Tail) -> Self {
+        Self { handle, tail, prefaulted: FIRST_PREFAULT_BYTES }
+    }
+}
+
+impl Active {
+    pub(super) fn new(Prepared { handle, tail, prefaulted }: Prepared) -> Self {
         let prepare_at = tail.end() + tail.room() / 4;
-        Self { handle, tail, records: 0, prepare_at, charged: 0, prefaulted: FIRST_PREFAULT_BYTES }
+        Self { handle, tail, records: 0, prepare_at, charged: 0, prefaulted }
     }
 
-    /// The part of the memory that is to be made ready next, when the records have come close to it.
+    /// Whether the records have come close to memory that is not ready.
     #[inline]
     pub(super) fn prefault_due(&self) -> bool {
         self.prefaulted < self.tail.end() + PREFAULT_BYTES / 2
-            && self.prefaulted < self.tail.end() + self.tail.room()
     }
 
     /// Appends a record, which must fit.
@@ -151,6 +182,9 @@ pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
 
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
 pub(super) const PREFAULT_BYTES: usize = 4 << 20;
+
+/// How much of that without a look at what else there is to do.
+pub(super) const PREFAULT_STEP_BYTES: usize = 512 << 10;
 
 /// How many segments may wait for the flush where they are so small that their number says little.
 const MAX_SMALL_IMMUTABLE: usize = 16;
@@ -185,7 +219,7 @@ impl State {
             waiting: 0,
             prepare_error: None,
             flush_error: None,
-            prefault: false,
+            prefault: None,
             closed: false,
             stop: false,
             metrics: WalMetrics::default(),
@@ -209,7 +243,23 @@ impl State {
 
     /// Whether a segment or memory is to be made ready, or what was made for nothing removed.
     pub(super) fn is_to_prepare(&self) -> bool {
-        self.wanted_bytes != 0 || self.prefault || !self.discarded.is_empty()
+        self.wanted_bytes != 0 || self.prefault.is_some() || !self.discarded.is_empty()
+    }
+
+    /// Asks for the memory that records will go to next: of the active segment, and at its end of the one after it. Whether
+    /// that is news.
+    #[cold]
+    pub(super) fn ask_for_memory(&mut self) -> bool {
+        let Some(active) = &mut self.active else { return false };
+        if active.prefaulted < active.tail.end() + active.tail.room() {
+            self.prefault = Some(Prefault::next(&active.handle, &mut active.prefaulted));
+            return true;
+        }
+        // As soon as there is one.
+        let Some(next) = &mut self.prepared else { return false };
+        active.prefaulted = usize::MAX;
+        self.prefault = Some(Prefault::next(&next.handle, &mut next.prefaulted));
+        true
     }
 
     /// Asks for a prepared segment of at least `bytes`. Whether that is news.
@@ -234,5 +284,44 @@ impl State {
         self.previous = Some(self.end);
         self.immutable.push_back(Immutable { handle: active.handle, len, sealed: false, unloaded: false });
         Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Result;
+    use crate::io::sim::Sim;
+    use crate::wal::options::Background;
+    use crate::wal::{Wal, WalOptions, WriteOptions};
+    use std::path::Path;
+
+    #[test]
+    fn memory_is_asked_for_ahead_of_the_records_and_in_the_next_segment_before_they_get_there() -> Result<()>
+    {
+        let options = WalOptions {
+            background: Background::Manual,
+            first_segment_bytes: 8 << 20,
+            ..WalOptions::default()
+        };
+        let wal = Wal::create(&Sim::new(1).env(), Path::new("/wal"), options)?;
+        let mut asked = Vec::new();
+        for _ in 0..9 << 6 {
+            wal.append(0, 1, &[7; 16 << 10], WriteOptions::default())?;
+            let state = wal.inner.state();
+            if let (Some(part), Some(active)) = (&state.prefault, &state.active) {
+                assert!((active.handle.number, active.tail.end()) < (part.handle.number, part.range.end));
+                asked.push((part.handle.number, part.range.clone()));
+            }
+            drop(state);
+            wal.background_step()?;
+            assert!(wal.inner.state().prefault.is_none());
+        }
+        let first = super::FIRST_PREFAULT_BYTES;
+        let part = super::PREFAULT_BYTES;
+        let parts =
+            [(1, 0), (1, 1), (2, 0)].map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
+        assert_eq!(asked[..3], parts);
+        assert_eq!(wal.inner.state().active.as_ref().map(|a| a.handle.number), Some(2));
+        Ok(())
     }
 }

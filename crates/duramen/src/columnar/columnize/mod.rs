@@ -55,6 +55,14 @@ impl Columnizer {
         &self.columns[..self.used]
     }
 
+    /// The texts of a column that is held as texts, one after another: they are not to be looked at here any more.
+    pub(crate) fn take_text_bytes(&mut self, i: usize) -> Vec<u8> {
+        match self.columns.get_mut(i) {
+            Some(column) if column.form == Form::Texts => std::mem::take(&mut column.texts.bytes),
+            _ => Vec::new(),
+        }
+    }
+
     fn column(&mut self, name: &str) -> usize {
         if let Some(&i) = self.by_name.get(name) {
             return i;
