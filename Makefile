@@ -8,7 +8,7 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 RELEASED := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python test-api test-logcli kill soak tsan miri demo bench bench-engine bench-logger bench-http clean-demo
+.PHONY: help build test lint unit doc fuzz test-python test-api test-logcli kill soak tsan miri msrv demo bench bench-engine bench-logger bench-http clean-demo
 
 help:
 	@echo 'make build   the release binary, $(RELEASED)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make soak    mixed load on a server that is killed every minute; two hours'
 	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
+	@echo 'make msrv    the oldest Rust that is promised compiles it; needs rustup'
 	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
 	@echo 'make bench-engine   the key-value engine beside its peers; compiles RocksDB first; writes bench/results/engine'
 	@echo 'make bench-logger   the direct logger beside SQLite, PostgreSQL, files and the device; writes bench/results/logger*.md'
@@ -84,6 +85,12 @@ tsan:
 
 miri:
 	@sh scripts/races.sh miri
+
+# What compiles with a new Rust may not with the oldest that is promised, which the container is built with.
+RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	rustup toolchain install $(RUST_VERSION) --profile minimal --no-self-update
+	CARGO_TARGET_DIR=$(TARGET_DIR)/msrv $(CARGO) +$(RUST_VERSION) check --workspace --locked
 
 demo: build
 	sh scripts/demo.sh $(RELEASED)

@@ -324,3 +324,36 @@ fn search(phrase: &Phrase, bytes: &[u8], ends: &[u32], column: &Column, candidat
     found.intersect(candidates);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duramen::column::Kinds;
+    use std::sync::Arc;
+
+    proptest::proptest! {
+        #[test]
+        fn small_numbers_with_gaps_pass_alike_in_any_order_of_rows(
+            values in proptest::collection::vec(proptest::option::weighted(0.7, -3..5i64), 1..400),
+            chosen in proptest::collection::vec(proptest::bool::weighted(0.8), 400),
+            limit in -4..6i64,
+            absent in proptest::bool::ANY,
+        ) {
+            let rows = values.len();
+            let present = Bitmap::from_fn(rows, |row| values[row].is_some()).words().to_vec();
+            let candidates = Bitmap::from_fn(rows, |row| chosen[row]);
+            let numbers = values.iter().map(|n| n.unwrap_or(0)).collect();
+            let data = ColumnData::Int { values: numbers, present: Some(present) };
+            let as_stored = Column { data, kinds: Kinds::All(duramen::ValueKind::default()), order: Order::Rows, rows };
+            let slots = Arc::new((0..rows as u32).collect());
+            let by_slots = Column { order: Order::Slots(slots), ..as_stored.clone() };
+            let passes = |n: Option<i64>| n.map_or(absent, |n| n >= limit);
+            let expected = Bitmap::from_fn(rows, |row| chosen[row] && passes(values[row]));
+            let text = |text: &str| if text.is_empty() { absent } else { text.parse().is_ok_and(|n: i64| n >= limit) };
+            for column in [as_stored, by_slots] {
+                let found = scan(Some(&column), &candidates, &text, &|n| Some(n >= limit), &|| false);
+                assert_eq!(found, expected);
+            }
+        }
+    }
+}

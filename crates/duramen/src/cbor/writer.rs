@@ -31,7 +31,8 @@ pub(crate) fn text_len(value: &Value<'_>) -> usize {
     }
 }
 
-/// What is written, up to the end of the memory; past that every write is `None`.
+/// What is written, up to the end of the memory; past that every write is `None`. Some bytes behind what is written may
+/// be overwritten.
 #[derive(Debug)]
 pub(crate) struct Writer<'a> {
     memory: &'a mut [u8],
@@ -75,7 +76,7 @@ impl<'a> Writer<'a> {
         if n < 24 { self.byte(major | n as u8) } else { self.long_head(major, n) }
     }
 
-    /// Eight bytes are written, of which those stay that the number has.
+    /// Where there is room eight bytes are written; what comes next is written over those that the number does not have.
     #[inline]
     fn long_head(&mut self, major: u8, n: u64) -> Option<()> {
         let log2 = u8::from(n > 0xff) + u8::from(n > 0xffff) + u8::from(n > 0xffff_ffff);

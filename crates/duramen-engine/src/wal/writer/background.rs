@@ -68,11 +68,7 @@ impl Inner {
     /// Gets the memory ready that the next records go to.
     fn prefault(&self) {
         let mut state = self.state();
-        while let Some(mut part) = state.prefault.take() {
-            // The records may have come further meanwhile.
-            if let Some(active) = state.active.as_ref().filter(|a| a.handle.number == part.handle.number) {
-                part.range.start = part.range.start.max(active.tail.end());
-            }
+        while let Some(mut part) = state.next_prefault() {
             let Range { start, end } = part.range;
             drop(state);
             part.handle.segment.prefault(start, end.saturating_sub(start).min(PREFAULT_STEP_BYTES));

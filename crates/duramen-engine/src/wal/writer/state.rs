@@ -60,7 +60,7 @@ pub(super) struct State {
 pub(super) struct Prepared {
     pub(super) handle: Arc<Handle>,
     pub(super) tail: Tail,
-    /// How far its memory is ready, or will be once the background gets there.
+    /// How far its memory was asked for.
     prefaulted: usize,
 }
 
@@ -83,8 +83,8 @@ pub(super) struct Active {
     pub(super) prepare_at: usize,
     /// How much of the buffer its owner's index takes.
     pub(super) charged: usize,
-    /// How far its memory is ready, or will be once the background gets there.
-    pub(super) prefaulted: usize,
+    /// How far its memory was asked for.
+    prefaulted: usize,
 }
 
 /// A segment that takes no more.
@@ -177,11 +177,11 @@ impl Active {
 }
 
 /// How much of a segment's memory is ready when it is made: little, for somebody may wait for it. The rest of the first
-/// part is asked for with the first record.
+/// part is asked for with the first record, or before that, at the end of the segment before.
 pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
 
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
-pub(super) const PREFAULT_BYTES: usize = 4 << 20;
+const PREFAULT_BYTES: usize = 4 << 20;
 
 /// How much of that without a look at what else there is to do.
 pub(super) const PREFAULT_STEP_BYTES: usize = 512 << 10;
@@ -262,6 +262,19 @@ impl State {
         true
     }
 
+    /// The memory to make ready next. That of a segment which is full, or will not be used, is not.
+    pub(super) fn next_prefault(&mut self) -> Option<Prefault> {
+        let mut part = self.prefault.take()?;
+        let is_it = |handle: &Arc<Handle>| handle.number == part.handle.number;
+        if let Some(active) = self.active.as_ref().filter(|active| is_it(&active.handle)) {
+            // The records may have come further meanwhile.
+            part.range.start = part.range.start.max(active.tail.end());
+            return Some(part);
+        }
+        let is_next = self.prepared.as_ref().is_some_and(|prepared| is_it(&prepared.handle));
+        is_next.then_some(part)
+    }
+
     /// Asks for a prepared segment of at least `bytes`. Whether that is news.
     pub(super) fn want(&mut self, bytes: usize) -> bool {
         let news = self.wanted_bytes < bytes;
@@ -323,5 +336,24 @@ mod tests {
         assert_eq!(asked[..3], parts);
         assert_eq!(wal.inner.state().active.as_ref().map(|a| a.handle.number), Some(2));
         Ok(())
+    }
+
+    #[test]
+    fn memory_of_a_segment_that_is_full_is_not_made_ready() -> Result<()> {
+        let options = WalOptions {
+            background: Background::Manual,
+            first_segment_bytes: 8 << 20,
+            ..WalOptions::default()
+        };
+        let wal = Wal::create(&Sim::new(1).env(), Path::new("/wal"), options)?;
+        wal.append(0, 1, b"first", WriteOptions::default())?;
+        let mut state = wal.inner.state();
+        let asked = state.next_prefault();
+        assert!(asked.is_some());
+        state.prefault = asked;
+        state.retire_active();
+        assert!(state.next_prefault().is_none());
+        drop(state);
+        wal.background_step()
     }
 }

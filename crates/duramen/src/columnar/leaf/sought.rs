@@ -58,7 +58,7 @@ impl<'w> Sought<'w> {
         self.word.needle()
     }
 
-    /// Where in the part it is, from where on it was looked up, if it was.
+    /// Its places in the part's streams, counted from where those began when it was looked up, if it was.
     pub(crate) fn places(&self) -> Option<&Places> {
         self.places.as_ref()
     }

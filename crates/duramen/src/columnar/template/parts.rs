@@ -117,18 +117,20 @@ impl<'a> Parts<'a> {
         }
         let mut with_word: Vec<bool> = templates.iter().map(|template| template.kinds.meet(kinds)).collect();
         // Of some that begin at one place the last is the one that has something there.
-        let mut has = |is_before: &dyn Fn(&Template) -> bool| {
-            if let Some(t) = templates.partition_point(is_before).checked_sub(1) {
-                with_word[t] = true;
-            }
-        };
+        let last =
+            |is_before: &dyn Fn(&Template) -> bool| templates.partition_point(is_before).checked_sub(1);
         let (text_len, meta_len) = (self.part.text.remaining(), self.part.meta.remaining());
-        for &at in &places.text {
-            has(&|template| template.pattern.text_start(text_len) <= at as usize);
-            has(&|template| template.variables.text_start(text_len) <= at as usize);
+        for at in places.text.iter().map(|&at| at as usize) {
+            let of_pattern = last(&|template| template.pattern.text_start(text_len) <= at).filter(|&t| {
+                let Template { pattern, pattern_len, .. } = &templates[t];
+                at < pattern.text_start(text_len) + *pattern_len as usize
+            });
+            let of_variables = last(&|template| template.variables.text_start(text_len) <= at);
+            of_pattern.into_iter().chain(of_variables).for_each(|t| with_word[t] = true);
         }
-        for &at in &places.meta {
-            has(&|template| template.variables.meta_start(meta_len) <= at as usize);
+        for at in places.meta.iter().map(|&at| at as usize) {
+            let of_variables = last(&|template| template.variables.meta_start(meta_len) <= at);
+            of_variables.into_iter().for_each(|t| with_word[t] = true);
         }
         Ok(with_word)
     }
