@@ -53,7 +53,8 @@ pub struct WalOptions {
     /// Length of a segment in bytes: 64 KiB to 2 GiB, rounded up to 4096. Default 64 MiB.
     pub write_buffer_size: usize,
     /// Length of a writer's first segment in bytes; each next one is twice as long, up to
-    /// `write_buffer_size`, so that a short-lived process costs little. From 8 KiB; default 4 MiB.
+    /// `write_buffer_size`, so that a short-lived process costs little. After [`Wal::rotate`](crate::wal::Wal::rotate) it
+    /// begins anew, so that an idle one does not keep the space of a busy one. From 8 KiB; default 4 MiB.
     pub first_segment_bytes: usize,
     /// How many segments of `write_buffer_size` may hold records that are not in a table yet, the active one
     /// included; when all are full, appends wait. A writer's first, smaller ones count by their size, up to

@@ -173,13 +173,15 @@ impl Inner {
 
     pub(super) fn rotate(&self) -> Result<Option<u64>> {
         self.not_forked()?;
-        let state = self.state();
+        let mut state = self.state();
         self.usable()?;
         let Some(active) = &state.active else { return Err(closed()) };
         if active.records == 0 {
             return Ok(None);
         }
         let number = active.handle.number;
+        // It was not filled in time, so a long one may be far from it, too, and would keep its space meanwhile.
+        state.start_small(&self.options);
         let _rotated = self.make_room(state, Need::Rotation(number), Patience::Endless)?;
         Ok(Some(number))
     }

@@ -241,6 +241,13 @@ impl State {
         self.next_bytes = self.next_bytes.saturating_mul(2).min(self.most_bytes);
     }
 
+    /// The next segment is as short as the first was: one that is ready and longer is not used.
+    pub(super) fn start_small(&mut self, options: &WalOptions) {
+        self.next_bytes = options.first_segment_bytes;
+        let longer = self.prepared.take_if(|p| p.tail.end() + p.tail.room() > options.first_segment_bytes);
+        self.discarded.extend(longer.and_then(|unused| unused.handle.path.clone()));
+    }
+
     /// Whether a segment or memory is to be made ready, or what was made for nothing removed.
     pub(super) fn is_to_prepare(&self) -> bool {
         self.wanted_bytes != 0 || self.prefault.is_some() || !self.discarded.is_empty()
@@ -355,5 +362,34 @@ mod tests {
         assert!(state.next_prefault().is_none());
         drop(state);
         wal.background_step()
+    }
+
+    #[test]
+    fn a_segment_after_one_that_was_not_filled_is_short_again() -> Result<()> {
+        let options = WalOptions {
+            background: Background::Manual,
+            first_segment_bytes: 128 << 10,
+            write_buffer_size: 4 << 20,
+            ..WalOptions::default()
+        };
+        let env = Sim::new(1).env();
+        let wal = Wal::create(&env, Path::new("/wal"), options)?;
+        let capacity = || wal.inner.state().active.as_ref().map(|a| a.tail.end() + a.tail.room());
+        for _ in 0..100 {
+            wal.append(0, 1, &[7; 8 << 10], WriteOptions::default())?;
+            wal.background_step()?;
+        }
+        assert!(capacity() >= Some(512 << 10));
+        assert!(wal.inner.state().prepared.is_some());
+        wal.rotate()?;
+        assert_eq!(capacity(), Some(128 << 10));
+        wal.background_step()?;
+        // The long one that was ready is gone.
+        let dir = wal.writer_dir().ok_or_else(|| crate::Error::InvalidArgument("no directory".into()))?;
+        let files = env.fs.read_dir(dir).map_err(crate::Error::io("list", dir))?;
+        let lengths: Vec<u64> = files.iter().map(|file| file.len).collect();
+        assert!(lengths.iter().all(|&length| length < 1 << 20), "{lengths:?}");
+        assert_eq!(wal.append(0, 1, b"on it goes", WriteOptions::default())?, 101);
+        Ok(())
     }
 }
