@@ -73,6 +73,12 @@ pub trait Block: Send + Sync + Debug {
     /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is
     /// not. Each word is the [`crate::token::hash`] of a whole word.
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool>;
+    /// Whether a row of the block may have, in this field, a text with all these grams, by their
+    /// [hashes](crate::gram::hashes). `false` is certain, `true` is not.
+    fn may_contain_grams(&self, name: &str, grams: &[u32]) -> Result<bool> {
+        let _unknown = (name, grams);
+        Ok(true)
+    }
     /// Which rows' values in the field may hold what is sought; `None` when only the column can tell.
     fn search(&self, name: &str, needle: &Needle<'_>) -> Result<Option<Found>> {
         let _unknown = (name, needle);

@@ -9,6 +9,7 @@ pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod gram;
 pub mod label_text;
 pub mod logger;
 pub mod store;

@@ -1,6 +1,7 @@
 //! Passing over blocks that cannot match, by what is known of them without reading a column.
 
 use super::open::STREAM_ID;
+use crate::filter::literals::Grams;
 use crate::filter::{Filter, Needs, Test};
 use duramen::Result;
 use duramen::block::{Block, names};
@@ -28,11 +29,12 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
         | Filter::Subquery(_) => true,
         Filter::AnyField { pattern, test } => {
             let needs = test.needs();
-            if needs == Needs::Nothing {
+            if needs == Needs::Nothing && test.grams().is_none_or(|grams| *grams == Grams::default()) {
                 return Ok(true);
             }
             for field in block.field_names()? {
-                if pattern.is_any_field(&field) && may_hold(&field, &needs, block)? {
+                let is_one = pattern.is_any_field(&field);
+                if is_one && may_hold(&field, &needs, block)? && may_have_grams(&field, test, block)? {
                     return Ok(true);
                 }
             }
@@ -68,9 +70,14 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
                 },
                 _ => true,
             };
-            in_range && may_hold(field, &test.needs(), block)?
+            in_range && may_hold(field, &test.needs(), block)? && may_have_grams(field, test, block)?
         }
     })
+}
+
+fn may_have_grams(field: &str, test: &Test, block: &dyn Block) -> Result<bool> {
+    let Some(grams) = test.grams() else { return Ok(true) };
+    grams.are_held(|grams| block.may_contain_grams(field, grams))
 }
 
 fn may_hold(field: &str, needs: &Needs, block: &dyn Block) -> Result<bool> {

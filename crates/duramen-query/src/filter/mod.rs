@@ -1,8 +1,8 @@
 //! The filter tree: what a row must be to be in the answer. One file per kind of filter.
 //!
 //! A leaf tests one field's text ([`Test`]), two fields, the time, or the stream. Every leaf knows how to judge one
-//! row, how to print itself as LogsQL, and which words a matching value certainly holds, so that blocks without them
-//! are passed over.
+//! row, how to print itself as LogsQL, and which words and grams a matching value certainly holds, so that blocks
+//! without them are passed over.
 
 pub mod clock;
 pub mod common_case;
@@ -13,6 +13,7 @@ pub mod fold;
 pub mod ip;
 pub mod length;
 pub mod level;
+pub mod literals;
 pub mod pair;
 pub mod pattern;
 pub mod phrase;

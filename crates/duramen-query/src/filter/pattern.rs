@@ -1,6 +1,7 @@
 //! `pattern_match("user_id=<N>, ip=<IP4>")`: text with places for numbers, addresses, times and words, as the pipe
 //! `collapse_nums` writes them.
 
+use super::literals::Grams;
 use crate::parse::quote_always;
 use std::fmt;
 
@@ -24,6 +25,7 @@ pub struct PlacePattern {
     pattern: Box<str>,
     whole: bool,
     regex: regex::Regex,
+    grams: Grams,
 }
 
 impl PlacePattern {
@@ -53,7 +55,12 @@ impl PlacePattern {
         let built =
             regex::RegexBuilder::new(&expression).size_limit(super::regex::MAX_COMPILED_BYTES).build();
         let regex = built.map_err(|_| "the pattern is too long".to_string())?;
-        Ok(Self { pattern: pattern.into(), whole, regex })
+        Ok(Self { pattern: pattern.into(), whole, regex, grams: Grams::of_expression(&expression) })
+    }
+
+    /// The grams that such a value certainly has.
+    pub fn grams(&self) -> &Grams {
+        &self.grams
     }
 
     /// Whether `text` holds, or is, what the pattern describes.

@@ -1,6 +1,7 @@
 //! `word`, `"a phrase"`, `prefix*`, `*part*`: a run of text, between word boundaries or not.
 
 use super::Needs;
+use super::literals::Grams;
 use crate::parse::quote;
 use duramen::token::{self, is_word_char};
 use memchr::memmem::Finder;
@@ -13,6 +14,7 @@ pub struct Phrase {
     text: Box<str>,
     prefix: bool,
     substring: bool,
+    grams: Grams,
     finder: Box<Finder<'static>>,
     starts_word: bool,
     ends_word: bool,
@@ -28,12 +30,13 @@ impl Phrase {
             text: text.into(),
             prefix,
             substring: false,
+            grams: Grams::default(),
         }
     }
 
     /// A text to find anywhere, also in the midst of words.
     pub fn substring(text: &str) -> Self {
-        Self { substring: true, starts_word: false, ..Self::new(text, true) }
+        Self { substring: true, starts_word: false, grams: Grams::of_text(text), ..Self::new(text, true) }
     }
 
     /// The text to find.
@@ -71,6 +74,11 @@ impl Phrase {
     pub fn bounded(&self, value: &[u8], at: usize) -> bool {
         (!self.starts_word || !ends_in_word(&value[..at]))
             && (!self.ends_word || !starts_with_word(&value[at + self.text.len()..]))
+    }
+
+    /// The grams that a value with the phrase certainly has, where they say more than its words do.
+    pub fn grams(&self) -> &Grams {
+        &self.grams
     }
 
     /// The words that a value with the phrase holds.

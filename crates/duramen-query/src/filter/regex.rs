@@ -1,6 +1,7 @@
 //! `~"regexp"`: a regular expression matches somewhere in the value.
 
 use super::Needs;
+use super::literals::Grams;
 use super::phrase::hashes;
 use crate::parse::quote_always;
 use duramen::token;
@@ -16,6 +17,7 @@ pub struct Pattern {
     regex: regex::Regex,
     /// Words that every value that matches holds, each whole.
     words: Vec<Box<str>>,
+    grams: Grams,
 }
 
 impl Pattern {
@@ -30,7 +32,7 @@ impl Pattern {
             if let Ok(hir) = regex_syntax::parse(expression) {
                 collect_words(&hir, &mut words);
             }
-            Self { regex, words }
+            Self { regex, words, grams: Grams::of_expression(expression) }
         };
         compiled.map(with_words).map_err(|e| match e {
             regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes compiled"),
@@ -51,6 +53,11 @@ impl Pattern {
     /// The same words themselves.
     pub(crate) fn whole_words(&self) -> Vec<&str> {
         self.words.iter().map(|word| &**word).collect()
+    }
+
+    /// The grams that a value that matches certainly has.
+    pub fn grams(&self) -> &Grams {
+        &self.grams
     }
 
     /// Whether it matches somewhere in `text`.

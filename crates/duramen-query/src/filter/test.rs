@@ -1,7 +1,7 @@
 //! A test of one value, whatever it tests.
 
 use super::{
-    Needs, compare, contains, exact, fold, ip, length, level, pattern, phrase, regex, sequence, set,
+    Needs, compare, contains, exact, fold, ip, length, level, literals, pattern, phrase, regex, sequence, set,
 };
 use std::fmt;
 
@@ -83,6 +83,16 @@ impl Test {
             | Self::Length(_)
             | Self::Level(_)
             | Self::Any => Needs::Nothing,
+        }
+    }
+
+    /// The grams that a value that passes certainly has, if any are known.
+    pub fn grams(&self) -> Option<&literals::Grams> {
+        match self {
+            Self::Phrase(t) => Some(t.grams()),
+            Self::Regex(t) => Some(t.grams()),
+            Self::Pattern(t) => Some(t.grams()),
+            _ => None,
         }
     }
 

@@ -3,22 +3,23 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 2
+//!   version u8 = 3
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
 //!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
+//!   grams       0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
 //!   structure   location
 //!   labels      count varint, then each name (counted), ascending; location of the label sets
 //!   maps        count varint, then each: location
 //!   columns     count varint, then each:
 //!     name (counted)
-//!     form u8     0 constant, 1 alias, 2 integers, 3 texts
+//!     form u8     0 constant, 1 alias, 2 integers, 3 texts, 4 texts whose grams are in the block's
 //!     kind u8     a ValueKind; 128: one byte a value at the start of the part's `bytes`
 //!     map varint  0: every slot has a value; n: those of map n-1, and then: values varint
 //!     constant    text (counted)
 //!     alias       nothing: every value is the message
 //!     integers    min zigzag, max - min varint, location
-//!     texts       location
+//!     texts       location (3 and 4)
 //!
 //! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
 //! Parts of one bundle follow one another in the order of their locations here.
@@ -37,7 +38,9 @@ use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::path::Path;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// What has no grams, and is as it is now but for that.
+const VERSION_BEFORE_GRAMS: u8 = 2;
 const PER_VALUE: u8 = 128;
 
 /// Where a part lies.
@@ -55,7 +58,7 @@ pub(crate) enum Form {
     Constant(Box<str>),
     Alias,
     Integers { min: i64, max: i64, at: Location },
-    Texts { at: Location },
+    Texts { at: Location, in_grams: bool },
 }
 
 /// A column's entry.
@@ -79,7 +82,9 @@ pub(crate) struct Directory {
     pub(crate) max_time: i64,
     pub(crate) raw_bytes: u64,
     pub(crate) bundles: Vec<ChunkHandle>,
+    /// Of words.
     pub(crate) filter: Option<ChunkHandle>,
+    pub(crate) grams: Option<ChunkHandle>,
     pub(crate) structure: Location,
     /// The names of all stream fields, ascending.
     pub(crate) label_names: Vec<String>,
@@ -108,11 +113,10 @@ impl Directory {
             put_varint(&mut p, u64::from(bundle.len));
             end = bundle.offset.wrapping_add(u64::from(bundle.len));
         }
-        match &self.filter {
-            None => put_varint(&mut p, 0),
-            Some(filter) => {
-                put_varint(&mut p, u64::from(filter.len));
-                put_zigzag(&mut p, filter.offset.wrapping_sub(end) as i64);
+        for chunk in [&self.filter, &self.grams] {
+            put_varint(&mut p, chunk.map_or(0, |chunk| u64::from(chunk.len)));
+            if let Some(chunk) = chunk {
+                put_zigzag(&mut p, chunk.offset.wrapping_sub(end) as i64);
             }
         }
         put_location(&mut p, &self.structure);
@@ -144,8 +148,9 @@ impl Directory {
         let plain_len = r.count(MAX_STREAM_BYTES)?;
         let plain = expand(method, r.take(r.remaining())?, plain_len)?;
         let mut r = Reader::new(&plain);
-        match r.u8()? {
-            VERSION => {}
+        let version = r.u8()?;
+        match version {
+            VERSION | VERSION_BEFORE_GRAMS => {}
             0 | 1 => return Err(bad("it is of a format version that is no longer read")),
             newer => {
                 let (found, supported) = (u32::from(newer), u32::from(VERSION));
@@ -168,10 +173,8 @@ impl Directory {
             end = offset.wrapping_add(u64::from(len));
             bundles.push(ChunkHandle { offset, len });
         }
-        let filter = match u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))? {
-            0 => None,
-            len => Some(ChunkHandle { offset: end.wrapping_add(r.zigzag()? as u64), len }),
-        };
+        let filter = chunk_after(end, &mut r)?;
+        let grams = if version == VERSION_BEFORE_GRAMS { None } else { chunk_after(end, &mut r)? };
         let mut locations = Locations { ends: vec![[0; STREAMS]; bundles.len()] };
         let structure = locations.next(&mut r)?;
         let count = r.count(plain.len())?;
@@ -193,6 +196,7 @@ impl Directory {
             raw_bytes,
             bundles,
             filter,
+            grams,
             structure,
             label_names,
             label_sets,
@@ -202,6 +206,14 @@ impl Directory {
     }
 }
 
+/// A chunk that there may be, its offset told from `end` on.
+fn chunk_after(end: u64, r: &mut Reader<'_>) -> Result<Option<ChunkHandle>> {
+    Ok(match u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))? {
+        0 => None,
+        len => Some(ChunkHandle { offset: end.wrapping_add(r.zigzag()? as u64), len }),
+    })
+}
+
 impl ColumnEntry {
     fn write(&self, p: &mut Vec<u8>) {
         put_bytes(p, self.name.as_bytes());
@@ -209,7 +221,7 @@ impl ColumnEntry {
             Form::Constant(_) => 0,
             Form::Alias => 1,
             Form::Integers { .. } => 2,
-            Form::Texts { .. } => 3,
+            Form::Texts { in_grams, .. } => 3 + u8::from(in_grams),
         });
         p.push(self.kind.unwrap_or(PER_VALUE));
         match self.map {
@@ -227,7 +239,7 @@ impl ColumnEntry {
                 put_varint(p, max.wrapping_sub(*min) as u64);
                 put_location(p, at);
             }
-            Form::Texts { at } => put_location(p, at),
+            Form::Texts { at, .. } => put_location(p, at),
         }
     }
 
@@ -251,7 +263,7 @@ impl ColumnEntry {
                 let max = min.wrapping_add(r.varint()? as i64);
                 Form::Integers { min, max, at: locations.next(r)? }
             }
-            3 => Form::Texts { at: locations.next(r)? },
+            3 | 4 => Form::Texts { at: locations.next(r)?, in_grams: form == 4 },
             _ => return Err(bad("a form of columns is unknown")),
         };
         if kind.is_none() && !matches!(form, Form::Integers { .. } | Form::Texts { .. }) {
@@ -291,7 +303,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 3, supported: 2, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 4, supported: 3, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");

@@ -23,6 +23,7 @@
 //! | `bitpack` | integers of a fixed width in bits |
 //! | `streams` | the four byte streams of a chunk, compressed |
 //! | `filter`, `words` | which words a block has |
+//! | `grams` | what may be in the midst of its words |
 //! | `texts` | many texts in one buffer |
 //! | `bytes` | variable-length integers, bounds-checked reading |
 
@@ -33,6 +34,7 @@ mod columnize;
 mod directory;
 mod encode;
 mod filter;
+mod grams;
 mod ints;
 mod labels;
 mod leaf;

@@ -58,6 +58,10 @@ impl Block for SomeRows {
         self.block.may_contain_words(name, words)
     }
 
+    fn may_contain_grams(&self, name: &str, grams: &[u32]) -> Result<bool> {
+        self.block.may_contain_grams(name, grams)
+    }
+
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {
         self.block.int_range(name)
     }

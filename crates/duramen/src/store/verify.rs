@@ -188,6 +188,7 @@ fn decode_wholly(handle: &TableBlockHandle) -> Result<usize> {
     for name in block.field_names()? {
         block.column(&name)?;
         block.may_contain_words(&name, &[0])?;
+        block.may_contain_grams(&name, &[0])?;
     }
     Ok(block.rows())
 }

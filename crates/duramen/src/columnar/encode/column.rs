@@ -52,12 +52,13 @@ impl BlockEncoder {
             }
             let mut codes: Vec<i64> = column.codes.iter().map(|&c| i64::from(c)).collect();
             leaf::write_dictionary(values, &mut codes, &mut self.scratch, &mut self.words);
-        } else if let Some(ints) = plain_integers(values) {
-            return self.encode_integers(&ints, progress);
-        } else {
-            self.encode_texts(c, i, numbers, values);
+            return Ok(Form::Texts { at: self.place(progress)?, in_grams: false });
         }
-        Ok(Form::Texts { at: self.place(progress)? })
+        if let Some(ints) = plain_integers(values) {
+            return self.encode_integers(&ints, progress);
+        }
+        let in_grams = self.encode_texts(c, i, numbers, values);
+        Ok(Form::Texts { at: self.place(progress)?, in_grams })
     }
 
     fn encode_integers(&mut self, values: &[i64], progress: &mut Progress<'_>) -> Result<Form> {
@@ -67,8 +68,9 @@ impl BlockEncoder {
         Ok(Form::Integers { min, max, at: self.place(progress)? })
     }
 
-    /// Encodes the texts of column `i`, as templates if they have any.
-    fn encode_texts(&mut self, c: &Columnizer, i: usize, numbers: &[u32], values: Spans<'_>) {
+    /// Encodes the texts of column `i`, as templates if they have any. Says whether it added their grams: those of
+    /// texts that are dear to decode.
+    fn encode_texts(&mut self, c: &Columnizer, i: usize, numbers: &[u32], values: Spans<'_>) -> bool {
         let column = &c.columns()[i];
         let near = times_of(c, column);
         let references = &self.references;
@@ -94,8 +96,18 @@ impl BlockEncoder {
         if self.templates.encode(values, &near, hits, &mut self.scratch, &mut self.words) {
             references.add_words(c.columns(), i, &mut self.words);
         } else {
+            let at = self.scratch.meta.len();
             leaf::encode(values, &mut self.scratch, &mut self.words);
+            if self.scratch.meta.get(at) != Some(&leaf::PLAIN) {
+                return false;
+            }
         }
+        let mut last: &[u8] = &[];
+        for text in values.iter() {
+            self.grams.add_changed(last, text);
+            last = text;
+        }
+        true
     }
 }
 

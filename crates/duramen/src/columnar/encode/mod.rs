@@ -8,13 +8,14 @@ pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
 
 use super::columnize::{Collected, Columnizer};
 use super::directory::{ColumnEntry, Directory, Location};
+use super::grams::Grams;
 use super::references::References;
 use super::streams::{MAX_STREAM_BYTES, Streams, Zstd};
 use super::template::Templates;
 use super::words::Words;
 use super::{Row, filter, presence, structure};
 use crate::error::{Error, Result};
-use duramen_engine::sstable::ChunkSink;
+use duramen_engine::sstable::{ChunkHandle, ChunkSink};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use summary::{BundleSizes, summary};
@@ -43,6 +44,7 @@ pub struct BlockEncoder {
     zstd: Zstd,
     columnizer: Columnizer,
     words: Words,
+    grams: Grams,
     templates: Templates,
     references: References,
     shared: Streams,
@@ -68,6 +70,7 @@ impl BlockEncoder {
             zstd: Zstd::new(options.zstd_level)?,
             columnizer: Columnizer::default(),
             words: Words::default(),
+            grams: Grams::default(),
             templates: Templates::default(),
             references: References::default(),
             shared: Streams::default(),
@@ -84,6 +87,7 @@ impl BlockEncoder {
     pub fn encode(&mut self, rows: &[Row<'_>], sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         self.columnizer.fill(rows)?;
         self.words.clear();
+        self.grams.clear();
         self.shared.clear();
         let columnizer = std::mem::take(&mut self.columnizer);
         let result = self.encode_columns(&columnizer, sink);
@@ -124,7 +128,9 @@ impl BlockEncoder {
         }
         self.flush_shared(&mut progress)?;
         filter::build(&self.words, &mut self.chunk);
-        let filter = if self.chunk.is_empty() { None } else { Some(progress.sink.add_chunk(&self.chunk)?) };
+        let filter = self.add_filter(&mut progress)?;
+        self.grams.write(&mut self.zstd, &mut self.chunk)?;
+        let grams = self.add_filter(&mut progress)?;
         let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
         label_names.sort_unstable();
         label_names.dedup();
@@ -135,6 +141,7 @@ impl BlockEncoder {
             raw_bytes: c.raw_bytes,
             bundles: progress.bundles.iter().filter_map(|b| b.handle).collect(),
             filter,
+            grams,
             structure,
             label_names,
             label_sets,
@@ -144,6 +151,11 @@ impl BlockEncoder {
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;
         Ok(summary(directory, handle, &progress.bundles))
+    }
+
+    /// Writes what is in `chunk`, if anything is.
+    fn add_filter(&self, progress: &mut Progress<'_>) -> Result<Option<ChunkHandle>> {
+        Ok(if self.chunk.is_empty() { None } else { Some(progress.sink.add_chunk(&self.chunk)?) })
     }
 
     /// Moves what is in `scratch` to a bundle.

@@ -46,7 +46,7 @@ pub struct BlockSizes {
     pub structure_bytes: u64,
     /// The columns.
     pub column_bytes: u64,
-    /// The word filter.
+    /// The filters of words and of grams.
     pub filter_bytes: u64,
     /// The directory.
     pub directory_bytes: u64,
@@ -78,6 +78,7 @@ pub(super) fn summary(directory: Directory, handle: ChunkHandle, bundles: &[Bund
         };
     let structure_bytes = share(&directory.structure) + directory.maps.iter().map(share).sum::<u64>();
     let bundle_bytes: u64 = directory.bundles.iter().map(|b| u64::from(b.len)).sum();
+    let filters = [directory.filter, directory.grams].into_iter().flatten();
     let fields = directory
         .columns
         .iter()
@@ -86,7 +87,7 @@ pub(super) fn summary(directory: Directory, handle: ChunkHandle, bundles: &[Bund
             rows: column.count,
             kind: column.kind.and_then(ValueKind::from_u8).unwrap_or(ValueKind::String),
             stored_bytes: match &column.form {
-                Form::Integers { at, .. } | Form::Texts { at } => share(at),
+                Form::Integers { at, .. } | Form::Texts { at, .. } => share(at),
                 Form::Constant(_) | Form::Alias => 0,
             },
         })
@@ -98,11 +99,11 @@ pub(super) fn summary(directory: Directory, handle: ChunkHandle, bundles: &[Bund
         max_time: directory.max_time,
         raw_bytes: directory.raw_bytes,
         fields,
-        chunks: directory.bundles.len() + 1 + usize::from(directory.filter.is_some()),
+        chunks: directory.bundles.len() + 1 + filters.clone().count(),
         sizes: BlockSizes {
             structure_bytes,
             column_bytes: bundle_bytes.saturating_sub(structure_bytes),
-            filter_bytes: directory.filter.map_or(0, |f| u64::from(f.len)),
+            filter_bytes: filters.map(|f| u64::from(f.len)).sum(),
             directory_bytes: u64::from(handle.len),
         },
     }

@@ -55,7 +55,7 @@ const IPV4: u8 = 5;
 const DECIMAL: u8 = 6;
 const DICTIONARY: u8 = 7;
 const RECENCY: u8 = 8;
-const PLAIN: u8 = 9;
+pub(crate) const PLAIN: u8 = 9;
 
 /// Texts as places in a buffer.
 #[derive(Clone, Copy, Debug)]

@@ -132,7 +132,7 @@ impl TableBlock {
                 take_kinds(part)?;
                 Ok(integers(ints::decode_chosen(part, chosen)?, map, slots))
             })?,
-            Form::Texts { at } => self.with_part(at, wanted.is_none(), |part| {
+            Form::Texts { at, .. } => self.with_part(at, wanted.is_none(), |part| {
                 take_kinds(part)?;
                 if let Some(outline) = self.outline(i, part)? {
                     let texts_of = || slots_of(map, slots);

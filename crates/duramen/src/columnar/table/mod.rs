@@ -7,6 +7,7 @@ mod words;
 
 use super::bytes::bad;
 use super::directory::{Directory, Form, Location};
+use super::grams::GramFilter;
 use super::labels::{LabelSet, StreamTable};
 use super::leaf;
 use super::presence;
@@ -47,6 +48,7 @@ pub struct TableBlock {
     /// Of columns of templates.
     outlines: Vec<OnceLock<Outline>>,
     filter: OnceLock<Vec<u8>>,
+    grams: OnceLock<GramFilter>,
 }
 
 /// The value in the cell, made first if it is not there. Two threads may both make it; one wins.
@@ -81,6 +83,7 @@ impl TableBlock {
             columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
             outlines: directory.columns.iter().map(|_| OnceLock::new()).collect(),
             filter: OnceLock::new(),
+            grams: OnceLock::new(),
             directory,
         })
     }
@@ -157,6 +160,7 @@ impl TableBlock {
             + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)
             + sets
             + self.filter.get().map_or(0, Vec::len)
+            + self.grams.get().map_or(0, GramFilter::bytes)
             + sum(&self.bundles, Bundle::bytes)
             + sum(&self.maps, |map| map.len() * 8)
             + sum(&self.outlines, Outline::bytes)
@@ -305,6 +309,10 @@ impl Block for TableBlock {
 
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {
         self.may_contain(name, words)
+    }
+
+    fn may_contain_grams(&self, name: &str, grams: &[u32]) -> Result<bool> {
+        self.may_have_grams(name, grams)
     }
 
     fn search(&self, name: &str, needle: &Needle<'_>) -> Result<Option<Found>> {

@@ -29,7 +29,7 @@ impl TableBlock {
         }
         let Some(&i) = self.by_name.get(name) else { return Ok(None) };
         let entry = &self.directory.columns[i];
-        let Form::Texts { at } = &entry.form else { return Ok(None) };
+        let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
         if self.columns[i].get().is_some() {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ impl TableBlock {
             Form::Constant(text) => Presence::perhaps(text.contains(word)),
             Form::Integers { .. } => Presence::perhaps(word.bytes().all(|c| c.is_ascii_digit())),
             Form::Alias => Presence::Perhaps,
-            Form::Texts { at } => {
+            Form::Texts { at, .. } => {
                 let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
                 let sought = Sought::new(word, &part);
                 kinds_of(entry, &mut part)?;

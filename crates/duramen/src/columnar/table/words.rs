@@ -2,9 +2,10 @@
 //!
 //! What is at hand answers first: the labels of streams, constants in the directory, the range of integers. Then
 //! the block's filter, which does not know in which field a word is; and then, if the column is a small one,
-//! its dictionary without the codes.
+//! its dictionary without the codes. What is sought in the midst of words is looked for in the block's grams.
 
 use super::super::directory::{ColumnEntry, Form, Location};
+use super::super::grams::GramFilter;
 use super::super::labels::render;
 use super::super::{filter, leaf};
 use super::{TableBlock, get_or_make};
@@ -71,6 +72,22 @@ impl TableBlock {
         }
     }
 
+    /// [`crate::block::Block::may_contain_grams`].
+    pub(super) fn may_have_grams(&self, name: &str, grams: &[u32]) -> Result<bool> {
+        if grams.is_empty() || name == names::STREAM || self.is_label(name) {
+            return Ok(true);
+        }
+        let Some(&i) = self.by_name.get(name) else { return Ok(false) };
+        match (&self.directory.columns[i].form, self.directory.grams) {
+            (Form::Texts { in_grams: true, .. }, Some(handle)) => {
+                get_or_make(&self.grams, || GramFilter::read(&self.source.read_chunk(handle)?))
+                    .map(|filter| filter.may_contain(grams))
+            }
+            (Form::Alias, _) if name != names::MESSAGE => self.may_have_grams(names::MESSAGE, grams),
+            _ => Ok(true),
+        }
+    }
+
     /// The same of a stored column.
     fn stored_may_contain(&self, i: usize, words: &[u64]) -> Result<bool> {
         let entry = &self.directory.columns[i];
@@ -93,7 +110,7 @@ impl TableBlock {
             });
         }
         match &entry.form {
-            Form::Texts { at } if self.is_shared(at) && entry.count > 0 => {
+            Form::Texts { at, .. } if self.is_shared(at) && entry.count > 0 => {
                 self.dictionary_may_contain(entry, at, words)
             }
             _ => Ok(true),

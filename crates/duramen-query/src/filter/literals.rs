@@ -1,0 +1,191 @@
+//! What is in every value that a regular expression matches, in the midst of words or not.
+//!
+//! A literal is in such a value from its first byte to its last, and so are its [grams](duramen::gram). `(?i)` makes
+//! sets of the cases of each letter; as grams know no case, a set of one letter's cases is as good as the letter.
+
+use duramen::gram;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// An alternation of more branches than this says nothing.
+const MAX_BRANCHES: usize = 32;
+
+/// The grams that a value that passes a test has, by their hashes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grams {
+    /// All of these.
+    pub all: Vec<u32>,
+    /// And all of one of these; of none, nothing is known.
+    pub one_of: Vec<Vec<u32>>,
+}
+
+impl Grams {
+    /// Those of a text that is in each value.
+    pub(crate) fn of_text(text: &str) -> Self {
+        Self { all: gram::hashes(text), one_of: Vec::new() }
+    }
+
+    /// Those of what an expression matches; none of one that is not valid.
+    pub(crate) fn of_expression(expression: &str) -> Self {
+        let mut found = Found::default();
+        if let Ok(hir) = regex_syntax::parse(expression) {
+            found.collect(&hir);
+        }
+        found.end()
+    }
+
+    /// Whether `may_hold` lets through what they ask for.
+    pub(crate) fn are_held<E>(&self, mut may_hold: impl FnMut(&[u32]) -> Result<bool, E>) -> Result<bool, E> {
+        if !self.all.is_empty() && !may_hold(&self.all)? {
+            return Ok(false);
+        }
+        for branch in &self.one_of {
+            if may_hold(branch)? {
+                return Ok(true);
+            }
+        }
+        Ok(self.one_of.is_empty())
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    grams: Grams,
+    /// The literal that what comes next may go on with.
+    run: String,
+}
+
+impl Found {
+    fn collect(&mut self, hir: &Hir) {
+        match hir.kind() {
+            HirKind::Literal(literal) => match str::from_utf8(&literal.0) {
+                Ok(text) => self.run.push_str(text),
+                Err(_) => self.end_run(),
+            },
+            HirKind::Class(class) => match one_letter(class) {
+                Some(letter) => self.run.push(letter),
+                None => self.end_run(),
+            },
+            // They take no room between what is before and behind them.
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Capture(capture) => self.collect(&capture.sub),
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.collect(part)),
+            HirKind::Repetition(repetition) => {
+                self.end_run();
+                if repetition.min > 0 {
+                    self.collect(&repetition.sub);
+                    self.end_run();
+                }
+            }
+            HirKind::Alternation(branches) => {
+                self.end_run();
+                if branches.len() > MAX_BRANCHES || !self.grams.one_of.is_empty() {
+                    return;
+                }
+                let of = |branch| {
+                    let mut found = Found::default();
+                    found.collect(branch);
+                    found.end().all
+                };
+                let branches: Vec<Vec<u32>> = branches.iter().map(of).collect();
+                if branches.iter().all(|branch| !branch.is_empty()) {
+                    self.grams.one_of = branches;
+                }
+            }
+        }
+    }
+
+    fn end_run(&mut self) {
+        self.grams.all.extend(gram::hashes(&self.run));
+        self.run.clear();
+    }
+
+    fn end(mut self) -> Grams {
+        self.end_run();
+        self.grams
+    }
+}
+
+/// The letter of which a set has nothing but cases.
+fn one_letter(class: &Class) -> Option<char> {
+    let Class::Unicode(class) = class else { return None };
+    let mut letter = None;
+    for range in class.ranges() {
+        if range.len() > 2 {
+            return None;
+        }
+        for c in range.start()..=range.end() {
+            let folded = match c {
+                '\u{212a}' => 'k',
+                '\u{17f}' => 's',
+                c => c.to_ascii_lowercase(),
+            };
+            if *letter.get_or_insert(folded) != folded {
+                return None;
+            }
+        }
+    }
+    letter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::regex::Pattern;
+
+    fn of(texts: &[&str]) -> Vec<u32> {
+        texts.iter().flat_map(|text| gram::hashes(text)).collect()
+    }
+
+    #[test]
+    fn literals_are_in_what_matches_in_any_case() {
+        for (expression, all) in [
+            ("(?i)XAMPLESHO", &["xamplesho"][..]),
+            ("(?i)tasks?", &["task"]),
+            ("job .* finished: 1[0-9]+ rows", &["job ", " finished: 1", " rows"]),
+            ("^(a)b(?:c)\\bd$", &["abcd"]),
+            ("(abc)+de", &["abc", "de"]),
+            ("x*yz", &[]),
+            ("[ab]cde[Ee]", &["cdee"]),
+            ("(?i)grüße", &["gr", "e"]),
+            ("größe", &["größe"]),
+            ("(", &[]),
+        ] {
+            assert_eq!(
+                Grams::of_expression(expression),
+                Grams { all: of(all), one_of: vec![] },
+                "{expression}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_branches_one_is_there_unless_one_says_nothing() {
+        let timeout = Grams::of_expression("(?i)conn(ection timeout|refused)!!!");
+        assert_eq!(timeout.all, of(&["conn", "!!!"]));
+        assert_eq!(timeout.one_of, [of(&["ection timeout"]), of(&["refused"])]);
+        assert_eq!(Grams::of_expression("(?i)abcd|x.*").one_of, Vec::<Vec<u32>>::new());
+        let held = |held: &'static [&'static str]| {
+            timeout.are_held(|grams| {
+                Ok::<_, ()>(held.iter().any(|text| grams.iter().all(|g| gram::hashes(text).contains(g))))
+            })
+        };
+        assert_eq!(held(&["conn refused!!!"]), Ok(true));
+        assert_eq!(held(&["conn ok!!!"]), Ok(false));
+        assert_eq!(held(&["refused"]), Ok(false));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_matches_has_the_grams(
+            expression in r"(\(\?i\))?([aksSK]{1,3}|ſ|\u{212a}|[a ]|\(aks|ska\)|\(a\|sa\)[+?*]?|[ak]\*|\.|\\b|\^|\[kK\]|\[a-s\]){0,7}",
+            text in "[akKsSſ\u{212a} ]{0,16}",
+        ) {
+            if let Ok(pattern) = Pattern::new(&expression) && pattern.matches(&text) {
+                let held = gram::hashes(&text);
+                let has = |grams: &[u32]| Ok::<_, ()>(grams.iter().all(|gram| held.contains(gram)));
+                proptest::prop_assert_eq!(pattern.grams().are_held(has), Ok(true), "{:?} matches {:?}", expression, text);
+            }
+        }
+    }
+}

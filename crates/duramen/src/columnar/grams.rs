@@ -1,0 +1,207 @@
+//! Whether a block may hold a text in the midst of words: a bitmap of the hashes of its texts' [grams](crate::gram).
+//!
+//! ```text
+//! chunk   method u8 (0 stored, 1 zstd), log2 of how many bits u8, the rest: stored bytes, which give the bitmap;
+//!         a gram's bit is number (hash mod how many there are), of each byte the lowest first
+//! ```
+//!
+//! It is as short as a quarter of its bits being set allows: halves are laid over each other. A bitmap that is
+//! mostly set even at full length would tell little, and is not written.
+
+use super::bytes::{Reader, bad};
+use super::streams::{Zstd, expand};
+use crate::error::Result;
+use crate::gram::{self, GRAM_BYTES, HASH_BITS, folded, hash};
+use std::borrow::Cow;
+
+/// The fewest bits of a bitmap, as log2.
+const MIN_BITS_LOG2: u32 = 9;
+const WORDS: usize = (1 << HASH_BITS) / 64;
+
+/// ASCII in lower case; other bytes as they are.
+const LOWER: [u8; 256] = {
+    let mut table = [0u8; 256];
+    let mut i = 0;
+    while i < 256 {
+        table[i] = (i as u8).to_ascii_lowercase();
+        i += 1;
+    }
+    table
+};
+
+/// The grams of texts, collected. Reusable.
+#[derive(Debug)]
+pub(crate) struct Grams {
+    bits: Box<[u64; WORDS]>,
+}
+
+impl Default for Grams {
+    fn default() -> Self {
+        Self { bits: Box::new([0; WORDS]) }
+    }
+}
+
+impl Grams {
+    pub(crate) fn clear(&mut self) {
+        self.bits.fill(0);
+    }
+
+    /// Adds the grams of a text that comes after `last`, whose grams are in: those from where they differ.
+    pub(crate) fn add_changed(&mut self, last: &[u8], text: &[u8]) {
+        let same = last.iter().zip(text).take_while(|(a, b)| a == b).count();
+        let mut gram = 0u32;
+        let mut all = 0u8;
+        for (i, &byte) in text[same.saturating_sub(GRAM_BYTES - 1)..].iter().enumerate() {
+            all |= byte;
+            gram = (gram << 8 | u32::from(LOWER[byte as usize])) & 0xff_ffff;
+            if i >= GRAM_BYTES - 1 {
+                self.set(hash(gram));
+            }
+        }
+        if !all.is_ascii() {
+            self.add_folded(text);
+        }
+    }
+
+    /// Adds the grams that are not those of the bytes: where letters fold to one of ASCII.
+    #[cold]
+    fn add_folded(&mut self, text: &[u8]) {
+        for part in text.utf8_chunks() {
+            if let Cow::Owned(folded) = folded(part.valid()) {
+                gram::hashes(&folded).into_iter().for_each(|hash| self.set(hash));
+            }
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, hash: u32) {
+        self.bits[hash as usize / 64] |= 1 << (hash % 64);
+    }
+
+    /// Writes the bitmap into `out`, which is cleared first; leaves it empty if there are no grams, or far too many.
+    pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        let set = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let count = set(&*self.bits);
+        if count == 0 || count * 2 > 64 * WORDS {
+            return Ok(());
+        }
+        let mut log2 = HASH_BITS;
+        let mut bits = self.bits.to_vec();
+        while log2 > MIN_BITS_LOG2 {
+            let (low, high) = bits.split_at(bits.len() / 2);
+            let folded: Vec<u64> = low.iter().zip(high).map(|(low, high)| low | high).collect();
+            if set(&folded) * 4 > folded.len() * 64 {
+                break;
+            }
+            bits = folded;
+            log2 -= 1;
+        }
+        let plain: Vec<u8> = bits.iter().flat_map(|word| word.to_le_bytes()).collect();
+        out.extend_from_slice(&[0, log2 as u8]);
+        out[0] = zstd.append(&plain, out)?;
+        if out[0] == 0 {
+            out.extend_from_slice(&plain);
+        }
+        Ok(())
+    }
+}
+
+/// A bitmap that was written.
+#[derive(Debug)]
+pub(crate) struct GramFilter(Vec<u8>);
+
+impl GramFilter {
+    /// The bitmap in a chunk.
+    ///
+    /// # Errors
+    /// [`crate::Error::Decode`] if there is none.
+    pub(crate) fn read(chunk: &[u8]) -> Result<Self> {
+        let mut r = Reader::new(chunk);
+        let method = r.u8()?;
+        let log2 = u32::from(r.u8()?);
+        if !(MIN_BITS_LOG2..=HASH_BITS).contains(&log2) {
+            return Err(bad("a bitmap of grams has an unknown length"));
+        }
+        let bitmap = expand(method, r.take(r.remaining())?, (1 << log2) / 8)?;
+        Ok(Self(bitmap))
+    }
+
+    /// Whether a text with all these grams may be in the block; `false` is certain.
+    pub(crate) fn may_contain(&self, grams: &[u32]) -> bool {
+        let mask = self.0.len() * 8 - 1;
+        grams.iter().map(|&gram| gram as usize & mask).all(|bit| self.0[bit / 8] >> (bit % 8) & 1 == 1)
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter_of(texts: &[&str]) -> Option<GramFilter> {
+        let mut grams = Grams::default();
+        let mut last = "";
+        for text in texts {
+            grams.add_changed(last.as_bytes(), text.as_bytes());
+            last = text;
+        }
+        let mut chunk = Vec::new();
+        grams.write(&mut Zstd::new(3).unwrap(), &mut chunk).unwrap();
+        (!chunk.is_empty()).then(|| GramFilter::read(&chunk).unwrap())
+    }
+
+    #[test]
+    fn what_is_in_no_text_is_not_found() {
+        let filter = filter_of(&["checkout of a cart", "checkout of a card at ExampleShop"]).unwrap();
+        for held in ["heck", "a cart", "xamples", "XAMPLESHOP", "t e"] {
+            assert!(filter.may_contain(&gram::hashes(held)), "{held}");
+        }
+        for not in ["xylophone", "cartoon", "zzz"] {
+            assert!(!filter.may_contain(&gram::hashes(not)), "{not}");
+        }
+        assert!(filter.may_contain(&gram::hashes("zz")), "too short to tell");
+        assert!(filter.bytes() <= 128);
+    }
+
+    #[test]
+    fn no_bitmap_is_written_of_nothing_and_of_everything() {
+        assert!(filter_of(&[]).is_none() && filter_of(&["ab"]).is_none());
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'!' + (state >> 16) as u8 % 94)
+        };
+        let text: String = (0..400_000).map(|_| next()).collect();
+        assert!(filter_of(&[&text]).is_none());
+    }
+
+    #[test]
+    fn bytes_that_are_no_bitmap_are_refused() {
+        for bytes in [&[][..], &[0], &[0, 9], &[0, 8, 0], &[0, 18, 0], &[2, 9], &[1, 9, 1, 2, 3]] {
+            assert!(GramFilter::read(bytes).is_err(), "{bytes:?}");
+        }
+        assert!(GramFilter::read(&[[0, 9].as_slice(), &[0; 64]].concat()).is_ok());
+        assert!(GramFilter::read(&[[0, 9].as_slice(), &[0; 65]].concat()).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_part_of_a_text_is_found_in_any_case(
+            texts in proptest::collection::vec(r"([a-c ]{0,4}|[kKsSſ\u{212a}äÄ]|\PC){0,12}", 1..5),
+            from in 0usize..20, len in 0usize..12, which in 0usize..5,
+        ) {
+            let held: Vec<&str> = texts.iter().map(String::as_str).collect();
+            if let Some(filter) = filter_of(&held) {
+                let part: String = held[which % held.len()].chars().skip(from).take(len).collect();
+                for part in [part.to_ascii_uppercase(), part.replace('k', "\u{212a}"), part] {
+                    proptest::prop_assert!(filter.may_contain(&gram::hashes(&part)), "{part:?}");
+                }
+            }
+        }
+    }
+}
