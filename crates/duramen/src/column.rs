@@ -4,6 +4,7 @@
 //! stored); [`Column::slot`] leads from the row to the value. Whoever looks at every value does so in the
 //! order of the data (each constant or dictionary entry once) and asks for slots only of rows that matter.
 
+pub use crate::narrow::{Codes, Ints, Narrow};
 use crate::value::ValueKind;
 use std::sync::Arc;
 
@@ -88,17 +89,17 @@ impl FewSlots {
 pub enum ColumnData {
     /// The same text in every row; every row has it.
     Const(Box<str>),
-    /// Few distinct texts. `codes[slot]` is [`ColumnData::ABSENT`] or an index into `values`.
+    /// Few distinct texts. The code in a slot is [`ColumnData::ABSENT`] or an index into `values`.
     Dict {
         /// The distinct texts.
         values: Vec<Box<str>>,
         /// One code a slot.
-        codes: Vec<u32>,
+        codes: Codes,
     },
     /// Integers whose text is plain decimal: no leading zeros, no plus sign, no `-0`.
     Int {
-        /// One integer a slot; 0 where absent.
-        values: Vec<i64>,
+        /// One integer a slot; any where absent.
+        values: Ints,
         /// One bit a slot, least significant first, set where the row has the field; `None`: all have.
         present: Option<Vec<u64>>,
     },
@@ -144,9 +145,9 @@ impl Column {
             + match &self.data {
                 ColumnData::Const(text) => text.len(),
                 ColumnData::Dict { values, codes } => {
-                    codes.len() * 4 + values.iter().map(|v| v.len() + 16).sum::<usize>()
+                    codes.bytes() + values.iter().map(|v| v.len() + 16).sum::<usize>()
                 }
-                ColumnData::Int { values, .. } => values.len() * 8,
+                ColumnData::Int { values, .. } => values.bytes(),
                 ColumnData::Text { bytes, ends, .. } => bytes.len() + ends.len() * 4,
             }
     }
@@ -160,9 +161,9 @@ impl Column {
     pub fn text_at<'a>(&'a self, slot: usize, buf: &'a mut IntText) -> Option<&'a str> {
         match &self.data {
             ColumnData::Const(text) => Some(text),
-            ColumnData::Dict { values, codes } => values.get(codes[slot] as usize).map(|v| &**v),
+            ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize).map(|v| &**v),
             ColumnData::Int { values, present } => {
-                present.as_ref().is_none_or(|p| bit(p, slot)).then(|| buf.format(values[slot]))
+                present.as_ref().is_none_or(|p| bit(p, slot)).then(|| buf.format(values.get(slot)))
             }
             ColumnData::Text { bytes, ends, present } => {
                 if present.as_ref().is_some_and(|p| !bit(p, slot)) {

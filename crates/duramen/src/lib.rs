@@ -12,6 +12,7 @@ pub mod fuzzing;
 pub mod gram;
 pub mod label_text;
 pub mod logger;
+mod narrow;
 pub mod store;
 pub mod token;
 pub mod value;

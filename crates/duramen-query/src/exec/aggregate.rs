@@ -3,7 +3,7 @@
 //! Every thread has groups of its own; they are put together in the end. Where the fields to group by are
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
-use super::open::{Open, plain_text};
+use super::open::{Open, is_few, plain_text};
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
 use super::threads::side_by_side;
@@ -14,7 +14,7 @@ use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Aggregate, By, Cell, Function, Groups, Named};
 use duramen::ValueKind;
 use duramen::block::{BlockHandle, names};
-use duramen::column::{Column, ColumnData, IntText, Kinds, bit};
+use duramen::column::{Column, ColumnData, IntText, Kinds, Narrow, Order, bit};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -154,7 +154,7 @@ impl<'a> Aggregation<'a> {
         {
             return self.count(block, combinations, groups);
         }
-        let mut known = combinations.map(|n| vec![u32::MAX; n]);
+        let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, &block.found)));
         let mut generation = groups.generation();
         let mut cells = Vec::new();
         for (i, row) in block.found.iter().enumerate() {
@@ -164,12 +164,12 @@ impl<'a> Aggregation<'a> {
             }
             if generation != groups.generation() {
                 generation = groups.generation();
-                known.iter_mut().for_each(|k| k.fill(u32::MAX));
+                known.iter_mut().for_each(|(known, _)| known.fill(u32::MAX));
             }
             let group = match &mut known {
                 None => Self::group(keys, row, groups)?,
-                Some(known) => {
-                    let code = code_of(keys, row);
+                Some((known, codes)) => {
+                    let code = codes.of(row);
                     match known[code] {
                         u32::MAX => {
                             let group = Self::group(keys, row, groups)?;
@@ -206,11 +206,12 @@ impl<'a> Aggregation<'a> {
         }
         // How many, and one of them.
         let mut counts = vec![(0u32, 0u32); combinations];
+        let codes = RowCodes::new(&block.keys, &block.found);
         for (i, row) in block.found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 self.reader.cancel.check()?;
             }
-            let (count, one) = &mut counts[code_of(&block.keys, row)];
+            let (count, one) = &mut counts[codes.of(row)];
             *count += 1;
             *one = row as u32;
         }
@@ -236,9 +237,32 @@ impl<'a> Aggregation<'a> {
     }
 }
 
-/// The number of a row's combination of codes.
-fn code_of(keys: &[Key<'_>], row: usize) -> usize {
-    keys.iter().fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row))
+/// The numbers of rows' combinations of codes, of which there are at most [`MAX_COMBINATIONS`].
+enum RowCodes<'a> {
+    /// Of each row, when they are asked for.
+    Asked(&'a [Key<'a>]),
+    /// Of all rows, found column by column.
+    All(Vec<u32>),
+}
+
+impl<'a> RowCodes<'a> {
+    fn new(keys: &'a [Key<'a>], found: &Bitmap) -> Self {
+        if is_few(found) || keys.iter().any(|key| key.texts.is_none()) {
+            return Self::Asked(keys);
+        }
+        let mut all = vec![0; found.len()];
+        keys.iter().for_each(|key| key.add_codes(&mut all));
+        Self::All(all)
+    }
+
+    fn of(&self, row: usize) -> usize {
+        match self {
+            Self::All(all) => all[row] as usize,
+            Self::Asked(keys) => {
+                keys.iter().fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row))
+            }
+        }
+    }
 }
 
 /// A row's value of a column.
@@ -247,7 +271,7 @@ pub(crate) fn cell(column: Option<&Column>, row: usize) -> Cell<'_> {
     let slot = column.slot(row);
     match &column.data {
         ColumnData::Int { values, present } if present.as_ref().is_none_or(|p| bit(p, slot)) => {
-            Cell::Int(values[slot])
+            Cell::Int(values.get(slot))
         }
         _ => Cell::Text(plain_text(column, slot).unwrap_or("")),
     }
@@ -301,13 +325,38 @@ fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
 }
 
 impl Key<'_> {
+    /// Makes each row's code that of its combination with this key.
+    fn add_codes(&self, all: &mut [u32]) {
+        let Some(texts) = &self.texts else { return };
+        fn add(all: &mut [u32], count: usize, codes: impl Iterator<Item = u32>) {
+            all.iter_mut().zip(codes).for_each(|(all, code)| *all = *all * count as u32 + code);
+        }
+        let count = texts.len();
+        match self.column.as_deref() {
+            _ if !self.codes.is_empty() => add(all, count, self.codes.iter().copied()),
+            Some(Column { data: ColumnData::Dict { values, codes }, order: Order::Rows, .. }) => {
+                // Rows without the field have the number 0, and the code behind all others.
+                let code = |number: u32| number.wrapping_sub(1).min(values.len() as u32);
+                match codes.numbers() {
+                    Narrow::U8(numbers) => add(all, count, numbers.iter().map(|&n| code(n.into()))),
+                    Narrow::U16(numbers) => add(all, count, numbers.iter().map(|&n| code(n.into()))),
+                    Narrow::U32(numbers) => add(all, count, numbers.iter().map(|&n| code(n))),
+                }
+            }
+            Some(Column { data: ColumnData::Dict { .. }, rows, .. }) => {
+                add(all, count, (0..*rows).map(|row| self.code(row) as u32));
+            }
+            _ => {}
+        }
+    }
+
     fn code(&self, row: usize) -> usize {
         if let Some(&code) = self.codes.get(row) {
             return code as usize;
         }
         match self.column.as_deref() {
             Some(column @ Column { data: ColumnData::Dict { values, codes }, .. }) => {
-                (codes[column.slot(row)] as usize).min(values.len())
+                (codes.get(column.slot(row)) as usize).min(values.len())
             }
             _ => 0,
         }

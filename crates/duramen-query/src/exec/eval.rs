@@ -3,6 +3,7 @@
 //! Of `and`'s parts the cheapest goes first, and each looks only at the rows that are left. A constant is
 //! tested once, a dictionary once for each of its texts; words are searched for in all texts of a column at once.
 
+use super::among::{Among, STOP_INTERVAL_ROWS};
 use super::open::{Open, is_few, plain_text};
 use crate::bitmap::Bitmap;
 use crate::filter::phrase::Phrase;
@@ -12,10 +13,6 @@ use duramen::Result;
 use duramen::block::{Needle, names};
 use duramen::column::{Column, ColumnData, IntText, Order, bit};
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
-
-/// How many rows go by between two looks at whether to stop: some tests take microseconds.
-const STOP_INTERVAL_ROWS: usize = 1024;
 
 /// Of the `candidates`, the rows that match. If `stop` says so, it ends soon, with rows that mean nothing.
 pub(crate) fn eval(
@@ -175,6 +172,7 @@ fn scan(
 ) -> Bitmap {
     let all_or_none = |all: bool| if all { candidates.clone() } else { Bitmap::none(candidates.len()) };
     let Some(column) = column else { return all_or_none(test("")) };
+    let among = Among { candidates, order: &column.order, stop };
     match &column.data {
         ColumnData::Const(text) => all_or_none(test(text)),
         ColumnData::Dict { values, codes } => {
@@ -182,123 +180,31 @@ fn scan(
             let values = values.iter().enumerate().take_while(|(i, _)| go_on(*i));
             let matching: Vec<bool> = values.map(|(_, v)| test(v)).collect();
             let absent = test("");
-            let matches = |slot: usize| matching.get(codes[slot] as usize).copied().unwrap_or(absent);
-            keep_by_table(candidates, column, stop, matches)
+            let table: Vec<bool> = std::iter::once(absent).chain(matching).collect();
+            // Of those that were not tested, for want of time, nobody asks.
+            among.by_numbers(codes.numbers(), &table, None, absent)
         }
         ColumnData::Int { values, present } => {
             let absent = test("");
             let mut digits = IntText::default();
             let mut test = |n| test_int(n).unwrap_or_else(|| test(digits.format(n)));
             let is_absent = |slot| present.as_ref().is_some_and(|p| !bit(p, slot));
-            match range_of_few(values, candidates.count()) {
-                Some(range) => {
-                    let start = *range.start();
-                    let passes: Vec<bool> = range.map(&mut test).collect();
-                    let passes = |slot: usize| passes[values[slot].wrapping_sub(start) as usize];
-                    match present {
-                        None => keep_by_table(candidates, column, stop, passes),
-                        Some(present) => keep_present(candidates, column, present, absent, stop, passes),
-                    }
+            let (min, max) = values.range();
+            // A look into a table for each, if they are much fewer than are to be tested.
+            let are_few = max.checked_sub(min).is_some_and(|span| span < (candidates.count() / 8) as i64);
+            match values.above().filter(|_| are_few) {
+                Some(above) => {
+                    let table: Vec<bool> = (min..=max).map(&mut test).collect();
+                    among.by_numbers(above, &table, present.as_deref(), absent)
                 }
                 None => {
-                    let matches = |slot| if is_absent(slot) { absent } else { test(values[slot]) };
-                    keep(candidates, column, stop, matches)
+                    let matches = |slot| if is_absent(slot) { absent } else { test(values.get(slot)) };
+                    among.one_by_one(matches)
                 }
             }
         }
-        ColumnData::Text { .. } => {
-            keep(candidates, column, stop, |slot| test(plain_text(column, slot).unwrap_or("")))
-        }
+        ColumnData::Text { .. } => among.one_by_one(|slot| test(plain_text(column, slot).unwrap_or(""))),
     }
-}
-
-/// Those candidates whose slots match, of those looked at before `stop` says so.
-fn keep(
-    candidates: &Bitmap,
-    column: &Column,
-    stop: &dyn Fn() -> bool,
-    matches: impl FnMut(usize) -> bool,
-) -> Bitmap {
-    // The order is found out once, and not for each row.
-    match &column.order {
-        Order::Rows => keep_by(candidates, |row| row, stop, matches),
-        Order::Slots(order) => keep_by(candidates, |row| order[row] as usize, stop, matches),
-        Order::Few(_) => keep_by(candidates, |row| column.slot(row), stop, matches),
-    }
-}
-
-/// The same for a test that is a look into a table. Where slots are rows, it is cheaper to make it of 64 rows at a time,
-/// without a jump, than to go from one candidate to the next.
-fn keep_by_table(
-    candidates: &Bitmap,
-    column: &Column,
-    stop: &dyn Fn() -> bool,
-    matches: impl Fn(usize) -> bool,
-) -> Bitmap {
-    if !matches!(column.order, Order::Rows) || is_few(candidates) {
-        return keep(candidates, column, stop, matches);
-    }
-    let rows = candidates.len();
-    let mut words = Vec::with_capacity(rows.div_ceil(64));
-    for (start, &of) in (0..rows).step_by(64).zip(candidates.words()) {
-        if start % STOP_INTERVAL_ROWS == 0 && stop() {
-            break;
-        }
-        let pass =
-            (start..rows.min(start + 64)).rev().fold(0, |word, row| word << 1 | u64::from(matches(row)));
-        words.push(pass & of);
-    }
-    Bitmap::from_words(words, rows)
-}
-
-/// The same where some slots have no value; `absent` says whether those match.
-fn keep_present(
-    candidates: &Bitmap,
-    column: &Column,
-    present: &[u64],
-    absent: bool,
-    stop: &dyn Fn() -> bool,
-    matches: impl Fn(usize) -> bool,
-) -> Bitmap {
-    if !matches!(column.order, Order::Rows) {
-        let or_absent = |slot| if bit(present, slot) { matches(slot) } else { absent };
-        return keep_by_table(candidates, column, stop, or_absent);
-    }
-    let present = Bitmap::from_words(present.to_vec(), candidates.len());
-    let mut among = candidates.clone();
-    among.intersect(&present);
-    let mut found = keep_by_table(&among, column, stop, matches);
-    if absent {
-        let mut without = candidates.clone();
-        without.subtract(&present);
-        found.union(&without);
-    }
-    found
-}
-
-fn keep_by(
-    candidates: &Bitmap,
-    slot: impl Fn(usize) -> usize,
-    stop: &dyn Fn() -> bool,
-    mut matches: impl FnMut(usize) -> bool,
-) -> Bitmap {
-    let mut found = Bitmap::none(candidates.len());
-    for (i, row) in candidates.iter().enumerate() {
-        if i % STOP_INTERVAL_ROWS == STOP_INTERVAL_ROWS - 1 && stop() {
-            break;
-        }
-        if matches(slot(row)) {
-            found.insert(row);
-        }
-    }
-    found
-}
-
-/// From the smallest to the greatest of the values, if that is much fewer than are to be tested.
-fn range_of_few(values: &[i64], tested: usize) -> Option<RangeInclusive<i64>> {
-    // Not by the iterator's `min` and `max`, which go by references, one by one.
-    let (min, max) = values.iter().fold((i64::MAX, i64::MIN), |(min, max), &n| (min.min(n), max.max(n)));
-    (max.checked_sub(min).filter(|_| min <= max)? < (tested / 8) as i64).then_some(min..=max)
 }
 
 /// Searches all texts in one pass; each place found is then looked at in its own text.
@@ -328,7 +234,7 @@ fn search(phrase: &Phrase, bytes: &[u8], ends: &[u32], column: &Column, candidat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use duramen::column::Kinds;
+    use duramen::column::{Ints, Kinds};
     use std::sync::Arc;
 
     proptest::proptest! {
@@ -343,7 +249,7 @@ mod tests {
             let present = Bitmap::from_fn(rows, |row| values[row].is_some()).words().to_vec();
             let candidates = Bitmap::from_fn(rows, |row| chosen[row]);
             let numbers = values.iter().map(|n| n.unwrap_or(0)).collect();
-            let data = ColumnData::Int { values: numbers, present: Some(present) };
+            let data = ColumnData::Int { values: Ints::new(numbers), present: Some(present) };
             let as_stored = Column { data, kinds: Kinds::All(duramen::ValueKind::default()), order: Order::Rows, rows };
             let slots = Arc::new((0..rows as u32).collect());
             let by_slots = Column { order: Order::Slots(slots), ..as_stored.clone() };

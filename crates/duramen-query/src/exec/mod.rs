@@ -5,6 +5,7 @@
 //! of time (`scan`), row by row through the pipes.
 
 pub(crate) mod aggregate;
+mod among;
 mod cancel;
 pub(crate) mod context;
 pub(crate) mod eval;

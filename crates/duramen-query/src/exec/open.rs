@@ -295,7 +295,7 @@ fn check(column: &Column, rows: usize) -> Result<()> {
 pub(crate) fn plain_text(column: &Column, slot: usize) -> Option<&str> {
     match &column.data {
         ColumnData::Const(text) => Some(text),
-        ColumnData::Dict { values, codes } => values.get(codes[slot] as usize).map(|v| &**v),
+        ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize).map(|v| &**v),
         ColumnData::Int { .. } => None,
         ColumnData::Text { bytes, ends, .. } => {
             let start = if slot == 0 { 0 } else { ends[slot - 1] as usize };

@@ -5,7 +5,7 @@ pub mod naive;
 pub mod query;
 
 use duramen::block::{Block, BlockHandle};
-use duramen::column::{Column, ColumnData, Kinds};
+use duramen::column::{Codes, Column, ColumnData, Ints, Kinds};
 use duramen::{Result, ValueKind, entry::plain_integer, token};
 use duramen_query::{Cancel, Error, ParseOptions, Query, RunOptions, RunStats};
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,14 +133,14 @@ impl Block for TestBlock {
             ColumnData::Const(texts[0].unwrap().into())
         } else if all_int && seed % 4 > 0 {
             let values = texts.iter().map(|t| t.and_then(plain_integer).unwrap_or(0)).collect();
-            ColumnData::Int { values, present: bits(&present) }
+            ColumnData::Int { values: Ints::new(values), present: bits(&present) }
         } else if seed % 2 == 0 {
             let values: Vec<&str> =
                 texts.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
             let code = |t: &Option<&str>| {
                 t.map_or(ColumnData::ABSENT, |t| values.iter().position(|v| *v == t).unwrap() as u32)
             };
-            let codes = texts.iter().map(code).collect();
+            let codes = Codes::new(values.len(), texts.iter().map(code));
             ColumnData::Dict { values: values.iter().map(|v| (*v).into()).collect(), codes }
         } else {
             let (mut bytes, mut ends) = (Vec::new(), Vec::new());

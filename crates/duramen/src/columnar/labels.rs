@@ -1,7 +1,7 @@
 //! Streams: each distinct set of stream fields is kept once in a block; rows have its number.
 
 use super::bytes::bad;
-use crate::column::{Column, ColumnData, IntText, Kinds, Order, bit};
+use crate::column::{Codes, Column, ColumnData, IntText, Kinds, Order, bit};
 use crate::error::Result;
 use crate::label_text;
 use crate::value::ValueKind;
@@ -77,7 +77,7 @@ impl StreamTable {
             [only] => ColumnData::Const(render(only).into()),
             sets => ColumnData::Dict {
                 values: sets.iter().map(|set| render(set).into()).collect(),
-                codes: self.codes(&(0..sets.len() as u32).collect::<Vec<_>>()),
+                codes: Codes::new(sets.len(), self.codes(&(0..sets.len() as u32).collect::<Vec<_>>())),
             },
         };
         Column { data, kinds: Kinds::All(ValueKind::String), order: self.order.clone(), rows: self.rows }
@@ -125,7 +125,10 @@ impl StreamTable {
         };
         let data = match &*values {
             [(only, _)] if codes.iter().all(|&c| c == 0) => ColumnData::Const((*only).into()),
-            _ => ColumnData::Dict { values: values.iter().map(|v| v.0.into()).collect(), codes: slot_codes },
+            _ => ColumnData::Dict {
+                values: values.iter().map(|v| v.0.into()).collect(),
+                codes: Codes::new(values.len(), slot_codes),
+            },
         };
         Ok(Some(Column { data, kinds, order: self.order.clone(), rows: self.rows }))
     }

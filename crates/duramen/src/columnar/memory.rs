@@ -4,7 +4,7 @@ use super::Row;
 use super::columnize::{Collected, Columnizer, Form, MESSAGE};
 use super::labels::StreamTable;
 use crate::block::{Block, names};
-use crate::column::{Column, ColumnData, Kinds};
+use crate::column::{Codes, Column, ColumnData, Ints, Kinds};
 use crate::error::{Error, Result};
 use crate::value::ValueKind;
 use foldhash::fast::FixedState;
@@ -93,13 +93,17 @@ fn map(held: &Collected, rows: usize) -> Option<Vec<u64>> {
 fn data(held: &Collected, bytes: Vec<u8>, rows: usize) -> ColumnData {
     let text = |i: usize| -> Box<str> { String::from_utf8_lossy(held.texts.get(i)).into() };
     match held.form {
-        Form::Ints => ColumnData::Int { values: spread(&held.ints, 0, held, rows), present: map(held, rows) },
+        Form::Ints => {
+            let present = map(held, rows);
+            ColumnData::Int { values: Ints::new(held.ints.clone()).spread(present.as_deref(), rows), present }
+        }
         Form::Dictionary if held.is_dense(rows) && held.codes.iter().all(|&c| c == held.codes[0]) => {
             ColumnData::Const(text(held.codes[0] as usize))
         }
         Form::Dictionary => ColumnData::Dict {
             values: (0..held.texts.len()).map(text).collect(),
-            codes: spread(&held.codes, ColumnData::ABSENT, held, rows),
+            codes: Codes::new(held.texts.len(), held.codes.iter().copied())
+                .spread(map(held, rows).as_deref(), rows),
         },
         Form::Texts | Form::Alias | Form::Empty => {
             let mut ends = Vec::with_capacity(rows);
@@ -122,14 +126,11 @@ fn alias(held: &Collected, message: &Collected, rows: usize) -> ColumnData {
     match data(message, bytes, rows) {
         ColumnData::Const(text) => ColumnData::Dict {
             values: vec![text],
-            codes: (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT }).collect(),
+            codes: Codes::new(1, (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT })),
         },
-        ColumnData::Dict { values, mut codes } => {
-            for (slot, code) in codes.iter_mut().enumerate() {
-                if !has(held, slot) {
-                    *code = ColumnData::ABSENT;
-                }
-            }
+        ColumnData::Dict { values, codes } => {
+            let code = |slot| if has(held, slot) { codes.get(slot) } else { ColumnData::ABSENT };
+            let codes = Codes::new(values.len(), (0..rows).map(code));
             ColumnData::Dict { values, codes }
         }
         ColumnData::Text { bytes, ends, .. } => ColumnData::Text { bytes, ends, present: map(held, rows) },

@@ -146,7 +146,7 @@ impl<'a> Census<'a> {
                 ColumnData::Dict { values, codes } => {
                     let mut hits = vec![0u64; values.len()];
                     for row in found.iter() {
-                        if let Some(n) = hits.get_mut(codes[column.slot(row)] as usize) {
+                        if let Some(n) = hits.get_mut(codes.get(column.slot(row)) as usize) {
                             *n += 1;
                         }
                     }

@@ -10,8 +10,9 @@ use super::super::{ints, presence, template};
 use super::wanted::Wanted;
 use super::{TableBlock, by_slot, get_or_make};
 use crate::block::{Block, names};
-use crate::column::{Column, ColumnData, Kinds, bit};
+use crate::column::{Codes, Column, ColumnData, Ints, Kinds, bit};
 use crate::error::Result;
+use crate::narrow::spread;
 use crate::value::ValueKind;
 use std::sync::Arc;
 
@@ -105,23 +106,18 @@ impl TableBlock {
         let mut take_kinds = |part: &mut Part<'_>| -> Result<()> {
             if entry.kind.is_none() {
                 let stored = chosen.of(kinds_of(entry, part)?.to_vec());
-                kinds = Kinds::PerSlot(spread(&stored, 0, map.map(Vec::as_slice), slots));
+                kinds = Kinds::PerSlot(spread(stored, map.map(Vec::as_slice), slots));
             }
             Ok(())
         };
         let data = match &entry.form {
             // None of the slots has a value.
             _ if chosen.len() == 0 && map.is_some() => {
-                ColumnData::Dict { values: Vec::new(), codes: vec![ColumnData::ABSENT; slots] }
+                ColumnData::Dict { values: Vec::new(), codes: Codes::of_map(&[], slots) }
             }
             Form::Constant(text) => match map {
                 None => ColumnData::Const(text.clone()),
-                Some(map) => ColumnData::Dict {
-                    values: vec![text.clone()],
-                    codes: (0..slots)
-                        .map(|slot| if bit(map, slot) { 0 } else { ColumnData::ABSENT })
-                        .collect(),
-                },
+                Some(map) => ColumnData::where_set(text.clone(), map, slots),
             },
             Form::Alias => {
                 let message = self.by_name.get(names::MESSAGE).filter(|&&m| m != i);
@@ -169,41 +165,17 @@ pub(super) fn slots_of(map: Option<&Vec<u64>>, rows: usize) -> Vec<u32> {
 }
 
 fn integers(values: Vec<i64>, map: Option<&Vec<u64>>, rows: usize) -> ColumnData {
-    ColumnData::Int { values: spread(&values, 0, map.map(Vec::as_slice), rows), present: map.cloned() }
-}
-
-/// One value a slot from one a set bit.
-fn spread<T: Copy>(values: &[T], absent: T, map: Option<&[u64]>, rows: usize) -> Vec<T> {
-    let Some(map) = map else { return values.to_vec() };
-    let mut out = vec![absent; rows];
-    let mut values = values.iter();
-    for (slots, &word) in out.chunks_mut(64).zip(map) {
-        let mut left = word;
-        while left != 0 {
-            let slot = slots.get_mut(left.trailing_zeros() as usize);
-            if let (Some(slot), Some(&value)) = (slot, values.next()) {
-                *slot = value;
-            }
-            left &= left - 1;
-        }
-    }
-    out
+    ColumnData::Int { values: Ints::new(values).spread(map.map(Vec::as_slice), rows), present: map.cloned() }
 }
 
 /// Another column's values, where this one has any.
 fn restrict(data: &ColumnData, map: Option<&[u64]>, rows: usize) -> ColumnData {
     let Some(map) = map else { return data.clone() };
     match data.clone() {
-        ColumnData::Const(text) => ColumnData::Dict {
-            values: vec![text],
-            codes: (0..rows).map(|slot| if bit(map, slot) { 0 } else { ColumnData::ABSENT }).collect(),
-        },
-        ColumnData::Dict { values, mut codes } => {
-            for (slot, code) in codes.iter_mut().enumerate() {
-                if !bit(map, slot) {
-                    *code = ColumnData::ABSENT;
-                }
-            }
+        ColumnData::Const(text) => ColumnData::where_set(text, map, rows),
+        ColumnData::Dict { values, codes } => {
+            let code = |slot| if bit(map, slot) { codes.get(slot) } else { ColumnData::ABSENT };
+            let codes = Codes::new(values.len(), (0..rows).map(code));
             ColumnData::Dict { values, codes }
         }
         ColumnData::Int { values, present } => ColumnData::Int { values, present: Some(both(present, map)) },
@@ -227,10 +199,7 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
             let text = String::from_utf8(text).map_err(|_| bad("a text is not UTF-8"))?.into();
             match map {
                 None => ColumnData::Const(text),
-                Some(_) => ColumnData::Dict {
-                    values: vec![text],
-                    codes: spread(&vec![0; count], ColumnData::ABSENT, slice, rows),
-                },
+                Some(map) => ColumnData::where_set(text, map, rows),
             }
         }
         Leaf::Integers(values) => integers(values, map, rows),
@@ -241,7 +210,7 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
                     .map(text)
                     .collect::<Result<_, _>>()
                     .map_err(|_| bad("not UTF-8"))?,
-                codes: spread(&codes, ColumnData::ABSENT, slice, rows),
+                codes: Codes::new(values.len(), codes).spread(slice, rows),
             }
         }
         leaf => texts(leaf.into_texts(count)?, map, rows)?,

@@ -322,7 +322,7 @@ fn column_holds(column: &Column, slots: &[u32], word: &Sought<'_>) -> Vec<bool> 
     let holds = |text: &str| word.find(text.as_bytes()).is_some();
     if let ColumnData::Dict { values, codes } = &column.data {
         let of_value: Vec<bool> = values.iter().map(|text| holds(text)).collect();
-        let code = |slot: &u32| codes.get(*slot as usize).and_then(|&code| of_value.get(code as usize));
+        let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
         return slots.iter().map(|slot| code(slot).copied().unwrap_or(false)).collect();
     }
     let mut digits = IntText::default();
