@@ -3,7 +3,7 @@
 use crate::sandbox::Sandbox;
 use duramen_engine::Error;
 use duramen_engine::kv::{self, Engine, EngineKind, OpenOptions, ReadOptions, WriteBatch};
-use duramen_engine::lsm::{CompactionStyle, LsmOptions};
+use duramen_engine::lsm::{CompactionStyle, Compression, LsmOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,7 +12,13 @@ use std::path::{Path, PathBuf};
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn options(kind: Option<EngineKind>) -> OpenOptions {
-    let lsm = LsmOptions { block_size: 512, compaction: CompactionStyle::None, ..LsmOptions::default() };
+    let lsm = LsmOptions {
+        block_size: 512,
+        // Damage is done to values, which are looked for in the file.
+        compression: Compression::None,
+        compaction: CompactionStyle::None,
+        ..LsmOptions::default()
+    };
     OpenOptions { kind, lsm, ..OpenOptions::default() }
 }
 

@@ -14,13 +14,14 @@ pub enum MemtableKind {
     Skiplist,
 }
 
-/// How blocks are compressed.
+/// How blocks are compressed. A block that this does not make smaller by an eighth is stored as it is, and so are, untried,
+/// up to 31 that follow such ones: what cannot be compressed costs next to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Not at all.
-    #[default]
+    /// Not at all: scans of what is not in the block cache are faster.
     None,
     /// LZ4: fast, half to two thirds of the size for text.
+    #[default]
     Lz4,
     /// Zstandard at this level, 1 to 19.
     Zstd(i32),
@@ -69,7 +70,7 @@ pub struct LsmOptions {
     pub block_restart_interval: usize,
     /// Whether tables have filters of their keys (binary fuse, 9 bits a key, 1 in 256 wrong). Default true.
     pub filter: bool,
-    /// How blocks are compressed. Default [`Compression::None`].
+    /// How blocks are compressed. Default [`Compression::Lz4`].
     pub compression: Compression,
     /// How many bytes of blocks are kept in memory. 0 keeps none. Default 64 MiB.
     pub block_cache_bytes: usize,

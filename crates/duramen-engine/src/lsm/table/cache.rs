@@ -191,7 +191,6 @@ impl Slots {
         let slot = self.slots.get(chunk)?;
         let block = slot.block.read().ok()?;
         let block = block.as_ref()?;
-        block.prefetch();
         if !slot.used.load(Ordering::Relaxed) {
             slot.used.store(true, Ordering::Relaxed);
         }

@@ -21,13 +21,26 @@ const ZSTD: u8 = 2;
 /// The longest block that is believed of a compressed chunk: a key, a value, and twice the largest `block_size`.
 const MAX_BLOCK_BYTES: usize = crate::kv::MAX_VALUE_BYTES + crate::kv::MAX_KEY_BYTES + (2 << 20);
 
-/// Compresses the blocks of a table.
-pub(super) enum Compressor {
+/// So many blocks are not tried, at most, after one that was not worth it: where nothing can be saved, trying costs a
+/// thirty-second of what it would; where something can again, that is found out within 128 KiB.
+const MOST_UNTRIED: u32 = 31;
+
+/// Compresses the blocks of a table that are worth it.
+#[derive(Debug)]
+pub(super) struct Compressor {
+    method: Method,
+    /// How many of the next blocks are not tried.
+    untried: u32,
+    /// How many were not to be tried after the last that was not worth it; 0 if the last that was tried was.
+    pause: u32,
+}
+
+enum Method {
     Lz4(Box<lz4_flex::block::CompressTable>),
     Zstd(zstd::bulk::Compressor<'static>),
 }
 
-impl std::fmt::Debug for Compressor {
+impl std::fmt::Debug for Method {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Lz4(_) => "Lz4",
@@ -39,26 +52,43 @@ impl std::fmt::Debug for Compressor {
 impl Compressor {
     /// `None` for no compression.
     pub(super) fn new(compression: Compression) -> Result<Option<Self>> {
-        Ok(match compression {
-            Compression::None => None,
-            Compression::Lz4 => Some(Self::Lz4(Box::default())),
+        let method = match compression {
+            Compression::None => return Ok(None),
+            Compression::Lz4 => Method::Lz4(Box::default()),
             Compression::Zstd(level) => {
                 let refused = |e| Error::InvalidArgument(format!("zstd level {level}: {e}"));
-                Some(Self::Zstd(zstd::bulk::Compressor::new(level).map_err(refused)?))
+                Method::Zstd(zstd::bulk::Compressor::new(level).map_err(refused)?)
             }
-        })
+        };
+        Ok(Some(Self { method, untried: 0, pause: 0 }))
     }
 
-    /// Appends a chunk's payload: the block compressed, or as it is where an eighth is not saved.
+    /// Appends a chunk's payload: the block compressed, or as it is where an eighth is not saved, or was not of the
+    /// blocks before it.
     pub(super) fn append(&mut self, block: &[u8], out: &mut Vec<u8>) {
+        if let Some(untried) = self.untried.checked_sub(1) {
+            self.untried = untried;
+        } else if self.try_append(block, out) {
+            self.pause = 0;
+            return;
+        } else {
+            self.pause = (2 * self.pause + 1).min(MOST_UNTRIED);
+            self.untried = self.pause;
+        }
+        out.extend_from_slice(block);
+        end_plain(out);
+    }
+
+    /// Appends the block compressed, if that saves an eighth.
+    fn try_append(&mut self, block: &[u8], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         out.resize(start + lz4_flex::block::get_maximum_output_size(block.len()), 0);
         let place = out.get_mut(start..).unwrap_or_default();
-        let done = match self {
-            Self::Lz4(table) => {
+        let done = match &mut self.method {
+            Method::Lz4(table) => {
                 lz4_flex::block::compress_into_with_table(block, place, table).ok().map(|n| (n, LZ4))
             }
-            Self::Zstd(zstd) => zstd.compress_to_buffer(block, place).ok().map(|n| (n, ZSTD)),
+            Method::Zstd(zstd) => zstd.compress_to_buffer(block, place).ok().map(|n| (n, ZSTD)),
         };
         let worth_it = done.filter(|(len, _)| *len <= block.len() - block.len() / 8);
         match (worth_it, u32::try_from(block.len())) {
@@ -66,11 +96,11 @@ impl Compressor {
                 out.truncate(start + len);
                 out.extend_from_slice(&block_len.to_le_bytes());
                 out.push(kind);
+                true
             }
             _ => {
                 out.truncate(start);
-                out.extend_from_slice(block);
-                out.push(PLAIN);
+                false
             }
         }
     }
@@ -158,6 +188,29 @@ mod tests {
         for (compression, kind) in ALL.into_iter().zip([PLAIN, LZ4, ZSTD]) {
             assert_eq!(*payload(compression, &[7; 500]).last().unwrap(), kind);
             assert_eq!(*payload(compression, &noise).last().unwrap(), PLAIN);
+        }
+    }
+
+    #[test]
+    fn noise_is_seldom_tried_and_text_behind_it_is_found() {
+        let noise: Vec<u8> =
+            (0..500u64).map(|i| xxhash_rust::xxh3::xxh3_64(&i.to_le_bytes()) as u8).collect();
+        for compression in [Compression::Lz4, Compression::Zstd(1)] {
+            let mut compressor = Compressor::new(compression).unwrap().unwrap();
+            let mut compresses = |block: &[u8]| {
+                let mut out = Vec::new();
+                compressor.append(block, &mut out);
+                *out.last().unwrap() != PLAIN
+            };
+            assert!(!compresses(&noise));
+            // The first one is no reason to give up for long.
+            assert_eq!([(); 3].map(|()| compresses(&[7; 500])), [false, true, true]);
+            for _ in 0..200 {
+                assert!(!compresses(&noise));
+            }
+            let untried = (0..100).position(|_| compresses(&[7; 500])).unwrap();
+            assert!(untried <= MOST_UNTRIED as usize, "{untried}");
+            assert_eq!([(); 3].map(|()| compresses(&[7; 500])), [true; 3]);
         }
     }
 

@@ -93,6 +93,12 @@ impl Directory {
         self.keys.find_near(key, seq, near)
     }
 
+    /// About how many 256ths into a chunk a key lies, if keys are spread evenly.
+    #[inline]
+    pub(super) fn part(&self, chunk: usize, key: &[u8]) -> u8 {
+        self.keys.part(chunk, key)
+    }
+
     /// Where the frame of a chunk lies, from where the first one's starts.
     #[inline]
     pub(super) fn frame(&self, chunk: usize) -> Option<Range<u32>> {

@@ -120,6 +120,15 @@ impl KeyIndex {
         self.find_equal(low, head, key, seq)
     }
 
+    /// About how far between the place before the `i`-th and the `i`-th a key lies, in 256ths, by their heads.
+    #[inline]
+    pub(super) fn part(&self, i: usize, key: &[u8]) -> u8 {
+        let low = i.checked_sub(1).and_then(|before| self.heads.get(before)).copied().unwrap_or(0);
+        let high = self.heads.get(i).copied().unwrap_or(u64::MAX);
+        let far = head(key, self.common).saturating_sub(low);
+        (far / (high.saturating_sub(low) / 256 + 1)).min(255) as u8
+    }
+
     /// The same, of which is known that `low` is the first place whose head is not below that of the key.
     #[inline]
     fn find_equal(&self, low: usize, head: u64, key: &[u8], seq: u64) -> usize {
@@ -232,6 +241,14 @@ mod tests {
                 let mut about = None;
                 prop_assert_eq!(index.find_near(key, *seq, |near| about = Some(near)), expected);
                 prop_assert!(about.is_none_or(|about| about <= places.len() + SAMPLE));
+            }
+            // Of others it is known at once that they are before all or after all.
+            let within = probes.iter().filter(|(key, _)| key.starts_with(&index.bytes[..index.common]));
+            let mut sorted: Vec<_> = within.map(|(key, seq)| (index.find(key, *seq), key)).collect();
+            sorted.sort();
+            for pair in sorted.windows(2) {
+                let [a, b] = [pair[0], pair[1]].map(|(place, key)| (place, index.part(place, key)));
+                prop_assert!(a <= b, "{pair:?}");
             }
         }
 

@@ -44,10 +44,11 @@ impl Partition {
         }
     }
 
-    /// The chunk to look in for a version of a key, if the filter does not exclude it. What the filter looks at and the
-    /// place of the cached block are asked for at once: one after another, each would be waited for.
+    /// The chunk to look in for a version of a key, and about how many 256ths into it the key lies, if the filter does
+    /// not exclude it. What the filter looks at and the place of the cached block are asked for at once: one after
+    /// another, each would be waited for.
     #[inline]
-    pub(super) fn chunk_for(&self, key: &[u8], hash: u64, seq: u64) -> Option<usize> {
+    pub(super) fn chunk_for(&self, key: &[u8], hash: u64, seq: u64) -> Option<(usize, u8)> {
         if let Some(filter) = &self.filter {
             filter.prefetch(hash);
         }
@@ -56,7 +57,7 @@ impl Partition {
                 (chunk.saturating_sub(1)..chunk + 2).for_each(|chunk| slots.prefetch(chunk));
             }
         });
-        self.may_contain(hash).then_some(chunk)
+        self.may_contain(hash).then(|| (chunk, self.directory.part(chunk, key)))
     }
 
     /// Whether it may have a key with this hash: `false` is certain.

@@ -42,7 +42,11 @@ impl Readahead {
     ) -> Result<Option<Block>> {
         let Some(frame) = partition.frame(chunk) else { return Ok(None) };
         let before = self.last.replace((number, chunk));
-        if let Some(block) = partition.with_cached(reader.cache(), chunk, Block::clone) {
+        let take = |block: &Block| {
+            block.prefetch();
+            block.clone()
+        };
+        if let Some(block) = partition.with_cached(reader.cache(), chunk, take) {
             return Ok(Some(block));
         }
         if !self.stretch.as_ref().is_some_and(|stretch| stretch.has(&frame)) {

@@ -195,8 +195,18 @@ impl TableReader {
         }
     }
 
-    fn search(&self, partition: &Partition, chunk: usize, key: &[u8], seq: u64) -> Result<Option<Found>> {
-        let found = match partition.with_cached(&self.cache, chunk, |block| find(block, key, seq)) {
+    fn search(
+        &self,
+        partition: &Partition,
+        (chunk, part): (usize, u8),
+        key: &[u8],
+        seq: u64,
+    ) -> Result<Option<Found>> {
+        let look = |block: &Block| {
+            block.prefetch_about(part);
+            find(block, key, seq)
+        };
+        let found = match partition.with_cached(&self.cache, chunk, look) {
             Some(found) => found,
             None => match self.read_block(partition, chunk)? {
                 Some(block) => find(&block, key, seq),

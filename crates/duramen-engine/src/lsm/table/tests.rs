@@ -20,7 +20,8 @@ type Version = (Vec<u8>, u64, OpKind, Vec<u8>);
 const PATH: &str = "t.sst";
 
 fn small() -> TableOptions {
-    TableOptions { block_size: 256, partition_bytes: 2048, ..TableOptions::from(&LsmOptions::default()) }
+    let options = TableOptions::from(&LsmOptions::default());
+    TableOptions { block_size: 256, partition_bytes: 2048, compression: NO_COMPRESSION, ..options }
 }
 
 fn write(env: &Env, options: &TableOptions, versions: &[Version]) -> super::TableSummary {

@@ -3,6 +3,7 @@
 use super::store::{Store, Write, table_path};
 use super::*;
 use crate::io::sim::Fault;
+use crate::lsm::Compression;
 use crate::lsm::compaction::keys::{KeyRange, has_garbage, overlapping};
 use crate::lsm::compaction::{RateLimiter, plan_manual};
 use std::path::Path;
@@ -12,6 +13,8 @@ fn small(compaction: CompactionStyle) -> LsmOptions {
     LsmOptions {
         compaction,
         block_size: 256,
+        // The sizes below are those of what is written here.
+        compression: Compression::None,
         target_file_size_base: 2 << 10,
         max_bytes_for_level_base: 8 << 10,
         max_bytes_for_level_multiplier: 3,

@@ -9,6 +9,10 @@ use std::ops::Range;
 /// How much of a block is prefetched, at most: blocks of usual size have no more before their values.
 const PREFETCH_BYTES: usize = 1024;
 
+/// How many bytes of values on either side of the place where one is guessed to lie are prefetched. Among 30 rows with
+/// keys at random, a guess is rarely off by more than three.
+const VALUE_GUESS_BYTES: usize = 256;
+
 /// A block in memory: bytes, or a part of them, and where its parts lie in them.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Block {
@@ -79,6 +83,19 @@ impl Block {
         let first = self.bytes.as_ptr().wrapping_add(start);
         let bytes = (self.values as usize - start).min(PREFETCH_BYTES);
         (0..bytes).step_by(64).for_each(|at| prefetch(first.wrapping_add(at)));
+    }
+
+    /// The same for a search of a key that lies about so many 256ths into the block: its value is asked for, too, and
+    /// not waited for once more when it has been found. A wrong guess costs what it asks for in vain.
+    #[inline]
+    pub(in super::super) fn prefetch_about(&self, part: u8) {
+        self.prefetch();
+        let (values, end) = (self.values as usize, self.end as usize);
+        let about = values + (((end - values) * usize::from(part)) >> 8);
+        let from = about.saturating_sub(VALUE_GUESS_BYTES).max(values);
+        let to = end.min(about + VALUE_GUESS_BYTES);
+        let first = self.bytes.as_ptr();
+        (from..to).step_by(64).for_each(|at| prefetch(first.wrapping_add(at)));
     }
 
     /// How many rows there are: at least 1.

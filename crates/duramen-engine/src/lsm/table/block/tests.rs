@@ -43,6 +43,11 @@ fn run_from(block: &Block, restart: usize, seq: u64, below: Option<&[u8]>) -> En
     entries
 }
 
+/// Keys that differ before, at and after their eighth byte, or end there, or with zeros.
+fn near_eight_bytes() -> impl Strategy<Value = Vec<u8>> {
+    (0usize..12, prop::collection::vec(0u8..3, 0..4)).prop_map(|(len, end)| [vec![1; len], end].concat())
+}
+
 fn some_block(rows: &[(Vec<u8>, u64, Vec<u8>)], interval: u16) -> Vec<u8> {
     let mut encoder = BlockEncoder::new(interval);
     let mut before = Vec::new();
@@ -129,6 +134,26 @@ proptest! {
             let within = expected[at..].iter().take_while(|(key, _)| below.as_ref().is_none_or(|below| key < below));
             let within: Vec<_> = within.cloned().collect();
             prop_assert_eq!(run_from(&block, restart, seq, below.as_deref()), within);
+        }
+    }
+
+    #[test]
+    fn the_first_row_not_before_is_found(
+        versions in prop::collection::btree_set((near_eight_bytes(), 1u64..5), 1..40),
+        others in prop::collection::vec((near_eight_bytes(), 0u64..6), 20), interval in 1u16..9,
+    ) {
+        let mut rows: Vec<_> = versions.into_iter().map(|(key, seq)| (key, seq, b"value".to_vec())).collect();
+        rows.sort_by(|a, b| order((&a.0, a.1), (&b.0, b.1)));
+        let bytes = some_block(&rows, interval);
+        let block = Block::parse(bytes.as_slice().into(), 0..bytes.len()).unwrap();
+        for (key, seq) in others.iter().chain(&rows.iter().map(|row| (row.0.clone(), row.1)).collect::<Vec<_>>()) {
+            let expected = rows.iter().position(|row| !order((&row.0, row.1), (key, *seq)).is_lt());
+            let found = block.find(key, *seq).unwrap();
+            prop_assert_eq!(found.as_ref().map(|found| found.position.n), expected);
+            let Some(found) = found else { continue };
+            let row = &rows[found.position.n];
+            prop_assert_eq!((found.position.seq, found.same_key), (row.1, row.0 == *key));
+            prop_assert_eq!([&key[..found.shared], &block.bytes()[found.unshared]].concat(), row.0.clone());
         }
     }
 
