@@ -133,7 +133,11 @@ fn field_rows(
     let mut left = Cow::Borrowed(candidates);
     let words = test.whole_words();
     if !words.is_empty() {
-        let needle = Needle { words: &words, certain: &|text| test.passes_by_part(text) };
+        let needle = Needle {
+            words: &words,
+            certain: &|text| test.passes_by_part(text),
+            reaches: &|text| test.reaches_beyond(text),
+        };
         if let Some((found, possible)) = open.search(field, &needle)? {
             certain = Some(found);
             left.to_mut().intersect(&possible);
