@@ -113,10 +113,10 @@ impl<'a> Redraw<'a> {
     }
 
     fn value(&mut self, slot: u64, kind: Kind, old: &str, entry_ns: i64, new_ns: i64) -> String {
-        if matches!(kind, Kind::Number | Kind::Dotted) {
-            if let Some(moved) = moved_epoch(old, entry_ns, new_ns) {
-                return moved;
-            }
+        if matches!(kind, Kind::Number | Kind::Dotted)
+            && let Some(moved) = moved_epoch(old, entry_ns, new_ns)
+        {
+            return moved;
         }
         let fate = self.vocabulary.fate(slot, old);
         if fate == Fate::Stays {

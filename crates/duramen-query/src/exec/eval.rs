@@ -299,7 +299,7 @@ fn keep_by(
 }
 
 /// From the smallest to the greatest of the values, if that is much fewer than are to be tested.
-fn range_of_few(values: &[i64], tested: usize) -> Option<RangeInclusive<i64>> {
+pub(super) fn range_of_few(values: &[i64], tested: usize) -> Option<RangeInclusive<i64>> {
     // Not by the iterator's `min` and `max`, which go by references, one by one.
     let (min, max) = values.iter().fold((i64::MAX, i64::MIN), |(min, max), &n| (min.min(n), max.max(n)));
     (max.checked_sub(min).filter(|_| min <= max)? < (tested / 8) as i64).then_some(min..=max)
