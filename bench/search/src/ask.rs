@@ -113,8 +113,7 @@ mod tests {
             let differs = differs.map(str::to_owned);
             Some(Timed { median, least: median, most: median, differs })
         };
-        let question =
-            Question { name: "", what: What::CountAll, query: String::new(), limit: None, about: false };
+        let question = Question::new("", What::CountAll, "");
         let answers =
             vec![timed(1.0, None), timed(5.0, None), timed(2.0, Some("1 : 2")), None, timed(4.0, None)];
         let mut asked = Asked { question, answers, rows: 1 };

@@ -70,7 +70,7 @@ impl DuckDb {
         Ok(Self { python: python.to_path_buf(), file: dir.join("logs.parquet"), session })
     }
 
-    fn sql(&self, what: &What) -> String {
+    fn sql(&self, what: &What) -> Option<String> {
         let logs = format!("'{}'", self.file.display());
         let within = |span: &Span| {
             format!("_time >= {} AND _time < {}", timestamp(span.from_ns), timestamp(span.to_ns))
@@ -86,7 +86,7 @@ impl DuckDb {
                  DESC LIMIT 100)"
             )
         };
-        match what {
+        Some(match what {
             What::CountAll => count("true"),
             What::Phrase(text) => lines(&words(text)),
             What::CountWord(word) => count(&words(word)),
@@ -110,7 +110,8 @@ impl DuckDb {
             What::Substring(text) => count(&format!("contains(lower(_msg), '{}')", text.to_lowercase())),
             What::Field { name, value } => lines(&format!("{name} = '{value}'")),
             What::Newest => newest(""),
-        }
+            What::OnlyLogsQl => return None,
+        })
     }
 }
 
@@ -153,11 +154,12 @@ impl Peer for DuckDb {
             resident_bytes: Some(resident_bytes),
             anonymous_bytes: Some(anonymous_bytes),
             disk_bytes: disk::file_bytes(&self.file)?,
+            stopped_bytes: None,
         }))
     }
 
     fn ask(&mut self, question: &Question) -> Result<Option<Answer>> {
-        let statement = self.sql(&question.what);
+        let Some(statement) = self.sql(&question.what) else { return Ok(None) };
         let started = Instant::now();
         let text = self.session.run(&statement)?;
         let took = started.elapsed();

@@ -2,12 +2,13 @@
 
 use crate::Result;
 use crate::question::{Question, Span, What};
+use crate::subject::Subject;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A line. One with other fields is an error: a peer would have less to keep.
 #[derive(Debug, Deserialize)]
@@ -29,11 +30,22 @@ pub(crate) struct Line {
     pub(crate) duration_ms: Option<f64>,
 }
 
+/// The lines of such a file, and the questions of the table.
+pub(crate) fn subject(file: &Path) -> Result<Subject> {
+    let facts = Facts::of(file)?;
+    Ok(Subject {
+        file: file.to_path_buf(),
+        count: facts.count,
+        insert: "_stream_fields=app,host",
+        questions: facts.questions()?,
+        is_foreign: false,
+    })
+}
+
 /// What there is to ask about.
 #[derive(Debug)]
-pub(crate) struct Facts {
-    pub(crate) file: PathBuf,
-    pub(crate) count: u64,
+struct Facts {
+    count: u64,
     first: String,
     last: String,
     /// A trace's and a request's identity, from the middle of the file.
@@ -42,9 +54,8 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn of(path: &Path) -> Result<Self> {
+    fn of(path: &Path) -> Result<Self> {
         let mut facts = Self {
-            file: path.to_path_buf(),
             count: 0,
             first: String::new(),
             last: String::new(),
@@ -78,14 +89,8 @@ impl Facts {
     }
 
     /// The queries of the table.
-    pub(crate) fn questions(&self) -> Result<Vec<Question>> {
-        let ask = |name, what, query: &str| Question {
-            name,
-            what,
-            query: query.to_owned(),
-            limit: None,
-            about: false,
-        };
+    fn questions(&self) -> Result<Vec<Question>> {
+        let ask = Question::new;
         let newest_100 = |question| Question { limit: Some(100), ..question };
         let hour = &self.last[..13];
         let day = &self.first[..10];

@@ -4,7 +4,9 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`lines`] | the lines, and what is asked, chosen from them |
+//! | [`subject`] | what is measured: lines, and questions about them |
+//! | [`lines`] | generated lines, with planted needles, and what is asked about them |
+//! | [`any`] | lines of any kind, and what is asked, chosen from them |
 //! | [`question`] | a query, as each peer needs to know it; answers that can be compared |
 //! | [`peer`] | what all peers can do |
 //! | [`process`] | what the kernel says of a process |
@@ -13,8 +15,9 @@
 //! | [`load`] | sends the lines |
 //! | [`ask`] | asks, and times the answers |
 //! | [`restart`] | time from the start to the first answer; what `kill -9` leaves |
-//! | [`report`] | the tables |
+//! | [`report`], [`summary`] | the tables |
 
+mod any;
 mod ask;
 mod duckdb;
 mod lines;
@@ -27,6 +30,8 @@ mod restart;
 mod ripgrep;
 mod server;
 mod sqlite;
+mod subject;
+mod summary;
 
 use ask::Before;
 use clap::Parser;
@@ -49,7 +54,7 @@ type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 #[derive(Debug, Parser)]
 #[command(name = "bench-search", version, verbatim_doc_comment)]
 struct Args {
-    /// NDJSON, as `duramen generate --planted --rate 19.3 --lines 5000000` writes it
+    /// NDJSON, as `duramen generate --planted --rate 19.3 --lines 5000000` writes it; with --any, any
     lines: PathBuf,
     /// Duramen: its address, the identity of its process, its store; no PID with --duramen-command
     #[arg(long, num_args = 2..=3, value_names = ["URL", "[PID] DIR"], required = true)]
@@ -80,6 +85,16 @@ struct Args {
     /// end. The lines that survive stay there
     #[arg(long, value_name = "TIMES", requires_all = ["duramen_command", "victorialogs_command"])]
     kill: Option<usize>,
+    /// Lines of any kind, each with `_time`, as bench-resample writes them: what is asked is chosen from them. Only the
+    /// servers are compared. Reports show the queries without the lines' values
+    #[arg(long, conflicts_with_all = ["sqlite", "duckdb", "ripgrep"])]
+    any: bool,
+    /// With --any: another seed chooses other words and values
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Adds a row to this table, too
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
     /// Connections that send at once
     #[arg(long, default_value_t = 2)]
     connections: usize,
@@ -135,7 +150,11 @@ impl Args {
         std::thread::sleep(std::time::Duration::from_secs(self.settle_s));
         let mut loads = Vec::new();
         for server in servers {
-            loads.push(server.settled()?);
+            let mut load = server.settled()?;
+            if let Some(load) = load.as_mut().filter(|_| self.any) {
+                load.stopped_bytes = server.stopped_bytes()?;
+            }
+            loads.push(load);
         }
         for other in others {
             eprintln!("loading {}", other.name());
@@ -147,8 +166,11 @@ impl Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let facts = lines::Facts::of(&args.lines)?;
+    let subject = if args.any { any::subject(&args.lines, args.seed)? } else { lines::subject(&args.lines)? };
     let mut servers = args.servers()?;
+    for server in &mut servers {
+        server.insert = subject.insert;
+    }
     let mut others = args.others()?;
     let loads = args.load(&mut servers, &mut others)?;
     let empty_ms = servers.iter().map(|server| (server.name(), server.empty_ms())).collect();
@@ -156,17 +178,21 @@ fn main() -> Result<()> {
     peers.extend(servers.iter_mut().map(|server| Box::new(server) as Box<dyn Peer + '_>));
     peers.extend(others);
     let abouts = peers.iter().map(|peer| (peer.name(), peer.about())).collect();
-    let mut report = report::Report::new(&facts, abouts);
+    let mut report = report::Report::new(&subject, abouts);
     (report.connections, report.repeat) = (args.connections, args.repeat);
     (report.loads, report.empty_ms) = (loads, empty_ms);
-    for question in facts.questions()? {
-        eprintln!("{}", question.name);
-        report.warm.push(ask::ask(&mut peers, question, args.repeat, Before::Itself)?);
+    for question in &subject.questions {
+        eprintln!("{}: {}", question.name, question.query);
+        let asked = ask::ask(&mut peers, question.clone(), args.repeat, Before::Itself)?;
+        for difference in asked.answers.iter().flatten().filter_map(|answer| answer.differs.as_ref()) {
+            eprintln!("DIFFERS: {difference}");
+        }
+        report.warm.push(asked);
     }
     let cold = args.cold.unwrap_or_default();
-    for question in facts.questions()?.into_iter().filter(|_| cold > 0) {
+    for question in subject.questions.iter().filter(|_| cold > 0) {
         eprintln!("cold: {}", question.name);
-        report.cold.push(ask::ask(&mut peers, question, cold, Before::Start)?);
+        report.cold.push(ask::ask(&mut peers, question.clone(), cold, Before::Start)?);
     }
     drop(peers);
     for server in servers.iter_mut().filter(|_| cold > 0) {
@@ -182,5 +208,8 @@ fn main() -> Result<()> {
     let text = report.text();
     print!("{text}");
     std::fs::write(&args.out, text)?;
+    if let Some(summary) = &args.summary {
+        summary::add(summary, &report)?;
+    }
     Ok(())
 }

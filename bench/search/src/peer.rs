@@ -33,6 +33,8 @@ pub(crate) struct Load {
     pub(crate) resident_bytes: Option<u64>,
     pub(crate) anonymous_bytes: Option<u64>,
     pub(crate) disk_bytes: u64,
+    /// After a stop, which writes everything out and gives back what was reserved; nothing if there was none.
+    pub(crate) stopped_bytes: Option<u64>,
 }
 
 impl<P: Peer> Peer for &mut P {

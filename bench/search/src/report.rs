@@ -1,15 +1,15 @@
 //! The tables.
 
 use crate::ask::Asked;
-use crate::lines::Facts;
 use crate::peer::Load;
 use crate::restart::{Killed, Starts};
+use crate::subject::Subject;
 use std::fmt::{Result, Write};
 
 /// What was measured. Peers are in the same order everywhere: Duramen, VictoriaLogs, then the others.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
-    pub(crate) facts: &'a Facts,
+    pub(crate) subject: &'a Subject,
     pub(crate) connections: usize,
     /// Warm runs.
     pub(crate) repeat: usize,
@@ -26,9 +26,9 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Of nothing measured yet.
-    pub(crate) fn new(facts: &'a Facts, peers: Vec<(&'static str, String)>) -> Self {
+    pub(crate) fn new(subject: &'a Subject, peers: Vec<(&'static str, String)>) -> Self {
         Self {
-            facts,
+            subject,
             connections: 0,
             repeat: 0,
             peers,
@@ -69,7 +69,7 @@ impl<'a> Report<'a> {
         writeln!(out, "The queries:\n")?;
         for asked in &self.warm {
             let limit = asked.question.limit.map(|limit| format!(", `limit={limit}`")).unwrap_or_default();
-            writeln!(out, "- {}: `{}`{limit}", asked.question.name, asked.question.query)?;
+            writeln!(out, "- {}: `{}`{limit}", asked.question.name, asked.question.shown)?;
         }
         Ok(())
     }
@@ -85,8 +85,8 @@ impl<'a> Report<'a> {
              {} connections; queries over one, kept open, in turns, one run each that does not count, then the \
              median of {} (least to most). Duramen acknowledges what survives `kill -9` (durability `process`); \
              VictoriaLogs, with its default settings, what is in its memory.\n",
-            self.facts.file.file_name().unwrap_or_default().to_string_lossy(),
-            self.facts.count,
+            self.subject.file.file_name().unwrap_or_default().to_string_lossy(),
+            self.subject.count,
             model.split(':').next_back().unwrap_or_default().trim(),
             load.trim(),
             self.connections,
@@ -133,6 +133,9 @@ impl<'a> Report<'a> {
         row("resident MB afterwards", &|load| Some(load.resident_bytes? as f64 / 1e6))?;
         row("of these, of no file", &|load| Some(load.anonymous_bytes? as f64 / 1e6))?;
         row("MB on disk", &|load| Some(load.disk_bytes as f64 / 1e6))?;
+        if self.loads.iter().flatten().any(|load| load.stopped_bytes.is_some()) {
+            row("MB on disk after a stop", &|load| Some(load.stopped_bytes? as f64 / 1e6))?;
+        }
         writeln!(out)
     }
 
@@ -168,7 +171,12 @@ impl<'a> Report<'a> {
     fn agreement(&self, asked: &Asked) -> String {
         let differs = |((name, _), answer): (&(&str, String), &Option<crate::ask::Timed>)| {
             let differs = answer.as_ref()?.differs.as_ref()?;
-            Some(format!("**{name} differs**: {}", differs.replace('|', "\\|")))
+            let what = if self.subject.is_foreign {
+                String::new()
+            } else {
+                format!(": {}", differs.replace('|', "\\|"))
+            };
+            Some(format!("**{name} differs**{what}"))
         };
         let differing: Vec<_> = self.peers.iter().zip(&asked.answers).filter_map(differs).collect();
         if differing.is_empty() { "agree".to_owned() } else { differing.join("; ") }

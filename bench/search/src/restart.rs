@@ -56,7 +56,7 @@ pub(crate) fn kill(server: &mut Server, lines: &Path, round: usize) -> Result<Ki
     let bodies = Bodies::of(lines)?;
     let (next, killed) = (AtomicU64::new(0), AtomicBool::new(false));
     let acknowledged: Mutex<HashMap<String, u64>> = Mutex::default();
-    let url = format!("{}/insert/jsonline?_stream_fields=app,host", server.url);
+    let url = server.insert_url();
     let connections = server.connections;
     std::thread::scope(|scope| {
         let send = || -> Result<(), String> {

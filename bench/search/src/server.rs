@@ -18,6 +18,8 @@ pub(crate) struct Server {
     name: &'static str,
     pub(crate) url: String,
     pub(crate) dir: PathBuf,
+    /// Parameters of the request that inserts lines.
+    pub(crate) insert: &'static str,
     /// Connections that send at once.
     pub(crate) connections: usize,
     command: Option<String>,
@@ -55,6 +57,7 @@ impl Server {
             name,
             url: url.trim_end_matches('/').to_owned(),
             dir: PathBuf::from(dir),
+            insert: "",
             connections,
             command: command.map(str::to_owned),
             process: Process::Id(pid),
@@ -176,6 +179,22 @@ impl Server {
         Ok(rows.first().and_then(|row| row.get("n")).ok_or("no count")?.parse()?)
     }
 
+    /// Where lines are sent.
+    pub(crate) fn insert_url(&self) -> String {
+        format!("{}/insert/jsonline?{}", self.url, self.insert)
+    }
+
+    /// Bytes on disk while it is stopped; then it is started again. Nothing if it was not started here.
+    pub(crate) fn stopped_bytes(&mut self) -> Result<Option<u64>> {
+        if self.command.is_none() {
+            return Ok(None);
+        }
+        self.stop()?;
+        let bytes = disk::disk_bytes(&self.dir);
+        self.start()?;
+        Ok(Some(bytes))
+    }
+
     /// What loading took, now that all is merged.
     pub(crate) fn settled(&self) -> Result<Option<Load>> {
         let Some(Loading { cpu_before_s, wall_s, raw_bytes }) = self.loading else {
@@ -190,6 +209,7 @@ impl Server {
             resident_bytes: Some(resident_bytes),
             anonymous_bytes: Some(anonymous_bytes),
             disk_bytes: disk::disk_bytes(&self.dir),
+            stopped_bytes: None,
         }))
     }
 }
@@ -206,7 +226,7 @@ impl Peer for Server {
     fn load(&mut self, lines: &Path) -> Result<Option<Load>> {
         let cpu_before_s = self.process.cpu_s()?;
         let started = Instant::now();
-        send(&format!("{}/insert/jsonline?_stream_fields=app,host", self.url), lines, self.connections)?;
+        send(&self.insert_url(), lines, self.connections)?;
         let wall_s = started.elapsed().as_secs_f64();
         let raw_bytes = std::fs::metadata(lines)?.len();
         self.loading = Some(Loading { cpu_before_s, wall_s, raw_bytes });

@@ -157,7 +157,7 @@ fn sql(what: &What) -> Option<String> {
         What::Substring(text) => format!("SELECT count(*) AS n FROM logs WHERE _msg LIKE '%{text}%'"),
         What::Field { name, value } => format!("{lines} WHERE {name} = '{value}'"),
         What::Newest => format!("{lines} ORDER BY time DESC LIMIT 100"),
-        What::Quantiles => return None,
+        What::Quantiles | What::OnlyLogsQl => return None,
     })
 }
 
@@ -190,6 +190,7 @@ impl Peer for Sqlite {
             resident_bytes: None,
             anonymous_bytes: None,
             disk_bytes: disk::disk_bytes(&self.dir),
+            stopped_bytes: None,
         }))
     }
 

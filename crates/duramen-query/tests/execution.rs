@@ -476,3 +476,34 @@ fn how_a_block_holds_a_field_does_not_hang_on_the_rows_that_were_found() {
     assert_eq!(answer("sel:=x | stats count() if (n:value_type(int64)) ints"), [["ints=4"]]);
     assert_eq!(answer("sel:=x | block_stats"), answer("* | block_stats"));
 }
+
+#[test]
+fn integers_of_a_short_range_are_grouped_as_texts_are() {
+    let number = |r: i64| r * 7 % 40 - 5;
+    let row = |r: i64| match r % 11 {
+        0 => Row::new(r, &[("_msg", "line")]),
+        _ => Row::new(r, &[("_msg", "line"), ("n", &number(r).to_string())]),
+    };
+    // Each of another seed keeps the column in another form.
+    let block = |seed| vec![Arc::new(TestBlock::new((0..4000).map(row).collect(), seed))];
+    for (query, value) in [
+        ("* | stats by (n) count() c", &(|n: i64| n.to_string()) as &dyn Fn(i64) -> String),
+        ("* | stats by (n:10) count() c", &|n| (n.div_euclid(10) * 10).to_string()),
+        ("* | stats by (n) max(n) m, count() c | delete m", &|n| n.to_string()),
+    ] {
+        let mut expected = std::collections::BTreeMap::new();
+        for r in 0..4000 {
+            let of = if r % 11 == 0 { String::new() } else { value(number(r)) };
+            *expected.entry(of).or_insert(0) += 1;
+        }
+        for seed in 0..8 {
+            let (rows, _) = run(query, &block(seed), &RunOptions::default()).unwrap();
+            let found = rows.iter().map(|row| {
+                let of =
+                    |name: &str| row.iter().find(|(n, _)| n == name).map_or("", |(_, text)| text).to_string();
+                (of("n"), of("c").parse::<i32>().unwrap())
+            });
+            assert_eq!(found.collect::<std::collections::BTreeMap<_, _>>(), expected, "{query}");
+        }
+    }
+}

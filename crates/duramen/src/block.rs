@@ -41,6 +41,9 @@ pub struct Needle<'a> {
     pub words: &'a [&'a str],
     /// Whether a text passes for certain that has this one in it, cut out between two words.
     pub certain: &'a dyn Fn(&str) -> bool,
+    /// Whether a text may pass because of this part of it, cut out between two words, together with what stands around it;
+    /// `true` if that is not known. Asked of parts that hold one of the words, and do not make the text pass for certain.
+    pub reaches: &'a dyn Fn(&str) -> bool,
 }
 
 /// Rows whose value may pass, as far as a block could tell without putting it together: one bit a row, least

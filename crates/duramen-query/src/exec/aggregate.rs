@@ -3,6 +3,7 @@
 //! Every thread has groups of its own; they are put together in the end. Where the fields to group by are
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
+use super::among::range_of_few;
 use super::open::{Open, is_few, plain_text};
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
@@ -294,6 +295,8 @@ struct Key<'a> {
     texts: Option<Vec<String>>,
     /// For time buckets, the code of each row.
     codes: Vec<u32>,
+    /// For integers, the one of code 0; those after it follow.
+    first: i64,
 }
 
 fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
@@ -309,8 +312,9 @@ fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
             }
             codes.push(texts.len() as u32 - 1);
         }
-        return Ok(Key { by, column: None, texts: Some(texts), codes });
+        return Ok(Key { by, column: None, texts: Some(texts), codes, first: 0 });
     }
+    let mut first = 0;
     let column = open.column(&by.field)?;
     let texts = match column.as_ref().map(|c| &c.data) {
         None => Some(vec![by.value("").into_owned()]),
@@ -319,9 +323,16 @@ fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
             let texts = values.iter().map(|v| by.value(v).into_owned());
             Some(texts.chain([by.value("").into_owned()]).collect())
         }
-        Some(ColumnData::Int { .. } | ColumnData::Text { .. }) => None,
+        // Each integer of a short range is written once: a status, a port.
+        Some(ColumnData::Int { values, .. }) => range_of_few(values, values.len()).map(|range| {
+            first = *range.start();
+            let mut digits = IntText::default();
+            let texts = range.map(|n| by.value(digits.format(n)).into_owned());
+            texts.chain([by.value("").into_owned()]).collect()
+        }),
+        Some(ColumnData::Text { .. }) => None,
     };
-    Ok(Key { by, column, texts, codes: Vec::new() })
+    Ok(Key { by, column, texts, codes: Vec::new(), first })
 }
 
 impl Key<'_> {
@@ -343,7 +354,7 @@ impl Key<'_> {
                     Narrow::U32(numbers) => add(all, count, numbers.iter().map(|&n| code(n))),
                 }
             }
-            Some(Column { data: ColumnData::Dict { .. }, rows, .. }) => {
+            Some(Column { data: ColumnData::Dict { .. } | ColumnData::Int { .. }, rows, .. }) => {
                 add(all, count, (0..*rows).map(|row| self.code(row) as u32));
             }
             _ => {}
@@ -357,6 +368,12 @@ impl Key<'_> {
         match self.column.as_deref() {
             Some(column @ Column { data: ColumnData::Dict { values, codes }, .. }) => {
                 (codes.get(column.slot(row)) as usize).min(values.len())
+            }
+            Some(column @ Column { data: ColumnData::Int { values, present }, .. }) => {
+                let slot = column.slot(row);
+                let is_absent = present.as_ref().is_some_and(|present| !bit(present, slot));
+                let absent = self.texts.as_ref().map_or(0, |texts| texts.len() - 1);
+                if is_absent { absent } else { values.get(slot).wrapping_sub(self.first) as usize }
             }
             _ => 0,
         }

@@ -2,10 +2,17 @@
 
 use super::open::is_few;
 use crate::bitmap::Bitmap;
-use duramen::column::{Narrow, Order, bit};
+use duramen::column::{Ints, Narrow, Order, bit};
+use std::ops::RangeInclusive;
 
 /// How many rows go by between two looks at whether to stop: some tests take microseconds.
 pub(super) const STOP_INTERVAL_ROWS: usize = 1024;
+
+/// From the smallest to the greatest of the values, if that is much fewer than are to be looked at.
+pub(super) fn range_of_few(values: &Ints, rows: usize) -> Option<RangeInclusive<i64>> {
+    let (min, max) = values.range();
+    (max.checked_sub(min).filter(|_| min <= max)? < (rows / 8) as i64).then_some(min..=max)
+}
 
 /// Candidates, whose values lie in the slots of a column in this order; nobody looks further once `stop` says so.
 pub(super) struct Among<'a> {

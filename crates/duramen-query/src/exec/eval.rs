@@ -3,7 +3,7 @@
 //! Of `and`'s parts the cheapest goes first, and each looks only at the rows that are left. A constant is
 //! tested once, a dictionary once for each of its texts; words are searched for in all texts of a column at once.
 
-use super::among::{Among, STOP_INTERVAL_ROWS};
+use super::among::{Among, STOP_INTERVAL_ROWS, range_of_few};
 use super::open::{Open, is_few, plain_text};
 use crate::bitmap::Bitmap;
 use crate::filter::phrase::Phrase;
@@ -130,7 +130,11 @@ fn field_rows(
     let mut left = Cow::Borrowed(candidates);
     let words = test.whole_words();
     if !words.is_empty() {
-        let needle = Needle { words: &words, certain: &|text| test.passes_by_part(text) };
+        let needle = Needle {
+            words: &words,
+            certain: &|text| test.passes_by_part(text),
+            reaches: &|text| test.reaches_beyond(text),
+        };
         if let Some((found, possible)) = open.search(field, &needle)? {
             certain = Some(found);
             left.to_mut().intersect(&possible);
@@ -189,12 +193,9 @@ fn scan(
             let mut digits = IntText::default();
             let mut test = |n| test_int(n).unwrap_or_else(|| test(digits.format(n)));
             let is_absent = |slot| present.as_ref().is_some_and(|p| !bit(p, slot));
-            let (min, max) = values.range();
-            // A look into a table for each, if they are much fewer than are to be tested.
-            let are_few = max.checked_sub(min).is_some_and(|span| span < (candidates.count() / 8) as i64);
-            match values.above().filter(|_| are_few) {
-                Some(above) => {
-                    let table: Vec<bool> = (min..=max).map(&mut test).collect();
+            match range_of_few(values, candidates.count()).zip(values.above()) {
+                Some((range, above)) => {
+                    let table: Vec<bool> = range.map(&mut test).collect();
                     among.by_numbers(above, &table, present.as_deref(), absent)
                 }
                 None => {

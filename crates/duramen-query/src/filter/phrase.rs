@@ -4,8 +4,11 @@ use super::Needs;
 use super::literals::Grams;
 use crate::parse::quote;
 use duramen::token::{self, is_word_char};
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use std::fmt;
+
+/// At most so long are phrases that are looked at in two parts, at each place.
+const MAX_SPLIT_BYTES: usize = 256;
 
 /// A text to find inside a value. Where the phrase itself begins (or, unless it is a prefix, ends) with a
 /// word character, a word must begin (end) there in the value, too. Case matters.
@@ -81,6 +84,14 @@ impl Phrase {
         &self.grams
     }
 
+    /// Whether the phrase may lie across an edge of this part of a value; of long phrases nobody looks.
+    pub(crate) fn reaches_beyond(&self, part: &str) -> bool {
+        let (phrase, part) = (self.text.as_bytes(), part.as_bytes());
+        let split = |at: usize| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]);
+        let is_within = || memmem::find(phrase, part).is_some();
+        phrase.len() > MAX_SPLIT_BYTES || is_within() || (1..phrase.len()).any(split)
+    }
+
     /// The words that a value with the phrase holds.
     pub fn needs(&self) -> Needs {
         Needs::Words(hashes(&self.whole_words()))
@@ -151,6 +162,23 @@ impl fmt::Display for Phrase {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_tells_whether_a_phrase_may_lie_across_its_edges() {
+        let phrase = Phrase::new("login from 10.0.0.1", false);
+        for (part, reaches) in [
+            ("a login", true),
+            ("from", true),
+            ("1 again", true),
+            (".1", true),
+            ("no login from here", false),
+            ("from 10.0.0.2", false),
+        ] {
+            assert_eq!(phrase.reaches_beyond(part), reaches, "{part}");
+        }
+        assert!(Phrase::new(&"long ".repeat(100), false).reaches_beyond("x"));
+        assert!(!Phrase::new("word", false).reaches_beyond("a swordfish"));
+    }
 
     #[test]
     fn boundaries_count_where_the_phrase_has_words() {

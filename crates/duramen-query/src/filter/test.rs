@@ -119,6 +119,15 @@ impl Test {
         }
     }
 
+    /// Whether a value may pass because of this part of it, which was cut out between two words, together with what stands
+    /// around it.
+    pub(crate) fn reaches_beyond(&self, part: &str) -> bool {
+        match self {
+            Self::Phrase(t) => t.reaches_beyond(part),
+            _ => true,
+        }
+    }
+
     /// How dear it is to evaluate, to put the cheap ones first.
     pub fn cost(&self) -> u32 {
         match self {

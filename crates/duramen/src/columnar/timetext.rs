@@ -6,6 +6,8 @@
 //!
 //! A text is a time stamp of a form only if writing the number in that form gives the text back.
 
+mod words;
+
 /// How a time stamp is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeForm {

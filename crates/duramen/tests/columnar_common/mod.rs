@@ -204,6 +204,36 @@ fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block,
     }
 }
 
+/// Whether the rows found for a phrase are the right ones, where parts tell that it cannot reach over their edges.
+fn check_phrase<'a>(
+    text_of: &dyn Fn(usize) -> Option<&'a str>,
+    rows: usize,
+    block: &dyn Block,
+    name: &str,
+    words: &[&str],
+    phrase: &str,
+) {
+    let passes = |text: &str| {
+        text.match_indices(phrase).any(|(at, _)| {
+            !text[..at].ends_with(token::is_word_char)
+                && !text[at + phrase.len()..].starts_with(token::is_word_char)
+        })
+    };
+    let split = |part: &str, at: usize| {
+        phrase.is_char_boundary(at) && (part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]))
+    };
+    let reaches = |part: &str| phrase.contains(part) || (1..phrase.len()).any(|at| split(part, at));
+    let needle = Needle { words, certain: &passes, reaches: &reaches };
+    let Some(found) = block.search(name, &needle).unwrap() else { return };
+    for row in 0..rows {
+        let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
+        let is = text_of(row).is_some_and(passes);
+        assert!(!(certain && possible), "{name:?} in row {row}");
+        assert!(is || !certain, "{phrase:?} is not in {:?}", text_of(row));
+        assert!(!is || certain || possible, "{phrase:?} is in {:?}", text_of(row));
+    }
+}
+
 /// Whether the rows found for words of some texts are the right ones, and their values right when asked for alone.
 fn check_search(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block, name: &str) {
     let text_of = |row: usize| all[row].get(name).map(|(text, _)| &**text);
@@ -218,7 +248,9 @@ fn check_search(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block
                 let of_text: Vec<&str> = token::words(text).collect();
                 part.iter().all(|word| of_text.contains(word))
             };
-            let Some(found) = block.search(name, &Needle { words: part, certain: &passes }).unwrap() else {
+            let Some(found) =
+                block.search(name, &Needle { words: part, certain: &passes, reaches: &|_| true }).unwrap()
+            else {
                 break;
             };
             for row in 0..all.len() {
@@ -230,6 +262,17 @@ fn check_search(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block
             }
             check_column_at(block, name, &found.possible, text_of, all);
             check_column_at(block, name, &found.certain, text_of, all);
+        }
+        for three in words.windows(3).step_by(4) {
+            let at = |word: &str| word.as_ptr() as usize - sample.as_ptr() as usize;
+            check_phrase(
+                &text_of,
+                all.len(),
+                block,
+                name,
+                three,
+                &sample[at(three[0])..at(three[2]) + three[2].len()],
+            );
         }
     }
     let thirds = (0..all.len().div_ceil(64) as u64)
@@ -291,7 +334,10 @@ fn read_all(block: &TableBlock) {
     for name in block.field_names().unwrap_or_default().iter().map(String::as_str).chain(["_stream"]) {
         let _ = block.may_contain_words(name, &[1, 2]);
         let _ = block.int_range(name);
-        let _ = block.search(name, &Needle { words: &["a", "12"], certain: &|text| text.contains("a 12") });
+        let _ = block.search(
+            name,
+            &Needle { words: &["a", "12"], certain: &|text| text.contains("a 12"), reaches: &|_| true },
+        );
         if let Ok(Some(column)) = block.column_at(name, &[5, u64::MAX]) {
             for row in 0..block.rows() {
                 let _ = column.text(row, &mut digits);

@@ -35,7 +35,7 @@ pub(crate) use dictionary::write as write_dictionary;
 pub(crate) use find::{Presence, presence};
 pub(crate) use hold::holding;
 pub(crate) use kinds::{WordKinds, skip};
-pub(crate) use sought::Sought;
+pub(crate) use sought::{Held, Sought};
 
 use super::bytes::{bad, put_bytes};
 use super::chosen::Chosen;

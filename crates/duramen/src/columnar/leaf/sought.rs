@@ -6,6 +6,7 @@ use crate::error::Result;
 use memchr::memmem::Finder;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The most places of a word that are remembered.
 pub(super) const MAX_PLACES: usize = 1 << 16;
@@ -18,6 +19,19 @@ pub(crate) struct Sought<'w> {
     places: Option<Places>,
     /// Where in other columns it is, as far as somebody asked.
     in_columns: RefCell<BTreeMap<usize, Presence>>,
+    /// Which values of other columns hold it, as far as somebody asked.
+    in_values: RefCell<BTreeMap<usize, Rc<[Held]>>>,
+}
+
+/// Whether a value holds a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Not, or in vain: no text passes because of it.
+    Not,
+    /// Its letters, maybe as a part of another word.
+    Perhaps,
+    /// It, and all else that is sought: a text with this value passes.
+    Certain,
 }
 
 /// One look at all of a part, instead of one at each place of it.
@@ -45,7 +59,12 @@ impl<'w> Sought<'w> {
 
     /// A word to look for where others have been found: in a few places, one by one.
     pub(crate) fn here_and_there(word: &'w str) -> Self {
-        Self { word: Finder::new(word), places: None, in_columns: RefCell::default() }
+        Self {
+            word: Finder::new(word),
+            places: None,
+            in_columns: RefCell::default(),
+            in_values: RefCell::default(),
+        }
     }
 
     /// The word.
@@ -91,6 +110,11 @@ impl<'w> Sought<'w> {
         let presence = tell()?;
         self.in_columns.borrow_mut().insert(of, presence);
         Ok(presence)
+    }
+
+    /// Which of another column's values hold it: `tell` says so, once.
+    pub(crate) fn in_values(&self, of: usize, tell: impl FnOnce() -> Rc<[Held]>) -> Rc<[Held]> {
+        self.in_values.borrow_mut().entry(of).or_insert_with(tell).clone()
     }
 
     /// Whether it is in the next `len` bytes of the part's text.

@@ -4,10 +4,11 @@
 //! templates are ruled out by what they say themselves; of the others, only the variables that may hold a word that
 //! is still missing are decoded.
 
-use super::super::leaf::{Presence, Sought, WordKinds};
+use super::super::leaf::{Presence, Sought};
 use super::parts::{Parts, Place};
+use super::sure::Rows;
 use crate::block::{Needle, is_few};
-use crate::column::{Column, ColumnData, IntText};
+use crate::column::{Column, IntText};
 use crate::error::Result;
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -200,24 +201,17 @@ impl Parts<'_> {
         if perhaps.is_empty() {
             return Ok(Passing { possible: Ranks::All, ..Passing::default() });
         }
-        let mut rows = vec![true; self.count(t)];
+        let mut rows = Rows::new(self.count(t));
+        let mut budget = self.budget();
         for (word, places) in perhaps {
-            let mut holds = vec![false; rows.len()];
-            for place in places {
-                match place {
-                    Place::Variable(lazy) => or(&mut holds, &lazy.hold(word)?),
-                    Place::Reference(of) => {
-                        or(&mut holds, &column_holds(&*(around.column)(of)?, &slots_of(t), word))
-                    }
-                    Place::Literal(_) | Place::Time(_) => {}
-                }
-            }
-            and(&mut rows, &holds);
-            if !rows.contains(&true) {
+            rows.look_for(word, &places, needle, around, &|| slots_of(t), &mut budget)?;
+            if !rows.hold.contains(&true) {
                 return Ok(Passing::default());
             }
         }
-        Ok(Passing { possible: Ranks::Some(ranks_of(&rows)), ..Passing::default() })
+        let Rows { mut hold, certain, .. } = rows;
+        hold.iter_mut().zip(&certain).for_each(|(hold, certain)| *hold &= !certain);
+        Ok(Passing { certain: Ranks::Some(ranks_of(&certain)), possible: Ranks::Some(ranks_of(&hold)) })
     }
 }
 
@@ -227,7 +221,8 @@ pub(super) fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Elsewhe
         Place::Literal(_) => Ok(Presence::Nowhere),
         Place::Variable(lazy) => lazy.presence(word),
         Place::Reference(of) => word.in_column(*of, || elsewhere(*of, word.text())),
-        Place::Time(_) if WordKinds::of(word.text()).meet(WordKinds::TIMES) => Ok(Presence::Everywhere),
+        // Of a word that a time may have, nobody looks which do.
+        Place::Time(lazy) if lazy.form.may_have(word.text()) => Ok(Presence::Everywhere),
         Place::Time(_) => Ok(Presence::Nowhere),
     }
 }
@@ -311,22 +306,6 @@ fn ranks_of(are: &[bool]) -> Vec<u32> {
 
 fn and(all: &mut [bool], more: &[bool]) {
     all.iter_mut().zip(more).for_each(|(a, b)| *a &= b);
-}
-
-fn or(all: &mut [bool], more: &[bool]) {
-    all.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
-}
-
-/// Whether the values of a column in these slots hold a word.
-fn column_holds(column: &Column, slots: &[u32], word: &Sought<'_>) -> Vec<bool> {
-    let holds = |text: &str| word.find(text.as_bytes()).is_some();
-    if let ColumnData::Dict { values, codes } = &column.data {
-        let of_value: Vec<bool> = values.iter().map(|text| holds(text)).collect();
-        let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
-        return slots.iter().map(|slot| code(slot).copied().unwrap_or(false)).collect();
-    }
-    let mut digits = IntText::default();
-    slots.iter().map(|&slot| column.text_at(slot as usize, &mut digits).is_some_and(holds)).collect()
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ mod find;
 mod parts;
 mod pattern;
 mod split;
+mod sure;
 
 pub(crate) use decode::Context;
 pub(crate) use encode::Templates;

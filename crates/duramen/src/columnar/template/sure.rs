@@ -1,0 +1,125 @@
+//! Which texts of a template hold words in what varies in them, and which pass for certain because of it: what stands in a
+//! hole was cut out between two words, as literals are, so that a text need not be put together to be found.
+
+use super::super::leaf::{Held, Leaf, Sought};
+use super::find::Surroundings;
+use super::parts::{Lazy, Place};
+use crate::block::Needle;
+use crate::column::{Column, ColumnData, IntText};
+use crate::error::Result;
+
+/// What is known of the texts of a template, one of each a text.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// Those that hold all words that were looked for.
+    pub(super) hold: Vec<bool>,
+    /// Those of them that pass for certain.
+    pub(super) certain: Vec<bool>,
+    looked: bool,
+}
+
+impl Rows {
+    /// Of so many texts, with no word looked for yet.
+    pub(super) fn new(count: usize) -> Self {
+        Self { hold: vec![true; count], certain: vec![false; count], looked: false }
+    }
+
+    /// Leaves those that hold one more word, which is in these places or nowhere. `slots` are those of the texts;
+    /// decoding may make so many bytes.
+    pub(super) fn look_for(
+        &mut self,
+        word: &Sought<'_>,
+        places: &[Place<'_>],
+        needle: &Needle<'_>,
+        around: &Surroundings<'_>,
+        slots: &dyn Fn() -> Vec<u32>,
+        budget: &mut usize,
+    ) -> Result<()> {
+        // What is certain because of one place holds all words there, the first one, too.
+        let is_first = !self.looked;
+        self.looked = true;
+        let mut hold = vec![false; self.hold.len()];
+        for place in places {
+            match place {
+                Place::Variable(lazy) => {
+                    let mut here = lazy.hold(word)?;
+                    if is_first {
+                        self.certain_of(lazy, &mut here, needle, budget)?;
+                    }
+                    hold.iter_mut().zip(&here).for_each(|(any, here)| *any |= here);
+                }
+                Place::Reference(of) => {
+                    let here = held(&*(around.column)(*of)?, *of, &slots(), word, needle);
+                    for (i, held) in here.into_iter().enumerate() {
+                        hold[i] |= held != Held::Not;
+                        self.certain[i] |= is_first && held == Held::Certain;
+                    }
+                }
+                Place::Literal(_) | Place::Time(_) => {}
+            }
+        }
+        self.hold.iter_mut().zip(&hold).for_each(|(all, one)| *all &= one);
+        Ok(())
+    }
+
+    /// Looks at the variable's values that hold a word: which make a text pass, and which cannot.
+    fn certain_of(
+        &mut self,
+        lazy: &Lazy<'_>,
+        hold: &mut [bool],
+        needle: &Needle<'_>,
+        budget: &mut usize,
+    ) -> Result<()> {
+        let ranks: Vec<u32> = (0..).zip(&*hold).filter(|(_, hold)| **hold).map(|(i, _)| i).collect();
+        if ranks.is_empty() {
+            return Ok(());
+        }
+        let values = lazy.decode(Some(&ranks), budget)?;
+        // What is not UTF-8 is damaged: whoever puts it together says so.
+        let held = |text: &[u8]| str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle));
+        let mut of_code: Vec<Option<Held>> = Vec::new();
+        if let Leaf::Dictionary { values, .. } = &values {
+            of_code.resize(values.len(), None);
+        }
+        let mut digits = IntText::default();
+        for (i, rank) in ranks.into_iter().enumerate() {
+            let held = match &values {
+                Leaf::Dictionary { values, codes } => {
+                    let code = codes[i] as usize;
+                    *of_code[code].get_or_insert_with(|| held(values.get(code)))
+                }
+                values => held(values.get(i, &mut digits)),
+            };
+            hold[rank as usize] = held != Held::Not;
+            self.certain[rank as usize] |= held == Held::Certain;
+        }
+        Ok(())
+    }
+}
+
+/// What a text holds by a part that has one of the words.
+fn sure(part: &str, needle: &Needle<'_>) -> Held {
+    if (needle.certain)(part) {
+        Held::Certain
+    } else if (needle.reaches)(part) {
+        Held::Perhaps
+    } else {
+        Held::Not
+    }
+}
+
+/// Whether the values of column `of` in these slots hold a word.
+fn held(column: &Column, of: usize, slots: &[u32], word: &Sought<'_>, needle: &Needle<'_>) -> Vec<Held> {
+    let held = |text: &str| match word.find(text.as_bytes()) {
+        None => Held::Not,
+        Some(_) => sure(text, needle),
+    };
+    if let ColumnData::Dict { values, codes } = &column.data {
+        // Many templates refer to one column.
+        let of_value = word.in_values(of, || values.iter().map(|text| held(text)).collect());
+        let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
+        return slots.iter().map(|slot| code(slot).copied().unwrap_or(Held::Not)).collect();
+    }
+    let mut digits = IntText::default();
+    slots.iter().map(|&slot| column.text_at(slot as usize, &mut digits).map_or(Held::Not, held)).collect()
+}

@@ -1,0 +1,72 @@
+//! Which words a time stamp may have, told by its form alone.
+
+use super::{MONTHS, SHAPES, TimeForm, is_word};
+
+impl TimeForm {
+    /// Whether a time of this form may have a word: digits as many as one of its numbers has, such with a letter of the
+    /// form, or the name of a month.
+    pub(crate) fn may_have(self, word: &str) -> bool {
+        let Some(shape) = SHAPES.get(usize::from(self.shape)) else { return true };
+        let mut sample = Vec::with_capacity(40);
+        for &item in *shape {
+            let digits = match item {
+                b'Y' => 4,
+                b'y' | b'm' | b'd' | b'H' | b'M' | b'S' => 2,
+                b'e' | b'D' => 1,
+                b'E' => 10,
+                b'F' => 13,
+                b'b' => 0,
+                literal => {
+                    sample.push(literal);
+                    continue;
+                }
+            };
+            sample.resize(sample.len() + digits, b'0');
+        }
+        if self.digits > 0 {
+            sample.push(self.point);
+            sample.resize(sample.len() + usize::from(self.digits), b'0');
+        }
+        sample.extend(self.zulu.then_some(b'Z'));
+        let written: Vec<u8> = word.bytes().map(|c| if c.is_ascii_digit() { b'0' } else { c }).collect();
+        let is_month = shape.contains(&b'b') && MONTHS.iter().any(|month| *month == word.as_bytes());
+        // The day may have two digits.
+        let is_day = shape.contains(&b'e') && written == b"00";
+        is_month || is_day || sample.split(|&c| !is_word(c)).any(|of_sample| of_sample == written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SECOND, parse, write};
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_time_has_only_words_that_its_form_may_have(
+            shape in 0..SHAPES.len() as u8, digits in 0..10u8, zulu: bool, seconds in 0..4_000_000_000i64, nanos in 0..SECOND,
+        ) {
+            let point = if digits == 0 { 0 } else { b'.' };
+            let mut out = Vec::new();
+            write(TimeForm { shape, point, digits, zulu }, seconds * SECOND + nanos, &mut out);
+            // Nothing but what a form says comes back as one: days without a zero in front are not two digits.
+            if let Some((form, len, _)) = parse(&out, seconds * SECOND).filter(|(_, len, _)| *len == out.len()) {
+                let text = std::str::from_utf8(&out[..len]).unwrap();
+                for word in crate::token::words(text) {
+                    assert!(form.may_have(word), "{word} of {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_form_tells_which_words_no_time_of_it_has() {
+        let form = |text: &[u8]| parse(text, 1_700_000_000_000_000_000).unwrap().0;
+        let access = form(b"14/Nov/2023:22:13:20");
+        assert!(["14", "Nov", "2023", "59"].iter().all(|word| access.may_have(word)));
+        assert!(!["E6533", "404000", "1", "nov", "Now", "T22"].iter().any(|word| access.may_have(word)));
+        let iso = form(b"2023-11-14T22:13:20.250Z");
+        assert!(["2023", "14T22", "250Z"].iter().all(|word| iso.may_have(word)));
+        assert!(!["250", "20Z", "Nov", "14T", "E6533"].iter().any(|word| iso.may_have(word)));
+    }
+}

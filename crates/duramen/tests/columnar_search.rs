@@ -1,0 +1,77 @@
+//! Rows that hold words are found, and others ruled out, before texts are put together.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod columnar_common;
+
+use columnar_common::{Field, Rows, check, encode};
+use duramen::Level;
+use duramen::block::{Block, Found, Needle};
+use duramen::columnar::TableBlock;
+
+const AGENTS: [&str; 4] = [
+    "Mozilla/5.0 (Linux; Android 9; Model E6533) Chrome/71.0 Safari",
+    "Mozilla/5.0 (Linux; Android 9; Model X1) Chrome/71.0 Mobile Safari",
+    "Mozilla/5.0 (Windows NT 10.0) Gecko Firefox/64.0",
+    "crawler/2.1",
+];
+
+/// Lines of a web server; the browser is a field, too, and the message refers to it.
+fn access_log() -> Rows {
+    let mut rows = Rows::new(&[]);
+    for i in 0..400i64 {
+        let agent = AGENTS[if i == 77 { 0 } else { 1 + i as usize % 3 }];
+        let (minute, second) = (i / 60, i % 60);
+        let message = format!(
+            "10.0.0.{} [05/Jan/2026:10:{minute:02}:{second:02}] \"GET /a\" {} \"{agent}\"",
+            i % 9,
+            i * 7919
+        );
+        rows.add(
+            (1_767_607_200 + i) * 1_000_000_000,
+            Level::Info,
+            &message,
+            vec![("agent", Field::Str(agent.into()))],
+        );
+    }
+    rows
+}
+
+fn find(block: &TableBlock, words: &[&str], phrase: &str) -> Found {
+    let certain = |text: &str| text.contains(phrase);
+    let reaches = |part: &str| {
+        phrase.contains(part)
+            || (1..phrase.len()).any(|at| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]))
+    };
+    block.search("_msg", &Needle { words, certain: &certain, reaches: &reaches }).unwrap().unwrap()
+}
+
+fn count(bits: &[u64]) -> u32 {
+    bits.iter().map(|word| word.count_ones()).sum()
+}
+
+#[test]
+fn a_word_with_digits_that_no_time_has_rules_out_all_other_rows() {
+    let block = encode(&access_log());
+    let found = find(&block, &["E6533"], "E6533");
+    assert_eq!((count(&found.certain), count(&found.possible)), (1, 0));
+}
+
+#[test]
+fn what_another_field_says_makes_a_row_certain() {
+    let block = encode(&access_log());
+    let mobile = (0..400).filter(|i| *i != 77 && i % 3 == 0).count() as u32;
+    let found = find(&block, &["Mobile"], "Mobile");
+    assert_eq!((count(&found.certain), count(&found.possible)), (mobile, 0));
+}
+
+#[test]
+fn a_phrase_whose_words_are_all_in_a_field_but_elsewhere_is_ruled_out() {
+    let block = encode(&access_log());
+    let found = find(&block, &["Chrome", "71", "0", "Safari"], "Chrome/71.0 Safari");
+    assert_eq!((count(&found.certain), count(&found.possible)), (1, 0));
+}
+
+#[test]
+fn all_words_and_phrases_are_found() {
+    check(&access_log());
+}
