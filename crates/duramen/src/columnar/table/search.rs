@@ -3,12 +3,15 @@
 use super::super::bytes::bad;
 use super::super::directory::Form;
 use super::super::leaf::{self, Presence, Sought};
-use super::super::template::{FoundTexts, Surroundings};
+use super::super::template::{Elsewhere, FoundTexts, Surroundings};
 use super::TableBlock;
 use super::column::{MAX_DEPTH, kinds_of, slots_of};
-use crate::block::{Found, Needle, names};
+use crate::block::{Found, Needle, is_few, names};
 use crate::column::{Order, bit};
 use crate::error::Result;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// So many slots are looked for one by one.
 const FEW_SLOTS: usize = 4;
@@ -28,6 +31,17 @@ impl TableBlock {
             return Ok(None);
         }
         let Some(&i) = self.by_name.get(name) else { return Ok(None) };
+        let Some(FoundTexts { certain, possible }) = self.find_texts(i, needle, 0)? else { return Ok(None) };
+        let map = self.map_of(&self.directory.columns[i])?;
+        Ok(Some(Found {
+            certain: self.rows_of_texts(&certain, map)?,
+            possible: self.rows_of_texts(&possible, map)?,
+        }))
+    }
+
+    /// The texts of column `i` that may hold what is sought, if it has templates and nobody has decoded it. `depth` counts
+    /// how many columns have asked for another on the way here.
+    fn find_texts(&self, i: usize, needle: &Needle<'_>, depth: u32) -> Result<Option<FoundTexts>> {
         let entry = &self.directory.columns[i];
         let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
         if self.columns[i].get().is_some() {
@@ -45,16 +59,55 @@ impl TableBlock {
         if let Some(longest) = words.first_mut() {
             longest.look_up(&part);
         }
+        // Many templates refer to one column.
+        let known: RefCell<BTreeMap<(usize, String), Rc<Elsewhere>>> = RefCell::default();
         let around = Surroundings {
             slots: &|| slots_of(map, rows),
             presence: &|of, word| self.presence(of, word, 0),
-            column: &|of| self.referenced(of, i, None, 0),
+            elsewhere: &|of, word| {
+                let key = (of, word.to_owned());
+                if let Some(known) = known.borrow().get(&key) {
+                    return Ok(known.clone());
+                }
+                let found = Rc::new(self.find_elsewhere(i, of, word, needle, depth)?);
+                known.borrow_mut().insert(key, found.clone());
+                Ok(found)
+            },
         };
-        let FoundTexts { certain, possible } = outline.of(&part).find(needle, &words, &around)?;
-        Ok(Some(Found {
-            certain: self.rows_of_texts(&certain, map)?,
-            possible: self.rows_of_texts(&possible, map)?,
-        }))
+        outline.of(&part).find(needle, &words, &around).map(Some)
+    }
+
+    /// Where in column `of`, to which column `i` refers, a word is: found as in any column, as long as that tells of most
+    /// of its texts, or else looked for in the decoded column.
+    fn find_elsewhere(
+        &self,
+        i: usize,
+        of: usize,
+        word: &str,
+        needle: &Needle<'_>,
+        depth: u32,
+    ) -> Result<Elsewhere> {
+        if of != i && of < self.columns.len() && depth < MAX_DEPTH {
+            let needle = Needle { words: &[word], ..*needle };
+            if let Some(FoundTexts { certain, possible }) = self.find_texts(of, &needle, depth + 1)?
+                && is_few(possible.iter().map(|word| word.count_ones() as usize).sum(), self.directory.rows)
+            {
+                let map = self.map_of(&self.directory.columns[of])?;
+                let slots_of = |texts: &[u64]| self.slots_of_texts(texts, map);
+                return Ok(Elsewhere::Found { certain: slots_of(&certain), possible: slots_of(&possible) });
+            }
+        }
+        self.referenced(of, i, None, depth).map(Elsewhere::Column)
+    }
+
+    /// The slots of some texts of a column with this map.
+    fn slots_of_texts(&self, chosen: &[u64], map: Option<&Vec<u64>>) -> Vec<u64> {
+        let Some(map) = map else { return chosen.to_vec() };
+        let mut slots = vec![0u64; map.len()];
+        for (i, slot) in slots_of(Some(map), self.directory.rows).into_iter().enumerate() {
+            slots[slot as usize / 64] |= u64::from(bit(chosen, i)) << (slot % 64);
+        }
+        slots
     }
 
     /// The rows of some texts of a column with this map.
@@ -63,16 +116,7 @@ impl TableBlock {
             return Ok(Vec::new());
         }
         let rows = self.directory.rows;
-        let slots = match map {
-            None => chosen.to_vec(),
-            Some(map) => {
-                let mut slots = vec![0u64; map.len()];
-                for (i, slot) in slots_of(Some(map), rows).into_iter().enumerate() {
-                    slots[slot as usize / 64] |= u64::from(bit(chosen, i)) << (slot % 64);
-                }
-                slots
-            }
-        };
+        let slots = self.slots_of_texts(chosen, map);
         let Order::Slots(order) = self.order()? else { return Ok(slots) };
         let mut found = vec![0u64; rows.div_ceil(64)];
         // Nobody keeps which row a slot has; of few slots the rows are soon found.

@@ -6,24 +6,24 @@
 
 use super::super::leaf::{Presence, Sought};
 use super::parts::{Parts, Place};
-use super::sure::Rows;
+use super::sure::{Elsewhere, Rows};
 use crate::block::{Needle, is_few};
-use crate::column::{Column, IntText};
+use crate::column::IntText;
 use crate::error::Result;
 use std::cell::OnceCell;
-use std::sync::Arc;
+use std::rc::Rc;
 
-/// Tells where in another column a word is.
-pub(crate) type Elsewhere<'a> = dyn Fn(usize, &str) -> Result<Presence> + 'a;
+/// Tells whether another column has a word.
+pub(crate) type PresenceIn<'a> = dyn Fn(usize, &str) -> Result<Presence> + 'a;
 
 /// What finding needs to know of the rest of the block.
 pub(crate) struct Surroundings<'a> {
     /// The slot of each text.
     pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
-    /// Where in another column a word is.
-    pub(crate) presence: &'a Elsewhere<'a>,
-    /// That column.
-    pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
+    /// Whether another column has a word.
+    pub(crate) presence: &'a PresenceIn<'a>,
+    /// Where in that column it is.
+    pub(crate) elsewhere: &'a dyn Fn(usize, &str) -> Result<Rc<Elsewhere>>,
 }
 
 /// Which of some texts pass, one bit each; no text is in both.
@@ -107,7 +107,7 @@ impl Parts<'_> {
     }
 
     /// Whether a word may be in any text, as far as can be told cheaply.
-    pub(crate) fn presence_in_any(&self, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Presence> {
+    pub(crate) fn presence_in_any(&self, word: &Sought<'_>, elsewhere: &PresenceIn<'_>) -> Result<Presence> {
         if self.whole()?.presence(word)? != Presence::Nowhere {
             return Ok(Presence::Perhaps);
         }
@@ -216,7 +216,7 @@ impl Parts<'_> {
 }
 
 /// Where in the texts of a template a word is, as far as one of its holes can tell cheaply.
-pub(super) fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Presence> {
+pub(super) fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &PresenceIn<'_>) -> Result<Presence> {
     match place {
         Place::Literal(_) => Ok(Presence::Nowhere),
         Place::Variable(lazy) => lazy.presence(word),

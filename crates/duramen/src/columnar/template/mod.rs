@@ -37,6 +37,7 @@ pub(crate) use encode::Templates;
 pub(crate) use find::{FoundTexts, Surroundings};
 pub(crate) use parts::Outline;
 pub(crate) use split::Hit;
+pub(crate) use sure::Elsewhere;
 
 /// The tag, apart from those of `leaf`.
 pub(crate) const TEMPLATES: u8 = 16;

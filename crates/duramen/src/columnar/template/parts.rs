@@ -8,7 +8,7 @@ use super::super::ints;
 use super::super::leaf::{self, Leaf, Presence, Sought, WordKinds};
 use super::super::streams::{Mark, Part};
 use super::super::timetext::TimeForm;
-use super::find::{Elsewhere, presence};
+use super::find::{PresenceIn, presence};
 use super::pattern::{Piece, pieces};
 use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
 use crate::error::Result;
@@ -106,7 +106,7 @@ impl<'a> Parts<'a> {
 
     /// Which templates may have a word, if it was looked up in all of the part: those where it stands as it is, and those
     /// that make words of its kind.
-    pub(super) fn with_word(&self, word: &Sought<'_>, elsewhere: &Elsewhere<'_>) -> Result<Vec<bool>> {
+    pub(super) fn with_word(&self, word: &Sought<'_>, elsewhere: &PresenceIn<'_>) -> Result<Vec<bool>> {
         let templates = &self.outline.templates;
         let Some(places) = word.places() else { return Ok(vec![true; templates.len()]) };
         let mut kinds = WordKinds::of(word.text());

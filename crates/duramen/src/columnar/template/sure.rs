@@ -5,8 +5,33 @@ use super::super::leaf::{Held, Leaf, Sought};
 use super::find::Surroundings;
 use super::parts::{Lazy, Place};
 use crate::block::Needle;
-use crate::column::{Column, ColumnData, IntText};
+use crate::column::{Column, ColumnData, IntText, bit};
 use crate::error::Result;
+use std::sync::Arc;
+
+/// Where in a column that others refer to a word is.
+#[derive(Debug)]
+pub(crate) enum Elsewhere {
+    /// Look for it in here.
+    Column(Arc<Column>),
+    /// In these slots, one bit each, and in no others.
+    Found {
+        /// Where what is there makes a text pass.
+        certain: Vec<u64>,
+        /// Where it may.
+        possible: Vec<u64>,
+    },
+}
+
+impl Elsewhere {
+    fn held(&self, slot: usize) -> Held {
+        match self {
+            Self::Found { certain, .. } if bit(certain, slot) => Held::Certain,
+            Self::Found { possible, .. } if !bit(possible, slot) => Held::Not,
+            _ => Held::Perhaps,
+        }
+    }
+}
 
 /// What is known of the texts of a template, one of each a text.
 #[derive(Debug)]
@@ -49,7 +74,10 @@ impl Rows {
                     hold.iter_mut().zip(&here).for_each(|(any, here)| *any |= here);
                 }
                 Place::Reference(of) => {
-                    let here = held(&*(around.column)(*of)?, *of, &slots(), word, needle);
+                    let here = match &*(around.elsewhere)(*of, word.text())? {
+                        Elsewhere::Column(column) => held(column, *of, &slots(), word, needle),
+                        found => slots().into_iter().map(|slot| found.held(slot as usize)).collect(),
+                    };
                     for (i, held) in here.into_iter().enumerate() {
                         hold[i] |= held != Held::Not;
                         self.certain[i] |= is_first && held == Held::Certain;
