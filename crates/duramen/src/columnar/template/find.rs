@@ -205,8 +205,8 @@ impl Parts<'_> {
         let mut budget = self.budget();
         for (word, places) in perhaps {
             rows.look_for(word, &places, needle, around, &|| slots_of(t), &mut budget)?;
-            if !rows.hold.contains(&true) {
-                return Ok(Passing::default());
+            if rows.are_decided() {
+                break;
             }
         }
         let Rows { mut hold, certain, .. } = rows;

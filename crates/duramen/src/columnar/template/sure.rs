@@ -49,6 +49,11 @@ impl Rows {
         Self { hold: vec![true; count], certain: vec![false; count], looked: false }
     }
 
+    /// Whether no other word can tell more: all that hold the words so far pass for certain.
+    pub(super) fn are_decided(&self) -> bool {
+        self.hold.iter().zip(&self.certain).all(|(hold, certain)| !hold || *certain)
+    }
+
     /// Leaves those that hold one more word, which is in these places or nowhere. `slots` are those of the texts;
     /// decoding may make so many bytes.
     pub(super) fn look_for(
