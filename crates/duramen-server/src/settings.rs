@@ -117,7 +117,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_memory_bytes: Option<usize>,
 
-    /// Most bytes of blocks that are kept decompressed for further queries, of all tenants together [default: 128 MiB]
+    /// Most bytes of blocks that are kept decompressed for further queries, of all tenants together [default: 256 MiB]
     #[arg(long, value_name = "BYTES", env = "DURAMEN_BLOCK_CACHE_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_cache_bytes: Option<usize>,
@@ -286,7 +286,7 @@ impl Settings {
             max_queries: Some((2 * cores).max(4)),
             query_timeout_ms: Some(30_000),
             query_memory_bytes: Some(128 << 20),
-            block_cache_bytes: Some(128 << 20),
+            block_cache_bytes: Some(256 << 20),
             stop_timeout_ms: Some(10_000),
             cors_origin: None,
             retention: RetentionSettings::default(),
