@@ -66,6 +66,65 @@ fn a_flush_cuts_blocks_of_about_the_same_size() {
     );
 }
 
+/// Puts lines of two programs, one of which has two replicas, into the store, so many of each stream, in turns.
+fn append_programs(store: &Store, first_time: i64, lines: i64) {
+    let mut entry = EntryBuf::new(["app", "host"]);
+    let mut batch = Batch::default();
+    for i in 0..lines {
+        for (app, host) in [("web", "a"), ("db", "c"), ("web", "b")] {
+            entry.start(first_time + i);
+            match app {
+                "web" => entry.message(&format!("GET /item/{i} answered in {} ms", i % 100)),
+                _ => entry.message(&format!("checkpoint {i} complete, {} buffers", i % 300)),
+            };
+            entry.field("app", app).field("host", host);
+            batch.push(entry.finish().unwrap()).unwrap();
+        }
+        if batch.len() >= 1000 {
+            store.append_batch(&mut batch, None).unwrap();
+        }
+    }
+    store.append_batch(&mut batch, None).unwrap();
+    store.flush().unwrap();
+}
+
+/// How many rows each block has, and of which streams, in the order of the names of these.
+fn streams(store: &Store) -> Vec<(usize, Vec<String>)> {
+    let mut all = Vec::new();
+    for handle in store.snapshot().unwrap().blocks(i64::MIN, i64::MAX) {
+        let column = handle.open().unwrap().column("_stream").unwrap().unwrap();
+        let mut digits = duramen::column::IntText::default();
+        let streams = (0..handle.rows()).map(|row| column.text(row, &mut digits).unwrap().to_owned());
+        let mut streams: Vec<String> = streams.collect();
+        streams.sort_unstable();
+        streams.dedup();
+        all.push((handle.rows(), streams));
+    }
+    all.sort_by(|a, b| a.1.cmp(&b.1));
+    all
+}
+
+#[test]
+fn what_programs_write_lies_in_blocks_of_their_own_if_it_is_enough() {
+    let db = || vec![r#"{app="db",host="c"}"#.to_owned()];
+    let web = || ["a", "b"].map(|host| format!(r#"{{app="web",host="{host}"}}"#)).to_vec();
+    let all = || [db(), web()].concat();
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    append_programs(&store, 0, 5_000);
+    assert_eq!(streams(&store), [(5_000, db()), (10_000, web())], "replicas stay together");
+    drop(store);
+    // Too little at first, and then together.
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    (0..10).for_each(|i| append_programs(&store, i * 1_000, 1_000));
+    assert_eq!(streams(&store), vec![(3_000, all()); 10]);
+    let before = rows(&store);
+    store.compact().unwrap();
+    assert!(rows(&store) == before, "rows have changed");
+    assert_eq!(streams(&store), [(10_000, db()), (20_000, web())]);
+}
+
 #[test]
 fn large_blocks_are_copied_and_small_ones_become_large() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,7 +146,8 @@ fn large_blocks_are_copied_and_small_ones_become_large() {
     assert_eq!(merged.fields, stats.fields);
     assert_eq!(merged.days["19700101"].raw_bytes, stats.days["19700101"].raw_bytes);
     assert_eq!(merged.days["19700101"].tables, 1);
-    assert_eq!(blocks(&store), [20_000, 20_150, 20_150]);
+    // The small ones begin before the large ones that lie between them.
+    assert_eq!(blocks(&store), [20_000, 300, 20_000, 20_000]);
     let checked = store.verify(&mut |_| {}).unwrap();
     assert!(checked.damage.is_empty() && checked.lines == 60_300, "{checked:?}");
     store.close().unwrap();

@@ -200,8 +200,10 @@ impl<'a> Aggregation<'a> {
 
     /// Counts the rows of each combination of codes, and then adds each to its group.
     fn count(&self, block: &Block<'_>, combinations: usize, groups: &mut Groups<'a>) -> Result<()> {
-        if block.keys.is_empty() {
-            let group = groups.group(std::iter::empty())?;
+        if combinations == 1 {
+            // All are of one group: there are no keys, or those of one stream's block.
+            let Some(row) = block.found.iter().next() else { return Ok(()) };
+            let group = Self::group(&block.keys, row, groups)?;
             groups.add_rows(group, block.found.count() as u64);
             return Ok(());
         }

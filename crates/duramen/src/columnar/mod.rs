@@ -64,7 +64,12 @@ pub const MAX_BLOCK_ROWS: usize = 32 << 10;
 /// decoded at once by every thread of a query.
 pub const TARGET_BLOCK_RAW_BYTES: u64 = 16 << 20;
 
-/// Whether a block of so much is worth being kept as it is when its table is merged: at least half of what it may have.
+/// Whether so much is worth a block of its own where it is of another kind than the rest: an eighth of what one may have.
+pub(crate) fn is_enough(rows: usize, raw_bytes: u64) -> bool {
+    rows * 8 >= MAX_BLOCK_ROWS || raw_bytes * 8 >= TARGET_BLOCK_RAW_BYTES
+}
+
+/// Whether a block of so much is large enough whatever it holds: half of what it may have.
 pub(crate) fn is_large(rows: usize, raw_bytes: u64) -> bool {
     rows * 2 >= MAX_BLOCK_ROWS || raw_bytes * 2 >= TARGET_BLOCK_RAW_BYTES
 }

@@ -3,13 +3,13 @@
 //!
 //! Size-tiered: a merge takes the smallest tables of a day, at least [`MIN_MERGE_WIDTH`] of them, as long as
 //! each is no larger than all the smaller ones together. So a row is written again only when what it lies in
-//! has grown by a factor, and large tables are left alone for good. Blocks that are at least half full are
-//! copied as they are; only small ones are decoded, and their rows merged into large ones.
+//! has grown by a factor, and large tables are left alone for good. Large blocks are copied as they are; only small ones
+//! are decoded, and their rows merged into large ones.
 
 use crate::error::Result;
 use crate::store::flush::{Flusher, Inherited};
 use crate::store::layout::{SPARSE_BYTES, day_of, window_of};
-use crate::store::merge::{self, MAX_OPEN_LARGE_BLOCKS, Merged};
+use crate::store::merge::{self, Input, MAX_OPEN_BLOCKS, Merged};
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::{TableBlockHandle, TableCache};
 use duramen_engine::manifest::{State, TableMeta};
@@ -18,11 +18,8 @@ use std::sync::Arc;
 
 /// The fewest tables that are merged.
 pub const MIN_MERGE_WIDTH: usize = 8;
-/// The most tables that are merged at once: of each, a block may be in memory. Large ones have large blocks.
-const MAX_MERGE_WIDTH: usize = 64;
-const MAX_MERGE_WIDTH_OF_LARGE: usize = MAX_OPEN_LARGE_BLOCKS;
-/// Tables over this many bytes are large.
-const LARGE_TABLE_BYTES: u64 = 256 << 10;
+/// The most tables that are merged at once: of each, a small block may be in memory.
+const MAX_MERGE_WIDTH: usize = MAX_OPEN_BLOCKS;
 /// Tables whose lines had more bytes than this are not merged any more.
 pub const MAX_MERGE_INPUT_RAW_BYTES: u64 = 512 << 20;
 /// A merge does not make a table whose lines had more bytes: it goes as a whole when there is too much, and is written again
@@ -100,9 +97,7 @@ fn pick_of(mut tables: Vec<Candidate<'_>>, max_total_raw_bytes: u64) -> Option<V
     for (i, Candidate { meta, raw_bytes }) in tables.iter().enumerate() {
         total_raw = total_raw.saturating_add(*raw_bytes);
         let fits = i < MIN_MERGE_WIDTH || meta.file_bytes <= total;
-        let most =
-            if meta.file_bytes > LARGE_TABLE_BYTES { MAX_MERGE_WIDTH_OF_LARGE } else { MAX_MERGE_WIDTH };
-        if !fits || i >= most || total_raw > max_total_raw_bytes {
+        if !fits || i >= MAX_MERGE_WIDTH || total_raw > max_total_raw_bytes {
             break;
         }
         total += meta.file_bytes;
@@ -125,16 +120,18 @@ pub(crate) fn merge(
     number: u64,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<TableMeta>> {
-    let mut handles = Vec::new();
+    let mut blocks = Vec::new();
     let mut inherited = Inherited::default();
     let facts = inputs.iter().map(|meta| TableFacts::decode(&meta.user)).collect::<Result<Vec<_>>>()?;
     for (meta, facts) in inputs.iter().zip(&facts) {
-        handles.extend(TableBlockHandle::of(cache, meta, &None)?);
+        let is_well_cut = merge::are_well_cut(facts);
+        let input = |handle| Input { handle, is_well_cut };
+        blocks.extend(TableBlockHandle::of(cache, meta, &None)?.into_iter().map(input));
         inherited.raw_bytes = inherited.raw_bytes.saturating_add(facts.raw_bytes);
         inherited.origins.add(cache.origins(meta)?);
     }
     inherited.classes = merged_classes(&facts);
-    match merge::merge(handles, |time| flusher.start_table(time, number), &mut |_, _| Ok(None), go_on)? {
+    match merge::merge(blocks, |time| flusher.start_table(time, number), &mut |_, _| Ok(None), go_on)? {
         Merged::Table(out, _) => out.finish(inherited).map(Some),
         Merged::Stopped | Merged::Empty => Ok(None),
     }
@@ -178,10 +175,8 @@ mod tests {
         let large = |raw_bytes| vec![("20260101", raw_bytes / 10); 20];
         assert_eq!(picked(&large(MAX_MERGED_RAW_BYTES / 9)).unwrap().len(), 9, "no more than one table has");
         assert_eq!(picked(&large(MAX_MERGED_RAW_BYTES / 7)), None, "too few fit");
-        for (bytes, most) in [(100, MAX_MERGE_WIDTH), (1 << 20, MAX_MERGE_WIDTH_OF_LARGE)] {
-            let many = vec![("20260101", bytes); 1000];
-            assert_eq!(picked(&many).unwrap().len(), most, "no more than fit into memory");
-        }
+        let many = vec![("20260101", 100); 1000];
+        assert_eq!(picked(&many).unwrap().len(), MAX_MERGE_WIDTH, "no more than fit into memory");
     }
 
     #[test]

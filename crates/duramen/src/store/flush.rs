@@ -1,10 +1,9 @@
 //! Rows of WAL segments into tables: one or more a UTC day and retention class (days with little share one), none of them
 //! live before the manifest says so.
 
-use crate::columnar::{
-    BlockEncoder, EncodeOptions, EncodedBlock, MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock,
-};
+use crate::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock};
 use crate::error::{Error, Result};
+use crate::store::cut::{self, BlockRows, Piece};
 use crate::store::field_counts::FieldCounts;
 use crate::store::layout::{Layout, SPARSE_BYTES, day_name, day_of, window_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
@@ -34,6 +33,8 @@ pub(crate) struct Flusher {
 /// Rows of one class, and of one day or a few with little, that become a table.
 struct Job<'a> {
     rows: &'a [RowPlace],
+    /// Which of them become which block, in the order of the blocks' first rows.
+    blocks: Vec<BlockRows>,
     class: Option<(u64, u32)>,
     number: u64,
 }
@@ -56,9 +57,9 @@ impl Flusher {
         rows: &Sorted<'_>,
         next_table: u64,
     ) -> Result<Vec<TableMeta>> {
-        let jobs = self.jobs(rows, next_table);
+        let jobs = self.jobs(arenas, rows, next_table)?;
         for job in &jobs {
-            self.make_day_directory(job.day())?;
+            self.make_day_directory(day_of(job.first_time()))?;
         }
         let Self { env, layout, encoders } = self;
         let share = jobs.len().div_ceil(encoders.len()).max(1);
@@ -79,23 +80,22 @@ impl Flusher {
         })
     }
 
-    /// Cuts the rows by class and day or days, and the days with many blocks for the threads to share.
-    fn jobs<'a>(&self, sorted: &'a Sorted<'_>, next_table: u64) -> Vec<Job<'a>> {
+    /// Cuts the rows by class, by day or days, and by stream, and what has many blocks for the threads to share.
+    fn jobs<'a>(&self, arenas: &Arenas, sorted: &'a Sorted<'_>, next_table: u64) -> Result<Vec<Job<'a>>> {
         let mut jobs = Vec::new();
         for pile in &sorted.piles {
-            let class = pile.class;
             for period in periods(&pile.rows) {
                 let rows = &pile.rows[period];
-                let blocks = block_ranges(rows);
-                for part in blocks.chunks(blocks.len().div_ceil(self.encoders.len()).max(1)) {
-                    if let (Some(first), Some(last)) = (part.first(), part.last()) {
-                        let number = next_table + jobs.len() as u64;
-                        jobs.push(Job { rows: &rows[first.start..last.end], class, number });
-                    }
+                let piece = |(key, at): &RowPlace| Piece { stream: key.stream, bytes: at.len };
+                let pieces: Vec<Piece> = rows.iter().map(piece).collect();
+                let entry = |row: u32| Ok(arenas.row(&rows[row as usize])?.entry);
+                for blocks in cut::share_out(cut::cut(&pieces, entry)?, self.encoders.len()) {
+                    let number = next_table + jobs.len() as u64;
+                    jobs.push(Job { rows, blocks: cut::in_order(blocks), class: pile.class, number });
                 }
             }
         }
-        jobs
+        Ok(jobs)
     }
 
     /// Starts a table for the day that `time` (ns since the epoch) lies in.
@@ -133,8 +133,11 @@ pub(crate) struct TableWriter<'a> {
 }
 
 impl Job<'_> {
-    fn day(&self) -> i64 {
-        self.rows.first().map_or(0, |row| day_of(row.0.time))
+    /// The time of its first row.
+    fn first_time(&self) -> i64 {
+        let row =
+            self.blocks.first().and_then(|block| block.first()).and_then(|&row| self.rows.get(row as usize));
+        row.map_or(0, |row| row.0.time)
     }
 }
 
@@ -147,11 +150,11 @@ fn write_jobs(
 ) -> Result<Vec<TableMeta>> {
     let mut tables = Vec::new();
     for job in jobs {
-        let time = job.rows.first().map_or(0, |row| row.0.time);
-        let mut table = TableWriter::start(env, layout, encoder, time, job.number)?;
+        let mut table = TableWriter::start(env, layout, encoder, job.first_time(), job.number)?;
         table.class = job.class;
-        for block in block_ranges(job.rows) {
-            let rows = job.rows[block].iter().map(|place| arenas.row(place)).collect::<Result<Vec<_>>>()?;
+        for block in &job.blocks {
+            let place = |&row: &u32| arenas.row(&job.rows[row as usize]);
+            let rows = block.iter().map(place).collect::<Result<Vec<_>>>()?;
             table.add_block(&rows)?;
         }
         tables.push(table.finish(None)?);
@@ -289,31 +292,4 @@ fn periods(rows: &[RowPlace]) -> Vec<Range<usize>> {
         start = end;
     }
     periods
-}
-
-/// Cuts rows into as few blocks as their number and the bytes of their entries allow, all of about the same size: none
-/// should be so small that a merge has to encode it again.
-fn block_ranges(rows: &[RowPlace]) -> Vec<Range<usize>> {
-    let total_bytes: u64 = rows.iter().map(|(_, location)| u64::from(location.len)).sum();
-    let by_rows = rows.len().div_ceil(MAX_BLOCK_ROWS);
-    let by_bytes = total_bytes.div_ceil(TARGET_BLOCK_RAW_BYTES);
-    let (mut most_rows, mut most_bytes) = (MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES);
-    if by_rows as u64 >= by_bytes {
-        most_rows = rows.len().div_ceil(by_rows.max(1));
-    } else {
-        most_bytes = total_bytes.div_ceil(by_bytes.max(1));
-    }
-    let mut ranges = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for (i, (_, location)) in rows.iter().enumerate() {
-        if i > start && (i - start >= most_rows || bytes >= most_bytes) {
-            ranges.push(start..i);
-            (start, bytes) = (i, 0);
-        }
-        bytes += u64::from(location.len);
-    }
-    if start < rows.len() {
-        ranges.push(start..rows.len());
-    }
-    ranges
 }

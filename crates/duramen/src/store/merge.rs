@@ -1,20 +1,41 @@
 //! Rows of many blocks, in order: what compaction and rewriting share.
 //!
-//! Large blocks of which all rows are kept are copied; the others are opened, and their rows merged. Blocks may lie side
-//! by side, those of one table, too: a merge copied them so.
+//! Large blocks are copied, or written again without the rows that go; small ones are opened, and their rows merged and cut
+//! into blocks anew. Blocks may lie side by side, those of one table, too.
 
 use crate::block::{Block, BlockHandle};
-use crate::columnar::{TableBlock, is_large};
+use crate::columnar::{TableBlock, is_enough, is_large};
 use crate::error::{Error, Result};
 use crate::store::flush::TableWriter;
-use crate::store::reencode::{Output, Source};
+use crate::store::reencode::{BATCH_BYTES, BATCH_ROWS, Output, Source, Whole};
+use crate::store::table_facts::TableFacts;
 use crate::store::tables::TableBlockHandle;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-/// So many large blocks are open at once. What else lies beside them is written in blocks of its own.
-pub(super) const MAX_OPEN_LARGE_BLOCKS: usize = 16;
+/// So many small blocks are open at once. What else lies beside them stays as it is.
+pub(super) const MAX_OPEN_BLOCKS: usize = 64;
+
+/// A block to be merged.
+#[derive(Clone)]
+pub(super) struct Input {
+    pub(super) handle: Arc<TableBlockHandle>,
+    /// Whether it was cut from rows enough, so that it is of one kind, or of kinds of which there is little.
+    pub(super) is_well_cut: bool,
+}
+
+impl Input {
+    /// Whether it need not be merged with others, having so much left.
+    fn is_large(&self, rows: usize, raw_bytes: u64) -> bool {
+        is_large(rows, raw_bytes) || self.is_well_cut && is_enough(rows, raw_bytes)
+    }
+}
+
+/// Whether the blocks of a table were cut from rows enough.
+pub(super) fn are_well_cut(facts: &TableFacts) -> bool {
+    facts.raw_bytes >= BATCH_BYTES / 2 || facts.rows() >= BATCH_ROWS as u64 / 2
+}
 
 /// Which rows of a block are kept, by its place among the blocks; `None`: all.
 pub(super) type Keep<'k> = dyn FnMut(usize, &TableBlock) -> Result<Option<Vec<bool>>> + 'k;
@@ -34,7 +55,6 @@ struct Open {
     source: Source,
     /// Those kept that are not yet in the heap.
     rows: std::vec::IntoIter<usize>,
-    is_large: bool,
 }
 
 /// A merge in progress.
@@ -42,13 +62,12 @@ struct Merge<'a, S> {
     start: Option<S>,
     out: Option<Output<'a>>,
     /// The blocks not yet opened, by the time of the first row that may be kept.
-    waiting: BTreeMap<(i64, usize), Arc<TableBlockHandle>>,
+    waiting: BTreeMap<(i64, usize), Input>,
     open: BTreeMap<usize, Open>,
     /// The next row of each that is open.
     heap: BinaryHeap<Reverse<NextRow>>,
-    /// Rows of open blocks that are not yet written.
-    rows_left: usize,
-    large_open: usize,
+    /// About how many rows of small blocks are not yet merged.
+    to_come: usize,
     written: u64,
 }
 
@@ -58,84 +77,82 @@ struct Merge<'a, S> {
 /// # Errors
 /// What the file system said; damage in a block.
 pub(super) fn merge<'a, S: FnOnce(i64) -> Result<TableWriter<'a>>>(
-    handles: Vec<Arc<TableBlockHandle>>,
+    blocks: Vec<Input>,
     start: S,
     keep: &mut Keep<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Merged<'a>> {
-    let by_time = |(i, handle): (usize, Arc<TableBlockHandle>)| ((handle.min_time(), i), handle);
+    let rows = |input: &Input| input.handle.rows();
+    let to_come = blocks.iter().filter(|input| !input.is_large(rows(input), 0)).map(rows).sum();
+    let by_time = |(i, input): (usize, Input)| ((input.handle.min_time(), i), input);
     let mut merge = Merge {
         start: Some(start),
         out: None,
-        waiting: handles.into_iter().enumerate().map(by_time).collect(),
+        waiting: blocks.into_iter().enumerate().map(by_time).collect(),
         open: BTreeMap::new(),
         heap: BinaryHeap::new(),
-        rows_left: 0,
-        large_open: 0,
+        to_come,
         written: 0,
     };
     loop {
         while let Some(next) = merge.waiting.first_entry()
             && merge.heap.peek().is_none_or(|Reverse(row)| next.key().0 <= row.time)
         {
-            let ((first_time, number), handle) = next.remove_entry();
-            merge.take(first_time, number, handle, keep)?;
-            if !go_on() {
+            let ((first_time, number), input) = next.remove_entry();
+            if !merge.take(first_time, number, input, keep, go_on)? {
                 return Ok(Merged::Stopped);
             }
         }
         let Some(Reverse(next)) = merge.heap.pop() else { break };
-        if merge.push(next)? && !go_on() {
+        if !merge.push(next, go_on)? {
             return Ok(Merged::Stopped);
         }
     }
-    Ok(merge.out.map_or(Merged::Empty, |out| Merged::Table(Box::new(out), merge.written)))
+    let Some(mut out) = merge.out else { return Ok(Merged::Empty) };
+    if !out.write_batch(go_on)? {
+        return Ok(Merged::Stopped);
+    }
+    Ok(Merged::Table(Box::new(out), merge.written))
 }
 
 impl<'a, S: FnOnce(i64) -> Result<TableWriter<'a>>> Merge<'a, S> {
-    /// Copies the block that comes next, or writes it, or opens it, so that its rows are merged with those of others.
+    /// Gives the block that comes next to the table, or opens it, so that its rows are merged with those of others. As all
+    /// of these, says whether to go on.
     fn take(
         &mut self,
         first_time: i64,
         number: usize,
-        handle: Arc<TableBlockHandle>,
+        input: Input,
         keep: &mut Keep<'_>,
-    ) -> Result<()> {
-        let block = handle.open_table_block()?;
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let block = input.handle.open_table_block()?;
         let kept = keep(number, &block)?.filter(|kept| kept.contains(&false));
-        let large = is_large(block.rows(), block.raw_bytes());
-        let is_alone = large && self.large_open >= MAX_OPEN_LARGE_BLOCKS;
-        if kept.is_none() && large {
-            let rows = block.rows() as u64;
-            if self.out(block.min_time())?.copy(&block, is_alone)? {
-                self.written += rows;
-                return Ok(());
+        let rows =
+            kept.map(|kept| (0..).zip(kept).filter_map(|(row, is)| is.then_some(row)).collect::<Vec<_>>());
+        let mut left = block.rows();
+        if let Some(rows) = &rows {
+            left = rows.len();
+            let Some(&first_row) = rows.first() else { return Ok(go_on()) };
+            let first_kept = block.times()?[first_row];
+            if first_kept > first_time {
+                // What is kept of others may begin before.
+                self.waiting.insert((first_kept, number), input);
+                return Ok(go_on());
             }
         }
-        let rows: Vec<usize> = match kept {
-            None => (0..block.rows()).collect(),
-            Some(kept) => kept.iter().enumerate().filter_map(|(row, kept)| kept.then_some(row)).collect(),
-        };
-        let Some(&first_row) = rows.first() else { return Ok(()) };
-        let first_kept = block.times()?[first_row];
-        if is_alone && first_kept > first_time {
-            // What is kept of others may begin before.
-            self.waiting.insert((first_kept, number), handle);
-            return Ok(());
+        let bytes_left = block.raw_bytes() / block.rows().max(1) as u64 * left as u64;
+        if input.is_large(left, bytes_left) || self.open.len() >= MAX_OPEN_BLOCKS {
+            self.written += left as u64;
+            return self.out(first_time)?.take(Whole { handle: input.handle, first_time, rows }, go_on);
         }
         let source = Source::open(block)?;
-        if is_alone {
-            self.written += rows.len() as u64;
-            return self.out(first_kept)?.write_alone(&source, &rows);
-        }
-        self.rows_left += rows.len();
-        self.large_open += usize::from(large);
-        self.open.insert(number, Open { source, rows: rows.into_iter(), is_large: large });
+        let rows = rows.unwrap_or_else(|| (0..source.rows()).collect());
+        self.open.insert(number, Open { source, rows: rows.into_iter() });
         self.advance(number)?;
-        let small = self.waiting.values().map(|handle| handle.rows()).take_while(|&rows| !is_large(rows, 0));
-        let to_come = self.rows_left + small.sum::<usize>();
-        self.out(first_kept)?.share_out(to_come);
-        Ok(())
+        let to_come = self.to_come;
+        self.out(first_time)?.share_out(to_come);
+        Ok(go_on())
     }
 
     /// The table, which begins with rows of this time if there is none yet.
@@ -147,14 +164,14 @@ impl<'a, S: FnOnce(i64) -> Result<TableWriter<'a>>> Merge<'a, S> {
         self.out.as_mut().ok_or_else(|| Error::Invalid("a table could not be started".into()))
     }
 
-    /// Writes a row; whether that made a block full.
-    fn push(&mut self, next: NextRow) -> Result<bool> {
-        let (Some(open), Some(out)) = (self.open.get(&next.source), &mut self.out) else { return Ok(false) };
-        let is_full = out.push(&open.source, next.row)?;
-        self.rows_left -= 1;
+    /// Writes a row.
+    fn push(&mut self, next: NextRow, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        let (Some(open), Some(out)) = (self.open.get(&next.source), &mut self.out) else { return Ok(true) };
+        let goes_on = out.push(&open.source, next.row, go_on)?;
+        self.to_come = self.to_come.saturating_sub(1);
         self.written += 1;
         self.advance(next.source)?;
-        Ok(is_full)
+        Ok(goes_on)
     }
 
     /// Puts the next row of an open block into the heap; closes it if there is none.
@@ -162,10 +179,7 @@ impl<'a, S: FnOnce(i64) -> Result<TableWriter<'a>>> Merge<'a, S> {
         let Some(open) = self.open.get_mut(&number) else { return Ok(()) };
         match open.rows.next() {
             Some(row) => self.heap.push(Reverse(NextRow::of(&open.source, row, number)?)),
-            None => {
-                self.large_open -= usize::from(open.is_large);
-                self.open.remove(&number);
-            }
+            None => drop(self.open.remove(&number)),
         }
         Ok(())
     }

@@ -4,12 +4,14 @@ mod background;
 mod block_cache;
 mod checkpoint;
 mod compact;
+mod cut;
 pub(crate) mod delete;
 mod field_counts;
 mod flush;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod keeper;
+mod kind;
 mod layout;
 mod live;
 mod merge;

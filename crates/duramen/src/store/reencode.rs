@@ -2,14 +2,16 @@
 
 use crate::block::{Block, names};
 use crate::column::{Column, IntText};
-use crate::columnar::{MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock, is_large};
+use crate::columnar::{MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
 use crate::entry::{EntryBuf, EntryRef};
 use crate::error::{Error, Result};
 use crate::label_text;
+use crate::store::cut::{self, Piece, stream_number};
 use crate::store::flush::{Inherited, TableWriter};
+use crate::store::tables::TableBlockHandle;
 use crate::value::{Level, Value, ValueKind};
 use duramen_engine::manifest::TableMeta;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,6 +61,11 @@ impl Source {
         Ok(Self { block, times, message, columns, level, levels, stream, stream_fields })
     }
 
+    /// How many rows it has.
+    pub(super) fn rows(&self) -> usize {
+        self.times.len()
+    }
+
     /// Which writer wrote a row, and as its how-manieth.
     pub(super) fn identity(&self, row: usize) -> Result<(u64, u64)> {
         self.block.identity(row)
@@ -106,99 +113,158 @@ fn value(text: &str, kind: ValueKind) -> Value<'_> {
     }
 }
 
-/// A table in the making: collects rows until they make a block, and takes blocks as they are.
+/// So many rows, or bytes of entries, are collected before they are cut into blocks: enough for several, so that each can
+/// hold rows of one kind.
+pub(super) const BATCH_ROWS: usize = 4 * MAX_BLOCK_ROWS;
+pub(super) const BATCH_BYTES: u64 = 2 * TARGET_BLOCK_RAW_BYTES;
+
+/// A table in the making: collects rows until they make blocks, and takes blocks as they are.
 pub(super) struct Output<'a> {
     table: TableWriter<'a>,
-    /// How many rows make a block.
-    block_rows: usize,
+    /// How many rows make a batch.
+    batch_rows: usize,
     buf: EntryBuf,
     arena: Vec<u8>,
-    rows: Vec<(Range<usize>, u64, u64)>,
+    rows: Vec<Place>,
+    /// Blocks that begin after the first of these rows.
+    waiting: VecDeque<Whole>,
+}
+
+/// A block of a table that becomes one of the new table.
+pub(super) struct Whole {
+    pub(super) handle: Arc<TableBlockHandle>,
+    /// The time of the first row that is kept.
+    pub(super) first_time: i64,
+    /// Which rows are kept; `None`: all.
+    pub(super) rows: Option<Vec<usize>>,
 }
 
 impl<'a> Output<'a> {
     pub(super) fn new(table: TableWriter<'a>) -> Self {
-        let block_rows = MAX_BLOCK_ROWS;
-        Self { table, block_rows, buf: EntryBuf::default(), arena: Vec::new(), rows: Vec::new() }
+        Self {
+            table,
+            batch_rows: BATCH_ROWS,
+            buf: EntryBuf::default(),
+            arena: Vec::new(),
+            rows: Vec::new(),
+            waiting: VecDeque::new(),
+        }
     }
 
-    /// Makes blocks of about the same size of the rows it has and of so many that will come. If all of them make a block
-    /// too small, they wait for more.
+    /// Makes batches of about the same size of the rows it has and of so many that will come.
     pub(super) fn share_out(&mut self, to_come: usize) {
         let rows = self.rows.len() + to_come;
-        self.block_rows =
-            if is_large(rows, 0) { rows.div_ceil(rows.div_ceil(MAX_BLOCK_ROWS)) } else { MAX_BLOCK_ROWS };
+        self.batch_rows = rows.div_ceil(rows.div_ceil(BATCH_ROWS).max(1)).max(1);
     }
 
-    /// Takes a whole block over as it is, if that makes no block too small of the rows that wait before it, or if it
-    /// `must`.
+    /// Takes a block that does not begin before the rows and blocks it has. As all that may write blocks, asks `go_on`
+    /// after each, and says whether it did.
     ///
     /// # Errors
     /// What the file system said; damage in the block.
-    pub(super) fn copy(&mut self, block: &TableBlock, must: bool) -> Result<bool> {
-        if !(must || self.rows.is_empty() || is_large(self.rows.len(), self.arena.len() as u64)) {
-            return Ok(false);
+    pub(super) fn take(&mut self, block: Whole, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        if !self.rows.is_empty() {
+            // A table's blocks are in order, and more rows may belong to those that begin before this one.
+            self.waiting.push_back(block);
+            return Ok(true);
         }
-        self.write_block()?;
-        self.table.copy_block(block)?;
+        self.write_whole(block)?;
+        Ok(go_on())
+    }
+
+    fn write_whole(&mut self, block: Whole) -> Result<()> {
+        let from = block.handle.open_table_block()?;
+        let Some(rows) = block.rows else { return self.table.copy_block(&from) };
+        let source = Source::open(from)?;
+        let mut arena = Vec::new();
+        let places = rows.iter().map(|&row| entry_into(&mut arena, &mut self.buf, &source, row));
+        let places = places.collect::<Result<Vec<_>>>()?;
+        self.table.add_block(&rows_in(&arena, &places)?)
+    }
+
+    /// Adds a row, which is not before those it has.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(super) fn push(
+        &mut self,
+        source: &Source,
+        row: usize,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        self.rows.push(entry_into(&mut self.arena, &mut self.buf, source, row)?);
+        if self.arena.len() as u64 >= BATCH_BYTES || self.rows.len() >= self.batch_rows {
+            return self.write_batch(go_on);
+        }
         Ok(true)
     }
 
-    /// Makes a block of rows of a block, none of which is before those it has.
+    /// Makes blocks of the rows it has, and takes those that wait, in order of their first rows.
     ///
     /// # Errors
-    /// What the file system said.
-    pub(super) fn write_alone(&mut self, source: &Source, rows: &[usize]) -> Result<()> {
-        self.write_block()?;
-        rows.iter().try_for_each(|&row| self.add(source, row))?;
-        self.write_block()
-    }
-
-    fn add(&mut self, source: &Source, row: usize) -> Result<()> {
-        let (writer, seq) = source.identity(row)?;
-        source.entry(row, &mut self.buf);
-        let start = self.arena.len();
-        self.arena.extend_from_slice(self.buf.finish()?);
-        self.rows.push((start..self.arena.len(), writer, seq));
-        Ok(())
-    }
-
-    /// Adds a row, which is not before those it has; whether that made a block full.
-    ///
-    /// # Errors
-    /// What the file system said.
-    pub(super) fn push(&mut self, source: &Source, row: usize) -> Result<bool> {
-        self.add(source, row)?;
-        if self.arena.len() as u64 >= TARGET_BLOCK_RAW_BYTES || self.rows.len() >= self.block_rows {
-            self.write_block()?;
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    /// Makes a block of the rows it has, if there are any.
-    fn write_block(&mut self) -> Result<()> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let row = |(range, writer, seq): &(Range<usize>, u64, u64)| {
-            // It was encoded just now, so it need not be looked through first.
-            let entry = EntryRef::decode_known(&self.arena[range.clone()])?;
-            Ok(Row { entry, writer: *writer, seq: *seq })
+    /// What the file system said; damage in a block that waits.
+    pub(super) fn write_batch(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        let (mut arena, mut places) = (std::mem::take(&mut self.arena), std::mem::take(&mut self.rows));
+        let rows = rows_in(&arena, &places)?;
+        let piece = |row: &Row<'_>, (range, ..): &Place| Piece {
+            stream: stream_number(row.entry.stream_bytes()),
+            bytes: range.len() as u32,
         };
-        let rows = self.rows.iter().map(row).collect::<Result<Vec<_>>>()?;
-        self.table.add_block(&rows)?;
-        self.arena.clear();
-        self.rows.clear();
-        Ok(())
+        let pieces: Vec<Piece> = rows.iter().zip(&places).map(|(row, place)| piece(row, place)).collect();
+        let blocks = cut::in_order(cut::cut(&pieces, |row| Ok(rows[row as usize].entry))?);
+        let mut blocks = blocks.into_iter().peekable();
+        loop {
+            let first_time =
+                blocks.peek().and_then(|block| block.first()).map(|&row| rows[row as usize].entry.time);
+            let comes_first = |whole: &Whole| first_time.is_none_or(|first| whole.first_time < first);
+            if self.waiting.front().is_some_and(comes_first) {
+                if let Some(whole) = self.waiting.pop_front() {
+                    self.write_whole(whole)?;
+                }
+            } else if let Some(block) = blocks.next() {
+                let block: Vec<Row<'_>> = block.into_iter().map(|row| rows[row as usize]).collect();
+                self.table.add_block(&block)?;
+            } else {
+                break;
+            }
+            if !go_on() {
+                return Ok(false);
+            }
+        }
+        drop((rows, pieces));
+        arena.clear();
+        places.clear();
+        (self.arena, self.rows) = (arena, places);
+        Ok(true)
     }
 
-    /// Writes what is left, and makes the table durable.
+    /// Makes the table durable, all of its rows being written.
     ///
     /// # Errors
     /// What the file system said.
-    pub(super) fn finish(mut self, inherited: Inherited) -> Result<TableMeta> {
-        self.write_block()?;
+    pub(super) fn finish(self, inherited: Inherited) -> Result<TableMeta> {
         self.table.finish(Some(inherited))
     }
+}
+
+/// Where a row's entry lies in an arena, and the row's identity.
+type Place = (Range<usize>, u64, u64);
+
+/// Appends the entry of a row.
+fn entry_into(arena: &mut Vec<u8>, buf: &mut EntryBuf, source: &Source, row: usize) -> Result<Place> {
+    let (writer, seq) = source.identity(row)?;
+    source.entry(row, buf);
+    let start = arena.len();
+    arena.extend_from_slice(buf.finish()?);
+    Ok((start..arena.len(), writer, seq))
+}
+
+/// The rows at these places of an arena.
+fn rows_in<'b>(arena: &'b [u8], places: &[Place]) -> Result<Vec<Row<'b>>> {
+    let row = |(range, writer, seq): &Place| {
+        // It was encoded just now, so it need not be looked through first.
+        let entry = EntryRef::decode_known(&arena[range.clone()])?;
+        Ok(Row { entry, writer: *writer, seq: *seq })
+    };
+    places.iter().map(row).collect()
 }

@@ -3,19 +3,22 @@
 use crate::columnar::Row;
 use crate::entry::EntryRef;
 use crate::error::Result;
+use crate::store::cut::stream_number;
 use crate::store::payload;
 use crate::store::source::SourcePosition;
 use duramen_engine::memtable::{Frozen, Location, VecMemtable};
 use duramen_engine::wal::{Record, SegmentReader};
 use std::sync::Arc;
 
-/// The order of rows: by time, then as they were written. `segment` says where the entry lies.
+/// The order of rows: by time, then as they were written. `segment` says where the entry lies, `stream` which stream
+/// it is of, as [`stream_number`] gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
     pub(crate) time: i64,
     pub(crate) writer: u64,
     pub(crate) seq: u64,
     segment: u32,
+    pub(crate) stream: u32,
 }
 
 /// A row of a [`RowSet`]: its key and where its entry lies.
@@ -102,7 +105,8 @@ impl RowSet {
                 self.undecodable += 1;
                 continue;
             };
-            let key = RowKey { time: entry.time, writer, seq: record.seq + i as u64, segment };
+            let stream = stream_number(entry.stream_bytes());
+            let key = RowKey { time: entry.time, writer, seq: record.seq + i as u64, segment, stream };
             let offset = record.payload_offset + range.start as u32;
             self.index.push(key, Location { offset, len: range.len() as u32 });
         }

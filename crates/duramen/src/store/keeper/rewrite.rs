@@ -10,7 +10,7 @@ use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
 use crate::store::flush::{Flusher, Inherited};
 use crate::store::layout::day_of;
-use crate::store::merge::{self, Keep, Merged};
+use crate::store::merge::{self, Input, Keep, Merged};
 use crate::store::retention::{COUNTS_KEY, Classifier, Retention, expiry};
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::{TableBlockHandle, TableCache};
@@ -178,8 +178,10 @@ fn rewrite_into(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Rewritten> {
     let facts = TableFacts::decode(&meta.user)?;
-    let handles = TableBlockHandle::of(cache, meta, &None)?;
-    let merged = merge::merge(handles, |time| flusher.start_table(time, number), keep, go_on)?;
+    // What stays whole is not worth being cut anew.
+    let input = |handle| Input { handle, is_well_cut: true };
+    let blocks = TableBlockHandle::of(cache, meta, &None)?.into_iter().map(input).collect();
+    let merged = merge::merge(blocks, |time| flusher.start_table(time, number), keep, go_on)?;
     let (out, kept_rows) = match merged {
         Merged::Table(out, kept_rows) => (out, kept_rows),
         Merged::Empty => return Ok(Rewritten::Empty),
