@@ -35,10 +35,28 @@ pub trait BlockHandle: Send + Sync + Debug {
     }
 }
 
+/// A word to look for, or a part of one: letters, digits and `_` ([`crate::token`]) without anything in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Word<'a> {
+    /// Its text; not empty.
+    pub text: &'a str,
+    /// Whether it is a whole word. Otherwise it may also be a part of a longer one.
+    pub is_whole: bool,
+    /// Whether the letters of ASCII are meant in either case.
+    pub any_case: bool,
+}
+
+impl<'a> From<&'a str> for Word<'a> {
+    /// A whole word, in this case.
+    fn from(text: &'a str) -> Self {
+        Self { text, is_whole: true, any_case: false }
+    }
+}
+
 /// What a query seeks in texts.
 pub struct Needle<'a> {
-    /// Every text that passes holds these words, each as a whole word and in this case.
-    pub words: &'a [&'a str],
+    /// Every text that passes holds all of these.
+    pub words: &'a [Word<'a>],
     /// Whether a text passes for certain that has this one in it, cut out between two words.
     pub certain: &'a dyn Fn(&str) -> bool,
     /// Whether a text may pass because of this part of it, cut out between two words, together with what stands around it;

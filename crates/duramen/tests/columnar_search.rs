@@ -5,7 +5,7 @@ mod columnar_common;
 
 use columnar_common::{Field, Rows, check, encode};
 use duramen::Level;
-use duramen::block::{Block, Found, Needle};
+use duramen::block::{Block, Found, Needle, Word};
 use duramen::columnar::TableBlock;
 
 const AGENTS: [&str; 4] = [
@@ -42,7 +42,8 @@ fn find(block: &TableBlock, words: &[&str], phrase: &str) -> Found {
         phrase.contains(part)
             || (1..phrase.len()).any(|at| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]))
     };
-    block.search("_msg", &Needle { words, certain: &certain, reaches: &reaches }).unwrap().unwrap()
+    let words: Vec<Word<'_>> = words.iter().map(|&word| word.into()).collect();
+    block.search("_msg", &Needle { words: &words, certain: &certain, reaches: &reaches }).unwrap().unwrap()
 }
 
 fn count(bits: &[u64]) -> u32 {

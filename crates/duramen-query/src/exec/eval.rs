@@ -128,7 +128,7 @@ fn field_rows(
 ) -> Result<Bitmap> {
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
-    let words = test.whole_words();
+    let words = test.sought_words();
     if !words.is_empty() {
         let needle = Needle {
             words: &words,

@@ -1,7 +1,9 @@
 //! `i(word)`, `i("a phrase")`, `i(prefix*)`: a phrase without regard to case.
 
-use super::{Needs, phrase::Phrase};
+use super::Needs;
+use super::phrase::{Phrase, sought_words};
 use crate::parse::quote;
+use duramen::block::Word;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -27,6 +29,21 @@ impl Fold {
             return !text.is_empty();
         }
         self.folded.matches(&fold(text))
+    }
+
+    /// The words, and parts of words, that a value with the phrase holds, in any case of ASCII's letters. A `k` may also be
+    /// the sign of kelvin there.
+    pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
+        if !self.original.is_ascii() {
+            return Vec::new();
+        }
+        let mut words = Vec::new();
+        for word in sought_words(self.folded.text(), true, !self.folded.is_prefix()) {
+            let is_whole = word.is_whole && !word.text.contains('k');
+            let parts = word.text.split('k').filter(|part| !part.is_empty());
+            words.extend(parts.map(|text| Word { text, is_whole, any_case: true }));
+        }
+        words
     }
 
     /// Filters hold words in lower case, so those of ASCII serve here, too. Others can differ in how they
@@ -73,5 +90,10 @@ mod tests {
         assert!(error.matches("ERROR: cannot read") && error.matches("an eRRor"));
         assert!(!error.matches("too many Errors") && Fold::new("error", true).matches("too many Errors"));
         assert!(Fold::new("ÄRGER", false).matches("großer ärger"));
+        let kelvin = Fold::new("Broken link to", true);
+        assert!(kelvin.matches("bro\u{212a}en LINk TOO"));
+        let sought: Vec<_> = kelvin.sought_words().iter().map(|word| (word.text, word.is_whole)).collect();
+        assert_eq!(sought, [("bro", false), ("en", false), ("lin", false), ("to", false)]);
+        assert!(error.sought_words().iter().all(|word| word.is_whole && word.any_case));
     }
 }

@@ -3,6 +3,8 @@
 //! A literal is in such a value from its first byte to its last, and so are its [grams](duramen::gram). `(?i)` makes
 //! sets of the cases of each letter; as grams know no case, a set of one letter's cases is as good as the letter.
 
+use super::phrase::sought_words;
+use duramen::block::Word;
 use duramen::gram;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -24,15 +26,6 @@ impl Grams {
         Self { all: gram::hashes(text), one_of: Vec::new() }
     }
 
-    /// Those of what an expression matches; none of one that is not valid.
-    pub(crate) fn of_expression(expression: &str) -> Self {
-        let mut found = Found::default();
-        if let Ok(hir) = regex_syntax::parse(expression) {
-            found.collect(&hir);
-        }
-        found.end()
-    }
-
     /// Whether `may_hold` lets through what they ask for.
     pub(crate) fn are_held<E>(&self, mut may_hold: impl FnMut(&[u32]) -> Result<bool, E>) -> Result<bool, E> {
         if !self.all.is_empty() && !may_hold(&self.all)? {
@@ -47,23 +40,74 @@ impl Grams {
     }
 }
 
+/// What is in every value that an expression matches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Literals {
+    pub(crate) grams: Grams,
+    /// Words, and parts of words.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// A run of letters, digits and `_`, as [`Word`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    text: Box<str>,
+    is_whole: bool,
+    any_case: bool,
+}
+
+impl Run {
+    pub(crate) fn word(&self) -> Word<'_> {
+        Word { text: &self.text, is_whole: self.is_whole, any_case: self.any_case }
+    }
+}
+
+impl Literals {
+    /// Those of an expression; none of one that is not valid.
+    pub(crate) fn of_expression(expression: &str) -> Self {
+        regex_syntax::parse(expression).map(|hir| Self::of(&hir)).unwrap_or_default()
+    }
+
+    /// The same of one that was parsed.
+    pub(crate) fn of(hir: &Hir) -> Self {
+        let mut found = Found::default();
+        found.collect(hir);
+        found.end()
+    }
+}
+
 /// What was found so far.
 #[derive(Default)]
 struct Found {
-    grams: Grams,
+    literals: Literals,
     /// The literal that what comes next may go on with.
     run: String,
+    /// The same for words: it ends where a letter may be one that is not of ASCII.
+    letters: String,
+    /// Whether some of them are meant in either case.
+    any_case: bool,
 }
 
 impl Found {
     fn collect(&mut self, hir: &Hir) {
         match hir.kind() {
             HirKind::Literal(literal) => match str::from_utf8(&literal.0) {
-                Ok(text) => self.run.push_str(text),
+                Ok(text) => {
+                    self.run.push_str(text);
+                    self.letters.push_str(text);
+                }
                 Err(_) => self.end_run(),
             },
             HirKind::Class(class) => match one_letter(class) {
-                Some(letter) => self.run.push(letter),
+                Some(letter) => {
+                    self.run.push(letter);
+                    if class.is_utf8() && class.maximum_len() == Some(1) {
+                        self.letters.push(letter);
+                        self.any_case = true;
+                    } else {
+                        self.end_letters();
+                    }
+                }
                 None => self.end_run(),
             },
             // They take no room between what is before and behind them.
@@ -79,30 +123,36 @@ impl Found {
             }
             HirKind::Alternation(branches) => {
                 self.end_run();
-                if branches.len() > MAX_BRANCHES || !self.grams.one_of.is_empty() {
+                if branches.len() > MAX_BRANCHES || !self.literals.grams.one_of.is_empty() {
                     return;
                 }
-                let of = |branch| {
-                    let mut found = Found::default();
-                    found.collect(branch);
-                    found.end().all
-                };
-                let branches: Vec<Vec<u32>> = branches.iter().map(of).collect();
+                let branches: Vec<Vec<u32>> =
+                    branches.iter().map(|branch| Literals::of(branch).grams.all).collect();
                 if branches.iter().all(|branch| !branch.is_empty()) {
-                    self.grams.one_of = branches;
+                    self.literals.grams.one_of = branches;
                 }
             }
         }
     }
 
     fn end_run(&mut self) {
-        self.grams.all.extend(gram::hashes(&self.run));
+        self.literals.grams.all.extend(gram::hashes(&self.run));
         self.run.clear();
+        self.end_letters();
     }
 
-    fn end(mut self) -> Grams {
+    fn end_letters(&mut self) {
+        // What is at a literal's edge may go on.
+        for Word { text, is_whole, .. } in sought_words(&self.letters, false, false) {
+            self.literals.runs.push(Run { text: text.into(), is_whole, any_case: self.any_case });
+        }
+        self.letters.clear();
+        self.any_case = false;
+    }
+
+    fn end(mut self) -> Literals {
         self.end_run();
-        self.grams
+        self.literals
     }
 }
 
@@ -133,6 +183,10 @@ mod tests {
     use super::*;
     use crate::filter::regex::Pattern;
 
+    fn grams_of(expression: &str) -> Grams {
+        Literals::of_expression(expression).grams
+    }
+
     fn of(texts: &[&str]) -> Vec<u32> {
         texts.iter().flat_map(|text| gram::hashes(text)).collect()
     }
@@ -151,20 +205,16 @@ mod tests {
             ("größe", &["größe"]),
             ("(", &[]),
         ] {
-            assert_eq!(
-                Grams::of_expression(expression),
-                Grams { all: of(all), one_of: vec![] },
-                "{expression}"
-            );
+            assert_eq!(grams_of(expression), Grams { all: of(all), one_of: vec![] }, "{expression}");
         }
     }
 
     #[test]
     fn of_branches_one_is_there_unless_one_says_nothing() {
-        let timeout = Grams::of_expression("(?i)conn(ection timeout|refused)!!!");
+        let timeout = grams_of("(?i)conn(ection timeout|refused)!!!");
         assert_eq!(timeout.all, of(&["conn", "!!!"]));
         assert_eq!(timeout.one_of, [of(&["ection timeout"]), of(&["refused"])]);
-        assert_eq!(Grams::of_expression("(?i)abcd|x.*").one_of, Vec::<Vec<u32>>::new());
+        assert_eq!(grams_of("(?i)abcd|x.*").one_of, Vec::<Vec<u32>>::new());
         let held = |held: &'static [&'static str]| {
             timeout.are_held(|grams| {
                 Ok::<_, ()>(held.iter().any(|text| grams.iter().all(|g| gram::hashes(text).contains(g))))

@@ -1,8 +1,9 @@
 //! `pattern_match("user_id=<N>, ip=<IP4>")`: text with places for numbers, addresses, times and words, as the pipe
 //! `collapse_nums` writes them.
 
-use super::literals::Grams;
+use super::literals::{Grams, Literals, Run};
 use crate::parse::quote_always;
+use duramen::block::Word;
 use std::fmt;
 
 /// What stands for what.
@@ -25,7 +26,7 @@ pub struct PlacePattern {
     pattern: Box<str>,
     whole: bool,
     regex: regex::Regex,
-    grams: Grams,
+    literals: Literals,
 }
 
 impl PlacePattern {
@@ -55,12 +56,17 @@ impl PlacePattern {
         let built =
             regex::RegexBuilder::new(&expression).size_limit(super::regex::MAX_COMPILED_BYTES).build();
         let regex = built.map_err(|_| "the pattern is too long".to_string())?;
-        Ok(Self { pattern: pattern.into(), whole, regex, grams: Grams::of_expression(&expression) })
+        Ok(Self { pattern: pattern.into(), whole, regex, literals: Literals::of_expression(&expression) })
     }
 
     /// The grams that such a value certainly has.
     pub fn grams(&self) -> &Grams {
-        &self.grams
+        &self.literals.grams
+    }
+
+    /// The words, and parts of words, that such a value holds.
+    pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
+        self.literals.runs.iter().map(Run::word).collect()
     }
 
     /// Whether `text` holds, or is, what the pattern describes.

@@ -3,6 +3,7 @@
 use super::Needs;
 use super::literals::Grams;
 use crate::parse::quote;
+use duramen::block::Word;
 use duramen::token::{self, is_word_char};
 use memchr::memmem::{self, Finder};
 use std::fmt;
@@ -106,6 +107,23 @@ impl Phrase {
         };
         whole_words(text, !self.prefix)
     }
+
+    /// The words, and parts of words, that a value with the phrase holds.
+    pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
+        sought_words(&self.text, !self.substring, !self.prefix)
+    }
+}
+
+/// A text's words; of the first or the last one only a part is known, unless it begins or ends there.
+pub fn sought_words(text: &str, begins: bool, ends: bool) -> Vec<Word<'_>> {
+    let mut words: Vec<Word<'_>> = token::words(text).map(Word::from).collect();
+    if let Some(first) = words.first_mut().filter(|_| !begins && text.starts_with(is_word_char)) {
+        first.is_whole = false;
+    }
+    if let Some(last) = words.last_mut().filter(|_| !ends && text.ends_with(is_word_char)) {
+        last.is_whole = false;
+    }
+    words
 }
 
 /// The hashes by which filters know these words.
@@ -200,6 +218,17 @@ mod tests {
         ] {
             assert_eq!(Phrase::new(phrase, prefix).matches(text), found, "{phrase} {prefix} in {text}");
         }
+        let sought = |phrase: &Phrase| -> Vec<(String, bool)> {
+            phrase.sought_words().into_iter().map(|word| (word.text.to_owned(), word.is_whole)).collect()
+        };
+        let is = |words: &[(&str, bool)]| {
+            words.iter().map(|&(text, is)| (text.to_owned(), is)).collect::<Vec<_>>()
+        };
+        assert_eq!(sought(&Phrase::new("a b c", false)), is(&[("a", true), ("b", true), ("c", true)]));
+        assert_eq!(sought(&Phrase::new("a b c", true)), is(&[("a", true), ("b", true), ("c", false)]));
+        assert_eq!(sought(&Phrase::substring("a b c")), is(&[("a", false), ("b", true), ("c", false)]));
+        assert_eq!(sought(&Phrase::substring(".a b.")), is(&[("a", true), ("b", true)]));
+        assert_eq!(sought(&Phrase::substring("abc")), is(&[("abc", false)]));
         let part = Phrase::substring("ampl a b");
         assert!(!part.matches("example a bc") && part.matches("xampl a bc"));
         assert_eq!(part.needs(), Needs::Words(vec![token::hash("a")]));

@@ -1,11 +1,10 @@
 //! `~"regexp"`: a regular expression matches somewhere in the value.
 
 use super::Needs;
-use super::literals::Grams;
+use super::literals::{Grams, Literals, Run};
 use super::phrase::hashes;
 use crate::parse::quote_always;
-use duramen::token;
-use regex_syntax::hir::{Hir, HirKind};
+use duramen::block::Word;
 use std::fmt;
 
 /// The most bytes a compiled expression may take.
@@ -15,9 +14,10 @@ pub(crate) const MAX_COMPILED_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: regex::Regex,
-    /// Words that every value that matches holds, each whole.
-    words: Vec<Box<str>>,
-    grams: Grams,
+    /// What is in every value that matches.
+    literals: Literals,
+    /// Whether it looks at what stands beside a match: at the edges of a value or of a word.
+    looks_around: bool,
 }
 
 impl Pattern {
@@ -27,14 +27,12 @@ impl Pattern {
     /// What is wrong with the expression, in a few words.
     pub fn new(expression: &str) -> Result<Self, String> {
         let compiled = regex::RegexBuilder::new(expression).size_limit(MAX_COMPILED_BYTES).build();
-        let with_words = |regex| {
-            let mut words = Vec::new();
-            if let Ok(hir) = regex_syntax::parse(expression) {
-                collect_words(&hir, &mut words);
-            }
-            Self { regex, words, grams: Grams::of_expression(expression) }
+        let with_literals = |regex| {
+            let hir = regex_syntax::parse(expression).ok();
+            let looks_around = hir.as_ref().is_none_or(|hir| !hir.properties().look_set().is_empty());
+            Self { regex, literals: hir.as_ref().map(Literals::of).unwrap_or_default(), looks_around }
         };
-        compiled.map(with_words).map_err(|e| match e {
+        compiled.map(with_literals).map_err(|e| match e {
             regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes compiled"),
             other => other.to_string().lines().last().unwrap_or("").trim_start_matches("error: ").to_string(),
         })
@@ -47,37 +45,29 @@ impl Pattern {
 
     /// The words that a value that matches certainly holds: those that stand whole inside a literal.
     pub fn needs(&self) -> Needs {
-        if self.words.is_empty() { Needs::Nothing } else { Needs::Words(hashes(&self.whole_words())) }
+        let whole: Vec<&str> =
+            self.sought_words().into_iter().filter(|word| word.is_whole).map(|word| word.text).collect();
+        if whole.is_empty() { Needs::Nothing } else { Needs::Words(hashes(&whole)) }
     }
 
-    /// The same words themselves.
-    pub(crate) fn whole_words(&self) -> Vec<&str> {
-        self.words.iter().map(|word| &**word).collect()
+    /// The words, and parts of words, that a value that matches holds.
+    pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
+        self.literals.runs.iter().map(Run::word).collect()
     }
 
     /// The grams that a value that matches certainly has.
     pub fn grams(&self) -> &Grams {
-        &self.grams
+        &self.literals.grams
+    }
+
+    /// Whether any text with this part matches because of it.
+    pub(crate) fn matches_by_part(&self, part: &str) -> bool {
+        !self.looks_around && self.matches(part)
     }
 
     /// Whether it matches somewhere in `text`.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
-    }
-}
-
-/// The words that lie whole inside the literals that every match has. What is at a literal's edge may go on.
-fn collect_words(hir: &Hir, words: &mut Vec<Box<str>>) {
-    match hir.kind() {
-        HirKind::Literal(literal) => {
-            let text = str::from_utf8(&literal.0).unwrap_or_default();
-            let inside = text.trim_matches(token::is_word_char);
-            words.extend(token::words(inside).map(Box::from));
-        }
-        HirKind::Capture(capture) => collect_words(&capture.sub, words),
-        HirKind::Repetition(repetition) if repetition.min > 0 => collect_words(&repetition.sub, words),
-        HirKind::Concat(parts) => parts.iter().for_each(|part| collect_words(part, words)),
-        _ => {}
     }
 }
 
@@ -96,37 +86,56 @@ impl fmt::Display for Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use duramen::token;
 
     #[test]
-    fn words_inside_literals_are_needed() {
+    fn words_in_literals_are_sought() {
         for (expression, words) in [
-            ("job .* finished: 1[0-9]+ rows", &["finished"][..]),
-            ("a (b) c", &[]),
-            (" one (two three four)+ (x y z)? five ", &["one", "three", "five"]),
+            ("job .* finished: 1[0-9]+ rows", &["job+", "finished", "1+", "rows+"][..]),
+            ("a (b) c", &["a+", "b", "c+"]),
+            (" one (two three four)+ (x y z)? five ", &["one", "two+", "three", "four+", "five"]),
             (" a (b|c d e) f ", &["a", "f"]),
-            ("(?i) error ", &[]),
-            (" error", &[]),
+            ("(?i) error ", &["error i"]),
+            ("fail(ed|ure)", &["fail+"]),
+            ("(?i)out of disk", &["out+ i", "of i", "di+ i"]),
+            ("[Ww]arning", &["warning+ i"]),
+            (" error", &["error+"]),
             ("", &[]),
             ("^ error $", &["error"]),
             (" caf\u{e9} ", &["caf\u{e9}"]),
         ] {
             let pattern = Pattern::new(expression).unwrap();
-            assert_eq!(pattern.whole_words(), words, "{expression}");
+            let told = pattern.sought_words().into_iter().map(|word| {
+                let part = if word.is_whole { "" } else { "+" };
+                format!("{}{part}{}", word.text, if word.any_case { " i" } else { "" })
+            });
+            assert_eq!(told.collect::<Vec<_>>(), words, "{expression}");
         }
     }
 
     proptest::proptest! {
         #[test]
         fn what_matches_holds_the_words(
-            expression in "( ?[ab]{1,2} ?| ?\\(a b c\\)[+?]?| a\\|b |[ab]\\*|\\.){0,5}",
-            text in "[ab ]{0,12}",
+            expression in "(\\(\\?i\\))?( ?[abkS]{1,2} ?| ?\\(a b c\\)[+?]?| a\\|b |[ab]\\*|\\.|\\[aA\\]|\\bk){0,5}",
+            text in "[abAkKS\u{212a}ſ ]{0,12}",
         ) {
             let pattern = Pattern::new(&expression).unwrap();
             if pattern.matches(&text) {
-                let words: Vec<&str> = token::words(&text).collect();
-                for word in pattern.whole_words() {
-                    assert!(words.contains(&word), "{expression:?} matches {text:?} without {word:?}");
+                for word in pattern.sought_words() {
+                    let is = |text: &str, of: &str| if word.any_case { text.eq_ignore_ascii_case(of) } else { text == of };
+                    let holds = |of: &str| match word.is_whole {
+                        true => is(of, word.text),
+                        false => (0..of.len()).any(|at| of.get(at..at + word.text.len()).is_some_and(|part| is(part, word.text))),
+                    };
+                    assert!(token::words(&text).any(holds), "{expression:?} matches {text:?} without {word:?}");
                 }
+                for (start, end) in (0..text.len()).flat_map(|start| (start..=text.len()).map(move |end| (start, end))) {
+                    let Some(part) = text.get(start..end) else { continue };
+                    assert!(!pattern.matches_by_part(part) || pattern.matches(&text));
+                }
+            } else {
+                let parts = text.split(' ');
+                assert!(!{ parts }.any(|part| pattern.matches_by_part(part)), "{expression:?} does not match {text:?}");
             }
         }
     }

@@ -3,7 +3,11 @@
 use super::{
     Needs, compare, contains, exact, fold, ip, length, level, literals, pattern, phrase, regex, sequence, set,
 };
+use duramen::block::Word;
 use std::fmt;
+
+/// Parts of words that have fewer bytes are not looked for.
+const MIN_PART_BYTES: usize = 3;
 
 /// A test of one value. A field that a row does not have is the empty text.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,25 +100,30 @@ impl Test {
         }
     }
 
-    /// Words that every value that passes holds, each whole and in this case; none if there are none, or if that is
-    /// not known.
-    pub(crate) fn whole_words(&self) -> Vec<&str> {
-        match self {
-            Self::Phrase(t) => t.whole_words(),
-            Self::Exact(t) if t.int().is_none() => phrase::whole_words(t.text(), !t.is_prefix()),
+    /// Words, and parts of words, that every value that passes holds; none if there are none, or if that is not known.
+    pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
+        let mut words = match self {
+            Self::Phrase(t) => t.sought_words(),
+            Self::Fold(t) => t.sought_words(),
+            Self::Exact(t) if t.int().is_none() => phrase::sought_words(t.text(), true, !t.is_prefix()),
             Self::Contains(t) if t.is_all() => {
-                t.phrases().iter().flat_map(phrase::Phrase::whole_words).collect()
+                t.phrases().iter().flat_map(phrase::Phrase::sought_words).collect()
             }
-            Self::Regex(t) => t.whole_words(),
-            Self::Sequence(t) => t.phrases().iter().flat_map(phrase::Phrase::whole_words).collect(),
+            Self::Regex(t) => t.sought_words(),
+            Self::Pattern(t) => t.sought_words(),
+            Self::Sequence(t) => t.phrases().iter().flat_map(phrase::Phrase::sought_words).collect(),
             _ => Vec::new(),
-        }
+        };
+        // Short parts are everywhere.
+        words.retain(|word| word.is_whole || word.text.len() >= MIN_PART_BYTES);
+        words
     }
 
     /// Whether a value passes for certain because this part of it, which was cut out between two words, would.
     pub(crate) fn passes_by_part(&self, part: &str) -> bool {
         match self {
-            Self::Phrase(_) | Self::Contains(_) | Self::Sequence(_) => self.matches(part),
+            Self::Phrase(_) | Self::Fold(_) | Self::Contains(_) | Self::Sequence(_) => self.matches(part),
+            Self::Regex(t) => t.matches_by_part(part),
             _ => false,
         }
     }

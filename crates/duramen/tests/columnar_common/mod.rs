@@ -1,7 +1,7 @@
 //! Rows to try, chunks in memory, and the comparison of what went in with what comes out.
 #![allow(dead_code)]
 
-use duramen::block::{Block, Needle};
+use duramen::block::{Block, Found, Needle, Word};
 use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, token};
@@ -223,7 +223,8 @@ fn check_phrase<'a>(
         phrase.is_char_boundary(at) && (part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]))
     };
     let reaches = |part: &str| phrase.contains(part) || (1..phrase.len()).any(|at| split(part, at));
-    let needle = Needle { words, certain: &passes, reaches: &reaches };
+    let words: Vec<Word<'_>> = words.iter().map(|&word| word.into()).collect();
+    let needle = Needle { words: &words, certain: &passes, reaches: &reaches };
     let Some(found) = block.search(name, &needle).unwrap() else { return };
     for row in 0..rows {
         let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
@@ -232,6 +233,26 @@ fn check_phrase<'a>(
         assert!(is || !certain, "{phrase:?} is not in {:?}", text_of(row));
         assert!(!is || certain || possible, "{phrase:?} is in {:?}", text_of(row));
     }
+}
+
+/// Whether the rows found for words are the right ones: those that pass.
+fn check_found<'a>(
+    text_of: &dyn Fn(usize) -> Option<&'a str>,
+    rows: usize,
+    block: &dyn Block,
+    name: &str,
+    words: &[Word<'_>],
+    passes: &dyn Fn(&str) -> bool,
+) -> Option<Found> {
+    let found = block.search(name, &Needle { words, certain: passes, reaches: &|_| true }).unwrap()?;
+    for row in 0..rows {
+        let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
+        let is = text_of(row).is_some_and(passes);
+        assert!(!(certain && possible), "{name:?} in row {row}");
+        assert!(is || !certain, "{words:?} is not in {:?}", text_of(row));
+        assert!(!is || certain || possible, "{words:?} is in {:?}", text_of(row));
+    }
+    Some(found)
 }
 
 /// Whether the rows found for words of some texts are the right ones, and their values right when asked for alone.
@@ -248,20 +269,29 @@ fn check_search(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block
                 let of_text: Vec<&str> = token::words(text).collect();
                 part.iter().all(|word| of_text.contains(word))
             };
-            let Some(found) =
-                block.search(name, &Needle { words: part, certain: &passes, reaches: &|_| true }).unwrap()
-            else {
-                break;
-            };
-            for row in 0..all.len() {
-                let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
-                let is = text_of(row).is_some_and(passes);
-                assert!(!(certain && possible), "{name:?} in row {row}");
-                assert!(is || !certain, "{part:?} is not in {:?}", text_of(row));
-                assert!(!is || certain || possible, "{part:?} is in {:?}", text_of(row));
-            }
+            let part: Vec<Word<'_>> = part.iter().map(|&word| word.into()).collect();
+            let Some(found) = check_found(&text_of, all.len(), block, name, &part, &passes) else { break };
             check_column_at(block, name, &found.possible, text_of, all);
             check_column_at(block, name, &found.certain, text_of, all);
+        }
+        // The beginning, the end and the midst of some words, in this case and in any.
+        for word in words.iter().step_by(3) {
+            let middle = word.char_indices().nth(1).map_or(0, |(at, _)| at);
+            let end = word.char_indices().nth(4).map_or(word.len(), |(at, _)| at);
+            for part in [&word[..end], &word[middle..], &word[middle..end]] {
+                let upper = part.to_ascii_uppercase();
+                for (text, any_case) in [(part, false), (&*upper, true)] {
+                    if part.is_empty() {
+                        continue;
+                    }
+                    let passes = |value: &str| match any_case {
+                        true => value.to_ascii_uppercase().contains(text),
+                        false => value.contains(text),
+                    };
+                    let sought = [Word { text, is_whole: false, any_case }];
+                    check_found(&text_of, all.len(), block, name, &sought, &passes);
+                }
+            }
         }
         for three in words.windows(3).step_by(4) {
             let at = |word: &str| word.as_ptr() as usize - sample.as_ptr() as usize;
@@ -336,7 +366,11 @@ fn read_all(block: &TableBlock) {
         let _ = block.int_range(name);
         let _ = block.search(
             name,
-            &Needle { words: &["a", "12"], certain: &|text| text.contains("a 12"), reaches: &|_| true },
+            &Needle {
+                words: &["a".into(), "12".into()],
+                certain: &|text| text.contains("a 12"),
+                reaches: &|_| true,
+            },
         );
         if let Ok(Some(column)) = block.column_at(name, &[5, u64::MAX]) {
             for row in 0..block.rows() {

@@ -1,4 +1,4 @@
-//! Looking for a whole word in texts that stay encoded: most encodings tell without a single text that they cannot
+//! Looking for a word, or a part of one, in texts that stay encoded: most encodings tell without a single text that they cannot
 //! hold it.
 
 use super::super::MAX_ROWS;
@@ -39,14 +39,10 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
         CONSTANT => Presence::Nowhere,
         INTEGERS | DECIMAL | IPV4 => all(u8::is_ascii_digit),
         // These are one word each, all of one length.
-        PADDED => match usize::from(part.meta.u8()?) == needle.len() {
-            true => all(u8::is_ascii_digit),
-            false => Presence::Nowhere,
-        },
-        HEX => match usize::from(part.meta.u8()?) == needle.len() {
-            true => all(u8::is_ascii_hexdigit),
-            false => Presence::Nowhere,
-        },
+        PADDED if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
+        PADDED => all(u8::is_ascii_digit),
+        HEX if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
+        HEX => all(u8::is_ascii_hexdigit),
         AFFIX if depth > 0 => {
             let (prefix, suffix) = (part.meta.str()?, part.meta.str()?);
             if !prefix.ends_with(is_word_char) && !suffix.starts_with(is_word_char) {
@@ -55,8 +51,10 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
                 let inside = presence_nested(part, count, sought, depth - 1)?;
                 return Ok(Presence::perhaps(outside.is_some() || inside != Presence::Nowhere));
             }
-            let (prefix, suffix) = (prefix.as_bytes(), suffix.as_bytes());
-            let outside = |c: &u8| prefix.contains(c) || suffix.contains(c);
+            let outside = |c: &u8| {
+                let is_it = |of: u8| of == *c || sought.word().any_case && of.eq_ignore_ascii_case(c);
+                prefix.bytes().chain(suffix.bytes()).any(is_it)
+            };
             // Between them are numbers or hexadecimal digits; the encoder puts nothing else there.
             Presence::perhaps(needle.iter().all(|c| c.is_ascii_hexdigit() || outside(c)))
         }
@@ -73,6 +71,12 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
     })
 }
 
+/// Whether values that are one word of so many bytes can hold it.
+fn fits(len: u8, sought: &Sought<'_>) -> bool {
+    let len = usize::from(len);
+    if sought.word().is_whole { len == sought.bytes().len() } else { len >= sought.bytes().len() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::streams::Streams;
@@ -81,6 +85,7 @@ mod tests {
     use super::super::sought::MAX_PLACES;
     use super::super::{Spans, WordKinds, encode, holding, skip, spans_of};
     use super::*;
+    use crate::block::Word;
     use crate::token;
 
     fn check(values: &[String], word: &str) {
@@ -95,13 +100,32 @@ mod tests {
         let kinds = skip(&mut skipped, values.len()).unwrap();
         let left = [&skipped.meta, &skipped.bytes, &skipped.packed, &skipped.text].map(|r| r.remaining());
         assert_eq!(left, [0; 4], "{values:?}");
-        let expected: Vec<bool> = values.iter().map(|v| v.contains(word)).collect();
-        let is_word: Vec<bool> = values.iter().map(|v| token::words(v).any(|of| of == word)).collect();
-        let places = Sought::new(word, &part());
-        let places = places.places().unwrap();
-        let is_apart = places.text.is_empty() && places.meta.is_empty();
-        let is_told = !is_apart || kinds.meet(WordKinds::of(word));
-        assert!(is_told || !is_word.contains(&true), "{values:?}: {kinds:?}");
+        for (is_whole, any_case) in [(true, false), (true, true), (false, false), (false, true)] {
+            let word = Word { text: word, is_whole, any_case };
+            let in_case = |v: &str| if any_case { v.to_ascii_lowercase() } else { v.to_owned() };
+            let text = in_case(word.text);
+            let expected: Vec<bool> = values.iter().map(|v| in_case(v).contains(&text)).collect();
+            let is_word: Vec<bool> = match is_whole {
+                true => values.iter().map(|v| token::words(&in_case(v)).any(|of| of == text)).collect(),
+                false => expected.clone(),
+            };
+            let places = Sought::new(word, &part());
+            let places = places.places().unwrap();
+            let is_apart = places.text.is_empty() && places.meta.is_empty();
+            let is_told = !is_apart || kinds.meet(WordKinds::of(word.text));
+            assert!(is_told || !is_word.contains(&true), "{values:?}: {kinds:?}");
+            check_word(values, word, &expected, &is_word, &part);
+        }
+    }
+
+    /// `expected`: which values have its letters; `is_word`: which have it as it is sought.
+    fn check_word<'p>(
+        values: &[String],
+        word: Word<'_>,
+        expected: &[bool],
+        is_word: &[bool],
+        part: &dyn Fn() -> Part<'p>,
+    ) {
         for sought in [Sought::new(word, &part()), Sought::here_and_there(word)] {
             let mut read = part();
             let found = holding(&mut read, values.len(), &sought).unwrap();
@@ -124,7 +148,7 @@ mod tests {
         let streams = Streams { text: b"1112".repeat(20), ..Streams::default() };
         let bundle = streams.reread();
         let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
-        let sought = Sought::new("11", &part);
+        let sought = Sought::new("11".into(), &part);
         part.text.take(1).unwrap();
         assert!(sought.is_next(&part, 2));
         assert!(!sought.is_next(&part, 1));
@@ -133,7 +157,7 @@ mod tests {
         let streams = Streams { text: vec![b'1'; MAX_PLACES + 10], ..Streams::default() };
         let bundle = streams.reread();
         let part = bundle.part(&[0; 4], &streams.lens()).unwrap();
-        let sought = Sought::new("11", &part);
+        let sought = Sought::new("11".into(), &part);
         assert!(sought.is_next(&part, 2) && !sought.is_next(&part, 1), "too many to remember");
     }
 
@@ -149,7 +173,7 @@ mod tests {
             encode(Spans { bytes: &texts.bytes, spans: &spans }, &mut streams, &mut Words::default());
             let bundle = streams.reread();
             let mut part = bundle.part(&[0; 4], &streams.lens()).unwrap();
-            let sought = Sought::new(word, &part);
+            let sought = Sought::new(word.into(), &part);
             presence(&mut part, values.len(), &sought).unwrap()
         };
         use Presence::*;
@@ -178,8 +202,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn words_are_found_where_they_are(
-            values in proptest::collection::vec("(blk_)?-?[0-9a-f]{0,3}[.:]?[0-9]{0,3}( x| é)?", 0..60),
-            word in "[0-9a-fx]{1,2}|blk_[0-9]",
+            values in proptest::collection::vec("(blk_|Blk_)?-?[0-9a-f]{0,3}[.:]?[0-9]{0,3}( x| X| é)?", 0..60),
+            word in "[0-9a-fx]{1,2}|blk_[0-9]|lk_[0-9]?|LK",
         ) {
             check(&values, &word);
         }

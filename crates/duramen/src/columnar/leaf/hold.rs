@@ -19,6 +19,11 @@ pub(crate) fn holding(part: &mut Part<'_>, count: usize, word: &Sought<'_>) -> R
     holding_nested(part, count, word, DEPTH)
 }
 
+/// Whether a value that is one word holds it if their bytes are the same.
+fn is_as_it_is(word: &Sought<'_>) -> bool {
+    word.word().is_whole && !word.word().any_case
+}
+
 /// It leaves the part behind the texts, as decoding them does.
 fn holding_nested(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u32) -> Result<Vec<bool>> {
     if count == 0 {
@@ -26,9 +31,9 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u
     }
     match peek(part) {
         // A number's word is its digits.
-        Some(tag @ (INTEGERS | PADDED)) => {
+        Some(tag @ (INTEGERS | PADDED)) if word.word().is_whole => {
             part.meta.u8()?;
-            let number = word.text().parse::<u64>().ok();
+            let number = word.word().text.parse::<u64>().ok();
             let is_written_so = match tag {
                 PADDED => usize::from(part.meta.u8()?) == word.bytes().len(),
                 // With a zero in front only if that is all.
@@ -53,7 +58,7 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u
             skip_nested(part, count, depth - 1)?;
             Ok(vec![true; count])
         }
-        Some(HEX) => {
+        Some(HEX) if is_as_it_is(word) => {
             part.meta.u8()?;
             hex::equal(part, count, word.bytes())
         }

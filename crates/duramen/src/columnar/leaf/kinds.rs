@@ -29,7 +29,7 @@ impl WordKinds {
     /// Put together of hexadecimal digits and what stands apart.
     const WITH_HEX_DIGITS: Self = Self(32);
 
-    /// The kinds that a word may be of, apart from that of other columns' words.
+    /// The kinds that a word, or one with this part, may be of, apart from that of other columns' words.
     pub(crate) fn of(word: &str) -> Self {
         let when = |is: bool, kind: Self| if is { kind } else { Self::default() };
         let has_digits = word.bytes().any(|c| c.is_ascii_digit());

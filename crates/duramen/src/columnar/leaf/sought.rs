@@ -2,8 +2,10 @@
 
 use super::super::streams::Part;
 use super::find::Presence;
+use crate::block::Word;
 use crate::error::Result;
-use memchr::memmem::Finder;
+use aho_corasick::AhoCorasick;
+use memchr::memmem;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,13 +16,43 @@ pub(super) const MAX_PLACES: usize = 1 << 16;
 /// A word to look for in a column.
 #[derive(Debug)]
 pub(crate) struct Sought<'w> {
-    word: Finder<'w>,
+    word: Word<'w>,
+    finder: Finder<'w>,
     /// Where it is in the column's part, if that was looked up.
     places: Option<Places>,
     /// Where in other columns it is, as far as somebody asked.
     in_columns: RefCell<BTreeMap<usize, Presence>>,
     /// Which values of other columns hold it, as far as somebody asked.
     in_values: RefCell<BTreeMap<usize, Rc<[Held]>>>,
+}
+
+/// Finds its letters.
+#[derive(Debug)]
+enum Finder<'w> {
+    Exact(Box<memmem::Finder<'w>>),
+    AnyCase(AhoCorasick),
+    /// Any case, if the word is more than a library takes.
+    AnyCaseOneByOne(&'w [u8]),
+}
+
+impl<'w> Finder<'w> {
+    fn new(word: Word<'w>) -> Self {
+        if !word.any_case {
+            return Self::Exact(memmem::Finder::new(word.text).into());
+        }
+        let built = AhoCorasick::builder().ascii_case_insensitive(true).build([word.text]);
+        built.map_or(Self::AnyCaseOneByOne(word.text.as_bytes()), Self::AnyCase)
+    }
+
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Exact(finder) => finder.find(bytes),
+            Self::AnyCase(finder) => finder.find(bytes).map(|found| found.start()),
+            Self::AnyCaseOneByOne(word) => {
+                bytes.windows(word.len()).position(|w| w.eq_ignore_ascii_case(word))
+            }
+        }
+    }
 }
 
 /// Whether a value holds a word.
@@ -44,7 +76,7 @@ pub(crate) struct Places {
 
 impl<'w> Sought<'w> {
     /// A word to look for everywhere in this part, of which nothing was read yet.
-    pub(crate) fn new(word: &'w str, part: &Part<'_>) -> Self {
+    pub(crate) fn new(word: Word<'w>, part: &Part<'_>) -> Self {
         let mut sought = Self::here_and_there(word);
         sought.look_up(part);
         sought
@@ -58,9 +90,10 @@ impl<'w> Sought<'w> {
     }
 
     /// A word to look for where others have been found: in a few places, one by one.
-    pub(crate) fn here_and_there(word: &'w str) -> Self {
+    pub(crate) fn here_and_there(word: Word<'w>) -> Self {
         Self {
-            word: Finder::new(word),
+            word,
+            finder: Finder::new(word),
             places: None,
             in_columns: RefCell::default(),
             in_values: RefCell::default(),
@@ -68,13 +101,13 @@ impl<'w> Sought<'w> {
     }
 
     /// The word.
-    pub(crate) fn text(&self) -> &str {
-        str::from_utf8(self.bytes()).unwrap_or_default()
+    pub(crate) fn word(&self) -> Word<'w> {
+        self.word
     }
 
     /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.word.needle()
+        self.word.text.as_bytes()
     }
 
     /// Its places in the part's streams, counted from where those began when it was looked up, if it was.
@@ -84,7 +117,7 @@ impl<'w> Sought<'w> {
 
     /// Where in some bytes it is first.
     pub(crate) fn find(&self, bytes: &[u8]) -> Option<usize> {
-        self.word.find(bytes)
+        self.finder.find(bytes)
     }
 
     /// Where in some bytes it is; nothing if it is in more than [`MAX_PLACES`].

@@ -6,7 +6,7 @@ use super::super::leaf::{self, Presence, Sought};
 use super::super::template::{Elsewhere, FoundTexts, Surroundings};
 use super::TableBlock;
 use super::column::{MAX_DEPTH, kinds_of, slots_of};
-use crate::block::{Found, Needle, is_few, names};
+use crate::block::{Found, Needle, Word, is_few, names};
 use crate::column::{Order, bit};
 use crate::error::Result;
 use std::cell::RefCell;
@@ -54,23 +54,26 @@ impl TableBlock {
         let Some(outline) = self.outline(i, &part)? else { return Ok(None) };
         // Long words are rare: the others are looked for only where the longest is.
         let mut words = needle.words.to_vec();
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        words.sort_by_key(|word| std::cmp::Reverse(word.text.len()));
         let mut words: Vec<Sought<'_>> = words.into_iter().map(Sought::here_and_there).collect();
         if let Some(longest) = words.first_mut() {
             longest.look_up(&part);
         }
         // Many templates refer to one column.
-        let known: RefCell<BTreeMap<(usize, String), Rc<Elsewhere>>> = RefCell::default();
+        let known: RefCell<BTreeMap<(usize, Word<'_>), Rc<Elsewhere>>> = RefCell::default();
         let around = Surroundings {
             slots: &|| slots_of(map, rows),
             presence: &|of, word| self.presence(of, word, 0),
             elsewhere: &|of, word| {
-                let key = (of, word.to_owned());
-                if let Some(known) = known.borrow().get(&key) {
+                // The needle's own, which lives longer.
+                let Some(&word) = needle.words.iter().find(|own| **own == word) else {
+                    return self.find_elsewhere(i, of, word, needle, depth).map(Rc::new);
+                };
+                if let Some(known) = known.borrow().get(&(of, word)) {
                     return Ok(known.clone());
                 }
                 let found = Rc::new(self.find_elsewhere(i, of, word, needle, depth)?);
-                known.borrow_mut().insert(key, found.clone());
+                known.borrow_mut().insert((of, word), found.clone());
                 Ok(found)
             },
         };
@@ -83,7 +86,7 @@ impl TableBlock {
         &self,
         i: usize,
         of: usize,
-        word: &str,
+        word: Word<'_>,
         needle: &Needle<'_>,
         depth: u32,
     ) -> Result<Elsewhere> {
@@ -139,21 +142,23 @@ impl TableBlock {
     }
 
     /// Where in column `i` a word is, as far as can be told without decoding it.
-    fn presence(&self, i: usize, word: &str, depth: u32) -> Result<Presence> {
+    fn presence(&self, i: usize, word: Word<'_>, depth: u32) -> Result<Presence> {
         if depth > MAX_DEPTH {
             return Err(bad("columns refer to each other in a circle"));
         }
         let entry = self.directory.columns.get(i).ok_or_else(|| bad("a template refers to no column"))?;
         Ok(match &entry.form {
-            Form::Constant(text) => Presence::perhaps(text.contains(word)),
-            Form::Integers { .. } => Presence::perhaps(word.bytes().all(|c| c.is_ascii_digit())),
+            Form::Constant(text) => {
+                Presence::perhaps(Sought::here_and_there(word).find(text.as_bytes()).is_some())
+            }
+            Form::Integers { .. } => Presence::perhaps(word.text.bytes().all(|c| c.is_ascii_digit())),
             Form::Alias => Presence::Perhaps,
             Form::Texts { at, .. } => {
                 let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
                 let sought = Sought::new(word, &part);
                 kinds_of(entry, &mut part)?;
                 if let Some(outline) = self.outline(i, &part)? {
-                    let elsewhere = |of: usize, word: &str| self.presence(of, word, depth + 1);
+                    let elsewhere = |of: usize, word: Word<'_>| self.presence(of, word, depth + 1);
                     return outline.of(&part).presence_in_any(&sought, &elsewhere);
                 }
                 // Not every text of that column is in one that refers to it.

@@ -7,14 +7,14 @@
 use super::super::leaf::{Presence, Sought};
 use super::parts::{Parts, Place};
 use super::sure::{Elsewhere, Rows};
-use crate::block::{Needle, is_few};
+use crate::block::{Needle, Word, is_few};
 use crate::column::IntText;
 use crate::error::Result;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// Tells whether another column has a word.
-pub(crate) type PresenceIn<'a> = dyn Fn(usize, &str) -> Result<Presence> + 'a;
+pub(crate) type PresenceIn<'a> = dyn Fn(usize, Word<'_>) -> Result<Presence> + 'a;
 
 /// What finding needs to know of the rest of the block.
 pub(crate) struct Surroundings<'a> {
@@ -23,7 +23,7 @@ pub(crate) struct Surroundings<'a> {
     /// Whether another column has a word.
     pub(crate) presence: &'a PresenceIn<'a>,
     /// Where in that column it is.
-    pub(crate) elsewhere: &'a dyn Fn(usize, &str) -> Result<Rc<Elsewhere>>,
+    pub(crate) elsewhere: &'a dyn Fn(usize, Word<'_>) -> Result<Rc<Elsewhere>>,
 }
 
 /// Which of some texts pass, one bit each; no text is in both.
@@ -220,9 +220,9 @@ pub(super) fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Presenc
     match place {
         Place::Literal(_) => Ok(Presence::Nowhere),
         Place::Variable(lazy) => lazy.presence(word),
-        Place::Reference(of) => word.in_column(*of, || elsewhere(*of, word.text())),
+        Place::Reference(of) => word.in_column(*of, || elsewhere(*of, word.word())),
         // Of a word that a time may have, nobody looks which do.
-        Place::Time(lazy) if lazy.form.may_have(word.text()) => Ok(Presence::Everywhere),
+        Place::Time(lazy) if lazy.form.may_have(word.word()) => Ok(Presence::Everywhere),
         Place::Time(_) => Ok(Presence::Nowhere),
     }
 }

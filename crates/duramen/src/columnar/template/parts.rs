@@ -109,7 +109,7 @@ impl<'a> Parts<'a> {
     pub(super) fn with_word(&self, word: &Sought<'_>, elsewhere: &PresenceIn<'_>) -> Result<Vec<bool>> {
         let templates = &self.outline.templates;
         let Some(places) = word.places() else { return Ok(vec![true; templates.len()]) };
-        let mut kinds = WordKinds::of(word.text());
+        let mut kinds = WordKinds::of(word.word().text);
         for &of in &self.outline.references {
             if presence(&Place::Reference(of as usize), word, elsewhere)? != Presence::Nowhere {
                 kinds = kinds | WordKinds::REFERENCES;

@@ -79,7 +79,7 @@ impl Rows {
                     hold.iter_mut().zip(&here).for_each(|(any, here)| *any |= here);
                 }
                 Place::Reference(of) => {
-                    let here = match &*(around.elsewhere)(*of, word.text())? {
+                    let here = match &*(around.elsewhere)(*of, word.word())? {
                         Elsewhere::Column(column) => held(column, *of, &slots(), word, needle),
                         found => slots().into_iter().map(|slot| found.held(slot as usize)).collect(),
                     };
