@@ -1,0 +1,467 @@
+//! Queries over blocks as tables have them find what a look at each text finds: templates, references to other columns,
+//! filters of words and of grams pass over nothing that matches.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use duramen::block::{Block, BlockHandle, OpenBlock};
+use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
+use duramen::token::is_word_char;
+use duramen::{EntryBuf, EntryRef, Level, Result};
+use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
+use duramen_query::{Cancel, ParseOptions, Query, RunOptions};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// So many blocks are tried, each with other lines and questions.
+const BLOCKS: u64 = 24;
+const QUESTIONS: usize = 60;
+const SECOND: i64 = 1_000_000_000;
+const START: i64 = 1_767_607_200 * SECOND;
+
+#[derive(Debug, Default)]
+struct Chunks(Vec<Vec<u8>>);
+
+impl ChunkSink for Chunks {
+    fn add_chunk(&mut self, bytes: &[u8]) -> duramen_engine::Result<ChunkHandle> {
+        self.0.push(bytes.to_vec());
+        Ok(ChunkHandle { offset: self.0.len() as u64 - 1, len: bytes.len() as u32 })
+    }
+}
+
+impl ChunkSource for Chunks {
+    fn read_chunk(&self, at: ChunkHandle) -> duramen_engine::Result<Vec<u8>> {
+        let chunk = usize::try_from(at.offset).ok().and_then(|at| self.0.get(at));
+        chunk.cloned().ok_or_else(|| duramen_engine::Error::InvalidArgument("no such chunk".into()))
+    }
+}
+
+/// Opens the block anew each time, so that no column is decoded already.
+#[derive(Clone, Debug)]
+struct Handle {
+    chunks: Arc<Chunks>,
+    directory: ChunkHandle,
+    rows: usize,
+    times: (i64, i64),
+}
+
+impl BlockHandle for Handle {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+    fn min_time(&self) -> i64 {
+        self.times.0
+    }
+    fn max_time(&self) -> i64 {
+        self.times.1
+    }
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?))
+    }
+    fn open_unordered(&self) -> Result<Arc<dyn Block>> {
+        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?.unordered()))
+    }
+}
+
+/// A linear congruential generator: the same lines every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+    fn one<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+}
+
+const WORDS: [&str; 26] = [
+    "GET",
+    "error",
+    "Error",
+    "Mobile",
+    "Safari",
+    "from",
+    "K",
+    "\u{212a}ey",
+    "key",
+    "ma\u{17f}s",
+    "mass",
+    "größe",
+    "İstanbul",
+    "cafe\u{301}",
+    "a_b",
+    "_",
+    "x",
+    "…",
+    "日本",
+    "Jan",
+    "T",
+    "Z",
+    "dead",
+    "beef",
+    "ab",
+    "v",
+];
+const BETWEEN: [&str; 16] =
+    [" ", " ", " ", "", "", "=", "[", "] ", ".", "-", ":", "/", "\"", ", ", "…", "\u{301}"];
+
+/// A piece of a line that is not the same in each.
+#[derive(Clone, Copy, Debug)]
+enum Piece {
+    Literal(&'static str),
+    Number(usize),
+    Padded,
+    Hex,
+    Address,
+    Decimal,
+    Affix(&'static str, &'static str),
+    Few,
+    Negative,
+    Time(usize),
+    Field(&'static str),
+    Nothing,
+}
+
+fn piece(random: &mut Random, fields: &[&'static str]) -> Piece {
+    match random.below(22) {
+        0..=6 => Piece::Literal(random.one(&WORDS)),
+        7..=8 => Piece::Number([3, 60, 400, 1_000_000][random.below(4)]),
+        9 => Piece::Padded,
+        10 => Piece::Hex,
+        11 => Piece::Address,
+        12 => Piece::Decimal,
+        13 => Piece::Affix(
+            random.one(&["user_", "E", "blk-", "é", "x.", "id:", "K"]),
+            random.one(&["", "ms", "_z", "-é", ".k"]),
+        ),
+        14 => Piece::Few,
+        15 => Piece::Negative,
+        16 => Piece::Time(random.below(14)),
+        17 => Piece::Nothing,
+        _ if fields.is_empty() => Piece::Literal(random.one(&WORDS)),
+        _ => Piece::Field(fields[random.below(fields.len())]),
+    }
+}
+
+fn time_text(shape: usize, time: i64) -> String {
+    let at = jiff::Timestamp::from_nanosecond(i128::from(time)).unwrap();
+    let format = [
+        "%Y-%m-%dT%H:%M:%SZ",
+        "%Y-%m-%dT%H:%M:%S.%3fZ",
+        "%Y-%m-%d %H:%M:%S,%3f",
+        "%Y-%m-%d-%H.%M.%S.%6f",
+        "%Y/%m/%d %H:%M:%S",
+        "%d/%b/%Y:%H:%M:%S",
+        "%y/%m/%d %H:%M:%S",
+        "%m-%d %H:%M:%S.%3f",
+        "%H:%M:%S",
+        "%y%m%d %H%M%S",
+        "%b %e %H:%M:%S",
+        "%b %-d %H:%M:%S",
+        "%s",
+        "%s.%3f",
+    ][shape];
+    at.strftime(format).to_string()
+}
+
+fn write(
+    pieces: &[Piece],
+    i: usize,
+    time: i64,
+    random: &mut Random,
+    fields: &BTreeMap<&str, String>,
+) -> String {
+    let mut text = String::new();
+    for piece in pieces {
+        match *piece {
+            Piece::Literal(word) => text.push_str(word),
+            Piece::Number(most) => text.push_str(&random.below(most).to_string()),
+            Piece::Padded => text.push_str(&format!("{:05}", random.below(3000))),
+            Piece::Hex => text.push_str(&format!("{:08x}", random.below(1 << 31) as u32)),
+            Piece::Address => text.push_str(&format!("10.0.{}.{}", random.below(3), random.below(9))),
+            Piece::Decimal => text.push_str(&format!("{}.{:02}", random.below(9), random.below(100))),
+            Piece::Affix(before, behind) => text.push_str(&format!("{before}{}{behind}", random.below(50))),
+            Piece::Few => text.push_str(random.one(&["a1", "b2", "K1", "\u{212a}1", "é2", "dead1"])),
+            Piece::Negative => text.push_str(&(random.below(9) as i64 - 4).to_string()),
+            Piece::Time(shape) => {
+                // Most belong to the row; some are of another day.
+                let off = if random.below(9) == 0 { random.below(300) as i64 * 86_399 } else { 0 };
+                text.push_str(&time_text(shape, time + (i as i64 % 3 - off) * SECOND));
+            }
+            Piece::Field(name) => text.push_str(fields.get(name).map_or("", |text| text)),
+            Piece::Nothing => {}
+        }
+    }
+    text
+}
+
+fn shape(random: &mut Random, most: usize, fields: &[&'static str]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for _ in 0..1 + random.below(most) {
+        pieces.push(piece(random, fields));
+        pieces.push(Piece::Literal(random.one(&BETWEEN)));
+    }
+    pieces
+}
+
+type Line = BTreeMap<&'static str, String>;
+
+type Handles = [(&'static str, Arc<dyn BlockHandle>); 2];
+
+/// Rows as a table has them, and as a live segment does.
+fn handles(entries: &[Vec<u8>]) -> Handles {
+    let rows: Vec<Row<'_>> = (0u64..)
+        .zip(entries)
+        .map(|(seq, entry)| Row { entry: EntryRef::decode(entry).unwrap(), writer: 1, seq })
+        .collect();
+    let mut chunks = Chunks::default();
+    let encoded = BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows, &mut chunks).unwrap();
+    let times = (rows[0].entry.time, rows[rows.len() - 1].entry.time);
+    let table = Handle { chunks: Arc::new(chunks), directory: encoded.directory, rows: rows.len(), times };
+    let memory = OpenBlock::handle(Arc::new(MemoryBlock::build(&rows).unwrap())).unwrap();
+    [("table", Arc::new(table)), ("memory", memory)]
+}
+
+/// Lines of some shapes, and their blocks.
+fn block(random: &mut Random) -> (Vec<Line>, Handles) {
+    let shapes = |random: &mut Random, most: usize, fields: &[&'static str]| {
+        let count = 1 + random.below(3);
+        (0..count).map(|_| shape(random, most, fields)).collect::<Vec<_>>()
+    };
+    let agents = shapes(random, 6, &[]);
+    let paths = shapes(random, 4, &[]);
+    let notes = shapes(random, 5, &["path", "n"]);
+    let messages = shapes(random, 9, &["agent", "path", "n", "note"]);
+    let is_rare = |random: &mut Random| random.below(4) == 0;
+    let (no_path, no_note) = (is_rare(random), is_rare(random));
+    let count = 260 + random.below(500);
+    let streams = 1 + random.below(3);
+    let mut buf = EntryBuf::new(["host"]);
+    let (mut lines, mut entries) = (Vec::new(), Vec::new());
+    for i in 0..count {
+        let time = START + i as i64 * 37_000_003;
+        let mut line = Line::new();
+        let one = |of: &[Vec<Piece>], random: &mut Random, line: &Line| {
+            let at = random.below(of.len() * of.len());
+            let pieces = &of[at % of.len().max(1)];
+            write(pieces, i, time, random, line)
+        };
+        let agent = one(&agents, random, &line);
+        line.insert("agent", agent);
+        if !no_path || i % 5 != 0 {
+            let path = one(&paths, random, &line);
+            line.insert("path", path);
+        }
+        line.insert("n", (random.below(600) as i64 - 20).to_string());
+        if !no_note || i % 3 == 0 {
+            let note = one(&notes, random, &line);
+            line.insert("note", note);
+        }
+        let message = one(&messages, random, &line);
+        line.insert("_msg", message);
+        line.insert("id", i.to_string());
+        line.insert("host", format!("h{}", random.below(streams)));
+        buf.start(time).level(Level::Info).message(&line["_msg"]);
+        for (name, text) in &line {
+            match *name {
+                "_msg" => {}
+                "n" => {
+                    buf.field("n", text.parse::<i64>().unwrap());
+                }
+                name => {
+                    buf.field(name, text.as_str());
+                }
+            }
+        }
+        if i % 2 == 0 {
+            buf.field_same_as_message("same");
+            line.insert("same", line["_msg"].clone());
+        }
+        entries.push(buf.finish().unwrap().to_vec());
+        lines.push(line);
+    }
+    (lines, handles(&entries))
+}
+
+fn has_phrase(text: &str, phrase: &str, begins: bool, ends: bool) -> bool {
+    (0..text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| {
+        let Some(behind) = text[at..].strip_prefix(phrase) else { return false };
+        let joined =
+            |a: Option<char>, b: Option<char>| a.is_some_and(is_word_char) && b.is_some_and(is_word_char);
+        let longer_before = begins && joined(text[..at].chars().next_back(), phrase.chars().next());
+        let longer_behind = ends && joined(phrase.chars().next_back(), behind.chars().next());
+        !longer_before && !longer_behind
+    })
+}
+
+/// Some of a text: of so many characters, or from the begin of a word to the end of one.
+fn part(text: &str, random: &mut Random) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut from = random.below(chars.len());
+    let most = if random.below(3) == 0 { 30 } else { 7 };
+    let mut to = (from + 1 + random.below(most)).min(chars.len());
+    if random.below(3) > 0 {
+        while from > 0 && is_word_char(chars[from - 1]) && is_word_char(chars[from]) {
+            from -= 1;
+        }
+        while to < chars.len() && to > 0 && is_word_char(chars[to - 1]) && is_word_char(chars[to]) {
+            to += 1;
+        }
+    }
+    chars.get(from..to).unwrap_or_default().iter().collect()
+}
+
+/// The text, or one that is much like it.
+fn changed(text: String, random: &mut Random) -> String {
+    let turn = |c: char| {
+        if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
+    };
+    match random.below(9) {
+        0 => text.chars().map(turn).collect(),
+        1 => text.replace(['k', 'K'], "\u{212a}"),
+        2 => text.replace('\u{212a}', "k").replace('\u{17f}', "s"),
+        3 => text.chars().map(|c| if c == '1' { '2' } else { c }).collect(),
+        _ => text,
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+type Passes = Box<dyn Fn(&str) -> bool>;
+
+fn question(lines: &[Line], field: &str, random: &mut Random) -> Option<(String, Passes)> {
+    let one =
+        |random: &mut Random| lines[random.below(lines.len())].get(field).filter(|text| !text.is_empty());
+    let text = one(random)?;
+    let a = changed(part(text, random), random);
+    let from = if random.below(3) == 0 { one(random)? } else { text };
+    let b = changed(part(from, random), random);
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let (qa, qb) = (quoted(&a), quoted(&b));
+    let (ra, rb) = (regex::escape(&a), regex::escape(&b));
+    let phrase = |text: &str, phrase: &str| has_phrase(text, phrase, true, true);
+    Some(match random.below(9) {
+        0 => (qa, Box::new(move |text| phrase(text, &a))),
+        1 => (format!("{qa}*"), Box::new(move |text| has_phrase(text, &a, true, false))),
+        2 => (format!("*{qa}*"), Box::new(move |text| text.contains(&a))),
+        3 => (format!("contains_all({qa},{qb})"), Box::new(move |text| phrase(text, &a) && phrase(text, &b))),
+        4 => (format!("contains_any({qa},{qb})"), Box::new(move |text| phrase(text, &a) || phrase(text, &b))),
+        5 => (format!("={qa}"), Box::new(move |text| text == a)),
+        // In lower case it begins with a letter and a dot above it, which is none: where words begin is then moot.
+        6 if lines.iter().any(|line| line.values().any(|text| text.contains('İ'))) => return None,
+        6 => (
+            format!("i({qa})"),
+            Box::new(move |text| has_phrase(&text.to_lowercase(), &a.to_lowercase(), true, true)),
+        ),
+        _ => {
+            let expression = match random.below(12) {
+                0 => ra,
+                1 => format!("(?i){ra}"),
+                2 => format!("{ra}.*{rb}"),
+                3 => format!("(?i){ra}.*{rb}"),
+                4 => format!("{ra}|{rb}"),
+                5 => format!("(?i:{ra})|{rb}"),
+                6 => format!("({ra}|{rb})+{ra}"),
+                7 => format!("(?i)^.*({ra})?{rb}"),
+                8 => format!("\\b{ra}\\b"),
+                9 => format!("^{ra}|{rb}$"),
+                10 => format!("({ra}{{0,2}}x|{ra})({rb}|)"),
+                _ => ra
+                    .chars()
+                    .map(|c| {
+                        if c.is_alphabetic() {
+                            format!("[{c}{}]", c.to_uppercase().next().unwrap())
+                        } else {
+                            c.to_string()
+                        }
+                    })
+                    .collect(),
+            };
+            let regex = regex::Regex::new(&expression).ok()?;
+            (format!("~{}", quoted(&expression)), Box::new(move |text| regex.is_match(text)))
+        }
+    })
+}
+
+fn ask(text: &str, handle: &Arc<dyn BlockHandle>) -> Vec<Vec<String>> {
+    let query = Query::parse(text, &ParseOptions::default()).unwrap_or_else(|e| panic!("{text}\n{e}"));
+    let mut rows = Vec::new();
+    let stats = query
+        .run(vec![handle.clone()], &RunOptions::default(), &Cancel::new(), &mut |row| {
+            rows.push(row.iter().map(|(_, text, _)| text.to_string()).collect());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(stats.first_failure.is_none(), "{text}: {stats:?}");
+    rows
+}
+
+#[test]
+fn blocks_answer_as_their_lines_do() {
+    let number = |name: &str, usual| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let (first, blocks) = (number("FIRST", 0), number("BLOCKS", BLOCKS));
+    let (mut hits, mut misses) = (0, 0);
+    for seed in first..first + blocks {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        random.below(1);
+        let (lines, handles) = block(&mut random);
+        for _ in 0..QUESTIONS {
+            let field = random.one(&["_msg", "_msg", "_msg", "agent", "path", "note", "same", "n", "host"]);
+            let Some((test, passes)) = question(&lines, field, &mut random) else { continue };
+            let text_of = |line: &Line| line.get(field).cloned().unwrap_or_default();
+            let newest_first = lines.iter().rev().filter(|line| passes(&text_of(line)));
+            let expected: Vec<&str> = newest_first.map(|line| &*line["id"]).collect();
+            let any_passes = |line: &&Line| line.values().any(|text| !text.is_empty() && passes(text));
+            let any = lines.iter().filter(any_passes).count();
+            let is_any = !test.starts_with('=') && random.below(4) == 0;
+            for (kind, handle) in &handles {
+                let what = format!("{kind} of seed {seed}: {field}:{test}");
+                let found = ask(&format!("{field}:{test} | fields id"), handle);
+                let found: Vec<&str> = found.iter().map(|row| &*row[0]).collect();
+                let is_wrong =
+                    |line: &&Line| found.contains(&&*line["id"]) != expected.contains(&&*line["id"]);
+                let wrong = lines.iter().find(is_wrong);
+                assert!(wrong.is_none(), "{what}: {} rows, not {}: {wrong:?}", found.len(), expected.len());
+                assert_eq!(found, expected, "{what}");
+                let counted = ask(&format!("{field}:{test} | stats count() c"), handle);
+                assert_eq!(counted, [[expected.len().to_string()]], "{what}");
+                if is_any {
+                    let counted = ask(&format!("*:{test} | stats count() c"), handle);
+                    assert_eq!(counted, [[any.to_string()]], "{what}, in any field");
+                }
+            }
+            if expected.is_empty() { misses += 1 } else { hits += 1 }
+        }
+    }
+    assert!(hits > misses / 9 && misses > hits / 9, "{hits} questions found lines, {misses} did not");
+}
+
+#[test]
+fn a_field_that_some_rows_have_as_their_message_says_nothing_of_the_others() {
+    let mut buf = EntryBuf::default();
+    let entries: Vec<Vec<u8>> = (0..600)
+        .map(|i| {
+            buf.start(START + i).level(Level::Info).message(&format!("request {i} failed"));
+            if i % 3 == 0 {
+                buf.field_same_as_message("log");
+            }
+            buf.finish().unwrap().to_vec()
+        })
+        .collect();
+    for (kind, handle) in handles(&entries) {
+        for test in
+            ["failed", "i(Failed)", "~\"request .* failed\"", "*", "fail*", "contains_any(failed, done)"]
+        {
+            assert_eq!(ask(&format!("log:{test} | stats count() c"), &handle), [["200"]], "{kind}: {test}");
+            assert_eq!(ask(&format!("!log:{test} | stats count() c"), &handle), [["400"]], "{kind}: {test}");
+        }
+        let by = ask("* | stats by (log) count() c | sort by (c desc) | limit 1 | fields c", &handle);
+        assert_eq!(by, [["400"]], "{kind}");
+        assert_eq!(ask("* | stats count_uniq(log) c", &handle), [["200"]], "{kind}");
+    }
+}
