@@ -262,7 +262,7 @@ fn block(random: &mut Random) -> (Vec<Line>, Handles) {
         line.insert("_msg", message);
         line.insert("id", i.to_string());
         line.insert("host", format!("h{}", random.below(streams)));
-        buf.start(time).level(Level::Info).message(&line["_msg"]);
+        buf.start(time).level(Level::Unknown).message(&line["_msg"]);
         for (name, text) in &line {
             match *name {
                 "_msg" => {}
@@ -446,7 +446,7 @@ fn a_field_that_some_rows_have_as_their_message_says_nothing_of_the_others() {
     let mut buf = EntryBuf::default();
     let entries: Vec<Vec<u8>> = (0..600)
         .map(|i| {
-            buf.start(START + i).level(Level::Info).message(&format!("request {i} failed"));
+            buf.start(START + i).level(Level::Unknown).message(&format!("request {i} failed"));
             if i % 3 == 0 {
                 buf.field_same_as_message("log");
             }
