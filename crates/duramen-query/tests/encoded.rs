@@ -261,7 +261,7 @@ fn block(random: &mut Random) -> (Vec<Line>, Handles) {
         let message = one(&messages, random, &line);
         line.insert("_msg", message);
         line.insert("id", i.to_string());
-        line.insert("host", format!("h{}", random.below(streams)));
+        line.insert("host", format!("web-{}.Example", random.below(streams)));
         buf.start(time).level(Level::Unknown).message(&line["_msg"]);
         for (name, text) in &line {
             match *name {
