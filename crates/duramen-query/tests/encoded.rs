@@ -10,6 +10,7 @@ use duramen::token::is_word_char;
 use duramen::{EntryBuf, EntryRef, Level, Result};
 use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
 use duramen_query::{Cancel, ParseOptions, Query, RunOptions};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use support::lines::{Line, Random, START, lines};
@@ -252,6 +253,29 @@ fn blocks_answer_as_their_lines_do() {
                     let counted = ask(&format!("*:{test} | stats count() c"), handle);
                     assert_eq!(counted, [[any.to_string()]], "{what}, in any field");
                 }
+            }
+            let by = random.one(&["n", "same", "host", "path", "agent"]);
+            let bucket = by == "n" && random.below(2) == 0;
+            let mut groups = BTreeMap::new();
+            for line in lines.iter().filter(|line| passes(&text_of(line))) {
+                let text = line.get(by).cloned().unwrap_or_default();
+                let floor = |n: i64| (n.div_euclid(10) * 10).to_string();
+                let text = if bucket { floor(text.parse().unwrap()) } else { text };
+                *groups.entry(text).or_insert(0) += 1;
+            }
+            let groups: Vec<_> =
+                groups.into_iter().map(|(text, count): (String, i32)| [count.to_string(), text]).collect();
+            for (kind, handle) in &handles {
+                let by = if bucket { "n:10" } else { by };
+                let text = format!(
+                    "{field}:{test} | stats by ({by}) count() c | fields c, {}",
+                    &by[..by.find(':').unwrap_or(by.len())]
+                );
+                let mut found = ask(&text, handle);
+                // A group without a text shows none.
+                found.iter_mut().for_each(|row| row.resize(2, String::new()));
+                found.sort_by(|a, b| a[1].cmp(&b[1]));
+                assert_eq!(found, groups, "{kind} of seed {seed}: {text}");
             }
             if let Some((other, other_passes)) = question(&lines, "path", &mut random) {
                 let path = |line: &Line| other_passes(line.get("path").map_or("", |text| text));

@@ -391,7 +391,7 @@ fn read_all(block: &TableBlock) {
         // Some are in most lines, in a field that they refer to, or in a few.
         for words in [&["a", "12"][..], &["from"], &["request"], &["GET"], &["77"], &["1"]] {
             let certain = |text: &str| words.len() > 1 && text.contains("a 12");
-            let reaches = |part: &str| part.len() % 3 > 0;
+            let reaches = |part: &str| !part.len().is_multiple_of(3);
             let _ = block.search(name, &Needle { words, certain: &certain, reaches: &reaches });
         }
         if let Ok(Some(column)) = block.column_at(name, &[5, u64::MAX]) {
