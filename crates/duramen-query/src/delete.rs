@@ -137,4 +137,22 @@ mod tests {
         assert_eq!(store.delete_matching(&parse("*"), &|| true).unwrap(), None);
         assert_eq!((count("*"), delete("*"), count("*")), (84, 84, 0));
     }
+
+    #[test]
+    fn what_is_said_of_a_field_that_some_lines_have_as_their_message_leaves_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("logs")).unwrap();
+        let mut entry = EntryBuf::default();
+        for n in 0..600i64 {
+            entry.start(n * 1_000_000_000).message(&format!("{n} has failed"));
+            if n % 3 == 0 {
+                entry.field_same_as_message("log");
+            }
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+        let query = Query::parse("log:failed", &ParseOptions::default()).unwrap();
+        assert_eq!(store.count_matching(&query, &|| false).unwrap(), Some(200));
+        assert_eq!(store.delete_matching(&query, &|| false).unwrap().unwrap().lines, 200);
+    }
 }

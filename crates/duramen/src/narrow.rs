@@ -230,6 +230,26 @@ impl ColumnData {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_greatest_of_each_width_and_the_next_are_what_they_were() {
+        for greatest in [255, 65_535, i64::from(u32::MAX), i64::MAX - 1].into_iter().flat_map(|n| [n, n + 1])
+        {
+            for min in [0, i64::MIN, i64::MAX - greatest] {
+                let values = vec![min, min + greatest, min + greatest / 2];
+                let ints = Ints::new(values.clone());
+                assert_eq!((0..3).map(|i| ints.get(i)).collect::<Vec<_>>(), values);
+                assert_eq!(ints.above().is_some(), greatest <= i64::from(u32::MAX));
+            }
+        }
+        let all = Ints::new(vec![i64::MIN, i64::MAX]);
+        assert_eq!((all.get(0), all.get(1), all.above()), (i64::MIN, i64::MAX, None));
+        for texts in [1, 254, 255, 256, 65_534, 65_535, 65_536] {
+            let codes = Codes::new(texts, [0, texts as u32 - 1, texts as u32, ColumnData::ABSENT]);
+            let held: Vec<u32> = (0..4).map(|slot| codes.get(slot)).collect();
+            assert_eq!(held, [0, texts as u32 - 1, ColumnData::ABSENT, ColumnData::ABSENT], "of {texts}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn integers_and_codes_are_what_they_were(

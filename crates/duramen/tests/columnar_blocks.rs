@@ -111,6 +111,24 @@ fn rows_of_thousands_of_fields_come_back() {
 }
 
 #[test]
+fn what_is_the_message_has_its_words_whatever_the_messages_are() {
+    for message in [|i: i64| (i * 7919 % 1000 - 10).to_string(), |_| "7".to_string(), |i| format!("line {i}")]
+    {
+        let mut rows = Rows::new(&[]);
+        for i in 0..400 {
+            let same = Field::SameAsMessage.only_if(i % 3 == 0);
+            rows.add(
+                i,
+                Level::Info,
+                &message(i),
+                vec![("same", same), ("other", Field::Str(format!("x {i}")))],
+            );
+        }
+        check(&rows);
+    }
+}
+
+#[test]
 fn of_a_name_used_twice_in_a_row_the_last_is_shown() {
     let mut rows = Rows::new(&["s"]);
     for i in 0..200 {

@@ -4,9 +4,9 @@
 mod columnar_common;
 
 use columnar_common::{Field, Rows, check, encode};
-use duramen::Level;
 use duramen::block::{Block, Found, Needle, Word};
 use duramen::columnar::TableBlock;
+use duramen::{Level, gram};
 
 const AGENTS: [&str; 4] = [
     "Mozilla/5.0 (Linux; Android 9; Model E6533) Chrome/71.0 Safari",
@@ -70,6 +70,15 @@ fn a_phrase_whose_words_are_all_in_a_field_but_elsewhere_is_ruled_out() {
     let block = encode(&access_log());
     let found = find(&block, &["Chrome", "71", "0", "Safari"], "Chrome/71.0 Safari");
     assert_eq!((count(&found.certain), count(&found.possible)), (1, 0));
+}
+
+#[test]
+fn what_is_in_no_text_of_a_field_with_grams_is_known() {
+    let block = encode(&access_log());
+    let may = |name: &str, part: &str| block.may_contain_grams(name, &gram::hashes(part)).unwrap();
+    assert!(may("_msg", "OBILE sAF"));
+    assert!(!may("_msg", "xylophone") && !may("no such field", "Mobile"));
+    assert!(may("agent", "xylophone"), "a dictionary is soon looked through");
 }
 
 #[test]

@@ -145,10 +145,10 @@ fn field_rows(
     } else {
         let column = open.column_for(field, &left)?;
         if let (Test::Phrase(phrase), Some(column)) = (test, &column)
-            && let ColumnData::Text { bytes, ends, .. } = &column.data
+            && let ColumnData::Text { bytes, ends, present } = &column.data
             && !is_few(&left)
         {
-            search(phrase, bytes, ends, column, &left)
+            search(phrase, (bytes, ends, present.as_deref()), column, &left)
         } else {
             scan(column.as_deref(), &left, passes, &|n| test.matches_int(n), stop)
         }
@@ -208,8 +208,14 @@ fn scan(
     }
 }
 
-/// Searches all texts in one pass; each place found is then looked at in its own text.
-fn search(phrase: &Phrase, bytes: &[u8], ends: &[u32], column: &Column, candidates: &Bitmap) -> Bitmap {
+/// Searches all texts in one pass; each place found is then looked at in its own text. They are given as bytes, the end
+/// of each, and which slots have one: where others have none, there may be bytes all the same.
+fn search(
+    phrase: &Phrase,
+    (bytes, ends, present): (&[u8], &[u32], Option<&[u64]>),
+    column: &Column,
+    candidates: &Bitmap,
+) -> Bitmap {
     let mut slots = Bitmap::none(ends.len());
     let (mut from, mut slot, len) = (0, 0, phrase.text().len());
     while let Some(at) = phrase.find_raw(bytes, from) {
@@ -223,6 +229,9 @@ fn search(phrase: &Phrase, bytes: &[u8], ends: &[u32], column: &Column, candidat
         } else {
             from = at + 1;
         }
+    }
+    if let Some(present) = present {
+        slots.intersect(&Bitmap::from_words(present.to_vec(), ends.len()));
     }
     let mut found = match &column.order {
         Order::Rows => slots,

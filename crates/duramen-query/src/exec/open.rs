@@ -7,7 +7,7 @@ use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
 use duramen::block::{Block, BlockHandle, Found, Needle, names};
-use duramen::column::{Column, ColumnData, IntText, Kinds, Order};
+use duramen::column::{Column, ColumnData, IntText, Kinds, Order, bit};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -297,6 +297,8 @@ pub(crate) fn plain_text(column: &Column, slot: usize) -> Option<&str> {
         ColumnData::Const(text) => Some(text),
         ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize).map(|v| &**v),
         ColumnData::Int { .. } => None,
+        // Where a field has the message's text in some rows, that of all rows lies there.
+        ColumnData::Text { present: Some(present), .. } if !bit(present, slot) => None,
         ColumnData::Text { bytes, ends, .. } => {
             let start = if slot == 0 { 0 } else { ends[slot - 1] as usize };
             std::str::from_utf8(bytes.get(start..ends[slot] as usize)?).ok()

@@ -200,6 +200,9 @@ mod tests {
             ("^(a)b(?:c)\\bd$", &["abcd"]),
             ("(abc)+de", &["abc", "de"]),
             ("x*yz", &[]),
+            ("(abc)?def(ghi)*(jkl){0,2}mno", &["def", "mno"]),
+            ("(abc|)def", &["def"]),
+            ("(abc){2}(def){1,}", &["abc", "def"]),
             ("[ab]cde[Ee]", &["cdee"]),
             ("(?i)grüße", &["gr", "e"]),
             ("größe", &["größe"]),
@@ -228,7 +231,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn what_matches_has_the_grams(
-            expression in r"(\(\?i\))?([aksSK]{1,3}|ſ|\u{212a}|[a ]|\(aks|ska\)|\(a\|sa\)[+?*]?|[ak]\*|\.|\\b|\^|\[kK\]|\[a-s\]){0,7}",
+            expression in r"(\(\?i\))?([aksSK]{1,3}|ſ|\u{212a}|[a ]|\(aks|ska\)|\(aks\)[+?*]|\(a\|sa\)[+?*]?|[ak]\*|\.|\\b|\^|\[kK\]|\[a-s\]){0,7}",
             text in "[akKsSſ\u{212a} ]{0,16}",
         ) {
             if let Ok(pattern) = Pattern::new(&expression) && pattern.matches(&text) {

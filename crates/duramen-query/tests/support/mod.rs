@@ -1,6 +1,7 @@
 //! Blocks in memory, in every encoding a column can have.
 #![allow(dead_code)]
 
+pub mod lines;
 pub mod naive;
 pub mod query;
 

@@ -311,4 +311,63 @@ mod tests {
             assert!(Directory::read(&chunk(version), Path::new("x")).unwrap_err().is_corruption());
         }
     }
+
+    #[test]
+    fn a_block_from_before_grams_is_read_as_it_is() {
+        let column = |name: &str, form, count| {
+            let (kind, map) = (Some(0), (count < 9).then_some(0));
+            ColumnEntry { name: name.into(), form, kind, map, count }
+        };
+        let at = |start| Location { bundle: 0, starts: [start; STREAMS], lens: [5; STREAMS] };
+        let directory = Directory {
+            rows: 9,
+            min_time: -3,
+            max_time: 8,
+            raw_bytes: 7,
+            bundles: vec![ChunkHandle { offset: 64, len: 40 }],
+            filter: Some(ChunkHandle { offset: 104, len: 8 }),
+            grams: None,
+            structure: at(0),
+            label_names: vec!["app".into()],
+            label_sets: at(5),
+            maps: vec![at(10)],
+            columns: vec![
+                column("_msg", Form::Texts { at: at(15), in_grams: false }, 9),
+                column("n", Form::Integers { min: -1, max: 4, at: at(20) }, 3),
+                column("same", Form::Alias, 2),
+                column("x", Form::Constant("y".into()), 9),
+            ],
+        };
+        let mut chunk = Vec::new();
+        directory.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
+        let mut r = Reader::new(&chunk);
+        let (method, len) = (r.u8().unwrap(), r.count(1 << 20).unwrap());
+        let mut plain = expand(method, r.rest(), len).unwrap();
+        // Behind the version, four numbers of a byte each, the only bundle, and the filter.
+        let grams = 1 + 4 + (1 + 2 + 1) + 2;
+        assert_eq!(plain[..=grams], [VERSION, 9, 5, 11, 7, 1, 128, 1, 40, 8, 0, 0]);
+        let before = [&[VERSION_BEFORE_GRAMS], &plain[1..grams], &plain[grams + 1..]].concat();
+        let chunk_of = |plain: &[u8]| [&[0, plain.len() as u8], plain].concat();
+        assert!(before.len() < 128);
+        assert_eq!(Directory::read(&chunk_of(&before), Path::new("x")).unwrap(), directory);
+        // It is not read as what it is not.
+        plain[0] = VERSION_BEFORE_GRAMS;
+        assert_ne!(Directory::read(&chunk_of(&plain), Path::new("x")).ok(), Some(directory));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn bytes_of_either_version_are_read_or_refused(
+            version in 2u8..4, bytes in proptest::collection::vec(0u8..8, 0..200), more: Vec<u8>,
+        ) {
+            let plain = [&[version][..], &bytes, &more].concat();
+            let mut chunk = vec![0];
+            put_varint(&mut chunk, plain.len() as u64);
+            chunk.extend_from_slice(&plain);
+            if let Ok(directory) = Directory::read(&chunk, Path::new("x")) {
+                proptest::prop_assert!(version == VERSION || directory.grams.is_none());
+            }
+        }
+    }
 }

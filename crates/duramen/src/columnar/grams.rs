@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_in_no_text_is_not_found() {
         let filter = filter_of(&["checkout of a cart", "checkout of a card at ExampleShop"]).unwrap();
-        for held in ["heck", "a cart", "xamples", "XAMPLESHOP", "t e"] {
+        for held in ["heck", "a cart", "art", "ard", "rd ", "xamples", "XAMPLESHOP", "t e"] {
             assert!(filter.may_contain(&gram::hashes(held)), "{held}");
         }
         for not in ["xylophone", "cartoon", "zzz"] {

@@ -4,7 +4,7 @@
 use duramen::block::{Block, Found, Needle, Word};
 use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
-use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, token};
+use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, gram, token};
 use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -201,6 +201,11 @@ fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block,
     for (text, _) in all.iter().filter_map(|fields| fields.get(name)) {
         let words: Vec<u64> = token::words(text).map(token::hash).collect();
         assert!(block.may_contain_words(name, &words).unwrap(), "{name:?} is said not to have {text:?}");
+        // What a search asks for, whatever case it comes in.
+        for text in [text.as_str(), &text.to_ascii_uppercase(), &text.replace(['k', 'K'], "\u{212a}")] {
+            let held = block.may_contain_grams(name, &gram::hashes(text)).unwrap();
+            assert!(held, "{name:?} is said not to have the grams of {text:?}");
+        }
     }
 }
 
@@ -333,15 +338,63 @@ fn check_column_at<'a>(
     }
 }
 
+/// A varint at the start of bytes, and what is behind it.
+fn varint(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let len = 1 + bytes.iter().position(|byte| *byte < 128)?;
+    let (of_number, rest) = bytes.split_at(len);
+    Some((of_number.iter().rev().fold(0, |n, byte| n << 7 | usize::from(byte & 127)), rest))
+}
+
+/// The same bundle with its streams as they are, if the chunk is one: what is flipped in there reaches the decoders.
+fn plainly(chunk: &[u8]) -> Option<Vec<u8>> {
+    let (mut rest, mut streams) = (chunk, Vec::new());
+    for _ in 0..4 {
+        let (&method, behind) = rest.split_first()?;
+        let (plain_len, behind) = varint(behind)?;
+        let (stored_len, behind) = varint(behind)?;
+        streams.push((method, plain_len, stored_len));
+        rest = behind;
+    }
+    let (mut head, mut body) = (Vec::new(), Vec::new());
+    for (method, plain_len, stored_len) in streams {
+        let (stored, behind) = rest.split_at_checked(stored_len)?;
+        rest = behind;
+        let plain = match method {
+            0 => stored.to_vec(),
+            1 => zstd::bulk::decompress(stored, plain_len).ok()?,
+            _ => return None,
+        };
+        head.push(0);
+        for _ in 0..2 {
+            let mut n = plain.len();
+            while n >= 128 {
+                head.push(n as u8 | 128);
+                n >>= 7;
+            }
+            head.push(n as u8);
+        }
+        body.extend(plain);
+    }
+    rest.is_empty().then(|| [head, body].concat())
+}
+
 /// Flips bytes of a block's chunks and reads all that can be read: anything but a panic is right.
 pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
     let mut chunks = Chunks::default();
     let encoded =
         BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
-    let total: usize = chunks.chunks.iter().map(Vec::len).sum();
+    let plain: Vec<Vec<u8>> = chunks.chunks.iter().map(|c| plainly(c).unwrap_or(c.clone())).collect();
+    assert!(plain != chunks.chunks, "no chunk is a bundle");
+    for chunks in [chunks.chunks, plain] {
+        read_flipped(chunks, encoded.directory, flips);
+    }
+}
+
+fn read_flipped(mut chunks: Vec<Vec<u8>>, directory: ChunkHandle, flips: &[(proptest::sample::Index, u8)]) {
+    let total: usize = chunks.iter().map(Vec::len).sum();
     for (at, value) in flips {
         let mut at = at.index(total);
-        for chunk in &mut chunks.chunks {
+        for chunk in &mut chunks {
             if at < chunk.len() {
                 chunk[at] = *value;
                 break;
@@ -349,8 +402,8 @@ pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
             at -= chunk.len();
         }
     }
-    let chunks = Arc::new(chunks);
-    let open = || TableBlock::open(chunks.clone(), encoded.directory);
+    let chunks = Arc::new(Chunks { chunks, ..Chunks::default() });
+    let open = || TableBlock::open(chunks.clone(), directory);
     let (Ok(block), Ok(unordered)) = (open(), open().map(TableBlock::unordered)) else { return };
     read_all(&block);
     read_all(&unordered);
@@ -363,15 +416,18 @@ fn read_all(block: &TableBlock) {
     let mut digits = IntText::default();
     for name in block.field_names().unwrap_or_default().iter().map(String::as_str).chain(["_stream"]) {
         let _ = block.may_contain_words(name, &[1, 2]);
+        let _ = block.may_contain_grams(name, &[0, 1, (1 << gram::HASH_BITS) - 1]);
         let _ = block.int_range(name);
-        let _ = block.search(
-            name,
-            &Needle {
-                words: &["a".into(), "12".into()],
-                certain: &|text| text.contains("a 12"),
-                reaches: &|_| true,
-            },
-        );
+        // Some are in most lines, in a field that they refer to, or in a few.
+        for words in [&["a", "12"][..], &["from"], &["request"], &["GET"], &["77"], &["1"]] {
+            let certain = |text: &str| words.len() > 1 && text.contains("a 12");
+            let reaches = |part: &str| !part.len().is_multiple_of(3);
+            for (is_whole, any_case) in [(true, false), (false, false), (true, true), (false, true)] {
+                let words: Vec<Word<'_>> =
+                    words.iter().map(|text| Word { text, is_whole, any_case }).collect();
+                let _ = block.search(name, &Needle { words: &words, certain: &certain, reaches: &reaches });
+            }
+        }
         if let Ok(Some(column)) = block.column_at(name, &[5, u64::MAX]) {
             for row in 0..block.rows() {
                 let _ = column.text(row, &mut digits);

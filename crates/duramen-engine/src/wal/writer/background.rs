@@ -28,7 +28,7 @@ impl Inner {
             self.usable().and_then(|()| {
                 let prepared = self.prepare();
                 self.prefault();
-                self.discard();
+                let _removed = self.discard();
                 prepared
             })
         };
@@ -97,7 +97,11 @@ impl Inner {
         }
         let (number, bytes) = state.next_segment(wanted);
         drop(state);
-        let made = self.make_segment(number, bytes);
+        let mut made = self.make_segment(number, bytes);
+        // A segment that is not used may have the space that is missing: after a rotation, one that was ready.
+        if made.is_err() && self.discard() {
+            made = self.make_segment(number, bytes);
+        }
         let mut state = self.state();
         let done = match made {
             Ok((handle, tail)) => {
@@ -119,12 +123,14 @@ impl Inner {
         done
     }
 
-    /// Removes the files of segments that were never used. One that stays is found empty by recovery.
-    fn discard(&self) {
+    /// Removes the files of segments that were never used; whether there were any. One that stays is found empty by
+    /// recovery.
+    fn discard(&self) -> bool {
         let discarded = std::mem::take(&mut self.state().discarded);
-        for path in discarded {
-            let _best_effort = self.env.fs.remove_file(&path);
+        for path in &discarded {
+            let _best_effort = self.env.fs.remove_file(path);
         }
+        !discarded.is_empty()
     }
 
     fn next_to_seal(&self) -> Option<(Arc<Handle>, usize)> {

@@ -310,7 +310,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use crate::Result;
-    use crate::io::sim::Sim;
+    use crate::io::sim::{Fault, Sim};
     use crate::wal::options::Background;
     use crate::wal::{Wal, WalOptions, WriteOptions};
     use std::path::Path;
@@ -390,6 +390,29 @@ mod tests {
         let lengths: Vec<u64> = files.iter().map(|file| file.len).collect();
         assert!(lengths.iter().all(|&length| length < 1 << 20), "{lengths:?}");
         assert_eq!(wal.append(0, 1, b"on it goes", WriteOptions::default())?, 101);
+        Ok(())
+    }
+
+    #[test]
+    fn where_space_is_short_a_rotation_has_that_of_the_segment_it_does_not_use() -> Result<()> {
+        let options = WalOptions {
+            background: Background::Manual,
+            first_segment_bytes: 128 << 10,
+            write_buffer_size: 4 << 20,
+            ..WalOptions::default()
+        };
+        let sim = Sim::new(1);
+        let wal = Wal::create(&sim.env(), Path::new("/wal"), options)?;
+        while wal.inner.state().prepared.is_none() {
+            wal.append(0, 1, &[7; 8 << 10], WriteOptions::default())?;
+            wal.background_step()?;
+        }
+        // The device is full until something is removed.
+        sim.fail_at(sim.operations(), Fault::NoSpace);
+        assert!(wal.rotate()?.is_some());
+        assert_eq!(wal.inner.state().metrics.prepare_failures, 0);
+        assert!(wal.inner.state().discarded.is_empty());
+        wal.append(0, 1, b"on it goes", WriteOptions::default())?;
         Ok(())
     }
 }

@@ -94,7 +94,12 @@ impl TableBlock {
         match &entry.form {
             Form::Constant(text) => return Ok(has_words(text, words)),
             Form::Integers { min, max, .. } => return Ok(integers_may_have(*min, *max, words)),
-            Form::Texts { .. } | Form::Alias => {}
+            // The filter does not have the words of messages that are integers.
+            Form::Alias => {
+                let message = self.by_name.get(names::MESSAGE).filter(|&&message| message != i);
+                return message.map_or(Ok(true), |&message| self.stored_may_contain(message, words));
+            }
+            Form::Texts { .. } => {}
         }
         if let Some(handle) = self.directory.filter {
             let filter = get_or_make(&self.filter, || Ok(self.source.read_chunk(handle)?))?;
