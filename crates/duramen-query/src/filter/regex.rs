@@ -116,7 +116,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn what_matches_holds_the_words(
-            expression in "(\\(\\?i\\))?( ?[abkS]{1,2} ?| ?\\(a b c\\)[+?]?| a\\|b |[ab]\\*|\\.|\\[aA\\]|\\bk){0,5}",
+            expression in "(\\(\\?i\\))?( ?[abkS]{1,2} ?| ?\\(a b c\\)[+?]?| a\\|b |[ab]\\*|\\.|\\[aA\\]|\\\\bk){0,5}",
             text in "[abAkKS\u{212a}ſ ]{0,12}",
         ) {
             let pattern = Pattern::new(&expression).unwrap();
