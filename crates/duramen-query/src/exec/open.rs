@@ -164,7 +164,7 @@ impl Open {
     /// Decodes what the query needs of rows, if that has not been done.
     pub fn prepare(&mut self, projection: &Projection) -> Result<()> {
         if self.output.is_none() {
-            self.output = Some(self.output_columns(projection)?);
+            self.output = Some(self.output_columns(projection, |_| true)?);
         }
         Ok(())
     }
@@ -197,8 +197,18 @@ impl Open {
 
     /// The columns of the fields that a pattern means, in the order in which rows show them.
     pub fn matching(&mut self, pattern: &NamePattern) -> Result<Vec<Named>> {
-        let mut columns = self.output_columns(&Projection::Only(vec![pattern.clone()]))?;
+        self.matching_if(pattern, |_| true)
+    }
+
+    /// The same, of those fields that somebody wants.
+    pub fn matching_if(
+        &mut self,
+        pattern: &NamePattern,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Named>> {
+        let mut columns = self.output_columns(&Projection::Only(vec![pattern.clone()]), &is_wanted)?;
         if pattern.matches(names::TIME)
+            && is_wanted(names::TIME)
             && let Some(times) = self.column(names::TIME)?
         {
             columns.insert(0, (names::TIME.to_string(), times));
@@ -206,7 +216,11 @@ impl Open {
         Ok(columns)
     }
 
-    fn output_columns(&mut self, projection: &Projection) -> Result<Vec<Named>> {
+    fn output_columns(
+        &mut self,
+        projection: &Projection,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Named>> {
         let mut fields = self.block.field_names()?;
         fields.retain(|n| n != names::TIME && n != names::STREAM && n != names::MESSAGE);
         fields.sort_unstable();
@@ -216,7 +230,7 @@ impl Open {
             fields.insert(0, STREAM_ID.to_string());
         }
         let mut output = Vec::new();
-        for name in fields.into_iter().filter(|n| projection.wants(n)) {
+        for name in fields.into_iter().filter(|n| projection.wants(n) && is_wanted(n)) {
             if let Some(column) = self.column(&name)? {
                 output.push((name, column));
             }

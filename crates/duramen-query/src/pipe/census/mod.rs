@@ -34,7 +34,7 @@ pub(crate) struct Bounds {
 /// A field.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    /// How many rows have it.
+    /// How many rows have it; of one that was given up, some of them.
     pub hits: u64,
     /// How many have each value; none if it was given up.
     pub values: Option<Counts>,
@@ -116,17 +116,20 @@ impl<'a> Census<'a> {
 
     fn read(&mut self, handle: &dyn BlockHandle, reader: &Reader<'_>, stats: &mut RunStats) -> Result<()> {
         let Some((mut open, found)) = reader.open(handle, stats)? else { return Ok(()) };
-        // Of values, without the time, whose values are nearly all different.
-        let columns = open.matching(&NamePattern::all()).map(|mut columns| {
-            columns.retain(|(name, _)| self.bounds.is_none() || name != names::TIME);
-            columns
-        });
+        let columns = open.matching_if(&NamePattern::all(), |name| self.is_counted(name));
         stats.bytes_read += open.bytes_since_last();
         match columns {
             Ok(columns) => self.add_block(&columns, &found)?,
             Err(e) => stats.failed(e),
         }
         Ok(())
+    }
+
+    /// Whether values of a field are still to be counted: not the time's, which are nearly all different, and not those of
+    /// a field that was given up.
+    fn is_counted(&self, name: &str) -> bool {
+        let is_given_up = |field: &Counted| field.values.is_none();
+        self.bounds.is_none() || name != names::TIME && !self.fields.get(name).is_some_and(is_given_up)
     }
 
     fn add_block(&mut self, columns: &[Named], found: &Bitmap) -> Result<()> {
@@ -157,8 +160,13 @@ impl<'a> Census<'a> {
                 ColumnData::Int { .. } | ColumnData::Text { .. } => {
                     let mut digits = IntText::default();
                     for row in found.iter() {
-                        if let Some(text) = column.text(row, &mut digits) {
-                            add(text, 1)?;
+                        if let Some(text) = column.text(row, &mut digits)
+                            && !is_nothing(name, text)
+                        {
+                            field.add(text, 1, bounds, memory)?;
+                            if bounds.is_some() && field.values.is_none() {
+                                break;
+                            }
                         }
                     }
                 }
