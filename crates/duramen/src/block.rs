@@ -89,6 +89,10 @@ pub trait Block: Send + Sync + Debug {
     /// The names of the fields that at least one row has, `_msg` and `level` among them if any row has
     /// them; not `_time` and `_stream`, which every row has.
     fn field_names(&self) -> Result<Vec<String>>;
+    /// How many rows have a value in this field that is not the empty text, where that is known without decoding it.
+    fn rows_with(&self, _name: &str) -> Result<Option<usize>> {
+        Ok(None)
+    }
     /// A field's values, `_msg`, `level` and `_stream` included; `None` when no row has the field.
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>>;
     /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is

@@ -3,7 +3,7 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 3
+//!   version u8 = 4
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
 //!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
@@ -13,13 +13,14 @@
 //!   maps        count varint, then each: location
 //!   columns     count varint, then each:
 //!     name (counted)
-//!     form u8     0 constant, 1 alias, 2 integers, 3 texts, 4 texts whose grams are in the block's
+//!     form u8     0 constant, 1 alias, 2 integers, 3 texts, 4 texts whose grams are in the block's;
+//!                 5 and 6: as 3 and 4, and none of the texts is empty
 //!     kind u8     a ValueKind; 128: one byte a value at the start of the part's `bytes`
 //!     map varint  0: every slot has a value; n: those of map n-1, and then: values varint
 //!     constant    text (counted)
 //!     alias       nothing: every value is the message
 //!     integers    min zigzag, max - min varint, location
-//!     texts       location (3 and 4)
+//!     texts       location (3 to 6)
 //!
 //! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
 //! Parts of one bundle follow one another in the order of their locations here.
@@ -38,8 +39,10 @@ use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::path::Path;
 
-const VERSION: u8 = 3;
-/// What has no grams, and is as it is now but for that.
+const VERSION: u8 = 4;
+/// Where it is not known whether a text is empty, and all else is as it is now.
+const VERSION_BEFORE_EMPTY: u8 = 3;
+/// What has no grams either.
 const VERSION_BEFORE_GRAMS: u8 = 2;
 const PER_VALUE: u8 = 128;
 
@@ -57,8 +60,17 @@ pub(crate) struct Location {
 pub(crate) enum Form {
     Constant(Box<str>),
     Alias,
-    Integers { min: i64, max: i64, at: Location },
-    Texts { at: Location, in_grams: bool },
+    Integers {
+        min: i64,
+        max: i64,
+        at: Location,
+    },
+    Texts {
+        at: Location,
+        in_grams: bool,
+        /// Whether one of them may be empty.
+        has_empty: bool,
+    },
 }
 
 /// A column's entry.
@@ -150,7 +162,7 @@ impl Directory {
         let mut r = Reader::new(&plain);
         let version = r.u8()?;
         match version {
-            VERSION | VERSION_BEFORE_GRAMS => {}
+            VERSION | VERSION_BEFORE_EMPTY | VERSION_BEFORE_GRAMS => {}
             0 | 1 => return Err(bad("it is of a format version that is no longer read")),
             newer => {
                 let (found, supported) = (u32::from(newer), u32::from(VERSION));
@@ -221,7 +233,7 @@ impl ColumnEntry {
             Form::Constant(_) => 0,
             Form::Alias => 1,
             Form::Integers { .. } => 2,
-            Form::Texts { in_grams, .. } => 3 + u8::from(in_grams),
+            Form::Texts { in_grams, has_empty, .. } => 3 + u8::from(in_grams) + 2 * u8::from(!has_empty),
         });
         p.push(self.kind.unwrap_or(PER_VALUE));
         match self.map {
@@ -263,7 +275,9 @@ impl ColumnEntry {
                 let max = min.wrapping_add(r.varint()? as i64);
                 Form::Integers { min, max, at: locations.next(r)? }
             }
-            3 | 4 => Form::Texts { at: locations.next(r)?, in_grams: form == 4 },
+            3..=6 => {
+                Form::Texts { at: locations.next(r)?, in_grams: matches!(form, 4 | 6), has_empty: form < 5 }
+            }
             _ => return Err(bad("a form of columns is unknown")),
         };
         if kind.is_none() && !matches!(form, Form::Integers { .. } | Form::Texts { .. }) {
@@ -303,7 +317,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 4, supported: 3, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 5, supported: 4, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");
@@ -332,7 +346,7 @@ mod tests {
             label_sets: at(5),
             maps: vec![at(10)],
             columns: vec![
-                column("_msg", Form::Texts { at: at(15), in_grams: false }, 9),
+                column("_msg", Form::Texts { at: at(15), in_grams: false, has_empty: true }, 9),
                 column("n", Form::Integers { min: -1, max: 4, at: at(20) }, 3),
                 column("same", Form::Alias, 2),
                 column("x", Form::Constant("y".into()), 9),
@@ -351,6 +365,15 @@ mod tests {
         let chunk_of = |plain: &[u8]| [&[0, plain.len() as u8], plain].concat();
         assert!(before.len() < 128);
         assert_eq!(Directory::read(&chunk_of(&before), Path::new("x")).unwrap(), directory);
+        // What a form does not tell may be.
+        for (in_grams, has_empty) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut directory = directory.clone();
+            directory.columns[0].form = Form::Texts { at: at(15), in_grams, has_empty };
+            directory.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+            assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
+        }
+        plain[0] = VERSION_BEFORE_EMPTY;
+        assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
         // It is not read as what it is not.
         plain[0] = VERSION_BEFORE_GRAMS;
         assert_ne!(Directory::read(&chunk_of(&plain), Path::new("x")).ok(), Some(directory));
@@ -359,14 +382,14 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn bytes_of_either_version_are_read_or_refused(
-            version in 2u8..4, bytes in proptest::collection::vec(0u8..8, 0..200), more: Vec<u8>,
+            version in 2u8..=VERSION, bytes in proptest::collection::vec(0u8..8, 0..200), more: Vec<u8>,
         ) {
             let plain = [&[version][..], &bytes, &more].concat();
             let mut chunk = vec![0];
             put_varint(&mut chunk, plain.len() as u64);
             chunk.extend_from_slice(&plain);
             if let Ok(directory) = Directory::read(&chunk, Path::new("x")) {
-                proptest::prop_assert!(version == VERSION || directory.grams.is_none());
+                proptest::prop_assert!(version > VERSION_BEFORE_GRAMS || directory.grams.is_none());
             }
         }
     }

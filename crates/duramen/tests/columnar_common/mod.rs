@@ -178,6 +178,10 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
         // Before the column is decoded, and after, no word that is there may be denied.
         check_words(&all, block, name);
         check_search(&all, block, name);
+        if let Some(with) = block.rows_with(name).unwrap() {
+            let say = |fields: &&BTreeMap<_, (String, _)>| fields.get(name).is_some_and(|f| !f.0.is_empty());
+            assert_eq!(with, all.iter().filter(say).count(), "rows with {name:?}");
+        }
         let column = block.column(name).unwrap().unwrap();
         assert_eq!(column.rows, rows.len());
         for (row, fields) in all.iter().enumerate() {
@@ -195,6 +199,7 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
         }
     }
     assert!(block.column("no such field").unwrap().is_none());
+    assert!(block.rows_with("no such field").unwrap().is_none_or(|rows| rows == 0));
 }
 
 fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block, name: &str) {
@@ -418,6 +423,7 @@ fn read_all(block: &TableBlock) {
         let _ = block.may_contain_words(name, &[1, 2]);
         let _ = block.may_contain_grams(name, &[0, 1, (1 << gram::HASH_BITS) - 1]);
         let _ = block.int_range(name);
+        let _ = block.rows_with(name);
         // Some are in most lines, in a field that they refer to, or in a few.
         for words in [&["a", "12"][..], &["from"], &["request"], &["GET"], &["77"], &["1"]] {
             let certain = |text: &str| words.len() > 1 && text.contains("a 12");

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::exec::RunStats;
 use crate::exec::context::Run;
 use crate::exec::memory::Memory;
-use crate::exec::open::Named;
+use crate::exec::open::{Named, Open};
 use crate::exec::read::Reader;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
@@ -75,6 +75,21 @@ impl Counted {
     }
 }
 
+/// How many of the rows have each field, of those of which the block tells without decoding them.
+fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<BTreeMap<String, u64>> {
+    let (rows, hits) = (found.len(), found.count());
+    let mut known = BTreeMap::from([(names::TIME.to_owned(), hits as u64)]);
+    for name in open.block.field_names()? {
+        match open.block.rows_with(&name)? {
+            Some(0) => _ = known.insert(name, 0),
+            Some(with) if with == rows => _ = known.insert(name, hits as u64),
+            Some(with) if hits == rows => _ = known.insert(name, with as u64),
+            _ => {}
+        }
+    }
+    Ok(known)
+}
+
 /// Whether a row with this value does not have the field.
 fn is_nothing(name: &str, text: &str) -> bool {
     text.is_empty() || (name == names::STREAM && text == "{}")
@@ -116,10 +131,27 @@ impl<'a> Census<'a> {
 
     fn read(&mut self, handle: &dyn BlockHandle, reader: &Reader<'_>, stats: &mut RunStats) -> Result<()> {
         let Some((mut open, found)) = reader.open(handle, stats)? else { return Ok(()) };
-        let columns = open.matching_if(&NamePattern::all(), |name| self.is_counted(name));
+        let known = match self.bounds {
+            None => known_hits(&open, &found),
+            Some(_) => Ok(BTreeMap::new()),
+        };
+        let known = match known {
+            Ok(known) => known,
+            Err(e) => {
+                stats.failed(e);
+                return Ok(());
+            }
+        };
+        let is_wanted = |name: &str| self.is_counted(name) && !known.contains_key(name);
+        let columns = open.matching_if(&NamePattern::all(), is_wanted);
         stats.bytes_read += open.bytes_since_last();
         match columns {
-            Ok(columns) => self.add_block(&columns, &found)?,
+            Ok(columns) => {
+                self.add_block(&columns, &found)?;
+                for (name, hits) in known.into_iter().filter(|(_, hits)| *hits > 0) {
+                    self.field(&name)?.hits += hits;
+                }
+            }
             Err(e) => stats.failed(e),
         }
         Ok(())

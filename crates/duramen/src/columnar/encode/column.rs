@@ -38,6 +38,7 @@ impl BlockEncoder {
         }
         let spans = spans_of(&column.texts);
         let values = Spans { bytes: &column.texts.bytes, spans: &spans };
+        let has_empty = values.iter().any(<[u8]>::is_empty);
         if column.form == Held::Dictionary {
             if column.codes.iter().all(|&c| c == column.codes[0]) {
                 let text = column.texts.get(column.codes[0] as usize);
@@ -52,13 +53,13 @@ impl BlockEncoder {
             }
             let mut codes: Vec<i64> = column.codes.iter().map(|&c| i64::from(c)).collect();
             leaf::write_dictionary(values, &mut codes, &mut self.scratch, &mut self.words);
-            return Ok(Form::Texts { at: self.place(progress)?, in_grams: false });
+            return Ok(Form::Texts { at: self.place(progress)?, in_grams: false, has_empty });
         }
         if let Some(ints) = plain_integers(values) {
             return self.encode_integers(&ints, progress);
         }
         let in_grams = self.encode_texts(c, i, numbers, values);
-        Ok(Form::Texts { at: self.place(progress)?, in_grams })
+        Ok(Form::Texts { at: self.place(progress)?, in_grams, has_empty })
     }
 
     fn encode_integers(&mut self, values: &[i64], progress: &mut Progress<'_>) -> Result<Form> {

@@ -290,6 +290,19 @@ impl Block for TableBlock {
         ))
     }
 
+    fn rows_with(&self, name: &str) -> Result<Option<usize>> {
+        if name == names::STREAM || self.is_label(name) {
+            return Ok(None);
+        }
+        let Some(&i) = self.by_name.get(name) else { return Ok(Some(0)) };
+        let entry = &self.directory.columns[i];
+        Ok(match &entry.form {
+            Form::Constant(text) if text.is_empty() => Some(0),
+            Form::Texts { has_empty: true, .. } => None,
+            Form::Constant(_) | Form::Alias | Form::Integers { .. } | Form::Texts { .. } => Some(entry.count),
+        })
+    }
+
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
         if name == names::STREAM {
             return Ok(Some(Arc::new(self.streams()?.stream_column())));
