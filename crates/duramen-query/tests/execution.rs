@@ -448,6 +448,40 @@ fn the_first_and_the_last_time_are_told_by_time() {
 }
 
 #[test]
+fn the_first_and_the_last_time_of_groups_are_those_of_their_rows() {
+    let seconds = |i: i64| 1_000_000_000 * i;
+    let rows = |block: i64| -> Vec<Row> {
+        let row = |i: i64| {
+            let (a, b) = ((i % 7).to_string(), (i % 5).to_string());
+            Row::new(seconds(i * 3 + block), &[("a", &*a), ("b", &*b)])
+        };
+        (block * 100..3_000).map(row).collect()
+    };
+    let blocks: Vec<_> = (0..3).map(|block| Arc::new(TestBlock::new(rows(block), block as u64))).collect();
+    let query =
+        "* | stats by (a) min(_time) first, max(_time) last, max(_time) if (b:=1) as of_b | sort by (a)";
+    let (found, _) = run(query, &blocks, &RunOptions { threads: 2, ..RunOptions::default() }).unwrap();
+    assert_eq!(found.len(), 7);
+    for (a, found) in (0..7).zip(found) {
+        let of = |pick: &dyn Fn(i64) -> bool| -> Vec<i64> {
+            let times = |block: i64| {
+                (block * 100..3_000).filter(|i| i % 7 == a && pick(*i)).map(move |i| i * 3 + block)
+            };
+            (0..3).flat_map(times).collect()
+        };
+        let all = of(&|_| true);
+        let bounds =
+            [all.iter().min(), all.iter().max(), of(&|i| i % 5 == 1).iter().max()].map(|t| t.copied());
+        let expected = bounds.map(|t| {
+            let (hours, rest) = (t.unwrap() / 3600, t.unwrap() % 3600);
+            format!("1970-01-01T{hours:02}:{:02}:{:02}Z", rest / 60, rest % 60)
+        });
+        let told: Vec<&str> = found.iter().skip(1).map(|(_, value)| &**value).collect();
+        assert_eq!(told, expected, "{a}");
+    }
+}
+
+#[test]
 fn how_a_block_holds_a_field_does_not_hang_on_the_rows_that_were_found() {
     let dir = tempfile::tempdir().unwrap();
     let store = duramen::Store::open(dir.path().join("logs")).unwrap();

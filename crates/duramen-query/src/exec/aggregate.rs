@@ -11,11 +11,13 @@ use super::threads::side_by_side;
 use super::{Order as RowOrder, RunStats, skip};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
+use crate::pipe::fields::NamePattern;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Aggregate, By, Cell, Function, Groups, Named};
 use duramen::ValueKind;
 use duramen::block::{BlockHandle, names};
 use duramen::column::{Column, ColumnData, IntText, Kinds, Narrow, Order, bit};
+use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -35,6 +37,15 @@ struct Input {
     function: usize,
     columns: Vec<(String, Option<Arc<Column>>)>,
     condition: Option<Bitmap>,
+    /// Of the first or last time: those of the rows. Of each group's, only one is put into text.
+    times: Option<Arc<Vec<i64>>>,
+}
+
+/// Whether it is the first or the last time.
+fn is_of_time(function: &Function) -> bool {
+    let is_time = |field: &NamePattern| !field.prefix && *field.name == *names::TIME;
+    matches!(function.kind, Kind::Min | Kind::Max)
+        && matches!(&function.fields[..], [field] if is_time(field))
 }
 
 /// What is read of a block before its first row is added.
@@ -118,11 +129,12 @@ impl<'a> Aggregation<'a> {
         let stop = || self.reader.cancel.check().is_err();
         for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
         {
+            let times = if is_of_time(function) { Some(open.times()?) } else { None };
             let mut columns = Vec::new();
             for (name, _) in &function.sort {
                 columns.push((name.to_string(), open.column(name)?));
             }
-            for pattern in &function.fields {
+            for pattern in function.fields.iter().filter(|_| times.is_none()) {
                 if pattern.prefix {
                     let named = open.matching(pattern)?;
                     columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
@@ -133,7 +145,7 @@ impl<'a> Aggregation<'a> {
             let condition = function.condition.as_ref();
             let condition =
                 condition.map(|filter| super::eval::eval(filter, open, &found, &stop)).transpose()?;
-            inputs.push(Input { function: i, columns, condition });
+            inputs.push(Input { function: i, columns, condition, times });
         }
         let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
         Ok(Block { number, keys, inputs, found, times })
@@ -158,9 +170,11 @@ impl<'a> Aggregation<'a> {
         let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, &block.found)));
         let mut generation = groups.generation();
         let mut cells = Vec::new();
+        let mut extremes = Extremes::default();
         for (i, row) in block.found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 self.reader.cancel.check()?;
+                extremes.give(groups)?;
                 groups.tidy();
             }
             if generation != groups.generation() {
@@ -189,11 +203,17 @@ impl<'a> Aggregation<'a> {
                 if input.condition.as_ref().is_some_and(|rows| !rows.contains(row)) {
                     continue;
                 }
+                if let Some(times) = &input.times {
+                    let is_min = self.aggregate.functions[input.function].kind == Kind::Min;
+                    extremes.add(group, input.function, times[row], is_min);
+                    continue;
+                }
                 cells.clear();
                 cells.extend(input.columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
                 groups.add(group, input.function, &cells, arrival)?;
             }
         }
+        extremes.give(groups)?;
         groups.tidy();
         Ok(())
     }
@@ -237,6 +257,27 @@ impl<'a> Aggregation<'a> {
                 groups.group(texts.iter().map(|t| &**t))
             }
         }
+    }
+}
+
+/// The first or the last time so far, of each group's functions that ask for that.
+#[derive(Default)]
+struct Extremes(HashMap<(usize, usize), i64, foldhash::fast::FixedState>);
+
+impl Extremes {
+    fn add(&mut self, group: usize, function: usize, time: i64, is_min: bool) {
+        let of_group = self.0.entry((group, function)).or_insert(time);
+        *of_group = if is_min { time.min(*of_group) } else { time.max(*of_group) };
+    }
+
+    /// Gives them to their groups, whose numbers hold until these are tidied up.
+    fn give(&mut self, groups: &mut Groups<'_>) -> Result<()> {
+        for ((group, function), time) in self.0.drain() {
+            let text = crate::parse::time::format_time(time);
+            let cell = Named { name: names::TIME, cell: Cell::Text(&text), kind: ValueKind::String };
+            groups.add(group, function, &[cell], [0; 3])?;
+        }
+        Ok(())
     }
 }
 

@@ -44,8 +44,8 @@ impl State {
     pub fn new(function: &Function) -> Self {
         match function.kind {
             Kind::Count | Kind::CountEmpty | Kind::SumLen | Kind::Rate => Self::Count(0),
-            Kind::CountUniq | Kind::UniqValues => Self::Set(sets::Set::default()),
-            Kind::CountUniqHash => Self::Hashes(Hashes::default()),
+            Kind::UniqValues => Self::Set(sets::Set::default()),
+            Kind::CountUniq | Kind::CountUniqHash => Self::Hashes(Hashes::default()),
             Kind::Values | Kind::Any => Self::Values(Values::default()),
             Kind::Sum | Kind::Avg | Kind::RateSum => Self::Sum(Sum::default()),
             Kind::Stddev => Self::Moments(Moments::default()),
@@ -115,7 +115,6 @@ impl State {
         let text = match self {
             Self::Count(n) if function.kind == Kind::Rate => numbers::per_second(n as f64, function),
             Self::Count(n) => n.to_string(),
-            Self::Set(set) if function.kind == Kind::CountUniq => set.count(function).to_string(),
             Self::Set(set) => return (set.into_json(function, memory), ValueKind::Json),
             Self::Hashes(hashes) => hashes.count(function).to_string(),
             Self::Values(values) => return values.result(function, memory),
