@@ -1,8 +1,9 @@
 //! Running a plan over blocks.
 //!
 //! The first pipe that must see every row decides how blocks are read: `stats`, `top` and `uniq` straight
-//! from columns on several threads (`aggregate`), `sort` by its keys (`sorted`), and anything else in order
-//! of time (`scan`), row by row through the pipes.
+//! from columns on several threads (`aggregate`), or behind pipes that know one row at a time, row by row, but on
+//! several threads, too (`piped`); `sort` by its keys (`sorted`), and anything else in order of time (`scan`), row by row
+//! through the pipes.
 
 pub(crate) mod aggregate;
 mod among;
@@ -11,6 +12,7 @@ pub(crate) mod context;
 pub(crate) mod eval;
 pub mod memory;
 pub(crate) mod open;
+mod piped;
 pub mod project;
 pub(crate) mod read;
 pub(crate) mod scan;
@@ -158,21 +160,29 @@ pub(crate) fn execute<'a>(
     };
     let mut stats = RunStats::default();
     let reader = run.reader(filter, query.max_threads());
-    let mut grouped = |aggregate: &Aggregate,
-                       rows: &dyn Fn(Groups<'_>) -> Vec<ResultRow>,
-                       mut next: Box<dyn Stage + '_>| {
-        let (memory, order) = (run.memory, run.options.order);
-        let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
-        let aggregation = aggregate::Aggregation { reader, aggregate, memory, order };
-        let groups = aggregation.run(run.blocks, &mut stats)?;
+    let (order, memory) = (run.options.order, run.memory);
+    if let Some((each, grouping, rest)) = piped::split(pipes)
+        && let Some((aggregate, rows)) = grouping_of(grouping)
+    {
+        let mut next = chain(rest, run, last)?;
+        let reader = read::Reader { in_order: aggregate.is_ordered(), ..reader };
+        let projection = &Projection::of(pipes);
+        let piped = piped::PipedAggregation { reader, pipes: each, projection, aggregate, order };
+        let groups = piped.run(run, &mut stats)?;
         run.spent(&mut stats);
         give(&mut rows(groups), &mut *next, run.cancel)?;
-        next.finish()
-    };
+        return next.finish();
+    }
+    if let Some((aggregate, rows)) = first.and_then(grouping_of) {
+        let mut next = chain(rest, run, last)?;
+        let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
+        let groups =
+            aggregate::Aggregation { reader, aggregate, memory, order }.run(run.blocks, &mut stats)?;
+        run.spent(&mut stats);
+        give(&mut rows(groups), &mut *next, run.cancel)?;
+        return next.finish();
+    }
     match first {
-        Some(Pipe::Stats(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
-        Some(Pipe::Top(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
-        Some(Pipe::Uniq(p)) => grouped(&p.aggregate, &|g| p.rows(g), chain(rest, run, last)?),
         Some(Pipe::Custom(custom)) if custom.pipe().over_blocks().is_some() => {
             let mut next = chain(rest, run, last)?;
             if let Some(pipe) = custom.pipe().over_blocks() {
@@ -218,6 +228,19 @@ pub(crate) fn execute<'a>(
             next.finish()
         }
     }
+}
+
+/// What a pipe makes of its groups.
+type RowsOf<'p> = Box<dyn Fn(Groups<'_>) -> Vec<ResultRow> + 'p>;
+
+/// How a pipe groups rows, if it does.
+fn grouping_of(pipe: &Pipe) -> Option<(&Aggregate, RowsOf<'_>)> {
+    Some(match pipe {
+        Pipe::Stats(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
+        Pipe::Top(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
+        Pipe::Uniq(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
+        _ => return None,
+    })
 }
 
 /// The end of the chain.

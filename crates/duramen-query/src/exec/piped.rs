@@ -1,0 +1,122 @@
+//! Grouping rows that came out of pipes which know one row at a time: blocks side by side on several threads, each with
+//! pipes and groups of its own. In which order rows come does not matter then; where a function asks for it, it goes by
+//! where they stood.
+
+use super::context::Run;
+use super::open::Open;
+use super::project::Projection;
+use super::read::Reader;
+use super::scan::CANCEL_INTERVAL_ROWS;
+use super::threads::side_by_side;
+use super::{Order, RunStats};
+use crate::bitmap::Bitmap;
+use crate::error::Result;
+use crate::pipe::sort::Arrival;
+use crate::pipe::stats::{Aggregate, Groups};
+use crate::pipe::{Flow, Passes, Pipe, Stage, chain};
+use crate::row::ResultRow;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where pipes that know one row at a time end and grouping begins, if there are such and it does.
+pub(crate) fn split(pipes: &[Pipe]) -> Option<(&[Pipe], &Pipe, &[Pipe])> {
+    let at = pipes.iter().position(|pipe| pipe.passes() == Passes::All).filter(|&at| at > 0)?;
+    let (each, rest) = pipes.split_at(at);
+    let (grouping, rest) = rest.split_first()?;
+    let mut has_query = false;
+    each.iter().for_each(|pipe| pipe.for_each_query(&mut |_| has_query = true));
+    let groups = matches!(grouping, Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_));
+    (groups && !has_query).then_some((each, grouping, rest))
+}
+
+pub(crate) struct PipedAggregation<'a> {
+    pub reader: Reader<'a>,
+    pub pipes: &'a [Pipe],
+    pub projection: &'a Projection,
+    pub aggregate: &'a Aggregate,
+    pub order: Order,
+}
+
+impl<'a> PipedAggregation<'a> {
+    pub fn run(&self, run: &Run<'a>, stats: &mut RunStats) -> Result<Groups<'a>> {
+        let Run { blocks, options, memory, cancel, rows, .. } = *run;
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(Groups<'a>, RunStats)> {
+            let own = Run { blocks, options, memory, cancel, rows, cost: RefCell::default() };
+            let groups = RefCell::new(Groups::new(self.aggregate, memory));
+            let (arrival, mut stats) = (Cell::new([0; 3]), RunStats::default());
+            let mut stage =
+                chain(self.pipes, &own, Box::new(Grouped { groups: &groups, arrival: &arrival }))?;
+            let mut row = ResultRow::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(handle) = blocks.get(number) else { break };
+                let Some((mut open, found)) = self.reader.open(&**handle, &mut stats)? else { continue };
+                self.block(number, &mut open, &found, &mut row, (&arrival, &mut *stage), &mut stats)?;
+                stats.bytes_read += open.bytes_since_last();
+            }
+            stage.finish()?;
+            drop(stage);
+            Ok((groups.into_inner(), stats))
+        };
+        let mut merged: Option<Groups<'a>> = None;
+        for result in side_by_side(self.reader.threads.min(blocks.len()), work) {
+            let (groups, part) = result?;
+            stats.add(part);
+            match &mut merged {
+                None => merged = Some(groups),
+                Some(merged) => merged.merge(groups)?,
+            }
+        }
+        Ok(merged.unwrap_or_else(|| Groups::new(self.aggregate, memory)))
+    }
+
+    fn block(
+        &self,
+        number: usize,
+        open: &mut Open,
+        found: &Bitmap,
+        row: &mut ResultRow,
+        (arrival, stage): (&Cell<Arrival>, &mut dyn Stage),
+        stats: &mut RunStats,
+    ) -> Result<()> {
+        let times = match open.times() {
+            Ok(times) => times,
+            Err(e) => {
+                stats.failed(e);
+                return Ok(());
+            }
+        };
+        for (i, at) in found.iter().enumerate() {
+            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                self.reader.cancel.check()?;
+            }
+            if let Err(e) = open.fill(at, times[at], self.projection, row) {
+                stats.failed(e);
+                return Ok(());
+            }
+            arrival.set(self.order.arrival(times[at], number, at));
+            if stage.push(row)? == Flow::Stop {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The end of a thread's pipes.
+struct Grouped<'g, 'a> {
+    groups: &'g RefCell<Groups<'a>>,
+    arrival: &'g Cell<Arrival>,
+}
+
+impl Stage for Grouped<'_, '_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        self.groups.borrow_mut().add_row(row, self.arrival.get())?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
