@@ -4,10 +4,10 @@
 //! into blocks anew. Blocks may lie side by side, those of one table, too.
 
 use crate::block::{Block, BlockHandle};
-use crate::columnar::{TableBlock, is_enough, is_large};
+use crate::columnar::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES, TableBlock, is_enough, is_large};
 use crate::error::{Error, Result};
 use crate::store::flush::TableWriter;
-use crate::store::reencode::{BATCH_BYTES, BATCH_ROWS, Output, Source, Whole};
+use crate::store::reencode::{Output, Source, Whole};
 use crate::store::table_facts::TableFacts;
 use crate::store::tables::TableBlockHandle;
 use std::cmp::Reverse;
@@ -32,9 +32,10 @@ impl Input {
     }
 }
 
-/// Whether the blocks of a table were cut from rows enough.
+/// Whether the blocks of a table were cut from rows enough: a third of what a block may have. Of a write buffer of a server
+/// each thread that flushes has more, and what comes in so fast is not encoded twice.
 pub(super) fn are_well_cut(facts: &TableFacts) -> bool {
-    facts.raw_bytes >= BATCH_BYTES / 2 || facts.rows() >= BATCH_ROWS as u64 / 2
+    facts.raw_bytes >= TARGET_BLOCK_RAW_BYTES / 3 || facts.rows() >= MAX_BLOCK_ROWS as u64 / 3
 }
 
 /// Which rows of a block are kept, by its place among the blocks; `None`: all.

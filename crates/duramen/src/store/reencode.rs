@@ -115,8 +115,8 @@ fn value(text: &str, kind: ValueKind) -> Value<'_> {
 
 /// So many rows, or bytes of entries, are collected before they are cut into blocks: enough for several, so that each can
 /// hold rows of one kind.
-pub(super) const BATCH_ROWS: usize = 4 * MAX_BLOCK_ROWS;
-pub(super) const BATCH_BYTES: u64 = 2 * TARGET_BLOCK_RAW_BYTES;
+const BATCH_ROWS: usize = 4 * MAX_BLOCK_ROWS;
+const BATCH_BYTES: u64 = 2 * TARGET_BLOCK_RAW_BYTES;
 
 /// A table in the making: collects rows until they make blocks, and takes blocks as they are.
 pub(super) struct Output<'a> {
