@@ -3,27 +3,23 @@
 //! Every thread has groups of its own; they are put together in the end. Where the fields to group by are
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
-use super::among::range_of_few;
-use super::open::{Open, is_few, plain_text};
+use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
+use super::open::{Open, plain_text};
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
-use super::threads::side_by_side;
+use super::threads::over_blocks;
 use super::{Order as RowOrder, RunStats, skip};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::pipe::fields::NamePattern;
 use crate::pipe::stats::kind::Kind;
-use crate::pipe::stats::{Aggregate, By, Cell, Function, Groups, Named};
+use crate::pipe::stats::{Aggregate, Cell, Function, Groups, Named};
 use duramen::ValueKind;
 use duramen::block::{BlockHandle, names};
-use duramen::column::{Column, ColumnData, IntText, Kinds, Narrow, Order, bit};
+use duramen::column::{Column, ColumnData, Kinds, bit};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// The most combinations of codes for which groups are remembered by code.
-const MAX_COMBINATIONS: usize = 1 << 16;
 
 pub(crate) struct Aggregation<'a> {
     pub reader: Reader<'a>,
@@ -60,30 +56,19 @@ struct Block<'a> {
 
 impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
-        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || -> Result<(Groups<'a>, RunStats)> {
+        let threads = over_blocks(self.reader.threads, blocks, |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
-            while !stop.load(Ordering::Relaxed) {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(handle) = blocks.get(number) else { break };
-                if let Err(e) = self.block(number, &**handle, &mut groups, &mut stats) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(e);
-                }
+            while let Some((number, handle)) = shared.take() {
+                self.block(number, handle, &mut groups, &mut stats)?;
             }
             Ok((groups, stats))
-        };
-        let mut merged: Option<Groups<'a>> = None;
-        for result in side_by_side(self.reader.threads.min(blocks.len()), work) {
-            let (groups, part) = result?;
+        })?;
+        let groups = threads.into_iter().map(|(groups, part)| {
             stats.add(part);
-            match &mut merged {
-                None => merged = Some(groups),
-                Some(merged) => merged.merge(groups)?,
-            }
-        }
-        Ok(merged.unwrap_or_else(|| Groups::new(self.aggregate, self.memory)))
+            groups
+        });
+        Groups::of_threads(self.aggregate, self.memory, groups)
     }
 
     fn block(
@@ -281,34 +266,6 @@ impl Extremes {
     }
 }
 
-/// The numbers of rows' combinations of codes, of which there are at most [`MAX_COMBINATIONS`].
-enum RowCodes<'a> {
-    /// Of each row, when they are asked for.
-    Asked(&'a [Key<'a>]),
-    /// Of all rows, found column by column.
-    All(Vec<u32>),
-}
-
-impl<'a> RowCodes<'a> {
-    fn new(keys: &'a [Key<'a>], found: &Bitmap) -> Self {
-        if is_few(found) || keys.iter().any(|key| key.texts.is_none()) {
-            return Self::Asked(keys);
-        }
-        let mut all = vec![0; found.len()];
-        keys.iter().for_each(|key| key.add_codes(&mut all));
-        Self::All(all)
-    }
-
-    fn of(&self, row: usize) -> usize {
-        match self {
-            Self::All(all) => all[row] as usize,
-            Self::Asked(keys) => {
-                keys.iter().fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row))
-            }
-        }
-    }
-}
-
 /// A row's value of a column.
 pub(crate) fn cell(column: Option<&Column>, row: usize) -> Cell<'_> {
     let Some(column) = column else { return Cell::Text("") };
@@ -328,107 +285,4 @@ fn named<'c>(name: &'c str, column: Option<&'c Column>, row: usize) -> Named<'c>
         Kinds::PerSlot(_) => column.kind_at(column.slot(row)),
     });
     Named { name, cell: cell(column, row), kind }
-}
-
-/// A field to group by.
-struct Key<'a> {
-    by: &'a By,
-    column: Option<Arc<Column>>,
-    /// The groups' texts by code, if there are codes.
-    texts: Option<Vec<String>>,
-    /// For time buckets, the code of each row.
-    codes: Vec<u32>,
-    /// For integers, the one of code 0; those after it follow.
-    first: i64,
-}
-
-fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
-    if *by.field == *names::TIME && by.bucket.is_some() {
-        // Rows are in order of time, so that each bucket is one run of them.
-        let times = open.times()?;
-        let (mut texts, mut codes, mut end) = (Vec::new(), Vec::with_capacity(times.len()), i64::MIN);
-        for &time in times.iter() {
-            if texts.is_empty() || time >= end {
-                let start = by.time_bucket(time);
-                end = by.time_bucket_end(start);
-                texts.push(crate::parse::time::format_time(start));
-            }
-            codes.push(texts.len() as u32 - 1);
-        }
-        return Ok(Key { by, column: None, texts: Some(texts), codes, first: 0 });
-    }
-    let mut first = 0;
-    let column = open.column(&by.field)?;
-    let texts = match column.as_ref().map(|c| &c.data) {
-        None => Some(vec![by.value("").into_owned()]),
-        Some(ColumnData::Const(text)) => Some(vec![by.value(text).into_owned()]),
-        Some(ColumnData::Dict { values, .. }) => {
-            let texts = values.iter().map(|v| by.value(v).into_owned());
-            Some(texts.chain([by.value("").into_owned()]).collect())
-        }
-        // Each integer of a short range is written once: a status, a port.
-        Some(ColumnData::Int { values, .. }) => range_of_few(values, values.len()).map(|range| {
-            first = *range.start();
-            let mut digits = IntText::default();
-            let texts = range.map(|n| by.value(digits.format(n)).into_owned());
-            texts.chain([by.value("").into_owned()]).collect()
-        }),
-        Some(ColumnData::Text { .. }) => None,
-    };
-    Ok(Key { by, column, texts, codes: Vec::new(), first })
-}
-
-impl Key<'_> {
-    /// Makes each row's code that of its combination with this key.
-    fn add_codes(&self, all: &mut [u32]) {
-        let Some(texts) = &self.texts else { return };
-        fn add(all: &mut [u32], count: usize, codes: impl Iterator<Item = u32>) {
-            all.iter_mut().zip(codes).for_each(|(all, code)| *all = *all * count as u32 + code);
-        }
-        let count = texts.len();
-        match self.column.as_deref() {
-            _ if !self.codes.is_empty() => add(all, count, self.codes.iter().copied()),
-            Some(Column { data: ColumnData::Dict { values, codes }, order: Order::Rows, .. }) => {
-                // Rows without the field have the number 0, and the code behind all others.
-                let code = |number: u32| number.wrapping_sub(1).min(values.len() as u32);
-                match codes.numbers() {
-                    Narrow::U8(numbers) => add(all, count, numbers.iter().map(|&n| code(n.into()))),
-                    Narrow::U16(numbers) => add(all, count, numbers.iter().map(|&n| code(n.into()))),
-                    Narrow::U32(numbers) => add(all, count, numbers.iter().map(|&n| code(n))),
-                }
-            }
-            Some(Column { data: ColumnData::Dict { .. } | ColumnData::Int { .. }, rows, .. }) => {
-                add(all, count, (0..*rows).map(|row| self.code(row) as u32));
-            }
-            _ => {}
-        }
-    }
-
-    fn code(&self, row: usize) -> usize {
-        if let Some(&code) = self.codes.get(row) {
-            return code as usize;
-        }
-        match self.column.as_deref() {
-            Some(column @ Column { data: ColumnData::Dict { values, codes }, .. }) => {
-                (codes.get(column.slot(row)) as usize).min(values.len())
-            }
-            Some(column @ Column { data: ColumnData::Int { values, present }, .. }) => {
-                let slot = column.slot(row);
-                let is_absent = present.as_ref().is_some_and(|present| !bit(present, slot));
-                let absent = self.texts.as_ref().map_or(0, |texts| texts.len() - 1);
-                if is_absent { absent } else { values.get(slot).wrapping_sub(self.first) as usize }
-            }
-            _ => 0,
-        }
-    }
-
-    fn text(&self, row: usize) -> Cow<'_, str> {
-        if let Some(texts) = &self.texts {
-            return texts[self.code(row)].as_str().into();
-        }
-        match cell(self.column.as_deref(), row) {
-            Cell::Text(text) => self.by.value(text),
-            Cell::Int(n) => self.by.value(IntText::default().format(n)).into_owned().into(),
-        }
-    }
 }

@@ -10,6 +10,7 @@ mod among;
 mod cancel;
 pub(crate) mod context;
 pub(crate) mod eval;
+mod group_keys;
 pub mod memory;
 pub(crate) mod open;
 mod piped;
@@ -18,7 +19,7 @@ pub(crate) mod read;
 pub(crate) mod scan;
 pub(crate) mod skip;
 pub(crate) mod sorted;
-mod threads;
+pub(crate) mod threads;
 
 use crate::error::Result;
 use crate::pipe::stats::{Aggregate, Groups, give};
@@ -160,24 +161,21 @@ pub(crate) fn execute<'a>(
     };
     let mut stats = RunStats::default();
     let reader = run.reader(filter, query.max_threads());
-    let (order, memory) = (run.options.order, run.memory);
-    if let Some((each, grouping, rest)) = piped::split(pipes)
+    let (each, behind) = piped::split(pipes);
+    if let Some((grouping, rest)) = behind.split_first()
         && let Some((aggregate, rows)) = grouping_of(grouping)
     {
         let mut next = chain(rest, run, last)?;
-        let reader = read::Reader { in_order: aggregate.is_ordered(), ..reader };
-        let projection = &Projection::of(pipes);
-        let piped = piped::PipedAggregation { reader, pipes: each, projection, aggregate, order };
-        let groups = piped.run(run, &mut stats)?;
-        run.spent(&mut stats);
-        give(&mut rows(groups), &mut *next, run.cancel)?;
-        return next.finish();
-    }
-    if let Some((aggregate, rows)) = first.and_then(grouping_of) {
-        let mut next = chain(rest, run, last)?;
-        let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
-        let groups =
-            aggregate::Aggregation { reader, aggregate, memory, order }.run(run.blocks, &mut stats)?;
+        let (order, memory, projection) = (run.options.order, run.memory, Projection::of(pipes));
+        let groups = if each.is_empty() {
+            let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
+            aggregate::Aggregation { reader, aggregate, memory, order }.run(run.blocks, &mut stats)?
+        } else {
+            let reader = read::Reader { in_order: aggregate.is_ordered(), ..reader };
+            let pipes = each;
+            piped::PipedAggregation { reader, pipes, projection: &projection, aggregate, order }
+                .run(run, &mut stats)?
+        };
         run.spent(&mut stats);
         give(&mut rows(groups), &mut *next, run.cancel)?;
         return next.finish();

@@ -7,7 +7,7 @@ use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
-use super::threads::side_by_side;
+use super::threads::over_blocks;
 use super::{Order, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
@@ -16,17 +16,15 @@ use crate::pipe::stats::{Aggregate, Groups};
 use crate::pipe::{Flow, Passes, Pipe, Stage, chain};
 use crate::row::ResultRow;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where pipes that know one row at a time end and grouping begins, if there are such and it does.
-pub(crate) fn split(pipes: &[Pipe]) -> Option<(&[Pipe], &Pipe, &[Pipe])> {
-    let at = pipes.iter().position(|pipe| pipe.passes() == Passes::All).filter(|&at| at > 0)?;
-    let (each, rest) = pipes.split_at(at);
-    let (grouping, rest) = rest.split_first()?;
-    let mut has_query = false;
-    each.iter().for_each(|pipe| pipe.for_each_query(&mut |_| has_query = true));
-    let groups = matches!(grouping, Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_));
-    (groups && !has_query).then_some((each, grouping, rest))
+/// Where pipes that know one row at a time end, of which there may be none, and what is behind them.
+pub(crate) fn split(pipes: &[Pipe]) -> (&[Pipe], &[Pipe]) {
+    let knows_others = |pipe: &Pipe| {
+        let mut has_query = false;
+        pipe.for_each_query(&mut |_| has_query = true);
+        has_query || pipe.passes() == Passes::All
+    };
+    pipes.split_at(pipes.iter().position(knows_others).unwrap_or(pipes.len()))
 }
 
 pub(crate) struct PipedAggregation<'a> {
@@ -40,35 +38,27 @@ pub(crate) struct PipedAggregation<'a> {
 impl<'a> PipedAggregation<'a> {
     pub fn run(&self, run: &Run<'a>, stats: &mut RunStats) -> Result<Groups<'a>> {
         let Run { blocks, options, memory, cancel, rows, .. } = *run;
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(Groups<'a>, RunStats)> {
+        let threads = over_blocks(self.reader.threads, blocks, |shared| {
             let own = Run { blocks, options, memory, cancel, rows, cost: RefCell::default() };
             let groups = RefCell::new(Groups::new(self.aggregate, memory));
             let (arrival, mut stats) = (Cell::new([0; 3]), RunStats::default());
             let mut stage =
                 chain(self.pipes, &own, Box::new(Grouped { groups: &groups, arrival: &arrival }))?;
             let mut row = ResultRow::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(handle) = blocks.get(number) else { break };
-                let Some((mut open, found)) = self.reader.open(&**handle, &mut stats)? else { continue };
+            while let Some((number, handle)) = shared.take() {
+                let Some((mut open, found)) = self.reader.open(handle, &mut stats)? else { continue };
                 self.block(number, &mut open, &found, &mut row, (&arrival, &mut *stage), &mut stats)?;
                 stats.bytes_read += open.bytes_since_last();
             }
             stage.finish()?;
             drop(stage);
             Ok((groups.into_inner(), stats))
-        };
-        let mut merged: Option<Groups<'a>> = None;
-        for result in side_by_side(self.reader.threads.min(blocks.len()), work) {
-            let (groups, part) = result?;
+        })?;
+        let groups = threads.into_iter().map(|(groups, part)| {
             stats.add(part);
-            match &mut merged {
-                None => merged = Some(groups),
-                Some(merged) => merged.merge(groups)?,
-            }
-        }
-        Ok(merged.unwrap_or_else(|| Groups::new(self.aggregate, memory)))
+            groups
+        });
+        Groups::of_threads(self.aggregate, memory, groups)
     }
 
     fn block(

@@ -1,7 +1,7 @@
 //! `="text"`, `="text"*`, and the empty value `""`: the whole value, letter by letter.
 
 use super::Needs;
-use super::phrase::{hashes, whole_words};
+use super::phrase::{hashes, sought_words};
 use crate::parse::quote;
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl Exact {
 
     /// The words of the value.
     pub fn needs(&self) -> Needs {
-        Needs::Words(hashes(&whole_words(&self.text, !self.prefix)))
+        Needs::Words(hashes(&sought_words(&self.text, true, !self.prefix)))
     }
 }
 

@@ -45,21 +45,15 @@ impl Grams {
 pub(crate) struct Literals {
     pub(crate) grams: Grams,
     /// Words, and parts of words.
-    pub(crate) runs: Vec<Run>,
+    runs: Vec<Run>,
 }
 
 /// A run of letters, digits and `_`, as [`Word`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+struct Run {
     text: Box<str>,
     is_whole: bool,
     any_case: bool,
-}
-
-impl Run {
-    pub(crate) fn word(&self) -> Word<'_> {
-        Word { text: &self.text, is_whole: self.is_whole, any_case: self.any_case }
-    }
 }
 
 impl Literals {
@@ -73,6 +67,15 @@ impl Literals {
         let mut found = Found::default();
         found.collect(hir);
         found.end()
+    }
+
+    /// The words, and parts of words, that are in each such value.
+    pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
+        let word = |run| {
+            let &Run { ref text, is_whole, any_case } = run;
+            Word { text, is_whole, any_case }
+        };
+        self.runs.iter().map(word).collect()
     }
 }
 

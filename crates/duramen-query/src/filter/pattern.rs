@@ -1,7 +1,7 @@
 //! `pattern_match("user_id=<N>, ip=<IP4>")`: text with places for numbers, addresses, times and words, as the pipe
 //! `collapse_nums` writes them.
 
-use super::literals::{Grams, Literals, Run};
+use super::literals::{Grams, Literals};
 use crate::parse::quote_always;
 use duramen::block::Word;
 use std::fmt;
@@ -66,7 +66,7 @@ impl PlacePattern {
 
     /// The words, and parts of words, that such a value holds.
     pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
-        self.literals.runs.iter().map(Run::word).collect()
+        self.literals.sought_words()
     }
 
     /// Whether `text` holds, or is, what the pattern describes.

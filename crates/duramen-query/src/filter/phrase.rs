@@ -95,17 +95,7 @@ impl Phrase {
 
     /// The words that a value with the phrase holds.
     pub fn needs(&self) -> Needs {
-        Needs::Words(hashes(&self.whole_words()))
-    }
-
-    /// The same words themselves.
-    pub(crate) fn whole_words(&self) -> Vec<&str> {
-        let text = match self.substring {
-            // A first word may be the end of a longer one.
-            true => self.text.trim_start_matches(is_word_char),
-            false => &self.text,
-        };
-        whole_words(text, !self.prefix)
+        Needs::Words(hashes(&self.sought_words()))
     }
 
     /// The words, and parts of words, that a value with the phrase holds.
@@ -126,18 +116,9 @@ pub fn sought_words(text: &str, begins: bool, ends: bool) -> Vec<Word<'_>> {
     words
 }
 
-/// The hashes by which filters know these words.
-pub fn hashes(words: &[&str]) -> Vec<u64> {
-    words.iter().map(|word| token::hash(word)).collect()
-}
-
-/// A text's words; without the last one if that may go on.
-pub fn whole_words(text: &str, ends: bool) -> Vec<&str> {
-    let mut words: Vec<&str> = token::words(text).collect();
-    if !ends && text.ends_with(is_word_char) {
-        words.pop();
-    }
-    words
+/// The hashes by which filters know those of these words that are whole.
+pub fn hashes(words: &[Word<'_>]) -> Vec<u64> {
+    words.iter().filter(|word| word.is_whole).map(|word| token::hash(word.text)).collect()
 }
 
 /// Whether bytes that are the front of a valid UTF-8 text, up to a character boundary, end in a word.

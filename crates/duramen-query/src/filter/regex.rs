@@ -1,7 +1,7 @@
 //! `~"regexp"`: a regular expression matches somewhere in the value.
 
 use super::Needs;
-use super::literals::{Grams, Literals, Run};
+use super::literals::{Grams, Literals};
 use super::phrase::hashes;
 use crate::parse::quote_always;
 use duramen::block::Word;
@@ -45,14 +45,13 @@ impl Pattern {
 
     /// The words that a value that matches certainly holds: those that stand whole inside a literal.
     pub fn needs(&self) -> Needs {
-        let whole: Vec<&str> =
-            self.sought_words().into_iter().filter(|word| word.is_whole).map(|word| word.text).collect();
-        if whole.is_empty() { Needs::Nothing } else { Needs::Words(hashes(&whole)) }
+        let whole = hashes(&self.sought_words());
+        if whole.is_empty() { Needs::Nothing } else { Needs::Words(whole) }
     }
 
     /// The words, and parts of words, that a value that matches holds.
     pub(crate) fn sought_words(&self) -> Vec<Word<'_>> {
-        self.literals.runs.iter().map(Run::word).collect()
+        self.literals.sought_words()
     }
 
     /// The grams that a value that matches certainly has.

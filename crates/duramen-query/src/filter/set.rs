@@ -1,7 +1,7 @@
 //! `in(a, "b c")`: the whole value is one of a list.
 
 use super::Needs;
-use super::phrase::{hashes, whole_words};
+use super::phrase::{hashes, sought_words};
 use crate::parse::quote;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,7 +30,7 @@ impl In {
 
     /// For one of the values, all its words.
     pub fn needs(&self) -> Needs {
-        Needs::OneOf(self.values.iter().map(|v| hashes(&whole_words(v, true))).collect())
+        Needs::OneOf(self.values.iter().map(|v| hashes(&sought_words(v, true, true))).collect())
     }
 }
 

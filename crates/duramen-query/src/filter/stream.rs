@@ -1,7 +1,7 @@
 //! `{app="x", host=~"web-.*"}`: the row's stream, by its labels.
 
 use super::Needs;
-use super::phrase::{hashes, whole_words};
+use super::phrase::{hashes, sought_words};
 use crate::parse::{quote, quote_always};
 use duramen::label_text::Labels;
 use std::borrow::Cow;
@@ -87,7 +87,7 @@ impl Selector {
             let plain = conditions.iter().filter(|c| !c.negated).filter_map(|c| match &c.test {
                 // Escapes put letters beside the value's own.
                 LabelTest::Is(v) if !v.contains(|ch: char| ch.is_control() || ch == '\\' || ch == '"') => {
-                    Some(hashes(&whole_words(v, true)))
+                    Some(hashes(&sought_words(v, true, true)))
                 }
                 _ => None,
             });

@@ -12,13 +12,13 @@ use crate::exec::context::Run;
 use crate::exec::memory::Memory;
 use crate::exec::open::{Named, Open};
 use crate::exec::read::Reader;
+use crate::exec::threads::over_blocks;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::block::{BlockHandle, names};
 use duramen::column::{ColumnData, IntText};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Counts = HashMap<Box<str>, u64, foldhash::fast::FixedState>;
 
@@ -103,26 +103,16 @@ impl<'a> Census<'a> {
 
     /// Counts all rows that a filter finds, blocks side by side on several threads.
     pub fn of_blocks(bounds: Option<Bounds>, run: &Run<'a>, reader: &Reader<'_>) -> Result<Self> {
-        let (blocks, memory, next) = (run.blocks, run.memory, AtomicUsize::new(0));
-        let work = || -> Result<(Self, RunStats)> {
+        let memory = run.memory;
+        let threads = over_blocks(reader.threads, run.blocks, |shared| {
             let (mut census, mut stats) = (Self::new(bounds, memory), RunStats::default());
-            while let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                census.read(&**handle, reader, &mut stats)?;
+            while let Some((_, handle)) = shared.take() {
+                census.read(handle, reader, &mut stats)?;
             }
             Ok((census, stats))
-        };
-        let helpers = reader.threads.min(blocks.len()).saturating_sub(1);
-        let results = std::thread::scope(|scope| {
-            let spawned: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
-            let mut results = vec![work()];
-            for handle in spawned {
-                results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
-            }
-            results
-        });
+        })?;
         let mut merged = Self::new(bounds, memory);
-        for result in results {
-            let (census, mut stats) = result?;
+        for (census, mut stats) in threads {
             run.spent(&mut stats);
             merged.merge(census)?;
         }
@@ -131,22 +121,10 @@ impl<'a> Census<'a> {
 
     fn read(&mut self, handle: &dyn BlockHandle, reader: &Reader<'_>, stats: &mut RunStats) -> Result<()> {
         let Some((mut open, found)) = reader.open(handle, stats)? else { return Ok(()) };
-        let known = match self.bounds {
-            None => known_hits(&open, &found),
-            Some(_) => Ok(BTreeMap::new()),
-        };
-        let known = match known {
-            Ok(known) => known,
-            Err(e) => {
-                stats.failed(e);
-                return Ok(());
-            }
-        };
-        let is_wanted = |name: &str| self.is_counted(name) && !known.contains_key(name);
-        let columns = open.matching_if(&NamePattern::all(), is_wanted);
+        let read = self.columns_and_known(&mut open, &found);
         stats.bytes_read += open.bytes_since_last();
-        match columns {
-            Ok(columns) => {
+        match read {
+            Ok((columns, known)) => {
                 self.add_block(&columns, &found)?;
                 for (name, hits) in known.into_iter().filter(|(_, hits)| *hits > 0) {
                     self.field(&name)?.hits += hits;
@@ -155,6 +133,17 @@ impl<'a> Census<'a> {
             Err(e) => stats.failed(e),
         }
         Ok(())
+    }
+
+    /// The columns that have to be looked at, and how many rows have a value in the others.
+    fn columns_and_known(
+        &self,
+        open: &mut Open,
+        found: &Bitmap,
+    ) -> duramen::Result<(Vec<Named>, BTreeMap<String, u64>)> {
+        let known = if self.bounds.is_none() { known_hits(open, found)? } else { BTreeMap::new() };
+        let is_wanted = |name: &str| self.is_counted(name) && !known.contains_key(name);
+        Ok((open.matching_if(&NamePattern::all(), is_wanted)?, known))
     }
 
     /// Whether values of a field are still to be counted: not the time's, which are nearly all different, and not those of

@@ -180,6 +180,18 @@ impl<'a> Groups<'a> {
         self.generation += 1;
     }
 
+    /// Those of all threads together.
+    pub(crate) fn of_threads(
+        aggregate: &'a Aggregate,
+        memory: &'a Memory,
+        threads: impl IntoIterator<Item = Self>,
+    ) -> Result<Self> {
+        let mut threads = threads.into_iter();
+        let mut all = threads.next().unwrap_or_else(|| Self::new(aggregate, memory));
+        threads.try_for_each(|groups| all.merge(groups))?;
+        Ok(all)
+    }
+
     /// Adds another thread's groups.
     pub(crate) fn merge(&mut self, other: Self) -> Result<()> {
         for (key, states) in other.keys.into_iter().zip(other.states) {
