@@ -1,5 +1,5 @@
-//! Looking for a word, or a part of one, in texts that stay encoded: most encodings tell without a single text that they cannot
-//! hold it.
+//! Looking for a word, or a part of one, in texts that stay encoded: most encodings tell without a single text that
+//! they cannot hold it.
 
 use super::super::MAX_ROWS;
 use super::super::bytes::bad;

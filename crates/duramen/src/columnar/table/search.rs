@@ -65,10 +65,6 @@ impl TableBlock {
             slots: &|| slots_of(map, rows),
             presence: &|of, word| self.presence(of, word, 0),
             elsewhere: &|of, word| {
-                // The needle's own, which lives longer.
-                let Some(&word) = needle.words.iter().find(|own| **own == word) else {
-                    return self.find_elsewhere(i, of, word, needle, depth).map(Rc::new);
-                };
                 if let Some(known) = known.borrow().get(&(of, word)) {
                     return Ok(known.clone());
                 }

@@ -17,13 +17,13 @@ use std::rc::Rc;
 pub(crate) type PresenceIn<'a> = dyn Fn(usize, Word<'_>) -> Result<Presence> + 'a;
 
 /// What finding needs to know of the rest of the block.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a, 'w> {
     /// The slot of each text.
     pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
     /// Whether another column has a word.
     pub(crate) presence: &'a PresenceIn<'a>,
     /// Where in that column it is.
-    pub(crate) elsewhere: &'a dyn Fn(usize, Word<'_>) -> Result<Rc<Elsewhere>>,
+    pub(crate) elsewhere: &'a dyn Fn(usize, Word<'w>) -> Result<Rc<Elsewhere>>,
 }
 
 /// Which of some texts pass, one bit each; no text is in both.
@@ -66,11 +66,11 @@ impl Passing {
 
 impl Parts<'_> {
     /// Finds the texts that may hold all of the needle's words, and among them some that pass for certain.
-    pub(crate) fn find(
+    pub(crate) fn find<'w>(
         &self,
         needle: &Needle<'_>,
-        words: &[Sought<'_>],
-        around: &Surroundings<'_>,
+        words: &[Sought<'w>],
+        around: &Surroundings<'_, 'w>,
     ) -> Result<FoundTexts> {
         let (slots, texts_of) = (OnceCell::new(), OnceCell::new());
         let by_number =
@@ -158,16 +158,16 @@ impl Parts<'_> {
         Ok(Passing { certain: Ranks::Some(certain), possible: Ranks::Some(possible) })
     }
 
-    fn of_template(
+    fn of_template<'w>(
         &self,
         t: usize,
         needle: &Needle<'_>,
-        words: &[Sought<'_>],
+        words: &[Sought<'w>],
         slots_of: &dyn Fn(usize) -> Vec<u32>,
-        around: &Surroundings<'_>,
+        around: &Surroundings<'_, 'w>,
     ) -> Result<Passing> {
         let mut says_all = true;
-        let mut perhaps: Vec<(&Sought<'_>, Vec<Place<'_>>)> = Vec::new();
+        let mut perhaps: Vec<(&Sought<'w>, Vec<Place<'_>>)> = Vec::new();
         for word in words {
             if self.may_say(t, word)? {
                 continue;

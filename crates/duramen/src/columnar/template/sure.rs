@@ -56,12 +56,12 @@ impl Rows {
 
     /// Leaves those that hold one more word, which is in these places or nowhere. `slots` are those of the texts;
     /// decoding may make so many bytes.
-    pub(super) fn look_for(
+    pub(super) fn look_for<'w>(
         &mut self,
-        word: &Sought<'_>,
+        word: &Sought<'w>,
         places: &[Place<'_>],
         needle: &Needle<'_>,
-        around: &Surroundings<'_>,
+        around: &Surroundings<'_, 'w>,
         slots: &dyn Fn() -> Vec<u32>,
         budget: &mut usize,
     ) -> Result<()> {
