@@ -15,10 +15,10 @@ pub enum MemtableKind {
 }
 
 /// How blocks are compressed. A block that this does not make smaller by an eighth is stored as it is, and so are, untried,
-/// up to 31 that follow such ones: what cannot be compressed costs next to nothing.
+/// up to 31 that follow such ones: what cannot be compressed is seldom tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Not at all: scans of what is not in the block cache are faster.
+    /// Not at all: what is not in the block cache need not be decompressed.
     None,
     /// LZ4: fast, half to two thirds of the size for text.
     #[default]

@@ -21,8 +21,8 @@ const ZSTD: u8 = 2;
 /// The longest block that is believed of a compressed chunk: a key, a value, and twice the largest `block_size`.
 const MAX_BLOCK_BYTES: usize = crate::kv::MAX_VALUE_BYTES + crate::kv::MAX_KEY_BYTES + (2 << 20);
 
-/// So many blocks are not tried, at most, after one that was not worth it: where nothing can be saved, trying costs a
-/// thirty-second of what it would; where something can again, that is found out within 128 KiB.
+/// So many blocks are not tried, at most, after one that was not worth it: where nothing can be saved, one of 32 is tried;
+/// where something can again, that is found out after no more.
 const MOST_UNTRIED: u32 = 31;
 
 /// Compresses the blocks of a table that are worth it.
