@@ -73,6 +73,15 @@ contract! {
         assert_eq!(kind(fs.available_bytes(&dir.join("a"))), ErrorKind::NotFound);
     }
 
+    fn what_will_be_read_may_be_anything(fs, dir) {
+        put(fs, &dir.join("a"), b"some bytes");
+        let file = fs.open(&dir.join("a"), OpenMode::Read).unwrap();
+        for (offset, len) in [(0, 10), (3, 0), (5, 1000), (1000, 1), (u64::MAX, u64::MAX)] {
+            file.will_read(offset, len);
+        }
+        assert_eq!(get(fs, &dir.join("a")), b"some bytes");
+    }
+
     fn creating_new_refuses_an_existing_file_and_keeps_it(fs, dir) {
         let path = dir.join("a");
         put(fs, &path, b"mine");

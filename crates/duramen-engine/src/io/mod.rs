@@ -128,6 +128,11 @@ pub trait File: Send + Sync + Debug {
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes the file's bytes, and its length, survive a loss of power (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
+    /// Says that so many bytes at `offset` will be read soon: a device that takes several requests at once can fetch them
+    /// meanwhile. Does not wait for them. Only a hint: it never fails.
+    fn will_read(&self, offset: u64, len: u64) {
+        let _nothing_to_do = (offset, len);
+    }
 
     /// Fills `buf` from `offset`; `ErrorKind::UnexpectedEof` if the file ends first.
     fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {

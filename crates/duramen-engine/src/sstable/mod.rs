@@ -74,6 +74,11 @@ pub trait ChunkSource: Send + Sync + std::fmt::Debug {
     /// What the file system said, or [`Error::Corruption`].
     fn read_chunk(&self, handle: ChunkHandle) -> Result<Vec<u8>>;
 
+    /// Says that a chunk will be read soon. Only a hint, which never fails and does not wait.
+    fn will_read(&self, handle: ChunkHandle) {
+        let _nothing_to_do = handle;
+    }
+
     /// The file the chunks lie in, for messages.
     fn path(&self) -> &Path {
         Path::new("(memory)")

@@ -117,6 +117,14 @@ impl Table {
         self.index.ends.get(block).map(|&end| self.index.start(block)..end)
     }
 
+    /// Says that the last `len` bytes of a block, or all if it has fewer, will be read soon: see [`File::will_read`].
+    pub fn will_read_end_of(&self, block: usize, len: u64) {
+        if let Some(range) = self.block_range(block) {
+            let start = range.start.max(range.end.saturating_sub(len));
+            self.file.will_read(start, range.end - start);
+        }
+    }
+
     /// The last block that begins at or before `key`, if it does not end before it. Where blocks do not
     /// overlap it is the only one that can have the key.
     pub fn block_for(&self, key: &[u8]) -> Option<usize> {
@@ -160,6 +168,12 @@ impl ChunkSource for Table {
             return Err(self.corruption(handle, &"a chunk outside the table's blocks is asked for"));
         }
         read_frame(&*self.file, &self.path, handle)
+    }
+
+    fn will_read(&self, handle: ChunkHandle) {
+        if let Some(start) = handle.frame_start() {
+            self.file.will_read(start, u64::from(handle.len) + FRAME_BYTES as u64);
+        }
     }
 
     fn path(&self) -> &Path {

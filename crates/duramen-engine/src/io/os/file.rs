@@ -2,7 +2,9 @@
 
 use super::fork::NotInherited;
 use crate::io::{File, Lock};
+use rustix::fs::{Advice, fadvise};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 
 /// An open file.
@@ -28,6 +30,10 @@ impl File for OsFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn will_read(&self, offset: u64, len: u64) {
+        let _only_a_hint = fadvise(&self.0, offset, NonZeroU64::new(len), Advice::WillNeed);
     }
 }
 
