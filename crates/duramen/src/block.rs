@@ -33,6 +33,13 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         self.open()
     }
+    /// Says that it will be opened soon, and asked whether it may hold some words. Only a hint, which never fails: what is
+    /// needed for that may be fetched from the device meanwhile.
+    fn will_open(&self) {}
+    /// Whether to open it before it is needed saves time then: it is not open yet, and stays so.
+    fn is_worth_opening_ahead(&self) -> bool {
+        false
+    }
 }
 
 /// A word to look for, or a part of one: letters, digits and `_` ([`crate::token`]) without anything in between.
@@ -114,6 +121,11 @@ pub trait Block: Send + Sync + Debug {
     fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
         let _all_are_right = rows;
         self.column(name)
+    }
+    /// Says that the fields that somebody wants will be read soon, and what leads to them. Only a hint, which never fails:
+    /// what is not in memory may be fetched from the device meanwhile.
+    fn will_read(&self, wants: &dyn Fn(&str) -> bool) {
+        let _nothing_to_do = wants;
     }
     /// How many bytes it keeps in memory, the columns among them that it gave out and keeps.
     fn held_bytes(&self) -> usize {

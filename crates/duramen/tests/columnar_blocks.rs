@@ -6,7 +6,7 @@ mod columnar_common;
 use columnar_common::{Field, Rows, check, encode};
 use duramen::block::Block;
 use duramen::column::IntText;
-use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row};
+use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{Level, token};
 use proptest::prelude::*;
 
@@ -279,6 +279,58 @@ fn a_message_that_repeats_its_fields_costs_next_to_nothing() {
     assert!(bytes("path") > 4000);
     // 70 bytes a row. One row in eleven lacks the field `bytes`, so its number is in the message alone.
     assert!(bytes("_msg") < 5000, "{}", bytes("_msg"));
+}
+
+#[test]
+fn what_a_column_takes_can_be_asked_for_ahead() {
+    let mut rows = Rows::new(&["app"]);
+    // Each of the columns takes a chunk of its own.
+    let text = |i: i64, n: i64| format!("{:032x}", (i * n) as u128 * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced);
+    for i in 0..8000i64 {
+        let fields = vec![
+            ("app", Field::Str(["a", "b", "c"][(i * i % 3) as usize].into())),
+            ("one", Field::Str(text(i, 3))),
+            ("two", if i % 3 > 0 { Field::Str(text(i, 7)) } else { Field::None }),
+            ("same", Field::SameAsMessage),
+        ];
+        rows.add(i * 1_000_003 + i * i % 999, Level::Info, &text(i, 5), fields);
+    }
+    for unordered in [false, true] {
+        for names in
+            [&["one"][..], &["two"], &["same"], &["_msg", "_time"], &["app"], &["_stream", "two"], &[]]
+        {
+            let mut chunks = columnar_common::Chunks::default();
+            let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+            let directory = encoder.encode(&rows.rows(), &mut chunks).unwrap().directory;
+            let chunks = std::sync::Arc::new(chunks);
+            let block = TableBlock::open(chunks.clone(), directory).unwrap();
+            let block = if unordered { block.unordered() } else { block };
+            let read_since = || std::mem::take(&mut *chunks.reads.lock().unwrap());
+            let asked_since = || std::mem::take(&mut *chunks.asked.lock().unwrap());
+            read_since();
+            block.will_read(&|name| names.contains(&name));
+            let asked = asked_since();
+            assert_eq!(
+                (read_since(), asked.is_empty()),
+                (vec![], unordered && names.is_empty()),
+                "{names:?}"
+            );
+            for name in names {
+                match *name {
+                    "_time" => assert_eq!(block.times().unwrap().len(), 8000),
+                    name => assert!(block.column(name).unwrap().is_some(), "{name}"),
+                }
+            }
+            let mut read = read_since();
+            read.sort_unstable();
+            read.dedup();
+            assert!(asked.len() < chunks.chunks.len() / 2, "{names:?}: {asked:?}");
+            assert!(read.iter().all(|chunk| asked.contains(chunk)), "{names:?}: {read:?} without {asked:?}");
+            block.will_read(&|name| names.contains(&name));
+            let again = asked_since();
+            assert!(again.iter().all(|chunk| !read.contains(chunk)), "{names:?}: {again:?} after {read:?}");
+        }
+    }
 }
 
 #[test]

@@ -73,6 +73,16 @@ pub(crate) enum Form {
     },
 }
 
+impl Form {
+    /// Where its part lies, if it has one.
+    pub(crate) fn location(&self) -> Option<&Location> {
+        match self {
+            Self::Constant(_) | Self::Alias => None,
+            Self::Integers { at, .. } | Self::Texts { at, .. } => Some(at),
+        }
+    }
+}
+
 /// A column's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnEntry {

@@ -180,6 +180,18 @@ impl StoreBlocks {
         Ok(block)
     }
 
+    /// Whether blocks stay open at all.
+    pub(crate) fn keeps_any(&self) -> bool {
+        self.cache.capacity_bytes > 0
+    }
+
+    /// Whether the block is there, with its rows in some order.
+    pub(crate) fn has(&self, table: u64, index: usize) -> bool {
+        let has =
+            |blocks: &Blocks, in_order| blocks.by_key.contains_key(&(self.store, table, index, in_order));
+        self.blocks().is_some_and(|blocks| has(&blocks, false) || has(&blocks, true))
+    }
+
     /// Drops what grew beyond the limit since blocks were counted.
     pub(crate) fn keep_within(&self) {
         let dropped = self.blocks().map(|mut blocks| blocks.keep_within(self.cache.capacity_bytes));
@@ -286,6 +298,14 @@ mod tests {
         for capacity_bytes in [all / 2, all / 4, 1, 0] {
             let small = BlockCache::new(capacity_bytes);
             let store = StoreOptions::new().block_cache(small.clone()).open(dir.path().join("a")).unwrap();
+            let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+            handles[0].will_open();
+            assert_eq!(handles[0].is_worth_opening_ahead(), capacity_bytes > 0);
+            assert_eq!(small.held_bytes(), 0, "it is only announced");
+            let block = handles[0].open().unwrap();
+            // A cache of a byte keeps blocks only until others look.
+            assert_eq!(handles[0].is_worth_opening_ahead(), capacity_bytes == 1);
+            drop((block, handles));
             read(&store);
             assert!(small.held_bytes() <= capacity_bytes, "{} of {capacity_bytes}", small.held_bytes());
         }

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex};
 pub struct Chunks {
     pub chunks: Vec<Vec<u8>>,
     pub reads: Mutex<Vec<u64>>,
+    /// What was asked for ahead.
+    pub asked: Mutex<Vec<u64>>,
 }
 
 impl ChunkSink for Chunks {
@@ -28,6 +30,10 @@ impl ChunkSource for Chunks {
         self.reads.lock().unwrap().push(h.offset);
         let missing = || duramen_engine::Error::InvalidArgument("no such chunk".into());
         self.chunks.get(usize::try_from(h.offset).unwrap_or(usize::MAX)).cloned().ok_or_else(missing)
+    }
+
+    fn will_read(&self, h: ChunkHandle) {
+        self.asked.lock().unwrap().push(h.offset);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A block in a table, its columns decoded as they are asked for.
 
 mod column;
+mod fetch;
 mod search;
 mod wanted;
 mod words;
@@ -334,6 +335,10 @@ impl Block for TableBlock {
 
     fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
         self.column_of(name, rows)
+    }
+
+    fn will_read(&self, wants: &dyn Fn(&str) -> bool) {
+        self.fetch(wants);
     }
 
     fn held_bytes(&self) -> usize {

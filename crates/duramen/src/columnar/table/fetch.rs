@@ -1,0 +1,35 @@
+//! Asking for what will be read before it is.
+
+use super::super::directory::{ColumnEntry, Form};
+use super::TableBlock;
+use crate::block::names;
+use std::collections::BTreeSet;
+
+impl TableBlock {
+    /// [`crate::block::Block::will_read`]. What the texts of a field refer to in others is not known before they are read.
+    pub(super) fn fetch(&self, wants: &dyn Fn(&str) -> bool) {
+        let directory = &self.directory;
+        let of_labels = wants(names::STREAM) || directory.label_names.iter().any(|name| wants(name));
+        let mut bundles = BTreeSet::new();
+        // Rows lead to slots by way of the structure, unless they are taken as they are stored.
+        if !self.unordered || of_labels || wants(names::TIME) {
+            bundles.extend([directory.structure.bundle, directory.label_sets.bundle]);
+        }
+        let is_of_message = |column: &ColumnEntry| column.form == Form::Alias && wants(&column.name);
+        let wants_message = wants(names::MESSAGE) || directory.columns.iter().any(is_of_message);
+        for (i, column) in directory.columns.iter().enumerate() {
+            let is_wanted = wants(&column.name) || (wants_message && column.name == names::MESSAGE);
+            if !is_wanted || self.columns[i].get().is_some() {
+                continue;
+            }
+            let map = column.map.filter(|&map| self.maps[map].get().is_none());
+            bundles.extend(map.map(|map| directory.maps[map].bundle));
+            bundles.extend(column.form.location().map(|at| at.bundle));
+        }
+        for bundle in bundles {
+            if self.bundles.get(bundle).is_some_and(|bundle| bundle.get().is_none()) {
+                self.source.will_read(directory.bundles[bundle]);
+            }
+        }
+    }
+}
