@@ -122,6 +122,46 @@ fn counting_all_reads_nothing() {
     assert_eq!((opened(&blocks), columns_read(&blocks)), (1, 0));
 }
 
+/// Blocks as of a disk: how often each was announced, and which fields of it were asked for ahead.
+fn told_ahead(text: &str, threads: usize) -> Vec<(usize, Vec<&'static str>)> {
+    let mut blocks = store(60, 10);
+    blocks.iter_mut().for_each(|block| Arc::get_mut(block).unwrap().is_worth_opening_ahead = true);
+    run(text, &blocks, &RunOptions { threads, ..RunOptions::default() }).unwrap();
+    let told = |block: &Arc<TestBlock>| {
+        (block.announced.load(Relaxed), block.asked.lock().unwrap().iter().copied().collect())
+    };
+    blocks.iter().map(told).collect()
+}
+
+#[test]
+fn blocks_are_announced_once_and_columns_asked_for_ahead() {
+    for threads in [1, 3] {
+        let told = told_ahead("n:>=300 | stats by (n) count_uniq(_msg)", threads);
+        assert!(told.iter().all(|(announced, _)| *announced == 1), "{told:?}");
+        // Blocks that hold no such number are passed over.
+        for (i, (_, asked)) in told.iter().enumerate() {
+            assert_eq!(asked, if i < 30 { &[][..] } else { &["_msg", "n"] }, "block {i}");
+        }
+        // Only blocks in the time range are, and of those only what is not told by their times.
+        let told =
+            told_ahead("_time:[1970-01-01T00:05:05Z, 1970-01-01T00:08:14.5Z] | stats count() n", threads);
+        let announced: Vec<usize> = (0..60).filter(|&i| told[i].0 > 0).collect();
+        assert_eq!(announced, [30, 49]);
+        let told = told_ahead("* | sort by (n) | limit 3 | fields n", threads);
+        assert!(told.iter().all(|(announced, asked)| (*announced, &asked[..]) == (1, &["n"])), "{told:?}");
+        // A limit that the first block meets asks for no other.
+        let told = told_ahead("* | limit 3 | fields n", threads);
+        assert_eq!(told.iter().filter(|(announced, asked)| *announced > 0 || !asked.is_empty()).count(), 1);
+        // Rare rows: those who may hold the word, and all fields only where it is found.
+        let told = told_ahead("block7", threads);
+        assert_eq!(told[7].1, ["_msg", "_time", "n"]);
+        assert!(told.iter().enumerate().all(|(i, (_, asked))| i == 7 || asked.is_empty()), "{told:?}");
+        // Names are told without columns.
+        let told = told_ahead("* | field_names", threads);
+        assert!(told.iter().all(|(announced, asked)| *announced == 1 && asked.is_empty()), "{told:?}");
+    }
+}
+
 #[test]
 fn only_needed_columns_of_matching_blocks_are_read() {
     let blocks = store(10, 10);

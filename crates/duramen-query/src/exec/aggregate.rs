@@ -3,6 +3,7 @@
 //! Every thread has groups of its own; they are put together in the end. Where the fields to group by are
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
+use super::ahead::Ahead;
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
 use super::open::{Open, plain_text};
 use super::read::Reader;
@@ -56,7 +57,9 @@ struct Block<'a> {
 
 impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
-        let threads = over_blocks(self.reader.threads, blocks, |shared| {
+        let is_opened = |handle: &dyn BlockHandle| !self.is_counted_whole(handle);
+        let ahead = Ahead { reader: self.reader, blocks, is_opened: &is_opened };
+        let threads = over_blocks(ahead, |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
             while let Some((number, handle)) = shared.take() {
@@ -71,6 +74,12 @@ impl<'a> Aggregation<'a> {
         Groups::of_threads(self.aggregate, self.memory, groups)
     }
 
+    /// Whether all that is asked of a block is how many rows it has.
+    fn is_counted_whole(&self, handle: &dyn BlockHandle) -> bool {
+        let times = (handle.min_time(), handle.max_time());
+        self.counts_only() && self.aggregate.by.is_empty() && skip::matches_all(self.reader.filter, times)
+    }
+
     fn block(
         &self,
         number: usize,
@@ -79,9 +88,7 @@ impl<'a> Aggregation<'a> {
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
-        let times = (handle.min_time(), handle.max_time());
-        if self.counts_only() && self.aggregate.by.is_empty() && skip::matches_all(self.reader.filter, times)
-        {
+        if self.is_counted_whole(handle) {
             let group = groups.group(std::iter::empty())?;
             groups.add_rows(group, handle.rows() as u64);
             stats.rows_matched += handle.rows() as u64;

@@ -1,6 +1,7 @@
 //! What a run shares with the runs of the queries inside it: the blocks, and what it may use.
 
 use super::memory::Memory;
+use super::project::Projection;
 use super::read::{Reader, RowLimit};
 use super::{Cancel, RunOptions, RunStats};
 use crate::error::Result;
@@ -24,10 +25,15 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What reads blocks for a filter, on at most so many threads.
-    pub fn reader<'f>(&'f self, filter: &'f Filter, max_threads: Option<usize>) -> Reader<'f> {
+    /// What reads blocks for a filter, on at most so many threads; `needs`: see [`Reader`].
+    pub fn reader<'f>(
+        &'f self,
+        filter: &'f Filter,
+        needs: &'f Projection,
+        max_threads: Option<usize>,
+    ) -> Reader<'f> {
         let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
-        Reader { filter, cancel: self.cancel, rows: self.rows, threads, in_order: true }
+        Reader { filter, needs, cancel: self.cancel, rows: self.rows, threads, in_order: true }
     }
 
     /// Adds to what the run has cost so far.

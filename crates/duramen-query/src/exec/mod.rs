@@ -6,6 +6,7 @@
 //! through the pipes.
 
 pub(crate) mod aggregate;
+pub(crate) mod ahead;
 mod among;
 mod cancel;
 pub(crate) mod context;
@@ -160,7 +161,13 @@ pub(crate) fn execute<'a>(
         None => (None, pipes),
     };
     let mut stats = RunStats::default();
-    let reader = run.reader(filter, query.max_threads());
+    let needs = match Projection::of(pipes) {
+        // Of all fields those that the filter looks at come first, and others where it finds something.
+        Projection::All => Projection::none(),
+        only => only,
+    };
+    let needs = needs.and_of(filter);
+    let reader = run.reader(filter, &needs, query.max_threads());
     let (each, behind) = piped::split(pipes);
     if let Some((grouping, rest)) = behind.split_first()
         && let Some((aggregate, rows)) = grouping_of(grouping)

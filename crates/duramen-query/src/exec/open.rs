@@ -164,6 +164,7 @@ impl Open {
     /// Decodes what the query needs of rows, if that has not been done.
     pub fn prepare(&mut self, projection: &Projection) -> Result<()> {
         if self.output.is_none() {
+            self.block.will_read(&|name| projection.wants(name));
             self.output = Some(self.output_columns(projection, |_| true)?);
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Which fields of a log entry the pipes need at all: the others are never read.
 
+use crate::filter::Filter;
 use crate::pipe::Pipe;
 use crate::pipe::fields::NamePattern;
 use crate::pipe::stats::Aggregate;
@@ -21,11 +22,7 @@ impl Projection {
             Pipe::Fields(fields) if fields.delete => needed,
             Pipe::Fields(fields) => Self::Only(fields.patterns.clone()),
             Pipe::Rename(rename) => rename.needs(needed),
-            Pipe::Filter(filter) => {
-                let mut needed = needed;
-                filter.for_each_field(&mut |pattern| needed.add(pattern));
-                needed
-            }
+            Pipe::Filter(filter) => needed.and_of(filter),
             Pipe::Sort(sort) => {
                 let names = sort.by.iter().map(|(name, _)| name).chain(&sort.partition);
                 needed.with(names.map(|name| &**name))
@@ -38,14 +35,25 @@ impl Projection {
     }
 
     fn of_aggregate(aggregate: &Aggregate) -> Self {
-        let mut needed = Self::Only(Vec::new()).with(aggregate.by.iter().map(|b| &*b.field));
+        let mut needed = Self::none().with(aggregate.by.iter().map(|b| &*b.field));
         aggregate.for_each_field(&mut |pattern| needed.add(pattern));
         needed
+    }
+
+    /// No field.
+    pub fn none() -> Self {
+        Self::Only(Vec::new())
     }
 
     /// These, and the fields so named.
     pub fn with<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         names.into_iter().for_each(|name| self.add(NamePattern::exact(name)));
+        self
+    }
+
+    /// These, and the fields that a filter looks at.
+    pub fn and_of(mut self, filter: &Filter) -> Self {
+        filter.for_each_field(&mut |pattern| self.add(pattern));
         self
     }
 

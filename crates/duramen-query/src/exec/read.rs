@@ -1,6 +1,7 @@
 //! Opening a block and finding its matching rows, within the limits of the query.
 
 use super::open::Open;
+use super::project::Projection;
 use super::{Cancel, RunStats, eval, skip};
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
@@ -34,6 +35,8 @@ impl RowLimit {
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub filter: &'a Filter,
+    /// The fields that are looked at in most blocks that may match.
+    pub needs: &'a Projection,
     pub cancel: &'a Cancel,
     pub rows: &'a RowLimit,
     /// How many of it may work side by side.
@@ -65,17 +68,40 @@ impl Reader<'_> {
         })
     }
 
+    /// Whether a row of the block may lie in the filter's time range.
+    pub fn is_in_time(&self, handle: &dyn BlockHandle) -> bool {
+        let (from, to) = self.filter.time_range();
+        handle.max_time() >= from && handle.min_time() <= to
+    }
+
+    /// Whether the whole block lies in the filter's time range.
+    fn is_inside(&self, handle: &dyn BlockHandle) -> bool {
+        let (from, to) = self.filter.time_range();
+        from <= handle.min_time() && handle.max_time() <= to
+    }
+
+    /// Asks for what will be read of a block that is read soon, if it may match.
+    pub fn will_read(&self, handle: &dyn BlockHandle) {
+        if !handle.is_worth_opening_ahead() {
+            return;
+        }
+        // What fails here fails again when it is the block's turn, and is told then.
+        if let Ok(open) = Open::of(handle, self.in_order || !self.is_inside(handle))
+            && skip::may_match(self.filter, &*open.block).is_ok_and(|may| may)
+        {
+            open.block.will_read(&|name| self.needs.wants(name));
+        }
+    }
+
     fn select(
         &self,
         handle: &dyn BlockHandle,
         stats: &mut RunStats,
     ) -> duramen::Result<Option<(Open, Bitmap)>> {
-        let (from, to) = self.filter.time_range();
-        if handle.max_time() < from || handle.min_time() > to {
+        if !self.is_in_time(handle) {
             return Ok(None);
         }
-        let is_inside = from <= handle.min_time() && handle.max_time() <= to;
-        let mut open = Open::of(handle, self.in_order || !is_inside)?;
+        let mut open = Open::of(handle, self.in_order || !self.is_inside(handle))?;
         if !skip::may_match(self.filter, &*open.block)? {
             return Ok(None);
         }

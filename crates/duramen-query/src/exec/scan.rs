@@ -5,18 +5,19 @@
 //! when those of all open blocks are more than the budget. As long as blocks have few matching rows, the next ones are
 //! opened ahead, side by side on several threads.
 
+use super::ahead::Ahead;
 use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
-use super::threads::side_by_side;
+use super::threads::over_blocks;
 use super::{Order, RunStats};
 use crate::error::Result;
 use crate::pipe::{Flow, Stage};
 use crate::row::ResultRow;
 use duramen::block::BlockHandle;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many rows go by between two looks at whether the query was cancelled.
 pub(crate) const CANCEL_INTERVAL_ROWS: usize = 1024;
@@ -157,16 +158,14 @@ impl Scan<'_> {
     /// Opens and filters blocks, on several threads if there are several. `held` bytes are held by others; what is
     /// decoded beyond the budget is dropped again.
     fn open_all(&self, blocks: Vec<Waiting>, held: usize, stats: &mut RunStats) -> Result<Vec<Cursor>> {
-        let threads = self.reader.threads.min(blocks.len());
         let several = blocks.len() > 1;
         let held = AtomicUsize::new(held);
-        let next = Mutex::new(blocks.into_iter().rev());
-        let work = || -> Result<(Vec<Cursor>, RunStats)> {
+        let (numbers, handles): (Vec<_>, Vec<_>) =
+            blocks.into_iter().rev().map(|w| (w.number, w.handle)).unzip();
+        let threads = over_blocks(Ahead::all(self.reader, &handles), |shared| {
             let (mut opened, mut stats) = (Vec::new(), RunStats::default());
-            loop {
-                let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some(block) = block else { return Ok((opened, stats)) };
-                let Some(mut cursor) = self.open(block, &mut stats)? else { continue };
+            while let Some((i, _)) = shared.take() {
+                let Some(mut cursor) = self.open(numbers[i], &handles[i], &mut stats)? else { continue };
                 // Several are opened where rows are few: then what is asked of them is likely all that is asked for.
                 if several && let Some(open) = &mut cursor.open {
                     // What fails here fails again when a row is asked for, and is told then.
@@ -179,10 +178,10 @@ impl Scan<'_> {
                 }
                 opened.push(cursor);
             }
-        };
+            Ok((opened, stats))
+        })?;
         let mut all = Vec::new();
-        for result in side_by_side(threads, work) {
-            let (opened, part) = result?;
+        for (opened, part) in threads {
             stats.add(part);
             all.extend(opened);
         }
@@ -190,9 +189,13 @@ impl Scan<'_> {
     }
 
     /// Opens and filters a block; `None` if nothing in it matches or it cannot be read.
-    fn open(&self, waiting: Waiting, stats: &mut RunStats) -> Result<Option<Cursor>> {
-        let Waiting { number, handle, .. } = waiting;
-        let Some((mut open, mut found)) = self.reader.open(&*handle, stats)? else { return Ok(None) };
+    fn open(
+        &self,
+        number: usize,
+        handle: &Arc<dyn BlockHandle>,
+        stats: &mut RunStats,
+    ) -> Result<Option<Cursor>> {
+        let Some((mut open, mut found)) = self.reader.open(&**handle, stats)? else { return Ok(None) };
         if let Some(enough) = self.enough_rows.filter(|&enough| enough < found.count()) {
             match self.order {
                 Order::NewestFirst => found.keep_last(enough),
@@ -211,7 +214,7 @@ impl Scan<'_> {
         if self.order == Order::OldestFirst {
             left.reverse();
         }
-        Ok(Some(Cursor { number, handle, open: Some(open), left }))
+        Ok(Some(Cursor { number, handle: handle.clone(), open: Some(open), left }))
     }
 
     /// Drops what is decoded until the rest is within the budget, but not that of the block being read.

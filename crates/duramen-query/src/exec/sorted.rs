@@ -1,5 +1,6 @@
 //! `sort` straight behind the filter: only rows that can be in the answer are read beyond their sort keys.
 
+use super::ahead::Ahead;
 use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
@@ -28,7 +29,9 @@ impl SortedScan<'_> {
         sorter: &mut Sorter<'_>,
         stats: &mut RunStats,
     ) -> Result<()> {
+        let ahead = Ahead::all(self.reader, blocks);
         for (number, handle) in blocks.iter().enumerate() {
+            ahead.of(number);
             if let Some((mut open, found)) = self.reader.open(&**handle, stats)? {
                 self.block(number, &mut open, &found, sorter, stats)?;
                 stats.bytes_read += open.bytes_since_last();

@@ -1,8 +1,8 @@
 //! The same work on several threads.
 
+use super::ahead::Ahead;
 use crate::error::Result;
 use duramen::block::BlockHandle;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Does the work on so many threads at once, this one among them, and gives what each made of it.
@@ -19,7 +19,7 @@ pub(crate) fn side_by_side<T: Send>(threads: usize, work: impl Fn() -> T + Sync)
 
 /// Blocks that threads take one after another, until one of the threads fails.
 pub(crate) struct Shared<'b> {
-    blocks: &'b [Arc<dyn BlockHandle>],
+    ahead: Ahead<'b>,
     next: AtomicUsize,
     stop: AtomicBool,
 }
@@ -31,18 +31,19 @@ impl<'b> Shared<'b> {
             return None;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.blocks.get(number).map(|handle| (number, &**handle))
+        self.ahead.of(number);
+        self.ahead.blocks.get(number).map(|handle| (number, &**handle))
     }
 }
 
-/// Does the work, which takes blocks while there are any, on at most so many threads; gives what each made of its blocks.
+/// Does the work, which takes blocks while there are any, on as many threads as the reader may use; gives what each made of
+/// its blocks.
 pub(crate) fn over_blocks<T: Send>(
-    threads: usize,
-    blocks: &[Arc<dyn BlockHandle>],
+    ahead: Ahead<'_>,
     work: impl Fn(&Shared<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let shared = Shared { blocks, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
-    let made = side_by_side(threads.min(blocks.len()), || {
+    let shared = Shared { ahead, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
+    let made = side_by_side(ahead.reader.threads.min(ahead.blocks.len()), || {
         let made = work(&shared);
         if made.is_err() {
             shared.stop.store(true, Ordering::Relaxed);

@@ -11,8 +11,8 @@ use duramen::{Result, ValueKind, entry::plain_integer, token};
 use duramen_query::{Cancel, Error, ParseOptions, Query, RunOptions, RunStats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A row: its time and its fields, `_msg` and `_stream` among them.
 #[derive(Clone, Debug)]
@@ -36,20 +36,36 @@ pub struct TestBlock {
     pub columns_read: Arc<AtomicUsize>,
     /// Reading any column fails.
     pub damaged: bool,
+    /// How often it was said that it will be opened.
+    pub announced: AtomicUsize,
+    /// Which fields were said to be read soon: of `_msg`, `n` and `_time`.
+    pub asked: Arc<Mutex<BTreeSet<&'static str>>>,
+    /// As a block that is on a disk.
+    pub is_worth_opening_ahead: bool,
 }
 
 impl TestBlock {
     /// Rows are put in order of time; `seed` chooses how columns are encoded.
     pub fn new(mut rows: Vec<Row>, seed: u64) -> Self {
         rows.sort_by_key(|r| r.time);
-        Self { rows, seed, opened: 0.into(), columns_read: Arc::default(), damaged: false }
+        Self {
+            rows,
+            seed,
+            opened: 0.into(),
+            columns_read: Arc::default(),
+            damaged: false,
+            announced: 0.into(),
+            asked: Arc::default(),
+            is_worth_opening_ahead: false,
+        }
     }
 
     /// The same with its rows the other way round.
     fn backwards(&self) -> Self {
-        let rows = self.rows.iter().rev().cloned().collect();
-        let (seed, columns_read, damaged) = (self.seed, self.columns_read.clone(), self.damaged);
-        Self { rows, seed, opened: 0.into(), columns_read, damaged }
+        let (columns_read, asked, damaged) = (self.columns_read.clone(), self.asked.clone(), self.damaged);
+        let mut backwards = Self { columns_read, asked, damaged, ..Self::new(self.rows.clone(), self.seed) };
+        backwards.rows = self.rows.iter().rev().cloned().collect();
+        backwards
     }
 
     pub fn rows(&self) -> &[Row] {
@@ -81,6 +97,12 @@ impl BlockHandle for Handle {
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         self.0.opened.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(self.0.backwards()))
+    }
+    fn will_open(&self) {
+        self.0.announced.fetch_add(1, Ordering::Relaxed);
+    }
+    fn is_worth_opening_ahead(&self) -> bool {
+        self.0.is_worth_opening_ahead
     }
 }
 
@@ -172,6 +194,10 @@ impl Block for TestBlock {
             return Ok(None);
         };
         Ok(ints.iter().min().copied().zip(ints.iter().max().copied()))
+    }
+
+    fn will_read(&self, wants: &dyn Fn(&str) -> bool) {
+        self.asked.lock().unwrap().extend(["_msg", "n", "_time"].into_iter().filter(|name| wants(name)));
     }
 
     fn identity(&self, row: usize) -> Result<(u64, u64)> {

@@ -8,9 +8,11 @@ pub mod field_names;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::exec::RunStats;
+use crate::exec::ahead::Ahead;
 use crate::exec::context::Run;
 use crate::exec::memory::Memory;
 use crate::exec::open::{Named, Open};
+use crate::exec::project::Projection;
 use crate::exec::read::Reader;
 use crate::exec::threads::over_blocks;
 use crate::pipe::fields::NamePattern;
@@ -104,7 +106,10 @@ impl<'a> Census<'a> {
     /// Counts all rows that a filter finds, blocks side by side on several threads.
     pub fn of_blocks(bounds: Option<Bounds>, run: &Run<'a>, reader: &Reader<'_>) -> Result<Self> {
         let memory = run.memory;
-        let threads = over_blocks(reader.threads, run.blocks, |shared| {
+        // Names are mostly told without a column.
+        let of_filter = Projection::none().and_of(reader.filter);
+        let reader = &Reader { needs: if bounds.is_some() { reader.needs } else { &of_filter }, ..*reader };
+        let threads = over_blocks(Ahead::all(*reader, run.blocks), |shared| {
             let (mut census, mut stats) = (Self::new(bounds, memory), RunStats::default());
             while let Some((_, handle)) = shared.take() {
                 census.read(handle, reader, &mut stats)?;

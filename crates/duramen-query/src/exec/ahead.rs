@@ -1,0 +1,50 @@
+//! Asking for blocks before it is their turn, so that the device, which can do much at once, has always something to do.
+//!
+//! A query that comes to a block whose bytes are in no cache would wait for its directory, then for its filter, then for
+//! the columns, one after another. Instead the end of each block, where directory and filter lie, is asked for
+//! [`BLOCKS_OPENED_AHEAD`] blocks before; and of those which may match, [`BLOCKS_READ_AHEAD`] blocks before, the columns.
+//! What is in memory already costs a look at the cache of blocks.
+
+use super::read::Reader;
+use duramen::block::BlockHandle;
+use std::sync::Arc;
+
+/// So many blocks before one is read, what leads to it is asked for.
+const BLOCKS_OPENED_AHEAD: usize = 16;
+/// So many blocks before one is read, what the query looks at in it is asked for.
+const BLOCKS_READ_AHEAD: usize = 4;
+
+/// Blocks that are read one after another, by one thread or several.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead<'a> {
+    pub reader: Reader<'a>,
+    pub blocks: &'a [Arc<dyn BlockHandle>],
+    /// Whether a block is opened at all.
+    pub is_opened: &'a (dyn Fn(&dyn BlockHandle) -> bool + Sync),
+}
+
+impl<'a> Ahead<'a> {
+    /// Blocks that are all opened.
+    pub fn all(reader: Reader<'a>, blocks: &'a [Arc<dyn BlockHandle>]) -> Self {
+        Self { reader, blocks, is_opened: &|_| true }
+    }
+
+    /// To be called when the block of this number is about to be read: asks for later ones.
+    pub fn of(&self, number: usize) {
+        let first = if number == 0 { 0 } else { number + BLOCKS_OPENED_AHEAD };
+        for number in first..=number + BLOCKS_OPENED_AHEAD {
+            if let Some(handle) = self.opened(number) {
+                handle.will_open();
+            }
+        }
+        if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD) {
+            self.reader.will_read(handle);
+        }
+    }
+
+    /// The block, if it is there and will be opened.
+    fn opened(&self, number: usize) -> Option<&dyn BlockHandle> {
+        let handle = &**self.blocks.get(number)?;
+        (self.reader.is_in_time(handle) && (self.is_opened)(handle)).then_some(handle)
+    }
+}
