@@ -122,6 +122,31 @@ fn counting_all_reads_nothing() {
     assert_eq!((opened(&blocks), columns_read(&blocks)), (1, 0));
 }
 
+#[test]
+fn counting_by_time_opens_only_blocks_that_are_in_several_buckets() {
+    for (step, starts, opened_blocks) in
+        [("20s", 0..30, 0), ("15s", 0..40, 20), ("3s", 0..200, 60), ("1h", 0..1, 0)]
+    {
+        let blocks = store(60, 10);
+        let text = format!("* | stats by (_time:{step}) count() n | sort by (_time)");
+        let (rows, _) = run(&text, &blocks, &RunOptions { threads: 2, ..RunOptions::default() }).unwrap();
+        assert_eq!(opened(&blocks), opened_blocks, "{step}");
+        let counts: Vec<u64> = rows.iter().map(|row| row[1].1.parse().unwrap()).collect();
+        assert_eq!(counts, vec![600 / starts.len() as u64; starts.len()], "{step}");
+        assert_eq!(rows[0][0].1, "1970-01-01T00:00:00Z");
+        // Another key, a condition, or a filter make it look at rows.
+        for text in [
+            format!("* | stats by (_time:{step}, _stream) count() n"),
+            format!("* | stats by (_time:{step}) count() if (n:0) n"),
+            format!("n:>=0 | stats by (_time:{step}) count() n"),
+        ] {
+            let blocks = store(60, 10);
+            let (rows, _) = run(&text, &blocks, &RunOptions::default()).unwrap();
+            assert_eq!((opened(&blocks), rows.len()), (60, starts.len()), "{text}");
+        }
+    }
+}
+
 /// Blocks as of a disk: how often each was announced, and which fields of it were asked for ahead.
 fn told_ahead(text: &str, threads: usize) -> Vec<(usize, Vec<&'static str>)> {
     let mut blocks = store(60, 10);

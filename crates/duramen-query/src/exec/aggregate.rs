@@ -4,7 +4,7 @@
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
 use super::ahead::Ahead;
-use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
+use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, common_time_bucket, key_column};
 use super::open::{Open, plain_text};
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
@@ -57,7 +57,7 @@ struct Block<'a> {
 
 impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
-        let is_opened = |handle: &dyn BlockHandle| !self.is_counted_whole(handle);
+        let is_opened = |handle: &dyn BlockHandle| self.counted_whole(handle).is_none();
         let ahead = Ahead { reader: self.reader, blocks, is_opened: &is_opened };
         let threads = over_blocks(ahead, |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
@@ -74,10 +74,13 @@ impl<'a> Aggregation<'a> {
         Groups::of_threads(self.aggregate, self.memory, groups)
     }
 
-    /// Whether all that is asked of a block is how many rows it has.
-    fn is_counted_whole(&self, handle: &dyn BlockHandle) -> bool {
+    /// The group of all rows of a block, if all that is asked of it is how many it has.
+    fn counted_whole(&self, handle: &dyn BlockHandle) -> Option<Vec<String>> {
         let times = (handle.min_time(), handle.max_time());
-        self.counts_only() && self.aggregate.by.is_empty() && skip::matches_all(self.reader.filter, times)
+        if !self.counts_only() || !skip::matches_all(self.reader.filter, times) {
+            return None;
+        }
+        self.aggregate.by.iter().map(|by| common_time_bucket(by, times)).collect()
     }
 
     fn block(
@@ -88,8 +91,8 @@ impl<'a> Aggregation<'a> {
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
-        if self.is_counted_whole(handle) {
-            let group = groups.group(std::iter::empty())?;
+        if let Some(key) = self.counted_whole(handle) {
+            let group = groups.group(key.iter().map(String::as_str))?;
             groups.add_rows(group, handle.rows() as u64);
             stats.rows_matched += handle.rows() as u64;
             return Ok(());
@@ -217,6 +220,17 @@ impl<'a> Aggregation<'a> {
             let Some(row) = block.found.iter().next() else { return Ok(()) };
             let group = Self::group(&block.keys, row, groups)?;
             groups.add_rows(group, block.found.count() as u64);
+            return Ok(());
+        }
+        if let [key] = &*block.keys
+            && let Some(runs) = key.runs()
+            && block.found.count() == block.found.len()
+        {
+            for (count, text) in runs {
+                let group = groups.group(std::iter::once(text))?;
+                groups.add_rows(group, count);
+            }
+            groups.tidy();
             return Ok(());
         }
         // How many, and one of them.

@@ -5,6 +5,7 @@ use super::aggregate::cell;
 use super::among::range_of_few;
 use super::open::{Open, is_few};
 use crate::bitmap::Bitmap;
+use crate::parse::time::format_time as time_text;
 use crate::pipe::stats::{By, Cell};
 use duramen::block::names;
 use duramen::column::{Column, ColumnData, IntText, Narrow, Order, bit};
@@ -20,8 +21,8 @@ pub(super) struct Key<'a> {
     column: Option<Arc<Column>>,
     /// The groups' texts by code, if there are codes.
     pub(super) texts: Option<Vec<String>>,
-    /// For time buckets, the code of each row.
-    codes: Vec<u32>,
+    /// For time buckets, before which row those of each code end: they follow one another, as times do.
+    ends: Vec<u32>,
     /// For integers, the one of code 0; those after it follow.
     first: i64,
 }
@@ -31,16 +32,15 @@ pub(super) fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key
     if *by.field == *names::TIME && by.bucket.is_some() {
         // Rows are in order of time, so that each bucket is one run of them.
         let times = open.times()?;
-        let (mut texts, mut codes, mut end) = (Vec::new(), Vec::with_capacity(times.len()), i64::MIN);
-        for &time in times.iter() {
-            if texts.is_empty() || time >= end {
-                let start = by.time_bucket(time);
-                end = by.time_bucket_end(start);
-                texts.push(crate::parse::time::format_time(start));
-            }
-            codes.push(texts.len() as u32 - 1);
+        let (mut texts, mut ends, mut row) = (Vec::new(), Vec::new(), 0);
+        while let Some(&time) = times.get(row) {
+            let start = by.time_bucket(time);
+            let end = by.time_bucket_end(start);
+            row += 1 + count_below(&times[row + 1..], end);
+            texts.push(time_text(start));
+            ends.push(row as u32);
         }
-        return Ok(Key { by, column: None, texts: Some(texts), codes, first: 0 });
+        return Ok(Key { by, column: None, texts: Some(texts), ends, first: 0 });
     }
     let mut first = 0;
     let column = open.column(&by.field)?;
@@ -60,10 +60,34 @@ pub(super) fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key
         }),
         Some(ColumnData::Text { .. }) => None,
     };
-    Ok(Key { by, column, texts, codes: Vec::new(), first })
+    Ok(Key { by, column, texts, ends: Vec::new(), first })
+}
+
+/// How many times at the beginning are before `end`; found the sooner the fewer they are.
+fn count_below(times: &[i64], end: i64) -> usize {
+    let mut reach = 1;
+    while times.get(reach - 1).is_some_and(|&time| time < end) {
+        reach *= 2;
+    }
+    let (from, to) = (reach / 2, reach.min(times.len()));
+    from + times[from..to].partition_point(|&time| time < end)
+}
+
+/// The group of the block's rows, if they are all in one bucket of time.
+pub(super) fn common_time_bucket(by: &By, (min_time, max_time): (i64, i64)) -> Option<String> {
+    let is_time = *by.field == *names::TIME && by.bucket.is_some();
+    let start = by.time_bucket(min_time);
+    (is_time && start == by.time_bucket(max_time)).then(|| time_text(start))
 }
 
 impl Key<'_> {
+    /// For time buckets, how many rows each has, and what its group is called.
+    pub(super) fn runs(&self) -> Option<impl Iterator<Item = (u64, &str)>> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let counts = self.ends.iter().zip(starts).map(|(end, start)| u64::from(end - start));
+        (!self.ends.is_empty()).then(|| counts.zip(self.texts.iter().flatten().map(String::as_str)))
+    }
+
     /// Makes each row's code that of its combination with this key.
     fn add_codes(&self, all: &mut [u32]) {
         let Some(texts) = &self.texts else { return };
@@ -72,7 +96,14 @@ impl Key<'_> {
         }
         let count = texts.len();
         match self.column.as_deref() {
-            _ if !self.codes.is_empty() => add(all, count, self.codes.iter().copied()),
+            _ if !self.ends.is_empty() => {
+                let mut start = 0;
+                for (code, &end) in self.ends.iter().enumerate() {
+                    let of_run = all.get_mut(start..end as usize).unwrap_or_default();
+                    add(of_run, count, std::iter::repeat(code as u32));
+                    start = end as usize;
+                }
+            }
             Some(Column { data: ColumnData::Dict { values, codes }, order: Order::Rows, .. }) => {
                 // Rows without the field have the number 0, and the code behind all others.
                 let code = |number: u32| number.wrapping_sub(1).min(values.len() as u32);
@@ -91,8 +122,8 @@ impl Key<'_> {
 
     /// The number of a row's text.
     fn code(&self, row: usize) -> usize {
-        if let Some(&code) = self.codes.get(row) {
-            return code as usize;
+        if !self.ends.is_empty() {
+            return self.ends.partition_point(|&end| end as usize <= row);
         }
         match self.column.as_deref() {
             Some(column @ Column { data: ColumnData::Dict { values, codes }, .. }) => {
@@ -145,6 +176,20 @@ impl<'a> RowCodes<'a> {
             Self::Asked(keys) => {
                 keys.iter().fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count_below;
+
+    proptest::proptest! {
+        #[test]
+        fn times_before_an_end_are_counted(mut times in proptest::collection::vec(-9..9i64, 0..40), end in -10..10i64) {
+            times.sort_unstable();
+            let expected = times.iter().filter(|&&time| time < end).count();
+            assert_eq!(count_below(&times, end), expected);
         }
     }
 }
