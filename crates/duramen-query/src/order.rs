@@ -28,6 +28,11 @@ impl SortKey {
         }
     }
 
+    /// The key of a text that is no number.
+    pub fn of_text(text: &str) -> Self {
+        if text.is_empty() { Self::Empty } else { Self::Text(NaturalText(text.into())) }
+    }
+
     /// The key of an integer.
     pub fn int(n: i64) -> Self {
         Self::Number(Number::Int(n))
@@ -44,23 +49,28 @@ impl SortKey {
 
 /// A text in natural order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NaturalText(Box<str>);
+pub struct NaturalText<T = Box<str>>(T);
 
-impl PartialOrd for NaturalText {
+impl<T: AsRef<str> + Eq> PartialOrd for NaturalText<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for NaturalText {
+impl<T: AsRef<str> + Eq> Ord for NaturalText<T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        natural_cmp(&self.0, &other.0)
+        natural_cmp(self.0.as_ref(), other.0.as_ref())
     }
 }
 
 /// Compares any two values as `sort` does, and tells `1` from `1.0` by their texts.
 pub fn compare(a: &str, b: &str) -> Ordering {
-    match (Number::parse(a), Number::parse(b)) {
+    compare_read((a, Number::parse(a)), (b, Number::parse(b)))
+}
+
+/// The same of values that were read as numbers already.
+pub fn compare_read((a, x): (&str, Option<Number>), (b, y): (&str, Option<Number>)) -> Ordering {
+    match (x, y) {
         (Some(x), Some(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
         (Some(_), None) => {
             if b.is_empty() {
@@ -96,20 +106,28 @@ pub fn compare_of(field: &str, a: &str, b: &str) -> Ordering {
 
 /// A value of a field ready to be compared many times: in the order of [`compare_of`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PlaceKey {
-    is_time: bool,
-    key: SortKey,
-    /// What tells numbers and times apart that are the same.
-    text: Box<str>,
+pub enum PlaceKey<'t> {
+    /// The empty value.
+    Empty,
+    /// A number, and what tells it from others of its size.
+    Number(Number, &'t str),
+    /// Any other text.
+    Text(NaturalText<&'t str>),
+    /// A time, of `_time`, likewise.
+    Time(i64, &'t str),
 }
 
-impl PlaceKey {
+impl<'t> PlaceKey<'t> {
     /// The key of a field's value.
-    pub fn new(field: &str, text: &str) -> Self {
-        let time = (field == names::TIME).then(|| parse_time(text)).flatten();
-        let key = time.map_or_else(|| SortKey::new(text), SortKey::int);
-        let text = if matches!(key, SortKey::Number(_)) { text } else { "" };
-        Self { is_time: time.is_some(), key, text: text.into() }
+    pub fn new(field: &str, text: &'t str) -> Self {
+        if let Some(time) = (field == names::TIME).then(|| parse_time(text)).flatten() {
+            return Self::Time(time, text);
+        }
+        match Number::parse(text) {
+            _ if text.is_empty() => Self::Empty,
+            Some(n) => Self::Number(n, text),
+            None => Self::Text(NaturalText(text)),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::ahead::Ahead;
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, common_time_bucket, key_column};
+use super::numbers::Numbers;
 use super::open::{Open, plain_text};
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
@@ -20,6 +21,8 @@ use duramen::block::{BlockHandle, names};
 use duramen::column::{Column, ColumnData, Kinds, bit};
 use hashbrown::HashMap;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct Aggregation<'a> {
@@ -29,13 +32,23 @@ pub(crate) struct Aggregation<'a> {
     pub order: RowOrder,
 }
 
-/// What a function that sees rows needs of a block: its columns by name, and the rows that meet its condition.
+/// What a function that sees rows needs of a block, and the rows that meet its condition.
 struct Input {
     function: usize,
-    columns: Vec<(String, Option<Arc<Column>>)>,
+    values: Values,
     condition: Option<Bitmap>,
-    /// Of the first or last time: those of the rows. Of each group's, only one is put into text.
-    times: Option<Arc<Vec<i64>>>,
+}
+
+/// What a function looks at.
+enum Values {
+    /// Its columns by name.
+    Columns(Vec<(String, Option<Arc<Column>>)>),
+    /// The numbers of its columns.
+    Numbers(Vec<Rc<Numbers>>),
+    /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
+    Extreme(Rc<Numbers>),
+    /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
+    Times(Arc<Vec<i64>>),
 }
 
 /// Whether it is the first or the last time.
@@ -120,30 +133,62 @@ impl<'a> Aggregation<'a> {
     ) -> duramen::Result<Block<'a>> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
-        let mut inputs = Vec::new();
+        let (mut inputs, mut known) = (Vec::new(), BTreeMap::new());
         let stop = || self.reader.cancel.check().is_err();
         for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
         {
-            let times = if is_of_time(function) { Some(open.times()?) } else { None };
-            let mut columns = Vec::new();
-            for (name, _) in &function.sort {
-                columns.push((name.to_string(), open.column(name)?));
-            }
-            for pattern in function.fields.iter().filter(|_| times.is_none()) {
-                if pattern.prefix {
-                    let named = open.matching(pattern)?;
-                    columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
-                } else {
-                    columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
-                }
-            }
+            let values = Self::values(function, open, &found, &mut known)?;
             let condition = function.condition.as_ref();
             let condition =
                 condition.map(|filter| super::eval::eval(filter, open, &found, &stop)).transpose()?;
-            inputs.push(Input { function: i, columns, condition, times });
+            inputs.push(Input { function: i, values, condition });
         }
         let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
         Ok(Block { number, keys, inputs, found, times })
+    }
+
+    /// What a function looks at. Numbers of a column that were read are `known`.
+    fn values(
+        function: &'a Function,
+        open: &mut Open,
+        found: &Bitmap,
+        known: &mut BTreeMap<&'a str, Rc<Numbers>>,
+    ) -> duramen::Result<Values> {
+        if is_of_time(function) {
+            return open.times().map(Values::Times);
+        }
+        let mut numbers = |name: &'a str, open: &mut Open| -> duramen::Result<Rc<Numbers>> {
+            Ok(match known.get(name) {
+                Some(numbers) => numbers.clone(),
+                None => {
+                    let numbers = Rc::new(Numbers::new(open.column(name)?, found));
+                    known.insert(name, numbers.clone());
+                    numbers
+                }
+            })
+        };
+        if function.kind.is_of_numbers() && function.fields.iter().all(|pattern| !pattern.prefix) {
+            let fields = function.fields.iter().map(|pattern| numbers(&pattern.name, open));
+            return fields.collect::<duramen::Result<_>>().map(Values::Numbers);
+        }
+        if let (Kind::Min | Kind::Max, [field]) = (function.kind, &function.fields[..])
+            && !field.prefix
+        {
+            return numbers(&field.name, open).map(Values::Extreme);
+        }
+        let mut columns = Vec::new();
+        for (name, _) in &function.sort {
+            columns.push((name.to_string(), open.column(name)?));
+        }
+        for pattern in &function.fields {
+            if pattern.prefix {
+                let named = open.matching(pattern)?;
+                columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
+            } else {
+                columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
+            }
+        }
+        Ok(Values::Columns(columns))
     }
 
     /// Whether rows need only be counted.
@@ -164,52 +209,81 @@ impl<'a> Aggregation<'a> {
         }
         let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, &block.found)));
         let mut generation = groups.generation();
-        let mut cells = Vec::new();
         let mut extremes = Extremes::default();
-        for (i, row) in block.found.iter().enumerate() {
-            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
-                self.reader.cancel.check()?;
-                extremes.give(groups)?;
-                groups.tidy();
+        let (mut rows, mut some) = (block.found.iter(), Vec::with_capacity(CANCEL_INTERVAL_ROWS));
+        loop {
+            some.clear();
+            for row in rows.by_ref().take(CANCEL_INTERVAL_ROWS) {
+                let group = match &mut known {
+                    None => Self::group(keys, row, groups)?,
+                    Some((known, codes)) => match &mut known[codes.of(row)] {
+                        group if *group < u32::MAX => *group as usize,
+                        group => {
+                            let number = Self::group(keys, row, groups)?;
+                            *group = number as u32;
+                            number
+                        }
+                    },
+                };
+                some.push((row, group));
             }
+            if some.is_empty() {
+                return Ok(());
+            }
+            self.reader.cancel.check()?;
+            for input in &block.inputs {
+                self.add(block, input, &some, groups, &mut extremes)?;
+            }
+            extremes.give(groups)?;
+            groups.tidy();
             if generation != groups.generation() {
                 generation = groups.generation();
                 known.iter_mut().for_each(|(known, _)| known.fill(u32::MAX));
             }
-            let group = match &mut known {
-                None => Self::group(keys, row, groups)?,
-                Some((known, codes)) => {
-                    let code = codes.of(row);
-                    match known[code] {
-                        u32::MAX => {
-                            let group = Self::group(keys, row, groups)?;
-                            known[code] = group as u32;
-                            group
-                        }
-                        group => group as usize,
-                    }
+        }
+    }
+
+    /// Gives a function what some rows of these groups have for it.
+    fn add(
+        &self,
+        block: &Block<'_>,
+        input: &Input,
+        rows: &[(usize, usize)],
+        groups: &mut Groups<'a>,
+        extremes: &mut Extremes,
+    ) -> Result<()> {
+        let function = input.function;
+        let is_met = |row| input.condition.as_ref().is_none_or(|rows| rows.contains(row));
+        let rows = rows.iter().copied().filter(|(row, _)| is_met(*row));
+        match &input.values {
+            Values::Times(times) => {
+                let is_min = self.aggregate.functions[function].kind == Kind::Min;
+                rows.for_each(|(row, group)| extremes.add(group, function, times[row], is_min));
+            }
+            Values::Numbers(columns) => {
+                for numbers in columns {
+                    let found = rows.clone().filter_map(|(row, group)| Some((group, numbers.get(row)?)));
+                    groups.add_numbers(function, found)?;
                 }
-            };
-            let arrival = block
-                .times
-                .as_ref()
-                .map_or([0; 3], |times| self.order.arrival(times[row], block.number, row));
-            for input in &block.inputs {
-                if input.condition.as_ref().is_some_and(|rows| !rows.contains(row)) {
-                    continue;
+            }
+            Values::Extreme(numbers) => {
+                for (row, group) in rows {
+                    groups.offer(group, function, numbers.get(row), cell(numbers.column(), row));
                 }
-                if let Some(times) = &input.times {
-                    let is_min = self.aggregate.functions[input.function].kind == Kind::Min;
-                    extremes.add(group, input.function, times[row], is_min);
-                    continue;
+            }
+            Values::Columns(columns) => {
+                let mut cells = Vec::new();
+                for (row, group) in rows {
+                    let arrival = block
+                        .times
+                        .as_ref()
+                        .map_or([0; 3], |times| self.order.arrival(times[row], block.number, row));
+                    cells.clear();
+                    cells.extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                    groups.add(group, function, &cells, arrival)?;
                 }
-                cells.clear();
-                cells.extend(input.columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
-                groups.add(group, input.function, &cells, arrival)?;
             }
         }
-        extremes.give(groups)?;
-        groups.tidy();
         Ok(())
     }
 
@@ -257,7 +331,7 @@ impl<'a> Aggregation<'a> {
 
     fn group(keys: &[Key<'_>], row: usize, groups: &mut Groups<'a>) -> Result<usize> {
         match keys {
-            [key] => groups.group(std::iter::once(&*key.text(row))),
+            [key] => groups.group_of_one(&key.text(row)),
             keys => {
                 let texts: Vec<Cow<'_, str>> = keys.iter().map(|k| k.text(row)).collect();
                 groups.group(texts.iter().map(|t| &**t))

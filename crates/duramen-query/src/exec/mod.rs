@@ -13,6 +13,7 @@ pub(crate) mod context;
 pub(crate) mod eval;
 mod group_keys;
 pub mod memory;
+mod numbers;
 pub(crate) mod open;
 mod piped;
 pub mod project;
@@ -48,6 +49,14 @@ pub enum Order {
 }
 
 impl Order {
+    /// The time, block and row of such a place.
+    pub(crate) fn place(self, [time, block, row]: [i64; 3]) -> (i64, usize, usize) {
+        match self {
+            Self::NewestFirst => (!time, !block as usize, !row as usize),
+            Self::OldestFirst => (time, block as usize, row as usize),
+        }
+    }
+
     /// The place of a row in this order, the first being the least.
     pub(crate) fn arrival(self, time: i64, block: usize, row: usize) -> [i64; 3] {
         let (block, row) = (block as i64, row as i64);
@@ -198,9 +207,8 @@ pub(crate) fn execute<'a>(
         Some(Pipe::Sort(sort)) if !sort.is_by_time() && sort.partition.is_empty() => {
             let projection = &Projection::of(rest);
             let mut next = chain(rest, run, last)?;
-            let mut sorter = crate::pipe::sort::Sorter::new(sort, run);
             let scan = sorted::SortedScan { reader, sort, projection, order: run.options.order };
-            scan.run(run.blocks, &mut sorter, &mut stats)?;
+            let mut sorter = scan.run(run, &mut stats)?;
             run.spent(&mut stats);
             sorter.drain(&mut *next)?;
             next.finish()

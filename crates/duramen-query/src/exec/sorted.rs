@@ -1,19 +1,28 @@
-//! `sort` straight behind the filter: only rows that can be in the answer are read beyond their sort keys.
+//! `sort` straight behind the filter: only rows that can be in the answer are read beyond their sort keys. Blocks are read side
+//! by side on several threads, each of which keeps what is first of its own.
 
+use super::aggregate::cell;
 use super::ahead::Ahead;
+use super::context::Run;
+use super::memory::Memory;
+use super::numbers::Numbers;
 use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
+use super::threads::{over_blocks, side_by_side};
 use super::{Order, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::order::SortKey;
-use crate::pipe::sort::{Sort, Sorter};
-use crate::pipe::stats::Cell;
+use crate::pipe::sort::{Directed, Sort, Sorter};
 use crate::row::ResultRow;
 use duramen::block::{BlockHandle, names};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// If the answer has so many rows at most, their other fields are read when it is known which rows they are.
+const MAX_FILLED_LATE: usize = 10_000;
 
 pub(crate) struct SortedScan<'a> {
     pub reader: Reader<'a>,
@@ -22,37 +31,74 @@ pub(crate) struct SortedScan<'a> {
     pub order: Order,
 }
 
-impl SortedScan<'_> {
-    pub fn run(
-        &self,
-        blocks: &[Arc<dyn BlockHandle>],
-        sorter: &mut Sorter<'_>,
-        stats: &mut RunStats,
-    ) -> Result<()> {
-        let ahead = Ahead::all(self.reader, blocks);
-        for (number, handle) in blocks.iter().enumerate() {
-            ahead.of(number);
-            if let Some((mut open, found)) = self.reader.open(&**handle, stats)? {
-                self.block(number, &mut open, &found, sorter, stats)?;
-                stats.bytes_read += open.bytes_since_last();
-            }
+/// What a block has of a field to sort by.
+enum KeyColumn {
+    Times(Arc<Vec<i64>>),
+    Values(Numbers),
+}
+
+impl KeyColumn {
+    fn read(name: &str, open: &mut Open, found: &Bitmap) -> duramen::Result<Self> {
+        if name == names::TIME {
+            return open.times().map(Self::Times);
         }
-        Ok(())
+        Ok(Self::Values(Numbers::new(open.column(name)?, found)))
     }
 
+    /// The key of a row, if it is a number.
+    fn number(&self, row: usize) -> Option<SortKey> {
+        match self {
+            Self::Times(times) => Some(SortKey::int(times[row])),
+            Self::Values(numbers) => numbers.get(row).map(SortKey::Number),
+        }
+    }
+
+    fn key(&self, row: usize) -> SortKey {
+        match (self.number(row), self) {
+            (Some(key), _) => key,
+            (None, Self::Values(numbers)) => cell(numbers.column(), row).with_text(SortKey::of_text),
+            (None, Self::Times(_)) => SortKey::Empty,
+        }
+    }
+}
+
+impl<'a> SortedScan<'a> {
+    pub fn run(&self, run: &Run<'a>, stats: &mut RunStats) -> Result<Sorter<'a>> {
+        let Run { blocks, memory, cancel, .. } = *run;
+        let new = || Sorter::new(self.sort, memory, cancel);
+        let fills_late = new().keep() <= MAX_FILLED_LATE;
+        let threads = over_blocks(Ahead::all(self.reader, blocks), |shared| {
+            let (mut sorter, mut stats) = (new(), RunStats::default());
+            while let Some((number, handle)) = shared.take() {
+                if let Some((mut open, found)) = self.reader.open(handle, &mut stats)? {
+                    let fills = if fills_late { None } else { Some(self.projection) };
+                    self.block((number, &mut open), &found, fills, &mut sorter, &mut stats)?;
+                    stats.bytes_read += open.bytes_since_last();
+                }
+            }
+            Ok((sorter, stats))
+        })?;
+        let mut all = new();
+        for (sorter, part) in threads {
+            stats.add(part);
+            all.merge(sorter);
+        }
+        if fills_late {
+            self.fill_late(blocks, memory, &mut all, stats)?;
+        }
+        Ok(all)
+    }
+
+    /// Gives the sorter a block's rows, with their fields if they are to be `fills`ed now.
     fn block(
         &self,
-        number: usize,
-        open: &mut Open,
+        (number, open): (usize, &mut Open),
         found: &Bitmap,
+        fills: Option<&Projection>,
         sorter: &mut Sorter<'_>,
         stats: &mut RunStats,
     ) -> Result<()> {
-        let columns = self
-            .sort
-            .by
-            .iter()
-            .map(|(name, _)| if **name == *names::TIME { Ok(None) } else { open.column(name) });
+        let columns = self.sort.by.iter().map(|(name, _)| KeyColumn::read(name, open, found));
         let read = columns.collect::<duramen::Result<Vec<_>>>().and_then(|c| Ok((c, open.times()?)));
         let (columns, times) = match read {
             Ok(read) => read,
@@ -61,33 +107,102 @@ impl SortedScan<'_> {
                 return Ok(());
             }
         };
+        let first = columns.first().zip(self.sort.by.first());
         let mut out = ResultRow::new();
         for (i, row) in found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 self.reader.cancel.check()?;
             }
-            let keys = self.sort.by.iter().zip(&columns).map(|((name, _), column)| {
-                if **name == *names::TIME {
-                    return SortKey::int(times[row]);
-                }
-                match super::aggregate::cell(column.as_deref(), row) {
-                    Cell::Int(n) => SortKey::int(n),
-                    Cell::Text(text) => Sort::key(name, text),
-                }
-            });
-            let keys = self.sort.directed(keys);
-            let time = times[row];
-            let arrival = self.order.arrival(time, number, row);
-            if sorter.wants(&keys, arrival) {
-                match open.fill(row, time, self.projection, &mut out) {
-                    Ok(()) => sorter.add(keys, arrival, out.compact())?,
-                    Err(e) => {
-                        stats.failed(e);
-                        return Ok(());
-                    }
-                }
+            // Most rows are told by the first key alone.
+            let first = first.and_then(|(column, (_, desc))| Some(Directed::new(column.number(row)?, *desc)));
+            if first.is_some_and(|key| sorter.is_beyond(&key)) {
+                continue;
             }
+            let keys = self.sort.directed(columns.iter().map(|column| column.key(row)));
+            let arrival = self.order.arrival(times[row], number, row);
+            if !sorter.wants(&keys, arrival) {
+                continue;
+            }
+            if let Some(projection) = fills
+                && let Err(e) = open.fill(row, times[row], projection, &mut out)
+            {
+                stats.failed(e);
+                return Ok(());
+            }
+            sorter.add(keys, arrival, out.compact())?;
         }
         Ok(())
     }
+
+    /// Fills in the rows of the answer, which are known now: block by block, on several threads.
+    fn fill_late(
+        &self,
+        blocks: &[Arc<dyn BlockHandle>],
+        memory: &Memory,
+        sorter: &mut Sorter<'_>,
+        stats: &mut RunStats,
+    ) -> Result<()> {
+        let mut by_block: BTreeMap<usize, Vec<Late<'_>>> = BTreeMap::new();
+        for (arrival, out) in sorter.first_rows() {
+            let (time, block, row) = self.order.place(arrival);
+            by_block.entry(block).or_default().push(Late { row, time, out });
+        }
+        let threads = self.reader.threads.min(by_block.len());
+        let next = Mutex::new(by_block.into_iter());
+        let work = || -> Result<(RunStats, Vec<usize>)> {
+            let (mut stats, mut failed) = (RunStats::default(), Vec::new());
+            loop {
+                let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((number, rows)) = block else { return Ok((stats, failed)) };
+                self.reader.cancel.check()?;
+                let Some(handle) = blocks.get(number) else { continue };
+                let bytes = match self.fill(&**handle, rows, &mut stats) {
+                    Ok(bytes) => bytes,
+                    Err(e) => {
+                        stats.failed(e);
+                        failed.push(number);
+                        continue;
+                    }
+                };
+                memory.charge(bytes, "sorting")?;
+            }
+        };
+        let results = side_by_side(threads.max(1), work);
+        drop(next);
+        for result in results {
+            let (part, failed) = result?;
+            stats.add(part);
+            sorter.remove(|arrival| failed.contains(&self.order.place(arrival).1));
+        }
+        Ok(())
+    }
+
+    /// Fills in rows of a block; says how many bytes they take.
+    fn fill(
+        &self,
+        handle: &dyn BlockHandle,
+        rows: Vec<Late<'_>>,
+        stats: &mut RunStats,
+    ) -> duramen::Result<usize> {
+        let mut open = Open::new(handle.open()?);
+        let all = open.block.rows();
+        let mut wanted = Bitmap::none(all);
+        rows.iter().filter(|late| late.row < all).for_each(|late| wanted.insert(late.row));
+        open.only(&wanted);
+        let (mut bytes, mut filled) = (0, ResultRow::new());
+        for Late { row, time, out } in rows {
+            open.fill(row, time, self.projection, &mut filled)?;
+            *out = filled.compact();
+            bytes += out.heap_bytes();
+        }
+        stats.bytes_read += open.bytes_since_last();
+        Ok(bytes)
+    }
+}
+
+/// A row of the answer that is not filled in yet.
+struct Late<'r> {
+    row: usize,
+    time: i64,
+    out: &'r mut ResultRow,
 }

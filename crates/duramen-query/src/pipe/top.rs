@@ -49,10 +49,7 @@ impl Top {
     }
 
     pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
-        let mut rows = groups.into_rows(std::slice::from_ref(&self.hits));
-        // Rows come in the order of their values, and stay in it where they were seen equally often.
-        rows.sort_by_cached_key(|row| std::cmp::Reverse(hits(row)));
-        rows.truncate(self.limit);
+        let mut rows = groups.into_largest(self.limit, std::slice::from_ref(&self.hits));
         if let Some(name) = &self.rank {
             for (i, row) in rows.iter_mut().enumerate() {
                 row.push(name, &(i + 1).to_string(), ValueKind::Number);
@@ -60,10 +57,6 @@ impl Top {
         }
         rows
     }
-}
-
-fn hits(row: &ResultRow) -> u64 {
-    row.iter().last().and_then(|(_, text, _)| text.parse().ok()).unwrap_or(0)
 }
 
 impl fmt::Display for Top {

@@ -129,9 +129,50 @@ pub(crate) struct Sorter<'a> {
 }
 
 impl<'a> Sorter<'a> {
-    pub fn new(sort: &'a Sort, run: &'a Run<'a>) -> Self {
+    pub fn new(sort: &'a Sort, memory: &'a Memory, cancel: &'a Cancel) -> Self {
         let keep = sort.limit.map_or(usize::MAX, |n| n.saturating_add(sort.offset));
-        Self { sort, memory: run.memory, cancel: run.cancel, partitions: BTreeMap::new(), keep }
+        Self { sort, memory, cancel, partitions: BTreeMap::new(), keep }
+    }
+
+    /// Whether no row with this first key can be in the answer, if there are no partitions.
+    pub fn is_beyond(&self, first: &Directed) -> bool {
+        let worst = self.partitions.values().next().and_then(|partition| partition.worst.as_ref());
+        worst.and_then(|(keys, _)| keys.first()).is_some_and(|worst| first > worst)
+    }
+
+    /// How many rows of a partition can be in the answer at most.
+    pub fn keep(&self) -> usize {
+        self.keep
+    }
+
+    /// The first rows, if there is a limit: those that the answer has, and those before its offset. In no order.
+    pub fn first_rows(&mut self) -> impl Iterator<Item = (Arrival, &mut ResultRow)> {
+        let (keep, memory) = (self.keep, self.memory);
+        self.partitions.values_mut().flat_map(move |partition| {
+            partition.prune(keep, memory);
+            partition.held.iter_mut().map(|held| (held.arrival, &mut held.row))
+        })
+    }
+
+    /// Removes rows, if there is a limit.
+    pub fn remove(&mut self, is_removed: impl Fn(Arrival) -> bool) {
+        self.partitions
+            .values_mut()
+            .for_each(|partition| partition.held.retain(|held| !is_removed(held.arrival)));
+    }
+
+    /// Takes the rows of another of the same sort, which were charged for.
+    pub fn merge(&mut self, other: Self) {
+        for (key, theirs) in other.partitions {
+            let mine = self.partitions.entry(key).or_default();
+            mine.runs.extend(theirs.runs);
+            mine.held.extend(theirs.held);
+            if self.sort.limit.is_none() {
+                mine.end_run();
+            } else {
+                mine.prune(self.keep, self.memory);
+            }
+        }
     }
 
     /// Whether a row with these keys can be in the answer, if there are no partitions.
@@ -226,7 +267,7 @@ pub(crate) struct SortStage<'a> {
 
 impl<'a> SortStage<'a> {
     pub fn new(sort: &'a Sort, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Self {
-        Self { sorter: Sorter::new(sort, run), arrived: 0, next }
+        Self { sorter: Sorter::new(sort, run.memory, run.cancel), arrived: 0, next }
     }
 }
 

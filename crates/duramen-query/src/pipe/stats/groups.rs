@@ -1,24 +1,26 @@
 //! The groups while rows come in: a hash table from the group's values to what its functions remember.
 
+use super::keys::Keys;
 use super::state::State;
 use super::{Aggregate, Cell, Named};
 use crate::error::Result;
 use crate::exec::memory::Memory;
+use crate::number::Number;
 use crate::order::PlaceKey;
 use crate::pipe::sort::Arrival;
 use crate::row::ResultRow;
 use duramen::ValueKind;
-use hashbrown::HashMap;
+use std::cmp::Reverse;
 
 /// Groups of one aggregate, of the rows that one thread has seen.
 #[derive(Debug)]
 pub struct Groups<'a> {
     aggregate: &'a Aggregate,
     memory: &'a Memory,
-    index: HashMap<Box<[u8]>, u32, foldhash::fast::FixedState>,
-    keys: Vec<Box<[u8]>>,
-    /// What the functions of each group remember; nothing, for those that go by what an earlier one does.
-    states: Vec<Vec<State>>,
+    keys: Keys,
+    /// What the functions of each group remember, one group after another; nothing, for those that go by what an earlier
+    /// one does.
+    states: Vec<State>,
     /// By whose state each function goes: its own, or that of an earlier one that remembers the same.
     state_of: Vec<usize>,
     /// Goes up when groups are dropped, and their numbers change.
@@ -31,8 +33,7 @@ impl<'a> Groups<'a> {
         Self {
             aggregate,
             memory,
-            index: HashMap::default(),
-            keys: Vec::new(),
+            keys: Keys::default(),
             states: Vec::new(),
             state_of: aggregate.states(),
             generation: 0,
@@ -48,8 +49,11 @@ impl<'a> Groups<'a> {
     pub(crate) fn group<'v>(&mut self, values: impl Iterator<Item = &'v str>) -> Result<usize> {
         let mut key = std::mem::take(&mut self.scratch);
         key.clear();
-        for value in values {
-            key.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        for (i, value) in values.enumerate() {
+            // How long the last one is, its end tells.
+            if i + 1 < self.aggregate.by.len() {
+                key.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            }
             key.extend_from_slice(value.as_bytes());
         }
         let group = self.group_of_key(&key);
@@ -57,21 +61,36 @@ impl<'a> Groups<'a> {
         group
     }
 
-    fn group_of_key(&mut self, key: &[u8]) -> Result<usize> {
-        if let Some(&group) = self.index.get(key) {
-            return Ok(group as usize);
-        }
-        let bytes = self.state_of.len() * size_of::<State>();
-        self.memory.charge(key.len() * 2 + 96 + bytes, "groups")?;
-        let group = self.states.len();
-        self.index.insert(key.into(), group as u32);
-        self.keys.push(key.into());
-        self.states.push(self.new_states());
-        Ok(group)
+    /// The same, if there is one value.
+    pub(crate) fn group_of_one(&mut self, value: &str) -> Result<usize> {
+        self.group_of_key(value.as_bytes())
     }
 
-    fn new_states(&self) -> Vec<State> {
-        self.aggregate.functions.iter().map(State::new).collect()
+    fn group_of_key(&mut self, key: &[u8]) -> Result<usize> {
+        let hash = match self.keys.find(key) {
+            Ok(group) => return Ok(group),
+            Err(hash) => hash,
+        };
+        self.memory.charge(self.bytes_of_group(key), "groups")?;
+        self.states.extend(self.aggregate.functions.iter().map(State::new));
+        Ok(self.keys.add(key, hash))
+    }
+
+    /// About how many bytes a group takes, with what vectors keep in reserve.
+    fn bytes_of_group(&self, key: &[u8]) -> usize {
+        key.len() * 2 + 64 + self.functions() * size_of::<State>()
+    }
+
+    /// How many functions each group has.
+    fn functions(&self) -> usize {
+        self.state_of.len()
+    }
+
+    /// What the functions of a group remember.
+    fn states_of(&mut self, group: usize) -> &mut [State] {
+        let start = group * self.functions();
+        let end = start + self.functions();
+        &mut self.states[start..end]
     }
 
     /// Whether a function has to see rows at all: not if an earlier one remembers for it.
@@ -87,13 +106,34 @@ impl<'a> Groups<'a> {
         cells: &[Named<'_>],
         arrival: Arrival,
     ) -> Result<()> {
+        let (aggregate, memory) = (self.aggregate, self.memory);
+        self.states_of(group)[function].add(&aggregate.functions[function], cells, arrival, memory)
+    }
+
+    /// Gives numbers to one function of their groups.
+    pub(crate) fn add_numbers(
+        &mut self,
+        function: usize,
+        numbers: impl Iterator<Item = (usize, Number)>,
+    ) -> Result<()> {
+        let functions = self.functions();
+        for (group, number) in numbers {
+            self.states[group * functions + function].add_number(number, self.memory)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a value, and the number that it is, to one of a group's functions: the least or the greatest value.
+    pub(crate) fn offer(&mut self, group: usize, function: usize, number: Option<Number>, cell: Cell<'_>) {
         let of = &self.aggregate.functions[function];
-        self.states[group][function].add(of, cells, arrival, self.memory)
+        if let State::Extreme(extreme) = &mut self.states_of(group)[function] {
+            extreme.offer(of, number, cell);
+        }
     }
 
     /// Counts rows that were not looked at: for `count()` of all.
     pub(crate) fn add_rows(&mut self, group: usize, rows: u64) {
-        for state in &mut self.states[group] {
+        for state in self.states_of(group) {
             if let State::Count(n) = state {
                 *n += rows;
             }
@@ -148,10 +188,10 @@ impl<'a> Groups<'a> {
 
     /// The results of a group's functions so far.
     pub(crate) fn results(&self, group: usize) -> impl Iterator<Item = (String, ValueKind)> {
-        let states = &self.states[group];
+        let first = group * self.functions();
         let pairs = self.state_of.iter().zip(&self.aggregate.functions);
         // Copies were not charged for.
-        pairs.map(|(&of, function)| states[of].clone().result(function, &Memory::new(0)))
+        pairs.map(move |(&of, function)| self.states[first + of].clone().result(function, &Memory::new(0)))
     }
 
     /// Drops what cannot be among the first groups any more, if only so many are to be kept.
@@ -159,25 +199,51 @@ impl<'a> Groups<'a> {
         if let Some(keep) = self.aggregate.keep
             && self.keys.len() > keep.saturating_mul(2).saturating_add(256)
         {
-            self.keep_first(keep);
+            let first = self.first(keep);
+            let mut states = std::mem::take(&mut self.states);
+            let mut bytes: usize = (0..self.keys.len()).map(|i| self.bytes_of_group(self.keys.get(i))).sum();
+            for &group in &first {
+                bytes -= self.bytes_of_group(self.keys.get(group as usize));
+                self.states.extend(taken(&mut states, group as usize, self.functions()));
+            }
+            self.memory.release(bytes);
+            self.keys = self.keys.only(&first);
+            self.generation += 1;
         }
     }
 
-    fn keep_first(&mut self, keep: usize) {
-        // Values are read as numbers once, and not at every comparison.
-        let place = |key: &[u8]| -> Box<[PlaceKey]> {
-            values(key).zip(&self.aggregate.by).map(|(value, by)| PlaceKey::new(&by.field, value)).collect()
+    /// The first groups, in the order of their values.
+    fn first(&self, keep: usize) -> Vec<u32> {
+        let mut all: Vec<_> = (0..self.keys.len() as u32).map(|group| (self.place(group), group)).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, group)| group).take(keep).collect()
+    }
+
+    /// The groups with the most rows, those of as many in the order of their values; of an aggregate that counts rows first.
+    fn largest(&self, keep: usize) -> Vec<u32> {
+        let count = |group: u32| match self.states.get(group as usize * self.functions()) {
+            Some(State::Count(n)) => *n,
+            _ => 0,
         };
-        let groups = std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states));
-        let mut all: Vec<_> = groups.map(|(key, states)| (place(&key), key, states)).collect();
-        all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        for (_, key, states) in all.drain(keep.min(all.len())..) {
-            self.memory.release(key.len() * 2 + 96 + states.len() * size_of::<State>());
-        }
-        self.index.clear();
-        self.index.extend(all.iter().enumerate().map(|(i, (_, key, _))| (key.clone(), i as u32)));
-        (self.keys, self.states) = all.into_iter().map(|(_, key, states)| (key, states)).unzip();
-        self.generation += 1;
+        let mut counts: Vec<u64> = (0..self.keys.len() as u32).map(count).collect();
+        // Only those that may be among them are put in order.
+        let least = match keep.checked_sub(1) {
+            Some(last) if last < counts.len() => *counts.select_nth_unstable_by(last, |a, b| b.cmp(a)).1,
+            Some(_) => 0,
+            None => return Vec::new(),
+        };
+        let candidates = (0..self.keys.len() as u32).filter(|&group| count(group) >= least);
+        let mut all: Vec<_> =
+            candidates.map(|group| (Reverse(count(group)), self.place(group), group)).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(.., group)| group).take(keep).collect()
+    }
+
+    /// What a group's place in the order of values goes by.
+    fn place(&self, group: u32) -> Vec<PlaceKey<'_>> {
+        let by = &self.aggregate.by;
+        let values = values(self.keys.get(group as usize), by.len());
+        by.iter().zip(values).map(|(by, value)| PlaceKey::new(&by.field, value)).collect()
     }
 
     /// Those of all threads together.
@@ -192,14 +258,26 @@ impl<'a> Groups<'a> {
         Ok(all)
     }
 
-    /// Adds another thread's groups.
+    /// Adds another thread's groups, which were charged for.
     pub(crate) fn merge(&mut self, other: Self) -> Result<()> {
-        for (key, states) in other.keys.into_iter().zip(other.states) {
-            let group = self.group_of_key(&key)?;
-            let functions = self.aggregate.functions.iter();
-            for ((mine, theirs), function) in self.states[group].iter_mut().zip(states).zip(functions) {
-                mine.merge(function, theirs, self.memory)?;
+        let mut theirs = other.states.into_iter();
+        for number in 0..other.keys.len() {
+            let key = other.keys.get(number);
+            let group = match self.keys.find_other(&other.keys, number) {
+                Ok(group) => group,
+                Err(hash) => {
+                    self.keys.add(key, hash);
+                    self.states.extend(theirs.by_ref().take(self.state_of.len()));
+                    continue;
+                }
+            };
+            let (aggregate, memory) = (self.aggregate, self.memory);
+            for (mine, function) in self.states_of(group).iter_mut().zip(&aggregate.functions) {
+                if let Some(theirs) = theirs.next() {
+                    mine.merge(function, theirs, memory)?;
+                }
             }
+            memory.release(self.bytes_of_group(key));
         }
         self.tidy();
         Ok(())
@@ -208,41 +286,67 @@ impl<'a> Groups<'a> {
     /// One row a group, in the order of their values, with the functions' results under these names.
     pub(crate) fn into_rows(mut self, names: &[Box<str>]) -> Vec<ResultRow> {
         if self.aggregate.by.is_empty() && self.keys.is_empty() {
-            self.keys.push(Box::default());
-            self.states.push(self.new_states());
+            // All rows are one group, even if there is none; without it there is no memory for another.
+            self.states.extend(self.aggregate.functions.iter().map(State::new));
+            if let Err(hash) = self.keys.find(&[]) {
+                self.keys.add(&[], hash);
+            }
         }
-        self.keep_first(self.aggregate.keep.unwrap_or(usize::MAX));
-        let groups = std::mem::take(&mut self.keys).into_iter().zip(std::mem::take(&mut self.states));
-        groups
-            .map(|(key, mut states)| {
-                let mut row = ResultRow::new();
-                for (by, value) in self.aggregate.by.iter().zip(values(&key)) {
-                    row.push(&by.field, value, ValueKind::String);
-                }
-                for (i, (function, name)) in self.aggregate.functions.iter().zip(names).enumerate() {
-                    let of = self.state_of[i];
-                    let is_last = !self.state_of[i + 1..].contains(&of);
-                    let (text, kind) = if is_last {
-                        std::mem::replace(&mut states[of], State::Count(0)).result(function, self.memory)
-                    } else {
-                        // A copy was not charged for.
-                        states[of].clone().result(function, &Memory::new(0))
-                    };
-                    row.push(name, &text, kind);
-                }
-                row
-            })
-            .collect()
+        let first = self.first(self.aggregate.keep.unwrap_or(usize::MAX));
+        self.rows_of(&first, names)
+    }
+
+    /// The same of the groups with the most rows, largest first, if the first function counts them.
+    pub(crate) fn into_largest(mut self, keep: usize, names: &[Box<str>]) -> Vec<ResultRow> {
+        let largest = self.largest(keep);
+        self.rows_of(&largest, names)
+    }
+
+    fn rows_of(&mut self, groups: &[u32], names: &[Box<str>]) -> Vec<ResultRow> {
+        let (aggregate, functions) = (self.aggregate, self.functions());
+        let mut all = std::mem::take(&mut self.states);
+        let row = |&group: &u32| {
+            let mut states: Vec<State> = taken(&mut all, group as usize, functions).collect();
+            let mut row = ResultRow::new();
+            let values = values(self.keys.get(group as usize), aggregate.by.len());
+            for (by, value) in aggregate.by.iter().zip(values) {
+                row.push(&by.field, value, ValueKind::String);
+            }
+            for (i, (function, name)) in aggregate.functions.iter().zip(names).enumerate() {
+                let of = self.state_of[i];
+                let is_last = !self.state_of[i + 1..].contains(&of);
+                let (text, kind) = if is_last {
+                    std::mem::replace(&mut states[of], State::Count(0)).result(function, self.memory)
+                } else {
+                    // A copy was not charged for.
+                    states[of].clone().result(function, &Memory::new(0))
+                };
+                row.push(name, &text, kind);
+            }
+            row
+        };
+        groups.iter().map(row).collect()
     }
 }
 
-/// The values in a key.
-fn values(key: &[u8]) -> impl Iterator<Item = &str> {
+/// Takes what the functions of a group remember out of that of all.
+fn taken(all: &mut [State], group: usize, functions: usize) -> impl Iterator<Item = State> {
+    let states = &mut all[group * functions..(group + 1) * functions];
+    states.iter_mut().map(|state| std::mem::replace(state, State::Count(0)))
+}
+
+/// The values in a key of so many.
+fn values(key: &[u8], count: usize) -> impl Iterator<Item = &str> {
     let mut rest = key;
-    std::iter::from_fn(move || {
-        let (len, after) = rest.split_first_chunk::<4>()?;
-        let (value, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-        rest = after;
+    (1..=count).map_while(move |nth| {
+        let value = if nth == count {
+            rest
+        } else {
+            let (len, after) = rest.split_first_chunk::<4>()?;
+            let (value, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            rest = after;
+            value
+        };
         std::str::from_utf8(value).ok()
     })
 }

@@ -113,6 +113,14 @@ impl Kind {
         )
     }
 
+    /// Whether it looks at nothing but numbers.
+    pub(crate) fn is_of_numbers(self) -> bool {
+        matches!(
+            self,
+            Self::Sum | Self::RateSum | Self::Avg | Self::Stddev | Self::Quantile(_) | Self::Histogram
+        )
+    }
+
     /// Whether its result depends on the order of the rows.
     pub(super) fn is_ordered(self) -> bool {
         self.takes_rows() || matches!(self, Self::Any | Self::Values)

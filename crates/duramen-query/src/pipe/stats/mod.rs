@@ -6,6 +6,7 @@
 pub mod by;
 pub mod function;
 pub mod groups;
+mod keys;
 pub mod kind;
 pub(crate) mod state;
 

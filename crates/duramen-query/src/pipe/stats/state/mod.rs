@@ -14,6 +14,7 @@ use super::function::Function;
 use super::kind::{Kind, Named};
 use crate::error::Result;
 use crate::exec::memory::Memory;
+use crate::number::Number;
 use crate::pipe::sort::Arrival;
 use crate::row::is_json_number;
 use duramen::ValueKind;
@@ -73,20 +74,27 @@ impl State {
             Self::Set(set) => set.add(function, cells, memory)?,
             Self::Hashes(hashes) => hashes.add(function, cells, memory)?,
             Self::Values(values) => values.add(function, cells, arrival, memory)?,
-            Self::Sum(sum) => cells.iter().filter_map(|c| c.cell.number()).for_each(|n| sum.add(n)),
-            Self::Moments(moments) => {
-                cells.iter().filter_map(|c| c.cell.number()).for_each(|n| moments.add(n.as_f64()));
-            }
-            Self::Extreme(extreme) => extreme.add(function, cells),
-            Self::Quantile(quantile) => {
-                for number in cells.iter().filter_map(|c| c.cell.number()) {
-                    quantile.add(number, memory)?;
-                }
-            }
-            Self::Histogram(histogram) => {
-                cells.iter().filter_map(|c| c.cell.number()).for_each(|n| histogram.add(n.as_f64()));
+            Self::Extreme(extreme) => {
+                cells.iter().for_each(|c| extreme.offer(function, c.cell.number(), c.cell));
             }
             Self::Rows(rows) => rows.add(function, cells, arrival, memory)?,
+            Self::Sum(_) | Self::Moments(_) | Self::Quantile(_) | Self::Histogram(_) => {
+                for number in cells.iter().filter_map(|c| c.cell.number()) {
+                    self.add_number(number, memory)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a number, if the function is [one of numbers](Kind::is_of_numbers).
+    pub fn add_number(&mut self, number: Number, memory: &Memory) -> Result<()> {
+        match self {
+            Self::Sum(sum) => sum.add(number),
+            Self::Moments(moments) => moments.add(number.as_f64()),
+            Self::Quantile(quantile) => quantile.add(number, memory)?,
+            Self::Histogram(histogram) => histogram.add(number.as_f64()),
+            _ => {}
         }
         Ok(())
     }

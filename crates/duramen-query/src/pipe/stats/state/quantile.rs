@@ -31,7 +31,7 @@ pub(crate) struct Quantile {
     /// Those that are not counted yet. Many are counted at once, so that what counts them stays in the processor's caches
     /// though other groups come in between.
     kept: Vec<Number>,
-    counts: Option<Counts>,
+    counts: Option<Box<Counts>>,
 }
 
 /// How often each number occurs.
@@ -66,7 +66,7 @@ impl Quantile {
         }
         let (Some(counts), Some(others)) = (&mut self.counts, other.counts) else { return Ok(()) };
         let (mine, theirs) = (counts.bytes(), others.bytes());
-        counts.merge(others);
+        counts.merge(*others);
         memory.release(theirs);
         counts.settle(mine, memory)
     }
