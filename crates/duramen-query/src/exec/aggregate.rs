@@ -5,24 +5,18 @@
 
 use super::ahead::Ahead;
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, common_time_bucket, key_column};
-use super::numbers::Numbers;
-use super::open::{Open, plain_text};
+use super::inputs::{Extremes, Input, Known};
+use super::open::Open;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
 use super::threads::over_blocks;
 use super::{Order as RowOrder, RunStats, skip};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
-use crate::pipe::fields::NamePattern;
 use crate::pipe::stats::kind::Kind;
-use crate::pipe::stats::{Aggregate, Cell, Function, Groups, Named};
-use duramen::ValueKind;
-use duramen::block::{BlockHandle, names};
-use duramen::column::{Column, ColumnData, Kinds, bit};
-use hashbrown::HashMap;
+use crate::pipe::stats::{Aggregate, Function, Groups};
+use duramen::block::BlockHandle;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct Aggregation<'a> {
@@ -32,37 +26,11 @@ pub(crate) struct Aggregation<'a> {
     pub order: RowOrder,
 }
 
-/// What a function that sees rows needs of a block, and the rows that meet its condition.
-struct Input {
-    function: usize,
-    values: Values,
-    condition: Option<Bitmap>,
-}
-
-/// What a function looks at.
-enum Values {
-    /// Its columns by name.
-    Columns(Vec<(String, Option<Arc<Column>>)>),
-    /// The numbers of its columns.
-    Numbers(Vec<Rc<Numbers>>),
-    /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
-    Extreme(Rc<Numbers>),
-    /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
-    Times(Arc<Vec<i64>>),
-}
-
-/// Whether it is the first or the last time.
-fn is_of_time(function: &Function) -> bool {
-    let is_time = |field: &NamePattern| !field.prefix && *field.name == *names::TIME;
-    matches!(function.kind, Kind::Min | Kind::Max)
-        && matches!(&function.fields[..], [field] if is_time(field))
-}
-
 /// What is read of a block before its first row is added.
 struct Block<'a> {
     number: usize,
     keys: Vec<Key<'a>>,
-    inputs: Vec<Input>,
+    inputs: Vec<Input<'a>>,
     found: Bitmap,
     /// If results depend on the order of rows.
     times: Option<Arc<Vec<i64>>>,
@@ -133,62 +101,14 @@ impl<'a> Aggregation<'a> {
     ) -> duramen::Result<Block<'a>> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
-        let (mut inputs, mut known) = (Vec::new(), BTreeMap::new());
+        let (mut inputs, mut known) = (Vec::new(), Known::new());
         let stop = || self.reader.cancel.check().is_err();
         for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
         {
-            let values = Self::values(function, open, &found, &mut known)?;
-            let condition = function.condition.as_ref();
-            let condition =
-                condition.map(|filter| super::eval::eval(filter, open, &found, &stop)).transpose()?;
-            inputs.push(Input { function: i, values, condition });
+            inputs.push(Input::read(i, function, open, &found, &mut known, &stop)?);
         }
         let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
         Ok(Block { number, keys, inputs, found, times })
-    }
-
-    /// What a function looks at. Numbers of a column that were read are `known`.
-    fn values(
-        function: &'a Function,
-        open: &mut Open,
-        found: &Bitmap,
-        known: &mut BTreeMap<&'a str, Rc<Numbers>>,
-    ) -> duramen::Result<Values> {
-        if is_of_time(function) {
-            return open.times().map(Values::Times);
-        }
-        let mut numbers = |name: &'a str, open: &mut Open| -> duramen::Result<Rc<Numbers>> {
-            Ok(match known.get(name) {
-                Some(numbers) => numbers.clone(),
-                None => {
-                    let numbers = Rc::new(Numbers::new(open.column(name)?, found));
-                    known.insert(name, numbers.clone());
-                    numbers
-                }
-            })
-        };
-        if function.kind.is_of_numbers() && function.fields.iter().all(|pattern| !pattern.prefix) {
-            let fields = function.fields.iter().map(|pattern| numbers(&pattern.name, open));
-            return fields.collect::<duramen::Result<_>>().map(Values::Numbers);
-        }
-        if let (Kind::Min | Kind::Max, [field]) = (function.kind, &function.fields[..])
-            && !field.prefix
-        {
-            return numbers(&field.name, open).map(Values::Extreme);
-        }
-        let mut columns = Vec::new();
-        for (name, _) in &function.sort {
-            columns.push((name.to_string(), open.column(name)?));
-        }
-        for pattern in &function.fields {
-            if pattern.prefix {
-                let named = open.matching(pattern)?;
-                columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
-            } else {
-                columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
-            }
-        }
-        Ok(Values::Columns(columns))
     }
 
     /// Whether rows need only be counted.
@@ -210,6 +130,9 @@ impl<'a> Aggregation<'a> {
         let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, &block.found)));
         let mut generation = groups.generation();
         let mut extremes = Extremes::default();
+        let arrival = |row: usize| {
+            block.times.as_ref().map_or([0; 3], |times| self.order.arrival(times[row], block.number, row))
+        };
         let (mut rows, mut some) = (block.found.iter(), Vec::with_capacity(CANCEL_INTERVAL_ROWS));
         loop {
             some.clear();
@@ -232,7 +155,7 @@ impl<'a> Aggregation<'a> {
             }
             self.reader.cancel.check()?;
             for input in &block.inputs {
-                self.add(block, input, &some, groups, &mut extremes)?;
+                input.add(&some, &arrival, groups, &mut extremes)?;
             }
             extremes.give(groups)?;
             groups.tidy();
@@ -241,50 +164,6 @@ impl<'a> Aggregation<'a> {
                 known.iter_mut().for_each(|(known, _)| known.fill(u32::MAX));
             }
         }
-    }
-
-    /// Gives a function what some rows of these groups have for it.
-    fn add(
-        &self,
-        block: &Block<'_>,
-        input: &Input,
-        rows: &[(usize, usize)],
-        groups: &mut Groups<'a>,
-        extremes: &mut Extremes,
-    ) -> Result<()> {
-        let function = input.function;
-        let is_met = |row| input.condition.as_ref().is_none_or(|rows| rows.contains(row));
-        let rows = rows.iter().copied().filter(|(row, _)| is_met(*row));
-        match &input.values {
-            Values::Times(times) => {
-                let is_min = self.aggregate.functions[function].kind == Kind::Min;
-                rows.for_each(|(row, group)| extremes.add(group, function, times[row], is_min));
-            }
-            Values::Numbers(columns) => {
-                for numbers in columns {
-                    let found = rows.clone().filter_map(|(row, group)| Some((group, numbers.get(row)?)));
-                    groups.add_numbers(function, found)?;
-                }
-            }
-            Values::Extreme(numbers) => {
-                for (row, group) in rows {
-                    groups.offer(group, function, numbers.get(row), cell(numbers.column(), row));
-                }
-            }
-            Values::Columns(columns) => {
-                let mut cells = Vec::new();
-                for (row, group) in rows {
-                    let arrival = block
-                        .times
-                        .as_ref()
-                        .map_or([0; 3], |times| self.order.arrival(times[row], block.number, row));
-                    cells.clear();
-                    cells.extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
-                    groups.add(group, function, &cells, arrival)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Counts the rows of each combination of codes, and then adds each to its group.
@@ -338,46 +217,4 @@ impl<'a> Aggregation<'a> {
             }
         }
     }
-}
-
-/// The first or the last time so far, of each group's functions that ask for that.
-#[derive(Default)]
-struct Extremes(HashMap<(usize, usize), i64, foldhash::fast::FixedState>);
-
-impl Extremes {
-    fn add(&mut self, group: usize, function: usize, time: i64, is_min: bool) {
-        let of_group = self.0.entry((group, function)).or_insert(time);
-        *of_group = if is_min { time.min(*of_group) } else { time.max(*of_group) };
-    }
-
-    /// Gives them to their groups, whose numbers hold until these are tidied up.
-    fn give(&mut self, groups: &mut Groups<'_>) -> Result<()> {
-        for ((group, function), time) in self.0.drain() {
-            let text = crate::parse::time::format_time(time);
-            let cell = Named { name: names::TIME, cell: Cell::Text(&text), kind: ValueKind::String };
-            groups.add(group, function, &[cell], [0; 3])?;
-        }
-        Ok(())
-    }
-}
-
-/// A row's value of a column.
-pub(crate) fn cell(column: Option<&Column>, row: usize) -> Cell<'_> {
-    let Some(column) = column else { return Cell::Text("") };
-    let slot = column.slot(row);
-    match &column.data {
-        ColumnData::Int { values, present } if present.as_ref().is_none_or(|p| bit(p, slot)) => {
-            Cell::Int(values.get(slot))
-        }
-        _ => Cell::Text(plain_text(column, slot).unwrap_or("")),
-    }
-}
-
-/// The same with its name and kind.
-fn named<'c>(name: &'c str, column: Option<&'c Column>, row: usize) -> Named<'c> {
-    let kind = column.map_or(ValueKind::String, |column| match &column.kinds {
-        Kinds::All(kind) => *kind,
-        Kinds::PerSlot(_) => column.kind_at(column.slot(row)),
-    });
-    Named { name, cell: cell(column, row), kind }
 }

@@ -94,8 +94,8 @@ pub(crate) fn eval(
             let (left, right) = (open.column(&pair.left)?, open.column(&pair.right)?);
             let mut found = candidates.clone();
             found.retain(|row| {
-                super::aggregate::cell(left.as_deref(), row).with_text(|a| {
-                    super::aggregate::cell(right.as_deref(), row).with_text(|b| pair.relation.holds(a, b))
+                super::cells::cell(left.as_deref(), row).with_text(|a| {
+                    super::cells::cell(right.as_deref(), row).with_text(|b| pair.relation.holds(a, b))
                 })
             });
             Ok(found)

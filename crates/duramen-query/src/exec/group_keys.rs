@@ -1,8 +1,8 @@
 //! The fields that rows are grouped by: where they are constants, dictionaries, integers of a short range or time buckets, a
 //! row's group is found by a code, without its texts.
 
-use super::aggregate::cell;
 use super::among::range_of_few;
+use super::cells::cell;
 use super::open::{Open, is_few};
 use crate::bitmap::Bitmap;
 use crate::parse::time::format_time as time_text;

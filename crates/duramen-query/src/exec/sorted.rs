@@ -1,8 +1,8 @@
 //! `sort` straight behind the filter: only rows that can be in the answer are read beyond their sort keys. Blocks are read side
 //! by side on several threads, each of which keeps what is first of its own.
 
-use super::aggregate::cell;
 use super::ahead::Ahead;
+use super::cells::cell;
 use super::context::Run;
 use super::memory::Memory;
 use super::numbers::Numbers;

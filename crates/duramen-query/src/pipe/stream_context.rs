@@ -196,7 +196,7 @@ fn places(
             }
         };
         for row in rows.iter() {
-            let kept = crate::exec::aggregate::cell(streams.as_deref(), row)
+            let kept = crate::exec::cells::cell(streams.as_deref(), row)
                 .with_text(|stream| see(stream, (times[row], number, row)));
             if kept {
                 run.memory.charge(2 * size_of::<Place>(), "the entries around those found")?;

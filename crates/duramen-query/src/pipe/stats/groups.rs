@@ -110,6 +110,16 @@ impl<'a> Groups<'a> {
         self.states_of(group)[function].add(&aggregate.functions[function], cells, arrival, memory)
     }
 
+    /// Counts rows of these groups with one function, which counts.
+    pub(crate) fn count(&mut self, function: usize, rows: impl Iterator<Item = usize>) {
+        let functions = self.functions();
+        for group in rows {
+            if let State::Count(n) = &mut self.states[group * functions + function] {
+                *n += 1;
+            }
+        }
+    }
+
     /// Gives numbers to one function of their groups.
     pub(crate) fn add_numbers(
         &mut self,

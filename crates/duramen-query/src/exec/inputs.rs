@@ -1,0 +1,185 @@
+//! What the functions of `stats` look at: each reads of a block what it needs, once, and then takes some rows at a time.
+
+use super::cells::{cell, has_value, named};
+use super::numbers::Numbers;
+use super::open::Open;
+use crate::bitmap::Bitmap;
+use crate::error::Result;
+use crate::pipe::fields::NamePattern;
+use crate::pipe::sort::Arrival;
+use crate::pipe::stats::kind::Kind;
+use crate::pipe::stats::{Cell, Function, Groups, Named};
+use duramen::ValueKind;
+use duramen::block::names;
+use duramen::column::Column;
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a function that sees rows needs of a block, and the rows that meet its condition.
+pub(super) struct Input<'a> {
+    number: usize,
+    function: &'a Function,
+    values: Values,
+    condition: Option<Bitmap>,
+}
+
+/// The numbers of columns, by the field's name.
+pub(super) type Known<'a> = BTreeMap<&'a str, Rc<Numbers>>;
+
+/// What a function looks at.
+enum Values {
+    /// Its columns by name.
+    Columns(Vec<(String, Option<Arc<Column>>)>),
+    /// Its columns, of which it only wants to know whether one has a value.
+    Filled(Vec<Arc<Column>>),
+    /// The numbers of its columns.
+    Numbers(Vec<Rc<Numbers>>),
+    /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
+    Extreme(Rc<Numbers>),
+    /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
+    Times(Arc<Vec<i64>>),
+}
+
+/// Whether it is the first or the last time.
+fn is_of_time(function: &Function) -> bool {
+    let is_time = |field: &NamePattern| !field.prefix && *field.name == *names::TIME;
+    matches!(function.kind, Kind::Min | Kind::Max)
+        && matches!(&function.fields[..], [field] if is_time(field))
+}
+
+impl Values {
+    /// Numbers of a column that were read are `known`.
+    fn read<'a>(
+        function: &'a Function,
+        open: &mut Open,
+        found: &Bitmap,
+        known: &mut Known<'a>,
+    ) -> duramen::Result<Self> {
+        if is_of_time(function) {
+            return open.times().map(Self::Times);
+        }
+        let mut numbers = |name: &'a str, open: &mut Open| -> duramen::Result<Rc<Numbers>> {
+            Ok(match known.get(name) {
+                Some(numbers) => numbers.clone(),
+                None => {
+                    let numbers = Rc::new(Numbers::new(open.column(name)?, found));
+                    known.insert(name, numbers.clone());
+                    numbers
+                }
+            })
+        };
+        if function.kind.is_of_numbers() && function.fields.iter().all(|pattern| !pattern.prefix) {
+            let fields = function.fields.iter().map(|pattern| numbers(&pattern.name, open));
+            return fields.collect::<duramen::Result<_>>().map(Self::Numbers);
+        }
+        if matches!(function.kind, Kind::Count | Kind::Rate)
+            && function.fields.iter().all(|pattern| !pattern.prefix)
+        {
+            let columns = function.fields.iter().map(|pattern| open.column(&pattern.name));
+            // Where no row has the field, none has a value.
+            return columns.filter_map(Result::transpose).collect::<duramen::Result<_>>().map(Self::Filled);
+        }
+        if let (Kind::Min | Kind::Max, [field]) = (function.kind, &function.fields[..])
+            && !field.prefix
+        {
+            return numbers(&field.name, open).map(Self::Extreme);
+        }
+        let mut columns = Vec::new();
+        for (name, _) in &function.sort {
+            columns.push((name.to_string(), open.column(name)?));
+        }
+        for pattern in &function.fields {
+            if pattern.prefix {
+                let named = open.matching(pattern)?;
+                columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
+            } else {
+                columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
+            }
+        }
+        Ok(Self::Columns(columns))
+    }
+}
+
+impl<'a> Input<'a> {
+    /// What the function of this number needs of the rows that were found.
+    pub(super) fn read(
+        number: usize,
+        function: &'a Function,
+        open: &mut Open,
+        found: &Bitmap,
+        known: &mut Known<'a>,
+        stop: &dyn Fn() -> bool,
+    ) -> duramen::Result<Self> {
+        let values = Values::read(function, open, found, known)?;
+        let condition = function.condition.as_ref();
+        let condition = condition.map(|filter| super::eval::eval(filter, open, found, stop)).transpose()?;
+        Ok(Self { number, function, values, condition })
+    }
+
+    /// Gives the function what these rows have for it, each with its group.
+    pub(super) fn add(
+        &self,
+        rows: &[(usize, usize)],
+        arrival: &dyn Fn(usize) -> Arrival,
+        groups: &mut Groups<'_>,
+        extremes: &mut Extremes,
+    ) -> Result<()> {
+        let (number, function) = (self.number, self.function);
+        let is_met = |row| self.condition.as_ref().is_none_or(|rows| rows.contains(row));
+        let rows = rows.iter().copied().filter(|(row, _)| is_met(*row));
+        match &self.values {
+            Values::Times(times) => {
+                let is_min = function.kind == Kind::Min;
+                rows.for_each(|(row, group)| extremes.add(group, number, times[row], is_min));
+            }
+            Values::Numbers(columns) => {
+                for numbers in columns {
+                    let found = rows.clone().filter_map(|(row, group)| Some((group, numbers.get(row)?)));
+                    groups.add_numbers(number, found)?;
+                }
+            }
+            Values::Filled(columns) => {
+                let counts_all = function.fields.is_empty();
+                let is_counted = |row| counts_all || columns.iter().any(|column| has_value(column, row));
+                groups.count(number, rows.filter(|(row, _)| is_counted(*row)).map(|(_, group)| group));
+            }
+            Values::Extreme(numbers) => {
+                for (row, group) in rows {
+                    groups.offer(group, number, numbers.get(row), cell(numbers.column(), row));
+                }
+            }
+            Values::Columns(columns) => {
+                let mut cells = Vec::new();
+                for (row, group) in rows {
+                    cells.clear();
+                    cells.extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                    groups.add(group, number, &cells, arrival(row))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first or the last time so far, of each group's functions that ask for that.
+#[derive(Default)]
+pub(super) struct Extremes(HashMap<(usize, usize), i64, foldhash::fast::FixedState>);
+
+impl Extremes {
+    fn add(&mut self, group: usize, function: usize, time: i64, is_min: bool) {
+        let of_group = self.0.entry((group, function)).or_insert(time);
+        *of_group = if is_min { time.min(*of_group) } else { time.max(*of_group) };
+    }
+
+    /// Gives them to their groups, whose numbers hold until these are tidied up.
+    pub(super) fn give(&mut self, groups: &mut Groups<'_>) -> Result<()> {
+        for ((group, function), time) in self.0.drain() {
+            let text = crate::parse::time::format_time(time);
+            let cell = Named { name: names::TIME, cell: Cell::Text(&text), kind: ValueKind::String };
+            groups.add(group, function, &[cell], [0; 3])?;
+        }
+        Ok(())
+    }
+}
