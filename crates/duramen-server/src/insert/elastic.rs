@@ -5,10 +5,11 @@
 use super::Delivery;
 use super::kept::Kept;
 use crate::app::Shared;
+use crate::body::unread;
 use crate::error::ApiResult;
 use crate::json::{ok, written};
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::Response;
@@ -42,8 +43,8 @@ pub(super) fn routes() -> Router<Shared> {
             "_nodes",
             "_logstash",
         ] {
-            routes = routes
-                .route(&at(&format!("/{path}/{{*rest}}")), get(empty).put(empty).post(empty).delete(empty));
+            let (path, set) = (at(&format!("/{path}/{{*rest}}")), acknowledge);
+            routes = routes.route(&path, get(empty).put(set).post(set).delete(set));
         }
         routes
     };
@@ -78,6 +79,11 @@ async fn cluster() -> Response {
 
 async fn empty() -> Response {
     ok(&json!({}))
+}
+
+/// What is to be set up is read first: Beats' templates are larger than what a socket holds.
+async fn acknowledge(State(app): State<Shared>, request: Request) -> Response {
+    unread(&app, request, ok(&json!({ "acknowledged": true }))).await
 }
 
 thread_local! {
