@@ -98,6 +98,8 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         "/_ilm/policy/x",
         "/_nodes/http",
         "/insert/elasticsearch/",
+        // Filebeat's first request, at the URL of `hosts`, before it sends anything.
+        "/insert/elasticsearch",
     ] {
         let answer = server.request("GET", path, &[], b"");
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -105,6 +107,7 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         serde_json::from_str::<Value>(&answer.body).unwrap();
     }
     assert_eq!(server.request("HEAD", "/", &[], b"").status, 200);
+    assert_eq!(server.request("HEAD", "/insert/elasticsearch", &[], b"").status, 200);
     assert_eq!(server.request("HEAD", "/_cat/health", &[], b"").status, 200);
     assert_eq!(server.request("PUT", "/_index_template/logs", &[("Content-Type", JSON)], b"{}").status, 200);
 }

@@ -18,8 +18,8 @@ use duramen_wire::elastic::Bulk;
 use serde_json::json;
 use std::cell::RefCell;
 
-/// The version that clients are told: recent enough for all that is asked of it.
-const VERSION: &str = "8.17.0";
+/// The version that clients are told: the last of its major, for Beats may refuse one that is older than they are.
+const VERSION: &str = "8.19.0";
 
 pub(super) fn routes() -> Router<Shared> {
     let under = |prefix: &str| {
@@ -48,7 +48,11 @@ pub(super) fn routes() -> Router<Shared> {
         }
         routes
     };
-    under("").merge(under("/insert/elasticsearch")).layer(map_response(as_elasticsearch))
+    under("")
+        .merge(under("/insert/elasticsearch"))
+        // Beats ask at the URL that they were given, as it is.
+        .route("/insert/elasticsearch", get(info))
+        .layer(map_response(as_elasticsearch))
 }
 
 /// Official clients take no answer without this header.

@@ -206,6 +206,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     send("/api/v1/ingest", JSON, 202, "An object, an array of objects, or NDJSON").with(ROLES),
     op("/insert/jsonline", SEND, "ingest", ROLES, Some(NDJSON), 200, "VictoriaLogs' JSON lines")
         .answering(NOTHING),
+    tell("/insert/elasticsearch", "ingest", "What Beats ask first: a version"),
     push("/loki/api/v1/push", "Loki's push, in protobuf or JSON"),
     push("/insert/loki/api/v1/push", "The same"),
     tell("/insert/loki/ready", "ingest", "Whether it can be sent to").answering(TEXTS),
