@@ -164,6 +164,10 @@ fn splunk_datadog_gelf_and_journald_are_answered_as_their_clients_expect() {
     assert_eq!((answer.status, answer.body.as_str()), (202, "{}"));
     assert_eq!(server.query("_stream:{service=\"pay\"} env:prod level:error d1").len(), 1);
     assert_eq!(server.post("/api/v2/logs", JSON, "[1]").status, 400);
+    // Fluent Bit sends all of a chunk again after 400, and again: the good line is there once.
+    let answer = server.post("/api/v2/logs", JSON, r#"[{"message":"d2"},1]"#);
+    assert!(answer.status == 202 && answer.body.contains("1 of 2 lines rejected"), "{answer:?}");
+    assert_eq!(server.query("d2").len(), 1);
     assert_eq!(server.request("GET", "/api/v1/validate", &[], b"").status, 200);
 
     let answer =
