@@ -89,6 +89,12 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let answer = server.post("/_bulk", JSON, "hello\n{}\n");
     let reply: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    // A chunk of short lines of Fluent Bit, which sends it again if the reply has more than 512,000 bytes.
+    let chunk = "{\"create\":{\"_index\":\"fluent-bit\"}}\n{\"log\":\"l\"}\n".repeat(30_000);
+    let headers = [("User-Agent", "Fluent-Bit"), ("Content-Type", "application/x-ndjson")];
+    let answer = server.request("POST", "/_bulk", &headers, chunk.as_bytes());
+    assert!(answer.status == 200 && answer.body.len() < 512_000, "{} bytes", answer.body.len());
+    assert!(answer.body.contains("\"errors\":false"), "{answer:?}");
     for path in [
         "/",
         "/_license",
