@@ -78,19 +78,20 @@ impl Query {
         }
     }
 
-    /// The same query with the rows of its `stats` for each step of time; `None` if it has no `stats`, groups by time
-    /// already, or has a pipe before it that needs all entries.
-    pub fn with_stats_by_time(mut self, step_ns: i64) -> Option<Self> {
+    /// The same query with the rows of its `stats` for each step of time, in the days of an offset east of UTC: in the
+    /// place of the steps that it groups by already, if it does. `None` if it has no `stats`, or has a pipe before it
+    /// that needs all entries.
+    pub fn with_stats_by_time(mut self, step_ns: i64, offset_ns: i64) -> Option<Self> {
         let at = self.pipes.iter().position(|pipe| matches!(pipe, Pipe::Stats(_)))?;
         if step_ns < 1 || self.pipes[..at].iter().any(|pipe| pipe.passes() == Passes::All) {
             return None;
         }
         let Some(Pipe::Stats(stats)) = self.pipes.get_mut(at) else { return None };
-        if stats.aggregate.by.iter().any(|by| *by.field == *names::TIME) {
-            return None;
+        let bucket = Some(Bucket::Time { step_ns, offset_ns });
+        match stats.aggregate.by.iter_mut().find(|by| *by.field == *names::TIME) {
+            Some(by) => by.bucket = bucket,
+            None => stats.aggregate.by.insert(0, By { field: names::TIME.into(), bucket }),
         }
-        let bucket = Some(Bucket::Time { step_ns, offset_ns: 0 });
-        stats.aggregate.by.insert(0, By { field: names::TIME.into(), bucket });
         stats.set_seconds(self.filter.time_range());
         Some(self)
     }

@@ -1,7 +1,7 @@
 //! What every request can reach, and the table of routes.
 
 use crate::auth::{Scope, Tokens, admit, require};
-use crate::body::Budget;
+use crate::body::{Budget, unread};
 use crate::error::{ApiError, ApiResult};
 use crate::insert::otlp_grpc::{self, told_as_grpc};
 use crate::insert::{Delivery, Direct};
@@ -143,7 +143,7 @@ pub(crate) async fn take(app: Shared, route: &'static Direct, request: Request) 
     let started = app.env.clock.monotonic();
     let mut response = match admit(&app, request.headers(), Scope::Ingest).await {
         Ok(access) => (route.take)(Delivery::new(&app, access, request)).await,
-        Err(e) => e.into_response(),
+        Err(e) => unread(&app, request, e).await,
     };
     finish(&app, route.path, started, &mut response);
     response
@@ -162,14 +162,15 @@ fn finish(app: &App, route: &str, started: Duration, response: &mut Response) {
     app.metrics.request(route, response.status().as_u16(), took);
 }
 
-async fn nothing_here(request: Request) -> ApiError {
+async fn nothing_here(State(app): State<Shared>, request: Request) -> Response {
     let path: String = request.uri().path().chars().take(200).collect();
-    ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}: see /api/openapi.json"))
+    let told = format!("there is nothing at {path}: see /api/openapi.json");
+    unread(&app, request, ApiError::new(StatusCode::NOT_FOUND, told)).await
 }
 
-async fn other_method(request: Request) -> ApiError {
-    let method = request.method();
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{method} is not a method of this path"))
+async fn other_method(State(app): State<Shared>, request: Request) -> Response {
+    let told = format!("{} is not a method of this path", request.method());
+    unread(&app, request, ApiError::new(StatusCode::METHOD_NOT_ALLOWED, told)).await
 }
 
 #[cfg(test)]

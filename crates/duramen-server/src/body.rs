@@ -5,7 +5,9 @@ use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::tenant::Tenant;
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body::Frame;
@@ -136,6 +138,15 @@ pub(crate) async fn receive(
         Box::pin(discard(app, &mut body)).await;
     }
     received
+}
+
+/// The answer to a request whose body is not looked at: given once that has come, for a client whose connection is closed
+/// while it is still sending sees none. One that asks before it sends is answered at once.
+pub(crate) async fn unread(app: &App, request: Request, answer: impl IntoResponse) -> Response {
+    if !request.headers().contains_key(header::EXPECT) {
+        Box::pin(discard(app, &mut request.into_body())).await;
+    }
+    answer.into_response()
 }
 
 /// Reads on for a while and keeps nothing: a client that is still sending would not look at the answer.

@@ -153,11 +153,28 @@ impl Bulk {
     /// Writes the reply to the request that was read last: each item with 201, or 400 and why. Clients match the
     /// bytes `"errors":false,"items":[` where their buffer cuts the rest off, so nothing stands between.
     pub fn write_reply(&self, took_ms: u64, reply: &mut String) {
+        self.write_items(took_ms, [usize::MAX; 2], reply);
+    }
+
+    /// The same for a client that looks only for an item that was taken and for reasons, and sends everything again if the
+    /// reply is longer than it likes: one item that was taken, and 100 of those that were not.
+    pub fn write_short_reply(&self, took_ms: u64, reply: &mut String) {
+        self.write_items(took_ms, [1, 100], reply);
+    }
+
+    /// `most`: of the items that were taken, and of those that were not.
+    fn write_items(&self, took_ms: u64, mut most: [usize; 2], reply: &mut String) {
         let errors = self.items.iter().any(|item| !item.ok);
         let _infallible = write!(reply, "{{\"took\":{took_ms},\"errors\":{errors},\"items\":[");
         let mut reasons = self.reasons.iter();
-        for (i, Item { verb, ok }) in self.items.iter().enumerate() {
-            reply.push_str(if i == 0 { "{\"" } else { ",{\"" });
+        let mut separator = "{\"";
+        for Item { verb, ok } in &self.items {
+            let left = &mut most[usize::from(!*ok)];
+            if *left == 0 {
+                continue;
+            }
+            *left -= 1;
+            reply.push_str(std::mem::replace(&mut separator, ",{\""));
             reply.push_str(verb.name());
             if *ok {
                 reply.push_str("\":{\"status\":201}}");

@@ -46,6 +46,39 @@ fn all_bodies_together_have_a_limit() {
     eventually("there is room again", || post() == 202);
 }
 
+#[test]
+fn an_answer_reaches_a_client_that_sends_much_which_nobody_reads() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let ask = |head: &str, bytes: usize| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        write!(stream, "{head} HTTP/1.1\r\nhost: x\r\ncontent-length: {bytes}\r\n\r\n").unwrap();
+        // More than the sockets between them hold: a connection that is closed meanwhile breaks the pipe.
+        stream.write_all(&vec![b' '; bytes]).unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        String::from_utf8_lossy(&first[9..]).into_owned()
+    };
+    let much = 24 << 20;
+    // What Filebeat sets up before its first line is of this kind.
+    assert_eq!(ask("PUT /_index_template/filebeat-9.3.0", much), "200");
+    assert_eq!(ask("PUT /insert/elasticsearch/_ingest/pipeline/nginx", much), "200");
+    assert_eq!(ask("POST /nothing/here", much), "404");
+    assert_eq!(ask("POST /api/openapi.json", much), "405");
+    token(&store, &["new", "--scope", "ingest"]);
+    eventually("a token is asked for", || ask("POST /api/v1/ingest", 0) == "401");
+    for path in ["/api/v1/ingest", "/_bulk", "/x/_bulk", "/loki/api/v1/push"] {
+        assert_eq!(ask(&format!("POST {path}"), much), "401", "{path}");
+    }
+    // Who asks before sending is not made to send.
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let head = "host: x\r\nexpect: 100-continue\r\ncontent-length: 1000";
+    write!(stream, "POST /_bulk HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first[9..], b"401");
+}
+
 /// A client that has asked for more than connections hold on the way, and has read the first bytes of it.
 fn ask_for_much(server: &Server, query: &str) -> TcpStream {
     let long = "x".repeat(400);

@@ -57,6 +57,7 @@ fn a_mistake_is_shown() {
         ("query?query=*&extra_filters=a)%20or%20(b", "expected"),
         ("query?query=*&format=xml", "none of: json, typed, csv"),
         ("hits?query=*&step=x", "`step` is no duration"),
+        ("stats_query_range?query=*%7Cstats%20count()&offset=x", "`offset` is no duration"),
         ("hits?query=*%7Cstats%20count()", "look at each by itself"),
         ("field_values?query=*", "`field` is missing"),
         ("stats_query?query=*", "must end with the pipe `stats`"),
@@ -117,6 +118,24 @@ fn labels_whose_names_need_quotes_are_selected_and_shown_without_them() {
 }
 
 #[test]
+fn names_and_values_for_completion() {
+    let (_dir, server) = filled();
+    let values = |path: &str| {
+        let answer = server.get(&format!("/select/logsql/{path}")).json();
+        let found = answer["values"].as_array().unwrap().clone();
+        found.iter().map(|v| v["value"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // What is typed narrows what is offered before the limit does.
+    assert_eq!(values("field_names?query=*&filter=ev&limit=1"), ["level"]);
+    assert_eq!(values("field_values?query=*&field=level&filter=err&limit=1"), ["error"]);
+    assert_eq!(values("stream_field_values?query=*&field=app&filter=3"), ["a3"]);
+    // Of a query with pipes, the filter counts alone if so asked.
+    let query = "query=n:%3C2%7Cstats%20count()%20n";
+    assert_eq!(values(&format!("stream_field_values?{query}&field=app&ignore_pipes=1")), ["a0", "a1"]);
+    assert_eq!(values(&format!("field_names?{query}&ignore_pipes=0")), ["n"]);
+}
+
+#[test]
 fn a_histogram() {
     let (_dir, server) = filled();
     let hits = server.get("/select/logsql/hits?query=*&step=1h&field=level").json();
@@ -146,4 +165,24 @@ fn figures_as_prometheus_has_them() {
     let matrix = server.get(&format!("/select/logsql/stats_query_range?{query}&step=1h")).json();
     let errors = json!({ "metric": { "__name__": "most", "level": "error" }, "values": [[1704067200, "50"], [1704070800, "90"]] });
     assert!(matrix["data"]["result"].as_array().unwrap().contains(&errors), "{matrix}");
+    // In the hours of a place half an hour east of UTC, as a browser there asks for them.
+    let matrix = server.get(&format!("/select/logsql/stats_query_range?{query}&step=1h&offset=30m")).json();
+    let values = json!([[1704065400, "20"], [1704069000, "80"], [1704072600, "90"]]);
+    let errors = json!({ "metric": { "__name__": "most", "level": "error" }, "values": values });
+    assert!(matrix["data"]["result"].as_array().unwrap().contains(&errors), "{matrix}");
+    // Steps that the query names itself give way to those asked for.
+    let query = "query=*%7Cstats%20by%20(_time:5m)%20count()%20n";
+    let matrix = server.get(&format!("/select/logsql/stats_query_range?{query}&step=1h")).json();
+    let all = json!([{ "metric": { "__name__": "n" }, "values": [[1704067200, "60"], [1704070800, "40"]] }]);
+    assert_eq!(matrix["data"]["result"], all);
+    // Nothing is told where there is nothing to count: what is empty is no number.
+    let query = "query=*%7Cstats%20by%20(level)%20count()%20n,max(other)%20most";
+    for path in ["stats_query", "stats_query_range"] {
+        let answer = server.get(&format!("/select/logsql/{path}?{query}&step=1d")).json();
+        let result = answer["data"]["result"].as_array().unwrap();
+        let named: Vec<_> = result.iter().map(|series| series["metric"]["__name__"].clone()).collect();
+        assert_eq!(named, ["n", "n"], "{answer}");
+    }
+    let same = |offset: &str| server.get(&format!("/select/logsql/hits?query=*&step=1h{offset}")).json();
+    assert_eq!(same("&offset=0s"), same(""));
 }

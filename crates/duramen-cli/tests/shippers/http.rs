@@ -89,6 +89,12 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let answer = server.post("/_bulk", JSON, "hello\n{}\n");
     let reply: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    // A chunk of short lines of Fluent Bit, which sends it again if the reply has more than 512,000 bytes.
+    let chunk = "{\"create\":{\"_index\":\"fluent-bit\"}}\n{\"log\":\"l\"}\n".repeat(30_000);
+    let headers = [("User-Agent", "Fluent-Bit"), ("Content-Type", "application/x-ndjson")];
+    let answer = server.request("POST", "/_bulk", &headers, chunk.as_bytes());
+    assert!(answer.status == 200 && answer.body.len() < 512_000, "{} bytes", answer.body.len());
+    assert!(answer.body.contains("\"errors\":false"), "{answer:?}");
     for path in [
         "/",
         "/_license",
@@ -98,6 +104,8 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         "/_ilm/policy/x",
         "/_nodes/http",
         "/insert/elasticsearch/",
+        // Filebeat's first request, at the URL of `hosts`, before it sends anything.
+        "/insert/elasticsearch",
     ] {
         let answer = server.request("GET", path, &[], b"");
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -105,6 +113,7 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         serde_json::from_str::<Value>(&answer.body).unwrap();
     }
     assert_eq!(server.request("HEAD", "/", &[], b"").status, 200);
+    assert_eq!(server.request("HEAD", "/insert/elasticsearch", &[], b"").status, 200);
     assert_eq!(server.request("HEAD", "/_cat/health", &[], b"").status, 200);
     assert_eq!(server.request("PUT", "/_index_template/logs", &[("Content-Type", JSON)], b"{}").status, 200);
 }
@@ -161,6 +170,10 @@ fn splunk_datadog_gelf_and_journald_are_answered_as_their_clients_expect() {
     assert_eq!((answer.status, answer.body.as_str()), (202, "{}"));
     assert_eq!(server.query("_stream:{service=\"pay\"} env:prod level:error d1").len(), 1);
     assert_eq!(server.post("/api/v2/logs", JSON, "[1]").status, 400);
+    // Fluent Bit sends all of a chunk again after 400, and again: the good line is there once.
+    let answer = server.post("/api/v2/logs", JSON, r#"[{"message":"d2"},1]"#);
+    assert!(answer.status == 202 && answer.body.contains("1 of 2 lines rejected"), "{answer:?}");
+    assert_eq!(server.query("d2").len(), 1);
     assert_eq!(server.request("GET", "/api/v1/validate", &[], b"").status, 200);
 
     let answer =

@@ -14,13 +14,14 @@ pub(crate) use tokens::{check_file_name, check_tenant};
 pub use uses::LastUses;
 
 use crate::app::Shared;
+use crate::body::unread;
 use crate::error::{ApiError, ApiResult};
 use crate::tenant::Tenant;
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
 use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use duramen_engine::io::Env;
 use rate::Bucket;
 use serde::{Deserialize, Serialize};
@@ -268,7 +269,7 @@ pub(crate) async fn require(
             request.extensions_mut().insert(access);
             next.run(request).await
         }
-        Err(e) => e.into_response(),
+        Err(e) => unread(&app, request, e).await,
     }
 }
 

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use duramen_wire::datadog::Logs;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
     let validate = || get(async || ok(&json!({ "valid": true })));
@@ -22,19 +22,31 @@ pub(super) fn routes() -> Router<Shared> {
 
 async fn logs(delivery: Delivery) -> Response {
     match taken(delivery).await {
-        Ok(()) => as_json(StatusCode::ACCEPTED, &json!({})),
+        Ok(None) => as_json(StatusCode::ACCEPTED, &json!({})),
+        Ok(Some(told)) => as_json(StatusCode::ACCEPTED, &refused(400, &told)),
         Err(e) => {
-            let status = e.status.as_u16().to_string();
-            let error = json!({ "status": status, "title": "refused", "detail": e.message });
-            e.with_json(&json!({ "errors": [error] }))
+            let errors = refused(e.status.as_u16(), &e.message);
+            e.with_json(&errors)
         }
     }
 }
 
-async fn taken(delivery: Delivery) -> ApiResult<()> {
+fn refused(status: u16, detail: &str) -> Value {
+    json!({ "errors": [{ "status": status.to_string(), "title": "refused", "detail": detail }] })
+}
+
+/// What was rejected, if not everything was: an answer of 400 would have clients send the others again and again.
+///
+/// # Errors
+/// 400 if nothing was taken.
+async fn taken(delivery: Delivery) -> ApiResult<Option<String>> {
     let (params, now_ns) = (delivery.params()?, delivery.now_ns);
     let taken = delivery.take("datadog", move |received, out| {
         Ok(Logs::new(&params, now_ns).read(&received.decompressed()?, now_ns, out)?)
     });
-    taken.await?.whole()
+    let taken = taken.await?;
+    if taken.accepted == 0 {
+        taken.whole()?;
+    }
+    Ok((taken.rejected.count > 0).then(|| taken.told()))
 }

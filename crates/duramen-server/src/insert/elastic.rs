@@ -5,11 +5,12 @@
 use super::Delivery;
 use super::kept::Kept;
 use crate::app::Shared;
+use crate::body::unread;
 use crate::error::ApiResult;
 use crate::json::{ok, written};
 use axum::Router;
-use axum::extract::Path;
-use axum::http::{HeaderValue, StatusCode};
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -17,8 +18,8 @@ use duramen_wire::elastic::Bulk;
 use serde_json::json;
 use std::cell::RefCell;
 
-/// The version that clients are told: recent enough for all that is asked of it.
-const VERSION: &str = "8.17.0";
+/// The version that clients are told: the last of its major, for Beats may refuse one that is older than they are.
+const VERSION: &str = "8.19.0";
 
 pub(super) fn routes() -> Router<Shared> {
     let under = |prefix: &str| {
@@ -42,12 +43,16 @@ pub(super) fn routes() -> Router<Shared> {
             "_nodes",
             "_logstash",
         ] {
-            routes = routes
-                .route(&at(&format!("/{path}/{{*rest}}")), get(empty).put(empty).post(empty).delete(empty));
+            let (path, set) = (at(&format!("/{path}/{{*rest}}")), acknowledge);
+            routes = routes.route(&path, get(empty).put(set).post(set).delete(set));
         }
         routes
     };
-    under("").merge(under("/insert/elasticsearch")).layer(map_response(as_elasticsearch))
+    under("")
+        .merge(under("/insert/elasticsearch"))
+        // Beats ask at the URL that they were given, as it is.
+        .route("/insert/elasticsearch", get(info))
+        .layer(map_response(as_elasticsearch))
 }
 
 /// Official clients take no answer without this header.
@@ -80,6 +85,11 @@ async fn empty() -> Response {
     ok(&json!({}))
 }
 
+/// What is to be set up is read first: Beats' templates are larger than what a socket holds.
+async fn acknowledge(State(app): State<Shared>, request: Request) -> Response {
+    unread(&app, request, ok(&json!({ "acknowledged": true }))).await
+}
+
 thread_local! {
     static DECODER: RefCell<Option<Kept<Bulk>>> = const { RefCell::new(None) };
 }
@@ -110,6 +120,7 @@ async fn taken(delivery: Delivery, index: Option<String>) -> Response {
 
 async fn reply(delivery: Delivery, index: Option<String>) -> ApiResult<String> {
     let (params, now_ns, clock) = (delivery.params()?, delivery.now_ns, delivery.app.env.clock.clone());
+    let short = reads_little(&delivery.headers);
     let started = clock.monotonic();
     let taken = delivery.take("elasticsearch", move |received, out| {
         let body = received.decompressed()?;
@@ -120,8 +131,18 @@ async fn reply(delivery: Delivery, index: Option<String>) -> ApiResult<String> {
     let (kept, body_bytes) = taken.await?.answer;
     let bulk = &kept.decoder;
     let took = clock.monotonic().saturating_sub(started);
-    let mut reply = String::with_capacity(64 + bulk.items() * 27);
-    bulk.write_reply(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), &mut reply);
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let mut reply = String::with_capacity(if short { 64 } else { 64 + bulk.items() * 27 });
+    match short {
+        true => bulk.write_short_reply(took_ms, &mut reply),
+        false => bulk.write_reply(took_ms, &mut reply),
+    }
     kept.give_back(&DECODER, body_bytes);
     Ok(reply)
+}
+
+/// Fluent Bit keeps 512,000 bytes of a reply by itself, and takes a longer one for a failure: it sent the chunk again and
+/// again, whose lines were there more often each time. Of the items it wants to know only whether one was taken.
+fn reads_little(headers: &HeaderMap) -> bool {
+    headers.get(header::USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Fluent-Bit"))
 }

@@ -82,6 +82,8 @@ pub(crate) async fn bind(settings: &Settings) -> Result<Vec<Bound>, ServeError> 
                 true => Some(UdpSocket::bind(here).await.map_err(failed)?),
                 false => None,
             };
+            #[cfg(target_os = "linux")]
+            udp.iter().for_each(wait_for_bursts);
             if !here.ip().is_loopback() {
                 tracing::warn!(address = %here, protocol = kind.name(), "whoever reaches this address may send");
             }
@@ -90,6 +92,15 @@ pub(crate) async fn bind(settings: &Settings) -> Result<Vec<Bound>, ServeError> 
         }
     }
     Ok(all)
+}
+
+/// Has the system keep more of a burst than it does by itself: as much as it allows (`net.core.rmem_max`).
+#[cfg(target_os = "linux")]
+fn wait_for_bursts(udp: &UdpSocket) {
+    const WAITING_BYTES: usize = 4 << 20;
+    if let Err(e) = socket2::SockRef::from(udp).set_recv_buffer_size(WAITING_BYTES) {
+        tracing::debug!(error = %e, "datagrams wait in a buffer of the system's own size");
+    }
 }
 
 /// Serves them until the server stops.

@@ -66,6 +66,9 @@ const STEP: Param = ("step", Text, "The length of a step, such as 5m");
 const SELECTOR: Param = ("query", Text, "LogQL; without it, all lines");
 const LOGQL_QUERY: Param = ("query", Needed, "LogQL");
 const BEFORE: Param = ("end", Text, "The first time that is too late");
+const EAST: Param = ("offset", Text, "How far east of UTC days begin, such as 2h or -5h30m");
+const PART: Param = ("filter", Text, "What is told must contain this");
+const BARE: Param = ("ignore_pipes", Text, "1: of the query, the filter counts alone");
 const MOST_FOUND: Param = ("limit", Number, "The most that are told");
 
 const ROLES: &[Param] = &[
@@ -88,9 +91,11 @@ const EXPORTED: &[Param] = &[
     ("format", Text, "json (all values are text), typed, csv; parquet, if the server was built with it"),
     ("fields", Text, "The columns of csv; otherwise all that there are"),
 ];
-const VALUES: &[Param] = &[QUERY, FIELD, START, END, ("limit", Number, "The most values")];
-const STEPS: &[Param] =
-    &[QUERY, STEP, START, END, ("field", Text, "A field to group by; may be given again")];
+const NAMES: &[Param] = &[QUERY, START, END, TIMEOUT, EXTRA, MOST_FOUND, PART, BARE];
+const VALUES: &[Param] = &[QUERY, FIELD, START, END, MOST_FOUND, PART, BARE];
+const STEPS: &[Param] = &[QUERY, STEP, EAST, START, END];
+const HITS: &[Param] =
+    &[QUERY, STEP, EAST, START, END, ("field", Text, "A field to group by; may be given again")];
 const TAIL: &[Param] = &[QUERY, ("start_offset", Text, "How much of the past to begin with, such as 5m")];
 const LOGQL: &[Param] = &[
     LOGQL_QUERY,
@@ -206,6 +211,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     send("/api/v1/ingest", JSON, 202, "An object, an array of objects, or NDJSON").with(ROLES),
     op("/insert/jsonline", SEND, "ingest", ROLES, Some(NDJSON), 200, "VictoriaLogs' JSON lines")
         .answering(NOTHING),
+    tell("/insert/elasticsearch", "ingest", "What Beats ask first: a version"),
     push("/loki/api/v1/push", "Loki's push, in protobuf or JSON"),
     push("/insert/loki/api/v1/push", "The same"),
     tell("/insert/loki/ready", "ingest", "Whether it can be sent to").answering(TEXTS),
@@ -236,13 +242,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
     send("/insert/journald/upload", JOURNAL, 202, "The same").answering(TEXTS).refusing(TEXT_OR_JSON),
     ask("/select/logsql/query", EXPORTED, "Rows, the newest first, an object a line").answering(EXPORT),
     ask("/select/logsql/tail", TAIL, "Rows as they are appended, an object a line").answering(ROWS),
-    ask("/select/logsql/hits", STEPS, "How many rows there are in each step"),
+    ask("/select/logsql/hits", HITS, "How many rows there are in each step"),
     ask("/select/logsql/facets", LOGSQL, "The most frequent values of each field"),
-    ask("/select/logsql/field_names", LOGSQL, "Fields, and how many rows have each"),
+    ask("/select/logsql/field_names", NAMES, "Fields, and how many rows have each"),
     ask("/select/logsql/field_values", VALUES, "A field's values, with how many rows"),
-    ask("/select/logsql/streams", LOGSQL, "Streams, with how many rows"),
-    ask("/select/logsql/stream_ids", LOGSQL, "Identities of streams, with how many rows"),
-    ask("/select/logsql/stream_field_names", LOGSQL, "Fields of streams, with how many rows"),
+    ask("/select/logsql/streams", NAMES, "Streams, with how many rows"),
+    ask("/select/logsql/stream_ids", NAMES, "Identities of streams, with how many rows"),
+    ask("/select/logsql/stream_field_names", NAMES, "Fields of streams, with how many rows"),
     ask("/select/logsql/stream_field_values", VALUES, "A stream field's values"),
     ask("/select/logsql/stats_query", LOGSQL, "What stats counts, as a Prometheus vector"),
     ask("/select/logsql/stats_query_range", STEPS, "The same for each step, as a matrix"),

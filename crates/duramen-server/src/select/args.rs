@@ -145,6 +145,21 @@ impl Args {
         text.parse().map(Some).map_err(wrong)
     }
 
+    /// Whether a parameter that is yes or no says yes: it is there, and is none of the words for no.
+    pub fn says(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| !matches!(value, "0" | "f" | "false" | "n" | "no"))
+    }
+
+    /// The filter of the query, and `pipe` in the place of its own.
+    ///
+    /// # Errors
+    /// 400; a mistake in the query is shown.
+    pub fn filter_with(&self, app: &Shared, pipe: &str) -> ApiResult<Query> {
+        let query = self.query(app, "")?;
+        let pipes = self.parse_within(&format!("* | {pipe}"), app.env.clock.now_unix_ns(), None)?;
+        Ok(Query::new(query.filter().clone(), pipes.pipes().to_vec(), query.max_threads()))
+    }
+
     /// The query and its time range, as `query`, `start`, `end` and `extra_filters` say; and `pipe` behind it, if it is not empty.
     ///
     /// # Errors

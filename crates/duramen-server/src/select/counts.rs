@@ -42,7 +42,8 @@ enum What {
     StreamFieldValues,
 }
 
-/// `{"values":[{"value":…,"hits":…}]}`, the most frequent first.
+/// `{"values":[{"value":…,"hits":…}]}`, the most frequent first: those that contain `filter`, at most `limit`. With
+/// `ignore_pipes`, of all entries that the query's filter finds: completion asks about queries that are not whole yet.
 async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiResult<Response> {
     let limit = args.number("limit")?.filter(|limit| *limit > 0);
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -61,7 +62,10 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         Some(field) => format!("stats by ({}) count() hits", quoted(field)),
     };
     let by = by.unwrap_or("name").to_owned();
-    let question = args.question(app, &pipe)?;
+    let question = match args.says("ignore_pipes") {
+        true => args.question_of(app, args.filter_with(app, &pipe)?)?,
+        false => args.question(app, &pipe)?,
+    };
     let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new(), move |found, row| {
         let hits = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
         *found.entry(row.get(&by).unwrap_or_default().to_owned()).or_default() += hits;
@@ -92,7 +96,8 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
             counted
         }
     };
-    let mut counted: Vec<_> = counted.into_iter().collect();
+    let part = args.get("filter").unwrap_or_default();
+    let mut counted: Vec<_> = counted.into_iter().filter(|(value, _)| value.contains(part)).collect();
     counted.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
     counted.truncate(limit);
     let values: Vec<_> =

@@ -1,6 +1,7 @@
 //! `stats_query` and `stats_query_range`: what `stats` counts, in the form of Prometheus' query API.
 
 use super::args::{Args, duration_ns, moment};
+use super::hits::offset_ns;
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
@@ -44,6 +45,11 @@ fn labels(row: &ResultRow, by: &[String], name: &str) -> Map<String, Value> {
     named.map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
+/// What was counted, if there is anything: `max(n)` of rows without `n` is empty, which is no number to those who asked.
+fn figure<'r>(row: &'r ResultRow, name: &str) -> Option<&'r str> {
+    row.get(name).filter(|value| !value.is_empty())
+}
+
 fn seconds(ns: i64) -> Value {
     if ns % 1_000_000_000 == 0 { json!(ns / 1_000_000_000) } else { json!(ns as f64 / 1e9) }
 }
@@ -61,7 +67,7 @@ async fn stats_query(
     let (by, names) = stats_names(&question.query)?;
     let (result, _) = run(&app, &access, question, Vec::new(), move |result: &mut Vec<Value>, row| {
         for name in &names {
-            if let Some(value) = row.get(name) {
+            if let Some(value) = figure(row, name) {
                 result.push(json!({ "metric": labels(row, &by, name), "value": [seconds(at), value] }));
             }
         }
@@ -74,7 +80,7 @@ async fn stats_query(
 /// A series' labels, and its values by time.
 type Series = (Map<String, Value>, Vec<(i64, Value)>);
 
-/// A matrix: the same for each `step` (default: a day) between `start` and `end`.
+/// A matrix: the same for each `step` (default: a day) between `start` and `end`, in the days of `offset`.
 async fn stats_query_range(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
@@ -85,7 +91,8 @@ async fn stats_query_range(
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => (seconds * 1e9) as i64,
         _ => duration_ns("step", step)?,
     };
-    let query = args.query(&app, "")?.with_stats_by_time(step_ns).ok_or_else(|| {
+    let offset_ns = offset_ns(&args)?;
+    let query = args.query(&app, "")?.with_stats_by_time(step_ns, offset_ns).ok_or_else(|| {
         ApiError::bad_request(
             "the query must end with the pipe `stats`, and only filters may stand before it",
         )
@@ -98,7 +105,7 @@ async fn stats_query_range(
             return ControlFlow::Continue(());
         };
         for name in &names {
-            let Some(value) = row.get(name) else { continue };
+            let Some(value) = figure(row, name) else { continue };
             let labels = labels(row, &by, name);
             let key = Value::Object(labels.clone()).to_string();
             let (_, values) = series.entry(key).or_insert_with(|| (labels, Vec::new()));

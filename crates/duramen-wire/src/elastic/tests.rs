@@ -55,6 +55,30 @@ fn each_item_has_its_own_outcome() {
 }
 
 #[test]
+fn a_short_reply_tells_what_came_of_it_and_not_of_each_item() {
+    let short = |body: &str| {
+        let (mut out, mut bulk) = (Decoded::default(), Bulk::new(&Params::default(), NOW));
+        bulk.read(body.as_bytes(), None, NOW, &mut out).unwrap();
+        let mut reply = String::new();
+        bulk.write_short_reply(3, &mut reply);
+        reply
+    };
+    let good = "{\"create\":{}}\n{\"log\":\"m\"}\n".repeat(30_000);
+    assert_eq!(short(&good), "{\"took\":3,\"errors\":false,\"items\":[{\"create\":{\"status\":201}}]}");
+    assert_eq!(short(""), "{\"took\":3,\"errors\":false,\"items\":[]}");
+    let bad = "{\"index\":{}}\n[]\n".repeat(30_000);
+    let statuses = |body: &str| {
+        let reply: serde_json::Value = serde_json::from_str(&short(body)).unwrap();
+        assert_eq!(reply["errors"], true);
+        let items = reply["items"].as_array().unwrap().clone();
+        let of = |verb: &str, status: u16| items.iter().filter(|item| item[verb]["status"] == status).count();
+        (of("create", 201), of("index", 400), items.len())
+    };
+    assert_eq!(statuses(&bad), (0, 100, 100), "nothing was taken");
+    assert_eq!(statuses(&(bad + &good)), (1, 100, 101));
+}
+
+#[test]
 fn a_broken_action_is_an_error_as_a_whole() {
     for (body, detail) in [
         ("{\"create\":{}}\n", "an action without a document, at byte 14"),
