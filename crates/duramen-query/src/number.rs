@@ -270,12 +270,37 @@ pub fn format_float(x: f64) -> String {
 /// A computed number, rounded to 15 significant digits: sums of the same numbers in another order (blocks
 /// are read in parallel) then look the same, and `0.1 + 0.2` is `0.3`.
 pub fn format_rounded(x: f64) -> String {
+    // As short as can be, with no more digits: then it is rounded already.
+    let shortest = format_float(x);
+    if shortest.bytes().filter(u8::is_ascii_digit).count() <= 15 {
+        return shortest;
+    }
     format_float(format!("{x:.14e}").parse().unwrap_or(x))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn computed_numbers_have_fifteen_digits() {
+        let slowly = |x: f64| format_float(format!("{x:.14e}").parse().unwrap_or(x));
+        for x in [
+            0.1 + 0.2,
+            1e22,
+            1.0 / 3.0,
+            2343098.957999981,
+            1e-7,
+            -0.0,
+            0.00012345678901234567,
+            5e15,
+            123456789012345.67,
+        ] {
+            assert_eq!(format_rounded(x), slowly(x), "{x}");
+            assert_eq!(format_rounded(-x), slowly(-x), "{x}");
+        }
+        assert_eq!([f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(format_rounded), ["Inf", "-Inf", "NaN"]);
+    }
 
     #[test]
     fn reads_what_logsql_writes() {

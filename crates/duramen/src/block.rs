@@ -116,6 +116,23 @@ pub trait Block: Send + Sync + Debug {
         let _unknown = (name, needle);
         Ok(None)
     }
+    /// Which rows are of streams with labels that are wanted, one bit each as in [`Found`], told without looking at rows; `None`
+    /// when only the column `_stream` can tell. Labels are names and values, by name.
+    fn rows_of_streams(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<Vec<u64>>> {
+        let _unknown = is_wanted;
+        Ok(None)
+    }
+    /// Whether there are any such rows, where that is known.
+    fn has_stream(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<bool>> {
+        let _unknown = is_wanted;
+        Ok(None)
+    }
+    /// As [`Block::rows_of_streams`], by the value of a field that no row of the block has but as a label; without the label it
+    /// is the empty text. `None` for other fields.
+    fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
+        let _unknown = (name, is_wanted);
+        Ok(None)
+    }
     /// As [`Block::column`], for whoever looks only at these rows, one bit each: what is in the others means nothing,
     /// and there may be no column when none of these has the field.
     fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {

@@ -14,6 +14,9 @@ use duramen::block::{Needle, names};
 use duramen::column::{Column, ColumnData, IntText, Order, bit};
 use std::borrow::Cow;
 
+/// Only longer words are looked for before texts other than messages are put together.
+const SHORT_WORD_BYTES: usize = 3;
+
 /// Of the `candidates`, the rows that match. If `stop` says so, it ends soon, with rows that mean nothing.
 pub(crate) fn eval(
     filter: &Filter,
@@ -108,6 +111,10 @@ pub(crate) fn eval(
         // Whoever runs a query has put a test in its place.
         Filter::Subquery(_) => Ok(Bitmap::none(rows)),
         Filter::Stream(selector) => {
+            let told = open.block.rows_of_streams(&|labels| selector.matches_labels(labels))?;
+            if let Some(words) = told {
+                return Ok(among(candidates, words));
+            }
             let column = open.column(names::STREAM)?;
             Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None, stop))
         }
@@ -126,10 +133,15 @@ fn field_rows(
     candidates: &Bitmap,
     stop: &dyn Fn() -> bool,
 ) -> Result<Bitmap> {
+    if let Some(words) = open.block.rows_of_label(field, passes)? {
+        return Ok(among(candidates, words));
+    }
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
     let words = test.sought_words();
-    if !words.is_empty() {
+    // Fields other than the message are soon decoded, once for all queries, and short words are in most of their parts.
+    let is_worth_it = field == names::MESSAGE || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES);
+    if !words.is_empty() && is_worth_it {
         let needle = Needle {
             words: &words,
             certain: &|text| test.passes_by_part(text),
@@ -158,6 +170,13 @@ fn field_rows(
         found.union(&certain);
     }
     Ok(found)
+}
+
+/// The candidates among these rows.
+fn among(candidates: &Bitmap, words: Vec<u64>) -> Bitmap {
+    let mut found = Bitmap::from_words(words, candidates.len());
+    found.intersect(candidates);
+    found
 }
 
 fn cheapest_first(parts: &[Filter]) -> Vec<&Filter> {

@@ -56,7 +56,10 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
             }
             false
         }
-        Filter::Stream(selector) => may_hold(names::STREAM, &selector.needs(), block)?,
+        Filter::Stream(selector) => match block.has_stream(&|labels| selector.matches_labels(labels))? {
+            Some(has) => has,
+            None => may_hold(names::STREAM, &selector.needs(), block)?,
+        },
         // What they hold is made of other things.
         Filter::Field { field, .. } if **field == *names::TIME || **field == *STREAM_ID => true,
         Filter::Field { field, test } => {

@@ -73,6 +73,12 @@ impl Selector {
     /// Whether a stream's text, as in `{app="x",host="y"}`, satisfies the selector.
     pub fn matches(&self, stream: &str) -> bool {
         let labels: Vec<(Cow<'_, str>, Cow<'_, str>)> = Labels::of(stream).collect();
+        let labels: Vec<(&str, &str)> = labels.iter().map(|(name, value)| (&**name, &**value)).collect();
+        self.matches_labels(&labels)
+    }
+
+    /// Whether a stream with these labels, names and values, satisfies the selector.
+    pub fn matches_labels(&self, labels: &[(&str, &str)]) -> bool {
         self.alternatives.iter().any(|conditions| {
             conditions.iter().all(|c| {
                 let value = labels.iter().find(|(name, _)| **name == *c.label).map_or("", |(_, v)| v);

@@ -4,7 +4,7 @@
 use duramen::block::{Block, Found, Needle, Word};
 use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
-use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, gram, token};
+use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, gram, label_text, token};
 use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -204,8 +204,33 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
             assert_eq!((Some(&min), Some(&max)), (numbers.iter().min(), numbers.iter().max()));
         }
     }
+    check_streams(&all, block, &names);
     assert!(block.column("no such field").unwrap().is_none());
     assert!(block.rows_with("no such field").unwrap().is_none_or(|rows| rows == 0));
+}
+
+/// Whether the rows of streams, and those of labels' values, are the right ones.
+fn check_streams(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block, names: &[String]) {
+    let text_of = |row: usize, name: &str| all[row].get(name).map_or("", |(text, _)| &**text);
+    let step = (all.len() / 3).max(1);
+    let samples = (0..all.len()).step_by(step).map(|row| text_of(row, "_stream")).chain(["{no=\"stream\"}"]);
+    for stream in samples {
+        let is_it = |labels: &[(&str, &str)]| label_text::write(labels.iter().copied()) == *stream;
+        let expected: Vec<bool> = (0..all.len()).map(|row| text_of(row, "_stream") == stream).collect();
+        let has = block.has_stream(&is_it).unwrap();
+        assert!(has.is_none_or(|has| has == expected.contains(&true)), "{stream}");
+        if let Some(found) = block.rows_of_streams(&is_it).unwrap() {
+            assert_eq!((0..all.len()).map(|row| bit(&found, row)).collect::<Vec<_>>(), expected, "{stream}");
+        }
+    }
+    for name in names {
+        for value in [text_of(0, name), text_of(all.len() / 2, name), "no such value", ""] {
+            let Some(found) = block.rows_of_label(name, &|text| text == value).unwrap() else { continue };
+            for row in 0..all.len() {
+                assert_eq!(bit(&found, row), text_of(row, name) == value, "{name:?} in row {row}");
+            }
+        }
+    }
 }
 
 fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block, name: &str) {

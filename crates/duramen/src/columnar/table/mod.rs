@@ -2,6 +2,7 @@
 
 mod column;
 mod fetch;
+mod of_streams;
 mod search;
 mod wanted;
 mod words;
@@ -335,6 +336,18 @@ impl Block for TableBlock {
 
     fn column_at(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
         self.column_of(name, rows)
+    }
+
+    fn rows_of_streams(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<Vec<u64>>> {
+        self.of_streams(is_wanted).map(Some)
+    }
+
+    fn has_stream(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<bool>> {
+        self.has_set(is_wanted).map(Some)
+    }
+
+    fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
+        self.of_label(name, is_wanted)
     }
 
     fn will_read(&self, wants: &dyn Fn(&str) -> bool) {

@@ -114,8 +114,12 @@ impl TableBlock {
         if chosen.iter().all(|&word| word == 0) {
             return Ok(Vec::new());
         }
+        self.rows_of_slots(self.slots_of_texts(chosen, map))
+    }
+
+    /// The rows of some slots.
+    pub(super) fn rows_of_slots(&self, slots: Vec<u64>) -> Result<Vec<u64>> {
         let rows = self.directory.rows;
-        let slots = self.slots_of_texts(chosen, map);
         let Order::Slots(order) = self.order()? else { return Ok(slots) };
         let mut found = vec![0u64; rows.div_ceil(64)];
         // Nobody keeps which row a slot has; of few slots the rows are soon found.

@@ -1,0 +1,83 @@
+//! Rows by their streams: those of one lie together, so that labels are looked at once a stream and not once a row.
+
+use super::TableBlock;
+use crate::columnar::labels::Label;
+use crate::error::Result;
+
+/// The names and values of a stream's labels.
+fn texts(set: &[Label]) -> Vec<(&str, &str)> {
+    set.iter().map(|label| (&*label.name, &*label.value)).collect()
+}
+
+/// Sets the bits `from..to`, which are all there.
+fn set_range(bits: &mut [u64], from: usize, to: usize) {
+    for (word, bits) in bits.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
+        let (first, last) = (from.saturating_sub(word * 64), (to - word * 64).min(64));
+        *bits |= (u64::MAX << first) & (u64::MAX >> (64 - last));
+    }
+}
+
+impl TableBlock {
+    /// [`crate::block::Block::has_stream`].
+    pub(super) fn has_set(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<bool> {
+        Ok(self.label_sets()?.iter().any(|set| is_wanted(&texts(set))))
+    }
+
+    /// [`crate::block::Block::rows_of_streams`].
+    pub(super) fn of_streams(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Vec<u64>> {
+        self.rows_of_sets(&|set| is_wanted(&texts(set)))
+    }
+
+    /// [`crate::block::Block::rows_of_label`].
+    pub(super) fn of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
+        if !self.is_label(name) || self.by_name.contains_key(name) {
+            return Ok(None);
+        }
+        let value = |set: &[Label]| {
+            let label = set.iter().find(|label| *label.name == *name);
+            is_wanted(label.map_or("", |label| &*label.value))
+        };
+        self.rows_of_sets(&value).map(Some)
+    }
+
+    fn rows_of_sets(&self, is_wanted: &dyn Fn(&[Label]) -> bool) -> Result<Vec<u64>> {
+        let wanted: Vec<bool> = self.label_sets()?.iter().map(|set| is_wanted(set)).collect();
+        if !wanted.contains(&true) {
+            return Ok(Vec::new());
+        }
+        let rows = self.directory.rows;
+        let mut slots = vec![0; rows.div_ceil(64)];
+        if wanted.contains(&false) {
+            let mut from = 0;
+            for (&end, is_wanted) in self.slots()?.1.iter().zip(wanted) {
+                let end = (end as usize).clamp(from, rows);
+                if is_wanted {
+                    set_range(&mut slots, from, end);
+                }
+                from = end;
+            }
+            return self.rows_of_slots(slots);
+        }
+        set_range(&mut slots, 0, rows);
+        Ok(slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::set_range;
+    use crate::column::bit;
+
+    #[test]
+    fn ranges_of_bits_are_set() {
+        for (from, to) in
+            [(0, 0), (0, 1), (3, 64), (63, 65), (64, 128), (5, 200), (199, 200), (70, 70), (0, 256)]
+        {
+            let mut bits = vec![0u64; 4];
+            set_range(&mut bits, from, to);
+            for i in 0..256 {
+                assert_eq!(bit(&bits, i), (from..to).contains(&i), "{i} of {from}..{to}");
+            }
+        }
+    }
+}
