@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(detect("a 2024-06-01 00:00:00 x\nb\na 2024-06-01 00:00:00 x\nc\n").stamp_word, None);
         let dates = "01/02/2024 00:00:00 x\n13/02/2024 00:00:00 x\n";
         assert_eq!((detect(dates).day_first, detect(dates).year_last), (true, false));
-        assert_eq!(detect("01/02/24 00:00:00 x\n01/13/24 00:00:00 x\n").year_last, true);
+        assert!(detect("01/02/24 00:00:00 x\n01/13/24 00:00:00 x\n").year_last);
         assert!(detect("#Software: x\n#Fields: date time s-ip\n2024-06-01 00:00:00 192.0.2.1\n").is_utc);
         assert!(!detect("2024-06-01 00:00:00 192.0.2.1\n").is_utc);
     }

@@ -44,7 +44,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             _ => break,
         }
     }
-    if let Some(lead) = windows_event(line, stamps) {
+    if let Some(lead) = windows_event(line, stamps).or_else(|| audit(line, stamps)) {
         return lead;
     }
     let found = line.get(start - bracketed..).and_then(level::find);
@@ -66,6 +66,14 @@ fn windows_event(line: &str, stamps: &StampParser) -> Option<Lead> {
     let level = event.split_once("<Level>").and_then(|(_, rest)| rest.split_once('<'));
     let level = level.and_then(|(level, _)| level::of_field("Level", level, true));
     Some(Lead { time_ns: Some(time_ns), level, begins_event: true })
+}
+
+/// `type=USER_LOGIN msg=audit(1717200000.123:45): pid=7 msg='op=login'`: what Linux audits, where it is no logfmt.
+fn audit(line: &str, stamps: &StampParser) -> Option<Lead> {
+    let audited = line.starts_with("type=") || line.starts_with("node=");
+    let (_, stamp) = if audited { line.split_once("msg=audit(")? } else { return None };
+    let (time_ns, _) = stamps.parse(stamp)?;
+    Some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
 }
 
 /// The word of a line, counted from 0, that is a time stamp, if one is: not the first, and at most the 15th after it.
@@ -275,6 +283,8 @@ mod tests {
         assert_eq!(lead_at_word("a b", 3, &stamps), None);
         assert_eq!(stamp_word("Started\t[2024-06-01 00:00:00] x", &stamps), Some(1));
         assert_eq!(stamp_word("a b c", &stamps), None);
+        let audit = "type=LOGIN msg=audit(1717200000.000:7): pid=7 msg='op=login acct=a'";
+        assert_eq!(super::lead(audit, &stamps).time_ns, lead.time_ns);
         let xml = "<Event xmlns='http://x'><System><Level>2</Level><TimeCreated SystemTime='2024-06-01T00:00:00Z'/>";
         let read = super::lead(xml, &stamps);
         assert_eq!((read.time_ns, read.level), (lead.time_ns, Some(Level::Error)));
