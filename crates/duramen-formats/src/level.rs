@@ -12,6 +12,9 @@ pub const LEVEL_WITHIN_BYTES: usize = 100;
 pub fn find(text: &str) -> Option<(Level, usize)> {
     let s = text.as_bytes();
     let s = &s[..s.len().min(LEVEL_WITHIN_BYTES)];
+    if let Some(found) = of_cisco(s) {
+        return Some(found);
+    }
     let mut i = 0;
     let mut first_word = true;
     while i < s.len() {
@@ -54,7 +57,7 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     ) || (after == Some(b']') && before == Some(b':') && after_module(&s[..start]))
         || is_column(&s[..start], &s[start + word.len()..]);
     let assigned = matches!(before, Some(b'=' | b'"' | b' ' | b':')) && is_assigned(&s[..start]);
-    let after_colon = before == Some(b' ') && s[..start].ends_with(b": ");
+    let after_colon = s[..start].ends_with(b": ") || s[..start].ends_with(b"] ");
     let leading = (first_word || after_colon) && after == Some(b':') && !capitals;
     if !(capitals || bracketed || assigned || leading) {
         return None;
@@ -67,11 +70,25 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     );
     let ends_like_one =
         after == Some(b':') || first_word || before == Some(b' ') && s[..start].ends_with(b"] ");
-    // `/ERROR`, `INFO.txt`, `DEBUG=1` are names and not levels; `app.ERROR:` is how Monolog writes one.
-    let monolog = before == Some(b'.') && after == Some(b':');
-    let part_of_name = (matches!(before, Some(b'-' | b'.' | b'/' | b'$' | b'@' | b'\\')) && !monolog)
+    // `/ERROR`, `INFO.txt`, `DEBUG=1` are names and not levels; `app.ERROR:` is how Monolog writes one, and
+    // `[Server thread/INFO]` how Minecraft does.
+    let named = matches!((before, after), (Some(b'.'), Some(b':')) | (Some(b'/'), Some(b']')));
+    let part_of_name = (matches!(before, Some(b'-' | b'.' | b'/' | b'$' | b'@' | b'\\')) && !named)
         || matches!(after, Some(b'.' | b'$' | b'@' | b'\\' | b'=' | b'('));
     (bracketed || assigned || leading || (!part_of_name && (!ambiguous || ends_like_one))).then_some(level)
+}
+
+/// `%ASA-3-106023: `: the number is syslog's severity.
+fn of_cisco(s: &[u8]) -> Option<(Level, usize)> {
+    let at = memchr::memchr(b'%', s)?;
+    let name =
+        s[at + 1..].iter().take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'0'..=b'9')).count();
+    match s.get(at + 1 + name..)? {
+        [b'-', digit @ b'0'..=b'7', b'-', b'A'..=b'Z' | b'0'..=b'9', ..] if name > 1 => {
+            Some((of_syslog_severity(digit - b'0')?, at))
+        }
+        _ => None,
+    }
 }
 
 /// Whether what stands before a level in brackets is a module's name, or none: `[core:error]`, `[:error]`.
@@ -235,6 +252,10 @@ mod tests {
             (" stdout F {\"level\":\"warn\",\"msg\":\"x\"}", Level::Warn),
             (" [a@1 comp=\"b\" level=\"ERROR\"] x", Level::Error),
             (" severity=critical x", Level::Fatal),
+            ("] [Server thread/WARN]: x", Level::Warn),
+            (" [app] warn: x", Level::Warn),
+            (": %ASA-3-106023: Deny tcp", Level::Error),
+            (" UTC: %SYS-5-CONFIG_I: x", Level::Info),
         ] {
             assert_eq!(find(text).map(|(l, _)| l), Some(expected), "{text}");
         }
@@ -255,6 +276,8 @@ mod tests {
             "set the log level: debug",
             "no-error: x",
             "a.info: x",
+            "100% - 3 - X",
+            "at 50%-3-X",
             "",
             "é",
         ] {

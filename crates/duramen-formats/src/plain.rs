@@ -116,7 +116,9 @@ fn after_prefix(s: &[u8], mut at: usize) -> usize {
                 Some(len) => at += len,
                 None => return at,
             },
-            b'-' | b'*' | b'|' if s.get(at + 1) == Some(&b' ') => at += 2,
+            // Cisco's mark of a clock that is not synchronised stands right before the stamp.
+            b'*' => at += 1,
+            b'-' | b'|' if s.get(at + 1) == Some(&b' ') => at += 2,
             b'<' => match s.iter().skip(at + 1).take(4).position(|b| *b == b'>') {
                 Some(len) if len == 1 || s[at + 1..at + 1 + len].iter().all(u8::is_ascii_digit) => {
                     at += len + 2
@@ -245,6 +247,8 @@ mod tests {
             ("2024-06-01T00:00:00.000+0000 I NETWORK  [main] x", Some(1717200000), Some(Info), true),
             ("2024-06-01T00:00:00.000+0000 W -        [main] x", Some(1717200000), Some(Warn), true),
             ("2024-06-01 00:00:00 I was here", Some(1717200000), None, true),
+            ("*Jun  1 00:00:00.123: %LINK-3-UPDOWN: x", Some(1717200000), Some(Error), true),
+            ("W20240601 00:00:00.123456  7 a.cc:1] x", Some(1717200000), Some(Warn), true),
             ("[notice] 2024-06-01T00:00:00Z node@host <0.1.2> x", Some(1717200000), Some(Info), true),
             ("[info] o.t.s.Filter [1|2] x", None, Some(Info), true),
             ("[I 2024-06-01 00:00:00.123 ServerApp] x", Some(1717200000), Some(Info), true),

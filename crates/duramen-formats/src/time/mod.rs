@@ -11,7 +11,8 @@
 //! | month, day, year | `01/02/2006 15:04:05` (day first if the first number is over 12, in this line or in the input's first ones) |
 //! | day, month, year | `31.12.2006 15:04:05` |
 //! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx); `06/30/17 20:10:41` where the first lines show it |
-//! | no year | `03-17 16:13:38.811`, `10.30 16:49:06`, `I0109 12:34:56.789012` |
+//! | Google's | `I0109 12:34:56.789012`, `I20240109 12:34:56.789012` |
+//! | no year | `03-17 16:13:38.811`, `10.30 16:49:06` |
 //! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude |
 //!
 //! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `UTC`, `CET` and the

@@ -84,7 +84,7 @@ fn from_digit(s: &[u8], order: &Order) -> Option<Stamp> {
 }
 
 fn from_letter(s: &[u8]) -> Option<Stamp> {
-    if matches!(s[0], b'I' | b'W' | b'E' | b'F' | b'D') && digits(s, 1) == 4 {
+    if matches!(s[0], b'I' | b'W' | b'E' | b'F' | b'D') && matches!(digits(s, 1), 4 | 8) {
         return klog(s);
     }
     if month_of_name(s).is_some() {
@@ -241,13 +241,15 @@ fn compact(s: &[u8], year: i64, year_digits: usize) -> Option<Stamp> {
     with_zone(s, Some(year), month, day, clock)
 }
 
-/// `I0109 12:34:56.789012`
+/// `I0109 12:34:56.789012`, `I20240109 12:34:56.789012`
 fn klog(s: &[u8]) -> Option<Stamp> {
-    if s.get(5) != Some(&b' ') {
+    let date = digits(s, 1);
+    if s.get(1 + date) != Some(&b' ') {
         return None;
     }
-    let clock = clock::read(s, 6, false)?;
-    finish(None, two(s, 1)?, two(s, 3)?, clock, None, clock.end)
+    let clock = clock::read(s, date + 2, false)?;
+    let year = if date == 8 { Some(i64::from(four(s, 1)?)) } else { None };
+    finish(year, two(s, date - 3)?, two(s, date - 1)?, clock, None, clock.end)
 }
 
 /// `Mon d hh:mm:ss`, with the year after the day, after the time, or after time and zone.
