@@ -52,10 +52,7 @@ impl Trace {
             || line.starts_with("at ")
             || line.starts_with("... ")
             || line.starts_with(['}', ')', ']'])
-            || is_php_trace(line)
-            || line.starts_with("# Query_time: ")
-            || line.starts_with("SET timestamp=")
-            || (line.starts_with(SLOW_QUERY) && self.state != State::SlowQuery)
+            || (line.starts_with(['#', '[', 'S', '"']) && (is_php_trace(line) || self.is_slow_query(line)))
         {
             return true;
         }
@@ -76,6 +73,15 @@ impl Trace {
                     || (line.ends_with(')') && line.contains('('))
             }
         }
+    }
+}
+
+impl Trace {
+    /// The lines after the time of a slow query in MySQL's log; the client's name only once.
+    fn is_slow_query(self, line: &str) -> bool {
+        line.starts_with("# Query_time: ")
+            || line.starts_with("SET timestamp=")
+            || (line.starts_with(SLOW_QUERY) && self.state != State::SlowQuery)
     }
 }
 

@@ -12,13 +12,15 @@ pub const LEVEL_WITHIN_BYTES: usize = 100;
 pub fn find(text: &str) -> Option<(Level, usize)> {
     let s = text.as_bytes();
     let s = &s[..s.len().min(LEVEL_WITHIN_BYTES)];
-    if let Some(found) = of_cisco(s) {
-        return Some(found);
-    }
     let mut i = 0;
     let mut first_word = true;
     while i < s.len() {
         if !s[i].is_ascii_alphabetic() {
+            if s[i] == b'%'
+                && let Some(level) = of_cisco(&s[i + 1..])
+            {
+                return Some((level, i));
+            }
             i += 1;
             continue;
         }
@@ -51,14 +53,21 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     let before = start.checked_sub(1).map(|i| s[i]);
     let after = s.get(start + word.len()).copied();
     let capitals = word.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    let bracketed = matches!(
-        (before, after),
-        (Some(b'['), Some(b']')) | (Some(b'<'), Some(b'>')) | (Some(b'('), Some(b')'))
-    ) || (after == Some(b']') && before == Some(b':') && after_module(&s[..start]))
-        || is_column(&s[..start], &s[start + word.len()..]);
-    let assigned = matches!(before, Some(b'=' | b'"' | b' ' | b':')) && is_assigned(&s[..start]);
-    let after_colon = s[..start].ends_with(b": ") || s[..start].ends_with(b"] ");
-    let leading = (first_word || after_colon) && after == Some(b':') && !capitals;
+    // By what follows first: most words are no level, and are to cost little.
+    let bracketed = match after {
+        Some(b']') => match before {
+            Some(b':') => after_module(&s[..start]),
+            before => before == Some(b'['),
+        },
+        Some(b'>') => before == Some(b'<'),
+        Some(b')') => before == Some(b'('),
+        Some(b' ' | b'\t' | b'|') => is_column(&s[..start], &s[start + word.len()..]),
+        _ => false,
+    };
+    let assigned = matches!(before, Some(b'=' | b'"')) && is_assigned(&s[..start]);
+    let leading = after == Some(b':')
+        && !capitals
+        && (first_word || s[..start].ends_with(b": ") || s[..start].ends_with(b"] "));
     if !(capitals || bracketed || assigned || leading) {
         return None;
     }
@@ -79,13 +88,11 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
 }
 
 /// `%ASA-3-106023: `: the number is syslog's severity.
-fn of_cisco(s: &[u8]) -> Option<(Level, usize)> {
-    let at = memchr::memchr(b'%', s)?;
-    let name =
-        s[at + 1..].iter().take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'0'..=b'9')).count();
-    match s.get(at + 1 + name..)? {
+fn of_cisco(s: &[u8]) -> Option<Level> {
+    let name = s.iter().take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'0'..=b'9')).count();
+    match s.get(name..)? {
         [b'-', digit @ b'0'..=b'7', b'-', b'A'..=b'Z' | b'0'..=b'9', ..] if name > 1 => {
-            Some((of_syslog_severity(digit - b'0')?, at))
+            of_syslog_severity(digit - b'0')
         }
         _ => None,
     }
@@ -100,13 +107,13 @@ fn after_module(before: &[u8]) -> bool {
 
 /// Whether a word stands alone between two tabs, bars or dashes.
 fn is_column(before: &[u8], after: &[u8]) -> bool {
-    let left = before.trim_ascii_end();
-    let right = after.trim_ascii_start();
-    let between = |edge: u8| left.last() == Some(&edge) && right.first() == Some(&edge);
-    let apart = left.len() < before.len() && right.len() < after.len();
-    match before.last() {
-        Some(b'\t') => after.first() == Some(&b'\t'),
-        Some(b'|' | b' ') => between(b'|') || (apart && between(b'-')),
+    match before {
+        [.., b'\t'] => after.first() == Some(&b'\t'),
+        [.., b'|'] | [.., b' ' | b'|' | b'-', b' '] => {
+            let edges = (before.trim_ascii_end().last(), after.trim_ascii_start().first());
+            let apart = before.last() == Some(&b' ') && after.first() == Some(&b' ');
+            edges == (Some(&b'|'), Some(&b'|')) || (apart && edges == (Some(&b'-'), Some(&b'-')))
+        }
         _ => false,
     }
 }
