@@ -22,6 +22,14 @@ pub struct Detected {
     pub events_lead: bool,
     /// Whether indentation means anything: not where every line is indented.
     pub indentation_joins: bool,
+    /// The word, counted from 0, at which four fifths of the lines have their time stamp, where it does not lead.
+    pub stamp_word: Option<u8>,
+    /// Whether dates of numbers alone have the day before the month.
+    pub day_first: bool,
+    /// Whether dates with a year of two digits have it last.
+    pub year_last: bool,
+    /// Whether times without a zone are UTC: in the W3C's extended format, as IIS and CloudFront write it.
+    pub is_utc: bool,
 }
 
 impl Detected {
@@ -32,13 +40,19 @@ impl Detected {
         let whole = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..end]);
         let mut counts = Counts::default();
         let (mut json, mut fields) = (JsonParser::new(), Fields::new());
+        // What dates it has seen before these is no evidence.
+        let stamps = &stamps.fresh();
         for line in whole.split(|b| *b == b'\n') {
             let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
             counts.look_at(&line, stamps, &mut json, &mut fields);
         }
-        counts.conclude()
+        let (day_first, year_last) = stamps.order_seen();
+        Detected { day_first, year_last, ..counts.conclude() }
     }
 }
+
+/// Fewer lines than this with a time stamp at the same word may have it there by chance.
+const MIN_STAMP_WORDS: usize = 3;
 
 #[derive(Default)]
 struct Counts {
@@ -51,6 +65,8 @@ struct Counts {
     logfmt: usize,
     syslog: usize,
     access: usize,
+    stamp_words: [usize; 16],
+    is_utc: bool,
 }
 
 impl Counts {
@@ -68,6 +84,10 @@ impl Counts {
             return;
         }
         if event::Trace::default().continues(line) {
+            // It goes on where it follows the time, and begins the event where the time is that of the one before.
+            let begins = usize::from(line.starts_with(event::SLOW_QUERY));
+            self.heads += begins;
+            self.leads += begins;
             return;
         }
         self.heads += 1;
@@ -78,7 +98,15 @@ impl Counts {
         } else if is_logfmt(line, fields) {
             &mut self.logfmt
         } else {
-            self.leads += usize::from(plain::lead(line, stamps).begins_event);
+            let lead = plain::lead(line, stamps);
+            self.leads += usize::from(lead.begins_event);
+            self.is_utc |= line.starts_with("#Fields: date time");
+            if lead.time_ns.is_none()
+                && let Some(count) =
+                    plain::stamp_word(line, stamps).and_then(|i| self.stamp_words.get_mut(usize::from(i)))
+            {
+                *count += 1;
+            }
             return;
         };
         *known += 1;
@@ -95,13 +123,19 @@ impl Counts {
         .into_iter()
         .find(|(count, _)| *count > 0 && count * 5 >= self.lines * 4)
         .map_or(LineFormat::Plain, |(_, format)| format);
+        let stamp_word =
+            self.stamp_words.iter().position(|&n| n >= MIN_STAMP_WORDS && n * 5 >= self.heads * 4);
         Detected {
             format,
             has_json: self.json > 0,
             has_logfmt: self.logfmt > 0,
             // A third, because every event may carry a line or two of its own that do not lead.
-            events_lead: self.leads > 0 && self.leads * 3 >= self.heads,
+            events_lead: stamp_word.is_some() || (self.leads > 0 && self.leads * 3 >= self.heads),
             indentation_joins: self.indented < self.lines,
+            stamp_word: stamp_word.and_then(|word| u8::try_from(word).ok()),
+            day_first: false,
+            year_last: false,
+            is_utc: self.is_utc,
         }
     }
 }
@@ -113,14 +147,14 @@ pub(crate) fn is_logfmt(line: &str, fields: &mut Fields) -> bool {
         && logfmt::parse(line, fields).is_some_and(|l| l.pairs >= 2 && l.bare_words * 3 <= l.pairs)
 }
 
-/// Whether the head of an input looks like no text at all: zero bytes, or more than a tenth control
-/// characters and bytes that are not UTF-8. Such an input still can be read, as lines of escaped bytes; to
+/// Whether the head of an input looks like no text at all: more than a tenth zero bytes, control
+/// characters and bytes that are not UTF-8. (A few zero bytes are in logs of machines that lost their power.) Such an input still can be read, as lines of escaped bytes; to
 /// ask first is kinder. UTF-16 counts as binary.
 pub fn is_binary(head: &[u8]) -> bool {
     let head = &head[..head.len().min(DETECT_BYTES)];
-    let mut strange = head.iter().filter(|b| matches!(b, 1..=8 | 14..=26 | 28..=31 | 127)).count();
+    let mut strange = head.iter().filter(|b| matches!(b, 0..=8 | 14..=26 | 28..=31 | 127)).count();
     strange += head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
-    head.contains(&0) || strange * 10 > head.len()
+    strange * 10 > head.len()
 }
 
 #[cfg(test)]
@@ -158,10 +192,26 @@ mod tests {
     }
 
     #[test]
+    fn what_stamps_leave_open_is_told_by_all_lines() {
+        let alb =
+            "http 2024-06-01T00:00:00Z app/a 192.0.2.1:5 x\nhttps 2024-06-01T00:00:01Z app/a 192.0.2.1:6 y\n";
+        assert_eq!(detect(alb).stamp_word, None);
+        let found = detect(&alb.repeat(2));
+        assert_eq!((found.stamp_word, found.events_lead), (Some(1), true));
+        assert_eq!(detect("a 2024-06-01 00:00:00 x\nb\na 2024-06-01 00:00:00 x\nc\n").stamp_word, None);
+        let dates = "01/02/2024 00:00:00 x\n13/02/2024 00:00:00 x\n";
+        assert_eq!((detect(dates).day_first, detect(dates).year_last), (true, false));
+        assert!(detect("01/02/24 00:00:00 x\n01/13/24 00:00:00 x\n").year_last);
+        assert!(detect("#Software: x\n#Fields: date time s-ip\n2024-06-01 00:00:00 192.0.2.1\n").is_utc);
+        assert!(!detect("2024-06-01 00:00:00 192.0.2.1\n").is_utc);
+    }
+
+    #[test]
     fn binary_is_told_from_text() {
         assert!(!is_binary(b""));
         assert!(!is_binary("häßlich\n\x1b[31mred\x1b[0m\n".as_bytes()));
         assert!(is_binary(b"a\0b"));
+        assert!(!is_binary(b"2024-06-01 00:00:00 up\n\0\0\n2024-06-01 00:00:01 up\n"));
         assert!(is_binary(&[0x1f, 0x8b, 8, 0, 0]));
         assert!(is_binary(b"\xff\xfea\n"));
     }

@@ -22,6 +22,8 @@ enum State {
     AfterTraceback,
     /// Go's `panic:` or `goroutine 1 [running]:` has been seen.
     Go,
+    /// The line of MySQL's slow query log that names the client has been seen: another is of the next query.
+    SlowQuery,
 }
 
 impl Trace {
@@ -34,6 +36,8 @@ impl Trace {
             || line.starts_with("goroutine ")
         {
             State::Go
+        } else if line.starts_with(SLOW_QUERY) {
+            State::SlowQuery
         } else if self.state == State::Traceback && !line.is_empty() && !is_indented(line) {
             State::AfterTraceback
         } else {
@@ -48,11 +52,13 @@ impl Trace {
             || line.starts_with("at ")
             || line.starts_with("... ")
             || line.starts_with(['}', ')', ']'])
+            || (line.starts_with(['#', '[', 'S', '"']) && (is_php_trace(line) || self.is_slow_query(line)))
         {
             return true;
         }
         match self.state {
             State::None => false,
+            State::SlowQuery => line.starts_with("use "),
             State::Traceback => is_last_of_traceback(line),
             State::AfterTraceback => {
                 line.starts_with("During handling of the above exception")
@@ -68,6 +74,28 @@ impl Trace {
             }
         }
     }
+}
+
+impl Trace {
+    /// The lines after the time of a slow query in MySQL's log; the client's name only once.
+    fn is_slow_query(self, line: &str) -> bool {
+        line.starts_with("# Query_time: ")
+            || line.starts_with("SET timestamp=")
+            || (line.starts_with(SLOW_QUERY) && self.state != State::SlowQuery)
+    }
+}
+
+/// How MySQL's slow query log names the client of a query.
+pub(crate) const SLOW_QUERY: &str = "# User@Host: ";
+
+/// PHP's traces: `[stacktrace]`, `Stack trace:`, `#0 /srv/a.php(7): f()`, `"}` after them.
+fn is_php_trace(line: &str) -> bool {
+    let frame = line.strip_prefix('#').and_then(|rest| rest.split_once(' '));
+    frame.is_some_and(|(n, _)| (1..=3).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
+        || line == "[stacktrace]"
+        || line == "Stack trace:"
+        || line.starts_with("[previous exception]")
+        || line.starts_with("\"}")
 }
 
 /// Whether a line begins with white space.
@@ -100,6 +128,15 @@ mod tests {
         assert!(!trace.continues("ValueError: x"));
         trace.saw("");
         assert!(trace.continues("During handling of the above exception, another exception occurred:"));
+        for line in ["[stacktrace]", "#0 /srv/a.php(7): f()", "#12 {main}", "\"} ", "Stack trace:"] {
+            assert!(Trace::default().continues(line), "{line}");
+        }
+        assert!(!Trace::default().continues("# 1 x") && !Trace::default().continues("#a x"));
+        let mut slow = Trace::default();
+        assert!(slow.continues("# User@Host: a[a] @ b []"));
+        slow.saw("# User@Host: a[a] @ b []");
+        assert!(!slow.continues("# User@Host: a[a] @ b []"));
+        assert!(slow.continues("# Query_time: 2.5") && slow.continues("SET timestamp=1717200000;"));
         let mut go = Trace::default();
         go.saw("panic: x");
         assert!(go.continues("main.main()"));

@@ -199,11 +199,19 @@ impl Fields {
                         Raw::Number(span) => stamps.parse_number(span.of(line)),
                         _ => self.string(field.value, line).and_then(|s| stamps.parse_value(s)),
                     };
+                    let time = time.or_else(|| self.time_on_date(name, line, stamps));
                     if let Some(time) = time {
                         (time_rank, found.time, found.time_field) = (rank, Some(time), i);
                     }
                 }
                 Some(Role::Message(rank)) if rank < message_rank => {
+                    if found.time.is_none()
+                        && let Some(audit) =
+                            self.string(field.value, line).and_then(|s| s.strip_prefix("audit("))
+                    {
+                        // `msg=audit(1717200000.123:45):`
+                        found.time = stamps.parse(audit).map(|(time, _)| time);
+                    }
                     let is_message = match field.value {
                         Raw::Text(_) | Raw::Unescaped(_) => {
                             self.string(field.value, line).is_some_and(|s| !s.is_empty())
@@ -221,7 +229,14 @@ impl Fields {
                         _ => self.string(field.value, line),
                     };
                     let windows = name == "Level" && self.has("EventID");
-                    if let Some(level) = text.and_then(|text| level::of_field(name, text, windows)) {
+                    if let Some(level) = text
+                        .and_then(|text| level::of_field(name, text, windows))
+                        // GELF has syslog's numbers.
+                        .or_else(|| {
+                            let gelf = name == "level" && self.has("short_message");
+                            text.filter(|_| gelf).and_then(|text| level::of_field("PRIORITY", text, false))
+                        })
+                    {
                         (level_rank, found.level) = (rank, Some(level));
                     }
                 }
@@ -231,6 +246,21 @@ impl Fields {
         found.own_time = time_rank <= roles.own_time;
         found.own_message = message_rank <= roles.own_message;
         found
+    }
+
+    /// The time of `date=2024-06-01 time=00:00:07 tz="+0200"`, as firewalls write it.
+    fn time_on_date(&self, name: &str, line: &str, stamps: &StampParser) -> Option<i64> {
+        let text = |name: &str| {
+            let field =
+                self.fields.iter().find(|field| !field.superseded && field.name.of(&self.names) == name)?;
+            self.string(field.value, line)
+        };
+        if name != "time" {
+            return None;
+        }
+        let (date, time) = (text("date")?, text("time")?);
+        let zone = text("tz").filter(|tz| tz.starts_with(['+', '-'])).unwrap_or_default();
+        stamps.parse_value(&format!("{date} {time} {zone}"))
     }
 
     fn has(&self, name: &str) -> bool {

@@ -68,6 +68,35 @@ impl JsonParser {
     }
 }
 
+/// The line with the backslash of each lone surrogate (`\ud83d` without its other half) doubled, so that it is JSON and
+/// the surrogate is kept as it was written; `None` if it has none. Programs cut texts in the middle of a pair.
+pub(crate) fn repaired(line: &str) -> Option<String> {
+    // `\u` and four digits at `at`, if they are of a surrogate: whether it is the first of a pair.
+    let surrogate = |at: usize| {
+        let digits = line.get(at..)?.strip_prefix("\\u")?.as_bytes();
+        let kind = digits.get(1)? | 0x20;
+        (digits.first()? | 0x20 == b'd' && matches!(kind, b'8' | b'9' | b'a'..=b'f'))
+            .then_some(matches!(kind, b'8' | b'9' | b'a' | b'b'))
+    };
+    let mut out = String::new();
+    let (mut at, mut copied) = (0, 0);
+    while let Some(next) = memchr::memchr(b'\\', line.as_bytes().get(at..)?) {
+        at += next;
+        match (surrogate(at), surrogate(at + 6)) {
+            (Some(true), Some(false)) => at += 12,
+            (Some(_), _) => {
+                out.push_str(line.get(copied..at)?);
+                out.push('\\');
+                copied = at;
+                at += 6;
+            }
+            (None, _) => at += 2,
+        }
+    }
+    out.push_str(line.get(copied..).filter(|_| copied > 0)?);
+    Some(out)
+}
+
 /// Reads an object at the cursor into `fields`, each name after `path`. `Ok(false)` if over a limit.
 fn object(
     jiter: &mut Jiter<'_>,
@@ -180,7 +209,13 @@ impl JsonFlattener {
     /// # Errors
     /// [`JsonError`] as [`JsonParser::parse`]; the entry is then as it was.
     pub fn flatten(&mut self, line: &str, time_ns: i64, entry: &mut EntryBuf) -> Result<bool, JsonError> {
-        self.parser.parse(line, &mut self.fields)?;
+        let mut line = line;
+        let repaired;
+        if let Err(e) = self.parser.parse(line, &mut self.fields) {
+            repaired = self::repaired(line).ok_or(e)?;
+            line = &repaired;
+            self.parser.parse(line, &mut self.fields)?;
+        }
         let has_time = fill(&mut self.fields, line, &self.roles, &self.stamps, &self.ignored, time_ns, entry);
         for (name, value) in &self.extra_fields {
             entry.field(name, value.as_str());

@@ -6,8 +6,9 @@ use duramen::Level;
 pub const LEVEL_WITHIN_BYTES: usize = 100;
 
 /// Finds the level that stands near the start of a text (what follows the time stamp of a line), and at
-/// which byte. It must be a whole word: in capitals (`ERROR`, `LOG:`), in brackets in any case (`[info]`,
-/// `<warn>`), after `level=`, or, as the text's first word, before a colon (`error: `).
+/// which byte. It must be a whole word: in capitals (`ERROR`, `LOG:`, `app.ERROR:`), or in any case in
+/// brackets (`[info]`, `<warn>`, `[core:error]`), between bars, dashes or tabs (`|Warn|`), after `level=` or
+/// `"level":`, or before a colon where it is the text's first word or follows a colon (`error: `, `auth: Info: `).
 pub fn find(text: &str) -> Option<(Level, usize)> {
     let s = text.as_bytes();
     let s = &s[..s.len().min(LEVEL_WITHIN_BYTES)];
@@ -15,6 +16,11 @@ pub fn find(text: &str) -> Option<(Level, usize)> {
     let mut first_word = true;
     while i < s.len() {
         if !s[i].is_ascii_alphabetic() {
+            if s[i] == b'%'
+                && let Some(level) = of_cisco(&s[i + 1..])
+            {
+                return Some((level, i));
+            }
             i += 1;
             continue;
         }
@@ -47,12 +53,21 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     let before = start.checked_sub(1).map(|i| s[i]);
     let after = s.get(start + word.len()).copied();
     let capitals = word.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    let bracketed = matches!(
-        (before, after),
-        (Some(b'['), Some(b']')) | (Some(b'<'), Some(b'>')) | (Some(b'('), Some(b')'))
-    );
-    let assigned = before == Some(b'=') && s[..start].ends_with(b"level=");
-    let leading = first_word && after == Some(b':') && !capitals;
+    // By what follows first: most words are no level, and are to cost little.
+    let bracketed = match after {
+        Some(b']') => match before {
+            Some(b':') => after_module(&s[..start]),
+            before => before == Some(b'['),
+        },
+        Some(b'>') => before == Some(b'<'),
+        Some(b')') => before == Some(b'('),
+        Some(b' ' | b'\t' | b'|') => is_column(&s[..start], &s[start + word.len()..]),
+        _ => false,
+    };
+    let assigned = matches!(before, Some(b'=' | b'"')) && is_assigned(&s[..start]);
+    let leading = after == Some(b':')
+        && !capitals
+        && (first_word || s[..start].ends_with(b": ") || s[..start].ends_with(b"] "));
     if !(capitals || bracketed || assigned || leading) {
         return None;
     }
@@ -64,10 +79,70 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     );
     let ends_like_one =
         after == Some(b':') || first_word || before == Some(b' ') && s[..start].ends_with(b"] ");
-    // `/ERROR`, `INFO.txt`, `DEBUG=1` are names and not levels.
-    let part_of_name = matches!(before, Some(b'-' | b'.' | b'/' | b'$' | b'@' | b'\\'))
+    // `/ERROR`, `INFO.txt`, `DEBUG=1` are names and not levels; `app.ERROR:` is how Monolog writes one, and
+    // `[Server thread/INFO]` how Minecraft does.
+    let named = matches!((before, after), (Some(b'.'), Some(b':')) | (Some(b'/'), Some(b']')));
+    let part_of_name = (matches!(before, Some(b'-' | b'.' | b'/' | b'$' | b'@' | b'\\')) && !named)
         || matches!(after, Some(b'.' | b'$' | b'@' | b'\\' | b'=' | b'('));
     (bracketed || assigned || leading || (!part_of_name && (!ambiguous || ends_like_one))).then_some(level)
+}
+
+/// `%ASA-3-106023: `: the number is syslog's severity.
+fn of_cisco(s: &[u8]) -> Option<Level> {
+    let name = s.iter().take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'0'..=b'9')).count();
+    match s.get(name..)? {
+        [b'-', digit @ b'0'..=b'7', b'-', b'A'..=b'Z' | b'0'..=b'9', ..] if name > 1 => {
+            of_syslog_severity(digit - b'0')
+        }
+        _ => None,
+    }
+}
+
+/// Whether what stands before a level in brackets is a module's name, or none: `[core:error]`, `[:error]`.
+fn after_module(before: &[u8]) -> bool {
+    let name = &before[..before.len() - 1];
+    let open = name.iter().rposition(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')));
+    open.is_some_and(|open| name[open] == b'[')
+}
+
+/// Whether a word stands alone between two tabs, bars or dashes.
+fn is_column(before: &[u8], after: &[u8]) -> bool {
+    match before {
+        [.., b'\t'] => after.first() == Some(&b'\t'),
+        [.., b'|'] | [.., b' ' | b'|' | b'-', b' '] => {
+            let edges = (before.trim_ascii_end().last(), after.trim_ascii_start().first());
+            let apart = before.last() == Some(&b' ') && after.first() == Some(&b' ');
+            edges == (Some(&b'|'), Some(&b'|')) || (apart && edges == (Some(&b'-'), Some(&b'-')))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value follows that a field for levels has: `level=`, `level="`, `"severity": "`.
+fn is_assigned(before: &[u8]) -> bool {
+    let name = match before {
+        [name @ .., b'"', b':', b'"'] | [name @ .., b'"', b':', b' ', b'"'] => name,
+        [name @ .., b'='] | [name @ .., b'=', b'"'] => name,
+        _ => return false,
+    };
+    let letters = name.iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
+    let name = &name[name.len() - letters..];
+    ["level", "severity", "lvl", "loglevel"].iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// The level that is the first word of what follows a time stamp, in any case: `info vpxd[1]: `, `, Info  CBS`.
+/// Words that often begin a sentence are none.
+pub(crate) fn first_word(text: &str) -> Option<Level> {
+    let text = text.trim_start_matches([' ', '\t', ',', ':', ']', ')', '|', '-']);
+    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let word = text.get(..len).filter(|_| (3..=8).contains(&len))?;
+    let bounded =
+        text.as_bytes().get(len).is_none_or(|b| matches!(b, b' ' | b'\t' | b':' | b',' | b'|' | b']'));
+    const WORDS: [&str; 11] = [
+        "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical", "severe",
+    ];
+    let known = bounded && WORDS.iter().any(|w| word.eq_ignore_ascii_case(w));
+    if known { Level::parse(word) } else { None }
 }
 
 /// The level of a single letter as Android's log and klog write it.
@@ -107,6 +182,10 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
             "Level" if windows => of_windows_level(n),
             _ => of_pino_level(n),
         };
+    }
+    // MongoDB's letters, of which `D1` to `D5` have a number.
+    if name == "s" {
+        return if value.len() <= 2 { of_letter(*value.as_bytes().first()?) } else { None };
     }
     Level::parse(value)
 }
@@ -166,6 +245,24 @@ mod tests {
             ("error: maximum authentication attempts", Level::Error),
             ("panic: runtime error", Level::Fatal),
             ("NOTICE:  x", Level::Info),
+            ("[Sat Jun 01 00:00:00.123456 2024] [core:error] [pid 7:tid 9] AH1: x", Level::Error),
+            ("] [:error] [pid 7] x", Level::Error),
+            ("] [proxy_fcgi:warn] [pid 7] x", Level::Warn),
+            ("] local.ERROR: no such class {\"a\":1}", Level::Error),
+            ("] request.CRITICAL: x", Level::Fatal),
+            (" security: error: client ::1#5: denied", Level::Error),
+            ("pop3-login: Info: Login: user=<a>", Level::Info),
+            ("|Warn|Auth|failed", Level::Warn),
+            (" | info     | main:run:7 - up", Level::Info),
+            (" - app.db - debug - x", Level::Debug),
+            ("\tinfo\tMetrics\t{}", Level::Info),
+            (" stdout F {\"level\":\"warn\",\"msg\":\"x\"}", Level::Warn),
+            (" [a@1 comp=\"b\" level=\"ERROR\"] x", Level::Error),
+            (" severity=critical x", Level::Fatal),
+            ("] [Server thread/WARN]: x", Level::Warn),
+            (" [app] warn: x", Level::Warn),
+            (": %ASA-3-106023: Deny tcp", Level::Error),
+            (" UTC: %SYS-5-CONFIG_I: x", Level::Info),
         ] {
             assert_eq!(find(text).map(|(l, _)| l), Some(expected), "{text}");
         }
@@ -181,6 +278,13 @@ mod tests {
             "file.INFO",
             "CHANGELOG",
             "the LOG of it",
+            "an error - and more",
+            "[a info] x",
+            "set the log level: debug",
+            "no-error: x",
+            "a.info: x",
+            "100% - 3 - X",
+            "at 50%-3-X",
             "",
             "é",
         ] {
@@ -193,6 +297,24 @@ mod tests {
     }
 
     #[test]
+    fn the_first_word_is_a_level_in_any_case() {
+        for (text, expected) in [
+            (" info vpxd[1] x", Some(Level::Info)),
+            (", Info                  CBS    x", Some(Level::Info)),
+            ("] warning [cpaneld] x", Some(Level::Warn)),
+            (" Error: x", Some(Level::Error)),
+            (" information x", None),
+            (" debug=1", None),
+            (" error_count 5", None),
+            (" the error", None),
+            (" log rotated", None),
+            ("", None),
+        ] {
+            assert_eq!(first_word(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn numbers_mean_what_the_name_says() {
         assert_eq!(of_field("level", "50", false), Some(Level::Error));
         assert_eq!(of_field("level", "4", false), None);
@@ -202,5 +324,9 @@ mod tests {
         assert_eq!(of_field("Level", "2", true), Some(Level::Error));
         assert_eq!(of_field("Level", "2", false), None);
         assert_eq!(of_field("level", "Warning", false), Some(Level::Warn));
+        assert_eq!(of_field("s", "W", false), Some(Level::Warn));
+        assert_eq!(of_field("s", "D2", false), Some(Level::Debug));
+        assert_eq!(of_field("s", "error", false), None);
+        assert_eq!(of_field("s", "", false), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Text lines: the time stamp and the level they begin with.
 
-use crate::level;
 use crate::time::{StampParser, is_clock};
+use crate::{event, level};
 use duramen::Level;
 
 /// What stands at the start of a line.
@@ -17,23 +17,26 @@ pub struct Lead {
 }
 
 /// How far into a line a time stamp is looked for, in bytes.
-const STAMP_WITHIN_BYTES: usize = 64;
+const STAMP_WITHIN_BYTES: usize = 96;
 
 /// Reads the lead of a line. The time stamp may stand behind `<PRI>`, brackets, quotes, `- `, and behind
 /// words that are a level, a number, in brackets, before a `|`, or, at the very start, a label (`APPREAD`, `web-1`).
 pub fn lead(line: &str, stamps: &StampParser) -> Lead {
     let s = line.as_bytes();
-    let start = after_prefix(s, 0);
+    // `# Time: ` is how MySQL's slow query log begins an event.
+    let start = after_prefix(s, if line.starts_with("# Time: ") { 8 } else { 0 });
+    // Its bracket tells that `[info]` is a level.
+    let bracketed = usize::from(start > 0 && matches!(s[start - 1], b'[' | b'('));
     let mut at = start;
     for _ in 0..4 {
         let Some(rest) = line.get(at..) else { break };
         if let Some((time, consumed)) = stamps.parse(rest) {
             let level = glog_letter(rest.as_bytes())
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
+                .or_else(|| level::first_word(&rest[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
-                .or_else(|| {
-                    if at > start { level::find(&line[start..at]).map(|(level, _)| level) } else { None }
-                });
+                .or_else(|| level::find(line.get(start - bracketed..at)?).map(|(level, _)| level))
+                .or_else(|| only_letter(&s[..at]));
             return Lead { time_ns: Some(time), level, begins_event: true };
         }
         match skip_word(s, at) {
@@ -41,13 +44,67 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             _ => break,
         }
     }
-    let found = level::find(&line[start.min(line.len())..]);
+    if let Some(lead) = windows_event(line, stamps).or_else(|| audit(line, stamps)) {
+        return lead;
+    }
+    let found = line.get(start - bracketed..).and_then(level::find);
     let clock = is_clock(s, start);
     Lead {
         time_ns: None,
         level: found.map(|(level, _)| level),
-        begins_event: clock || (start < 3 && found.is_some_and(|(_, at)| at == 0)),
+        begins_event: clock
+            || line.starts_with(event::SLOW_QUERY)
+            || (start < 3 && found.is_some_and(|(_, at)| at == bracketed)),
     }
+}
+
+/// `<Event xmlns=…><System>…<Level>4</Level>…<TimeCreated SystemTime='2024-…'/>`: an event of Windows as XML.
+fn windows_event(line: &str, stamps: &StampParser) -> Option<Lead> {
+    let event = line.strip_prefix("<Event ")?;
+    let (_, time) = event.split_once("SystemTime=")?;
+    let (time_ns, _) = stamps.parse(time.get(1..)?)?;
+    let level = event.split_once("<Level>").and_then(|(_, rest)| rest.split_once('<'));
+    let level = level.and_then(|(level, _)| level::of_field("Level", level, true));
+    Some(Lead { time_ns: Some(time_ns), level, begins_event: true })
+}
+
+/// `type=USER_LOGIN msg=audit(1717200000.123:45): pid=7 msg='op=login'`: what Linux audits, where it is no logfmt.
+fn audit(line: &str, stamps: &StampParser) -> Option<Lead> {
+    let audited = line.starts_with("type=") || line.starts_with("node=");
+    let (_, stamp) = if audited { line.split_once("msg=audit(")? } else { return None };
+    let (time_ns, _) = stamps.parse(stamp)?;
+    Some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
+}
+
+/// The word of a line, counted from 0, that is a time stamp, if one is: not the first, and at most the 15th after it.
+pub(crate) fn stamp_word(line: &str, stamps: &StampParser) -> Option<u8> {
+    (1..=MAX_STAMP_WORD).find(|&word| stamp_at_word(line, word, stamps).is_some())
+}
+
+/// How many words may stand before a time stamp where all lines of an input have it at the same word.
+const MAX_STAMP_WORD: u8 = 15;
+
+/// The lead of a line whose input has its time stamps at this word.
+pub(crate) fn lead_at_word(line: &str, word: u8, stamps: &StampParser) -> Option<Lead> {
+    let (at, time, consumed) = stamp_at_word(line, word, stamps)?;
+    let after = &line[at + consumed..];
+    let level = level::first_word(after)
+        .or_else(|| level::find(after).map(|(level, _)| level))
+        .or_else(|| level::find(&line[..at]).map(|(level, _)| level));
+    Some(Lead { time_ns: Some(time), level, begins_event: true })
+}
+
+/// Where the stamp at this word begins, its time, and its length.
+fn stamp_at_word(line: &str, word: u8, stamps: &StampParser) -> Option<(usize, i64, usize)> {
+    let s = line.as_bytes();
+    let mut at = 0;
+    for _ in 0..word {
+        at += memchr::memchr2(b' ', b'\t', s.get(at..)?)?;
+        at += s[at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    }
+    let at = after_prefix(s, at);
+    let (time, consumed) = stamps.parse(line.get(at..)?)?;
+    Some((at, time, consumed))
 }
 
 /// Past white space, opening brackets and quotes, a lone dash, and the colours a program left in its log.
@@ -59,9 +116,13 @@ fn after_prefix(s: &[u8], mut at: usize) -> usize {
                 Some(len) => at += len,
                 None => return at,
             },
-            b'-' | b'*' | b'|' if s.get(at + 1) == Some(&b' ') => at += 2,
+            // Cisco's mark of a clock that is not synchronised stands right before the stamp.
+            b'*' => at += 1,
+            b'-' | b'|' if s.get(at + 1) == Some(&b' ') => at += 2,
             b'<' => match s.iter().skip(at + 1).take(4).position(|b| *b == b'>') {
-                Some(len) if s[at + 1..at + 1 + len].iter().all(u8::is_ascii_digit) => at += len + 2,
+                Some(len) if len == 1 || s[at + 1..at + 1 + len].iter().all(u8::is_ascii_digit) => {
+                    at += len + 2
+                }
                 _ => return at,
             },
             _ => return at,
@@ -70,21 +131,28 @@ fn after_prefix(s: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The length of the colour sequence (`ESC [ 1 ; 31 m`) that `s` begins with.
+/// The length of the colour sequence (`ESC [ 1 ; 31 m`) that `s` begins with, or of one that clears the line (`ESC [ 2 K`).
 fn color_len(s: &[u8]) -> Option<usize> {
     let numbers = s.strip_prefix(b"\x1b[")?;
     let len = numbers.iter().take(16).take_while(|b| b.is_ascii_digit() || **b == b';').count();
-    (numbers.get(len) == Some(&b'm')).then_some(len + 3)
+    matches!(numbers.get(len), Some(b'm' | b'K')).then_some(len + 3)
 }
 
 /// Where the word after the one at `at` begins, if the stamp may stand behind this one.
 fn skip_word(s: &[u8], at: usize) -> Option<usize> {
     let rest = s.get(at..)?;
     let rest = &rest[..rest.len().min(STAMP_WITHIN_BYTES)];
-    let bracketed = at > 0 && s[at - 1] == b'[';
+    // `[I 2024-…]`: the letter is a word of its own.
+    let letter = matches!(rest, [b'D' | b'E' | b'F' | b'I' | b'V' | b'W', b' ', ..]);
+    let close = match at.checked_sub(1).map(|before| s[before]) {
+        Some(b'[') if !letter => Some(b']'),
+        Some(b'(') => Some(b')'),
+        _ => None,
+    };
+    let bracketed = close.is_some() || letter;
     let len = rest
         .iter()
-        .position(|b| if bracketed { *b == b']' } else { matches!(b, b' ' | b'\t' | b']' | 0x1b) })?;
+        .position(|b| close.map_or(matches!(b, b' ' | b'\t' | b']' | 0x1b), |close| *b == close))?;
     let word = &rest[..len];
     let text = std::str::from_utf8(word).ok()?;
     let bare = text.trim_end_matches([':', ',', ']']);
@@ -96,7 +164,7 @@ fn skip_word(s: &[u8], at: usize) -> Option<usize> {
         let letters = bare.bytes().any(|b| b.is_ascii_lowercase());
         let marked =
             bare.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.' | b'@' | b'/'));
-        at == 0 && !bare.is_empty() && word.len() <= 32 && (!letters || marked)
+        at == 0 && !bare.is_empty() && word.len() <= 63 && (!letters || marked)
     };
     let end = usize::from(rest[len] != 0x1b);
     (bracketed || is_level() || is_number() || is_label() || before_bar()).then_some(at + len + end)
@@ -107,7 +175,17 @@ fn glog_letter(s: &[u8]) -> Option<Level> {
     (s.len() > 5 && s[1..5].iter().all(u8::is_ascii_digit)).then(|| level::of_letter(s[0])).flatten()
 }
 
-/// `  1702  2395 D Tag: message` and ` D/Tag( 1702): message` after the stamp.
+/// `[I 2024-…`, `(W) 2024-…`, `<E>2024-…`, `I, [2024-…`: the one letter before the stamp is the level.
+fn only_letter(before: &[u8]) -> Option<Level> {
+    let mut letters = before.iter().filter(|b| b.is_ascii_alphanumeric());
+    match (letters.next(), letters.next()) {
+        (Some(b'A'), _) => None,
+        (Some(letter), None) => level::of_letter(*letter),
+        _ => None,
+    }
+}
+
+/// `  1702  2395 D Tag: message`, ` D/Tag( 1702): message` and ` I NETWORK  [main] message` after the stamp.
 fn android_letter(s: &[u8]) -> Option<Level> {
     let (letter, at) = s.iter().take(24).enumerate().find_map(|(i, b)| match b {
         b' ' | b'0'..=b'9' => None,
@@ -118,6 +196,13 @@ fn android_letter(s: &[u8]) -> Option<Level> {
     match s.get(at + 1) {
         Some(b' ') if bounded && numbers == 2 => level::of_letter(letter),
         Some(b'/') if bounded && numbers == 0 => level::of_letter(letter),
+        // MongoDB before 4.4: a component in capitals follows, or a dash.
+        Some(b' ') if at == 1 && numbers == 0 && letter != b'A' => {
+            let component = s.get(at + 2..)?.trim_ascii_start();
+            let component = component.split(|b| *b == b' ').next().unwrap_or_default();
+            let capitals = component.len() > 1 && component.iter().all(u8::is_ascii_uppercase);
+            if capitals || component == b"-" { level::of_letter(letter) } else { None }
+        }
         _ => None,
     }
 }
@@ -158,6 +243,25 @@ mod tests {
             ("\x1b[2m2024-06-01T00:00:00Z\x1b[0m \x1b[32m INFO\x1b[0m x", Some(1717200000), Some(Info), true),
             ("\x1b[1;31mERROR\x1b[0m 2024-06-01 00:00:00 x", Some(1717200000), Some(Error), true),
             ("\x1b[2J2024-06-01T00:00:00Z x", None, None, false),
+            ("2024-06-01 00:00:00, Info                  CBS    x", Some(1717200000), Some(Info), true),
+            ("2024-06-01T00:00:00.000+0000 I NETWORK  [main] x", Some(1717200000), Some(Info), true),
+            ("2024-06-01T00:00:00.000+0000 W -        [main] x", Some(1717200000), Some(Warn), true),
+            ("2024-06-01 00:00:00 I was here", Some(1717200000), None, true),
+            ("*Jun  1 00:00:00.123: %LINK-3-UPDOWN: x", Some(1717200000), Some(Error), true),
+            ("W20240601 00:00:00.123456  7 a.cc:1] x", Some(1717200000), Some(Warn), true),
+            ("[notice] 2024-06-01T00:00:00Z node@host <0.1.2> x", Some(1717200000), Some(Info), true),
+            ("[info] o.t.s.Filter [1|2] x", None, Some(Info), true),
+            ("[I 2024-06-01 00:00:00.123 ServerApp] x", Some(1717200000), Some(Info), true),
+            ("W, [2024-06-01T00:00:00.123456 #7]  x", Some(1717200000), Some(Warn), true),
+            ("(W) 2024-06-01T00:00:00 - x", Some(1717200000), Some(Warn), true),
+            ("<E>2024-06-01 00:00:00.123 x", Some(1717200000), Some(Error), true),
+            ("\x1b[2Kweb-1  | 2024-06-01T00:00:00Z x", Some(1717200000), None, true),
+            (
+                "nova-compute.log.1.2024-06-01_00:00:01 2024-06-01 00:00:00.008 7 INFO nova.x [-] y",
+                Some(1717200000),
+                Some(Info),
+                true,
+            ),
             ("01:44:14.911 [main] ERROR o.a - x", None, Some(Error), true),
             ("java.net.UnknownHostException: node1", None, None, false),
             ("finished the run of 2024-06-01 00:00:00", None, None, false),
@@ -170,6 +274,24 @@ mod tests {
             assert_eq!(lead.time_ns.map(|ns| ns / 1_000_000_000), time, "{line}");
             assert_eq!((lead.level, lead.begins_event), (level, begins), "{line}");
         }
+    }
+
+    #[test]
+    fn a_stamp_may_stand_at_a_later_word() {
+        let stamps = StampParser::new(TimeZone::UTC, 1_718_452_800_000_000_000, None);
+        let line = "7 node-1 unix.hw state_change 1717200000 1 warning: x";
+        assert_eq!(stamp_word(line, &stamps), Some(4));
+        let lead = lead_at_word(line, 4, &stamps).unwrap();
+        assert_eq!((lead.time_ns, lead.level), (Some(1_717_200_000_000_000_000), Some(Level::Warn)));
+        assert_eq!(lead_at_word(line, 3, &stamps), None);
+        assert_eq!(lead_at_word("a b", 3, &stamps), None);
+        assert_eq!(stamp_word("Started\t[2024-06-01 00:00:00] x", &stamps), Some(1));
+        assert_eq!(stamp_word("a b c", &stamps), None);
+        let audit = "type=LOGIN msg=audit(1717200000.000:7): pid=7 msg='op=login acct=a'";
+        assert_eq!(super::lead(audit, &stamps).time_ns, lead.time_ns);
+        let xml = "<Event xmlns='http://x'><System><Level>2</Level><TimeCreated SystemTime='2024-06-01T00:00:00Z'/>";
+        let read = super::lead(xml, &stamps);
+        assert_eq!((read.time_ns, read.level), (lead.time_ns, Some(Level::Error)));
     }
 
     proptest::proptest! {

@@ -92,7 +92,7 @@ impl EntryReader {
         let mut reader = Self::new(options);
         reader.lines =
             LineSplitter::new(offset, reader.builder.options.max_line_bytes.clamp(64, MAX_TEXT_BYTES));
-        reader.builder.detected = Some(detected);
+        reader.builder.settle(detected);
         if let Some(time) = last_time_ns {
             reader.builder.last_time = time;
         }
@@ -146,8 +146,20 @@ impl EntryReader {
 
     fn look_at_head<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         let head = std::mem::take(&mut self.head);
-        self.builder.detected = Some(Detected::of(&head, &self.builder.stamps));
+        self.builder.settle(Detected::of(&head, &self.builder.stamps));
         self.lines.feed(&head, |line| self.builder.line(line, sink))
+    }
+}
+
+/// Puts bytes into `out`, those that are not UTF-8 as two hexadecimal digits after `mark`.
+fn escape_into(out: &mut String, bytes: &[u8], mark: &str) {
+    out.clear();
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a String cannot fail.
+            let _infallible = write!(out, "{mark}{byte:02X}");
+        }
     }
 }
 
@@ -203,6 +215,22 @@ impl Builder {
         }
     }
 
+    fn settle(&mut self, detected: Detected) {
+        self.stamps.settle(detected.day_first, detected.year_last, detected.is_utc);
+        self.detected = Some(detected);
+    }
+
+    /// What stands at the start of a line of text, or where this input has its time stamps.
+    fn lead(&self, text: &str) -> plain::Lead {
+        let lead = plain::lead(text, &self.stamps);
+        match self.detected.and_then(|detected| detected.stamp_word) {
+            Some(word) if lead.time_ns.is_none() => {
+                plain::lead_at_word(text, word, &self.stamps).unwrap_or(lead)
+            }
+            _ => lead,
+        }
+    }
+
     fn line<S: Sink + ?Sized>(&mut self, line: Line<'_>, sink: &mut S) -> Result<(), S::Error> {
         let at_start = line.end_offset == line.raw_len as u64;
         let bytes = if at_start {
@@ -221,17 +249,21 @@ impl Builder {
         }
         self.report.lines_not_utf8 += 1;
         let mut escaped = std::mem::take(&mut self.escaped);
-        escaped.clear();
-        for chunk in bytes.utf8_chunks() {
-            escaped.push_str(chunk.valid());
-            for byte in chunk.invalid() {
-                // Writing to a String cannot fail.
-                let _infallible = write!(escaped, "\\x{byte:02X}");
-            }
+        escape_into(&mut escaped, bytes, "\\\\x");
+        // In JSON the backslash has to be doubled, or one such byte would cost the line all of its fields.
+        let is_json = self.tries_json(&escaped) && self.json.parse(&escaped, &mut self.fields).is_ok();
+        if !is_json {
+            escape_into(&mut escaped, bytes, "\\x");
         }
         let result = self.text_line(&escaped, line, sink);
         self.escaped = escaped;
         result
+    }
+
+    /// Whether a line may be a JSON object, and is looked at as such.
+    fn tries_json(&self, text: &str) -> bool {
+        matches!(self.options.format, LineFormat::Auto | LineFormat::Ndjson)
+            && text.trim_ascii_start().starts_with('{')
     }
 
     fn text_line<S: Sink + ?Sized>(
@@ -247,13 +279,17 @@ impl Builder {
             return self.single(text, line, sink);
         }
         let format = self.options.format;
-        let tries_json = matches!(format, LineFormat::Auto | LineFormat::Ndjson);
-        if tries_json
-            && text.trim_ascii_start().starts_with('{')
-            && self.json.parse(text, &mut self.fields).is_ok()
-        {
-            self.flush(sink)?;
-            return self.json_line(text, line, sink);
+        if self.tries_json(text) {
+            if self.json.parse(text, &mut self.fields).is_ok() {
+                self.flush(sink)?;
+                return self.json_line(text, line, sink);
+            }
+            if let Some(repaired) = json::repaired(text)
+                && self.json.parse(&repaired, &mut self.fields).is_ok()
+            {
+                self.flush(sink)?;
+                return self.json_line(&repaired, line, sink);
+            }
         }
         if format == LineFormat::Ndjson {
             self.flush(sink)?;
@@ -268,7 +304,7 @@ impl Builder {
         if self.structured_line(text, line, sink)? {
             return Ok(());
         }
-        let lead = plain::lead(text, &self.stamps);
+        let lead = self.lead(text);
         let events_lead = self.detected.is_some_and(|d| d.events_lead);
         let goes_on = events_lead && !lead.begins_event && self.open.is_some_and(|open| open.led);
         if goes_on && self.can_join(text) {
@@ -400,7 +436,7 @@ impl Builder {
     }
 
     fn begin_text(&mut self, text: &str) {
-        let lead = plain::lead(text, &self.stamps);
+        let lead = self.lead(text);
         self.begin(lead.time_ns, lead.level, LineFormat::Plain);
     }
 

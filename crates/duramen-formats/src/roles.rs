@@ -33,8 +33,27 @@ pub const TIME_FIELDS: &[&str] = &[
     "record.time.timestamp",
     "Log.time",
     "_write_ts",
+    "eventtime",
     "date",
     "t",
+    "t.$date",
+    "@t",
+    "dt",
+    "event_time",
+    "eventTimestamp",
+    "requestReceivedTimestamp",
+    "EdgeStartTimestamp",
+    "EdgeEndTimestamp",
+    "Datetime",
+    "DateTime",
+    "UtcTime",
+    "StartTime",
+    "CreationTime",
+    "TimeGenerated",
+    "activityDateTime",
+    "createdDateTime",
+    "published",
+    "started_at",
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.
@@ -88,6 +107,7 @@ pub const LEVEL_FIELDS: &[&str] = &[
     "severity_number",
     "severityNumber",
     "SeverityNumber",
+    "s",
 ];
 
 /// What a field with a known name may be. A lower rank goes first.

@@ -220,7 +220,13 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     if strict && named_month && (end > 15 || matches!(s.get(4), Some(b'A'..=b'Z'))) {
         return None;
     }
-    let rest = text.get(end..)?.strip_prefix(' ')?;
+    let rest = text.get(end..)?;
+    // Cisco's devices end the stamp with a colon and say no host.
+    let rest = if strict {
+        rest.strip_prefix(' ')?
+    } else {
+        rest.strip_prefix(':').unwrap_or(rest).strip_prefix(' ')?
+    };
     let rest = rest.trim_start_matches(' ');
     let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
     let host_like = !host.is_empty()
@@ -311,6 +317,10 @@ mod tests {
             (
                 "Jun 14 15:16:01 combo sshd(pam_unix)[19939]: check pass",
                 r#"Some(1718378161) None host=Str("combo") app=Str("sshd(pam_unix)") pid=Int(19939) | check pass"#,
+            ),
+            (
+                "<163>Jun 09 2024 06:06:20: %ASA-3-106023: Deny tcp",
+                r#"Some(1717913180) Some(Error) app=Str("%ASA-3-106023") priority=Int(163) facility=Str("local4") severity=Str("err") | Deny tcp"#,
             ),
             (
                 "Jun  9 06:06:20 combo kernel: Linux version 2.6",

@@ -121,7 +121,7 @@ fn blank_lines_count() {
 #[test]
 fn what_is_no_json_is_kept_whole_and_counted() {
     let lines =
-        ["{\"a\":1}", "{\"a\":", "{\"a\":\"\\ud800\"}", "{\"a\":1} x", "{\"b\":2}", "{\"c\":2}", "{\"c\":3}"];
+        ["{\"a\":1}", "{\"a\":", "{\"a\":\"\\x\"}", "{\"a\":1} x", "{\"b\":2}", "{\"c\":2}", "{\"c\":3}"];
     for format in [LineFormat::Auto, LineFormat::Ndjson] {
         let (got, report) = read(format, &lines.join("\n"));
         assert_eq!(messages(&got), ["", lines[1], lines[2], lines[3], "", "", ""]);
@@ -160,11 +160,77 @@ fn long_lines_are_cut_and_all_pieces_kept() {
 fn bytes_that_are_not_utf8_are_kept_as_text() {
     let (got, report) =
         read_with(EntryReader::new(options(LineFormat::Auto)), b"a\xffb\xc3\n{\"m\":\"\xe9\"}\nok\n", 2);
-    assert_eq!(messages(&got), ["a\\xFFb\\xC3", "{\"m\":\"\\xE9\"}", "ok"]);
+    assert_eq!(messages(&got), ["a\\xFFb\\xC3", "", "ok"]);
+    assert_eq!(got[1].field("m"), Some("\"\\\\xE9\""));
     assert_eq!(report.lines_not_utf8, 2);
+    let (got, _) = read_with(EntryReader::new(options(LineFormat::Auto)), b"{\"m\":\"\xe9\n", 2);
+    assert_eq!(messages(&got), ["{\"m\":\"\\xE9"]);
     let (got, _) =
         read_with(EntryReader::new(options(LineFormat::Auto)), "\u{feff}{\"msg\":\"x\"}\n".as_bytes(), 2);
     assert_eq!((messages(&got), got[0].end_offset), (vec!["x"], 15));
+}
+
+#[test]
+fn half_a_surrogate_costs_no_fields() {
+    let line =
+        r#"{"a":"x\ud83d","b":"\\ud83d \ud83d\ude00 \uDE00","msg":"up","time":"2024-06-01T00:00:07Z"}"#;
+    let (got, report) = read(LineFormat::Ndjson, line);
+    assert_eq!((messages(&got), report.unparsed_lines), (vec!["up"], 0));
+    assert_eq!((got[0].field("a"), got[0].time), (Some(r#""x\\ud83d""#), 1_717_200_007_000_000_000));
+    assert_eq!(got[0].field("b"), Some("\"\\\\ud83d \u{1f600} \\\\uDE00\""));
+    assert_eq!(read(LineFormat::Ndjson, r#"{"a":"\ud83d""#).1.unparsed_lines, 1);
+}
+
+#[test]
+fn fields_of_other_systems_hold_time_and_level() {
+    let at = 1_717_200_007_000_000_000;
+    for (line, time, level) in [
+        (
+            r#"{"t":{"$date":"2024-06-01T00:00:07.000+00:00"},"s":"W","c":"NETWORK","msg":"x"}"#,
+            at,
+            Level::Warn,
+        ),
+        (r#"{"@t":"2024-06-01T00:00:07Z","@l":"Error","@m":"x"}"#, at, Level::Error),
+        (r#"{"version":"1.1","short_message":"x","timestamp":1717200007,"level":3}"#, at, Level::Error),
+        (r#"{"date":"2024-06-01","time":"00:00:07","msg":"x"}"#, at, Level::Unknown),
+        (r#"date=2024-06-01 time=02:00:07 devname="fw" tz="+0200" level="warning""#, at, Level::Warn),
+        ("type=SYSCALL msg=audit(1717200007.000:295): arch=c000003e syscall=59 exit=0", at, Level::Unknown),
+        (r#"{"EdgeStartTimestamp":1717200007000000000,"ClientIP":"192.0.2.1"}"#, at, Level::Unknown),
+    ] {
+        let (got, report) = read(LineFormat::Auto, line);
+        assert_eq!((got[0].time, got[0].level, report.lines_without_time), (time, level, 0), "{line}");
+    }
+}
+
+#[test]
+fn an_input_tells_what_its_time_stamps_leave_open() {
+    let times = |input: &str| -> Vec<i64> {
+        read(LineFormat::Auto, input).0.iter().map(|g| g.time / 1_000_000_000 - 1_717_200_000).collect()
+    };
+    let hpc = "7 node-1 unix.hw up 1717200001 1 x\n8 node-2 unix.hw up 1717200002 1 x\n9 node-1 unix.hw up 1717200003 1 x\n";
+    assert_eq!(times(hpc), [1, 2, 3]);
+    // Day first in all lines, because in one it can be nothing else.
+    assert_eq!(times("01/06/2024 00:00:01 x\n13/06/2024 00:00:00 x\n"), [1, 12 * 86_400]);
+    assert_eq!(times("06/01/24 00:00:01 x\n06/13/24 00:00:00 x\n"), [1, 12 * 86_400]);
+    let mut options = options(LineFormat::Auto);
+    options.timezone = jiff::tz::TimeZone::get("Europe/Berlin").unwrap();
+    let w3c = "#Version: 1.0\n#Fields: date time s-ip\n2024-06-01 00:00:01 192.0.2.1\n";
+    let (got, _) = read_with(EntryReader::new(options), w3c.as_bytes(), 9);
+    assert_eq!(got.last().unwrap().time, 1_717_200_001_000_000_000);
+}
+
+#[test]
+fn php_traces_and_slow_queries_are_one_entry() {
+    let php = "[2024-06-01 00:00:07] local.ERROR: no {\"exception\":\"[object]\n[stacktrace]\n#0 /srv/a.php(7): f()\n#1 {main}\n\"} \n[2024-06-01 00:00:08] local.INFO: x\n";
+    let (got, _) = read(LineFormat::Auto, php);
+    let summary: Vec<_> = got.iter().map(|g| (g.message.lines().count(), g.level)).collect();
+    assert_eq!(summary, [(5, Level::Error), (1, Level::Info)]);
+    let query = "# User@Host: a[a] @ b []  Id: 2\n# Query_time: 2.5  Lock_time: 0.0\nSET timestamp=1717200007;\nselect 1;\n";
+    let slow = format!("# Time: 2024-06-01T00:00:07Z\n{query}{query}# Time: 2024-06-01T00:00:08Z\n{query}");
+    let (got, _) = read(LineFormat::Auto, &slow);
+    let summary: Vec<_> =
+        got.iter().map(|g| (g.message.lines().count(), g.time / 1_000_000_000 - 1_717_200_000)).collect();
+    assert_eq!(summary, [(5, 7), (4, 7), (5, 8)]);
 }
 
 #[test]

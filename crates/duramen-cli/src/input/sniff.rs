@@ -72,7 +72,8 @@ pub(crate) fn not_text(head: &[u8]) -> Option<&'static str> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Some("is UTF-16: pipe it through `iconv -f UTF-16 -t UTF-8` and ingest `-`")
         }
-        _ if memchr::memchr(0, head).is_some() => Some(
+        // A few zero bytes are what a loss of power leaves in a log.
+        _ if memchr::memchr(0, head).is_some() && duramen_formats::is_binary(head) => Some(
             "is binary (it has NUL bytes): nothing was taken from it; `--format plain`, or its real format, takes it all the same",
         ),
         _ => None,

@@ -26,9 +26,21 @@ fn what_cannot_be_read_is_told_and_the_others_go_on() {
 }
 
 #[test]
+fn a_few_nul_bytes_make_no_log_binary() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "after-power-loss",
+        b"2024-06-01 00:00:00 up and running\n\0\0\0\0\n2024-06-01 00:05:00 up again\n",
+    );
+    sandbox.run(["ingest", "after-power-loss"]).expect(0);
+    assert_eq!(sandbox.messages("again").len(), 1);
+}
+
+#[test]
 fn binary_is_taken_when_told_to() {
     let sandbox = Sandbox::new();
-    sandbox.write("holes", b"2026-11-21 10:00:00 INFO before\n\0\0\0\0\n2026-11-21 10:00:01 INFO after\n");
+    let lines = (b"2026-11-21 10:00:00 INFO before\n", b"\n2026-11-21 10:00:01 INFO after\n");
+    sandbox.write("holes", [lines.0.as_slice(), &[0; 40], lines.1].concat());
     sandbox.run(["ingest", "holes"]).expect(1);
     sandbox.run(["ingest", "--format", "plain", "holes"]).expect(0);
     assert_eq!(sandbox.messages("before or after").len(), 2);

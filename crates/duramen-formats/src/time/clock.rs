@@ -68,6 +68,21 @@ pub(crate) fn read(s: &[u8], at: usize, seconds_may_miss: bool) -> Option<Clock>
     build(hour, minute, second, nanos, end)
 }
 
+/// `h:m:s:ms`, where none of the numbers has leading zeros: `0:5:9:4` is nine seconds and four milliseconds.
+pub(crate) fn read_unpadded(s: &[u8], at: usize) -> Option<Clock> {
+    let mut parts = [0; 4];
+    let mut i = at;
+    for (n, part) in parts.iter_mut().enumerate() {
+        let len = digits(s, i);
+        if !(1..=if n == 3 { 3 } else { 2 }).contains(&len) || (n < 3 && s.get(i + len) != Some(&b':')) {
+            return None;
+        }
+        *part = s[i..i + len].iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+        i += len + usize::from(n < 3);
+    }
+    build(parts[0], parts[1], parts[2], parts[3] * 1_000_000, i)
+}
+
 /// `hhmmss`, with a fraction.
 pub(crate) fn read_compact(s: &[u8], at: usize) -> Option<Clock> {
     let (hour, minute, second) = (two(s, at)?, two(s, at + 2)?, two(s, at + 4)?);

@@ -3,14 +3,16 @@
 //! | shape | example |
 //! |---|---|
 //! | RFC 3339 and its relatives | `2024-06-27T00:00:07.123Z`, `2015-07-29 17:41:44,747`, `2024/06/27 00:00:07 CEST` |
-//! | ISO 8601, basic | `20240627T000007Z`, `20171223-22:15:29:606` |
+//! | ISO 8601, basic | `20240627T000007Z`, `20171223-22:15:29:606`, `20171224-0:5:9:4` |
 //! | dots (Blue Gene) | `2005-06-03-15.42.50.675872` |
 //! | BSD syslog, `ctime` | `Dec 10 06:55:46`, `Mon Jan  2 15:04:05 2006`, `Mon Jan  2 15:04:05 UTC 2006` |
 //! | mail, Java, web servers | `Mon, 02 Jan 2006 15:04:05 GMT`, `Jun 14, 2024 3:04:05 PM`, `26/Jan/2019:19:45:25 +0330` |
 //! | day, month's name, year | `02-Jan-2006 15:04:05.123`, `02 Jan 2006 15:04:05` |
-//! | month, day, year | `01/02/2006 15:04:05` (day first if the first number is over 12) |
-//! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx) |
-//! | no year | `03-17 16:13:38.811`, `I0109 12:34:56.789012` |
+//! | month, day, year | `01/02/2006 15:04:05` (day first if the first number is over 12, in this line or in the input's first ones) |
+//! | day, month, year | `31.12.2006 15:04:05` |
+//! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx); `06/30/17 20:10:41` where the first lines show it |
+//! | Google's | `I0109 12:34:56.789012`, `I20240109 12:34:56.789012` |
+//! | no year | `03-17 16:13:38.811`, `10.30 16:49:06` |
 //! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude |
 //!
 //! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `UTC`, `CET` and the
@@ -46,6 +48,7 @@ pub struct StampParser {
     /// A day after the reference time, by the local clock: seconds, and its year.
     latest: i64,
     latest_year: i64,
+    order: shapes::Order,
 }
 
 impl StampParser {
@@ -55,13 +58,31 @@ impl StampParser {
         let reference = reference_time_ns.div_euclid(NS);
         let latest = reference + DAY_SECS + zone.offset_at(reference);
         let (latest_year, _, _) = civil::date_of_day(latest.div_euclid(DAY_SECS));
-        Self { zone, year: year.map(i64::from), latest, latest_year }
+        Self { zone, year: year.map(i64::from), latest, latest_year, order: shapes::Order::default() }
+    }
+
+    /// The same for an input whose first lines showed how it writes dates, and whether its times are UTC.
+    pub(crate) fn settle(&mut self, day_first: bool, year_last: bool, is_utc: bool) {
+        self.order = shapes::Order::new(day_first, year_last);
+        if is_utc {
+            self.zone = Zone::new(TimeZone::UTC);
+        }
+    }
+
+    /// The same parser, that has seen no dates yet.
+    pub(crate) fn fresh(&self) -> Self {
+        Self { order: shapes::Order::default(), ..self.clone() }
+    }
+
+    /// Whether some date so far had its day before its month, and whether some had a year of two digits last.
+    pub(crate) fn order_seen(&self) -> (bool, bool) {
+        self.order.seen()
     }
 
     /// Reads the stamp that `text` begins with: nanoseconds since the epoch, and how many bytes it takes,
     /// zone included.
     pub fn parse(&self, text: &str) -> Option<(i64, usize)> {
-        let (civil, end) = match shapes::read(text.as_bytes())? {
+        let (civil, end) = match shapes::read(text.as_bytes(), &self.order)? {
             shapes::Stamp::Civil(civil, end) => (civil, end),
             shapes::Stamp::Epoch(ns, end) => return Some((ns, end)),
         };

@@ -3,6 +3,7 @@
 use super::civil::{Civil, is_weekday, month_of_name};
 use super::clock::{self, Clock, digits, four, one_or_two, two};
 use super::{epoch, zone};
+use std::cell::Cell;
 
 /// A stamp read: a calendar time or nanoseconds since the epoch; and where it ends.
 pub(crate) enum Stamp {
@@ -11,20 +12,66 @@ pub(crate) enum Stamp {
 }
 
 /// Reads the stamp at the start.
-pub(crate) fn read(s: &[u8]) -> Option<Stamp> {
+pub(crate) fn read(s: &[u8], order: &Order) -> Option<Stamp> {
     match s.first()? {
-        b'0'..=b'9' => from_digit(s),
+        b'0'..=b'9' => from_digit(s, order),
         b'A'..=b'Z' => from_letter(s),
         _ => None,
     }
 }
 
-fn from_digit(s: &[u8]) -> Option<Stamp> {
+/// In which order dates of numbers alone name day, month and year. A date that can be read in one way only
+/// is, and is evidence for those that can be read in two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    /// What those that can be read in two ways are read as; `false` is the usual way.
+    pub day_first: bool,
+    /// `17/06/09` is month, day and year, and not year, month and day; with `day_first` day, month and year.
+    pub year_last: bool,
+    /// What the dates so far showed.
+    seen: Cell<(bool, bool)>,
+}
+
+impl Order {
+    /// An order that reads as these say.
+    pub fn new(day_first: bool, year_last: bool) -> Self {
+        Self { day_first, year_last, seen: Cell::default() }
+    }
+
+    /// Whether some date had its day before its month, and whether some had a year of two digits last.
+    pub fn seen(&self) -> (bool, bool) {
+        self.seen.get()
+    }
+
+    /// Month and day of `a/b/yyyy`.
+    fn month_and_day(&self, a: u32, b: u32) -> (u32, u32) {
+        if a > 12 && b <= 12 {
+            self.seen.set((true, self.seen.get().1));
+        }
+        if a > 12 || (self.day_first && b <= 12) { (b, a) } else { (a, b) }
+    }
+
+    /// Year, month and day of `a/b/c`.
+    fn of_two_digits(&self, a: u32, b: u32, c: u32) -> (u32, u32, u32) {
+        let year_first = (1..=12).contains(&b) && (1..=31).contains(&c);
+        if !year_first {
+            self.seen.set((self.seen.get().0, true));
+        }
+        if year_first && !self.year_last {
+            return (a, b, c);
+        }
+        let (month, day) = self.month_and_day(a, b);
+        (c, month, day)
+    }
+}
+
+fn from_digit(s: &[u8], order: &Order) -> Option<Stamp> {
     match digits(s, 0) {
         4 => year_first(s),
         2 => match (s.get(2)?, s.get(3)?) {
             (b'/' | b'-' | b' ', b'A'..=b'Z' | b'a'..=b'z') => day_month_name(s, 2),
-            (b'/', _) => slashes(s),
+            (b'/', _) => slashes(s, order),
+            (b'.', _) => dots(s),
             (b'-', _) => month_day(s),
             _ => None,
         },
@@ -37,7 +84,7 @@ fn from_digit(s: &[u8]) -> Option<Stamp> {
 }
 
 fn from_letter(s: &[u8]) -> Option<Stamp> {
-    if matches!(s[0], b'I' | b'W' | b'E' | b'F' | b'D') && digits(s, 1) == 4 {
+    if matches!(s[0], b'I' | b'W' | b'E' | b'F' | b'D') && matches!(digits(s, 1), 4 | 8) {
         return klog(s);
     }
     if month_of_name(s).is_some() {
@@ -96,7 +143,8 @@ fn year_first(s: &[u8]) -> Option<Stamp> {
         b'-' if s.get(13) == Some(&b'.') => clock::read_dotted(s, 11)?,
         b'T' | b't' => clock::read(s, 11, true)?,
         b' ' if s.get(11) == Some(&b' ') => clock::read(s, 12, false)?,
-        b' ' | b'_' | b'-' | b':' => clock::read(s, 11, true)?,
+        b' ' if s.get(11..13) == Some(b"- ") => clock::read(s, 13, false)?,
+        b' ' | b'_' | b'-' | b':' | b'\t' => clock::read(s, 11, true)?,
         _ => return None,
     };
     with_zone(s, Some(i64::from(year)), month, day, clock)
@@ -118,24 +166,48 @@ fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
     with_zone(s, Some(i64::from(year)), month, day, clock::read(s, year_at + 5, false)?)
 }
 
-/// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and `dd/mm/yyyy` where the first number can be no month.
-fn slashes(s: &[u8]) -> Option<Stamp> {
+/// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so.
+fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     let (a, b) = (two(s, 0)?, two(s, 3)?);
     if s.get(5) != Some(&b'/') {
         return None;
     }
-    match digits(s, 6) {
-        2 if s.get(8) == Some(&b' ') => {
-            let year = i64::from(two_digit_year(a));
-            with_zone(s, Some(year), b, two(s, 6)?, clock::read(s, 9, false)?)
+    let width = digits(s, 6);
+    let after = 6 + width + usize::from(s.get(6 + width) == Some(&b','));
+    let clock_at = match s.get(after..after + 3)? {
+        b" - " => after + 3,
+        [b' ', ..] => after + 1,
+        _ => return None,
+    };
+    let clock = clock::read(s, clock_at, false)?;
+    match width {
+        2 => {
+            let (year, month, day) = order.of_two_digits(a, b, two(s, 6)?);
+            with_zone(s, Some(i64::from(two_digit_year(year))), month, day, clock)
         }
         4 => {
+            let (month, day) = order.month_and_day(a, b);
+            with_zone(s, Some(i64::from(four(s, 6)?)), month, day, clock)
+        }
+        _ => None,
+    }
+}
+
+/// `dd.mm.yyyy hh:mm:ss` and `mm.dd hh:mm:ss`.
+fn dots(s: &[u8]) -> Option<Stamp> {
+    let (a, b) = (two(s, 0)?, two(s, 3)?);
+    if digits(s, 3) != 2 {
+        return None;
+    }
+    match s.get(5)? {
+        b' ' => {
+            let clock = clock::read(s, 6, false)?;
+            finish(None, a, b, clock, None, clock.end)
+        }
+        b'.' if digits(s, 6) == 4 => {
             let after = if s.get(10) == Some(&b',') { 11 } else { 10 };
-            if s.get(after) != Some(&b' ') {
-                return None;
-            }
-            let (month, day) = if a > 12 { (b, a) } else { (a, b) };
-            with_zone(s, Some(i64::from(four(s, 6)?)), month, day, clock::read(s, after + 1, false)?)
+            let at = if s.get(after) == Some(&b' ') { after + 1 } else { return None };
+            with_zone(s, Some(i64::from(four(s, 6)?)), b, a, clock::read(s, at, false)?)
         }
         _ => None,
     }
@@ -163,18 +235,21 @@ fn compact(s: &[u8], year: i64, year_digits: usize) -> Option<Stamp> {
     }
     let clock = match digits(s, at) {
         6 => clock::read_compact(s, at)?,
+        _ if year_digits == 4 => clock::read_unpadded(s, at).or_else(|| clock::read(s, at, false))?,
         _ => clock::read(s, at, false)?,
     };
     with_zone(s, Some(year), month, day, clock)
 }
 
-/// `I0109 12:34:56.789012`
+/// `I0109 12:34:56.789012`, `I20240109 12:34:56.789012`
 fn klog(s: &[u8]) -> Option<Stamp> {
-    if s.get(5) != Some(&b' ') {
+    let date = digits(s, 1);
+    if s.get(1 + date) != Some(&b' ') {
         return None;
     }
-    let clock = clock::read(s, 6, false)?;
-    finish(None, two(s, 1)?, two(s, 3)?, clock, None, clock.end)
+    let clock = clock::read(s, date + 2, false)?;
+    let year = if date == 8 { Some(i64::from(four(s, 1)?)) } else { None };
+    finish(year, two(s, date - 3)?, two(s, date - 1)?, clock, None, clock.end)
 }
 
 /// `Mon d hh:mm:ss`, with the year after the day, after the time, or after time and zone.
@@ -215,7 +290,7 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
 }
 
 fn ends_a_word(s: &[u8], at: usize) -> bool {
-    s.get(at).is_none_or(|b| matches!(b, b' ' | b']' | b':' | b',' | b')' | b'"'))
+    s.get(at).is_none_or(|b| matches!(b, b' ' | b'\t' | b'|' | b']' | b':' | b',' | b')' | b'"'))
 }
 
 /// 10, 13, 16 or 19 digits, and for seconds a fraction, that end as a word does.

@@ -33,6 +33,15 @@ fn stamps_of_real_logs_are_read() {
         ("20240627T000007Z|", "2024-06-27T00:00:07Z"),
         ("20240627T000007.25+0200|", "2024-06-26T22:00:07.25Z"),
         ("20171223-22:15:29:606||Step", "2017-12-23T22:15:29.606Z"),
+        ("20171223-22:15:29:60||Step", "2017-12-23T22:15:29.06Z"),
+        ("20171224-0:5:9:4||Step", "2017-12-24T00:05:09.004Z"),
+        ("2024-06-27\t00:00:07|\tAMS1", "2024-06-27T00:00:07Z"),
+        ("2024/06/27 - 00:00:07| | 200 |", "2024-06-27T00:00:07Z"),
+        ("01/02/2006 - 15:04:05|: x", "2006-01-02T15:04:05Z"),
+        ("06/30/17 20:10:41| x", "2017-06-30T20:10:41Z"),
+        ("02.01.2006 15:04:05.5| x", "2006-01-02T15:04:05.5Z"),
+        ("05.30 16:49:06|] x", "2024-05-30T16:49:06Z"),
+        ("1286536309.586|\t180", "2010-10-08T11:11:49.586Z"),
         ("26/Jan/2019:19:45:25 +0330|] x", "2019-01-26T16:15:25Z"),
         ("02-Jan-2006 15:04:05.123| queries", "2006-01-02T15:04:05.123Z"),
         ("01 Jan 2024 12:00:00.5| * Ready", "2024-01-01T12:00:00.5Z"),
@@ -51,6 +60,7 @@ fn stamps_of_real_logs_are_read() {
         ("Jun 1 12:01:01 1131| x", "2024-06-01T12:01:01Z"),
         ("03-17 16:13:38.811|  1702", "2024-03-17T16:13:38.811Z"),
         ("I0109 12:34:56.789012|    1 main.go:1]", "2024-01-09T12:34:56.789012Z"),
+        ("I20240109 12:34:56.789012|    1 a.cc:1]", "2024-01-09T12:34:56.789012Z"),
         ("17/06/09 20:10:41| INFO", "2017-06-09T20:10:41Z"),
         ("99/06/09 20:10:41| INFO", "1999-06-09T20:10:41Z"),
         ("01/02/2006 15:04:05| x", "2006-01-02T15:04:05Z"),
@@ -144,6 +154,25 @@ fn a_given_year_is_used() {
     assert_eq!(parser.parse("Dec 10 06:55:46 2006").unwrap().0, ns("2006-12-10T06:55:46Z"));
     // 2005 has no such day: better the nearest year that does than no time.
     assert_eq!(parser.parse("Feb 29 06:55:46").unwrap().0, ns("2024-02-29T06:55:46Z"));
+}
+
+#[test]
+fn the_order_of_day_and_month_is_that_of_the_input() {
+    let mut parser = parser("UTC");
+    let read = |parser: &StampParser, text| parser.parse(text).map(|(time, _)| time);
+    assert_eq!(read(&parser, "01/02/2006 15:04:05"), Some(ns("2006-01-02T15:04:05Z")));
+    assert_eq!(parser.order_seen(), (false, false));
+    assert_eq!(read(&parser, "13/02/2006 15:04:05"), Some(ns("2006-02-13T15:04:05Z")));
+    assert_eq!(read(&parser, "01/13/06 15:04:05"), Some(ns("2006-01-13T15:04:05Z")));
+    assert_eq!(parser.order_seen(), (true, true));
+    parser.settle(true, false, false);
+    assert_eq!(read(&parser, "01/02/2006 15:04:05"), Some(ns("2006-02-01T15:04:05Z")));
+    assert_eq!(read(&parser, "01/13/2006 15:04:05"), Some(ns("2006-01-13T15:04:05Z")));
+    assert_eq!(read(&parser, "06/02/01 15:04:05"), Some(ns("2006-02-01T15:04:05Z")));
+    parser.settle(false, true, false);
+    assert_eq!(read(&parser, "01/02/06 15:04:05"), Some(ns("2006-01-02T15:04:05Z")));
+    parser.settle(true, true, false);
+    assert_eq!(read(&parser, "01/02/06 15:04:05"), Some(ns("2006-02-01T15:04:05Z")));
 }
 
 #[test]
