@@ -86,6 +86,9 @@ pub fn is_few(some: usize, all: usize) -> bool {
     some < all / 8
 }
 
+/// The labels of a stream: names and values, by name.
+pub type StreamLabels<'a> = [(&'a str, &'a str)];
+
 /// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number), unless it was opened
 /// [unordered](BlockHandle::open_unordered).
 pub trait Block: Send + Sync + Debug {
@@ -117,13 +120,13 @@ pub trait Block: Send + Sync + Debug {
         Ok(None)
     }
     /// Which rows are of streams with labels that are wanted, one bit each as in [`Found`], told without looking at rows; `None`
-    /// when only the column `_stream` can tell. Labels are names and values, by name.
-    fn rows_of_streams(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<Vec<u64>>> {
+    /// when only the column `_stream` can tell.
+    fn rows_of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<Vec<u64>>> {
         let _unknown = is_wanted;
         Ok(None)
     }
     /// Whether there are any such rows, where that is known.
-    fn has_stream(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<bool>> {
+    fn has_stream(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
         let _unknown = is_wanted;
         Ok(None)
     }

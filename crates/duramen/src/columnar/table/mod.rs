@@ -16,7 +16,7 @@ use super::presence;
 use super::streams::{Bundle, Part};
 use super::structure::{self, Identities, level_of};
 use super::template::{Outline, TEMPLATES};
-use crate::block::{Block, Found, Needle, names};
+use crate::block::{Block, Found, Needle, StreamLabels, names};
 use crate::column::{Column, IntText, Order};
 use crate::error::Result;
 use crate::value::Level;
@@ -338,11 +338,11 @@ impl Block for TableBlock {
         self.column_of(name, rows)
     }
 
-    fn rows_of_streams(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<Vec<u64>>> {
+    fn rows_of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<Vec<u64>>> {
         self.of_streams(is_wanted).map(Some)
     }
 
-    fn has_stream(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Option<bool>> {
+    fn has_stream(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
         self.has_set(is_wanted).map(Some)
     }
 

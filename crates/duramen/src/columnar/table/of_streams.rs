@@ -1,6 +1,7 @@
 //! Rows by their streams: those of one lie together, so that labels are looked at once a stream and not once a row.
 
 use super::TableBlock;
+use crate::block::StreamLabels;
 use crate::columnar::labels::Label;
 use crate::error::Result;
 
@@ -19,12 +20,12 @@ fn set_range(bits: &mut [u64], from: usize, to: usize) {
 
 impl TableBlock {
     /// [`crate::block::Block::has_stream`].
-    pub(super) fn has_set(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<bool> {
+    pub(super) fn has_set(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<bool> {
         Ok(self.label_sets()?.iter().any(|set| is_wanted(&texts(set))))
     }
 
     /// [`crate::block::Block::rows_of_streams`].
-    pub(super) fn of_streams(&self, is_wanted: &dyn Fn(&[(&str, &str)]) -> bool) -> Result<Vec<u64>> {
+    pub(super) fn of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Vec<u64>> {
         self.rows_of_sets(&|set| is_wanted(&texts(set)))
     }
 
