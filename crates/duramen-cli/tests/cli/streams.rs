@@ -72,11 +72,12 @@ fn the_first_ctrl_c_keeps_what_has_come() {
 
 #[test]
 fn a_signal_ends_waiting_for_the_first_byte() {
-    let sandbox = Sandbox::new();
-    let pipe = sandbox.path("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     // stdin that says nothing, and a named pipe that nobody writes to.
     for input in ["-", "pipe"] {
+        // A store of its own: one that is there already would not tell when signals are listened to.
+        let sandbox = Sandbox::new();
+        let pipe = sandbox.path("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let mut child = sandbox.spawn(["ingest", input]);
         let stdin = child.stdin.take();
         // Once the store is there, signals are listened to.
