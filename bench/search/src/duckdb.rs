@@ -110,6 +110,7 @@ impl DuckDb {
             What::Substring(text) => count(&format!("contains(lower(_msg), '{}')", text.to_lowercase())),
             What::Field { name, value } => lines(&format!("{name} = '{value}'")),
             What::Newest => newest(""),
+            What::Sql(statement) => statement.replace("{logs}", &logs),
             What::OnlyLogsQl => return None,
         })
     }

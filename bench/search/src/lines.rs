@@ -160,6 +160,41 @@ impl Facts {
             ),
             newest_100(ask("newest 100", What::Newest, "* | fields _time, _msg")),
             ask("a word that is nowhere", What::CountWord("xylophonist"), "xylophonist | stats count() n"),
+            ask(
+                "top paths of all",
+                What::Sql(
+                    "SELECT path, count(*) AS n FROM {logs} WHERE path IS NOT NULL GROUP BY path ORDER BY n DESC, path \
+                     LIMIT 10",
+                ),
+                "path:* | stats by (path) count() n | sort by (n desc, path) | limit 10",
+            ),
+            Question {
+                about: true,
+                ..ask(
+                    "mean and greatest duration by host",
+                    What::Sql(
+                        "SELECT host, count(*) AS n, avg(duration_ms) AS a, max(duration_ms) AS m FROM {logs} GROUP BY host",
+                    ),
+                    "* | stats by (host) count() n, avg(duration_ms) a, max(duration_ms) m",
+                )
+            },
+            ask(
+                "the ten slowest",
+                What::Sql(
+                    "SELECT duration_ms FROM {logs} WHERE duration_ms IS NOT NULL ORDER BY duration_ms DESC LIMIT 10",
+                ),
+                "* | sort by (duration_ms desc) | limit 10 | fields duration_ms",
+            ),
+            ask(
+                "how many users",
+                What::Sql("SELECT count(DISTINCT \"user\") AS n FROM {logs} WHERE \"user\" IS NOT NULL"),
+                "user:* | uniq by (user) | stats count() n",
+            ),
+            ask(
+                "lines of one app's streams",
+                What::Sql("SELECT count(*) AS n FROM {logs} WHERE app = 'checkout'"),
+                "{app=\"checkout\"} | stats count() n",
+            ),
         ])
     }
 }

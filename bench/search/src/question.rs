@@ -69,6 +69,8 @@ pub(crate) enum What {
     },
     /// The newest 100 lines.
     Newest,
+    /// What this statement says, in which `{logs}` stands for the table.
+    Sql(&'static str),
     /// What peers without it cannot tell.
     OnlyLogsQl,
 }

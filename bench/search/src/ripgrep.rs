@@ -46,7 +46,7 @@ impl Ripgrep {
                 command.args(["-n", "100"]);
                 Some(command)
             }
-            What::Histogram | What::TopPaths | What::Quantiles | What::OnlyLogsQl => None,
+            What::Histogram | What::TopPaths | What::Quantiles | What::Sql(_) | What::OnlyLogsQl => None,
         }
     }
 }

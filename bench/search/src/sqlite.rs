@@ -31,6 +31,10 @@ const INDEXES: &str = "
     CREATE INDEX logs_app ON logs (app, level, time);
     CREATE INDEX logs_status ON logs (status, path) WHERE status IS NOT NULL;
     CREATE INDEX logs_duration ON logs (app, duration_ms);
+    CREATE INDEX logs_host ON logs (host, duration_ms);
+    CREATE INDEX logs_slow ON logs (duration_ms) WHERE duration_ms IS NOT NULL;
+    CREATE INDEX logs_path ON logs (path) WHERE path IS NOT NULL;
+    CREATE INDEX logs_user ON logs (user) WHERE user IS NOT NULL;
     CREATE INDEX logs_request ON logs (request_id) WHERE request_id IS NOT NULL;
     CREATE INDEX logs_trace ON logs (trace_id) WHERE trace_id IS NOT NULL;
     INSERT INTO words (words) VALUES ('rebuild');
@@ -156,6 +160,7 @@ fn sql(what: &What) -> Option<String> {
         }
         What::Substring(text) => format!("SELECT count(*) AS n FROM logs WHERE _msg LIKE '%{text}%'"),
         What::Field { name, value } => format!("{lines} WHERE {name} = '{value}'"),
+        What::Sql(statement) => statement.replace("{logs}", "logs"),
         What::Newest => format!("{lines} ORDER BY time DESC LIMIT 100"),
         What::Quantiles | What::OnlyLogsQl => return None,
     })
