@@ -6,6 +6,7 @@ mod support;
 use duramen::block::{Block, BlockHandle};
 use duramen_engine::io::Clock;
 use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -455,6 +456,27 @@ fn of_rows_in_order_only_those_of_the_answer_are_read() {
         let (rows, _) = run("* | sort by (none) limit 2 | fields n", &blocks, &options).unwrap();
         let expected = if order == Order::OldestFirst { ["0", "1"] } else { ["299", "298"] };
         assert_eq!(rows.iter().map(|row| &*row[0].1).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_read_take_no_places_in_an_order() {
+    let mut blocks = store(3, 10);
+    // The block with the greatest: what it is sorted by can be read, and nothing else.
+    Arc::get_mut(&mut blocks[2]).unwrap().damaged_but_for = Some("n");
+    for threads in [1, 3] {
+        let options = RunOptions { threads, ..RunOptions::default() };
+        let text = "* | sort by (n desc) offset 1 limit 2 rank as r | fields r, _msg";
+        let (rows, stats) = run(text, &blocks, &options).unwrap();
+        let rows: Vec<_> =
+            rows.iter().map(|row| row.iter().map(|(_, text)| &**text).collect::<BTreeSet<_>>()).collect();
+        assert_eq!(
+            rows,
+            [BTreeSet::from(["2", "line 18 of block1"]), BTreeSet::from(["3", "line 17 of block1"])]
+        );
+        assert_eq!(stats.blocks_failed, 1);
+        let (rows, stats) = run("* | sort by (n desc) limit 2 | fields n", &blocks, &options).unwrap();
+        assert_eq!((rows[0][0].1.as_str(), stats.blocks_failed), ("29", 0));
     }
 }
 

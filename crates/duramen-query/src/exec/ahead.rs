@@ -9,9 +9,10 @@ use super::read::Reader;
 use duramen::block::BlockHandle;
 use std::sync::Arc;
 
-/// So many blocks before one is read, what leads to it is asked for.
+/// So many blocks before one is read, what leads to it is asked for; four for each thread, if there are many.
 const BLOCKS_OPENED_AHEAD: usize = 16;
-/// So many blocks before one is read, what the query looks at in it is asked for.
+/// So many blocks before one is read, what the query looks at in it is asked for; one for each thread, if there are many: what
+/// is opened ahead is nobody's yet.
 const BLOCKS_READ_AHEAD: usize = 4;
 
 /// Blocks that are read one after another, by one thread or several.
@@ -31,13 +32,14 @@ impl<'a> Ahead<'a> {
 
     /// To be called when the block of this number is about to be read: asks for later ones.
     pub fn of(&self, number: usize) {
-        let first = if number == 0 { 0 } else { number + BLOCKS_OPENED_AHEAD };
-        for number in first..=number + BLOCKS_OPENED_AHEAD {
+        let opened_ahead = BLOCKS_OPENED_AHEAD.max(self.reader.threads.saturating_mul(4));
+        let first = if number == 0 { 0 } else { number + opened_ahead };
+        for number in first..=number + opened_ahead {
             if let Some(handle) = self.opened(number) {
                 handle.will_open();
             }
         }
-        if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD) {
+        if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD.max(self.reader.threads)) {
             self.reader.will_read(handle);
         }
     }

@@ -4,7 +4,7 @@
 //! tested once, a dictionary once for each of its texts; words are searched for in all texts of a column at once.
 
 use super::among::{Among, STOP_INTERVAL_ROWS, range_of_few};
-use super::open::{Open, is_few, plain_text};
+use super::open::{Open, STREAM_ID, is_few, plain_text};
 use crate::bitmap::Bitmap;
 use crate::filter::phrase::Phrase;
 use crate::filter::storage::StorageKind;
@@ -87,7 +87,7 @@ pub(crate) fn eval(
                     break;
                 }
                 let passes = |text: &str| !text.is_empty() && test.matches(text);
-                let new = field_rows(&field, test, &passes, open, &left, stop)?;
+                let new = field_rows((&field, false), test, &passes, open, &left, stop)?;
                 left.subtract(&new);
                 found.union(&new);
             }
@@ -119,28 +119,32 @@ pub(crate) fn eval(
             Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None, stop))
         }
         Filter::Field { field, test } => {
-            field_rows(field, test, &|text| test.matches(text), open, candidates, stop)
+            field_rows((field, true), test, &|text| test.matches(text), open, candidates, stop)
         }
     }
 }
 
-/// The candidates whose value in the field `passes`, which is the test or the test and more.
+/// The candidates whose value in the field `passes`, which is the test or the test and more. `is_one`: no other field is asked
+/// for the same.
 fn field_rows(
-    field: &str,
+    (field, is_one): (&str, bool),
     test: &Test,
     passes: &dyn Fn(&str) -> bool,
     open: &mut Open,
     candidates: &Bitmap,
     stop: &dyn Fn() -> bool,
 ) -> Result<Bitmap> {
-    if let Some(words) = open.block.rows_of_label(field, passes)? {
+    if !matches!(field, names::TIME | STREAM_ID)
+        && let Some(words) = open.block.rows_of_label(field, &|text| !stop() && passes(text))?
+    {
         return Ok(among(candidates, words));
     }
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
     let words = test.sought_words();
-    // Fields other than the message are soon decoded, once for all queries, and short words are in most of their parts.
-    let is_worth_it = field == names::MESSAGE || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES);
+    // A field other than the message is soon decoded, once for all queries, and short words are in most of its parts.
+    let is_worth_it =
+        !is_one || field == names::MESSAGE || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES);
     if !words.is_empty() && is_worth_it {
         let needle = Needle {
             words: &words,

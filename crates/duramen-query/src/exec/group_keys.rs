@@ -75,9 +75,11 @@ fn count_below(times: &[i64], end: i64) -> usize {
 
 /// The group of the block's rows, if they are all in one bucket of time.
 pub(super) fn common_time_bucket(by: &By, (min_time, max_time): (i64, i64)) -> Option<String> {
-    let is_time = *by.field == *names::TIME && by.bucket.is_some();
+    if *by.field != *names::TIME || by.bucket.is_none() {
+        return None;
+    }
     let start = by.time_bucket(min_time);
-    (is_time && start == by.time_bucket(max_time)).then(|| time_text(start))
+    (start == by.time_bucket(max_time)).then(|| time_text(start))
 }
 
 impl Key<'_> {

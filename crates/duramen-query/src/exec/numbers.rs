@@ -18,7 +18,7 @@ impl Numbers {
     pub(super) fn new(column: Option<Arc<Column>>, found: &Bitmap) -> Self {
         let read = match column.as_ref().map(|column| (&column.data, &**column)) {
             Some((ColumnData::Const(text), _)) => vec![Number::parse(text)],
-            Some((ColumnData::Dict { values, .. }, _)) => {
+            Some((ColumnData::Dict { values, .. }, _)) if values.len() <= found.count() => {
                 values.iter().map(|text| Number::parse(text)).collect()
             }
             Some((ColumnData::Text { ends, .. }, column)) if !is_few(found) => {
@@ -39,6 +39,7 @@ impl Numbers {
         let slot = column.slot(row);
         match &column.data {
             ColumnData::Const(_) => *self.read.first()?,
+            ColumnData::Dict { .. } if self.read.is_empty() => Number::parse(plain_text(column, slot)?),
             ColumnData::Dict { codes, .. } => *self.read.get(codes.get(slot) as usize)?,
             ColumnData::Int { values, present } => {
                 let is_there = present.as_ref().is_none_or(|present| bit(present, slot));

@@ -41,7 +41,10 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
             false
         }
         Filter::And(parts) => {
-            for part in parts {
+            // Streams are not told by the block's end, which was asked for.
+            let (of_streams, others): (Vec<_>, Vec<_>) =
+                parts.iter().partition(|part| matches!(part, Filter::Stream(_)));
+            for part in others.into_iter().chain(of_streams) {
                 if !may_match(part, block)? {
                     return Ok(false);
                 }

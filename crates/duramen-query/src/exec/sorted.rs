@@ -21,9 +21,6 @@ use duramen::block::{BlockHandle, names};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// If the answer has so many rows at most, their other fields are read when it is known which rows they are.
-const MAX_FILLED_LATE: usize = 10_000;
-
 pub(crate) struct SortedScan<'a> {
     pub reader: Reader<'a>,
     pub sort: &'a Sort,
@@ -64,27 +61,36 @@ impl KeyColumn {
 
 impl<'a> SortedScan<'a> {
     pub fn run(&self, run: &Run<'a>, stats: &mut RunStats) -> Result<Sorter<'a>> {
+        if self.sort.limit.is_some() {
+            let mut of_this = RunStats::default();
+            let mut sorter = self.sorted(run, None, &mut of_this)?;
+            if self.fill_late(run.blocks, run.memory, &mut sorter, &mut of_this)? {
+                stats.add(of_this);
+                return Ok(sorter);
+            }
+            // Rows that cannot be read must not have taken the places of others.
+            sorter.discard();
+        }
+        self.sorted(run, Some(self.projection), stats)
+    }
+
+    /// The rows of all blocks, with their fields if they are to be `fills`ed now.
+    fn sorted(&self, run: &Run<'a>, fills: Option<&Projection>, stats: &mut RunStats) -> Result<Sorter<'a>> {
         let Run { blocks, memory, cancel, .. } = *run;
-        let new = || Sorter::new(self.sort, memory, cancel);
-        let fills_late = new().keep() <= MAX_FILLED_LATE;
         let threads = over_blocks(Ahead::all(self.reader, blocks), |shared| {
-            let (mut sorter, mut stats) = (new(), RunStats::default());
+            let (mut sorter, mut stats) = (Sorter::new(self.sort, memory, cancel), RunStats::default());
             while let Some((number, handle)) = shared.take() {
                 if let Some((mut open, found)) = self.reader.open(handle, &mut stats)? {
-                    let fills = if fills_late { None } else { Some(self.projection) };
                     self.block((number, &mut open), &found, fills, &mut sorter, &mut stats)?;
                     stats.bytes_read += open.bytes_since_last();
                 }
             }
             Ok((sorter, stats))
         })?;
-        let mut all = new();
+        let mut all = Sorter::new(self.sort, memory, cancel);
         for (sorter, part) in threads {
             stats.add(part);
             all.merge(sorter);
-        }
-        if fills_late {
-            self.fill_late(blocks, memory, &mut all, stats)?;
         }
         Ok(all)
     }
@@ -134,14 +140,14 @@ impl<'a> SortedScan<'a> {
         Ok(())
     }
 
-    /// Fills in the rows of the answer, which are known now: block by block, on several threads.
+    /// Fills in the rows of the answer, which are known now: block by block, on several threads. `false` if one cannot be read.
     fn fill_late(
         &self,
         blocks: &[Arc<dyn BlockHandle>],
         memory: &Memory,
         sorter: &mut Sorter<'_>,
         stats: &mut RunStats,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut by_block: BTreeMap<usize, Vec<Late<'_>>> = BTreeMap::new();
         for (arrival, out) in sorter.first_rows() {
             let (time, block, row) = self.order.place(arrival);
@@ -149,32 +155,22 @@ impl<'a> SortedScan<'a> {
         }
         let threads = self.reader.threads.min(by_block.len());
         let next = Mutex::new(by_block.into_iter());
-        let work = || -> Result<(RunStats, Vec<usize>)> {
-            let (mut stats, mut failed) = (RunStats::default(), Vec::new());
+        let work = || -> Result<Option<RunStats>> {
+            let mut stats = RunStats::default();
             loop {
                 let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((number, rows)) = block else { return Ok((stats, failed)) };
+                let Some((number, rows)) = block else { return Ok(Some(stats)) };
                 self.reader.cancel.check()?;
                 let Some(handle) = blocks.get(number) else { continue };
-                let bytes = match self.fill(&**handle, rows, &mut stats) {
-                    Ok(bytes) => bytes,
-                    Err(e) => {
-                        stats.failed(e);
-                        failed.push(number);
-                        continue;
-                    }
-                };
+                let Ok(bytes) = self.fill(&**handle, rows, &mut stats) else { return Ok(None) };
                 memory.charge(bytes, "sorting")?;
             }
         };
-        let results = side_by_side(threads.max(1), work);
-        drop(next);
-        for result in results {
-            let (part, failed) = result?;
+        for part in side_by_side(threads.max(1), work) {
+            let Some(part) = part? else { return Ok(false) };
             stats.add(part);
-            sorter.remove(|arrival| failed.contains(&self.order.place(arrival).1));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Fills in rows of a block; says how many bytes they take.

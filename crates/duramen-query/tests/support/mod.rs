@@ -36,6 +36,8 @@ pub struct TestBlock {
     pub columns_read: Arc<AtomicUsize>,
     /// Reading any column fails.
     pub damaged: bool,
+    /// Reading any other column fails.
+    pub damaged_but_for: Option<&'static str>,
     /// How often it was said that it will be opened.
     pub announced: AtomicUsize,
     /// Which fields were said to be read soon: of `_msg`, `n` and `_time`.
@@ -54,6 +56,7 @@ impl TestBlock {
             opened: 0.into(),
             columns_read: Arc::default(),
             damaged: false,
+            damaged_but_for: None,
             announced: 0.into(),
             asked: Arc::default(),
             is_worth_opening_ahead: false,
@@ -64,6 +67,7 @@ impl TestBlock {
     fn backwards(&self) -> Self {
         let (columns_read, asked, damaged) = (self.columns_read.clone(), self.asked.clone(), self.damaged);
         let mut backwards = Self { columns_read, asked, damaged, ..Self::new(self.rows.clone(), self.seed) };
+        backwards.damaged_but_for = self.damaged_but_for;
         backwards.rows = self.rows.iter().rev().cloned().collect();
         backwards
     }
@@ -130,7 +134,7 @@ impl Block for TestBlock {
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
-        if self.damaged {
+        if self.damaged || self.damaged_but_for.is_some_and(|whole| name != whole) {
             return Err(duramen::Error::decode("a test block", "damaged"));
         }
         self.columns_read.fetch_add(1, Ordering::Relaxed);

@@ -140,11 +140,6 @@ impl<'a> Sorter<'a> {
         worst.and_then(|(keys, _)| keys.first()).is_some_and(|worst| first > worst)
     }
 
-    /// How many rows of a partition can be in the answer at most.
-    pub fn keep(&self) -> usize {
-        self.keep
-    }
-
     /// The first rows, if there is a limit: those that the answer has, and those before its offset. In no order.
     pub fn first_rows(&mut self) -> impl Iterator<Item = (Arrival, &mut ResultRow)> {
         let (keep, memory) = (self.keep, self.memory);
@@ -154,11 +149,12 @@ impl<'a> Sorter<'a> {
         })
     }
 
-    /// Removes rows, if there is a limit.
-    pub fn remove(&mut self, is_removed: impl Fn(Arrival) -> bool) {
-        self.partitions
-            .values_mut()
-            .for_each(|partition| partition.held.retain(|held| !is_removed(held.arrival)));
+    /// Gives the memory of its rows back.
+    pub fn discard(self) {
+        let partitions = self.partitions.into_values();
+        let rows =
+            partitions.flat_map(|partition| partition.runs.into_iter().flatten().chain(partition.held));
+        self.memory.release(rows.map(|held| held.bytes).sum());
     }
 
     /// Takes the rows of another of the same sort, which were charged for.

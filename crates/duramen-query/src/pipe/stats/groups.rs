@@ -295,21 +295,26 @@ impl<'a> Groups<'a> {
 
     /// One row a group, in the order of their values, with the functions' results under these names.
     pub(crate) fn into_rows(mut self, names: &[Box<str>]) -> Vec<ResultRow> {
-        if self.aggregate.by.is_empty() && self.keys.is_empty() {
-            // All rows are one group, even if there is none; without it there is no memory for another.
-            self.states.extend(self.aggregate.functions.iter().map(State::new));
-            if let Err(hash) = self.keys.find(&[]) {
-                self.keys.add(&[], hash);
-            }
-        }
+        self.add_the_only_group();
         let first = self.first(self.aggregate.keep.unwrap_or(usize::MAX));
         self.rows_of(&first, names)
     }
 
     /// The same of the groups with the most rows, largest first, if the first function counts them.
     pub(crate) fn into_largest(mut self, keep: usize, names: &[Box<str>]) -> Vec<ResultRow> {
+        self.add_the_only_group();
         let largest = self.largest(keep);
         self.rows_of(&largest, names)
+    }
+
+    /// Without fields to group by all rows are one group, even if there is none.
+    fn add_the_only_group(&mut self) {
+        if self.aggregate.by.is_empty()
+            && let Err(hash) = self.keys.find(&[])
+        {
+            self.states.extend(self.aggregate.functions.iter().map(State::new));
+            self.keys.add(&[], hash);
+        }
     }
 
     fn rows_of(&mut self, groups: &[u32], names: &[Box<str>]) -> Vec<ResultRow> {

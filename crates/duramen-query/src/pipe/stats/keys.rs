@@ -24,10 +24,6 @@ impl Keys {
         self.ends.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// The key of a number; none has no bytes.
     pub(super) fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -93,7 +89,7 @@ mod tests {
                 assert_eq!(found.is_ok(), number < next);
                 assert_eq!(found.unwrap_or_else(|hash| all.add(key.as_bytes(), hash)), number);
             }
-            assert_eq!((all.len(), all.is_empty()), (expected.len(), keys.is_empty()));
+            assert_eq!(all.len(), expected.len());
             assert!(expected.iter().all(|(key, &number)| all.get(number) == key.as_bytes()));
             let numbers: Vec<u32> = (0..all.len() as u32).rev().take(kept).collect();
             let mut only = all.only(&numbers);

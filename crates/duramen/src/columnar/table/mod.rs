@@ -343,7 +343,7 @@ impl Block for TableBlock {
     }
 
     fn has_stream(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
-        self.has_set(is_wanted).map(Some)
+        self.has_set(is_wanted)
     }
 
     fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {

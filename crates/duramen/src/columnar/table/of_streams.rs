@@ -4,6 +4,8 @@ use super::TableBlock;
 use crate::block::StreamLabels;
 use crate::columnar::labels::Label;
 use crate::error::Result;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 /// The names and values of a stream's labels.
 fn texts(set: &[Label]) -> Vec<(&str, &str)> {
@@ -18,15 +20,19 @@ fn set_range(bits: &mut [u64], from: usize, to: usize) {
     }
 }
 
+/// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
+const MAX_TRIED_STREAMS: usize = 1024;
+
 impl TableBlock {
     /// [`crate::block::Block::has_stream`].
-    pub(super) fn has_set(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<bool> {
-        Ok(self.label_sets()?.iter().any(|set| is_wanted(&texts(set))))
+    pub(super) fn has_set(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
+        let sets = self.label_sets()?;
+        Ok((sets.len() <= MAX_TRIED_STREAMS).then(|| sets.iter().any(|set| is_wanted(&texts(set)))))
     }
 
     /// [`crate::block::Block::rows_of_streams`].
     pub(super) fn of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Vec<u64>> {
-        self.rows_of_sets(&|set| is_wanted(&texts(set)))
+        self.rows_of_sets(self.label_sets()?.iter().map(|set| is_wanted(&texts(set))).collect())
     }
 
     /// [`crate::block::Block::rows_of_label`].
@@ -34,15 +40,17 @@ impl TableBlock {
         if !self.is_label(name) || self.by_name.contains_key(name) {
             return Ok(None);
         }
-        let value = |set: &[Label]| {
-            let label = set.iter().find(|label| *label.name == *name);
-            is_wanted(label.map_or("", |label| &*label.value))
-        };
-        self.rows_of_sets(&value).map(Some)
+        // Of many streams, few values differ.
+        let mut known: HashMap<&str, bool, FixedState> = HashMap::default();
+        let wanted = self.label_sets()?.iter().map(|set| {
+            let value = set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value);
+            *known.entry(value).or_insert_with(|| is_wanted(value))
+        });
+        self.rows_of_sets(wanted.collect()).map(Some)
     }
 
-    fn rows_of_sets(&self, is_wanted: &dyn Fn(&[Label]) -> bool) -> Result<Vec<u64>> {
-        let wanted: Vec<bool> = self.label_sets()?.iter().map(|set| is_wanted(set)).collect();
+    /// The rows of the label sets that are wanted.
+    fn rows_of_sets(&self, wanted: Vec<bool>) -> Result<Vec<u64>> {
         if !wanted.contains(&true) {
             return Ok(Vec::new());
         }
