@@ -9,6 +9,7 @@ use crate::time::StampParser;
 use crate::{FieldRules, NameFilter, ReaderOptions, level};
 use duramen::{EntryBuf, Level};
 use jiter::{Jiter, JiterResult, Peek};
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 /// How deep objects may be nested.
@@ -66,11 +67,27 @@ impl JsonParser {
         self.tape = jiter.into_tape();
         result
     }
+
+    /// The same of a line in which lone surrogates may stand, as they do where programs cut texts in the middle of a pair:
+    /// they are kept as they were written. Gives the text that the fields lie in.
+    ///
+    /// # Errors
+    /// As [`JsonParser::parse`].
+    pub(crate) fn parse_repaired<'l>(
+        &mut self,
+        line: &'l str,
+        fields: &mut Fields,
+    ) -> Result<Cow<'l, str>, JsonError> {
+        let Err(e) = self.parse(line, fields) else { return Ok(line.into()) };
+        let repaired = repaired(line).ok_or(e)?;
+        self.parse(&repaired, fields)?;
+        Ok(repaired.into())
+    }
 }
 
 /// The line with the backslash of each lone surrogate (`\ud83d` without its other half) doubled, so that it is JSON and
-/// the surrogate is kept as it was written; `None` if it has none. Programs cut texts in the middle of a pair.
-pub(crate) fn repaired(line: &str) -> Option<String> {
+/// the surrogate is kept as it was written; `None` if it has none.
+fn repaired(line: &str) -> Option<String> {
     // `\u` and four digits at `at`, if they are of a surrogate: whether it is the first of a pair.
     let surrogate = |at: usize| {
         let digits = line.get(at..)?.strip_prefix("\\u")?.as_bytes();
@@ -209,13 +226,7 @@ impl JsonFlattener {
     /// # Errors
     /// [`JsonError`] as [`JsonParser::parse`]; the entry is then as it was.
     pub fn flatten(&mut self, line: &str, time_ns: i64, entry: &mut EntryBuf) -> Result<bool, JsonError> {
-        let mut line = line;
-        let repaired;
-        if let Err(e) = self.parser.parse(line, &mut self.fields) {
-            repaired = self::repaired(line).ok_or(e)?;
-            line = &repaired;
-            self.parser.parse(line, &mut self.fields)?;
-        }
+        let line = &*self.parser.parse_repaired(line, &mut self.fields)?;
         let has_time = fill(&mut self.fields, line, &self.roles, &self.stamps, &self.ignored, time_ns, entry);
         for (name, value) in &self.extra_fields {
             entry.field(name, value.as_str());

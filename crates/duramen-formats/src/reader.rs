@@ -279,17 +279,11 @@ impl Builder {
             return self.single(text, line, sink);
         }
         let format = self.options.format;
-        if self.tries_json(text) {
-            if self.json.parse(text, &mut self.fields).is_ok() {
-                self.flush(sink)?;
-                return self.json_line(text, line, sink);
-            }
-            if let Some(repaired) = json::repaired(text)
-                && self.json.parse(&repaired, &mut self.fields).is_ok()
-            {
-                self.flush(sink)?;
-                return self.json_line(&repaired, line, sink);
-            }
+        if self.tries_json(text)
+            && let Ok(text) = self.json.parse_repaired(text, &mut self.fields)
+        {
+            self.flush(sink)?;
+            return self.json_line(&text, line, sink);
         }
         if format == LineFormat::Ndjson {
             self.flush(sink)?;

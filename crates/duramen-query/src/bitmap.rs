@@ -1,5 +1,7 @@
 //! A set of row numbers of one block: one bit a row.
 
+use duramen::column::set_range;
+
 /// A set of the rows of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitmap {
@@ -90,9 +92,7 @@ impl Bitmap {
 
     /// Adds the rows `from..to`.
     pub fn insert_range(&mut self, from: usize, to: usize) {
-        for row in from..to.min(self.len) {
-            self.words[row / 64] |= 1 << (row % 64);
-        }
+        set_range(&mut self.words, from, to.min(self.len));
     }
 
     /// Keeps the rows for which `keep` holds.

@@ -133,6 +133,14 @@ pub fn bit(map: &[u64], i: usize) -> bool {
     map.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
 }
 
+/// Sets the bits `from..to` of a presence map, as far as it reaches.
+pub fn set_range(map: &mut [u64], from: usize, to: usize) {
+    for (i, word) in map.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
+        let (first, end) = (from.saturating_sub(i * 64), (to - i * 64).min(64));
+        *word |= (u64::MAX << first) & (u64::MAX >> (64 - end));
+    }
+}
+
 impl Column {
     /// About how many bytes it takes in memory.
     pub fn bytes(&self) -> usize {
@@ -215,5 +223,26 @@ impl IntText {
             self.digits[at] = b'-';
         }
         std::str::from_utf8(&self.digits[at..]).unwrap_or("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bit, set_range};
+
+    #[test]
+    fn ranges_of_bits_are_set() {
+        for (from, to) in
+            [(0, 0), (0, 1), (3, 64), (63, 65), (64, 128), (5, 200), (199, 200), (70, 70), (0, 256), (9, 3)]
+        {
+            let mut bits = vec![0u64; 4];
+            set_range(&mut bits, from, to);
+            for i in 0..256 {
+                assert_eq!(bit(&bits, i), (from..to).contains(&i), "{i} of {from}..{to}");
+            }
+        }
+        let mut bits = [0];
+        set_range(&mut bits, 60, 70);
+        assert_eq!(bits, [0xf << 60], "as far as it reaches");
     }
 }

@@ -5,7 +5,6 @@ use super::numbers::Numbers;
 use super::open::Open;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
-use crate::pipe::fields::NamePattern;
 use crate::pipe::sort::Arrival;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Cell, Function, Groups, Named};
@@ -42,13 +41,6 @@ enum Values {
     Times(Arc<Vec<i64>>),
 }
 
-/// Whether it is the first or the last time.
-fn is_of_time(function: &Function) -> bool {
-    let is_time = |field: &NamePattern| !field.prefix && *field.name == *names::TIME;
-    matches!(function.kind, Kind::Min | Kind::Max)
-        && matches!(&function.fields[..], [field] if is_time(field))
-}
-
 impl Values {
     /// Numbers of a column that were read are `known`.
     fn read<'a>(
@@ -57,7 +49,8 @@ impl Values {
         found: &Bitmap,
         known: &mut Known<'a>,
     ) -> duramen::Result<Self> {
-        if is_of_time(function) {
+        let is_extreme = matches!(function.kind, Kind::Min | Kind::Max);
+        if is_extreme && function.is_of_time() {
             return open.times().map(Self::Times);
         }
         let mut numbers = |name: &'a str, open: &mut Open| -> duramen::Result<Rc<Numbers>> {
@@ -70,19 +63,19 @@ impl Values {
                 }
             })
         };
-        if function.kind.is_of_numbers() && function.fields.iter().all(|pattern| !pattern.prefix) {
+        let are_named = function.fields.iter().all(|pattern| !pattern.prefix);
+        if function.kind.is_of_numbers() && are_named {
             let fields = function.fields.iter().map(|pattern| numbers(&pattern.name, open));
             return fields.collect::<duramen::Result<_>>().map(Self::Numbers);
         }
-        if matches!(function.kind, Kind::Count | Kind::Rate)
-            && function.fields.iter().all(|pattern| !pattern.prefix)
-        {
+        if matches!(function.kind, Kind::Count | Kind::Rate) && are_named {
             let columns = function.fields.iter().map(|pattern| open.column(&pattern.name));
             // Where no row has the field, none has a value.
             return columns.filter_map(Result::transpose).collect::<duramen::Result<_>>().map(Self::Filled);
         }
-        if let (Kind::Min | Kind::Max, [field]) = (function.kind, &function.fields[..])
-            && !field.prefix
+        if let [field] = &function.fields[..]
+            && is_extreme
+            && are_named
         {
             return numbers(&field.name, open).map(Self::Extreme);
         }

@@ -172,10 +172,11 @@ pub(crate) fn execute<'a>(
         None => (None, pipes),
     };
     let mut stats = RunStats::default();
-    let needs = match Projection::of(pipes) {
+    let of_pipes = Projection::of(pipes);
+    let needs = match &of_pipes {
         // Of all fields those that the filter looks at come first, and others where it finds something.
         Projection::All => Projection::none(),
-        only => only,
+        only => only.clone(),
     };
     let needs = needs.and_of(filter);
     let reader = run.reader(filter, &needs, query.max_threads());
@@ -184,15 +185,14 @@ pub(crate) fn execute<'a>(
         && let Some((aggregate, rows)) = grouping_of(grouping)
     {
         let mut next = chain(rest, run, last)?;
-        let (order, memory, projection) = (run.options.order, run.memory, Projection::of(pipes));
+        let (order, memory) = (run.options.order, run.memory);
         let groups = if each.is_empty() {
             let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
             aggregate::Aggregation { reader, aggregate, memory, order }.run(run.blocks, &mut stats)?
         } else {
             let reader = read::Reader { in_order: aggregate.is_ordered(), ..reader };
-            let pipes = each;
-            piped::PipedAggregation { reader, pipes, projection: &projection, aggregate, order }
-                .run(run, &mut stats)?
+            let (pipes, projection) = (each, &of_pipes);
+            piped::PipedAggregation { reader, pipes, projection, aggregate, order }.run(run, &mut stats)?
         };
         run.spent(&mut stats);
         give(&mut rows(groups), &mut *next, run.cancel)?;

@@ -150,6 +150,22 @@ impl Args {
         self.get(name).is_some_and(|value| !matches!(value, "0" | "f" | "false" | "n" | "no"))
     }
 
+    /// How far east of UTC the days are that steps are counted in (`offset`, such as `2h` or `-5h30m`), in ns; 0 if it is not
+    /// said.
+    ///
+    /// # Errors
+    /// 400 if it is no duration.
+    pub fn offset_ns(&self) -> ApiResult<i64> {
+        let Some(offset) = self.get("offset") else { return Ok(0) };
+        if parse_duration_ns(offset) == Some(0) {
+            return Ok(0);
+        }
+        match offset.strip_prefix('-') {
+            Some(west) => Ok(-duration_ns("offset", west)?),
+            None => duration_ns("offset", offset),
+        }
+    }
+
     /// The filter of the query, and `pipe` in the place of its own.
     ///
     /// # Errors

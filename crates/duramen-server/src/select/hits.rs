@@ -12,7 +12,6 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use duramen_query::number::parse_duration_ns;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -32,7 +31,7 @@ async fn hits(
     let step = args.get("step").unwrap_or("1d");
     duration_ns("step", step)?;
     let mut bucket = format!("_time:{step}");
-    match offset_ns(&args)? {
+    match args.offset_ns()? {
         0 => {}
         offset_ns => bucket.push_str(&format!(" offset {offset_ns}ns")),
     }
@@ -81,19 +80,4 @@ async fn hits(
         })
         .collect();
     Ok(ok(&json!({ "hits": hits })))
-}
-
-/// How far east of UTC the days are that steps are counted in (`offset`, such as `2h` or `-5h30m`), in ns; 0 if it is not said.
-///
-/// # Errors
-/// 400 if it is no duration.
-pub(super) fn offset_ns(args: &Args) -> ApiResult<i64> {
-    let Some(offset) = args.get("offset") else { return Ok(0) };
-    if parse_duration_ns(offset) == Some(0) {
-        return Ok(0);
-    }
-    match offset.strip_prefix('-') {
-        Some(west) => Ok(-duration_ns("offset", west)?),
-        None => duration_ns("offset", offset),
-    }
 }

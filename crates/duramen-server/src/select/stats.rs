@@ -1,7 +1,6 @@
 //! `stats_query` and `stats_query_range`: what `stats` counts, in the form of Prometheus' query API.
 
 use super::args::{Args, duration_ns, moment};
-use super::hits::offset_ns;
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
@@ -91,7 +90,7 @@ async fn stats_query_range(
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => (seconds * 1e9) as i64,
         _ => duration_ns("step", step)?,
     };
-    let offset_ns = offset_ns(&args)?;
+    let offset_ns = args.offset_ns()?;
     let query = args.query(&app, "")?.with_stats_by_time(step_ns, offset_ns).ok_or_else(|| {
         ApiError::bad_request(
             "the query must end with the pipe `stats`, and only filters may stand before it",

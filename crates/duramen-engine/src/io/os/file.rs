@@ -33,7 +33,10 @@ impl File for OsFile {
     }
 
     fn will_read(&self, offset: u64, len: u64) {
-        let _only_a_hint = fadvise(&self.0, offset, NonZeroU64::new(len), Advice::WillNeed);
+        // No length would mean all there is.
+        if let Some(len) = NonZeroU64::new(len) {
+            let _only_a_hint = fadvise(&self.0, offset, Some(len), Advice::WillNeed);
+        }
     }
 }
 

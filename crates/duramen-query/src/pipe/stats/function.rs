@@ -6,6 +6,7 @@ use crate::filter::Filter;
 use crate::parse::Parser;
 use crate::pipe::fields::NamePattern;
 use crate::pipe::sort::{Keys, Sort};
+use duramen::block::names;
 use std::fmt;
 
 /// A function of some fields.
@@ -113,6 +114,11 @@ impl Function {
             || (same(family(&self.kind), family(&other.kind))
                 && self.fields == other.fields
                 && self.condition == other.condition)
+    }
+
+    /// Whether it looks at the time alone, whose values go by when they are.
+    pub(crate) fn is_of_time(&self) -> bool {
+        matches!(&*self.fields, [field] if !field.prefix && *field.name == *names::TIME)
     }
 
     /// Calls `see` with what names every field that it looks at.

@@ -1,6 +1,6 @@
 //! The groups while rows come in: a hash table from the group's values to what its functions remember.
 
-use super::keys::Keys;
+use super::keys::{Hash, Keys};
 use super::state::State;
 use super::{Aggregate, Cell, Named};
 use crate::error::Result;
@@ -72,8 +72,13 @@ impl<'a> Groups<'a> {
             Err(hash) => hash,
         };
         self.memory.charge(self.bytes_of_group(key), "groups")?;
+        Ok(self.add_group(key, hash))
+    }
+
+    /// Adds a group that is not there, and gives its number.
+    fn add_group(&mut self, key: &[u8], hash: Hash) -> usize {
         self.states.extend(self.aggregate.functions.iter().map(State::new));
-        Ok(self.keys.add(key, hash))
+        self.keys.add(key, hash)
     }
 
     /// About how many bytes a group takes, with what vectors keep in reserve.
@@ -88,9 +93,8 @@ impl<'a> Groups<'a> {
 
     /// What the functions of a group remember.
     fn states_of(&mut self, group: usize) -> &mut [State] {
-        let start = group * self.functions();
-        let end = start + self.functions();
-        &mut self.states[start..end]
+        let functions = self.functions();
+        of_group(&mut self.states, group, functions)
     }
 
     /// Whether a function has to see rows at all: not if an earlier one remembers for it.
@@ -214,7 +218,8 @@ impl<'a> Groups<'a> {
             let mut bytes: usize = (0..self.keys.len()).map(|i| self.bytes_of_group(self.keys.get(i))).sum();
             for &group in &first {
                 bytes -= self.bytes_of_group(self.keys.get(group as usize));
-                self.states.extend(taken(&mut states, group as usize, self.functions()));
+                self.states
+                    .extend(of_group(&mut states, group as usize, self.functions()).iter_mut().map(taken));
             }
             self.memory.release(bytes);
             self.keys = self.keys.only(&first);
@@ -312,8 +317,7 @@ impl<'a> Groups<'a> {
         if self.aggregate.by.is_empty()
             && let Err(hash) = self.keys.find(&[])
         {
-            self.states.extend(self.aggregate.functions.iter().map(State::new));
-            self.keys.add(&[], hash);
+            self.add_group(&[], hash);
         }
     }
 
@@ -321,7 +325,7 @@ impl<'a> Groups<'a> {
         let (aggregate, functions) = (self.aggregate, self.functions());
         let mut all = std::mem::take(&mut self.states);
         let row = |&group: &u32| {
-            let mut states: Vec<State> = taken(&mut all, group as usize, functions).collect();
+            let states = of_group(&mut all, group as usize, functions);
             let mut row = ResultRow::new();
             let values = values(self.keys.get(group as usize), aggregate.by.len());
             for (by, value) in aggregate.by.iter().zip(values) {
@@ -331,7 +335,7 @@ impl<'a> Groups<'a> {
                 let of = self.state_of[i];
                 let is_last = !self.state_of[i + 1..].contains(&of);
                 let (text, kind) = if is_last {
-                    std::mem::replace(&mut states[of], State::Count(0)).result(function, self.memory)
+                    taken(&mut states[of]).result(function, self.memory)
                 } else {
                     // A copy was not charged for.
                     states[of].clone().result(function, &Memory::new(0))
@@ -344,10 +348,14 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Takes what the functions of a group remember out of that of all.
-fn taken(all: &mut [State], group: usize, functions: usize) -> impl Iterator<Item = State> {
-    let states = &mut all[group * functions..(group + 1) * functions];
-    states.iter_mut().map(|state| std::mem::replace(state, State::Count(0)))
+/// What so many functions of a group remember, of that of all.
+fn of_group(all: &mut [State], group: usize, functions: usize) -> &mut [State] {
+    &mut all[group * functions..(group + 1) * functions]
+}
+
+/// A state, which is of no use any more where it was.
+fn taken(state: &mut State) -> State {
+    std::mem::replace(state, State::Count(0))
 }
 
 /// The values in a key of so many.

@@ -2,6 +2,7 @@
 
 use super::TableBlock;
 use crate::block::StreamLabels;
+use crate::column::set_range;
 use crate::columnar::labels::Label;
 use crate::error::Result;
 use foldhash::fast::FixedState;
@@ -10,14 +11,6 @@ use hashbrown::HashMap;
 /// The names and values of a stream's labels.
 fn texts(set: &[Label]) -> Vec<(&str, &str)> {
     set.iter().map(|label| (&*label.name, &*label.value)).collect()
-}
-
-/// Sets the bits `from..to`, which are all there.
-fn set_range(bits: &mut [u64], from: usize, to: usize) {
-    for (word, bits) in bits.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
-        let (first, last) = (from.saturating_sub(word * 64), (to - word * 64).min(64));
-        *bits |= (u64::MAX << first) & (u64::MAX >> (64 - last));
-    }
 }
 
 /// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
@@ -69,24 +62,5 @@ impl TableBlock {
         }
         set_range(&mut slots, 0, rows);
         Ok(slots)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::set_range;
-    use crate::column::bit;
-
-    #[test]
-    fn ranges_of_bits_are_set() {
-        for (from, to) in
-            [(0, 0), (0, 1), (3, 64), (63, 65), (64, 128), (5, 200), (199, 200), (70, 70), (0, 256)]
-        {
-            let mut bits = vec![0u64; 4];
-            set_range(&mut bits, from, to);
-            for i in 0..256 {
-                assert_eq!(bit(&bits, i), (from..to).contains(&i), "{i} of {from}..{to}");
-            }
-        }
     }
 }

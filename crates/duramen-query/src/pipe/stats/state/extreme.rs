@@ -26,18 +26,18 @@ impl Extreme {
             return;
         }
         if let (Some(number), Some(Best { number: Some(best), .. })) = (number, &self.0)
-            && !is_of_time(function)
-            && !matches!(number.cmp(best), by_size if by_size == wanted || by_size.is_eq())
+            && !function.is_of_time()
+            && number.cmp(best) == wanted.reverse()
         {
             // Out of the question, without its text.
             return;
         }
         cell.with_text(|text| {
-            let is_better = |best: &Best| match is_of_time(function) {
-                true => order::compare_of(names::TIME, text, &best.text) == wanted,
-                false => order::compare_read((text, number), (&best.text, best.number)) == wanted,
+            let compare = |best: &Best| match function.is_of_time() {
+                true => order::compare_of(names::TIME, text, &best.text),
+                false => order::compare_read((text, number), (&best.text, best.number)),
             };
-            if self.0.as_ref().is_none_or(is_better) {
+            if self.0.as_ref().is_none_or(|best| compare(best) == wanted) {
                 self.0 = Some(Best { text: text.into(), number });
             }
         });
@@ -52,11 +52,6 @@ impl Extreme {
     pub fn result(self) -> String {
         self.0.map_or_else(String::new, |best| best.text.into())
     }
-}
-
-/// Whether the values are compared by when they are.
-fn is_of_time(function: &Function) -> bool {
-    matches!(&*function.fields, [field] if !field.prefix && *field.name == *names::TIME)
 }
 
 /// Compares values of a function's fields.
