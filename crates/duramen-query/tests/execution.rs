@@ -651,3 +651,35 @@ fn integers_of_a_short_range_are_grouped_as_texts_are() {
         }
     }
 }
+
+#[test]
+fn a_sort_with_a_limit_behind_groups_finds_what_one_of_all_groups_does() {
+    let row = |n: i64| {
+        let (word, wide) = (format!("w{}", n % 7), format!("{}", n * n % 31));
+        let took = if n % 5 == 0 { String::new() } else { format!("{}.5", n % 4) };
+        Row::new(n * 1_000_000_000, &[("word", &word), ("wide", &wide), ("took", &took)])
+    };
+    let block = |b: i64| Arc::new(TestBlock::new((b * 50..b * 50 + 50).map(row).collect(), b as u64));
+    let blocks: Vec<_> = (0..4).map(block).collect();
+    let functions = "count() n, rate() r, count_uniq(word) words, sum(took) s, avg(took) a, stddev(took) d, min(took) l, \
+                     max(wide) m, uniq_values(word) all, quantile(0.5, took) q";
+    for by in ["wide", "word, wide", "nothing"] {
+        for (key, limit) in ["n", "r", "words", "s", "a", "d", "l", "m", "all", "q", "wide"]
+            .into_iter()
+            .flat_map(|key| [0, 1, 3, 10, 1000].map(|limit| (key, limit)))
+        {
+            for order in ["desc", "asc"] {
+                let (stats, sort) = (
+                    format!("* | stats by ({by}) {functions}"),
+                    format!("sort by ({key} {order}, l) offset 1"),
+                );
+                let (few, _) =
+                    run(&format!("{stats} | {sort} limit {limit}"), &blocks, &RunOptions::default()).unwrap();
+                // What stands between them hides the sort from the groups.
+                let text = format!("{stats} | filter * | {sort} | limit {limit}");
+                let (expected, _) = run(&text, &blocks, &RunOptions::default()).unwrap();
+                assert_eq!(few, expected, "{text}");
+            }
+        }
+    }
+}

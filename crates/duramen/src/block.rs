@@ -1,6 +1,7 @@
 //! What a query sees of a store: blocks of rows, each a set of columns that are decoded when asked for.
 
 use crate::column::Column;
+pub use crate::columnar::{BlockStreams, TableStreams};
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
 use std::fmt::Debug;
@@ -36,6 +37,10 @@ pub trait BlockHandle: Send + Sync + Debug {
     /// Says that it will be opened soon, and asked whether it may hold some words. Only a hint, which never fails: what is
     /// needed for that may be fetched from the device meanwhile.
     fn will_open(&self) {}
+    /// The streams of its rows, where they are known without opening it.
+    fn streams(&self) -> Option<BlockStreams> {
+        None
+    }
     /// Whether to open it before it is needed saves time then: it is not open yet, and stays so.
     fn is_worth_opening_ahead(&self) -> bool {
         false

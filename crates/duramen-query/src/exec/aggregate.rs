@@ -4,13 +4,14 @@
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
 use super::ahead::Ahead;
-use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, common_time_bucket, key_column};
+use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
 use super::inputs::{Extremes, Input, Known};
 use super::open::Open;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
 use super::threads::over_blocks;
-use super::{Order as RowOrder, RunStats, skip};
+use super::told::Told;
+use super::{Order as RowOrder, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::pipe::stats::kind::Kind;
@@ -38,9 +39,24 @@ struct Block<'a> {
 
 impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
-        let is_opened = |handle: &dyn BlockHandle| self.counted_whole(handle).is_none();
-        let ahead = Ahead { reader: self.reader, blocks, is_opened: &is_opened };
-        let threads = over_blocks(ahead, |shared| {
+        // Where all that is asked is how many rows there are, some blocks need not be opened.
+        let mut counted = Groups::new(self.aggregate, self.memory);
+        let others;
+        let blocks = if self.counts_only() {
+            let told = Told::of(self.reader.told.filter(), &self.aggregate.by);
+            let told = told.counts(blocks, self.reader.cancel)?;
+            others = told.others;
+            for (key, rows) in told.groups {
+                let group = counted.group(key.iter().map(String::as_str))?;
+                counted.add_rows(group, rows);
+                counted.tidy();
+                stats.rows_matched += rows;
+            }
+            &*others
+        } else {
+            blocks
+        };
+        let threads = over_blocks(Ahead { reader: self.reader, blocks }, |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
             while let Some((number, handle)) = shared.take() {
@@ -52,16 +68,7 @@ impl<'a> Aggregation<'a> {
             stats.add(part);
             groups
         });
-        Groups::of_threads(self.aggregate, self.memory, groups)
-    }
-
-    /// The group of all rows of a block, if all that is asked of it is how many it has.
-    fn counted_whole(&self, handle: &dyn BlockHandle) -> Option<Vec<String>> {
-        let times = (handle.min_time(), handle.max_time());
-        if !self.counts_only() || !skip::matches_all(self.reader.filter, times) {
-            return None;
-        }
-        self.aggregate.by.iter().map(|by| common_time_bucket(by, times)).collect()
+        Groups::of_threads(self.aggregate, self.memory, groups.chain([counted]))
     }
 
     fn block(
@@ -72,12 +79,6 @@ impl<'a> Aggregation<'a> {
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
-        if let Some(key) = self.counted_whole(handle) {
-            let group = groups.group(key.iter().map(String::as_str))?;
-            groups.add_rows(group, handle.rows() as u64);
-            stats.rows_matched += handle.rows() as u64;
-            return Ok(());
-        }
         let Some((mut open, found)) = self.reader.open(handle, stats)? else { return Ok(()) };
         // All columns are read before the first row is added, so that a damaged block counts whole or not.
         let read = self.read(number, &mut open, found, groups);

@@ -20,16 +20,9 @@ const BLOCKS_READ_AHEAD: usize = 4;
 pub(crate) struct Ahead<'a> {
     pub reader: Reader<'a>,
     pub blocks: &'a [Arc<dyn BlockHandle>],
-    /// Whether a block is opened at all.
-    pub is_opened: &'a (dyn Fn(&dyn BlockHandle) -> bool + Sync),
 }
 
-impl<'a> Ahead<'a> {
-    /// Blocks that are all opened.
-    pub fn all(reader: Reader<'a>, blocks: &'a [Arc<dyn BlockHandle>]) -> Self {
-        Self { reader, blocks, is_opened: &|_| true }
-    }
-
+impl Ahead<'_> {
     /// To be called when the block of this number is about to be read: asks for later ones.
     pub fn of(&self, number: usize) {
         let opened_ahead = BLOCKS_OPENED_AHEAD.max(self.reader.threads.saturating_mul(4));
@@ -47,6 +40,6 @@ impl<'a> Ahead<'a> {
     /// The block, if it is there and will be opened.
     fn opened(&self, number: usize) -> Option<&dyn BlockHandle> {
         let handle = &**self.blocks.get(number)?;
-        (self.reader.is_in_time(handle) && (self.is_opened)(handle)).then_some(handle)
+        self.reader.may_match(handle).then_some(handle)
     }
 }

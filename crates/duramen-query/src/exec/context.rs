@@ -3,6 +3,7 @@
 use super::memory::Memory;
 use super::project::Projection;
 use super::read::{Reader, RowLimit};
+use super::told::Told;
 use super::{Cancel, RunOptions, RunStats};
 use crate::error::Result;
 use crate::filter::{Filter, Test};
@@ -25,15 +26,15 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What reads blocks for a filter, on at most so many threads; `needs`: see [`Reader`].
+    /// What reads blocks for a filter, of which something is told, on at most so many threads; `needs`: see [`Reader`].
     pub fn reader<'f>(
         &'f self,
-        filter: &'f Filter,
+        told: &'f Told<'f>,
         needs: &'f Projection,
         max_threads: Option<usize>,
     ) -> Reader<'f> {
         let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
-        Reader { filter, needs, cancel: self.cancel, rows: self.rows, threads, in_order: true }
+        Reader { told, needs, cancel: self.cancel, rows: self.rows, threads, in_order: true }
     }
 
     /// Adds to what the run has cost so far.

@@ -24,6 +24,7 @@ pub(crate) mod scan;
 pub(crate) mod skip;
 pub(crate) mod sorted;
 pub(crate) mod threads;
+pub(crate) mod told;
 
 use crate::error::Result;
 use crate::pipe::stats::{Aggregate, Groups, give};
@@ -179,10 +180,11 @@ pub(crate) fn execute<'a>(
         only => only.clone(),
     };
     let needs = needs.and_of(filter);
-    let reader = run.reader(filter, &needs, query.max_threads());
+    let told = told::Told::of(filter, &[]);
+    let reader = run.reader(&told, &needs, query.max_threads());
     let (each, behind) = piped::split(pipes);
     if let Some((grouping, rest)) = behind.split_first()
-        && let Some((aggregate, rows)) = grouping_of(grouping)
+        && let Some((aggregate, rows)) = grouping_of(grouping, rest)
     {
         let mut next = chain(rest, run, last)?;
         let (order, memory) = (run.options.order, run.memory);
@@ -248,10 +250,16 @@ pub(crate) fn execute<'a>(
 /// What a pipe makes of its groups.
 type RowsOf<'p> = Box<dyn Fn(Groups<'_>) -> Vec<ResultRow> + 'p>;
 
-/// How a pipe groups rows, if it does.
-fn grouping_of(pipe: &Pipe) -> Option<(&Aggregate, RowsOf<'_>)> {
+/// How a pipe groups rows, if it does; before other pipes.
+fn grouping_of<'p>(pipe: &'p Pipe, rest: &[Pipe]) -> Option<(&'p Aggregate, RowsOf<'p>)> {
     Some(match pipe {
-        Pipe::Stats(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
+        Pipe::Stats(p) => {
+            let first = match rest.first() {
+                Some(Pipe::Sort(sort)) => p.first_by(sort),
+                _ => None,
+            };
+            (&p.aggregate, Box::new(move |groups| p.rows(groups, first)))
+        }
         Pipe::Top(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
         Pipe::Uniq(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
         _ => return None,

@@ -2,10 +2,10 @@
 
 use super::open::Open;
 use super::project::Projection;
+use super::told::Told;
 use super::{Cancel, RunStats, eval, skip};
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
-use crate::filter::Filter;
 use duramen::block::BlockHandle;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,7 +34,8 @@ impl RowLimit {
 /// What reads blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
-    pub filter: &'a Filter,
+    /// Of the filter, without groups.
+    pub told: &'a Told<'a>,
     /// The fields that are looked at in most blocks that may match.
     pub needs: &'a Projection,
     pub cancel: &'a Cancel,
@@ -68,15 +69,20 @@ impl Reader<'_> {
         })
     }
 
+    /// Whether a row of the block may match, as far as that is known before it is opened.
+    pub fn may_match(&self, handle: &dyn BlockHandle) -> bool {
+        self.is_in_time(handle) && self.told.matches(handle) != Some(false)
+    }
+
     /// Whether a row of the block may lie in the filter's time range.
-    pub fn is_in_time(&self, handle: &dyn BlockHandle) -> bool {
-        let (from, to) = self.filter.time_range();
+    fn is_in_time(&self, handle: &dyn BlockHandle) -> bool {
+        let (from, to) = self.told.filter().time_range();
         handle.max_time() >= from && handle.min_time() <= to
     }
 
     /// Whether the whole block lies in the filter's time range.
     fn is_inside(&self, handle: &dyn BlockHandle) -> bool {
-        let (from, to) = self.filter.time_range();
+        let (from, to) = self.told.filter().time_range();
         from <= handle.min_time() && handle.max_time() <= to
     }
 
@@ -87,7 +93,7 @@ impl Reader<'_> {
         }
         // What fails here fails again when it is the block's turn, and is told then.
         if let Ok(open) = Open::of(handle, self.in_order || !self.is_inside(handle))
-            && skip::may_match(self.filter, &*open.block).is_ok_and(|may| may)
+            && skip::may_match(self.told.filter(), &*open.block).is_ok_and(|may| may)
         {
             open.block.will_read(&|name| self.needs.wants(name));
         }
@@ -101,17 +107,21 @@ impl Reader<'_> {
         if !self.is_in_time(handle) {
             return Ok(None);
         }
+        let told = self.told.matches(handle);
+        if told == Some(false) {
+            return Ok(None);
+        }
         let mut open = Open::of(handle, self.in_order || !self.is_inside(handle))?;
-        if !skip::may_match(self.filter, &*open.block)? {
+        if !skip::may_match(self.told.filter(), &*open.block)? {
             return Ok(None);
         }
         let rows = open.block.rows();
         stats.blocks_read += 1;
         stats.rows_scanned += rows as u64;
-        let found = if skip::matches_all(self.filter, (handle.min_time(), handle.max_time())) {
+        let found = if told == Some(true) {
             Bitmap::all(rows)
         } else {
-            eval::eval(self.filter, &mut open, &Bitmap::all(rows), &|| self.cancel.check().is_err())?
+            eval::eval(self.told.filter(), &mut open, &Bitmap::all(rows), &|| self.cancel.check().is_err())?
         };
         stats.rows_matched += found.count() as u64;
         open.only(&found);

@@ -162,7 +162,7 @@ impl Scan<'_> {
         let held = AtomicUsize::new(held);
         let (numbers, handles): (Vec<_>, Vec<_>) =
             blocks.into_iter().rev().map(|w| (w.number, w.handle)).unzip();
-        let threads = over_blocks(Ahead::all(self.reader, &handles), |shared| {
+        let threads = over_blocks(Ahead { reader: self.reader, blocks: &handles }, |shared| {
             let (mut opened, mut stats) = (Vec::new(), RunStats::default());
             while let Some((i, _)) = shared.take() {
                 let Some(mut cursor) = self.open(numbers[i], &handles[i], &mut stats)? else { continue };

@@ -6,17 +6,6 @@ use crate::filter::{Filter, Needs, Test};
 use duramen::Result;
 use duramen::block::{Block, names};
 
-/// Whether every row of a block with these times matches, without looking at one.
-pub(crate) fn matches_all(filter: &Filter, times: (i64, i64)) -> bool {
-    match filter {
-        Filter::All => true,
-        Filter::Time(range) => range.contains(times.0) && range.contains(times.1),
-        Filter::And(parts) => parts.iter().all(|p| matches_all(p, times)),
-        Filter::Or(parts) => parts.iter().any(|p| matches_all(p, times)),
-        _ => false,
-    }
-}
-
 /// Whether a row of the block may match; `false` is certain.
 pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
     Ok(match filter {

@@ -77,7 +77,7 @@ impl<'a> SortedScan<'a> {
     /// The rows of all blocks, with their fields if they are to be `fills`ed now.
     fn sorted(&self, run: &Run<'a>, fills: Option<&Projection>, stats: &mut RunStats) -> Result<Sorter<'a>> {
         let Run { blocks, memory, cancel, .. } = *run;
-        let threads = over_blocks(Ahead::all(self.reader, blocks), |shared| {
+        let threads = over_blocks(Ahead { reader: self.reader, blocks }, |shared| {
             let (mut sorter, mut stats) = (Sorter::new(self.sort, memory, cancel), RunStats::default());
             while let Some((number, handle)) = shared.take() {
                 if let Some((mut open, found)) = self.reader.open(handle, &mut stats)? {

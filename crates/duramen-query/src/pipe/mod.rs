@@ -224,9 +224,12 @@ pub(crate) fn chain<'a>(
             Pipe::Rename(rename) => Box::new(rename::RenameStage { rename, next }),
             Pipe::Filter(filter) => Box::new(select::SelectStage { filter, next }),
             Pipe::Sort(sort) => Box::new(sort::SortStage::new(sort, run, next)),
-            Pipe::Stats(stats) => {
-                Box::new(stats::StatsStage::new(&stats.aggregate, Box::new(|g| stats.rows(g)), run, next))
-            }
+            Pipe::Stats(stats) => Box::new(stats::StatsStage::new(
+                &stats.aggregate,
+                Box::new(|g| stats.rows(g, None)),
+                run,
+                next,
+            )),
             Pipe::Top(top) => {
                 Box::new(stats::StatsStage::new(&top.aggregate, Box::new(|g| top.rows(g)), run, next))
             }

@@ -12,6 +12,7 @@ use crate::exec::context::Run;
 use crate::exec::open::Open;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
+use crate::exec::told::Told;
 use crate::filter::Filter;
 use crate::filter::time::TimeRange;
 use crate::number::parse_duration_ns;
@@ -137,9 +138,10 @@ impl OverBlocks for StreamContext {
         };
         let (min, max) = self.widened(found.values().fold((i64::MAX, i64::MIN), hull));
         let near = Filter::Time(TimeRange { min, max });
+        let near = Told::of(&near, &[]);
         let mut all = Streams::new();
         if !found.is_empty() {
-            places(run, &Reader { filter: &near, ..*reader }, &mut stats, &mut |stream, place| {
+            places(run, &Reader { told: &near, ..*reader }, &mut stats, &mut |stream, place| {
                 // Only entries near one that was found are remembered.
                 let matches = found.get(stream).is_some_and(|found| {
                     let after = found.partition_point(|f| f.0 < place.0);

@@ -68,7 +68,19 @@ impl<'a> Reader<'a> {
         self.take(1).map(|b| b[0])
     }
 
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64> {
+        // Most are small.
+        match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
         let mut n = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;

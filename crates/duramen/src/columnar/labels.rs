@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One stream field: its name, its text, and the number of its [`ValueKind`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Label {
     pub(crate) name: Box<str>,
     pub(crate) value: Box<str>,

@@ -15,6 +15,7 @@
 //! | `directory` | the bytes of the directory |
 //! | `structure` | what all columns need: times, identities, streams, levels |
 //! | `labels` | streams: sets of stream fields, kept once |
+//! | `table_streams` | which streams a table's blocks have, and how many rows of each |
 //! | `presence` | which rows have a field |
 //! | `leaf` | encodings of texts |
 //! | `template`, `timetext` | texts of few patterns; time stamps in text |
@@ -44,6 +45,7 @@ mod references;
 mod streams;
 mod structure;
 mod table;
+mod table_streams;
 mod template;
 mod texts;
 mod timetext;
@@ -52,6 +54,8 @@ mod words;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
+pub(crate) use table_streams::TableStreamsBuilder;
+pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableStreams};
 pub(crate) use timetext::date_of;
 
 use crate::entry::EntryRef;

@@ -1,10 +1,10 @@
 //! Rows of WAL segments into tables: one or more a UTC day and retention class (days with little share one), none of them
 //! live before the manifest says so.
 
-use crate::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock};
+use crate::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock, TableStreamsBuilder};
 use crate::error::{Error, Result};
 use crate::store::cut::{self, BlockRows, Piece};
-use crate::store::field_counts::FieldCounts;
+use crate::store::field_counts::{FieldCounts, MAX_COUNTED_FIELDS};
 use crate::store::layout::{Layout, SPARSE_BYTES, day_name, day_of, window_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::retention::Sorted;
@@ -20,6 +20,8 @@ pub(crate) const COLUMN_CODEC_ID: u32 = 0x6c6f_6731; // "log1"
 
 /// Name of the table property that holds its [`FieldCounts`].
 pub(crate) const FIELDS_PROPERTY: &str = "fields";
+/// Name of the table property that holds its [`TableStreams`](crate::columnar::TableStreams), if they are not too many.
+pub(crate) const STREAMS_PROPERTY: &str = "streams";
 
 /// Turns rows into tables. Keep one: its buffers are reused.
 #[derive(Debug)]
@@ -127,6 +129,7 @@ pub(crate) struct TableWriter<'a> {
     path: String,
     facts: TableFacts,
     fields: FieldCounts,
+    streams: TableStreamsBuilder,
     origins: Origins,
     /// By which retention rules, and which of them fits all of its rows.
     class: Option<(u64, u32)>,
@@ -191,6 +194,7 @@ impl<'a> TableWriter<'a> {
             path,
             facts: TableFacts::default(),
             fields: FieldCounts::default(),
+            streams: TableStreamsBuilder::default(),
             origins: Origins::default(),
             class: None,
         })
@@ -231,6 +235,7 @@ impl<'a> TableWriter<'a> {
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);
         self.fields.add_block(&encoded.fields);
+        self.streams.add_block(&encoded.streams);
         Ok(())
     }
 
@@ -256,6 +261,12 @@ impl<'a> TableWriter<'a> {
         }
         self.builder.set_property(FIELDS_PROPERTY, self.fields.encode());
         self.builder.set_property(ORIGINS_PROPERTY, self.origins.encode());
+        // Of very many fields, not all are counted: what is not may be any.
+        let fields = &self.fields.fields;
+        let is_field = |name: &str| fields.len() >= MAX_COUNTED_FIELDS || fields.contains_key(name);
+        if let Some(streams) = self.encoder.table_streams(&self.streams, &is_field)? {
+            self.builder.set_property(STREAMS_PROPERTY, streams);
+        }
         let info = self.builder.finish()?;
         Ok(TableMeta {
             number: self.number,

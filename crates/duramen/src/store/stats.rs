@@ -172,8 +172,8 @@ impl Snapshots {
             }
             stats.add_classes(&facts, meta.file_bytes, classes_id);
             match self.tables().get(meta.number, &meta.path, meta.file_bytes) {
-                Ok(table) => {
-                    if let Some(fields) = table.property(FIELDS_PROPERTY) {
+                Ok(open) => {
+                    if let Some(fields) = open.table.property(FIELDS_PROPERTY) {
                         stats.fields.add(&FieldCounts::decode(fields)?);
                     }
                 }

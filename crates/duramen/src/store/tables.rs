@@ -1,10 +1,10 @@
 //! Opened tables, and the blocks in them.
 
-use crate::block::{Block, BlockHandle};
-use crate::columnar::TableBlock;
+use crate::block::{Block, BlockHandle, BlockStreams};
+use crate::columnar::{TableBlock, TableStreams};
 use crate::error::{Error, Result};
 use crate::store::block_cache::{BlockCache, StoreBlocks};
-use crate::store::flush::COLUMN_CODEC_ID;
+use crate::store::flush::{COLUMN_CODEC_ID, STREAMS_PROPERTY};
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::pin::Pin;
@@ -14,6 +14,7 @@ use duramen_engine::io::Env;
 use duramen_engine::manifest::{State, TableMeta};
 use duramen_engine::sstable::Table;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// The most tables that are kept open, each with a file descriptor and its index in memory.
@@ -35,8 +36,27 @@ pub(crate) struct TableCache {
 #[derive(Debug, Default)]
 struct OpenTables {
     /// By number: the table, and when it was last asked for.
-    tables: BTreeMap<u64, (Arc<Table>, u64)>,
+    tables: BTreeMap<u64, (OpenTable, u64)>,
     clock: u64,
+}
+
+/// An opened table.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenTable {
+    pub(crate) table: Arc<Table>,
+    /// Its streams, if it tells them.
+    streams: Option<Arc<TableStreams>>,
+}
+
+impl OpenTable {
+    /// # Errors
+    /// As [`TableCache::get`].
+    fn open(env: &Env, path: PathBuf) -> Result<Self> {
+        let table = Arc::new(Table::open(env, path, COLUMN_CODEC_ID)?);
+        // Without them, blocks tell theirs.
+        let streams = table.property(STREAMS_PROPERTY).and_then(|bytes| TableStreams::decode(bytes).ok());
+        Ok(Self { table, streams: streams.map(Arc::new) })
+    }
 }
 
 impl TableCache {
@@ -48,18 +68,19 @@ impl TableCache {
     ///
     /// # Errors
     /// What the file system said; corruption of its footer, index or properties.
-    pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<Arc<Table>> {
+    pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<OpenTable> {
         if let Some(table) = lock(&self.open).touch(number) {
             return Ok(table);
         }
         // Opened without the lock: two may open the same table, which costs less than waiting for a disk.
-        let table = Arc::new(Table::open(&self.env, self.layout.resolve(path), COLUMN_CODEC_ID)?);
-        if table.file_bytes() != file_bytes {
-            let detail = format!("it has {} bytes, the manifest says {file_bytes}", table.file_bytes());
+        let open = OpenTable::open(&self.env, self.layout.resolve(path))?;
+        let found = open.table.file_bytes();
+        if found != file_bytes {
+            let detail = format!("it has {found} bytes, the manifest says {file_bytes}");
             return Err(duramen_engine::Error::corruption(self.layout.resolve(path), 0, detail).into());
         }
-        lock(&self.open).insert(number, table.clone());
-        Ok(table)
+        lock(&self.open).insert(number, open.clone());
+        Ok(open)
     }
 }
 
@@ -69,7 +90,7 @@ impl TableCache {
     /// # Errors
     /// As [`TableCache::get`].
     pub(crate) fn origins(&self, meta: &TableMeta) -> Result<Origins> {
-        let table = self.get(meta.number, &meta.path, meta.file_bytes)?;
+        let OpenTable { table, .. } = self.get(meta.number, &meta.path, meta.file_bytes)?;
         table.property(ORIGINS_PROPERTY).map_or_else(|| Ok(Origins::default()), Origins::decode)
     }
 
@@ -81,14 +102,14 @@ impl TableCache {
 }
 
 impl OpenTables {
-    fn touch(&mut self, number: u64) -> Option<Arc<Table>> {
+    fn touch(&mut self, number: u64) -> Option<OpenTable> {
         self.clock += 1;
         let (table, used) = self.tables.get_mut(&number)?;
         *used = self.clock;
         Some(table.clone())
     }
 
-    fn insert(&mut self, number: u64, table: Arc<Table>) {
+    fn insert(&mut self, number: u64, table: OpenTable) {
         self.clock += 1;
         self.tables.insert(number, (table, self.clock));
         if self.tables.len() > MAX_OPEN_TABLES
@@ -171,12 +192,16 @@ impl TableBlockHandle {
 }
 
 impl TableBlockHandle {
+    fn open_table(&self) -> Result<OpenTable> {
+        self.reading.cache.get(self.table.number, &self.table.path, self.table.file_bytes)
+    }
+
     /// Opens the block as what it is, for those who need more of it than a query does.
     ///
     /// # Errors
     /// As [`BlockHandle::open`].
     pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
-        let table = self.reading.cache.get(self.table.number, &self.table.path, self.table.file_bytes)?;
+        let OpenTable { table, .. } = self.open_table()?;
         let meta = table.blocks().get(self.index).ok_or_else(|| {
             Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
         })?;
@@ -215,7 +240,7 @@ impl BlockHandle for TableBlockHandle {
 
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         let blocks = &self.reading.cache.blocks;
-        let open = || self.open_table_block().map(TableBlock::unordered);
+        let open = || Ok(self.open_table_block()?.unordered(self.streams().as_ref()));
         Ok(blocks.get(self.table.number, self.index, false, open)?)
     }
 
@@ -224,10 +249,14 @@ impl BlockHandle for TableBlockHandle {
             return;
         }
         // What cannot be opened now cannot be later, and is told then.
-        if let Ok(table) = self.reading.cache.get(self.table.number, &self.table.path, self.table.file_bytes)
-        {
+        if let Ok(OpenTable { table, .. }) = self.open_table() {
             table.will_read_end_of(self.index, AHEAD_BYTES);
         }
+    }
+
+    fn streams(&self) -> Option<BlockStreams> {
+        // What cannot be opened is told when the block is.
+        self.open_table().ok()?.streams?.of_block(self.index, self.facts.rows)
     }
 
     fn is_worth_opening_ahead(&self) -> bool {

@@ -153,7 +153,7 @@ pub fn check(rows: &Rows) {
     assert_eq!(table.levels().unwrap(), levels);
     check_block(&rows_ref, &table);
     check_block(&rows_ref, &memory);
-    check_unordered(&rows_ref, &encode(rows).unordered());
+    check_unordered(&rows_ref, &encode(rows).unordered(None));
 }
 
 /// Without their order the rows are the same, in another.
@@ -440,7 +440,7 @@ fn read_flipped(mut chunks: Vec<Vec<u8>>, directory: ChunkHandle, flips: &[(prop
     }
     let chunks = Arc::new(Chunks { chunks, ..Chunks::default() });
     let open = || TableBlock::open(chunks.clone(), directory);
-    let (Ok(block), Ok(unordered)) = (open(), open().map(TableBlock::unordered)) else { return };
+    let (Ok(block), Ok(unordered)) = (open(), open().map(|block| block.unordered(None))) else { return };
     read_all(&block);
     read_all(&unordered);
 }

@@ -7,10 +7,22 @@ use crate::error::Result;
 use crate::exec::memory::Memory;
 use crate::number::Number;
 use crate::order::PlaceKey;
-use crate::pipe::sort::Arrival;
+use crate::pipe::sort::{Arrival, Directed};
 use crate::row::ResultRow;
 use duramen::ValueKind;
 use std::cmp::Reverse;
+
+/// Of groups, only those matter that come first when they are sorted by a function's result, whatever else they are sorted by
+/// behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstBy {
+    /// The function's place among the aggregate's.
+    pub function: usize,
+    /// Whether the greatest comes first.
+    pub desc: bool,
+    /// How many matter.
+    pub keep: usize,
+}
 
 /// Groups of one aggregate, of the rows that one thread has seen.
 #[derive(Debug)]
@@ -213,7 +225,7 @@ impl<'a> Groups<'a> {
         if let Some(keep) = self.aggregate.keep
             && self.keys.len() > keep.saturating_mul(2).saturating_add(256)
         {
-            let first = self.first(keep);
+            let first = self.first(0..self.keys.len() as u32, keep);
             let mut states = std::mem::take(&mut self.states);
             let mut bytes: usize = (0..self.keys.len()).map(|i| self.bytes_of_group(self.keys.get(i))).sum();
             for &group in &first {
@@ -227,11 +239,25 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// The first groups, in the order of their values.
-    fn first(&self, keep: usize) -> Vec<u32> {
-        let mut all: Vec<_> = (0..self.keys.len() as u32).map(|group| (self.place(group), group)).collect();
+    /// The first of these groups, in the order of their values.
+    fn first(&self, of: impl Iterator<Item = u32>, keep: usize) -> Vec<u32> {
+        let mut all: Vec<_> = of.map(|group| (self.place(group), group)).collect();
         all.sort_unstable();
         all.into_iter().map(|(_, group)| group).take(keep).collect()
+    }
+
+    /// The groups that may be first when they are sorted; `None` if that is dear to find out.
+    fn candidates(&self, by: FirstBy) -> Option<Vec<u32>> {
+        let (of, function) = (*self.state_of.get(by.function)?, self.aggregate.functions.get(by.function)?);
+        let keys = self.states.chunks(self.functions()).map(|states| states.get(of)?.sort_key(function));
+        let keys = keys.map(|key| Some(Directed::new(key?, by.desc))).collect::<Option<Vec<_>>>()?;
+        let all = 0..self.keys.len() as u32;
+        let Some(last) = by.keep.checked_sub(1).filter(|&last| last < keys.len()) else {
+            return Some(all.take(by.keep).collect());
+        };
+        let mut places: Vec<&Directed> = keys.iter().collect();
+        let (_, last, _) = places.select_nth_unstable(last);
+        Some(all.zip(&keys).filter(|(_, key)| key <= last).map(|(group, _)| group).collect())
     }
 
     /// The groups with the most rows, those of as many in the order of their values; of an aggregate that counts rows first.
@@ -299,10 +325,16 @@ impl<'a> Groups<'a> {
     }
 
     /// One row a group, in the order of their values, with the functions' results under these names.
-    pub(crate) fn into_rows(mut self, names: &[Box<str>]) -> Vec<ResultRow> {
+    /// If only some of them matter, others may be missing.
+    pub(crate) fn into_rows(mut self, names: &[Box<str>], first: Option<FirstBy>) -> Vec<ResultRow> {
         self.add_the_only_group();
-        let first = self.first(self.aggregate.keep.unwrap_or(usize::MAX));
-        self.rows_of(&first, names)
+        let candidates = first.filter(|_| self.aggregate.keep.is_none()).and_then(|by| self.candidates(by));
+        let keep = self.aggregate.keep.unwrap_or(usize::MAX);
+        let groups = match candidates {
+            Some(candidates) => self.first(candidates.into_iter(), keep),
+            None => self.first(0..self.keys.len() as u32, keep),
+        };
+        self.rows_of(&groups, names)
     }
 
     /// The same of the groups with the most rows, largest first, if the first function counts them.

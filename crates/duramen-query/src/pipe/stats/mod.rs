@@ -12,6 +12,7 @@ pub(crate) mod state;
 
 pub use by::By;
 pub use function::Function;
+pub(crate) use groups::FirstBy;
 pub use groups::Groups;
 pub use kind::{Cell, Named};
 
@@ -22,6 +23,7 @@ use crate::exec::context::Run;
 use crate::filter::Filter;
 use crate::parse::{Parser, quote};
 use crate::pipe::fields::NamePattern;
+use crate::pipe::sort::Sort;
 use crate::row::ResultRow;
 use duramen::block::names;
 use std::fmt;
@@ -136,8 +138,17 @@ impl Stats {
         Ok(Self { aggregate: self.aggregate.answered(run)?, names: self.names.clone() })
     }
 
-    pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
-        groups.into_rows(&self.names)
+    /// Of which rows a sort that follows needs the first, if it has a limit and goes by a result before all else.
+    pub(crate) fn first_by(&self, sort: &Sort) -> Option<FirstBy> {
+        let (name, desc) = sort.by.first()?;
+        let function = self.names.iter().position(|result| result == name && **name != *names::TIME)?;
+        let keep = sort.limit?.saturating_add(sort.offset);
+        sort.partition.is_empty().then_some(FirstBy { function, desc: *desc, keep })
+    }
+
+    /// The groups' rows, in the order of their values; those that are not `first`, if only those matter, may be missing.
+    pub(crate) fn rows(&self, groups: Groups<'_>, first: Option<FirstBy>) -> Vec<ResultRow> {
+        groups.into_rows(&self.names, first)
     }
 }
 

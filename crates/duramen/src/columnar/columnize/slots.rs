@@ -40,12 +40,23 @@ pub(super) fn streams_of(rows: &[Row<'_>], stream_of_row: &mut Vec<u32>) -> Stre
         last = Some((bytes, code));
         stream_of_row.push(code);
     }
+    let sets = in_order(sets, stream_of_row);
     let mut counts = vec![0u32; sets.len()];
     for &code in &*stream_of_row {
         counts[code as usize] += 1;
     }
     let (order, slot_ends) = slots(stream_of_row, &counts);
     StreamTable { sets: Arc::new(sets), slot_ends, order: order.into(), rows: rows.len() }
+}
+
+/// The sets by their labels, so that streams which have much in common lie together.
+fn in_order(sets: Vec<LabelSet>, stream_of_row: &mut [u32]) -> Vec<LabelSet> {
+    let mut sorted: Vec<(LabelSet, usize)> = sets.into_iter().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut numbers = vec![0; sorted.len()];
+    sorted.iter().zip(0..).for_each(|(&(_, old), new)| numbers[old] = new);
+    stream_of_row.iter_mut().for_each(|stream| *stream = numbers[*stream as usize]);
+    sorted.into_iter().map(|(set, _)| set).collect()
 }
 
 /// The slot of each row, `None` if that is the row's number, and where each stream's slots end.

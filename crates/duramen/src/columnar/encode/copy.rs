@@ -26,6 +26,6 @@ impl BlockEncoder {
         }
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = sink.add_chunk(&self.chunk)?;
-        Ok(summary(directory, handle, &bundles))
+        Ok(summary(directory, handle, &bundles, block.stream_rows()?))
     }
 }

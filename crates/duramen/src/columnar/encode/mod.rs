@@ -11,6 +11,7 @@ use super::directory::{ColumnEntry, Directory, Location};
 use super::grams::Grams;
 use super::references::References;
 use super::streams::{MAX_STREAM_BYTES, Streams, Zstd};
+use super::table_streams::{StreamRows, TableStreamsBuilder};
 use super::template::Templates;
 use super::words::Words;
 use super::{Row, filter, presence, structure};
@@ -150,7 +151,20 @@ impl BlockEncoder {
         };
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;
-        Ok(summary(directory, handle, &progress.bundles))
+        let streams = StreamRows::new(c.streams.sets.clone(), &c.streams.slot_ends);
+        Ok(summary(directory, handle, &progress.bundles, streams))
+    }
+
+    /// What a table tells of its blocks' streams.
+    ///
+    /// # Errors
+    /// As [`TableStreamsBuilder::finish`].
+    pub(crate) fn table_streams(
+        &mut self,
+        streams: &TableStreamsBuilder,
+        is_field: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Vec<u8>>> {
+        streams.finish(is_field, &mut self.zstd)
     }
 
     /// Writes what is in `chunk`, if anything is.

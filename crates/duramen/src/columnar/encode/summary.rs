@@ -1,6 +1,7 @@
 //! What an encoder tells about the block it wrote.
 
 use super::super::directory::{Directory, Form, Location};
+use super::super::table_streams::StreamRows;
 use crate::value::ValueKind;
 use duramen_engine::sstable::ChunkHandle;
 
@@ -24,6 +25,8 @@ pub struct EncodedBlock {
     pub sizes: BlockSizes,
     /// How many chunks it has, the directory included.
     pub chunks: usize,
+    /// Its streams.
+    pub(crate) streams: StreamRows,
 }
 
 /// One field of a block.
@@ -61,7 +64,12 @@ pub(super) struct BundleSizes {
 }
 
 /// Sums up what was written.
-pub(super) fn summary(directory: Directory, handle: ChunkHandle, bundles: &[BundleSizes]) -> EncodedBlock {
+pub(super) fn summary(
+    directory: Directory,
+    handle: ChunkHandle,
+    bundles: &[BundleSizes],
+    streams: StreamRows,
+) -> EncodedBlock {
     // What a part takes of a bundle: of each stream, in proportion.
     let share =
         |at: &Location| -> u64 {
@@ -99,6 +107,7 @@ pub(super) fn summary(directory: Directory, handle: ChunkHandle, bundles: &[Bund
         max_time: directory.max_time,
         raw_bytes: directory.raw_bytes,
         fields,
+        streams,
         chunks: directory.bundles.len() + 1 + filters.clone().count(),
         sizes: BlockSizes {
             structure_bytes,

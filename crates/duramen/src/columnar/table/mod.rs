@@ -15,6 +15,7 @@ use super::leaf;
 use super::presence;
 use super::streams::{Bundle, Part};
 use super::structure::{self, Identities, level_of};
+use super::table_streams::{BlockStreams, StreamRows};
 use super::template::{Outline, TEMPLATES};
 use crate::block::{Block, Found, Needle, StreamLabels, names};
 use crate::column::{Column, IntText, Order};
@@ -39,6 +40,8 @@ pub struct TableBlock {
     by_name: HashMap<String, usize, FixedState>,
     /// Whether rows have the numbers of their slots.
     unordered: bool,
+    /// Where the slots of each stream end, if it is known without the structure.
+    known_ends: Option<Vec<u32>>,
     times: OnceLock<Arc<Vec<i64>>>,
     identities: OnceLock<Identities>,
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
@@ -75,6 +78,7 @@ impl TableBlock {
             source,
             by_name,
             unordered: false,
+            known_ends: None,
             times: OnceLock::new(),
             identities: OnceLock::new(),
             label_sets: OnceLock::new(),
@@ -92,8 +96,14 @@ impl TableBlock {
 
     /// The same before anything was read of it, with the rows as they are stored: those of a stream together, and of one in
     /// order of time. What leads from rows to slots, a part of its own, is then only read for times and identities.
-    pub fn unordered(self) -> Self {
-        Self { unordered: true, ..self }
+    /// If the table told its streams, they need not be counted either.
+    pub fn unordered(self, streams: Option<&BlockStreams>) -> Self {
+        Self { unordered: true, known_ends: streams.map(BlockStreams::ends), ..self }
+    }
+
+    /// Its streams, and how many rows each has.
+    pub(crate) fn stream_rows(&self) -> Result<StreamRows> {
+        Ok(StreamRows::new(self.label_sets()?.clone(), &self.slots()?.1))
     }
 
     pub(super) fn directory(&self) -> &Directory {
@@ -228,7 +238,7 @@ impl TableBlock {
 
     fn streams(&self) -> Result<&StreamTable> {
         get_or_make(&self.streams, || {
-            let (order, slot_ends) = (self.order()?.clone(), self.slots()?.1.clone());
+            let (order, slot_ends) = (self.order()?.clone(), self.slot_ends()?.to_vec());
             Ok(StreamTable { sets: self.label_sets()?.clone(), slot_ends, order, rows: self.directory.rows })
         })
     }
@@ -241,6 +251,14 @@ impl TableBlock {
             let count = structure::stream_count(&mut sets, self.directory.rows)?;
             self.structure(|part, rows| structure::order(part, rows, count))
         })
+    }
+
+    /// Where the slots of each stream end.
+    fn slot_ends(&self) -> Result<&[u32]> {
+        match &self.known_ends {
+            Some(ends) if ends.len() == self.label_sets()?.len() => Ok(ends),
+            _ => self.slots().map(|(_, ends)| &**ends),
+        }
     }
 
     /// How rows lead to slots.

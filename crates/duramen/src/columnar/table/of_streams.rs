@@ -51,7 +51,7 @@ impl TableBlock {
         let mut slots = vec![0; rows.div_ceil(64)];
         if wanted.contains(&false) {
             let mut from = 0;
-            for (&end, is_wanted) in self.slots()?.1.iter().zip(wanted) {
+            for (&end, is_wanted) in self.slot_ends()?.iter().zip(wanted) {
                 let end = (end as usize).clamp(from, rows);
                 if is_wanted {
                     set_range(&mut slots, from, end);

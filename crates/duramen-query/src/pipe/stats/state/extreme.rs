@@ -49,6 +49,11 @@ impl Extreme {
         }
     }
 
+    /// It as text; nothing if there is none.
+    pub fn text(&self) -> &str {
+        self.0.as_ref().map_or("", |best| &best.text)
+    }
+
     pub fn result(self) -> String {
         self.0.map_or_else(String::new, |best| best.text.into())
     }

@@ -15,6 +15,7 @@ use super::kind::{Kind, Named};
 use crate::error::Result;
 use crate::exec::memory::Memory;
 use crate::number::Number;
+use crate::order::SortKey;
 use crate::pipe::sort::Arrival;
 use crate::row::is_json_number;
 use duramen::ValueKind;
@@ -116,6 +117,24 @@ impl State {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What the result is sorted by, if that is cheap to tell.
+    pub fn sort_key(&self, function: &Function) -> Option<SortKey> {
+        let int = |n: u64| i64::try_from(n).map_or_else(|_| SortKey::new(&n.to_string()), SortKey::int);
+        Some(match self {
+            Self::Count(n) if function.kind == Kind::Rate => {
+                SortKey::new(&numbers::per_second(*n as f64, function))
+            }
+            Self::Count(n) => int(*n),
+            Self::Hashes(hashes) => int(hashes.count(function) as u64),
+            Self::Sum(sum) => SortKey::new(&sum.result(function)),
+            Self::Moments(moments) => SortKey::new(&moments.result()),
+            Self::Extreme(extreme) => SortKey::new(extreme.text()),
+            Self::Set(_) | Self::Values(_) | Self::Quantile(_) | Self::Histogram(_) | Self::Rows(_) => {
+                return None;
+            }
+        })
     }
 
     /// The result.

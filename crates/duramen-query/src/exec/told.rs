@@ -1,0 +1,308 @@
+//! What is known of blocks before they are opened: their times, and if their tables tell them, their streams and how many
+//! rows of each they have.
+//!
+//! A filter is asked once for each stream of a table, and not for each block again.
+
+use super::Cancel;
+use super::group_keys::common_time_bucket;
+use super::open::{STREAM_ID, stream_id};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::pipe::stats::By;
+use duramen::block::{BlockHandle, BlockStreams, StreamLabels, TableStreams, names};
+use duramen::label_text;
+use hashbrown::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is known of blocks that only have to be counted.
+pub(crate) struct Counted {
+    /// The texts of each group's keys, and how many rows it has.
+    pub groups: Vec<(Vec<String>, u64)>,
+    /// The blocks of which it is not known.
+    pub others: Vec<Arc<dyn BlockHandle>>,
+}
+
+/// What is asked of blocks: which rows match, and by which fields they are grouped.
+pub(crate) struct Told<'a> {
+    filter: &'a Filter,
+    by: &'a [By],
+    /// Whether streams have to do with it.
+    asks_for_streams: bool,
+    known: Mutex<HashMap<Place, Arc<OfTable>, foldhash::fast::FixedState>>,
+}
+
+/// A table, by where its streams are in memory, and what the time ranges of the filter make of a block's times.
+type Place = (usize, Vec<Option<bool>>);
+
+/// Rows that match.
+#[derive(Default)]
+struct Counts {
+    /// Of blocks that lie in one group.
+    of_blocks: HashMap<Vec<String>, u64, foldhash::fast::FixedState>,
+    /// Of the groups of tables, by where what is known of the table is in memory, and the texts that blocks have in common.
+    of_tables: HashMap<(usize, Texts), OfGroups, foldhash::fast::FixedState>,
+}
+
+/// How many rows each group of a table has.
+struct OfGroups {
+    table: Arc<OfTable>,
+    rows: Vec<u64>,
+}
+
+/// The texts of a group's keys, as far as they are known.
+type Texts = Vec<Option<String>>;
+
+impl Counts {
+    fn by_group(self) -> Vec<(Vec<String>, u64)> {
+        let mut counts: Vec<_> = self.of_blocks.into_iter().collect();
+        for ((_, buckets), OfGroups { table, rows }) in self.of_tables {
+            for (group, rows) in table.groups.iter().zip(rows).filter(|(_, rows)| *rows > 0) {
+                let texts =
+                    group.iter().zip(&buckets).map(|(text, bucket)| text.as_ref().or(bucket.as_ref()));
+                counts.push((texts.map(|text| text.cloned().unwrap_or_default()).collect(), rows));
+            }
+        }
+        counts
+    }
+}
+
+/// What is known of a table's streams.
+struct OfTable {
+    /// Is kept, so that no other comes to where it is.
+    _table: Arc<TableStreams>,
+    streams: Vec<OfStream>,
+    /// The texts of groups; nothing where it depends on the block.
+    groups: Vec<Texts>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OfStream {
+    /// No row of it matches.
+    None,
+    /// All rows match; they are of this group.
+    All(usize),
+    /// That depends on the row.
+    Unknown,
+}
+
+impl<'a> Told<'a> {
+    pub fn of(filter: &'a Filter, by: &'a [By]) -> Self {
+        let asks_for_streams = asks_for_streams(filter) || by.iter().any(|by| *by.field != *names::TIME);
+        Self { filter, by, asks_for_streams, known: Mutex::default() }
+    }
+
+    pub fn filter(&self) -> &'a Filter {
+        self.filter
+    }
+
+    /// Whether all rows of the block match, or none; `None` if that is not known.
+    pub fn matches(&self, handle: &dyn BlockHandle) -> Option<bool> {
+        let times = times_of(self.filter, handle);
+        if let Some(matches) = matches(self.filter, &mut times.iter().copied(), None) {
+            return Some(matches);
+        }
+        let (table, streams) = self.streams(handle, times)?;
+        let mut all = None;
+        for (stream, _) in streams.rows() {
+            let matches = match table.streams[stream] {
+                OfStream::None => false,
+                OfStream::All(_) => true,
+                OfStream::Unknown => return None,
+            };
+            if *all.get_or_insert(matches) != matches {
+                return None;
+            }
+        }
+        all
+    }
+
+    /// How many rows of blocks match, by group.
+    pub fn counts(&self, blocks: &[Arc<dyn BlockHandle>], cancel: &Cancel) -> Result<Counted> {
+        let (mut counts, mut others) = (Counts::default(), Vec::new());
+        for handle in blocks {
+            cancel.check()?;
+            if self.count(&**handle, &mut counts).is_none() {
+                others.push(handle.clone());
+            }
+        }
+        Ok(Counted { groups: counts.by_group(), others })
+    }
+
+    /// Adds how many rows of the block match; nothing, if that is not known.
+    fn count(&self, handle: &dyn BlockHandle, counts: &mut Counts) -> Option<()> {
+        let span = (handle.min_time(), handle.max_time());
+        let times = times_of(self.filter, handle);
+        let whole = matches(self.filter, &mut times.iter().copied(), None);
+        if whole == Some(false) {
+            return Some(());
+        }
+        // All of one group, whatever their streams?
+        let buckets: Vec<_> = self.by.iter().map(|by| common_time_bucket(by, span)).collect();
+        if whole == Some(true)
+            && let Some(key) = buckets.iter().cloned().collect()
+        {
+            *counts.of_blocks.entry(key).or_default() += handle.rows() as u64;
+            return Some(());
+        }
+        let (table, streams) = self.streams(handle, times)?;
+        let is_known = |key: &Texts| key.iter().zip(&buckets).all(|(a, b)| a.is_some() || b.is_some());
+        if !table.groups.iter().all(is_known)
+            || streams.rows().any(|(stream, _)| table.streams[stream] == OfStream::Unknown)
+        {
+            return None;
+        }
+        let of_groups = counts.of_tables.entry((Arc::as_ptr(&table) as usize, buckets));
+        let OfGroups { rows: of_groups, .. } =
+            of_groups.or_insert_with(|| OfGroups { table: table.clone(), rows: vec![0; table.groups.len()] });
+        for (stream, rows) in streams.rows() {
+            if let OfStream::All(group) = table.streams[stream] {
+                of_groups[group] += u64::from(rows);
+            }
+        }
+        Some(())
+    }
+
+    /// What is known of the table's streams, and those of the block.
+    fn streams(
+        &self,
+        handle: &dyn BlockHandle,
+        times: Vec<Option<bool>>,
+    ) -> Option<(Arc<OfTable>, BlockStreams)> {
+        if !self.asks_for_streams {
+            return None;
+        }
+        let streams = handle.streams()?;
+        let place = (Arc::as_ptr(&streams.table) as usize, times);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_table = match known.get(&place) {
+            Some(of_table) => of_table.clone(),
+            None => {
+                let of_table = Arc::new(self.of_table(&streams.table, &place.1));
+                known.insert(place, of_table.clone());
+                of_table
+            }
+        };
+        Some((of_table, streams))
+    }
+
+    fn of_table(&self, table: &Arc<TableStreams>, times: &[Option<bool>]) -> OfTable {
+        let (mut streams, mut groups) = (Vec::new(), Vec::new());
+        let mut numbers: HashMap<Texts, usize, foldhash::fast::FixedState> = HashMap::default();
+        table.each_set(&mut |labels| {
+            let stream = Stream { table, labels };
+            streams.push(match matches(self.filter, &mut times.iter().copied(), Some(&stream)) {
+                Some(false) => OfStream::None,
+                None => OfStream::Unknown,
+                Some(true) => {
+                    let group: Vec<_> = self.by.iter().map(|by| stream.key(by)).collect();
+                    OfStream::All(*numbers.entry_ref(&group).or_insert_with(|| {
+                        groups.push(group.clone());
+                        groups.len() - 1
+                    }))
+                }
+            });
+        });
+        OfTable { _table: table.clone(), streams, groups }
+    }
+}
+
+/// A stream of a table.
+struct Stream<'t> {
+    table: &'t TableStreams,
+    labels: &'t StreamLabels<'t>,
+}
+
+impl Stream<'_> {
+    /// The value of a field in all its rows; `None` if it may be any.
+    fn value(&self, field: &str) -> Option<&str> {
+        if matches!(field, names::TIME | names::STREAM | STREAM_ID) || !self.table.is_label(field) {
+            return None;
+        }
+        let label = self.labels.iter().find(|(name, _)| **name == *field);
+        Some(label.map_or("", |(_, value)| value))
+    }
+
+    /// What the group of its rows is called.
+    fn key(&self, by: &By) -> Option<String> {
+        let text = || label_text::write(self.labels.iter().copied());
+        let key = match &*by.field {
+            names::STREAM => by.value(&text()).into_owned(),
+            STREAM_ID => by.value(&stream_id(&text())).into_owned(),
+            field => by.value(self.value(field)?).into_owned(),
+        };
+        Some(key)
+    }
+}
+
+/// Whether it may be known of streams whether their rows match.
+fn asks_for_streams(filter: &Filter) -> bool {
+    match filter {
+        Filter::Stream(_) => true,
+        Filter::Field { field, .. } => **field != *names::MESSAGE,
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(asks_for_streams),
+        Filter::Not(inner) => asks_for_streams(inner),
+        _ => false,
+    }
+}
+
+/// Whether all times of a block lie in each of the filter's time ranges, or none.
+fn times_of(filter: &Filter, handle: &dyn BlockHandle) -> Vec<Option<bool>> {
+    fn add(filter: &Filter, (min, max): (i64, i64), times: &mut Vec<Option<bool>>) {
+        match filter {
+            Filter::Time(range) => times.push(match (range.contains(min), range.contains(max)) {
+                (true, true) => Some(true),
+                _ if max < range.min || range.max < min => Some(false),
+                _ => None,
+            }),
+            Filter::And(parts) | Filter::Or(parts) => {
+                parts.iter().for_each(|part| add(part, (min, max), times))
+            }
+            Filter::Not(inner) => add(inner, (min, max), times),
+            _ => {}
+        }
+    }
+    let mut times = Vec::new();
+    add(filter, (handle.min_time(), handle.max_time()), &mut times);
+    times
+}
+
+/// Whether all rows of a stream match, or none; without a stream, those of any. `times` are those of [`times_of`], in order.
+fn matches(
+    filter: &Filter,
+    times: &mut dyn Iterator<Item = Option<bool>>,
+    stream: Option<&Stream<'_>>,
+) -> Option<bool> {
+    match filter {
+        Filter::All => Some(true),
+        Filter::Time(_) => times.next()?,
+        Filter::And(parts) => joined(parts, false, times, stream),
+        Filter::Or(parts) => joined(parts, true, times, stream),
+        Filter::Not(inner) => matches(inner, times, stream).map(|matches| !matches),
+        Filter::Stream(selector) => stream.map(|stream| selector.matches_labels(stream.labels)),
+        Filter::Field { field, test } => stream?.value(field).map(|value| test.matches(value)),
+        Filter::AnyField { .. }
+        | Filter::Pair(_)
+        | Filter::Storage(_)
+        | Filter::Clock(_)
+        | Filter::Subquery(_) => None,
+    }
+}
+
+/// Of parts, one of which decides if it is `deciding`.
+fn joined(
+    parts: &[Filter],
+    deciding: bool,
+    times: &mut dyn Iterator<Item = Option<bool>>,
+    stream: Option<&Stream<'_>>,
+) -> Option<bool> {
+    let mut joined = Some(!deciding);
+    // All are asked, for each takes its times.
+    for part in parts {
+        match matches(part, times, stream) {
+            Some(matches) if matches == deciding => joined = Some(deciding),
+            None if joined != Some(deciding) => joined = None,
+            _ => {}
+        }
+    }
+    joined
+}

@@ -1,0 +1,171 @@
+//! What tables tell of their streams is what their blocks hold: queries that go by it find what those find that open every
+//! block.
+#![allow(clippy::unwrap_used)]
+
+use duramen::block::{Block, BlockHandle};
+use duramen::{EntryBuf, Level, Result, Store};
+use duramen_query::{Cancel, ParseOptions, Query, RunOptions, RunStats};
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+const HOUR: i64 = 3_600_000_000_000;
+const START: i64 = 490_000 * HOUR;
+
+/// A block whose streams are not told.
+#[derive(Debug)]
+struct Silent(Arc<dyn BlockHandle>);
+
+impl BlockHandle for Silent {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+    fn min_time(&self) -> i64 {
+        self.0.min_time()
+    }
+    fn max_time(&self) -> i64 {
+        self.0.max_time()
+    }
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        self.0.open()
+    }
+}
+
+/// Of which fields an entry's stream is made, which fields it has besides, and when it was.
+type Line = (Vec<&'static str>, Vec<(&'static str, &'static str)>, i64);
+
+fn field() -> impl Strategy<Value = (&'static str, &'static str)> {
+    prop_oneof![
+        (Just("app"), prop_oneof![Just("a"), Just("b"), Just("c d"), Just("")]),
+        (Just("host"), prop_oneof![Just("1"), Just("2"), Just("web-3")]),
+        (Just("level"), prop_oneof![Just("error"), Just("info")]),
+        (Just("n"), prop_oneof![Just("7"), Just("8")]),
+    ]
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    let streams = prop_oneof![
+        6 => Just(vec!["app", "host"]),
+        1 => Just(vec!["app"]),
+        1 => Just(vec![]),
+        1 => Just(vec!["level", "app"]),
+    ];
+    (streams, prop::collection::vec(field(), 0..4), 0..72 * HOUR)
+}
+
+fn store_of(flushes: &[Vec<Line>]) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("logs")).unwrap();
+    for lines in flushes {
+        for (stream, fields, time) in lines {
+            let mut entry = EntryBuf::new(stream.iter().copied());
+            entry.start(START + time).level(Level::Info).message("it happened");
+            let mut known = Vec::new();
+            for (name, value) in fields {
+                if !known.contains(name) {
+                    known.push(*name);
+                    entry.field(name, *value);
+                }
+            }
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+    }
+    (dir, store)
+}
+
+/// A query's rows, sorted.
+fn answer(text: &str, blocks: Vec<Arc<dyn BlockHandle>>) -> (Vec<String>, RunStats) {
+    let query = Query::parse(text, &ParseOptions::default()).unwrap();
+    let mut rows = Vec::new();
+    let options = RunOptions { threads: 2, ..RunOptions::default() };
+    let stats = query.run(blocks, &options, &Cancel::new(), &mut |row| {
+        rows.push(format!("{:?}", row.iter().collect::<Vec<_>>()));
+        ControlFlow::Continue(())
+    });
+    rows.sort_unstable();
+    (rows, stats.unwrap())
+}
+
+fn part() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("*".to_owned()),
+        Just(r#"{app="a"}"#.to_owned()),
+        Just(r#"{app=~"a|c.*",host!="1"}"#.to_owned()),
+        Just(r#"{app="" or host="2"}"#.to_owned()),
+        Just("app:=a".to_owned()),
+        Just("app:\"c d\"".to_owned()),
+        Just("host:web".to_owned()),
+        Just(r#"host:"""#.to_owned()),
+        Just("level:error".to_owned()),
+        Just("n:=7".to_owned()),
+        Just("happened".to_owned()),
+        (0..80i64, 1..60i64).prop_map(|(from, hours)| {
+            let from = START + (from - 4) * HOUR;
+            format!("_time:[{from}, {})", from + hours * HOUR)
+        }),
+    ]
+}
+
+fn filter() -> impl Strategy<Value = String> {
+    part().prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" "))),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" or "))),
+            inner.prop_map(|part| format!("!{part}")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn streams_that_are_told_are_those_that_are_there(
+        flushes in prop::collection::vec(prop::collection::vec(line(), 1..40), 1..4),
+        filters in prop::collection::vec(filter(), 12),
+    ) {
+        let (_dir, store) = store_of(&flushes);
+        let snapshot = store.snapshot().unwrap();
+        let handles = snapshot.blocks(i64::MIN, i64::MAX);
+        prop_assert!(handles.iter().all(|handle| handle.streams().is_some()));
+        let silent: Vec<Arc<dyn BlockHandle>> =
+            handles.iter().map(|handle| Arc::new(Silent(handle.clone())) as Arc<dyn BlockHandle>).collect();
+        for filter in filters {
+            for pipe in [
+                "stats count() n",
+                "stats by (app) count() n",
+                "stats by (host, level) count() n",
+                "stats by (_time:1d, app) count() n",
+                "stats by (_stream) count() n",
+                "uniq by (_stream_id) with hits",
+                "stats by (app) count() n, count_uniq(host) hosts, sum(n) s",
+                "top 3 by (n)",
+                "fields _time, app, host, n",
+            ] {
+                let text = format!("{filter} | {pipe}");
+                prop_assert_eq!(answer(&text, handles.clone()).0, answer(&text, silent.clone()).0, "{}", text);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_only_counts_streams_opens_no_block() {
+    let line = |app: &'static str, hours: i64| {
+        (vec!["app", "host"], vec![("app", app), ("host", "1")], hours * HOUR)
+    };
+    let (_dir, store) = store_of(&[vec![line("a", 0), line("b", 1)], vec![line("a", 2), line("a", 30)]]);
+    let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+    assert!(blocks.len() > 1);
+    for (text, read, rows) in [
+        (r#"{app="a"} | stats count() n"#, 0, 3),
+        (r#"app:=a host:"" | stats by (app) count() n"#, 0, 0),
+        (r#"{app="b"} or host:2 | stats by (_time:1d, host) count() n"#, 0, 1),
+        (r#"{app="b"} happened | stats count() n"#, 1, 1),
+        (r#"{app="c"} | fields _msg"#, 0, 0),
+    ] {
+        let (_, stats) = answer(text, blocks.clone());
+        assert_eq!((stats.blocks_read, stats.rows_matched), (read, rows), "{text}");
+    }
+}
