@@ -19,6 +19,15 @@ pub mod names {
     pub const LEVEL: &str = "level";
 }
 
+/// Which filters of a block will be looked at when it is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// That of words: [`Block::may_contain_words`].
+    pub at_words: bool,
+    /// That of grams: [`Block::may_contain_grams`].
+    pub at_grams: bool,
+}
+
 /// A block of rows as a snapshot lists it: where and when, without having read it.
 pub trait BlockHandle: Send + Sync + Debug {
     /// How many rows it has; at least 1.
@@ -34,9 +43,11 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         self.open()
     }
-    /// Says that it will be opened soon, and asked whether it may hold some words. Only a hint, which never fails: what is
+    /// Says that it will be opened soon, and which of its filters will be looked at. Only a hint, which never fails: what is
     /// needed for that may be fetched from the device meanwhile.
-    fn will_open(&self) {}
+    fn will_open(&self, looks: Looks) {
+        let _nothing_to_do = looks;
+    }
     /// The streams of its rows, where they are known without opening it.
     fn streams(&self) -> Option<BlockStreams> {
         None

@@ -36,7 +36,8 @@ pub const MAX_CHUNK_BYTES: usize = 1 << 30;
 
 pub(super) const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 20;
-pub(crate) const FRAME_BYTES: usize = 8;
+/// How many bytes precede the payload of a chunk: its length and checksum.
+pub const FRAME_BYTES: usize = 8;
 pub(crate) const FOOTER_BYTES: usize = 56;
 /// The first bytes of a table.
 pub(crate) const HEADER_MAGIC: &[u8; 8] = b"DURA\rSST";

@@ -34,8 +34,8 @@ mod write_behind;
 
 pub use builder::{TableBuilder, TableInfo};
 pub(crate) use dump::dump;
-pub use format::MAX_CHUNK_BYTES;
-pub(crate) use format::{FOOTER_BYTES, FRAME_BYTES, HEADER_BYTES, HEADER_MAGIC, could_be_footer};
+pub(crate) use format::{FOOTER_BYTES, HEADER_BYTES, HEADER_MAGIC, could_be_footer};
+pub use format::{FRAME_BYTES, MAX_CHUNK_BYTES};
 pub use memory::MemoryChunks;
 pub(crate) use memory::check_frame;
 pub use table::Table;

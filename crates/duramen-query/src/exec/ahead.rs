@@ -29,7 +29,7 @@ impl Ahead<'_> {
         let first = if number == 0 { 0 } else { number + opened_ahead };
         for number in first..=number + opened_ahead {
             if let Some(handle) = self.opened(number) {
-                handle.will_open();
+                handle.will_open(self.reader.looks);
             }
         }
         if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD.max(self.reader.threads)) {

@@ -4,7 +4,7 @@ use super::memory::Memory;
 use super::project::Projection;
 use super::read::{Reader, RowLimit};
 use super::told::Told;
-use super::{Cancel, RunOptions, RunStats};
+use super::{Cancel, RunOptions, RunStats, skip};
 use crate::error::Result;
 use crate::filter::{Filter, Test};
 use crate::pipe::{Flow, Stage};
@@ -34,7 +34,8 @@ impl Run<'_> {
         max_threads: Option<usize>,
     ) -> Reader<'f> {
         let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
-        Reader { told, needs, cancel: self.cancel, rows: self.rows, threads, in_order: true }
+        let looks = skip::looks(told.filter());
+        Reader { told, needs, looks, cancel: self.cancel, rows: self.rows, threads, in_order: true }
     }
 
     /// Adds to what the run has cost so far.

@@ -6,7 +6,7 @@ use super::told::Told;
 use super::{Cancel, RunStats, eval, skip};
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
-use duramen::block::BlockHandle;
+use duramen::block::{BlockHandle, Looks};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many rows a query may look at, counted across its threads and the queries inside it.
@@ -38,6 +38,8 @@ pub(crate) struct Reader<'a> {
     pub told: &'a Told<'a>,
     /// The fields that are looked at in most blocks that may match.
     pub needs: &'a Projection,
+    /// Which filters of blocks will tell whether they may match.
+    pub looks: Looks,
     pub cancel: &'a Cancel,
     pub rows: &'a RowLimit,
     /// How many of it may work side by side.

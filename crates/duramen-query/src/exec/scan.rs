@@ -22,9 +22,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many rows go by between two looks at whether the query was cancelled.
 pub(crate) const CANCEL_INTERVAL_ROWS: usize = 1024;
 
-/// Blocks with fewer matching rows than so many are opened ahead, so many for each thread.
+/// As long as blocks that were opened together have fewer matching rows than so many, twice as many are opened next: so many
+/// for each thread at least, and at most.
 const FEW_ROWS: usize = 1000;
-const BLOCKS_A_THREAD: usize = 4;
+const MIN_BLOCKS_A_THREAD: usize = 4;
+const MAX_BLOCKS_A_THREAD: usize = 256;
 
 /// Where a row stands in the answer, the first being the greatest: time, block, row.
 type Place = (i64, i64, i64);
@@ -106,7 +108,9 @@ impl Scan<'_> {
                     }
                 }
                 together = match self.reader.threads {
-                    threads @ 2.. if rows < FEW_ROWS => threads * BLOCKS_A_THREAD,
+                    threads @ 2.. if rows < FEW_ROWS => {
+                        (2 * together).clamp(threads * MIN_BLOCKS_A_THREAD, threads * MAX_BLOCKS_A_THREAD)
+                    }
                     _ => 1,
                 };
             }

@@ -4,7 +4,7 @@ use super::open::STREAM_ID;
 use crate::filter::literals::Grams;
 use crate::filter::{Filter, Needs, Test};
 use duramen::Result;
-use duramen::block::{Block, names};
+use duramen::block::{Block, Looks, names};
 
 /// Whether a row of the block may match; `false` is certain.
 pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
@@ -68,6 +68,23 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
             in_range && may_hold(field, &test.needs(), block)? && may_have_grams(field, test, block)?
         }
     })
+}
+
+/// Which filters of a block [`may_match`] looks at, mostly.
+pub(crate) fn looks(filter: &Filter) -> Looks {
+    match filter {
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().fold(Looks::default(), |all, part| {
+            let part = looks(part);
+            Looks { at_words: all.at_words || part.at_words, at_grams: all.at_grams || part.at_grams }
+        }),
+        Filter::Field { test, .. } | Filter::AnyField { test, .. } => {
+            let at_words = test.needs() != Needs::Nothing;
+            // Where words are missing, nobody asks for grams.
+            let at_grams = !at_words && test.grams().is_some_and(|grams| *grams != Grams::default());
+            Looks { at_words, at_grams }
+        }
+        _ => Looks::default(),
+    }
 }
 
 fn may_have_grams(field: &str, test: &Test, block: &dyn Block) -> Result<bool> {

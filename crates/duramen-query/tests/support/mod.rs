@@ -5,7 +5,7 @@ pub mod lines;
 pub mod naive;
 pub mod query;
 
-use duramen::block::{Block, BlockHandle};
+use duramen::block::{Block, BlockHandle, Looks};
 use duramen::column::{Codes, Column, ColumnData, Ints, Kinds};
 use duramen::{Result, ValueKind, entry::plain_integer, token};
 use duramen_query::{Cancel, Error, ParseOptions, Query, RunOptions, RunStats};
@@ -102,7 +102,7 @@ impl BlockHandle for Handle {
         self.0.opened.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(self.0.backwards()))
     }
-    fn will_open(&self) {
+    fn will_open(&self, _: Looks) {
         self.0.announced.fetch_add(1, Ordering::Relaxed);
     }
     fn is_worth_opening_ahead(&self) -> bool {

@@ -299,7 +299,7 @@ mod tests {
             let small = BlockCache::new(capacity_bytes);
             let store = StoreOptions::new().block_cache(small.clone()).open(dir.path().join("a")).unwrap();
             let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
-            handles[0].will_open();
+            handles[0].will_open(crate::block::Looks::default());
             assert_eq!(handles[0].is_worth_opening_ahead(), capacity_bytes > 0);
             assert_eq!(small.held_bytes(), 0, "it is only announced");
             let block = handles[0].open().unwrap();

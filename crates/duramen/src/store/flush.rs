@@ -12,7 +12,7 @@ use crate::store::rows::{Arenas, RowPlace};
 use crate::store::table_facts::{BlockFacts, ClassPart, Classes, TableFacts, time_key};
 use duramen_engine::io::Env;
 use duramen_engine::manifest::TableMeta;
-use duramen_engine::sstable::{BlockMeta, TableBuilder};
+use duramen_engine::sstable::{BlockMeta, ChunkHandle, TableBuilder};
 use std::ops::Range;
 
 /// The number, in a table's header, of the codec that writes column blocks.
@@ -22,6 +22,17 @@ pub(crate) const COLUMN_CODEC_ID: u32 = 0x6c6f_6731; // "log1"
 pub(crate) const FIELDS_PROPERTY: &str = "fields";
 /// Name of the table property that holds its [`TableStreams`](crate::columnar::TableStreams), if they are not too many.
 pub(crate) const STREAMS_PROPERTY: &str = "streams";
+
+/// What the index says of a block besides: how long its filter of grams is, which lies before that of words; nothing if it has
+/// none.
+fn user_facts(grams: Option<ChunkHandle>) -> Vec<u8> {
+    grams.map_or_else(Vec::new, |grams| grams.len.to_le_bytes().to_vec())
+}
+
+/// How long the filter of grams is, as the index says it; 0 if it has none, or an older version wrote it.
+pub(crate) fn grams_len(user: &[u8]) -> u64 {
+    user.try_into().map_or(0, |len| u64::from(u32::from_le_bytes(len)))
+}
 
 /// Turns rows into tables. Keep one: its buffers are reused.
 #[derive(Debug)]
@@ -229,8 +240,8 @@ impl<'a> TableWriter<'a> {
             max_key: time_key(facts.max_time),
             entries: facts.rows,
             directory: encoded.directory,
-            filter: None,
-            user: Vec::new(),
+            filter: encoded.filter,
+            user: user_facts(encoded.grams),
         })?;
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);

@@ -1,10 +1,10 @@
 //! Opened tables, and the blocks in them.
 
-use crate::block::{Block, BlockHandle, BlockStreams};
+use crate::block::{Block, BlockHandle, BlockStreams, Looks};
 use crate::columnar::{TableBlock, TableStreams};
 use crate::error::{Error, Result};
 use crate::store::block_cache::{BlockCache, StoreBlocks};
-use crate::store::flush::{COLUMN_CODEC_ID, STREAMS_PROPERTY};
+use crate::store::flush::{COLUMN_CODEC_ID, STREAMS_PROPERTY, grams_len};
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::pin::Pin;
@@ -12,16 +12,16 @@ use crate::store::shared::lock;
 use crate::store::table_facts::{BlockFacts, TableFacts};
 use duramen_engine::io::Env;
 use duramen_engine::manifest::{State, TableMeta};
-use duramen_engine::sstable::Table;
+use duramen_engine::sstable::{BlockMeta, FRAME_BYTES, Table};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most tables that are kept open, each with a file descriptor and its index in memory.
 pub const MAX_OPEN_TABLES: usize = 256;
 
-/// So many bytes at the end of a block are fetched before it is opened: its directory lies there, and before it its filters,
-/// which take some 30 to 90 KiB.
+/// So many bytes at the end of a block are fetched before it is opened, if it is not known how long its filters are: its
+/// directory lies there, and before it they do.
 const AHEAD_BYTES: u64 = 96 << 10;
 
 /// Tables that were opened lately. Shared by all snapshots of a store.
@@ -44,8 +44,8 @@ struct OpenTables {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenTable {
     pub(crate) table: Arc<Table>,
-    /// Its streams, if it tells them.
-    streams: Option<Arc<TableStreams>>,
+    /// Its streams, if it tells them, when somebody has asked.
+    streams: Arc<OnceLock<Option<Arc<TableStreams>>>>,
 }
 
 impl OpenTable {
@@ -53,9 +53,13 @@ impl OpenTable {
     /// As [`TableCache::get`].
     fn open(env: &Env, path: PathBuf) -> Result<Self> {
         let table = Arc::new(Table::open(env, path, COLUMN_CODEC_ID)?);
+        Ok(Self { table, streams: Arc::default() })
+    }
+
+    fn streams(&self) -> Option<&Arc<TableStreams>> {
         // Without them, blocks tell theirs.
-        let streams = table.property(STREAMS_PROPERTY).and_then(|bytes| TableStreams::decode(bytes).ok());
-        Ok(Self { table, streams: streams.map(Arc::new) })
+        let decode = |property| TableStreams::decode(property).ok().map(Arc::new);
+        self.streams.get_or_init(|| self.table.property(STREAMS_PROPERTY).and_then(decode)).as_ref()
     }
 }
 
@@ -191,6 +195,21 @@ impl TableBlockHandle {
     }
 }
 
+/// How many bytes at the end of a block will be read: behind its columns lie the filter of grams, that of words and the
+/// directory.
+fn bytes_ahead(meta: &BlockMeta, looks: Looks) -> u64 {
+    let grams = grams_len(&meta.user);
+    let is_told = meta.filter.is_some() || grams > 0;
+    let words = meta.filter.map_or(0, |filter| u64::from(filter.len));
+    let filters = match looks {
+        Looks { at_words: false, at_grams: false } => 0,
+        _ if !is_told => return AHEAD_BYTES,
+        Looks { at_grams: false, .. } => words,
+        Looks { at_grams: true, .. } => words + grams,
+    };
+    u64::from(meta.directory.len) + filters + 3 * FRAME_BYTES as u64
+}
+
 impl TableBlockHandle {
     fn open_table(&self) -> Result<OpenTable> {
         self.reading.cache.get(self.table.number, &self.table.path, self.table.file_bytes)
@@ -244,19 +263,20 @@ impl BlockHandle for TableBlockHandle {
         Ok(blocks.get(self.table.number, self.index, false, open)?)
     }
 
-    fn will_open(&self) {
+    fn will_open(&self, looks: Looks) {
         if self.reading.cache.blocks.has(self.table.number, self.index) {
             return;
         }
         // What cannot be opened now cannot be later, and is told then.
         if let Ok(OpenTable { table, .. }) = self.open_table() {
-            table.will_read_end_of(self.index, AHEAD_BYTES);
+            let meta = table.blocks().get(self.index);
+            table.will_read_end_of(self.index, meta.map_or(AHEAD_BYTES, |meta| bytes_ahead(meta, looks)));
         }
     }
 
     fn streams(&self) -> Option<BlockStreams> {
         // What cannot be opened is told when the block is.
-        self.open_table().ok()?.streams?.of_block(self.index, self.facts.rows)
+        self.open_table().ok()?.streams()?.of_block(self.index, self.facts.rows)
     }
 
     fn is_worth_opening_ahead(&self) -> bool {

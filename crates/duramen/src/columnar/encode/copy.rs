@@ -21,7 +21,7 @@ impl BlockEncoder {
             *at = sink.add_chunk(&chunk)?;
             bundles.push(BundleSizes { handle: Some(*at), plain, stored });
         }
-        for filter in [&mut directory.filter, &mut directory.grams].into_iter().flatten() {
+        for filter in [&mut directory.grams, &mut directory.filter].into_iter().flatten() {
             *filter = sink.add_chunk(&block.chunk(*filter)?)?;
         }
         directory.write(&mut self.zstd, &mut self.chunk)?;

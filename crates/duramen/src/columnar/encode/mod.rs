@@ -128,10 +128,11 @@ impl BlockEncoder {
             });
         }
         self.flush_shared(&mut progress)?;
-        filter::build(&self.words, &mut self.chunk);
-        let filter = self.add_filter(&mut progress)?;
+        // What is read most often lies nearest to the directory.
         self.grams.write(&mut self.zstd, &mut self.chunk)?;
         let grams = self.add_filter(&mut progress)?;
+        filter::build(&self.words, &mut self.chunk);
+        let filter = self.add_filter(&mut progress)?;
         let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
         label_names.sort_unstable();
         label_names.dedup();

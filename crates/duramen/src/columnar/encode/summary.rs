@@ -25,6 +25,10 @@ pub struct EncodedBlock {
     pub sizes: BlockSizes,
     /// How many chunks it has, the directory included.
     pub chunks: usize,
+    /// Its filter of words, if it has words.
+    pub(crate) filter: Option<ChunkHandle>,
+    /// Its filter of grams.
+    pub(crate) grams: Option<ChunkHandle>,
     /// Its streams.
     pub(crate) streams: StreamRows,
 }
@@ -107,6 +111,8 @@ pub(super) fn summary(
         max_time: directory.max_time,
         raw_bytes: directory.raw_bytes,
         fields,
+        filter: directory.filter,
+        grams: directory.grams,
         streams,
         chunks: directory.bundles.len() + 1 + filters.clone().count(),
         sizes: BlockSizes {
