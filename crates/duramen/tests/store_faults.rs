@@ -134,6 +134,36 @@ fn a_flipped_bit_is_found_named_and_costs_its_block() {
 }
 
 #[test]
+fn a_scan_gives_all_that_lies_before_the_damage() {
+    let sim = Sim::new(5);
+    let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+    for n in 0..350 {
+        store.append(&entry(n)).unwrap();
+        if n % 50 == 49 {
+            store.flush().unwrap();
+        }
+    }
+    drop(store);
+    let tables: Vec<String> = sim.files().into_iter().filter(|f| f.ends_with(".sst")).collect();
+    assert_eq!(tables.len(), 7);
+    for (i, table) in tables.iter().enumerate() {
+        let bits = sim.read_file(Path::new(table)).unwrap().len() as u64 * 8;
+        sim.flip_bit(Path::new(table), bits / 2).unwrap();
+        let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+        let mut found = 0;
+        let scanned = store.scan(i64::MIN, i64::MAX, &mut |row| {
+            assert_eq!(row.time(), found);
+            found += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(scanned.is_err());
+        assert_eq!(found, 50 * i as i64, "blocks are opened ahead, but errors are told when they are due");
+        drop(store);
+        sim.flip_bit(Path::new(table), bits / 2).unwrap();
+    }
+}
+
+#[test]
 fn a_damaged_segment_is_set_aside_and_what_can_be_read_of_it_is_kept() {
     let sim = Sim::new(4);
     let (_, store) = store_with_tables(&sim);

@@ -1,16 +1,19 @@
-//! Every entry of a time range, in order: a merge over blocks that overlap in time.
+//! Every entry of a time range, in order: a merge over blocks that overlap in time, which are decoded side by side.
 
 use crate::block::{Block, BlockHandle, is_few, names};
 use crate::column::{Column, IntText};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::EntryId;
 use crate::store::snapshot::Snapshot;
 use crate::value::ValueKind;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// The most blocks that are decoded at once, each on a thread of its own.
+const MAX_BLOCKS_TOGETHER: usize = 4;
 
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
@@ -83,16 +86,17 @@ pub(crate) fn scan(
 ) -> Result<()> {
     let mut handles = snapshot.blocks(min_time, max_time);
     handles.sort_by_key(|h| Reverse(h.min_time()));
+    let mut ahead = Ahead { handles, opened: VecDeque::new(), together: 1 };
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut opened = 0;
     let mut heap = BinaryHeap::new();
     loop {
         // Whatever begins no later than the next row must be open before that row is due.
-        while let Some(handle) = handles.last()
-            && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| handle.min_time() <= next.time)
+        while let Some(begin) = ahead.begin()
+            && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| begin <= next.time)
+            && let Some(block) = ahead.next(min_time, max_time)
         {
-            let block = Open::new(&**handle, min_time, max_time)?;
-            handles.pop();
+            let block = block?;
             let first = block.times.partition_point(|&t| t < min_time);
             if let Some(next) = block.next(opened, first, max_time)? {
                 heap.push(Reverse(next));
@@ -115,6 +119,55 @@ pub(crate) fn scan(
                 open.remove(&next.block);
             }
         }
+    }
+}
+
+/// Blocks in the order in which they begin. The first may be enough for whoever reads; then ever more are opened at once.
+struct Ahead {
+    /// Those that are not open; the next is the last.
+    handles: Vec<Arc<dyn BlockHandle>>,
+    /// Those that are, and when they begin; what could not be opened is told when it is due.
+    opened: VecDeque<(i64, Result<Open>)>,
+    /// How many are opened at once.
+    together: usize,
+}
+
+impl Ahead {
+    /// When the next block begins.
+    fn begin(&self) -> Option<i64> {
+        let opened = self.opened.front().map(|(begin, _)| *begin);
+        opened.or_else(|| self.handles.last().map(|handle| handle.min_time()))
+    }
+
+    /// The next block, opened.
+    fn next(&mut self, min_time: i64, max_time: i64) -> Option<Result<Open>> {
+        if self.opened.is_empty() {
+            let mut handles = self.handles.split_off(self.handles.len().saturating_sub(self.together));
+            handles.reverse();
+            let open = |handle: &dyn BlockHandle| Open::new(handle, min_time, max_time);
+            self.opened = std::thread::scope(|scope| {
+                let (first, others) = handles.split_first()?;
+                let spawn = |handle: &Arc<dyn BlockHandle>| {
+                    let handle = handle.clone();
+                    std::thread::Builder::new().spawn_scoped(scope, move || open(&*handle))
+                };
+                let others: Vec<_> = others.iter().map(|handle| (handle, spawn(handle))).collect();
+                let mut opened = VecDeque::from([(first.min_time(), open(&**first))]);
+                for (handle, thread) in others {
+                    let panicked = |_| Err(Error::decode("a block", "the thread that opened it panicked"));
+                    let block = match thread {
+                        Ok(thread) => thread.join().unwrap_or_else(panicked),
+                        // Where there are no more threads, this one does it.
+                        Err(_) => open(&**handle),
+                    };
+                    opened.push_back((handle.min_time(), block));
+                }
+                Some(opened)
+            })?;
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            self.together = (2 * self.together).min(threads).min(MAX_BLOCKS_TOGETHER);
+        }
+        self.opened.pop_front().map(|(_, block)| block)
     }
 }
 
