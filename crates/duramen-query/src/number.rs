@@ -135,7 +135,9 @@ impl Number {
 fn plain_decimal(text: &str) -> Option<f64> {
     const POWERS: [f64; 15] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
-    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let digits = match text.as_bytes() {
+        [b'-', digits @ ..] | digits => digits,
+    };
     if digits.len() > POWERS.len() + 1 {
         return None;
     }

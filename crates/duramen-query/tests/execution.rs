@@ -683,3 +683,66 @@ fn a_sort_with_a_limit_behind_groups_finds_what_one_of_all_groups_does() {
         }
     }
 }
+
+#[test]
+fn fields_made_of_columns_are_those_made_of_rows() {
+    let row = |n: i64| {
+        let path = format!("/users/{n}/x{}", n % 3);
+        let (few, n_text, wide) =
+            (["a", "b b", "7"][n as usize % 3], n.to_string(), format!("{}", n * 37 % 101));
+        let took = if n % 4 == 0 { String::new() } else { format!("{}.25", n % 9) };
+        let list = if n % 5 == 0 { "[1,2]" } else { "none" };
+        let mut fields =
+            vec![("_msg", &*path), ("few", few), ("n", &n_text), ("wide", &wide), ("list", list)];
+        if !took.is_empty() {
+            fields.push(("took", &took));
+        }
+        if n % 2 == 0 {
+            fields.push(("same", "same"));
+        }
+        Row::new(n * 1_000_000_000, &fields)
+    };
+    let block = |b: i64| Arc::new(TestBlock::new((b * 40..b * 40 + 40).map(row).collect(), b as u64));
+    let blocks: Vec<_> = (0..3).map(block).collect();
+    for pipes in [
+        "len(_msg) as k",
+        "len(few) as few | len(few) as k",
+        "hash(few) as k",
+        "json_array_len(list) as k",
+        "format \"<few>/<same>\" as k",
+        "format \"<uc:few> <q:_msg>\" as k",
+        "format \"<few>\" as n | math n * 2 as k",
+        "extract \"/users/<id>/x<k>\"",
+        "extract \"/users/<k>/x<k>\" | len(k) as l",
+        "extract_regexp \"/(?P<k>[0-9])\" from _msg",
+        "extract \"/users/<k>/\" skip_empty_results",
+        "math took * 2 + n as k",
+        "math wide % 7 as k",
+        "math (few + 1) as few, few * 2 as k",
+        "math rand() * 0 as k",
+        "collapse_nums | len(_msg) as k",
+        "collapse_nums at n | format \"<n>\" as k",
+        "format \"fixed\" as same | format \"<same>\" as k",
+        "format \"\" as k",
+        "format \"<_time>\" as _time | len(_time) as k",
+    ] {
+        for filter in ["*", "few:a", "n:=17", "n:in(3, 8, 44) or nothing:*"] {
+            for stats in [
+                "stats count() c, count(k) k, sum(k) s, min(k) l, max(k) m, avg(n) a",
+                "stats by (k) count() c",
+                "stats by (k, few) count_uniq(same) c, json_values(k, n) j",
+                "stats by (n:10, same) max(k) m, row_max(k, k) r, uniq_values(k) u",
+                "stats by (few) count() if (k:7) c",
+                "stats by (same) values(*) v",
+                "uniq by (k) with hits",
+                "top 3 by (k, same)",
+            ] {
+                let text = format!("{filter} | {pipes} | {stats}");
+                let made = run(&text, &blocks, &RunOptions::default()).unwrap().0;
+                // What stands between them makes it rows.
+                let by_rows = format!("{filter} | {pipes} | filter * | {stats}");
+                assert_eq!(made, run(&by_rows, &blocks, &RunOptions::default()).unwrap().0, "{text}");
+            }
+        }
+    }
+}

@@ -265,7 +265,9 @@ fn not_reserved(name: &str) -> &str {
 
 /// The integer whose plain decimal text (no leading zero, no plus, no `-0`) is exactly `text`.
 pub fn plain_integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let digits = match text.as_bytes() {
+        [b'-', digits @ ..] | digits => digits,
+    };
     match digits {
         [b'0'] if digits.len() == text.len() => Some(0),
         [b'1'..=b'9', rest @ ..] if rest.len() < 19 && rest.iter().all(u8::is_ascii_digit) => {

@@ -4,6 +4,7 @@
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
 use super::ahead::Ahead;
+use super::derived::{derive, makers};
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
 use super::inputs::{Extremes, Input, Known};
 use super::open::Open;
@@ -14,6 +15,8 @@ use super::told::Told;
 use super::{Order as RowOrder, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
+use crate::pipe::Pipe;
+use crate::pipe::maker::Maker;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Aggregate, Function, Groups};
 use duramen::block::BlockHandle;
@@ -22,6 +25,8 @@ use std::sync::Arc;
 
 pub(crate) struct Aggregation<'a> {
     pub reader: Reader<'a>,
+    /// Pipes before it that make columns of columns.
+    pub pipes: &'a [Pipe],
     pub aggregate: &'a Aggregate,
     pub memory: &'a super::memory::Memory,
     pub order: RowOrder,
@@ -42,7 +47,7 @@ impl<'a> Aggregation<'a> {
         // Where all that is asked is how many rows there are, some blocks need not be opened.
         let mut counted = Groups::new(self.aggregate, self.memory);
         let others;
-        let blocks = if self.counts_only() {
+        let blocks = if self.counts_only() && self.pipes.is_empty() {
             let told = Told::of(self.reader.told.filter(), &self.aggregate.by);
             let told = told.counts(blocks, self.reader.cancel)?;
             others = told.others;
@@ -59,8 +64,9 @@ impl<'a> Aggregation<'a> {
         let threads = over_blocks(Ahead { reader: self.reader, blocks }, |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
+            let mut makers = makers(self.pipes, self.aggregate).unwrap_or_default();
             while let Some((number, handle)) = shared.take() {
-                self.block(number, handle, &mut groups, &mut stats)?;
+                self.block(number, handle, &mut makers, &mut groups, &mut stats)?;
             }
             Ok((groups, stats))
         })?;
@@ -75,22 +81,34 @@ impl<'a> Aggregation<'a> {
         &self,
         number: usize,
         handle: &dyn BlockHandle,
+        makers: &mut [Maker<'_>],
         groups: &mut Groups<'a>,
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
         let Some((mut open, found)) = self.reader.open(handle, stats)? else { return Ok(()) };
+        let stop = || self.reader.cancel.check().is_err();
+        let mut charged = 0;
+        for maker in makers {
+            match derive(maker, &mut open, &found, self.memory, &stop)? {
+                Ok(bytes) => charged += bytes,
+                Err(e) => {
+                    self.memory.release(charged);
+                    stats.failed(e);
+                    return Ok(());
+                }
+            }
+        }
         // All columns are read before the first row is added, so that a damaged block counts whole or not.
         let read = self.read(number, &mut open, found, groups);
         stats.bytes_read += open.bytes_since_last();
         self.reader.cancel.check()?;
         match read {
-            Ok(block) => self.rows(&block, groups),
-            Err(e) => {
-                stats.failed(e);
-                Ok(())
-            }
+            Ok(block) => self.rows(&block, groups)?,
+            Err(e) => stats.failed(e),
         }
+        self.memory.release(charged);
+        Ok(())
     }
 
     fn read(

@@ -11,6 +11,7 @@ mod among;
 mod cancel;
 pub(crate) mod cells;
 pub(crate) mod context;
+mod derived;
 pub(crate) mod eval;
 mod group_keys;
 mod inputs;
@@ -188,9 +189,10 @@ pub(crate) fn execute<'a>(
     {
         let mut next = chain(rest, run, last)?;
         let (order, memory) = (run.options.order, run.memory);
-        let groups = if each.is_empty() {
+        let groups = if each.is_empty() || derived::makers(each, aggregate).is_some() {
             let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
-            aggregate::Aggregation { reader, aggregate, memory, order }.run(run.blocks, &mut stats)?
+            aggregate::Aggregation { reader, pipes: each, aggregate, memory, order }
+                .run(run.blocks, &mut stats)?
         } else {
             let reader = read::Reader { in_order: aggregate.is_ordered(), ..reader };
             let (pipes, projection) = (each, &of_pipes);

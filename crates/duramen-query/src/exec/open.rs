@@ -161,6 +161,12 @@ impl Open {
         Ok(column)
     }
 
+    /// Puts a column in the place of the field of this name.
+    pub fn put(&mut self, name: &str, column: Arc<Column>) {
+        self.bytes += column.bytes();
+        self.columns.insert(name.into(), Some(column));
+    }
+
     /// Decodes what the query needs of rows, if that has not been done.
     pub fn prepare(&mut self, projection: &Projection) -> Result<()> {
         if self.output.is_none() {

@@ -1,6 +1,7 @@
 //! `collapse_nums at field prettify`: numbers become `<N>`, so that messages that differ in nothing else are the same.
 
 use super::fields::NamePattern;
+use super::maker::{Made, Maker};
 use super::row_pipe::{RowPipe, Worker};
 use super::writes::show_field;
 use crate::error::ParseError;
@@ -109,16 +110,28 @@ impl RowPipe for CollapseNums {
         let mut out = String::new();
         Box::new(move |row| {
             let Some(text) = row.get(&self.at) else { return };
-            collapse(text, &mut out);
-            if self.prettify {
-                for (numbers, name) in SHAPES {
-                    if out.contains(numbers) {
-                        out = out.replace(numbers, name);
-                    }
-                }
-            }
+            self.collapse(text, &mut out);
             row.set(&self.at, &out, ValueKind::String);
         })
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        let make = |text: &str, made: &mut Made| self.collapse(text, made.start(ValueKind::String));
+        Some(Maker::of_one(&self.at, &self.at, make))
+    }
+}
+
+impl CollapseNums {
+    /// Puts the text without its numbers into `out`.
+    fn collapse(&self, text: &str, out: &mut String) {
+        collapse(text, out);
+        if self.prettify {
+            for (numbers, name) in SHAPES {
+                if out.contains(numbers) {
+                    *out = out.replace(numbers, name);
+                }
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A pipe that the executor knows nothing of but what it says of itself.
 
+use super::maker::Maker;
 use super::{Passes, Pipe, Stage};
 use crate::error::Result;
 use crate::exec::context::Run;
@@ -42,6 +43,10 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     }
     /// For a pipe that looks at blocks and not at rows, and therefore comes first: does all its work.
     fn over_blocks(&self) -> Option<&dyn OverBlocks> {
+        None
+    }
+    /// What it makes of which fields, if that is all it does, to every row.
+    fn maker(&self) -> Option<Maker<'_>> {
         None
     }
     /// The time range that a query with this pipe looks at, if its filter looks at this one.

@@ -1,6 +1,7 @@
 //! `extract "user=<name> " from field`: parts of a text, by what stands between them.
 
 use super::fields::NamePattern;
+use super::maker::{Made, Maker, Texts};
 use super::row_pipe::{RowPipe, Worker};
 use super::template::{self, Piece};
 use super::writes::{Writes, show_field};
@@ -8,6 +9,7 @@ use crate::error::ParseError;
 use crate::parse::lexer::quoted_prefix;
 use crate::parse::{Parser, quote_always};
 use duramen::ValueKind;
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 
 /// A place in the pattern, and the text after it.
@@ -61,10 +63,10 @@ impl Extract {
         Ok(Self { pattern: pattern.into(), start, places, from, writes })
     }
 
-    /// The values of the places; of those that are not reached, nothing.
-    fn values<'t>(&self, text: &'t str) -> Vec<Cow<'t, str>> {
+    /// The values of the places; of those that are not reached, nothing. `start` looks for where they begin.
+    fn values<'t>(&self, start: &Finder<'_>, text: &'t str) -> Vec<Cow<'t, str>> {
         let mut values: Vec<Cow<'t, str>> = vec!["".into(); self.places.len()];
-        let Some(at) = text.find(&*self.start) else { return values };
+        let Some(at) = start.find(text.as_bytes()) else { return values };
         let mut rest = &text[at + self.start.len()..];
         for (place, value) in self.places.iter().zip(&mut values) {
             if !place.plain
@@ -102,15 +104,25 @@ impl RowPipe for Extract {
     }
 
     fn worker(&self) -> Worker<'_> {
-        let mut text = String::new();
-        Box::new(move |row| {
-            text.clear();
-            text.push_str(row.get(&self.from).unwrap_or(""));
-            for (place, value) in self.places.iter().zip(self.values(&text)) {
-                if let Some(name) = &place.name {
-                    self.writes.put(row, name, &value, ValueKind::String);
-                }
+        self.extract().worker()
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        Some(self.extract())
+    }
+}
+
+impl Extract {
+    fn extract(&self) -> Maker<'_> {
+        let names = self.places.iter().filter_map(|place| place.name.as_deref());
+        let start = Finder::new(self.start.as_bytes());
+        let make = move |texts: &Texts<'_>, made: &mut [Made]| {
+            let values = self.places.iter().zip(self.values(&start, texts(0)));
+            let named = values.filter_map(|(place, value)| place.name.is_some().then_some(value));
+            for (made, value) in made.iter_mut().zip(named) {
+                made.start(ValueKind::String).push_str(&value);
             }
-        })
+        };
+        Maker { reads: vec![&self.from], writes: names.collect(), keeps: self.writes, make: Box::new(make) }
     }
 }

@@ -1,6 +1,7 @@
 //! `extract_regexp "ip=(?P<ip>[0-9.]+)" from field`: what the named groups of a regular expression match.
 
 use super::fields::NamePattern;
+use super::maker::{Made, Maker, Texts};
 use super::row_pipe::{RowPipe, Worker};
 use super::writes::{Writes, show_field};
 use crate::error::ParseError;
@@ -48,17 +49,27 @@ impl RowPipe for ExtractRegexp {
     }
 
     fn worker(&self) -> Worker<'_> {
-        let mut text = String::new();
+        self.extract().worker()
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        Some(self.extract())
+    }
+}
+
+impl ExtractRegexp {
+    fn extract(&self) -> Maker<'_> {
         let mut places = self.pattern.regex().capture_locations();
-        Box::new(move |row| {
-            text.clear();
-            text.push_str(row.get(&self.from).unwrap_or(""));
-            let found = self.pattern.regex().captures_read(&mut places, &text).is_some();
-            for (group, name) in &self.groups {
+        let make = move |texts: &Texts<'_>, made: &mut [Made]| {
+            let text = texts(0);
+            let found = self.pattern.regex().captures_read(&mut places, text).is_some();
+            for (made, (group, _)) in made.iter_mut().zip(&self.groups) {
                 let range = if found { places.get(*group) } else { None };
                 let value = range.and_then(|(from, to)| text.get(from..to)).unwrap_or("");
-                self.writes.put(row, name, value, ValueKind::String);
+                made.start(ValueKind::String).push_str(value);
             }
-        })
+        };
+        let names = self.groups.iter().map(|(_, name)| &**name);
+        Maker { reads: vec![&self.from], writes: names.collect(), keeps: self.writes, make: Box::new(make) }
     }
 }

@@ -1,6 +1,7 @@
 //! `len(field) as n`, `hash(field) as h`, `json_array_len(field) as n`: a number made of a value.
 
 use super::fields::NamePattern;
+use super::maker::Maker;
 use super::row_pipe::{RowPipe, Worker};
 use crate::error::ParseError;
 use crate::json;
@@ -67,14 +68,26 @@ impl RowPipe for Measured {
     }
 
     fn worker(&self) -> Worker<'_> {
-        Box::new(|row| {
-            let text = row.get(&self.field).unwrap_or("");
+        self.measure().worker()
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        Some(self.measure())
+    }
+}
+
+impl Measured {
+    fn measure(&self) -> Maker<'_> {
+        Maker::of_one(&self.field, &self.to, |text, made| {
             let number = match self.measure {
                 Measure::Len => text.len() as u64,
                 Measure::Hash => xxh3_64(text.as_bytes()),
                 Measure::ArrayLen => json::items(text).map_or(0, |items| items.len() as u64),
             };
-            row.set(&self.to, &number.to_string(), ValueKind::Number);
+            match i64::try_from(number) {
+                Ok(n) => made.set_int(n),
+                Err(_) => made.start(ValueKind::Number).push_str(&number.to_string()),
+            }
         })
     }
 }

@@ -20,6 +20,7 @@ pub mod fields;
 pub mod format;
 pub mod join;
 pub mod limit;
+pub(crate) mod maker;
 pub mod math;
 pub mod measure;
 pub mod pack;
@@ -121,6 +122,14 @@ impl Pipe {
             | Self::Stats(_)
             | Self::Top(_)
             | Self::Uniq(_) => Passes::All,
+        }
+    }
+
+    /// What it makes of which fields, if that is all it does, to every row.
+    pub(crate) fn maker(&self) -> Option<maker::Maker<'_>> {
+        match self {
+            Self::Custom(custom) => custom.pipe().maker(),
+            _ => None,
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::custom::{Custom, CustomPipe, Same};
 use super::fields::NamePattern;
+use super::maker::Maker;
 use super::{Flow, Passes, Pipe, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::context::Run;
@@ -28,6 +29,10 @@ pub(crate) trait RowPipe: Same + fmt::Debug + Send + Sync {
     fn reads(&self, see: &mut dyn FnMut(NamePattern));
     /// What does the work.
     fn worker(&self) -> Worker<'_>;
+    /// The same, if values of some fields are made of those of others.
+    fn maker(&self) -> Option<Maker<'_>> {
+        None
+    }
 }
 
 /// The pipe, with its condition.
@@ -112,6 +117,10 @@ impl CustomPipe for RowStep {
         if let Some(condition) = &self.condition {
             condition.for_each_subquery(&mut |s| see(&s.query));
         }
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        if self.condition.is_none() { self.pipe.maker() } else { None }
     }
 
     fn answered(&self, run: &Run<'_>) -> Result<Option<Custom>> {

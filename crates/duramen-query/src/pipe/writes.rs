@@ -43,6 +43,11 @@ impl Writes {
         format!("{keep}{skip}")
     }
 
+    /// Whether there are any.
+    pub fn is_any(self) -> bool {
+        self.keep_original || self.skip_empty
+    }
+
     /// Gives a field a value, unless it keeps its own.
     pub fn put(self, row: &mut ResultRow, name: &str, text: &str, kind: ValueKind) {
         let keeps = (self.skip_empty && text.is_empty())

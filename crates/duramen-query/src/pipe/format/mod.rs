@@ -4,6 +4,7 @@ mod codec;
 mod form;
 
 use super::fields::NamePattern;
+use super::maker::{Made, Maker, Texts};
 use super::row_pipe::{RowPipe, Worker};
 use super::template::{self, Piece};
 use super::writes::{Writes, show_field};
@@ -76,16 +77,30 @@ impl RowPipe for Format {
     }
 
     fn worker(&self) -> Worker<'_> {
-        let mut out = String::new();
-        Box::new(move |row| {
-            out.clear();
+        self.format().worker()
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        Some(self.format())
+    }
+}
+
+impl Format {
+    fn format(&self) -> Maker<'_> {
+        let fields = self.parts.iter().filter_map(|part| match part {
+            Part::Field(_, name) => Some(&**name),
+            Part::Text(_) => None,
+        });
+        let make = |texts: &Texts<'_>, made: &mut [Made]| {
+            let Some(made) = made.first_mut() else { return };
+            let (out, mut fields) = (made.start(ValueKind::String), 0..);
             for part in &self.parts {
                 match part {
                     Part::Text(text) => out.push_str(text),
-                    Part::Field(form, name) => form.write(row.get(name).unwrap_or(""), &mut out),
+                    Part::Field(form, _) => form.write(texts(fields.next().unwrap_or_default()), out),
                 }
             }
-            self.writes.put(row, &self.to, &out, ValueKind::String);
-        })
+        };
+        Maker { reads: fields.collect(), writes: vec![&self.to], keeps: self.writes, make: Box::new(make) }
     }
 }

@@ -7,8 +7,6 @@ use crate::filter::ip::parse_v4;
 use crate::number::Number;
 use crate::parse::time::parse_time;
 use crate::parse::{Parser, quote_always};
-use crate::pipe::fields::NamePattern;
-use crate::row::{ResultRow, RowView};
 use std::fmt;
 
 type Parsed<T> = Result<T, ParseError>;
@@ -125,39 +123,52 @@ impl Expression {
         Ok(Self::Call(*call, arguments))
     }
 
-    /// Calls `see` with what names every field.
-    pub fn for_each_field(&self, see: &mut dyn FnMut(NamePattern)) {
+    /// Calls `see` with the name of every field.
+    pub fn for_each_name<'e>(&'e self, see: &mut dyn FnMut(&'e str)) {
         match self {
             Self::Constant(_) => {}
-            Self::Field(name) => see(NamePattern::exact(name)),
-            Self::Negated(inner) => inner.for_each_field(see),
+            Self::Field(name) => see(name),
+            Self::Negated(inner) => inner.for_each_name(see),
             Self::Pair(_, left, right) => {
-                left.for_each_field(see);
-                right.for_each_field(see);
+                left.for_each_name(see);
+                right.for_each_name(see);
             }
-            Self::Call(_, arguments) => arguments.iter().for_each(|a| a.for_each_field(see)),
+            Self::Call(_, arguments) => arguments.iter().for_each(|a| a.for_each_name(see)),
         }
     }
 
-    /// The value for a row; none if it is not a number.
-    pub fn value(&self, row: &ResultRow, random: &mut u64) -> Option<Number> {
+    /// The value of texts; none if it is not a number.
+    pub fn value<'t>(&self, text_of: &dyn Fn(&str) -> &'t str, random: &mut u64) -> Option<Number> {
         match self {
             Self::Constant(n) => Some(*n),
-            Self::Field(name) => constant(row.text(name)),
-            Self::Negated(inner) => inner.value(row, random).map(Number::negated),
+            Self::Field(name) => constant(text_of(name)),
+            Self::Negated(inner) => inner.value(text_of, random).map(Number::negated),
             Self::Pair(operator, left, right) => {
-                operator.apply(left.value(row, random), right.value(row, random))
+                operator.apply(left.value(text_of, random), right.value(text_of, random))
             }
             Self::Call(call, arguments) => {
-                let values: Vec<Option<Number>> = arguments.iter().map(|a| a.value(row, random)).collect();
+                let values: Vec<_> = arguments.iter().map(|a| a.value(text_of, random)).collect();
                 call.apply(&values, random)
             }
+        }
+    }
+
+    /// Whether it may have another value for the same row.
+    pub fn is_random(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Field(_) => false,
+            Self::Negated(inner) => inner.is_random(),
+            Self::Pair(_, left, right) => left.is_random() || right.is_random(),
+            Self::Call(call, arguments) => *call == Call::Rand || arguments.iter().any(Self::is_random),
         }
     }
 }
 
 /// A number; a time stamp in nanoseconds; an address of version 4 as 32 bits.
 fn constant(text: &str) -> Option<Number> {
+    if text.is_empty() {
+        return None;
+    }
     Number::parse(text)
         .or_else(|| parse_v4(text).map(|ip| Number::Int(u32::from(ip).into())))
         .or_else(|| parse_time(text).map(Number::Int))

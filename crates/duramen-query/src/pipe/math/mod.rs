@@ -5,11 +5,13 @@ mod operation;
 mod token;
 
 use super::fields::NamePattern;
+use super::maker::{Made, Maker, Texts};
 use super::row_pipe::{RowPipe, Worker};
+use super::writes::Writes;
 use crate::error::ParseError;
-use crate::number::Number;
+use crate::number::{Number, format_rounded};
 use crate::parse::{Parser, quote};
-use crate::row::is_json_number;
+use crate::row::{RowView, is_json_number};
 use duramen::ValueKind;
 use expression::Expression;
 
@@ -47,22 +49,52 @@ impl RowPipe for Math {
     }
 
     fn reads(&self, see: &mut dyn FnMut(NamePattern)) {
-        self.results.iter().for_each(|(expression, _)| expression.for_each_field(see));
+        self.results
+            .iter()
+            .for_each(|(expression, _)| expression.for_each_name(&mut |name| see(NamePattern::exact(name))));
     }
 
     fn worker(&self) -> Worker<'_> {
         // The random numbers are the same in every run: so is the answer.
         let mut random = 0u64;
+        let mut made = Made::default();
         Box::new(move |row| {
             for (expression, name) in &self.results {
-                let text = match expression.value(row, &mut random) {
-                    Some(Number::Int(n)) => n.to_string(),
-                    Some(Number::Float(x)) => crate::number::format_rounded(x),
-                    None => "NaN".into(),
-                };
-                let kind = if is_json_number(&text) { ValueKind::Number } else { ValueKind::String };
-                row.set(name, &text, kind);
+                write(expression.value(&|name| row.text(name), &mut random), &mut made);
+                let kind = made.kind();
+                row.set(name, made.text(), kind);
             }
         })
+    }
+
+    fn maker(&self) -> Option<Maker<'_>> {
+        // One result may be made of another.
+        let [(expression, name)] = &self.results[..] else { return None };
+        if expression.is_random() {
+            return None;
+        }
+        let mut reads = Vec::new();
+        expression.for_each_name(&mut |name| reads.push(name));
+        let names: Vec<&str> = reads.clone();
+        let make = move |texts: &Texts<'_>, made: &mut [Made]| {
+            // They are the expression's own: no text need be compared.
+            let place = |name: &str| names.iter().position(|own| std::ptr::eq(*own, name));
+            let text_of = |name: &str| place(name).map_or("", texts);
+            made.iter_mut().for_each(|made| write(expression.value(&text_of, &mut 0), made));
+        };
+        Some(Maker { reads, writes: vec![name], keeps: Writes::default(), make: Box::new(make) })
+    }
+}
+
+/// Writes what an expression came to.
+fn write(value: Option<Number>, made: &mut Made) {
+    match value {
+        Some(Number::Int(n)) => made.set_int(n),
+        Some(Number::Float(x)) => {
+            let text = format_rounded(x);
+            let kind = if is_json_number(&text) { ValueKind::Number } else { ValueKind::String };
+            made.start(kind).push_str(&text);
+        }
+        None => made.start(ValueKind::String).push_str("NaN"),
     }
 }

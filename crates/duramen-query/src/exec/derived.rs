@@ -1,0 +1,243 @@
+//! Fields that pipes make of others, straight from columns to columns: what `stats` groups and computes then never is a row.
+//!
+//! Of constants and dictionaries, each combination of texts is looked at once.
+
+use super::cells::cell;
+use super::memory::Memory;
+use super::open::{Open, STREAM_ID};
+use super::scan::CANCEL_INTERVAL_ROWS;
+use crate::bitmap::Bitmap;
+use crate::error::{Error, Result};
+use crate::pipe::Pipe;
+use crate::pipe::maker::{Made, Maker};
+use crate::pipe::stats::{Aggregate, Cell};
+use duramen::ValueKind;
+use duramen::block::names;
+use duramen::column::{Codes, Column, ColumnData, IntText, Ints, Kinds, Order};
+use std::sync::Arc;
+
+/// The most combinations of texts that are made once each.
+const MAX_COMBINATIONS: usize = 4096;
+
+/// Memory is charged for in steps of this.
+const CHARGED_BYTES: usize = 64 << 10;
+
+/// The pipes' makers, if what `stats` does behind them can be done with columns.
+pub(super) fn makers<'p>(pipes: &'p [Pipe], aggregate: &Aggregate) -> Option<Vec<Maker<'p>>> {
+    let is_plain = |maker: &Maker<'_>| {
+        let is_own = |name: &&str| matches!(*name, names::TIME | names::STREAM | STREAM_ID);
+        !maker.keeps.is_any() && !maker.writes.iter().any(is_own)
+    };
+    let makers: Vec<_> = pipes.iter().map(|pipe| pipe.maker().filter(is_plain)).collect::<Option<_>>()?;
+    // Who looks at all fields, or at rows by a filter, would look at those of the block.
+    let is_named = |f: &crate::pipe::stats::Function| {
+        f.condition.is_none() && f.fields.iter().all(|field| !field.prefix)
+    };
+    aggregate.functions.iter().all(is_named).then_some(makers)
+}
+
+/// Puts the columns that a pipe makes of others in their place, for the rows that were found. If `stop` says so, it ends soon,
+/// with columns that mean nothing. Gives how many bytes of memory were charged for them.
+pub(super) fn derive(
+    maker: &mut Maker<'_>,
+    open: &mut Open,
+    found: &Bitmap,
+    memory: &Memory,
+    stop: &dyn Fn() -> bool,
+) -> Result<duramen::Result<usize>> {
+    let columns = maker.reads.iter().map(|name| open.column(name)).collect::<duramen::Result<Vec<_>>>();
+    let columns = match columns {
+        Ok(columns) => columns,
+        Err(e) => return Ok(Err(e)),
+    };
+    let combinations =
+        columns.iter().try_fold(1usize, |n, column| n.checked_mul(texts_of(column.as_deref())?));
+    let (made, bytes) = match combinations.filter(|&n| n <= MAX_COMBINATIONS && 4 * n <= found.count()) {
+        Some(n) => (by_combination(maker, &columns, n, found), 0),
+        None => by_row(maker, &columns, found, memory, stop)?,
+    };
+    for (name, column) in maker.writes.iter().zip(made) {
+        open.put(name, Arc::new(column));
+    }
+    Ok(Ok(bytes))
+}
+
+/// How many texts the rows of a column have, the empty one among them, if they are few.
+fn texts_of(column: Option<&Column>) -> Option<usize> {
+    match column.map(|column| &column.data) {
+        None | Some(ColumnData::Const(_)) => Some(1),
+        Some(ColumnData::Dict { values, .. }) => Some(values.len() + 1),
+        Some(ColumnData::Int { .. } | ColumnData::Text { .. }) => None,
+    }
+}
+
+/// Columns of the values of each combination of texts, of which there are at most so many.
+fn by_combination(
+    maker: &mut Maker<'_>,
+    columns: &[Option<Arc<Column>>],
+    combinations: usize,
+    found: &Bitmap,
+) -> Vec<Column> {
+    let mut made = vec![Made::default(); maker.writes.len()];
+    let mut code_of = vec![ColumnData::ABSENT; combinations];
+    let mut codes = vec![ColumnData::ABSENT; found.len()];
+    let mut values: Vec<Vec<(Box<str>, ValueKind)>> = vec![Vec::new(); made.len()];
+    for row in found.iter() {
+        let combination = columns.iter().flatten().fold(0, |all, column| match &column.data {
+            ColumnData::Dict { values, codes } => {
+                all * (values.len() + 1) + (codes.get(column.slot(row)) as usize).min(values.len())
+            }
+            _ => all,
+        });
+        let code = &mut code_of[combination];
+        if *code == ColumnData::ABSENT {
+            *code = values.first().map_or(0, Vec::len) as u32;
+            (maker.make)(&|i| text(columns.get(i), row), &mut made);
+            for (values, made) in values.iter_mut().zip(&mut made) {
+                values.push((made.text().into(), made.kind()));
+            }
+        }
+        codes[row] = *code;
+    }
+    let column = |values: Vec<(Box<str>, ValueKind)>| {
+        let first = values.first().map_or(ValueKind::String, |(_, kind)| *kind);
+        let kinds = if values.iter().all(|(_, kind)| *kind == first) {
+            Kinds::All(first)
+        } else {
+            let kind = |&code: &u32| values.get(code as usize).map_or(0, |(_, kind)| *kind as u8);
+            Kinds::PerSlot(codes.iter().map(kind).collect())
+        };
+        let texts = values.len();
+        let data = ColumnData::Dict {
+            values: values.into_iter().map(|(text, _)| text).collect(),
+            codes: Codes::new(texts, codes.iter().copied()),
+        };
+        Column { data, kinds, order: Order::Rows, rows: found.len() }
+    };
+    values.into_iter().map(column).collect()
+}
+
+/// A row's text, of a column that has no integers.
+fn text(column: Option<&Option<Arc<Column>>>, row: usize) -> &str {
+    match cell(column.and_then(|column| column.as_deref()), row) {
+        Cell::Text(text) => text,
+        Cell::Int(_) => "",
+    }
+}
+
+/// Columns of the values of each row.
+fn by_row(
+    maker: &mut Maker<'_>,
+    columns: &[Option<Arc<Column>>],
+    found: &Bitmap,
+    memory: &Memory,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Vec<Column>, usize)> {
+    let mut made = vec![Made::default(); maker.writes.len()];
+    let mut values = vec![Values::default(); made.len()];
+    // Integers are written here; all other texts lie in their columns.
+    let (mut digits, mut buf) = (vec![String::new(); columns.len()], IntText::default());
+    let mut charged = 0;
+    for (i, row) in found.iter().enumerate() {
+        if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && stop() {
+            break;
+        }
+        for (column, digits) in columns.iter().zip(&mut digits) {
+            if let Cell::Int(n) = cell(column.as_deref(), row) {
+                digits.clear();
+                digits.push_str(buf.format(n));
+            }
+        }
+        let text_of = |i: usize| match (cell(columns.get(i).and_then(Option::as_deref), row), digits.get(i)) {
+            (Cell::Text(text), _) => text,
+            (Cell::Int(_), digits) => digits.map_or("", String::as_str),
+        };
+        (maker.make)(&text_of, &mut made);
+        values.iter_mut().zip(&mut made).for_each(|(values, made)| values.push(row, made));
+        let bytes: usize = values.iter().map(Values::bytes).sum();
+        if bytes > charged + CHARGED_BYTES {
+            memory.charge(bytes - charged, "what pipes make of a block")?;
+            charged = bytes;
+        }
+        if bytes > u32::MAX as usize {
+            // Where each text ends is 32 bits.
+            let limit_bytes = u32::MAX as usize;
+            return Err(Error::MemoryLimit { limit_bytes, what: "what pipes make of a block" });
+        }
+    }
+    Ok((values.into_iter().map(|values| values.column(found.len())).collect(), charged))
+}
+
+/// Values that are made row by row: integers, as long as all are.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    ints: Vec<i64>,
+    texts: Option<(Vec<u8>, Vec<u32>)>,
+    /// The kind of all.
+    kind: Option<ValueKind>,
+    /// That of each, once they differ.
+    kinds: Option<Vec<u8>>,
+}
+
+impl Values {
+    fn bytes(&self) -> usize {
+        let texts = self.texts.as_ref().map_or(0, |(bytes, ends)| bytes.len() + 4 * ends.len());
+        8 * self.ints.len() + texts + self.kinds.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The value of a row; those before it that have none are not looked at.
+    fn push(&mut self, row: usize, made: &mut Made) {
+        self.fill(row);
+        let kind = made.kind();
+        let common = *self.kind.get_or_insert(kind);
+        if common != kind && self.kinds.is_none() {
+            self.kinds = Some(vec![common as u8; row]);
+        }
+        if let Some(kinds) = &mut self.kinds {
+            kinds.push(kind as u8);
+        }
+        if self.texts.is_none() {
+            if let Some(n) = made.int() {
+                self.ints.push(n);
+                return;
+            }
+            self.ints_to_texts();
+        }
+        if let Some((bytes, ends)) = &mut self.texts {
+            bytes.extend_from_slice(made.text().as_bytes());
+            ends.push(bytes.len() as u32);
+        }
+    }
+
+    /// Gives the rows before this one some value.
+    fn fill(&mut self, row: usize) {
+        match &mut self.texts {
+            None => self.ints.resize(row, 0),
+            Some((bytes, ends)) => ends.resize(row, bytes.len() as u32),
+        }
+        if let Some(kinds) = &mut self.kinds {
+            kinds.resize(row, ValueKind::String as u8);
+        }
+    }
+
+    fn ints_to_texts(&mut self) {
+        let (mut bytes, mut digits) = (Vec::new(), IntText::default());
+        let mut end = |n: i64| {
+            bytes.extend_from_slice(digits.format(n).as_bytes());
+            bytes.len() as u32
+        };
+        let ends = std::mem::take(&mut self.ints).into_iter().map(&mut end).collect();
+        self.texts = Some((bytes, ends));
+    }
+
+    fn column(mut self, rows: usize) -> Column {
+        self.fill(rows);
+        let common = Kinds::All(self.kind.unwrap_or(ValueKind::String));
+        let kinds = self.kinds.map_or(common, Kinds::PerSlot);
+        let data = match self.texts {
+            None => ColumnData::Int { values: Ints::new(self.ints), present: None },
+            Some((bytes, ends)) => ColumnData::Text { bytes, ends, present: None },
+        };
+        Column { data, kinds, order: Order::Rows, rows }
+    }
+}

@@ -1,0 +1,88 @@
+//! How a pipe makes fields of others, told so that it can be done row by row as well as column by column.
+
+use super::row_pipe::Worker;
+use super::writes::Writes;
+use duramen::ValueKind;
+
+/// The texts of the fields that are read, by their places among them; a row without a field has the empty text.
+pub(crate) type Texts<'t> = dyn Fn(usize) -> &'t str + 't;
+
+/// Makes a row's values of these texts, which are all that decides about them.
+pub(crate) type Make<'a> = Box<dyn FnMut(&Texts<'_>, &mut [Made]) + 'a>;
+
+/// A value that was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    text: String,
+    int: Option<i64>,
+    kind: ValueKind,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        Self { text: String::new(), int: None, kind: ValueKind::String }
+    }
+}
+
+impl Made {
+    /// It is an integer.
+    pub fn set_int(&mut self, n: i64) {
+        (self.int, self.kind) = (Some(n), ValueKind::Number);
+    }
+
+    /// It is a text of this kind, which is still to be written.
+    pub fn start(&mut self, kind: ValueKind) -> &mut String {
+        (self.int, self.kind) = (None, kind);
+        self.text.clear();
+        &mut self.text
+    }
+
+    /// The integer, if it is one.
+    pub fn int(&self) -> Option<i64> {
+        self.int
+    }
+
+    /// It as text.
+    pub fn text(&mut self) -> &str {
+        if let Some(n) = self.int {
+            self.text = n.to_string();
+        }
+        &self.text
+    }
+
+    pub fn kind(&self) -> ValueKind {
+        self.kind
+    }
+}
+
+/// What a pipe makes of which fields.
+pub(crate) struct Maker<'a> {
+    /// The fields that it reads.
+    pub reads: Vec<&'a str>,
+    /// The fields that it writes.
+    pub writes: Vec<&'a str>,
+    /// Which of them keep the value they have.
+    pub keeps: Writes,
+    pub make: Make<'a>,
+}
+
+impl<'a> Maker<'a> {
+    /// Of one field.
+    pub fn of_one(read: &'a str, write: &'a str, mut make: impl FnMut(&str, &mut Made) + 'a) -> Self {
+        let make =
+            move |texts: &Texts<'_>, made: &mut [Made]| made.iter_mut().for_each(|made| make(texts(0), made));
+        Self { reads: vec![read], writes: vec![write], keeps: Writes::default(), make: Box::new(make) }
+    }
+
+    /// The same, row by row.
+    pub fn worker(mut self) -> Worker<'a> {
+        let mut made = vec![Made::default(); self.writes.len()];
+        Box::new(move |row| {
+            (self.make)(&|i| self.reads.get(i).and_then(|name| row.get(name)).unwrap_or(""), &mut made);
+            for (name, made) in self.writes.iter().zip(&mut made) {
+                let kind = made.kind();
+                self.keeps.put(row, name, made.text(), kind);
+            }
+        })
+    }
+}
