@@ -746,3 +746,26 @@ fn fields_made_of_columns_are_those_made_of_rows() {
         }
     }
 }
+
+#[test]
+fn many_blocks_are_opened_at_once_only_as_long_as_few_rows_match() {
+    let row = |b: i64, r: i64| {
+        let what = if b < 340 { "full" } else { "empty" };
+        Row::new((b * 400 + r) * 1_000_000_000, &[("what", what)])
+    };
+    let block = |b: i64| Arc::new(TestBlock::new((0..400).map(|r| row(b, r)).collect(), b as u64));
+    let blocks: Vec<_> = (0..600).map(block).collect();
+    let options = RunOptions { threads: 2, ..RunOptions::default() };
+    let query = Query::parse("what:full | fields what", &ParseOptions::default()).unwrap();
+    let mut rows = 0;
+    query
+        .run(handles(&blocks), &options, &Cancel::new(), &mut |_| {
+            rows += 1;
+            if rows == 70_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    assert_eq!(rows, 70_000);
+    // The newest 260 have none; then 164 have enough for now, and those behind them are opened as they are due.
+    let opened = opened(&blocks);
+    assert!((435..440).contains(&opened), "{opened} blocks were opened");
+}

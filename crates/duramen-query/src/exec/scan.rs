@@ -27,6 +27,8 @@ pub(crate) const CANCEL_INTERVAL_ROWS: usize = 1024;
 const FEW_ROWS: usize = 1000;
 const MIN_BLOCKS_A_THREAD: usize = 4;
 const MAX_BLOCKS_A_THREAD: usize = 256;
+/// When so many rows have matched, no more blocks are opened for now: what is known of each row takes memory.
+const ENOUGH_ROWS: usize = 64 << 10;
 
 /// Where a row stands in the answer, the first being the greatest: time, block, row.
 type Place = (i64, i64, i64);
@@ -100,7 +102,9 @@ impl Scan<'_> {
             while waiting.last().is_some_and(|w| heap.peek().is_none_or(|(place, _)| *place < w.bound)) {
                 let next = waiting.split_off(waiting.len().saturating_sub(together));
                 let mut rows = 0;
-                for cursor in self.open_all(next, held_bytes(&cursors), stats)? {
+                let (opened, left) = self.open_all(next, held_bytes(&cursors), stats)?;
+                waiting.extend(left);
+                for cursor in opened {
                     if let Some(&(r, time)) = cursor.left.last() {
                         rows += cursor.left.len();
                         heap.push((self.place(time, cursor.number, r as usize), cursors.len()));
@@ -160,16 +164,26 @@ impl Scan<'_> {
     }
 
     /// Opens and filters blocks, on several threads if there are several. `held` bytes are held by others; what is
-    /// decoded beyond the budget is dropped again.
-    fn open_all(&self, blocks: Vec<Waiting>, held: usize, stats: &mut RunStats) -> Result<Vec<Cursor>> {
+    /// decoded beyond the budget is dropped again. Gives back those that were not opened, because enough rows were found.
+    fn open_all(
+        &self,
+        mut blocks: Vec<Waiting>,
+        held: usize,
+        stats: &mut RunStats,
+    ) -> Result<(Vec<Cursor>, Vec<Waiting>)> {
         let several = blocks.len() > 1;
         let held = AtomicUsize::new(held);
+        let (rows, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (numbers, handles): (Vec<_>, Vec<_>) =
-            blocks.into_iter().rev().map(|w| (w.number, w.handle)).unzip();
+            blocks.iter().rev().map(|w| (w.number, w.handle.clone())).unzip();
         let threads = over_blocks(Ahead { reader: self.reader, blocks: &handles }, |shared| {
             let (mut opened, mut stats) = (Vec::new(), RunStats::default());
-            while let Some((i, _)) = shared.take() {
+            while rows.load(Ordering::Relaxed) < ENOUGH_ROWS
+                && let Some((i, _)) = shared.take()
+            {
+                taken.fetch_max(i + 1, Ordering::Relaxed);
                 let Some(mut cursor) = self.open(numbers[i], &handles[i], &mut stats)? else { continue };
+                rows.fetch_add(cursor.left.len(), Ordering::Relaxed);
                 // Several are opened where rows are few: then what is asked of them is likely all that is asked for.
                 if several && let Some(open) = &mut cursor.open {
                     // What fails here fails again when a row is asked for, and is told then.
@@ -189,7 +203,9 @@ impl Scan<'_> {
             stats.add(part);
             all.extend(opened);
         }
-        Ok(all)
+        // They were taken from the end on.
+        blocks.truncate(blocks.len() - taken.into_inner());
+        Ok((all, blocks))
     }
 
     /// Opens and filters a block; `None` if nothing in it matches or it cannot be read.
