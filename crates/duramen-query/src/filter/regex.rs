@@ -21,14 +21,28 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles an expression: it matches anywhere in a value unless anchored.
+    /// Compiles an expression: it matches anywhere in a value unless anchored. `.` is no line feed.
     ///
     /// # Errors
     /// What is wrong with the expression, in a few words.
     pub fn new(expression: &str) -> Result<Self, String> {
-        let compiled = regex::RegexBuilder::new(expression).size_limit(MAX_COMPILED_BYTES).build();
+        Self::compile(expression, false)
+    }
+
+    /// The same, but `.` is a line feed, too: messages of many lines match as others do.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub fn across_lines(expression: &str) -> Result<Self, String> {
+        Self::compile(expression, true)
+    }
+
+    fn compile(expression: &str, across_lines: bool) -> Result<Self, String> {
+        let mut builder = regex::RegexBuilder::new(expression);
+        let compiled = builder.size_limit(MAX_COMPILED_BYTES).dot_matches_new_line(across_lines).build();
         let with_literals = |regex| {
-            let hir = regex_syntax::parse(expression).ok();
+            let mut parser = regex_syntax::ParserBuilder::new().dot_matches_new_line(across_lines).build();
+            let hir = parser.parse(expression).ok();
             let looks_around = hir.as_ref().is_none_or(|hir| !hir.properties().look_set().is_empty());
             Self { regex, literals: hir.as_ref().map(Literals::of).unwrap_or_default(), looks_around }
         };
@@ -86,6 +100,15 @@ impl fmt::Display for Pattern {
 mod tests {
     use super::*;
     use duramen::token;
+
+    #[test]
+    fn a_dot_is_a_line_feed_where_lines_are_crossed() {
+        let matches =
+            |pattern: Result<Pattern, String>| pattern.unwrap().matches("job failed\nTraceback: refused");
+        assert!(matches(Pattern::across_lines("failed.*refused")));
+        assert!(!matches(Pattern::new("failed.*refused")));
+        assert!(!matches(Pattern::across_lines("(?-s:failed.*refused)")));
+    }
 
     #[test]
     fn words_in_literals_are_sought() {

@@ -265,7 +265,7 @@ impl Parser<'_> {
             ('~', ' ') | ('=', '~') => {
                 let at = self.token.start;
                 let expression = self.text_token("a regular expression between quotes")?;
-                Test::Regex(Pattern::new(&expression).map_err(|e| self.not_a_regex(at, &e))?)
+                Test::Regex(Pattern::across_lines(&expression).map_err(|e| self.not_a_regex(at, &e))?)
             }
             ('=', ' ' | '=') => {
                 let text = self.text_token("the exact value")?;

@@ -38,7 +38,7 @@ impl Parser<'_> {
             }
             let from = self.time_span(at + 1, &rest[1..comma])?;
             let to = self.time_span(at + comma + 1, &rest[comma + 1..close])?;
-            range.min = if rest.starts_with('[') { from.0 } else { from.1.saturating_add(1) };
+            range.min = if rest.starts_with('[') { from.0 } else { from.0.saturating_add(1) };
             range.max = if rest[close..].starts_with(']') { to.1 } else { to.0.saturating_sub(1) };
             at += close + 1;
         } else {
@@ -79,7 +79,9 @@ impl Parser<'_> {
                     let span = self.time_span(value_at, value)?;
                     match operator {
                         "" | "=" => range = TimeRange { min: span.0, max: span.1 },
-                        ">" => range.min = span.1.saturating_add(1),
+                        // Who has read up to a time asks on from there, and that is how it was shown: whole seconds without
+                        // a fraction.
+                        ">" => range.min = span.0.saturating_add(1),
                         ">=" => range.min = span.0,
                         "<" => range.max = span.0.saturating_sub(1),
                         "<=" => range.max = span.1,

@@ -107,7 +107,8 @@ impl Stage for UnrollStage<'_> {
                 json::items(text).unwrap_or_else(|| vec![(text.to_owned(), ValueKind::String)])
             })
             .collect();
-        let rows = items.iter().map(Vec::len).max().unwrap_or(0);
+        // A row with nothing to take apart stays, without the fields.
+        let rows = items.iter().map(Vec::len).max().unwrap_or(0).max(1);
         for i in 0..rows {
             if i % 1024 == 1023 {
                 self.run.cancel.check()?;

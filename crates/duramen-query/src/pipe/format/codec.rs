@@ -42,8 +42,8 @@ fn hex_digit(b: u8) -> Option<u8> {
 /// Two small digits a byte.
 pub(super) fn hex_encode(bytes: &[u8], out: &mut String) {
     for b in bytes {
-        out.push(char::from(UPPER_HEX[usize::from(b >> 4)]).to_ascii_lowercase());
-        out.push(char::from(UPPER_HEX[usize::from(b & 15)]).to_ascii_lowercase());
+        out.push(char::from(UPPER_HEX[usize::from(b >> 4)]));
+        out.push(char::from(UPPER_HEX[usize::from(b & 15)]));
     }
 }
 

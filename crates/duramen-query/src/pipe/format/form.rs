@@ -86,7 +86,7 @@ impl Form {
                 write!(out, "{}", if plain { u64::from_str_radix(digits, 16).ok()? } else { return None })
                     .ok()?;
             }
-            Self::HexNumberEncode => write!(out, "{:016x}", value.parse::<u64>().ok()?).ok()?,
+            Self::HexNumberEncode => write!(out, "{:016X}", value.parse::<u64>().ok()?).ok()?,
             Self::Ipv4 => write!(out, "{}", Ipv4Addr::from(value.parse::<u32>().ok()?)).ok()?,
             Self::Time => out.push_str(&format_time(unix_ns(Number::parse(value)?)?)),
             Self::Duration => duration(Number::parse(value)?.as_int()?, out),
@@ -152,7 +152,7 @@ mod tests {
             ("urlencode", "a b/é", "a%20b%2F%C3%A9"),
             ("urldecode", "a+b%2f%C3%A9", "a b/é"),
             ("urldecode", "a%2", "a%2"),
-            ("hexencode", "aé", "61c3a9"),
+            ("hexencode", "aé", "61C3A9"),
             ("hexdecode", "61C3a9", "aé"),
             ("hexdecode", "6", "6"),
             ("base64encode", "ab", "YWI="),
@@ -160,7 +160,7 @@ mod tests {
             ("base64decode", "!", "!"),
             ("hexnumdecode", "ff", "255"),
             ("hexnumdecode", "xyz", "xyz"),
-            ("hexnumencode", "255", "00000000000000ff"),
+            ("hexnumencode", "255", "00000000000000FF"),
             ("time", "1717328141", "2024-06-02T11:35:41Z"),
             ("time", "1717328141.5", "2024-06-02T11:35:41.5Z"),
             ("time", "1717328141000000", "2024-06-02T11:35:41Z"),

@@ -94,6 +94,9 @@ impl By {
                     } else {
                         0
                     };
+                    // Weeks of 1970 began on Thursday; those by name begin on Monday.
+                    let offset_ns =
+                        if text == "week" { offset_ns.saturating_add(MONDAY_NS) } else { offset_ns };
                     Bucket::Time { step_ns, offset_ns }
                 }
                 None => {
@@ -221,6 +224,9 @@ fn round_down(n: Number, step: Number) -> Number {
     }
 }
 
+/// From a Monday to the Thursday after it.
+const MONDAY_NS: i64 = 3 * 86_400_000_000_000;
+
 fn named_step(text: &str) -> Option<i64> {
     parse_duration_ns(match text {
         "nanosecond" => "1ns",
@@ -246,6 +252,34 @@ impl fmt::Display for By {
             Some(Bucket::Year) => f.write_str(":year"),
             Some(Bucket::Number(step)) => write!(f, ":{step}"),
             Some(Bucket::Network(bits)) => write!(f, ":/{bits}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::ParseOptions;
+    use crate::query::Query;
+
+    #[test]
+    fn weeks_begin_on_monday_wherever_that_is() {
+        let time = parse_time("2026-01-04T23:30:00Z").unwrap();
+        for (bucket, start) in [
+            ("week", "2025-12-29T00:00:00Z"),
+            ("week offset 2h", "2026-01-04T22:00:00Z"),
+            ("week offset -2h", "2025-12-29T02:00:00Z"),
+            ("1w", "2026-01-01T00:00:00Z"),
+            ("day offset 2h", "2026-01-04T22:00:00Z"),
+            ("month", "2026-01-01T00:00:00Z"),
+        ] {
+            let text = format!("* | stats by (_time:{bucket}) count() n");
+            for text in [&text, &Query::parse(&text, &ParseOptions::default()).unwrap().to_string()] {
+                let query = Query::parse(text, &ParseOptions::default()).unwrap();
+                let Some(crate::pipe::Pipe::Stats(stats)) = query.pipes().first() else { panic!("no stats") };
+                let found = stats.aggregate.by[0].time_bucket(time);
+                assert_eq!(format_time(found), start, "{text}");
+            }
         }
     }
 }
