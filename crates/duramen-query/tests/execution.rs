@@ -519,6 +519,42 @@ fn rows_become_json_lines_by_kind() {
 }
 
 #[test]
+fn rows_of_empty_arrays_stay_when_they_are_unrolled() {
+    let row = |n: i64, j: &str| Row::new(n, &[("n", &n.to_string()), ("j", j)]);
+    let rows = vec![row(1, "[]"), row(2, "[\"a\",7]"), row(3, "text"), row(4, "")];
+    let blocks = [Arc::new(TestBlock::new(rows, 1))];
+    let (rows, _) =
+        run("* | sort by (n) | unroll (j) | fields n, j", &blocks, &RunOptions::default()).unwrap();
+    let values: Vec<String> = rows.concat().into_iter().map(|(_, v)| v).collect();
+    assert_eq!(values, ["1", "", "2", "a", "2", "7", "3", "text", "4", ""]);
+}
+
+#[test]
+fn values_that_repeat_are_looked_at_once_a_block_and_group() {
+    let row = |r: i64| {
+        let (app, host) = (format!("a{}", r % 3), format!("h{}", r % 7));
+        Row::new(r * 1_000_000_000, &[("app", &app), ("host", &host), ("n", &r.to_string())])
+    };
+    let blocks: Vec<_> =
+        (0..4u64).map(|seed| Arc::new(TestBlock::new((0..3000).map(row).collect(), seed))).collect();
+    let (rows, _) = run(
+        "* | stats by (app) count_uniq(host) h, count_uniq_hash(host, app) a, uniq_values(host) limit 2 v, \
+         count_uniq(host) if (n:<3) few, min(_time) first, max(_time) last | sort by (app)",
+        &blocks,
+        &RunOptions { threads: 2, ..RunOptions::default() },
+    )
+    .unwrap();
+    let values: Vec<Vec<String>> =
+        rows.into_iter().map(|row| row.into_iter().map(|(_, v)| v).collect()).collect();
+    let expected = |app: &str, n: i64| {
+        let time = |n: i64| format!("1970-01-01T00:{:02}:{:02}Z", n / 60, n % 60);
+        let values = [app, "7", "7", r#"["h0","h1"]"#, "1", &time(n), &time(2997 + n)];
+        values.map(str::to_owned).to_vec()
+    };
+    assert_eq!(values, [expected("a0", 0), expected("a1", 1), expected("a2", 2)]);
+}
+
+#[test]
 fn groups_that_are_dropped_on_the_way_do_not_mix_with_those_kept() {
     // More rows than go by between two clean-ups, and more groups than a limit of 3 keeps.
     for seed in 0..6 {
@@ -765,7 +801,8 @@ fn many_blocks_are_opened_at_once_only_as_long_as_few_rows_match() {
         })
         .unwrap();
     assert_eq!(rows, 70_000);
-    // The newest 260 have none; then 164 have enough for now, and those behind them are opened as they are due.
+    // The newest 260 have none; then 164 have enough for now, and a few more, as each thread has its own; those behind them are
+    // opened as they are due. All that are looked at at once would be 505.
     let opened = opened(&blocks);
-    assert!((435..440).contains(&opened), "{opened} blocks were opened");
+    assert!((435..480).contains(&opened), "{opened} blocks were opened");
 }

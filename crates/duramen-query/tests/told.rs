@@ -150,6 +150,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn rows_of_no_stream_have_none_whoever_asks(
+        flushes in prop::collection::vec(prop::collection::vec(line(), 1..40), 1..3),
+        filter in filter(),
+    ) {
+        let (_dir, store) = store_of(&flushes);
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        for (made, grouped) in [
+            ("len(_stream) as k", "stats by (k) count() n, min(k) least"),
+            ("hash(_stream) as k", "stats by (_stream, k) count() n"),
+            ("format \"<_stream> <app>\" as k", "uniq by (k, _stream_id) with hits"),
+            ("len(app) as k", "stats by (_stream) sum(k) n"),
+        ] {
+            // A filter between them has every row made.
+            let of_columns = format!("{filter} | {made} | {grouped}");
+            let of_rows = format!("{filter} | {made} | filter * | {grouped}");
+            prop_assert_eq!(answer(&of_columns, handles.clone()).0, answer(&of_rows, handles.clone()).0, "{}", of_rows);
+        }
+    }
+}
+
 #[test]
 fn who_only_counts_streams_opens_no_block() {
     let line = |app: &'static str, hours: i64| {

@@ -176,9 +176,9 @@ fn measure(entries: &[Vec<u8>], level: Option<i32>, target: u64) -> Report {
         let message = fresh.column("_msg").unwrap();
         decode_message += cpu_time() - start;
         if let Some(message) = message
-            && let ColumnData::Text { bytes, .. } = &message.data
+            && let ColumnData::Text { text, .. } = &message.data
         {
-            message_bytes += bytes.len() as u64;
+            message_bytes += text.len() as u64;
         }
         check(rows, &table, &columns.into_iter().collect());
     }

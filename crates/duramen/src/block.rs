@@ -119,6 +119,11 @@ pub trait Block: Send + Sync + Debug {
     fn rows_with(&self, _name: &str) -> Result<Option<usize>> {
         Ok(None)
     }
+    /// Which rows have a value in this field that is not the empty text, one bit each as in [`Found`], where that is known
+    /// without decoding it.
+    fn rows_having(&self, _name: &str) -> Result<Option<Vec<u64>>> {
+        Ok(None)
+    }
     /// A field's values, `_msg`, `level` and `_stream` included; `None` when no row has the field.
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>>;
     /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is

@@ -103,10 +103,10 @@ pub enum ColumnData {
         /// One bit a slot, least significant first, set where the row has the field; `None`: all have.
         present: Option<Vec<u64>>,
     },
-    /// Any texts. The text of slot `s` is `bytes[ends[s - 1]..ends[s]]` (from 0 for the first), valid UTF-8.
+    /// Any texts. The text of slot `s` is `text[ends[s - 1]..ends[s]]` (from 0 for the first).
     Text {
         /// All texts, one after another.
-        bytes: Vec<u8>,
+        text: String,
         /// Where each ends.
         ends: Vec<u32>,
         /// As for `Int`.
@@ -156,7 +156,7 @@ impl Column {
                     codes.bytes() + values.iter().map(|v| v.len() + 16).sum::<usize>()
                 }
                 ColumnData::Int { values, .. } => values.bytes(),
-                ColumnData::Text { bytes, ends, .. } => bytes.len() + ends.len() * 4,
+                ColumnData::Text { text, ends, .. } => text.len() + ends.len() * 4,
             }
     }
 
@@ -173,12 +173,12 @@ impl Column {
             ColumnData::Int { values, present } => {
                 present.as_ref().is_none_or(|p| bit(p, slot)).then(|| buf.format(values.get(slot)))
             }
-            ColumnData::Text { bytes, ends, present } => {
+            ColumnData::Text { text, ends, present } => {
                 if present.as_ref().is_some_and(|p| !bit(p, slot)) {
                     return None;
                 }
                 let start = if slot == 0 { 0 } else { ends[slot - 1] as usize };
-                std::str::from_utf8(&bytes[start..ends[slot] as usize]).ok()
+                text.get(start..ends[slot] as usize)
             }
         }
     }
@@ -200,29 +200,19 @@ impl Column {
 }
 
 /// Room for the decimal digits of an integer.
-#[derive(Debug, Default)]
-pub struct IntText {
-    digits: [u8; 20],
-}
+#[derive(Clone, Default)]
+pub struct IntText(itoa::Buffer);
 
 impl IntText {
     /// The decimal text of `n`.
     pub fn format(&mut self, n: i64) -> &str {
-        let mut at = self.digits.len();
-        let mut rest = n.unsigned_abs();
-        loop {
-            at -= 1;
-            self.digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        if n < 0 {
-            at -= 1;
-            self.digits[at] = b'-';
-        }
-        std::str::from_utf8(&self.digits[at..]).unwrap_or("")
+        self.0.format(n)
+    }
+}
+
+impl std::fmt::Debug for IntText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("IntText")
     }
 }
 

@@ -49,14 +49,13 @@ impl<'a> Aggregation<'a> {
         let others;
         let blocks = if self.counts_only() && self.pipes.is_empty() {
             let told = Told::of(self.reader.told.filter(), &self.aggregate.by);
-            let told = told.counts(blocks, self.reader.cancel)?;
-            others = told.others;
-            for (key, rows) in told.groups {
-                let group = counted.group(key.iter().map(String::as_str))?;
+            others = told.counts(blocks, self.reader.cancel, &mut |key, rows| {
+                let group = counted.group(key)?;
                 counted.add_rows(group, rows);
                 counted.tidy();
                 stats.rows_matched += rows;
-            }
+                Ok(())
+            })?;
             &*others
         } else {
             blocks
@@ -104,7 +103,7 @@ impl<'a> Aggregation<'a> {
         stats.bytes_read += open.bytes_since_last();
         self.reader.cancel.check()?;
         match read {
-            Ok(block) => self.rows(&block, groups)?,
+            Ok(mut block) => self.rows(&mut block, groups)?,
             Err(e) => stats.failed(e),
         }
         self.memory.release(charged);
@@ -132,27 +131,28 @@ impl<'a> Aggregation<'a> {
 
     /// Whether rows need only be counted.
     fn counts_only(&self) -> bool {
-        let is_plain_count =
-            |f: &Function| f.kind == Kind::Count && f.fields.is_empty() && f.condition.is_none();
+        let is_plain_count = |f: &Function| {
+            matches!(f.kind, Kind::Count | Kind::Rate) && f.fields.is_empty() && f.condition.is_none()
+        };
         self.aggregate.functions.iter().all(is_plain_count)
     }
 
-    fn rows(&self, block: &Block<'_>, groups: &mut Groups<'a>) -> Result<()> {
-        let keys = &*block.keys;
+    fn rows(&self, block: &mut Block<'_>, groups: &mut Groups<'a>) -> Result<()> {
+        let Block { number, keys, inputs, found, times } = block;
+        let keys = &**keys;
         let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.texts.as_ref()?.len()));
         let combinations = combinations.filter(|&n| n <= MAX_COMBINATIONS);
         if let Some(combinations) = combinations
             && self.counts_only()
         {
-            return self.count(block, combinations, groups);
+            return self.count(keys, found, combinations, groups);
         }
-        let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, &block.found)));
+        let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, found)));
         let mut generation = groups.generation();
         let mut extremes = Extremes::default();
-        let arrival = |row: usize| {
-            block.times.as_ref().map_or([0; 3], |times| self.order.arrival(times[row], block.number, row))
-        };
-        let (mut rows, mut some) = (block.found.iter(), Vec::with_capacity(CANCEL_INTERVAL_ROWS));
+        let arrival =
+            |row: usize| times.as_ref().map_or([0; 3], |times| self.order.arrival(times[row], *number, row));
+        let (mut rows, mut some) = (found.iter(), Vec::with_capacity(CANCEL_INTERVAL_ROWS));
         loop {
             some.clear();
             for row in rows.by_ref().take(CANCEL_INTERVAL_ROWS) {
@@ -170,33 +170,42 @@ impl<'a> Aggregation<'a> {
                 some.push((row, group));
             }
             if some.is_empty() {
-                return Ok(());
+                return extremes.give(groups);
             }
             self.reader.cancel.check()?;
-            for input in &block.inputs {
+            for input in &mut *inputs {
                 input.add(&some, &arrival, groups, &mut extremes)?;
             }
-            extremes.give(groups)?;
+            if self.aggregate.keep.is_some() {
+                extremes.give(groups)?;
+            }
             groups.tidy();
             if generation != groups.generation() {
                 generation = groups.generation();
                 known.iter_mut().for_each(|(known, _)| known.fill(u32::MAX));
+                inputs.iter_mut().for_each(Input::groups_moved);
             }
         }
     }
 
     /// Counts the rows of each combination of codes, and then adds each to its group.
-    fn count(&self, block: &Block<'_>, combinations: usize, groups: &mut Groups<'a>) -> Result<()> {
+    fn count(
+        &self,
+        keys: &[Key<'_>],
+        found: &Bitmap,
+        combinations: usize,
+        groups: &mut Groups<'a>,
+    ) -> Result<()> {
         if combinations == 1 {
             // All are of one group: there are no keys, or those of one stream's block.
-            let Some(row) = block.found.iter().next() else { return Ok(()) };
-            let group = Self::group(&block.keys, row, groups)?;
-            groups.add_rows(group, block.found.count() as u64);
+            let Some(row) = found.iter().next() else { return Ok(()) };
+            let group = Self::group(keys, row, groups)?;
+            groups.add_rows(group, found.count() as u64);
             return Ok(());
         }
-        if let [key] = &*block.keys
+        if let [key] = keys
             && let Some(runs) = key.runs()
-            && block.found.count() == block.found.len()
+            && found.count() == found.len()
         {
             for (count, text) in runs {
                 let group = groups.group(std::iter::once(text))?;
@@ -207,8 +216,8 @@ impl<'a> Aggregation<'a> {
         }
         // How many, and one of them.
         let mut counts = vec![(0u32, 0u32); combinations];
-        let codes = RowCodes::new(&block.keys, &block.found);
-        for (i, row) in block.found.iter().enumerate() {
+        let codes = RowCodes::new(keys, found);
+        for (i, row) in found.iter().enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 self.reader.cancel.check()?;
             }
@@ -217,7 +226,7 @@ impl<'a> Aggregation<'a> {
             *one = row as u32;
         }
         for (i, (count, row)) in counts.into_iter().filter(|(count, _)| *count > 0).enumerate() {
-            let group = Self::group(&block.keys, row as usize, groups)?;
+            let group = Self::group(keys, row as usize, groups)?;
             groups.add_rows(group, u64::from(count));
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 groups.tidy();

@@ -53,7 +53,7 @@ pub(super) fn derive(
     let combinations =
         columns.iter().try_fold(1usize, |n, column| n.checked_mul(texts_of(column.as_deref())?));
     let (made, bytes) = match combinations.filter(|&n| n <= MAX_COMBINATIONS && 4 * n <= found.count()) {
-        Some(n) => (by_combination(maker, &columns, n, found), 0),
+        Some(n) => by_combination(maker, &columns, n, found, memory)?,
         None => by_row(maker, &columns, found, memory, stop)?,
     };
     for (name, column) in maker.writes.iter().zip(made) {
@@ -77,11 +77,13 @@ fn by_combination(
     columns: &[Option<Arc<Column>>],
     combinations: usize,
     found: &Bitmap,
-) -> Vec<Column> {
+    memory: &Memory,
+) -> Result<(Vec<Column>, usize)> {
     let mut made = vec![Made::default(); maker.writes.len()];
     let mut code_of = vec![ColumnData::ABSENT; combinations];
     let mut codes = vec![ColumnData::ABSENT; found.len()];
     let mut values: Vec<Vec<(Box<str>, ValueKind)>> = vec![Vec::new(); made.len()];
+    let (mut bytes, mut charged) = (0, 0);
     for row in found.iter() {
         let combination = columns.iter().flatten().fold(0, |all, column| match &column.data {
             ColumnData::Dict { values, codes } => {
@@ -95,7 +97,9 @@ fn by_combination(
             (maker.make)(&|i| text(columns.get(i), row), &mut made);
             for (values, made) in values.iter_mut().zip(&mut made) {
                 values.push((made.text().into(), made.kind()));
+                bytes += size_of::<(Box<str>, ValueKind)>() + made.text().len();
             }
+            charge_for(bytes, &mut charged, memory)?;
         }
         codes[row] = *code;
     }
@@ -114,7 +118,16 @@ fn by_combination(
         };
         Column { data, kinds, order: Order::Rows, rows: found.len() }
     };
-    values.into_iter().map(column).collect()
+    Ok((values.into_iter().map(column).collect(), charged))
+}
+
+/// Charges for values that take so many bytes, of which some are `charged` for.
+fn charge_for(bytes: usize, charged: &mut usize, memory: &Memory) -> Result<()> {
+    if bytes > *charged + CHARGED_BYTES {
+        memory.charge(bytes - *charged, "what pipes make of a block")?;
+        *charged = bytes;
+    }
+    Ok(())
 }
 
 /// A row's text, of a column that has no integers.
@@ -155,10 +168,7 @@ fn by_row(
         (maker.make)(&text_of, &mut made);
         values.iter_mut().zip(&mut made).for_each(|(values, made)| values.push(row, made));
         let bytes: usize = values.iter().map(Values::bytes).sum();
-        if bytes > charged + CHARGED_BYTES {
-            memory.charge(bytes - charged, "what pipes make of a block")?;
-            charged = bytes;
-        }
+        charge_for(bytes, &mut charged, memory)?;
         if bytes > u32::MAX as usize {
             // Where each text ends is 32 bits.
             let limit_bytes = u32::MAX as usize;
@@ -172,7 +182,7 @@ fn by_row(
 #[derive(Clone, Debug, Default)]
 struct Values {
     ints: Vec<i64>,
-    texts: Option<(Vec<u8>, Vec<u32>)>,
+    texts: Option<(String, Vec<u32>)>,
     /// The kind of all.
     kind: Option<ValueKind>,
     /// That of each, once they differ.
@@ -181,7 +191,7 @@ struct Values {
 
 impl Values {
     fn bytes(&self) -> usize {
-        let texts = self.texts.as_ref().map_or(0, |(bytes, ends)| bytes.len() + 4 * ends.len());
+        let texts = self.texts.as_ref().map_or(0, |(text, ends)| text.len() + 4 * ends.len());
         8 * self.ints.len() + texts + self.kinds.as_ref().map_or(0, Vec::len)
     }
 
@@ -203,9 +213,9 @@ impl Values {
             }
             self.ints_to_texts();
         }
-        if let Some((bytes, ends)) = &mut self.texts {
-            bytes.extend_from_slice(made.text().as_bytes());
-            ends.push(bytes.len() as u32);
+        if let Some((text, ends)) = &mut self.texts {
+            text.push_str(made.text());
+            ends.push(text.len() as u32);
         }
     }
 
@@ -213,7 +223,7 @@ impl Values {
     fn fill(&mut self, row: usize) {
         match &mut self.texts {
             None => self.ints.resize(row, 0),
-            Some((bytes, ends)) => ends.resize(row, bytes.len() as u32),
+            Some((text, ends)) => ends.resize(row, text.len() as u32),
         }
         if let Some(kinds) = &mut self.kinds {
             kinds.resize(row, ValueKind::String as u8);
@@ -221,13 +231,13 @@ impl Values {
     }
 
     fn ints_to_texts(&mut self) {
-        let (mut bytes, mut digits) = (Vec::new(), IntText::default());
+        let (mut text, mut digits) = (String::new(), IntText::default());
         let mut end = |n: i64| {
-            bytes.extend_from_slice(digits.format(n).as_bytes());
-            bytes.len() as u32
+            text.push_str(digits.format(n));
+            text.len() as u32
         };
         let ends = std::mem::take(&mut self.ints).into_iter().map(&mut end).collect();
-        self.texts = Some((bytes, ends));
+        self.texts = Some((text, ends));
     }
 
     fn column(mut self, rows: usize) -> Column {
@@ -236,7 +246,7 @@ impl Values {
         let kinds = self.kinds.map_or(common, Kinds::PerSlot);
         let data = match self.texts {
             None => ColumnData::Int { values: Ints::new(self.ints), present: None },
-            Some((bytes, ends)) => ColumnData::Text { bytes, ends, present: None },
+            Some((text, ends)) => ColumnData::Text { text, ends, present: None },
         };
         Column { data, kinds, order: Order::Rows, rows }
     }

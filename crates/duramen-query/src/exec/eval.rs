@@ -139,6 +139,19 @@ fn field_rows(
     {
         return Ok(among(candidates, words));
     }
+    if let Some(any) = test.asks_for_any()
+        && !matches!(field, names::TIME | STREAM_ID)
+        && let Some(words) = open.block.rows_having(field)?
+    {
+        let having = among(candidates, words);
+        let mut found = if any { having.clone() } else { Bitmap::none(candidates.len()) };
+        if passes("") {
+            let mut others = candidates.clone();
+            others.subtract(&having);
+            found.union(&others);
+        }
+        return Ok(found);
+    }
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
     let words = test.sought_words();
@@ -161,10 +174,10 @@ fn field_rows(
     } else {
         let column = open.column_for(field, &left)?;
         if let (Test::Phrase(phrase), Some(column)) = (test, &column)
-            && let ColumnData::Text { bytes, ends, present } = &column.data
+            && let ColumnData::Text { text, ends, present } = &column.data
             && !is_few(&left)
         {
-            search(phrase, (bytes, ends, present.as_deref()), column, &left)
+            search(phrase, (text.as_bytes(), ends, present.as_deref()), column, &left)
         } else {
             scan(column.as_deref(), &left, passes, &|n| test.matches_int(n), stop)
         }

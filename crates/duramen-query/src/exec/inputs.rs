@@ -10,7 +10,7 @@ use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Cell, Function, Groups, Named};
 use duramen::ValueKind;
 use duramen::block::names;
-use duramen::column::Column;
+use duramen::column::{Column, ColumnData};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,6 +22,8 @@ pub(super) struct Input<'a> {
     function: &'a Function,
     values: Values,
     condition: Option<Bitmap>,
+    /// If the function only wants to know which values there are, and they are few.
+    seen: Option<Seen>,
 }
 
 /// The numbers of columns, by the field's name.
@@ -95,6 +97,51 @@ impl Values {
     }
 }
 
+/// The most bits that say which values were seen in which group.
+const MAX_SEEN_BITS: usize = 1 << 20;
+
+/// Which combinations of values of a block's columns, all constants or dictionaries, were seen in which group.
+struct Seen {
+    combinations: usize,
+    bits: Vec<u64>,
+}
+
+impl Seen {
+    fn new(columns: &[(String, Option<Arc<Column>>)]) -> Option<Self> {
+        let combinations =
+            columns.iter().try_fold(1usize, |n, (_, column)| match column.as_ref().map(|c| &c.data) {
+                None | Some(ColumnData::Const(_)) => Some(n),
+                Some(ColumnData::Dict { values, .. }) => n.checked_mul(values.len() + 1),
+                Some(ColumnData::Int { .. } | ColumnData::Text { .. }) => None,
+            })?;
+        (combinations <= MAX_SEEN_BITS).then(|| Self { combinations, bits: Vec::new() })
+    }
+
+    /// Whether a row's values were not seen in the group before, as far as that is known.
+    fn is_new(&mut self, columns: &[(String, Option<Arc<Column>>)], row: usize, group: usize) -> bool {
+        let place =
+            columns.iter().filter_map(|(_, column)| column.as_deref()).fold(0, |place, column| match &column
+                .data
+            {
+                ColumnData::Dict { values, codes } => {
+                    place * (values.len() + 1) + (codes.get(column.slot(row)) as usize).min(values.len())
+                }
+                _ => place,
+            });
+        let place = group.saturating_mul(self.combinations).saturating_add(place);
+        if place >= MAX_SEEN_BITS {
+            return true;
+        }
+        if place / 64 >= self.bits.len() {
+            self.bits.resize(place / 64 + 1, 0);
+        }
+        let (word, bit) = (&mut self.bits[place / 64], 1 << (place % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
 impl<'a> Input<'a> {
     /// What the function of this number needs of the rows that were found.
     pub(super) fn read(
@@ -108,24 +155,36 @@ impl<'a> Input<'a> {
         let values = Values::read(function, open, found, known)?;
         let condition = function.condition.as_ref();
         let condition = condition.map(|filter| super::eval::eval(filter, open, found, stop)).transpose()?;
-        Ok(Self { number, function, values, condition })
+        let seen = match &values {
+            Values::Columns(columns) if function.kind.is_of_distinct() => Seen::new(columns),
+            _ => None,
+        };
+        Ok(Self { number, function, values, condition, seen })
+    }
+
+    /// Says that groups have other numbers now.
+    pub(super) fn groups_moved(&mut self) {
+        if let Some(seen) = &mut self.seen {
+            seen.bits.clear();
+        }
     }
 
     /// Gives the function what these rows have for it, each with its group.
     pub(super) fn add(
-        &self,
+        &mut self,
         rows: &[(usize, usize)],
         arrival: &dyn Fn(usize) -> Arrival,
         groups: &mut Groups<'_>,
         extremes: &mut Extremes,
     ) -> Result<()> {
         let (number, function) = (self.number, self.function);
-        let is_met = |row| self.condition.as_ref().is_none_or(|rows| rows.contains(row));
+        let condition = self.condition.as_ref();
+        let is_met = |row| condition.is_none_or(|rows| rows.contains(row));
         let rows = rows.iter().copied().filter(|(row, _)| is_met(*row));
         match &self.values {
             Values::Times(times) => {
                 let is_min = function.kind == Kind::Min;
-                rows.for_each(|(row, group)| extremes.add(group, number, times[row], is_min));
+                extremes.add(number, is_min, rows.map(|(row, group)| (times[row], group)));
             }
             Values::Numbers(columns) => {
                 for numbers in columns {
@@ -146,6 +205,9 @@ impl<'a> Input<'a> {
             Values::Columns(columns) => {
                 let mut cells = Vec::new();
                 for (row, group) in rows {
+                    if self.seen.as_mut().is_some_and(|seen| !seen.is_new(columns, row, group)) {
+                        continue;
+                    }
                     cells.clear();
                     cells.extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
                     groups.add(group, number, &cells, arrival(row))?;
@@ -158,17 +220,43 @@ impl<'a> Input<'a> {
 
 /// The first or the last time so far, of each group's functions that ask for that.
 #[derive(Default)]
-pub(super) struct Extremes(HashMap<(usize, usize), i64, foldhash::fast::FixedState>);
+pub(super) struct Extremes {
+    /// By function, and then by group, of the first [`MAX_LISTED_GROUPS`].
+    listed: Vec<Vec<Option<i64>>>,
+    /// By function and group, of the others.
+    others: HashMap<(usize, usize), i64, foldhash::fast::FixedState>,
+}
+
+/// How many groups have their place in a list, of which each block has a new one.
+const MAX_LISTED_GROUPS: usize = 4096;
 
 impl Extremes {
-    fn add(&mut self, group: usize, function: usize, time: i64, is_min: bool) {
-        let of_group = self.0.entry((group, function)).or_insert(time);
-        *of_group = if is_min { time.min(*of_group) } else { time.max(*of_group) };
+    /// Adds the times of rows, each with its group.
+    fn add(&mut self, function: usize, is_min: bool, rows: impl Iterator<Item = (i64, usize)>) {
+        if function >= self.listed.len() {
+            self.listed.resize(function + 1, Vec::new());
+        }
+        let listed = &mut self.listed[function];
+        for (time, group) in rows {
+            let of_group = if group < MAX_LISTED_GROUPS {
+                if group >= listed.len() {
+                    listed.resize(group + 1, None);
+                }
+                listed[group].get_or_insert(time)
+            } else {
+                self.others.entry((function, group)).or_insert(time)
+            };
+            *of_group = if is_min { time.min(*of_group) } else { time.max(*of_group) };
+        }
     }
 
     /// Gives them to their groups, whose numbers hold until these are tidied up.
     pub(super) fn give(&mut self, groups: &mut Groups<'_>) -> Result<()> {
-        for ((group, function), time) in self.0.drain() {
+        let listed = self.listed.iter_mut().enumerate().flat_map(|(function, times)| {
+            let times = times.drain(..).enumerate();
+            times.filter_map(move |(group, time)| Some(((function, group), time?)))
+        });
+        for ((function, group), time) in listed.chain(self.others.drain()) {
             let text = crate::parse::time::format_time(time);
             let cell = Named { name: names::TIME, cell: Cell::Text(&text), kind: ValueKind::String };
             groups.add(group, function, &[cell], [0; 3])?;

@@ -194,7 +194,7 @@ impl Open {
         for (name, column) in self.output.iter().flatten() {
             let slot = column.slot(row);
             if let Some(text) = column.text_at(slot, &mut digits)
-                && !(name == names::STREAM && matches!(text, "" | "{}"))
+                && !(name == names::STREAM && text.is_empty())
             {
                 out.push(name, text, column.kind_at(slot));
             }
@@ -248,7 +248,7 @@ impl Open {
 
 /// The number of a stream: 128 bits of a hash of its text, in hexadecimal; no stream has none.
 pub(crate) fn stream_id(stream: &str) -> String {
-    if matches!(stream, "" | "{}") { String::new() } else { format!("{:032x}", xxh3_128(stream.as_bytes())) }
+    if stream.is_empty() { String::new() } else { format!("{:032x}", xxh3_128(stream.as_bytes())) }
 }
 
 fn stream_id_column(stream: &Column) -> Arc<Column> {
@@ -264,14 +264,13 @@ fn stream_id_column(stream: &Column) -> Arc<Column> {
                 ColumnData::Text { ends, .. } => ends.len(),
                 _ => 0,
             };
-            let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(slots));
+            let (mut text, mut ends) = (String::new(), Vec::with_capacity(slots));
             let mut digits = IntText::default();
             for slot in 0..slots {
-                bytes
-                    .extend_from_slice(stream_id(stream.text_at(slot, &mut digits).unwrap_or("")).as_bytes());
-                ends.push(bytes.len() as u32);
+                text.push_str(&stream_id(stream.text_at(slot, &mut digits).unwrap_or("")));
+                ends.push(text.len() as u32);
             }
-            ColumnData::Text { bytes, ends, present: None }
+            ColumnData::Text { text, ends, present: None }
         }
     };
     let kinds = Kinds::All(ValueKind::String);
@@ -279,12 +278,12 @@ fn stream_id_column(stream: &Column) -> Arc<Column> {
 }
 
 fn time_column(times: &[i64]) -> Arc<Column> {
-    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(times.len()));
+    let (mut text, mut ends) = (String::new(), Vec::with_capacity(times.len()));
     for &time in times {
-        bytes.extend_from_slice(format_time(time).as_bytes());
-        ends.push(bytes.len() as u32);
+        text.push_str(&format_time(time));
+        ends.push(text.len() as u32);
     }
-    let data = ColumnData::Text { bytes, ends, present: None };
+    let data = ColumnData::Text { text, ends, present: None };
     Arc::new(Column { data, kinds: Kinds::All(ValueKind::String), order: Order::Rows, rows: times.len() })
 }
 
@@ -320,9 +319,9 @@ pub(crate) fn plain_text(column: &Column, slot: usize) -> Option<&str> {
         ColumnData::Int { .. } => None,
         // Where a field has the message's text in some rows, that of all rows lies there.
         ColumnData::Text { present: Some(present), .. } if !bit(present, slot) => None,
-        ColumnData::Text { bytes, ends, .. } => {
+        ColumnData::Text { text, ends, .. } => {
             let start = if slot == 0 { 0 } else { ends[slot - 1] as usize };
-            std::str::from_utf8(bytes.get(start..ends[slot] as usize)?).ok()
+            text.get(start..ends[slot] as usize)
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What is known of blocks before they are opened: their times, and if their tables tell them, their streams and how many
 //! rows of each they have.
 //!
-//! A filter is asked once for each stream of a table, and not for each block again.
+//! A filter is asked once for each stream of a table and what it makes of blocks' times, and not for each block again; of
+//! tables that came long before, it is forgotten.
 
 use super::Cancel;
 use super::group_keys::common_time_bucket;
@@ -14,13 +15,11 @@ use duramen::label_text;
 use hashbrown::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of blocks that only have to be counted.
-pub(crate) struct Counted {
-    /// The texts of each group's keys, and how many rows it has.
-    pub groups: Vec<(Vec<String>, u64)>,
-    /// The blocks of which it is not known.
-    pub others: Vec<Arc<dyn BlockHandle>>,
-}
+/// What is known of tables, and what was counted but not given yet, takes about so many bytes at most, and one table's more.
+const MAX_KNOWN_BYTES: usize = 8 << 20;
+
+/// Takes the texts of a group's keys, and how many rows more it has.
+pub(crate) type Give<'g> = dyn FnMut(&mut dyn Iterator<Item = &str>, u64) -> Result<()> + 'g;
 
 /// What is asked of blocks: which rows match, and by which fields they are grouped.
 pub(crate) struct Told<'a> {
@@ -28,7 +27,16 @@ pub(crate) struct Told<'a> {
     by: &'a [By],
     /// Whether streams have to do with it.
     asks_for_streams: bool,
-    known: Mutex<HashMap<Place, Arc<OfTable>, foldhash::fast::FixedState>>,
+    known: Mutex<Known>,
+    /// [`MAX_KNOWN_BYTES`].
+    max_known_bytes: usize,
+}
+
+/// What is known of tables.
+#[derive(Default)]
+struct Known {
+    of_tables: HashMap<Place, Arc<OfTable>, foldhash::fast::FixedState>,
+    bytes: usize,
 }
 
 /// A table, by where its streams are in memory, and what the time ranges of the filter make of a block's times.
@@ -41,6 +49,7 @@ struct Counts {
     of_blocks: HashMap<Vec<String>, u64, foldhash::fast::FixedState>,
     /// Of the groups of tables, by where what is known of the table is in memory, and the texts that blocks have in common.
     of_tables: HashMap<(usize, Texts), OfGroups, foldhash::fast::FixedState>,
+    bytes: usize,
 }
 
 /// How many rows each group of a table has.
@@ -53,16 +62,17 @@ struct OfGroups {
 type Texts = Vec<Option<String>>;
 
 impl Counts {
-    fn by_group(self) -> Vec<(Vec<String>, u64)> {
-        let mut counts: Vec<_> = self.of_blocks.into_iter().collect();
-        for ((_, buckets), OfGroups { table, rows }) in self.of_tables {
-            for (group, rows) in table.groups.iter().zip(rows).filter(|(_, rows)| *rows > 0) {
-                let texts =
-                    group.iter().zip(&buckets).map(|(text, bucket)| text.as_ref().or(bucket.as_ref()));
-                counts.push((texts.map(|text| text.cloned().unwrap_or_default()).collect(), rows));
+    fn give(self, give: &mut Give<'_>) -> Result<()> {
+        for (key, rows) in &self.of_blocks {
+            give(&mut key.iter().map(String::as_str), *rows)?;
+        }
+        for ((_, buckets), OfGroups { table, rows }) in &self.of_tables {
+            for (group, rows) in table.groups.iter().zip(rows).filter(|(_, rows)| **rows > 0) {
+                let texts = group.iter().zip(buckets).map(|(text, bucket)| text.as_ref().or(bucket.as_ref()));
+                give(&mut texts.map(|text| text.map_or("", String::as_str)), *rows)?;
             }
         }
-        counts
+        Ok(())
     }
 }
 
@@ -73,6 +83,8 @@ struct OfTable {
     streams: Vec<OfStream>,
     /// The texts of groups; nothing where it depends on the block.
     groups: Vec<Texts>,
+    /// About how many it takes.
+    bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +100,7 @@ enum OfStream {
 impl<'a> Told<'a> {
     pub fn of(filter: &'a Filter, by: &'a [By]) -> Self {
         let asks_for_streams = asks_for_streams(filter) || by.iter().any(|by| *by.field != *names::TIME);
-        Self { filter, by, asks_for_streams, known: Mutex::default() }
+        Self { filter, by, asks_for_streams, known: Mutex::default(), max_known_bytes: MAX_KNOWN_BYTES }
     }
 
     pub fn filter(&self) -> &'a Filter {
@@ -116,16 +128,26 @@ impl<'a> Told<'a> {
         all
     }
 
-    /// How many rows of blocks match, by group.
-    pub fn counts(&self, blocks: &[Arc<dyn BlockHandle>], cancel: &Cancel) -> Result<Counted> {
+    /// Gives how many rows of blocks match, by group, which may come several times. What is left are the blocks of which it is
+    /// not known.
+    pub fn counts(
+        &self,
+        blocks: &[Arc<dyn BlockHandle>],
+        cancel: &Cancel,
+        give: &mut Give<'_>,
+    ) -> Result<Vec<Arc<dyn BlockHandle>>> {
         let (mut counts, mut others) = (Counts::default(), Vec::new());
         for handle in blocks {
             cancel.check()?;
             if self.count(&**handle, &mut counts).is_none() {
                 others.push(handle.clone());
             }
+            if counts.bytes > self.max_known_bytes {
+                std::mem::take(&mut counts).give(give)?;
+            }
         }
-        Ok(Counted { groups: counts.by_group(), others })
+        counts.give(give)?;
+        Ok(others)
     }
 
     /// Adds how many rows of the block match; nothing, if that is not known.
@@ -141,6 +163,7 @@ impl<'a> Told<'a> {
         if whole == Some(true)
             && let Some(key) = buckets.iter().cloned().collect()
         {
+            counts.bytes += bytes_of(&key) * usize::from(!counts.of_blocks.contains_key(&key));
             *counts.of_blocks.entry(key).or_default() += handle.rows() as u64;
             return Some(());
         }
@@ -151,9 +174,12 @@ impl<'a> Told<'a> {
         {
             return None;
         }
-        let of_groups = counts.of_tables.entry((Arc::as_ptr(&table) as usize, buckets));
-        let OfGroups { rows: of_groups, .. } =
-            of_groups.or_insert_with(|| OfGroups { table: table.clone(), rows: vec![0; table.groups.len()] });
+        let Counts { of_tables, bytes, .. } = counts;
+        let of_groups = of_tables.entry((Arc::as_ptr(&table) as usize, buckets));
+        let OfGroups { rows: of_groups, .. } = of_groups.or_insert_with(|| {
+            *bytes += table.bytes + size_of::<u64>() * table.groups.len();
+            OfGroups { table: table.clone(), rows: vec![0; table.groups.len()] }
+        });
         for (stream, rows) in streams.rows() {
             if let OfStream::All(group) = table.streams[stream] {
                 of_groups[group] += u64::from(rows);
@@ -174,14 +200,15 @@ impl<'a> Told<'a> {
         let streams = handle.streams()?;
         let place = (Arc::as_ptr(&streams.table) as usize, times);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_table = match known.get(&place) {
-            Some(of_table) => of_table.clone(),
-            None => {
-                let of_table = Arc::new(self.of_table(&streams.table, &place.1));
-                known.insert(place, of_table.clone());
-                of_table
-            }
-        };
+        if let Some(of_table) = known.of_tables.get(&place) {
+            return Some((of_table.clone(), streams));
+        }
+        if known.bytes > self.max_known_bytes {
+            *known = Known::default();
+        }
+        let of_table = Arc::new(self.of_table(&streams.table, &place.1));
+        known.bytes += of_table.bytes;
+        known.of_tables.insert(place, of_table.clone());
         Some((of_table, streams))
     }
 
@@ -202,8 +229,16 @@ impl<'a> Told<'a> {
                 }
             });
         });
-        OfTable { _table: table.clone(), streams, groups }
+        let of_streams = table.bytes() + streams.len() * size_of::<OfStream>();
+        let bytes = of_streams + groups.iter().map(|group| bytes_of(group.iter().flatten())).sum::<usize>();
+        OfTable { _table: table.clone(), streams, groups, bytes }
     }
+}
+
+/// About how many bytes a group's texts take.
+fn bytes_of<'t>(texts: impl IntoIterator<Item = &'t String>) -> usize {
+    let of_texts = texts.into_iter().map(|text| size_of::<String>() + text.len());
+    size_of::<Texts>() + of_texts.sum::<usize>()
 }
 
 /// A stream of a table.
@@ -224,7 +259,10 @@ impl Stream<'_> {
 
     /// What the group of its rows is called.
     fn key(&self, by: &By) -> Option<String> {
-        let text = || label_text::write(self.labels.iter().copied());
+        let text = || match self.labels {
+            [] => String::new(),
+            labels => label_text::write(labels.iter().copied()),
+        };
         let key = match &*by.field {
             names::STREAM => by.value(&text()).into_owned(),
             STREAM_ID => by.value(&stream_id(&text())).into_owned(),
@@ -305,4 +343,49 @@ fn joined(
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::ParseOptions;
+    use crate::query::Query;
+    use duramen::{EntryBuf, Store};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_forgotten_of_tables_is_found_out_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("logs")).unwrap();
+        for table in 0..4i64 {
+            for i in 0..30i64 {
+                let mut entry = EntryBuf::new(["pod"]);
+                entry.start((table * 30 + i) * 1_000_000_000).message("it happened");
+                entry.field("pod", &*format!("pod-{}", i % 7));
+                store.append(entry.finish().unwrap()).unwrap();
+            }
+            store.flush().unwrap();
+        }
+        let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        let query =
+            Query::parse("!{pod=\"pod-3\"} | stats by (pod, _time:1d) count() n", &ParseOptions::default());
+        let query = query.unwrap();
+        let Some(crate::pipe::Pipe::Stats(stats)) = query.pipes().first() else { panic!("no stats") };
+        let counts = |max_known_bytes| {
+            let told = Told { max_known_bytes, ..Told::of(query.filter(), &stats.aggregate.by) };
+            let (mut counts, mut given) = (BTreeMap::<Vec<String>, u64>::new(), 0);
+            let others = told.counts(&blocks, &Cancel::new(), &mut |key, rows| {
+                given += 1;
+                *counts.entry(key.map(str::to_owned).collect()).or_default() += rows;
+                Ok(())
+            });
+            assert_eq!(others.unwrap().len(), 0);
+            let known = told.known.lock().unwrap().of_tables.len();
+            (counts, given, known)
+        };
+        let (all, given, known) = counts(MAX_KNOWN_BYTES);
+        assert_eq!((all.len(), all.values().sum::<u64>(), given, known), (6, 104, 24, 4));
+        let (again, given, known) = counts(0);
+        assert_eq!((again, given, known), (all, 24, 1));
+    }
 }

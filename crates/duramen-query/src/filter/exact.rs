@@ -30,6 +30,11 @@ impl Exact {
         self.prefix
     }
 
+    /// Whether the value must be the empty text.
+    pub(crate) fn is_of_empty(&self) -> bool {
+        self.text.is_empty() && !self.prefix
+    }
+
     /// Whether `text` is the value.
     pub fn matches(&self, text: &str) -> bool {
         if self.prefix { text.starts_with(&*self.text) } else { *text == *self.text }
@@ -53,7 +58,7 @@ impl Exact {
 
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.text.is_empty() && !self.prefix {
+        if self.is_of_empty() {
             return f.write_str("\"\"");
         }
         write!(f, "={}{}", quote(&self.text), if self.prefix { "*" } else { "" })

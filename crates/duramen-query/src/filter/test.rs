@@ -60,6 +60,15 @@ impl Test {
         }
     }
 
+    /// Whether it passes all texts but the empty one, or that one only; `None` if neither.
+    pub(crate) fn asks_for_any(&self) -> Option<bool> {
+        match self {
+            Self::Any => Some(true),
+            Self::Exact(exact) => exact.is_of_empty().then_some(false),
+            _ => None,
+        }
+    }
+
     /// Whether an integer's text passes, for tests that can tell without the text.
     pub fn matches_int(&self, n: i64) -> Option<bool> {
         match self {

@@ -170,12 +170,12 @@ impl Block for TestBlock {
             let codes = Codes::new(values.len(), texts.iter().map(code));
             ColumnData::Dict { values: values.iter().map(|v| (*v).into()).collect(), codes }
         } else {
-            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+            let (mut all, mut ends) = (String::new(), Vec::new());
             for text in &texts {
-                bytes.extend_from_slice(text.unwrap_or("").as_bytes());
-                ends.push(bytes.len() as u32);
+                all.push_str(text.unwrap_or(""));
+                ends.push(all.len() as u32);
             }
-            ColumnData::Text { bytes, ends, present: bits(&present) }
+            ColumnData::Text { text: all, ends, present: bits(&present) }
         };
         let kinds = in_slots.iter().map(|v| v.map_or(0, |v| v.1 as u8)).collect();
         Ok(Some(Arc::new(Column {

@@ -21,6 +21,9 @@ pub(crate) type LabelSet = Vec<Label>;
 
 /// The text of a stream: `{app="x",host="y"}`.
 pub(crate) fn render(labels: &[Label]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
     label_text::write(labels.iter().map(|label| (&*label.name, &*label.value)))
 }
 
@@ -134,7 +137,7 @@ impl StreamTable {
     }
 
     fn merge(&self, values: &[(&str, u8)], codes: &[u32], stored: &Column) -> Result<Column> {
-        let mut bytes = Vec::new();
+        let mut all_texts = String::new();
         let mut ends = Vec::with_capacity(codes.len());
         let mut kinds = Vec::with_capacity(codes.len());
         let mut present = vec![0u64; codes.len().div_ceil(64)];
@@ -146,15 +149,15 @@ impl StreamTable {
                 None => (label.map(|v| v.0), label.map_or(0, |v| v.1)),
             };
             if let Some(text) = text {
-                bytes.extend_from_slice(text.as_bytes());
+                all_texts.push_str(text);
                 present[slot / 64] |= 1 << (slot % 64);
             }
-            ends.push(u32::try_from(bytes.len()).map_err(|_| bad("a stream field is too long"))?);
+            ends.push(u32::try_from(all_texts.len()).map_err(|_| bad("a stream field is too long"))?);
             kinds.push(kind);
         }
         let all = (0..codes.len()).all(|slot| bit(&present, slot));
         Ok(Column {
-            data: ColumnData::Text { bytes, ends, present: (!all).then_some(present) },
+            data: ColumnData::Text { text: all_texts, ends, present: (!all).then_some(present) },
             kinds: Kinds::PerSlot(kinds),
             order: self.order.clone(),
             rows: self.rows,
@@ -171,6 +174,6 @@ mod tests {
         let label = |name: &str, value: &str| Label { name: name.into(), value: value.into(), kind: 0 };
         let set = [label("app", "a\"b\\c\n"), label("my host", "")];
         assert_eq!(render(&set), r#"{app="a\"b\\c\n","my host"=""}"#);
-        assert_eq!(render(&[]), "{}");
+        assert_eq!(render(&[]), "", "a row of no stream has none");
     }
 }

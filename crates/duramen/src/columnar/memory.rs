@@ -1,6 +1,7 @@
 //! Rows that are still in the WAL, as a block.
 
 use super::Row;
+use super::bytes::bad;
 use super::columnize::{Collected, Columnizer, Form, MESSAGE};
 use super::labels::StreamTable;
 use crate::block::{Block, names};
@@ -36,14 +37,14 @@ impl MemoryBlock {
         let mut columns: Vec<(String, Arc<Column>)> = Vec::new();
         // The message goes last: others may refer to it until then.
         for i in (0..c.columns().len()).rev() {
-            let bytes = c.take_text_bytes(i);
+            let text = valid(c.take_text_bytes(i))?;
             let held = &c.columns()[i];
             if held.count == 0 {
                 continue;
             }
             let data = match held.form {
-                Form::Alias => alias(held, &c.columns()[MESSAGE], rows.len()),
-                _ => data(held, bytes, rows.len()),
+                Form::Alias => alias(held, &c.columns()[MESSAGE], rows.len())?,
+                _ => data(held, text, rows.len()),
             };
             let kinds = if held.kinds.is_empty() {
                 Kinds::All(ValueKind::from_u8(held.kind).unwrap_or_default())
@@ -89,19 +90,24 @@ fn map(held: &Collected, rows: usize) -> Option<Vec<u64>> {
     })
 }
 
-/// A column's values; `bytes` are its texts, where it is held as texts.
-fn data(held: &Collected, bytes: Vec<u8>, rows: usize) -> ColumnData {
-    let text = |i: usize| -> Box<str> { String::from_utf8_lossy(held.texts.get(i)).into() };
+/// Texts of rows.
+fn valid(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))
+}
+
+/// A column's values; `text` has them one after another, where it is held as texts.
+fn data(held: &Collected, text: String, rows: usize) -> ColumnData {
+    let of_dictionary = |i: usize| -> Box<str> { String::from_utf8_lossy(held.texts.get(i)).into() };
     match held.form {
         Form::Ints => {
             let present = map(held, rows);
             ColumnData::Int { values: Ints::new(held.ints.clone()).spread(present.as_deref(), rows), present }
         }
         Form::Dictionary if held.is_dense(rows) && held.codes.iter().all(|&c| c == held.codes[0]) => {
-            ColumnData::Const(text(held.codes[0] as usize))
+            ColumnData::Const(of_dictionary(held.codes[0] as usize))
         }
         Form::Dictionary => ColumnData::Dict {
-            values: (0..held.texts.len()).map(text).collect(),
+            values: (0..held.texts.len()).map(of_dictionary).collect(),
             codes: Codes::new(held.texts.len(), held.codes.iter().copied())
                 .spread(map(held, rows).as_deref(), rows),
         },
@@ -115,15 +121,15 @@ fn data(held: &Collected, bytes: Vec<u8>, rows: usize) -> ColumnData {
                 }
                 ends.push(end);
             }
-            ColumnData::Text { bytes, ends, present: map(held, rows) }
+            ColumnData::Text { text, ends, present: map(held, rows) }
         }
     }
 }
 
 /// The message's values, where this column has any.
-fn alias(held: &Collected, message: &Collected, rows: usize) -> ColumnData {
-    let bytes = if message.form == Form::Texts { message.texts.bytes.clone() } else { Vec::new() };
-    match data(message, bytes, rows) {
+fn alias(held: &Collected, message: &Collected, rows: usize) -> Result<ColumnData> {
+    let text = if message.form == Form::Texts { valid(message.texts.bytes.clone())? } else { String::new() };
+    Ok(match data(message, text, rows) {
         ColumnData::Const(text) => ColumnData::Dict {
             values: vec![text],
             codes: Codes::new(1, (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT })),
@@ -133,9 +139,9 @@ fn alias(held: &Collected, message: &Collected, rows: usize) -> ColumnData {
             let codes = Codes::new(values.len(), (0..rows).map(code));
             ColumnData::Dict { values, codes }
         }
-        ColumnData::Text { bytes, ends, .. } => ColumnData::Text { bytes, ends, present: map(held, rows) },
+        ColumnData::Text { text, ends, .. } => ColumnData::Text { text, ends, present: map(held, rows) },
         ColumnData::Int { values, .. } => ColumnData::Int { values, present: map(held, rows) },
-    }
+    })
 }
 
 /// The names that [`Block::field_names`] lists, sorted.

@@ -50,12 +50,18 @@ pub(crate) struct TableStreamsBuilder {
     sets: Vec<u8>,
     blocks: Vec<u8>,
     count: u64,
+    /// Whether those of some block are not known.
+    is_unknown: bool,
 }
 
 impl TableStreamsBuilder {
-    /// Adds the next block.
-    pub(crate) fn add_block(&mut self, streams: &StreamRows) {
+    /// Adds the next block, if its streams are known.
+    pub(crate) fn add_block(&mut self, streams: Option<&StreamRows>) {
         self.count += 1;
+        let Some(streams) = streams else {
+            self.is_unknown = true;
+            return;
+        };
         if self.is_too_much() {
             return;
         }
@@ -91,7 +97,7 @@ impl TableStreamsBuilder {
         self.sets.len() + self.blocks.len() > MAX_TABLE_STREAMS_BYTES
     }
 
-    /// The property, if the streams are not too many. `is_field`: whether it is the name of a field, that is no label, in
+    /// The property, if the streams are known, and not too many. `is_field`: whether it is the name of a field, that is no label, in
     /// some row.
     ///
     /// # Errors
@@ -105,7 +111,7 @@ impl TableStreamsBuilder {
         mixed.iter().for_each(|name| put_bytes(&mut plain, name.as_bytes()));
         put_varint(&mut plain, self.count);
         plain.extend_from_slice(&self.blocks);
-        if self.is_too_much() || plain.len() > MAX_TABLE_STREAMS_BYTES {
+        if self.is_unknown || self.is_too_much() || plain.len() > MAX_TABLE_STREAMS_BYTES {
             return Ok(None);
         }
         let mut body = Vec::new();
@@ -208,6 +214,15 @@ impl TableStreams {
         Ok(Self { plain, sets, labels, blocks })
     }
 
+    /// About how many bytes it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let of_labels = self.labels.iter().map(|label| 2 * size_of::<Box<str>>() + label.len());
+        self.plain.len()
+            + self.sets.len() * size_of::<Range<u32>>()
+            + self.blocks.len() * size_of::<(Range<u32>, u64)>()
+            + of_labels.sum::<usize>()
+    }
+
     fn part(&self, range: &Range<u32>) -> Reader<'_> {
         Reader::new(self.plain.get(range.start as usize..range.end as usize).unwrap_or_default())
     }
@@ -276,7 +291,7 @@ mod tests {
 
     fn property(blocks: &[StreamRows], is_field: &dyn Fn(&str) -> bool) -> Option<Vec<u8>> {
         let mut builder = TableStreamsBuilder::default();
-        blocks.iter().for_each(|block| builder.add_block(block));
+        blocks.iter().for_each(|block| builder.add_block(Some(block)));
         builder.finish(is_field, &mut Zstd::new(3).unwrap()).unwrap()
     }
 
@@ -301,6 +316,14 @@ mod tests {
         assert_eq!(of(0, 70_004), None, "the manifest says another number of rows");
         assert_eq!(of(3, 0), None);
         assert_eq!(table.of_block(0, 70_003).unwrap().ends(), [3, 70_003]);
+    }
+
+    #[test]
+    fn a_table_with_a_block_whose_streams_are_not_known_tells_none() {
+        let mut builder = TableStreamsBuilder::default();
+        builder.add_block(Some(&streams(vec![(set(&[("app", "a")]), 3)])));
+        builder.add_block(None);
+        assert_eq!(builder.finish(&|_| false, &mut Zstd::new(3).unwrap()).unwrap(), None);
     }
 
     #[test]

@@ -246,7 +246,7 @@ impl<'a> TableWriter<'a> {
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);
         self.fields.add_block(&encoded.fields);
-        self.streams.add_block(&encoded.streams);
+        self.streams.add_block(encoded.streams.as_ref());
         Ok(())
     }
 

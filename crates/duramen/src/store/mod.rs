@@ -353,7 +353,7 @@ impl Store {
 
     /// Calls `each` with every entry from `min_time` to `max_time` (ns since the epoch, both included), in
     /// order of time and then as they were written, until it breaks. Blocks are decoded on up to four threads, as many as
-    /// there are processors; each takes up to some 32 MiB of memory while its entries are due.
+    /// there are processors, some before their entries are due; each takes up to some 32 MiB of memory until they were.
     ///
     /// # Errors
     /// As [`Store::snapshot`]; damage in a table.

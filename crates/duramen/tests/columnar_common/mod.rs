@@ -139,7 +139,8 @@ fn expected(row: &Row<'_>) -> BTreeMap<String, (String, ValueKind)> {
             format!("{k}=\"{}\"", v.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
         })
         .collect();
-    fields.insert("_stream".into(), (format!("{{{}}}", labels.join(",")), ValueKind::String));
+    let stream = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+    fields.insert("_stream".into(), (stream, ValueKind::String));
     fields
 }
 
@@ -188,6 +189,12 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
             let say = |fields: &&BTreeMap<_, (String, _)>| fields.get(name).is_some_and(|f| !f.0.is_empty());
             assert_eq!(with, all.iter().filter(say).count(), "rows with {name:?}");
         }
+        if let Some(having) = block.rows_having(name).unwrap() {
+            for (row, fields) in all.iter().enumerate() {
+                let has = fields.get(name).is_some_and(|f| !f.0.is_empty());
+                assert_eq!(bit(&having, row), has, "whether row {row} has {name:?}");
+            }
+        }
         let column = block.column(name).unwrap().unwrap();
         assert_eq!(column.rows, rows.len());
         for (row, fields) in all.iter().enumerate() {
@@ -215,7 +222,9 @@ fn check_streams(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Bloc
     let step = (all.len() / 3).max(1);
     let samples = (0..all.len()).step_by(step).map(|row| text_of(row, "_stream")).chain(["{no=\"stream\"}"]);
     for stream in samples {
-        let is_it = |labels: &[(&str, &str)]| label_text::write(labels.iter().copied()) == *stream;
+        let is_it = |labels: &[(&str, &str)]| {
+            label_text::write(labels.iter().copied()) == if stream.is_empty() { "{}" } else { stream }
+        };
         let expected: Vec<bool> = (0..all.len()).map(|row| text_of(row, "_stream") == stream).collect();
         let has = block.has_stream(&is_it).unwrap();
         assert!(has.is_none_or(|has| has == expected.contains(&true)), "{stream}");

@@ -92,11 +92,6 @@ fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<BTreeMap<String, u
     Ok(known)
 }
 
-/// Whether a row with this value does not have the field.
-fn is_nothing(name: &str, text: &str) -> bool {
-    text.is_empty() || (name == names::STREAM && text == "{}")
-}
-
 impl<'a> Census<'a> {
     /// Of names, and with bounds, of values too.
     pub fn new(bounds: Option<Bounds>, memory: &'a Memory) -> Self {
@@ -164,11 +159,7 @@ impl<'a> Census<'a> {
         for (name, column) in columns {
             let field = self.field(name)?;
             let mut add = |text: &str, hits: u64| {
-                if hits == 0 || is_nothing(name, text) {
-                    Ok(())
-                } else {
-                    field.add(text, hits, bounds, memory)
-                }
+                if hits == 0 || text.is_empty() { Ok(()) } else { field.add(text, hits, bounds, memory) }
             };
             match &column.data {
                 ColumnData::Const(text) => add(text, found.count() as u64)?,
@@ -187,7 +178,7 @@ impl<'a> Census<'a> {
                     let mut digits = IntText::default();
                     for row in found.iter() {
                         if let Some(text) = column.text(row, &mut digits)
-                            && !is_nothing(name, text)
+                            && !text.is_empty()
                         {
                             field.add(text, 1, bounds, memory)?;
                             if bounds.is_some() && field.values.is_none() {
@@ -206,7 +197,7 @@ impl<'a> Census<'a> {
         let (bounds, memory) = (self.bounds, self.memory);
         self.rows += 1;
         for (name, text, _) in row.iter().filter(|(name, ..)| bounds.is_none() || *name != names::TIME) {
-            if !is_nothing(name, text) {
+            if !text.is_empty() {
                 self.field(name)?.add(text, 1, bounds, memory)?;
             }
         }

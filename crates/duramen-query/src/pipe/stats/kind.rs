@@ -121,6 +121,11 @@ impl Kind {
         )
     }
 
+    /// Whether it only looks at which values there are, however often.
+    pub(crate) fn is_of_distinct(self) -> bool {
+        matches!(self, Self::CountUniq | Self::CountUniqHash | Self::UniqValues)
+    }
+
     /// Whether its result depends on the order of the rows.
     pub(super) fn is_ordered(self) -> bool {
         self.takes_rows() || matches!(self, Self::Any | Self::Values)

@@ -8,7 +8,8 @@ use crate::error::Result;
 use duramen_engine::sstable::ChunkSink;
 
 impl BlockEncoder {
-    /// Writes a block again, byte for byte but for where its chunks are: nothing is decoded.
+    /// Writes a block again, byte for byte but for where its chunks are. Of what is in them its streams alone are read, for the
+    /// table to tell them; what cannot be read is copied all the same.
     ///
     /// # Errors
     /// What the block's source and `sink` say: a chunk that is damaged is not copied.
@@ -26,6 +27,6 @@ impl BlockEncoder {
         }
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = sink.add_chunk(&self.chunk)?;
-        Ok(summary(directory, handle, &bundles, block.stream_rows()?))
+        Ok(summary(directory, handle, &bundles, block.stream_rows().ok()))
     }
 }

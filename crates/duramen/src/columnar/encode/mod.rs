@@ -153,7 +153,7 @@ impl BlockEncoder {
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;
         let streams = StreamRows::new(c.streams.sets.clone(), &c.streams.slot_ends);
-        Ok(summary(directory, handle, &progress.bundles, streams))
+        Ok(summary(directory, handle, &progress.bundles, Some(streams)))
     }
 
     /// What a table tells of its blocks' streams.

@@ -29,8 +29,8 @@ pub struct EncodedBlock {
     pub(crate) filter: Option<ChunkHandle>,
     /// Its filter of grams.
     pub(crate) grams: Option<ChunkHandle>,
-    /// Its streams.
-    pub(crate) streams: StreamRows,
+    /// Its streams; nothing, if those of a copied block cannot be read.
+    pub(crate) streams: Option<StreamRows>,
 }
 
 /// One field of a block.
@@ -72,7 +72,7 @@ pub(super) fn summary(
     directory: Directory,
     handle: ChunkHandle,
     bundles: &[BundleSizes],
-    streams: StreamRows,
+    streams: Option<StreamRows>,
 ) -> EncodedBlock {
     // What a part takes of a bundle: of each stream, in proportion.
     let share =

@@ -179,8 +179,8 @@ fn restrict(data: &ColumnData, map: Option<&[u64]>, rows: usize) -> ColumnData {
             ColumnData::Dict { values, codes }
         }
         ColumnData::Int { values, present } => ColumnData::Int { values, present: Some(both(present, map)) },
-        ColumnData::Text { bytes, ends, present } => {
-            ColumnData::Text { bytes, ends, present: Some(both(present, map)) }
+        ColumnData::Text { text, ends, present } => {
+            ColumnData::Text { text, ends, present: Some(both(present, map)) }
         }
     }
 }
@@ -218,9 +218,7 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
 }
 
 fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
-    if std::str::from_utf8(&texts.bytes).is_err() {
-        return Err(bad("a text is not UTF-8"));
-    }
+    let text = String::from_utf8(texts.bytes).map_err(|_| bad("a text is not UTF-8"))?;
     let ends = match map {
         None => texts.ends,
         Some(map) => {
@@ -239,5 +237,5 @@ fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData
             ends
         }
     };
-    Ok(ColumnData::Text { bytes: texts.bytes, ends, present: map.cloned() })
+    Ok(ColumnData::Text { text, ends, present: map.cloned() })
 }

@@ -18,7 +18,7 @@ use super::structure::{self, Identities, level_of};
 use super::table_streams::{BlockStreams, StreamRows};
 use super::template::{Outline, TEMPLATES};
 use crate::block::{Block, Found, Needle, StreamLabels, names};
-use crate::column::{Column, IntText, Order};
+use crate::column::{Column, IntText, Order, set_range};
 use crate::error::Result;
 use crate::value::Level;
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
@@ -321,6 +321,21 @@ impl Block for TableBlock {
             Form::Texts { has_empty: true, .. } => None,
             Form::Constant(_) | Form::Alias | Form::Integers { .. } | Form::Texts { .. } => Some(entry.count),
         })
+    }
+
+    fn rows_having(&self, name: &str) -> Result<Option<Vec<u64>>> {
+        let rows = self.directory.rows;
+        let map = match (self.rows_with(name)?, self.by_name.get(name)) {
+            (None, _) => return Ok(None),
+            (Some(0), _) | (_, None) => return Ok(Some(vec![0; rows.div_ceil(64)])),
+            (Some(_), Some(&i)) => self.map_of(&self.directory.columns[i])?,
+        };
+        let all = || {
+            let mut all = vec![0; rows.div_ceil(64)];
+            set_range(&mut all, 0, rows);
+            Ok(all)
+        };
+        map.map_or_else(all, |map| self.rows_of_slots(map.clone())).map(Some)
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
