@@ -150,7 +150,7 @@ pub(crate) async fn unread(app: &App, request: Request, answer: impl IntoRespons
 }
 
 /// Reads on for a while and keeps nothing: a client that is still sending would not look at the answer.
-async fn discard(app: &App, body: &mut Body) {
+pub(crate) async fn discard(app: &App, body: &mut Body) {
     const MOST_BYTES: usize = 64 << 20;
     let discarding = async {
         let mut bytes = 0;
@@ -176,14 +176,7 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     loop {
-        // A small body has come with its head, and needs no timer.
-        let frame = match body.frame().now_or_never() {
-            Some(frame) => frame,
-            None => within(app.limits.read_timeout, body).await?,
-        };
-        let Some(frame) = frame else { break };
-        let frame = frame.map_err(|e| ApiError::bad_request(format!("the body broke off: {e}")))?;
-        let Ok(data) = frame.into_data() else { continue };
+        let Some(data) = next_data(app, body).await? else { break };
         if first.len() + all.len() + data.len() > limit_bytes {
             return Err(over_limit(limit_bytes));
         }
@@ -203,6 +196,25 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     Ok(Received { bytes, encoding, limit_bytes, share })
 }
 
+/// The next bytes of a body; nothing behind its end.
+///
+/// # Errors
+/// 400 if it breaks off, 408 if the client pauses for too long.
+pub(crate) async fn next_data(app: &App, body: &mut Body) -> ApiResult<Option<Bytes>> {
+    loop {
+        // A small body has come with its head, and needs no timer.
+        let frame = match body.frame().now_or_never() {
+            Some(frame) => frame,
+            None => within(app.limits.read_timeout, body).await?,
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        let frame = frame.map_err(|e| ApiError::bad_request(format!("the body broke off: {e}")))?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+}
+
 /// The next piece of a body, if it comes in time.
 async fn within(timeout: Duration, body: &mut Body) -> ApiResult<Option<Result<Frame<Bytes>, axum::Error>>> {
     tokio::time::timeout(timeout, body.frame()).await.map_err(|_| {
@@ -214,7 +226,8 @@ async fn within(timeout: Duration, body: &mut Body) -> ApiResult<Option<Result<F
     })
 }
 
-fn over_limit(limit_bytes: usize) -> ApiError {
+/// 413.
+pub(crate) fn over_limit(limit_bytes: usize) -> ApiError {
     ApiError::too_large(format!(
         "the body has more than {limit_bytes} bytes (max_body_bytes): send it in parts"
     ))

@@ -9,6 +9,7 @@
 //! | `tail` | lines come as they are appended, all of them, by whomever |
 //! | `tokens` | who may do what; revoked, expired, limited; tenants |
 //! | `limits` | bodies, bombs, slow clients, heads |
+//! | `long_bodies` | files are taken in pieces |
 //! | `full_disk` | a full disk is told, reading goes on, and so does writing once there is room |
 //! | `soak` | mixed load, killed at intervals: every acknowledged line is there once |
 //! | `life` | starts, says what is wrong, stops when told |
@@ -23,6 +24,7 @@ mod full_disk;
 mod ingest;
 mod life;
 mod limits;
+mod long_bodies;
 mod retention;
 mod select;
 mod server;

@@ -124,6 +124,11 @@ impl Access {
             .map_or(servers, |own| own.min(servers))
     }
 
+    /// Whether the token has a limit of its own for that.
+    pub fn limits_bodies(&self) -> bool {
+        self.token.as_ref().is_some_and(|known| known.token.max_body_bytes.is_some())
+    }
+
     /// Counts bytes against the token's rate.
     ///
     /// # Errors
