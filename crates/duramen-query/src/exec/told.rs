@@ -52,10 +52,30 @@ struct Counts {
     bytes: usize,
 }
 
-/// How many rows each group of a table has.
+/// Blocks of a table that have the same texts in common, and of which it is known which streams match.
 struct OfGroups {
     table: Arc<OfTable>,
-    rows: Vec<u64>,
+    blocks: Vec<BlockStreams>,
+}
+
+impl OfGroups {
+    /// How many rows each group of the table has in these blocks.
+    fn rows(&self) -> Vec<u64> {
+        let mut rows = vec![0; self.table.groups.len()];
+        let mut add = |stream: usize, more: u64| {
+            if let Some(OfStream::All(group)) = self.table.streams.get(stream) {
+                rows[*group] += more;
+            }
+        };
+        let table = &self.table.table;
+        if self.blocks.len() == table.blocks() {
+            table.rows().iter().enumerate().for_each(|(stream, more)| add(stream, *more));
+        } else {
+            let all = self.blocks.iter().flat_map(BlockStreams::rows);
+            all.for_each(|(stream, more)| add(stream, more.into()));
+        }
+        rows
+    }
 }
 
 /// The texts of a group's keys, as far as they are known.
@@ -66,10 +86,11 @@ impl Counts {
         for (key, rows) in &self.of_blocks {
             give(&mut key.iter().map(String::as_str), *rows)?;
         }
-        for ((_, buckets), OfGroups { table, rows }) in &self.of_tables {
-            for (group, rows) in table.groups.iter().zip(rows).filter(|(_, rows)| **rows > 0) {
+        for ((_, buckets), of_groups) in &self.of_tables {
+            let groups = of_groups.table.groups.iter().zip(of_groups.rows());
+            for (group, rows) in groups.filter(|(_, rows)| *rows > 0) {
                 let texts = group.iter().zip(buckets).map(|(text, bucket)| text.as_ref().or(bucket.as_ref()));
-                give(&mut texts.map(|text| text.map_or("", String::as_str)), *rows)?;
+                give(&mut texts.map(|text| text.map_or("", String::as_str)), rows)?;
             }
         }
         Ok(())
@@ -79,10 +100,14 @@ impl Counts {
 /// What is known of a table's streams.
 struct OfTable {
     /// Is kept, so that no other comes to where it is.
-    _table: Arc<TableStreams>,
+    table: Arc<TableStreams>,
     streams: Vec<OfStream>,
+    /// Whether some are unknown.
+    has_unknown: bool,
     /// The texts of groups; nothing where it depends on the block.
     groups: Vec<Texts>,
+    /// Of each key, whether all groups have its text.
+    has_texts: Vec<bool>,
     /// About how many it takes.
     bytes: usize,
 }
@@ -168,23 +193,20 @@ impl<'a> Told<'a> {
             return Some(());
         }
         let (table, streams) = self.streams(handle, times)?;
-        let is_known = |key: &Texts| key.iter().zip(&buckets).all(|(a, b)| a.is_some() || b.is_some());
-        if !table.groups.iter().all(is_known)
-            || streams.rows().any(|(stream, _)| table.streams[stream] == OfStream::Unknown)
+        let is_unknown = |stream: usize| table.streams.get(stream) == Some(&OfStream::Unknown);
+        if !table.has_texts.iter().zip(&buckets).all(|(has_text, bucket)| *has_text || bucket.is_some())
+            || table.has_unknown && streams.rows().any(|(stream, _)| is_unknown(stream))
         {
             return None;
         }
         let Counts { of_tables, bytes, .. } = counts;
         let of_groups = of_tables.entry((Arc::as_ptr(&table) as usize, buckets));
-        let OfGroups { rows: of_groups, .. } = of_groups.or_insert_with(|| {
-            *bytes += table.bytes + size_of::<u64>() * table.groups.len();
-            OfGroups { table: table.clone(), rows: vec![0; table.groups.len()] }
+        let OfGroups { blocks, .. } = of_groups.or_insert_with(|| {
+            *bytes += table.bytes;
+            OfGroups { table: table.clone(), blocks: Vec::new() }
         });
-        for (stream, rows) in streams.rows() {
-            if let OfStream::All(group) = table.streams[stream] {
-                of_groups[group] += u64::from(rows);
-            }
-        }
+        *bytes += size_of::<BlockStreams>();
+        blocks.push(streams);
         Some(())
     }
 
@@ -231,7 +253,9 @@ impl<'a> Told<'a> {
         });
         let of_streams = table.bytes() + streams.len() * size_of::<OfStream>();
         let bytes = of_streams + groups.iter().map(|group| bytes_of(group.iter().flatten())).sum::<usize>();
-        OfTable { _table: table.clone(), streams, groups, bytes }
+        let has_texts = (0..self.by.len()).map(|i| groups.iter().all(|group| group[i].is_some())).collect();
+        let has_unknown = streams.contains(&OfStream::Unknown);
+        OfTable { table: table.clone(), streams, has_unknown, groups, has_texts, bytes }
     }
 }
 

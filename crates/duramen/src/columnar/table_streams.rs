@@ -19,7 +19,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The most bytes of streams that a table remembers, before compression; of a table with more, blocks tell theirs when they
 /// are opened.
@@ -133,6 +133,8 @@ pub struct TableStreams {
     labels: BTreeSet<Box<str>>,
     /// Where in `plain` the streams of each block lie, and how many rows they have together.
     blocks: Vec<(Range<u32>, u64)>,
+    /// How many rows each stream has in all blocks.
+    rows: OnceLock<Vec<u64>>,
 }
 
 /// The labels of the next set.
@@ -211,14 +213,14 @@ impl TableStreams {
         if r.remaining() > 0 {
             return Err(bad("there is more than its streams"));
         }
-        Ok(Self { plain, sets, labels, blocks })
+        Ok(Self { plain, sets, labels, blocks, rows: OnceLock::new() })
     }
 
     /// About how many bytes it takes in memory.
     pub fn bytes(&self) -> usize {
         let of_labels = self.labels.iter().map(|label| 2 * size_of::<Box<str>>() + label.len());
         self.plain.len()
-            + self.sets.len() * size_of::<Range<u32>>()
+            + self.sets.len() * (size_of::<Range<u32>>() + size_of::<u64>())
             + self.blocks.len() * size_of::<(Range<u32>, u64)>()
             + of_labels.sum::<usize>()
     }
@@ -237,6 +239,26 @@ impl TableStreams {
     /// Whether some rows of the table have this as a label, and none as a field that is no label.
     pub fn is_label(&self, name: &str) -> bool {
         self.labels.contains(name)
+    }
+
+    /// How many blocks the table has.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// How many rows each stream has in all blocks, by the number of its set of labels.
+    pub fn rows(&self) -> &[u64] {
+        self.rows.get_or_init(|| {
+            let mut all = vec![0u64; self.sets.len()];
+            for (range, _) in &self.blocks {
+                for (set, rows) in Pairs::new(self.part(range)) {
+                    if let Some(of_set) = all.get_mut(set) {
+                        *of_set = of_set.saturating_add(u64::from(rows));
+                    }
+                }
+            }
+            all
+        })
     }
 
     /// Those of a block with so many rows.
@@ -316,6 +338,7 @@ mod tests {
         assert_eq!(of(0, 70_004), None, "the manifest says another number of rows");
         assert_eq!(of(3, 0), None);
         assert_eq!(table.of_block(0, 70_003).unwrap().ends(), [3, 70_003]);
+        assert_eq!((table.blocks(), table.rows()), (3, &[5, 70_000, 1][..]));
     }
 
     #[test]
