@@ -3,6 +3,7 @@
 use crate::retention::RetentionSettings;
 use clap::Args;
 use duramen::Durability;
+use duramen_query::exec::memory::share_of_machine_bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -112,7 +113,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_timeout_ms: Option<u64>,
 
-    /// Most bytes that a query may hold to sort and group [default: 128 MiB]
+    /// Most bytes that a query may hold to sort and group [default: a quarter of the machine's memory, shared by max_queries; 128 MiB to 2 GiB]
     #[arg(long, value_name = "BYTES", env = "DURAMEN_QUERY_MEMORY_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_memory_bytes: Option<usize>,
@@ -265,6 +266,7 @@ impl Settings {
     /// These, with the defaults where they say nothing.
     pub fn complete(self) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let max_queries = self.max_queries.unwrap_or((2 * cores).max(4));
         self.or(Self {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 9428))],
             syslog_listen: Vec::new(),
@@ -283,9 +285,9 @@ impl Settings {
             read_timeout_ms: Some(10_000),
             stall_timeout_ms: Some(5_000),
             flush_after_ms: Some(30_000),
-            max_queries: Some((2 * cores).max(4)),
+            max_queries: Some(max_queries),
             query_timeout_ms: Some(30_000),
-            query_memory_bytes: Some(128 << 20),
+            query_memory_bytes: Some(share_of_machine_bytes(max_queries)),
             block_cache_bytes: Some(256 << 20),
             stop_timeout_ms: Some(10_000),
             cors_origin: None,

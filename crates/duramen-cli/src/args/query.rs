@@ -101,9 +101,9 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_timeout)]
     pub(crate) timeout: Option<Duration>,
 
-    /// How much memory sorting, grouping and joining may take: 64MiB, 1GB
-    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_size)]
-    pub(crate) max_memory: usize,
+    /// How much memory sorting, grouping and joining may take: 64MiB, 1GB [default: a quarter of the machine's, 128 MiB to 2 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_memory: Option<usize>,
 
     /// Give up when more rows than this would be looked at [default: never]
     #[arg(long, value_name = "N")]

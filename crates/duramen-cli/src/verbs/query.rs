@@ -9,6 +9,7 @@ use crate::verbs::show::{self, Delivery};
 use duramen::block::BlockHandle;
 use duramen::{BlockCache, Store, StoreOptions};
 use duramen_engine::io::Env;
+use duramen_query::exec::memory::share_of_machine_bytes;
 use duramen_query::{Cancel, Error, Order, Query, RunOptions, RunStats};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use duramen_sinks::SqlLogs;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         },
         limit: args.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         threads: args.threads.map_or_else(cores, usize::from),
-        memory_limit_bytes: args.max_memory,
+        memory_limit_bytes: args.max_memory.unwrap_or_else(|| share_of_machine_bytes(1)),
         max_rows_scanned: args.max_rows,
     };
     let cancel = Cancel::timed(env.clock.clone(), args.timeout);

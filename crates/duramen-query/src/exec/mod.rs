@@ -80,8 +80,8 @@ pub struct RunOptions {
     pub limit: Option<usize>,
     /// How many threads may read blocks; 0 counts as 1. Default: 1.
     pub threads: usize,
-    /// How many bytes sorting and grouping may hold, and about how many of decoded columns are kept of blocks
-    /// that overlap. Default: 128 MiB.
+    /// How many bytes sorting and grouping may hold. As many of decoded columns, but no more than 128 MiB, are kept about
+    /// of blocks that overlap. Default: 128 MiB; see [`memory::share_of_machine_bytes`] for what a server gives.
     pub memory_limit_bytes: usize,
     /// How many rows the query may look at, of the blocks that it cannot pass over. Default: no limit.
     pub max_rows_scanned: Option<u64>,
@@ -238,7 +238,7 @@ pub(crate) fn execute<'a>(
             let mut next = chain(pipes, run, last)?;
             // A limit of none needs no row to say so, and a pipe behind it may make some.
             if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && limit != Some(0) {
-                let budget_bytes = run.options.memory_limit_bytes;
+                let budget_bytes = run.options.memory_limit_bytes.min(MAX_OVERLAP_BYTES);
                 let enough_rows = crate::pipe::enough_rows(pipes, limit);
                 scan::Scan { reader, projection, order, budget_bytes, enough_rows }
                     .run(run.blocks, &mut *next, &mut stats)?;
@@ -248,6 +248,9 @@ pub(crate) fn execute<'a>(
         }
     }
 }
+
+/// The most bytes of decoded columns, about, that are kept of blocks that overlap.
+const MAX_OVERLAP_BYTES: usize = 128 << 20;
 
 /// What a pipe makes of its groups.
 type RowsOf<'p> = Box<dyn Fn(Groups<'_>) -> Vec<ResultRow> + 'p>;
