@@ -79,6 +79,22 @@ impl Share {
         self.bytes += bytes;
         Ok(())
     }
+
+    /// Takes more or gives back, so that it is of `bytes`.
+    ///
+    /// # Errors
+    /// As [`Share::grow`].
+    pub fn resize(&mut self, bytes: usize) -> ApiResult<()> {
+        if bytes >= self.bytes {
+            return self.grow(bytes - self.bytes);
+        }
+        let less = self.bytes.div_ceil(UNIT_BYTES) - bytes.div_ceil(UNIT_BYTES);
+        for permit in self.permits.iter_mut().flatten() {
+            drop(permit.split(less));
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
 }
 
 /// What a stream of snappy's frames begins with.
@@ -161,8 +177,15 @@ pub(crate) async fn discard(app: &App, body: &mut Body) {
             }
         }
     };
-    // Whether it has ended or not, it is answered now.
-    let _ended = tokio::time::timeout(app.limits.read_timeout, discarding).await;
+    // Whether it has ended or not, it is answered now. A server that stops has no more time than this.
+    let stopped = async {
+        app.stopped().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::select! {
+        _ended = tokio::time::timeout(app.limits.read_timeout, discarding) => {}
+        () = stopped => {}
+    }
 }
 
 async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) -> ApiResult<Received> {
@@ -194,6 +217,25 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     let bytes = if all.is_empty() { first } else { all.freeze() };
     access.spend(&app.env, bytes.len())?;
     Ok(Received { bytes, encoding, limit_bytes, share })
+}
+
+/// Waits until the token may send so many bytes: for bodies that are taken as they come.
+///
+/// # Errors
+/// 401 if the token was revoked or has ended, 503 if the server stops.
+pub(crate) async fn leave_to_send(app: &App, access: &Access, bytes: usize) -> ApiResult<()> {
+    loop {
+        if access.is_withdrawn(app.env.clock.now_unix_ns()) {
+            return Err(ApiError::new(StatusCode::UNAUTHORIZED, "the token has ended"));
+        }
+        if access.spend(&app.env, bytes).is_ok() {
+            return Ok(());
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(100)) => {}
+            () = app.stopped() => return Err(ApiError::unavailable("the server is stopping")),
+        }
+    }
 }
 
 /// The next bytes of a body; nothing behind its end.

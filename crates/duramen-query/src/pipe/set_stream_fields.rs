@@ -57,6 +57,10 @@ impl RowPipe for SetStreamFields {
                 write_json_string(text, &mut stream);
             }
             stream.push(b'}');
+            // A row of no stream has none.
+            if labels.is_empty() {
+                stream.clear();
+            }
             row.set(names::STREAM, std::str::from_utf8(&stream).unwrap_or(""), ValueKind::String);
         })
     }

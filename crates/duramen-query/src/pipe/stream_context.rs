@@ -211,7 +211,9 @@ fn places(
 fn delimiter(time: i64, stream: &str) -> ResultRow {
     let mut row = ResultRow::new();
     row.push_time(time);
-    row.push(names::STREAM, stream, ValueKind::String);
+    if !stream.is_empty() {
+        row.push(names::STREAM, stream, ValueKind::String);
+    }
     row.push(names::MESSAGE, DELIMITER, ValueKind::String);
     row
 }

@@ -5,6 +5,7 @@
 
 use super::Delivery;
 use crate::app::Shared;
+use crate::body::leave_to_send;
 use crate::error::{ApiError, ApiResult};
 use crate::intake::Intake;
 use axum::Router;
@@ -51,7 +52,7 @@ async fn uploaded(delivery: Delivery) -> ApiResult<String> {
             }
         };
         let Ok(data) = frame.into_data() else { continue };
-        access.spend(&app.env, data.len())?;
+        leave_to_send(&app, &access, data.len()).await?;
         let now_ns = app.env.clock.now_unix_ns();
         intake.received(data.len());
         export.feed(&data, now_ns, &mut intake.decoded)?;

@@ -15,6 +15,7 @@ mod loki;
 mod native;
 mod otlp;
 pub(crate) mod otlp_grpc;
+mod pieces;
 mod splunk;
 
 use crate::app::Shared;
