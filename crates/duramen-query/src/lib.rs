@@ -25,6 +25,7 @@ pub use bitmap::Bitmap;
 pub use delete::{DeleteByQuery, only_filter};
 pub use error::{Error, ParseError, Result};
 pub use exec::open::STREAM_ID;
+pub use exec::written::{TakeText, Text, WriteRow};
 pub use exec::{Cancel, Order, RunOptions, RunStats};
 pub use parse::ParseOptions;
 pub use query::Query;

@@ -3,6 +3,7 @@
 use crate::bitmap::Bitmap;
 use crate::error::{Error, ParseError, Result};
 use crate::exec::project::Projection;
+use crate::exec::written::Text;
 use crate::exec::{self, Cancel, RunOptions, RunStats, open::Open, skip};
 use crate::filter::Filter;
 use crate::parse::{ParseOptions, Parser};
@@ -151,6 +152,21 @@ impl Query {
         sink: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
     ) -> Result<RunStats> {
         exec::run(self, &blocks, options, cancel, sink)
+    }
+
+    /// Runs the query as [`Query::run`] does, and writes its rows, in the same order, many side by side where they do not depend on
+    /// others: on [`RunOptions::threads`].
+    ///
+    /// # Errors
+    /// As [`Query::run`]; what was taken of the text stays true.
+    pub fn write(
+        &self,
+        blocks: Vec<Arc<dyn BlockHandle>>,
+        options: &RunOptions,
+        cancel: &Cancel,
+        text: Text<'_>,
+    ) -> Result<RunStats> {
+        exec::write(self, &blocks, options, cancel, text)
     }
 
     /// The rows of one block, whose rows are in order of time, that the filter finds, for live tail. Pipes play no part.

@@ -73,6 +73,7 @@ proptest! {
         order in select(vec![Order::NewestFirst, Order::OldestFirst]),
         threads in 0usize..4,
         limit in proptest::option::of(0usize..10),
+        offset in 0usize..4,
     ) {
         let blocks: Vec<Arc<TestBlock>> = blocks.into_iter().map(|(rows, seed)| Arc::new(TestBlock::new(rows, seed))).collect();
         let text = query_text(&filter, &pipes);
@@ -85,6 +86,13 @@ proptest! {
         let expected = naive::run(&filter, &pipes, naive_rows(&blocks, order), limit);
         prop_assert_eq!(answer, expected, "{}", text);
         prop_assert_eq!(stats.blocks_failed, 0);
+
+        // Written, it is the same, and some rows may be left out at its front.
+        let options = RunOptions { offset, ..options };
+        let (behind, _) = support::run(&text, &blocks, &options).unwrap();
+        let all = naive::run(&filter, &pipes, naive_rows(&blocks, order), limit.map(|limit| limit + offset));
+        prop_assert_eq!(&behind, all.get(offset..).unwrap_or_default(), "{}", text);
+        prop_assert_eq!(support::written(&text, &blocks, &options).unwrap(), support::text_of(&behind), "{}", text);
 
         // The printed query is the same plan.
         let query = Query::parse(&text, &ParseOptions::default()).unwrap();

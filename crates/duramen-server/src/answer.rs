@@ -11,7 +11,8 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use duramen::Snapshot;
-use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats};
+use duramen::block::BlockHandle;
+use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats, TakeText, Text};
 use futures_util::stream::{self, Stream};
 use std::io;
 use std::ops::ControlFlow;
@@ -19,8 +20,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-/// A piece of an answer is sent when it has this many bytes,
-const PIECE_BYTES: usize = 32 << 10;
+/// A piece of an answer is sent when it has this many bytes, the first one soon,
+const FIRST_PIECE_BYTES: usize = 32 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 /// or when so long has passed since the last one.
 const PIECE_EVERY: Duration = Duration::from_millis(50);
 
@@ -52,6 +54,15 @@ impl Question {
         Ok(())
     }
 
+    fn blocks(&self, access: &Access) -> ApiResult<Vec<Arc<dyn BlockHandle>>> {
+        let snapshot = match &self.snapshot {
+            Some(snapshot) => snapshot.clone(),
+            None => Arc::new(access.tenant.store()?.snapshot()?),
+        };
+        let (min_time, max_time) = self.query.time_range();
+        Ok(snapshot.blocks(min_time, max_time))
+    }
+
     fn run(
         &self,
         app: &Shared,
@@ -59,14 +70,16 @@ impl Question {
         cancel: &Cancel,
         each: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
     ) -> ApiResult<RunStats> {
-        let snapshot = match &self.snapshot {
-            Some(snapshot) => snapshot.clone(),
-            None => Arc::new(access.tenant.store()?.snapshot()?),
-        };
-        let (min_time, max_time) = self.query.time_range();
-        let stats = self.query.run(snapshot.blocks(min_time, max_time), &self.options, cancel, each)?;
+        let stats = self.query.run(self.blocks(access)?, &self.options, cancel, each)?;
         has_run(app, &stats);
         Ok(stats)
+    }
+
+    /// Runs it, and has its rows written.
+    fn write(&self, app: &Shared, access: &Access, cancel: &Cancel, text: Text<'_>) -> ApiResult<()> {
+        let stats = self.query.write(self.blocks(access)?, &self.options, cancel, text)?;
+        has_run(app, &stats);
+        Ok(())
     }
 }
 
@@ -198,7 +211,7 @@ impl Pieces {
     }
 }
 
-/// Runs a query; `render` appends each row to the answer's text, which begins with `head`. Returns when the first piece of
+/// Runs a query; `write` appends each row to the answer's text, which begins with `head`. Returns when the first piece of
 /// it is there. A client that does not read is waited for until the query's time is up: others want to ask, too.
 ///
 /// # Errors
@@ -208,7 +221,44 @@ pub(crate) async fn pieces(
     access: &Access,
     question: Question,
     head: Vec<u8>,
-    mut render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
+    write: impl Fn(&ResultRow, &mut Vec<u8>) + Send + Sync + 'static,
+) -> ApiResult<Pieces> {
+    made(app, access, question, head, move |question, app, access, cancel, text, take| {
+        question.write(app, access, cancel, Text { write: &write, text, take: Box::new(take) })
+    })
+    .await
+}
+
+/// The same where rows must be written one after another.
+///
+/// # Errors
+/// As [`pieces`].
+#[cfg(feature = "parquet")]
+pub(crate) async fn pieces_in_turn(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    mut write: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
+) -> ApiResult<Pieces> {
+    made(app, access, question, Vec::new(), move |question, app, access, cancel, text, take| {
+        let mut each = |row: &ResultRow| {
+            write(row, text);
+            take(text, 1)
+        };
+        question.run(app, access, cancel, &mut each).map(drop)
+    })
+    .await
+}
+
+/// What `make` makes of a question in a text, which begins with `head`; it shows the text whenever there is more of it.
+async fn made(
+    app: &Shared,
+    access: &Access,
+    question: Question,
+    head: Vec<u8>,
+    make: impl FnOnce(&Question, &Shared, &Access, &Cancel, &mut Vec<u8>, &mut TakeText<'_>) -> ApiResult<()>
+    + Send
+    + 'static,
 ) -> ApiResult<Pieces> {
     let Leave { permits, cancel, guard } = Leave::take(app, access, question.timeout).await?;
     let (to, mut from) = mpsc::channel::<ApiResult<Piece>>(4);
@@ -219,25 +269,23 @@ pub(crate) async fn pieces(
         let left = || question.timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
         let send = |piece| runtime.block_on(to.send_timeout(piece, left()));
         let clock = app.env.clock.clone();
-        let mut piece = head;
-        piece.reserve(PIECE_BYTES);
-        let mut sent = clock.monotonic();
-        let outcome = question.run(&app, &access, &cancel, &mut |row| {
-            render(row, &mut piece);
-            if piece.len() < PIECE_BYTES && clock.monotonic().saturating_sub(sent) < PIECE_EVERY {
+        let mut text = head;
+        let (mut sent, mut enough_bytes) = (clock.monotonic(), FIRST_PIECE_BYTES);
+        let mut take = |text: &mut Vec<u8>, _rows: usize| {
+            if text.len() < enough_bytes && clock.monotonic().saturating_sub(sent) < PIECE_EVERY {
                 return ControlFlow::Continue(());
             }
-            sent = clock.monotonic();
+            (sent, enough_bytes) = (clock.monotonic(), PIECE_BYTES);
             if access.is_withdrawn(app.env.clock.now_unix_ns()) {
                 cancel.cancel();
             }
-            let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE_BYTES + 4096));
-            match send(Ok(Piece { bytes: full.into(), is_last: false })) {
+            match send(Ok(Piece { bytes: std::mem::take(text).into(), is_last: false })) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
-        });
-        let last = outcome.map(|_| Piece { bytes: piece.into(), is_last: true });
+        };
+        let outcome = make(&question, &app, &access, &cancel, &mut text, &mut take);
+        let last = outcome.map(|()| Piece { bytes: text.into(), is_last: true });
         let _client_has_gone = send(last);
     });
     match from.recv().await {
@@ -257,9 +305,9 @@ pub(crate) async fn stream(
     question: Question,
     content_type: &'static str,
     head: Vec<u8>,
-    render: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
+    write: impl Fn(&ResultRow, &mut Vec<u8>) + Send + Sync + 'static,
 ) -> ApiResult<Response> {
-    let pieces = pieces(app, access, question, head, render).await?;
+    let pieces = pieces(app, access, question, head, write).await?;
     let body = Body::from_stream(pieces.into_stream());
     Ok(([(header::CONTENT_TYPE, content_type)], body).into_response())
 }

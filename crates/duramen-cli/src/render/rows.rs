@@ -77,6 +77,21 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
+    /// Whether rows are JSON, which [`RowWriter::json`] takes.
+    pub(crate) fn writes_json(&self) -> bool {
+        self.form == Form::Ndjson
+    }
+
+    /// Writes rows that are JSON already.
+    ///
+    /// # Errors
+    /// The output's.
+    pub(crate) fn json(&mut self, lines: &[u8], rows: usize) -> io::Result<()> {
+        self.rows += rows as u64;
+        self.out.write_all(lines)?;
+        if self.live { self.out.flush() } else { Ok(()) }
+    }
+
     /// Writes a row.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use duramen::block::BlockHandle;
 use duramen::{BlockCache, Store, StoreOptions};
 use duramen_engine::io::Env;
 use duramen_query::exec::memory::share_of_machine_bytes;
-use duramen_query::{Cancel, Error, Order, Query, RunOptions, RunStats};
+use duramen_query::{Cancel, Error, Order, Query, RunOptions, RunStats, Text};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use duramen_sinks::SqlLogs;
 use std::path::Path;
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         threads: args.threads.map_or_else(cores, usize::from),
         memory_limit_bytes: args.max_memory.unwrap_or_else(|| share_of_machine_bytes(1)),
         max_rows_scanned: args.max_rows,
+        ..RunOptions::default()
     };
     let cancel = Cancel::timed(env.clock.clone(), args.timeout);
     #[cfg(feature = "parquet")]
@@ -59,7 +60,13 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
     let mut writer = show::writer(&args.show);
     let mut delivery = Delivery { writer: &mut writer, failed: None };
     let outcome = show::cancellable(interrupt, &cancel, |cancel| {
-        query.run(blocks, &options, cancel, &mut |row| delivery.row(row))
+        if delivery.writer.writes_json() {
+            let (write, mut text) = (show::write_json, Vec::new());
+            let take = Box::new(|text: &mut Vec<u8>, rows| delivery.text(text, rows));
+            query.write(blocks, &options, cancel, Text { write: &write, text: &mut text, take })
+        } else {
+            query.run(blocks, &options, cancel, &mut |row| delivery.row(row))
+        }
     });
     if let Some(error) = delivery.failed {
         return Err(Failure::output(error));

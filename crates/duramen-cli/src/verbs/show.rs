@@ -63,7 +63,19 @@ pub(super) struct Delivery<'a, W: Write> {
 impl<W: Write> Delivery<'_, W> {
     /// Takes a row.
     pub(super) fn row(&mut self, row: &ResultRow) -> ControlFlow<()> {
-        match self.writer.row(row) {
+        let written = self.writer.row(row);
+        self.goes_on(written)
+    }
+
+    /// Takes rows that [`write_json`] wrote.
+    pub(super) fn text(&mut self, text: &mut Vec<u8>, rows: usize) -> ControlFlow<()> {
+        let written = self.writer.json(text, rows);
+        text.clear();
+        self.goes_on(written)
+    }
+
+    fn goes_on(&mut self, written: io::Result<()>) -> ControlFlow<()> {
+        match written {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 self.failed = Some(e);
@@ -71,6 +83,12 @@ impl<W: Write> Delivery<'_, W> {
             }
         }
     }
+}
+
+/// Appends a row as a JSON object on a line.
+pub(super) fn write_json(row: &ResultRow, out: &mut Vec<u8>) {
+    row.write_json(out);
+    out.push(b'\n');
 }
 
 /// Runs `work` with a flag that a signal cancels.

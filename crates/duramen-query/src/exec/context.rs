@@ -4,6 +4,7 @@ use super::memory::Memory;
 use super::project::Projection;
 use super::read::{Reader, RowLimit};
 use super::told::Told;
+use super::written::Last;
 use super::{Cancel, RunOptions, RunStats, skip};
 use crate::error::Result;
 use crate::filter::{Filter, Test};
@@ -49,7 +50,7 @@ impl Run<'_> {
         query: &Query,
         push: &mut dyn FnMut(&mut ResultRow) -> Result<Flow>,
     ) -> Result<()> {
-        super::execute(self, query, None, Box::new(Pushing { push, stopped: false }))
+        super::execute(self, query, None, Last::Stage(Box::new(Pushing { push, stopped: false })))
     }
 
     /// A filter with its subqueries answered.

@@ -26,6 +26,7 @@ pub(crate) mod skip;
 pub(crate) mod sorted;
 pub(crate) mod threads;
 pub(crate) mod told;
+pub mod written;
 
 use crate::error::Result;
 use crate::pipe::stats::{Aggregate, Groups, give};
@@ -40,6 +41,7 @@ use project::Projection;
 use read::RowLimit;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use written::{Cut, Last, SideBySide, Text};
 
 /// The order in which log entries come when no pipe says otherwise: by time, and at one time by their order
 /// in the blocks.
@@ -76,7 +78,9 @@ impl Order {
 pub struct RunOptions {
     /// The order of log entries. Default: newest first.
     pub order: Order,
-    /// The most rows to give to the sink. Default: no limit.
+    /// How many rows to leave out first. Default: none.
+    pub offset: usize,
+    /// The most rows to give to the sink, behind those. Default: no limit.
     pub limit: Option<usize>,
     /// How many threads may read blocks; 0 counts as 1. Default: 1.
     pub threads: usize,
@@ -91,6 +95,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             order: Order::default(),
+            offset: 0,
             limit: None,
             threads: 1,
             memory_limit_bytes: 128 << 20,
@@ -148,15 +153,39 @@ pub(crate) fn run(
     cancel: &Cancel,
     sink: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
 ) -> Result<RunStats> {
+    let (left, skip) = (options.limit.unwrap_or(usize::MAX), options.offset);
+    run_into(query, blocks, options, cancel, Last::Stage(Box::new(SinkStage { skip, left, sink })))
+}
+
+/// Runs a query whose answer is a text.
+pub(crate) fn write(
+    query: &Query,
+    blocks: &[Arc<dyn BlockHandle>],
+    options: &RunOptions,
+    cancel: &Cancel,
+    text: Text<'_>,
+) -> Result<RunStats> {
+    let cut = Cut { skip: options.offset, take: options.limit.unwrap_or(usize::MAX) };
+    run_into(query, blocks, options, cancel, Last::Text(text, cut))
+}
+
+fn run_into(
+    query: &Query,
+    blocks: &[Arc<dyn BlockHandle>],
+    options: &RunOptions,
+    cancel: &Cancel,
+    last: Last<'_>,
+) -> Result<RunStats> {
     let memory = Memory::new(options.memory_limit_bytes);
     let stats = RunStats { blocks_total: blocks.len() as u64, ..RunStats::default() };
     let rows = RowLimit::new(options.max_rows_scanned);
-    let run = Run { blocks, options, memory: &memory, cancel, rows: &rows, cost: stats.into() };
-    let last = SinkStage { left: options.limit.unwrap_or(usize::MAX), sink };
-    execute(&run, query, options.limit, Box::new(last))?;
-    let mut stats = run.cost.into_inner();
-    stats.elapsed = cancel.elapsed();
-    Ok(stats)
+    let cost = {
+        let run = Run { blocks, options, memory: &memory, cancel, rows: &rows, cost: stats.into() };
+        let limit = options.limit.map(|limit| limit.saturating_add(options.offset));
+        execute(&run, query, limit, last)?;
+        run.cost.into_inner()
+    };
+    Ok(RunStats { elapsed: cancel.elapsed(), ..cost })
 }
 
 /// Runs a query, alone or inside another, into a last stage that takes `limit` rows at most.
@@ -164,7 +193,7 @@ pub(crate) fn execute<'a>(
     run: &'a Run<'a>,
     query: &Query,
     limit: Option<usize>,
-    last: Box<dyn Stage + 'a>,
+    last: Last<'a>,
 ) -> Result<()> {
     run.cancel.check()?;
     let filter = &*run.answered(query.filter())?;
@@ -187,7 +216,7 @@ pub(crate) fn execute<'a>(
     if let Some((grouping, rest)) = behind.split_first()
         && let Some((aggregate, rows)) = grouping_of(grouping, rest)
     {
-        let mut next = chain(rest, run, last)?;
+        let mut next = chain(rest, run, last.stage())?;
         let (order, memory) = (run.options.order, run.memory);
         let groups = if each.is_empty() || derived::makers(each, aggregate).is_some() {
             let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
@@ -204,7 +233,7 @@ pub(crate) fn execute<'a>(
     }
     match first {
         Some(Pipe::Custom(custom)) if custom.pipe().over_blocks().is_some() => {
-            let mut next = chain(rest, run, last)?;
+            let mut next = chain(rest, run, last.stage())?;
             if let Some(pipe) = custom.pipe().over_blocks() {
                 pipe.run(run, &reader, &Projection::of(rest), &mut *next)?;
             }
@@ -212,7 +241,7 @@ pub(crate) fn execute<'a>(
         }
         Some(Pipe::Sort(sort)) if !sort.is_by_time() && sort.partition.is_empty() => {
             let projection = &Projection::of(rest);
-            let mut next = chain(rest, run, last)?;
+            let mut next = chain(rest, run, last.stage())?;
             let scan = sorted::SortedScan { reader, sort, projection, order: run.options.order };
             let mut sorter = scan.run(run, &mut stats)?;
             run.spent(&mut stats);
@@ -235,16 +264,37 @@ pub(crate) fn execute<'a>(
                 _ => (run.options.order, pipes),
             };
             let projection = &Projection::of(pipes);
-            let mut next = chain(pipes, run, last)?;
             // A limit of none needs no row to say so, and a pipe behind it may make some.
-            if !pipes.iter().any(|p| *p == Pipe::Limit(0)) && limit != Some(0) {
-                let budget_bytes = run.options.memory_limit_bytes.min(MAX_OVERLAP_BYTES);
-                let enough_rows = crate::pipe::enough_rows(pipes, limit);
-                scan::Scan { reader, projection, order, budget_bytes, enough_rows }
-                    .run(run.blocks, &mut *next, &mut stats)?;
+            let wants_none = pipes.iter().any(|p| *p == Pipe::Limit(0)) || limit == Some(0);
+            let budget_bytes = run.options.memory_limit_bytes.min(MAX_OVERLAP_BYTES);
+            let enough_rows = crate::pipe::enough_rows(pipes, limit);
+            let scan = scan::Scan { reader, projection, order, budget_bytes, enough_rows };
+            let (each, behind) = piped::split(pipes);
+            let cut = match &last {
+                Last::Text(_, cut) => cut.behind(behind),
+                Last::Stage(_) => None,
+            };
+            match (last, cut) {
+                (Last::Text(text, _), Some(cut)) => {
+                    let mut out =
+                        SideBySide { run, pipes: each, threads: reader.threads, text, cut, row_bytes: 0 };
+                    if !wants_none {
+                        scan.run(run.blocks, &mut out, &mut stats)?;
+                    }
+                    run.spent(&mut stats);
+                    Ok(())
+                }
+                (last, _) => {
+                    let mut next = chain(pipes, run, last.stage())?;
+                    if !wants_none {
+                        let (row, cancel) = (ResultRow::new(), run.cancel);
+                        let mut out = scan::OneByOne { out: &mut *next, cancel, row };
+                        scan.run(run.blocks, &mut out, &mut stats)?;
+                    }
+                    run.spent(&mut stats);
+                    next.finish()
+                }
             }
-            run.spent(&mut stats);
-            next.finish()
         }
     }
 }
@@ -273,6 +323,7 @@ fn grouping_of<'p>(pipe: &'p Pipe, rest: &[Pipe]) -> Option<(&'p Aggregate, Rows
 
 /// The end of the chain.
 struct SinkStage<'a> {
+    skip: usize,
     left: usize,
     sink: &'a mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
 }
@@ -281,6 +332,10 @@ impl Stage for SinkStage<'_> {
     fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
         if self.left == 0 {
             return Ok(Flow::Stop);
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Ok(Flow::Continue);
         }
         self.left -= 1;
         let flow = (self.sink)(row);

@@ -176,6 +176,11 @@ impl Open {
         Ok(())
     }
 
+    /// Whether it has been done.
+    pub fn is_prepared(&self) -> bool {
+        self.output.is_some()
+    }
+
     /// Fills in what the query needs of a row.
     pub fn fill(
         &mut self,
@@ -185,6 +190,12 @@ impl Open {
         out: &mut ResultRow,
     ) -> Result<()> {
         self.prepare(projection)?;
+        self.fill_prepared(row, time, projection, out);
+        Ok(())
+    }
+
+    /// The same, of what was prepared.
+    pub fn fill_prepared(&self, row: usize, time: i64, projection: &Projection, out: &mut ResultRow) {
         out.clear();
         out.set_time(time);
         if projection.wants(names::TIME) {
@@ -199,7 +210,6 @@ impl Open {
                 out.push(name, text, column.kind_at(slot));
             }
         }
-        Ok(())
     }
 
     /// The columns of the fields that a pattern means, in the order in which rows show them.

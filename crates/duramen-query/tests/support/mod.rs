@@ -8,7 +8,7 @@ pub mod query;
 use duramen::block::{Block, BlockHandle, Looks};
 use duramen::column::{Codes, Column, ColumnData, Ints, Kinds};
 use duramen::{Result, ValueKind, entry::plain_integer, token};
-use duramen_query::{Cancel, Error, ParseOptions, Query, RunOptions, RunStats};
+use duramen_query::{Cancel, Error, ParseOptions, Query, ResultRow, RunOptions, RunStats, Text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -224,4 +224,31 @@ pub fn run(text: &str, blocks: &[Arc<TestBlock>], options: &RunOptions) -> Resul
         ControlFlow::Continue(())
     })?;
     Ok((rows, stats))
+}
+
+/// Rows as [`written`] writes them.
+pub fn text_of(rows: &Answer) -> String {
+    rows.iter().map(|row| format!("{row:?}\n")).collect()
+}
+
+/// The same as [`run`], as a text that is taken now and then.
+pub fn written(text: &str, blocks: &[Arc<TestBlock>], options: &RunOptions) -> Result<String, Error> {
+    let query = Query::parse(text, &ParseOptions::default()).unwrap_or_else(|e| panic!("{text}\n{e}"));
+    let write = |row: &ResultRow, out: &mut Vec<u8>| {
+        let cells: Vec<_> = row.iter().map(|(n, t, _)| (n.to_string(), t.to_string())).collect();
+        out.extend_from_slice(format!("{cells:?}\n").as_bytes());
+    };
+    let (mut whole, mut rest, mut rows) = (Vec::new(), Vec::new(), 0);
+    let take = Box::new(|text: &mut Vec<u8>, more: usize| {
+        rows += more;
+        if rows % 3 == 0 {
+            whole.append(text);
+        }
+        ControlFlow::Continue(())
+    });
+    query.write(handles(blocks), options, &Cancel::new(), Text { write: &write, text: &mut rest, take })?;
+    whole.append(&mut rest);
+    let whole = String::from_utf8(whole).unwrap();
+    assert_eq!(whole.lines().count(), rows);
+    Ok(whole)
 }

@@ -1,6 +1,6 @@
 //! `query` with `format=parquet`: the query is run twice on one view of the store, for the columns and for the rows.
 
-use crate::answer::{Question, pieces, run};
+use crate::answer::{Question, pieces_in_turn, run};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -22,19 +22,11 @@ struct Going {
     failed: Option<Error>,
 }
 
-/// The rows behind the first `offset`. A failure after the first row group breaks the answer off.
-pub(super) async fn answer(
-    app: &Shared,
-    access: &Access,
-    mut question: Question,
-    mut offset: u64,
-) -> ApiResult<Response> {
+/// A failure after the first row group breaks the answer off.
+pub(super) async fn answer(app: &Shared, access: &Access, mut question: Question) -> ApiResult<Response> {
     question.fix_view(access).await?;
-    let mut left_out = offset;
     let (columns, _) = run(app, access, question.clone(), Ok(Columns::new()), move |columns, row| {
-        if left_out > 0 {
-            left_out -= 1;
-        } else if let Ok(seen) = columns
+        if let Ok(seen) = columns
             && let Err(e) = seen.see(row)
         {
             *columns = Err(e);
@@ -46,11 +38,7 @@ pub(super) async fn answer(
     let going = Going { writer: writer.map_err(refused)?, failed: None };
     let going = Arc::new(Mutex::new(Some(going)));
     let rows = going.clone();
-    let pieces = pieces(app, access, question, Vec::new(), move |row, out| {
-        if offset > 0 {
-            offset -= 1;
-            return;
-        }
+    let pieces = pieces_in_turn(app, access, question, move |row, out| {
         let mut going = rows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Going { writer, failed: failed @ None }) = &mut *going {
             match writer.row(row) {

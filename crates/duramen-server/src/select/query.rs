@@ -29,21 +29,18 @@ async fn query(
     args: Args,
 ) -> ApiResult<Response> {
     let mut question = args.question(&app, "")?;
-    let mut offset = args.number("offset")?.unwrap_or(0);
-    question.options.limit = args
-        .number("limit")?
-        .filter(|limit| *limit > 0)
-        .map(|limit| usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX));
+    question.options.offset = rows(args.number("offset")?.unwrap_or(0));
+    question.options.limit = args.number("limit")?.filter(|limit| *limit > 0).map(rows);
     let is_entry = question.query.pipes().is_empty();
     let render: fn(&ResultRow, bool, &mut Vec<u8>) = match args.get("format").unwrap_or("json") {
         "json" => write_texts,
         "typed" => write_typed,
         "csv" => {
-            return csv(&app, &access, question, offset, &args).await;
+            return csv(&app, &access, question, &args).await;
         }
         #[cfg(feature = "parquet")]
         "parquet" => {
-            return super::parquet::answer(&app, &access, question, offset).await;
+            return super::parquet::answer(&app, &access, question).await;
         }
         #[cfg(not(feature = "parquet"))]
         "parquet" => {
@@ -54,14 +51,12 @@ async fn query(
             return Err(ApiError::bad_request(told));
         }
     };
-    stream(&app, &access, question, "application/stream+json", Vec::new(), move |row, out| {
-        if offset > 0 {
-            offset -= 1;
-        } else {
-            render(row, is_entry, out);
-        }
-    })
-    .await
+    let write = move |row: &ResultRow, out: &mut Vec<u8>| render(row, is_entry, out);
+    stream(&app, &access, question, "application/stream+json", Vec::new(), write).await
+}
+
+fn rows(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 /// An object whose values are all text, as VictoriaLogs' clients expect; of a whole entry, with its stream, though that be
@@ -102,50 +97,31 @@ pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 /// With these columns; without any, with all that the rows have, for which the query is run twice on one view of the store.
-async fn csv(
-    app: &Shared,
-    access: &Access,
-    mut question: Question,
-    mut offset: u64,
-    args: &Args,
-) -> ApiResult<Response> {
+async fn csv(app: &Shared, access: &Access, mut question: Question, args: &Args) -> ApiResult<Response> {
     let named = args.all("fields").flat_map(|f| f.split(',')).map(str::trim).filter(|f| !f.is_empty());
     let mut names: Vec<String> = named.map(str::to_owned).collect();
     if names.is_empty() {
         question.fix_view(access).await?;
-        names = columns_of(app, access, question.clone(), offset).await?;
+        names = columns_of(app, access, question.clone()).await?;
     }
     let mut head = Vec::new();
     if !names.is_empty() {
         write_line(names.iter().map(String::as_str), &mut head);
     }
     stream(app, access, question, "text/csv; charset=utf-8", head, move |row, out| {
-        if offset > 0 {
-            offset -= 1;
-        } else {
-            write_line(names.iter().map(|name| row.get(name).unwrap_or_default()), out);
-        }
+        write_line(names.iter().map(|name| row.get(name).unwrap_or_default()), out);
     })
     .await
 }
 
 /// The names of all fields of an answer, in the order in which they are first seen.
-async fn columns_of(
-    app: &Shared,
-    access: &Access,
-    question: Question,
-    mut offset: u64,
-) -> ApiResult<Vec<String>> {
+async fn columns_of(app: &Shared, access: &Access, question: Question) -> ApiResult<Vec<String>> {
     let start = (Vec::new(), BTreeSet::new());
     let ((names, _), _) = run(app, access, question, start, move |(names, seen), row| {
-        if offset > 0 {
-            offset -= 1;
-        } else {
-            for (name, ..) in row.iter() {
-                if !seen.contains(name) {
-                    seen.insert(name.to_owned());
-                    names.push(name.to_owned());
-                }
+        for (name, ..) in row.iter() {
+            if !seen.contains(name) {
+                seen.insert(name.to_owned());
+                names.push(name.to_owned());
             }
         }
         match names.len() > MAX_CSV_COLUMNS {

@@ -1,0 +1,75 @@
+//! Answers of many rows as text: what several threads write comes out as if one had.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use duramen_query::{Cancel, Error, Order, ParseOptions, Query, ResultRow, RunOptions, Text};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use support::{Row, TestBlock, handles, run, text_of, written};
+
+/// Blocks that overlap: each has every third second, and all go on for some time.
+fn overlapping(rows: i64) -> Vec<Arc<TestBlock>> {
+    let row = |b: i64, r: i64| {
+        let n = (b * rows + r).to_string();
+        Row::new((3 * r + b) * 1_000_000_000, &[("_msg", &format!("line {n} of block{b}")), ("n", &n)])
+    };
+    (0..3).map(|b| Arc::new(TestBlock::new((0..rows).map(|r| row(b, r)).collect(), b as u64))).collect()
+}
+
+#[test]
+fn several_threads_write_what_one_does() {
+    let blocks = overlapping(1200);
+    for text in [
+        "*",
+        "n:>900",
+        "block1 | fields n",
+        "* | limit 2000",
+        "* | offset 700 | limit 1000 | offset 3",
+        "* | extract 'line <m> of' | filter m:<2700 | fields _time, m | limit 1333",
+        "* | filter n:5",
+        "* | sort by (_time) limit 1500",
+        "* | sort by (n desc) limit 900",
+        "* | stats by (n) count() | sort by (n)",
+        "* | limit 3000 | filter n:>100",
+        "nothing",
+    ] {
+        for (offset, limit) in [(0, None), (700, None), (999, Some(1301)), (20_000, Some(5))] {
+            for order in [Order::NewestFirst, Order::OldestFirst] {
+                let options = RunOptions { order, offset, limit, ..RunOptions::default() };
+                let (rows, _) = run(text, &blocks, &options).unwrap();
+                let several = written(text, &blocks, &RunOptions { threads: 3, ..options }).unwrap();
+                assert!(several == text_of(&rows), "{text} {offset} {limit:?} {order:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_writes_on_when_no_more_is_wanted() {
+    let blocks = overlapping(20_000);
+    let written = AtomicUsize::new(0);
+    let write = |_: &ResultRow, text: &mut Vec<u8>| {
+        written.fetch_add(1, Relaxed);
+        text.push(b'\n');
+    };
+    let query = Query::parse("*", &ParseOptions::default()).unwrap();
+    let (mut text, options) = (Vec::new(), RunOptions { threads: 3, ..RunOptions::default() });
+    let take = Box::new(|_: &mut Vec<u8>, _| ControlFlow::Break(()));
+    query
+        .write(handles(&blocks), &options, &Cancel::new(), Text { write: &write, text: &mut text, take })
+        .unwrap();
+    assert!((1..1000).contains(&text.len()) && written.load(Relaxed) < 1000, "{}", text.len());
+
+    let (cancel, mut rows) = (Cancel::new(), 0);
+    let take = Box::new(|_: &mut Vec<u8>, more| {
+        rows += more;
+        cancel.cancel();
+        ControlFlow::Continue(())
+    });
+    let ended =
+        query.write(handles(&blocks), &options, &cancel, Text { write: &write, text: &mut text, take });
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    assert!((1..1000).contains(&rows), "{rows}");
+}
