@@ -359,3 +359,29 @@ fn a_field_that_some_rows_have_as_their_message_says_nothing_of_the_others() {
         assert_eq!(ask("* | stats count_uniq(log) c", &handle), [["200"]], "{kind}");
     }
 }
+
+#[test]
+fn lengths_are_those_of_the_texts_whoever_asks() {
+    let mut random = Random(7);
+    let (lines, entries) = lines(&mut random);
+    let len = |line: &Line, field: &str| line.get(field).map_or(0, String::len);
+    for (kind, handle) in handles(&entries) {
+        for field in ["_msg", "agent", "path", "note", "n", "nope"] {
+            let lens: Vec<usize> = lines.iter().map(|line| len(line, field)).collect();
+            let sum: usize = lens.iter().sum();
+            let both: usize = sum + lines.iter().map(|line| len(line, "host")).sum::<usize>();
+            let max = lens.iter().max().unwrap();
+            for (text, answer) in [
+                (format!("* | stats sum_len({field}) a, sum_len({field}, host) b"), vec![sum, both]),
+                (format!("* | len({field}) l | stats sum(l) a, max(l) b"), vec![sum, *max]),
+                (format!("* | len({field}) l | len(l) m | stats max(m) a"), vec![max.to_string().len()]),
+                (format!("* | len({field}) {field} | stats sum({field}) a"), vec![sum]),
+                (format!("* | stats sum_len({field}) if ({field}:*) a"), vec![sum]),
+                (format!("{field}:* | stats sum_len({field}) a, count_empty({field}) b"), vec![sum, 0]),
+            ] {
+                let answer: Vec<String> = answer.iter().map(usize::to_string).collect();
+                assert_eq!(ask(&text, &handle), [answer], "{kind}: {text}");
+            }
+        }
+    }
+}

@@ -124,6 +124,10 @@ pub trait Block: Send + Sync + Debug {
     fn rows_having(&self, _name: &str) -> Result<Option<Vec<u64>>> {
         Ok(None)
     }
+    /// How many bytes each row's value in this field has, none where there is none, if that is cheaper to find out than the values.
+    fn lengths(&self, _name: &str) -> Result<Option<Arc<Column>>> {
+        Ok(None)
+    }
     /// A field's values, `_msg`, `level` and `_stream` included; `None` when no row has the field.
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>>;
     /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is

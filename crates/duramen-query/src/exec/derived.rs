@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// The most combinations of texts that are made once each.
 const MAX_COMBINATIONS: usize = 4096;
 
+/// What memory is charged for.
+const CHARGED_FOR: &str = "what pipes make of a block";
+
 /// Memory is charged for in steps of this.
 const CHARGED_BYTES: usize = 64 << 10;
 
@@ -45,6 +48,20 @@ pub(super) fn derive(
     memory: &Memory,
     stop: &dyn Fn() -> bool,
 ) -> Result<duramen::Result<usize>> {
+    if maker.is_length
+        && let ([read], [write]) = (&maker.reads[..], &maker.writes[..])
+    {
+        match open.lengths(read) {
+            Ok(Some(lengths)) => {
+                let bytes = lengths.bytes();
+                memory.charge(bytes, CHARGED_FOR)?;
+                open.put(write, lengths);
+                return Ok(Ok(bytes));
+            }
+            Ok(None) => {}
+            Err(e) => return Ok(Err(e)),
+        }
+    }
     let columns = maker.reads.iter().map(|name| open.column(name)).collect::<duramen::Result<Vec<_>>>();
     let columns = match columns {
         Ok(columns) => columns,
@@ -124,7 +141,7 @@ fn by_combination(
 /// Charges for values that take so many bytes, of which some are `charged` for.
 fn charge_for(bytes: usize, charged: &mut usize, memory: &Memory) -> Result<()> {
     if bytes > *charged + CHARGED_BYTES {
-        memory.charge(bytes - *charged, "what pipes make of a block")?;
+        memory.charge(bytes - *charged, CHARGED_FOR)?;
         *charged = bytes;
     }
     Ok(())
@@ -172,7 +189,7 @@ fn by_row(
         if bytes > u32::MAX as usize {
             // Where each text ends is 32 bits.
             let limit_bytes = u32::MAX as usize;
-            return Err(Error::MemoryLimit { limit_bytes, what: "what pipes make of a block" });
+            return Err(Error::MemoryLimit { limit_bytes, what: CHARGED_FOR });
         }
     }
     Ok((values.into_iter().map(|values| values.column(found.len())).collect(), charged))

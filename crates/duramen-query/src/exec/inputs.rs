@@ -39,8 +39,25 @@ enum Values {
     Numbers(Vec<Rc<Numbers>>),
     /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
     Extreme(Rc<Numbers>),
+    /// How long the texts of its columns are, or those columns.
+    Lengths(Vec<(Arc<Column>, Is)>),
     /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
     Times(Arc<Vec<i64>>),
+}
+
+/// What a column is to who wants to know how long texts are.
+#[derive(Clone, Copy)]
+enum Is {
+    Lengths,
+    Texts,
+}
+
+/// How long a row's text is.
+fn length((column, is): &(Arc<Column>, Is), row: usize) -> u64 {
+    match (is, cell(Some(column), row)) {
+        (Is::Lengths, Cell::Int(n)) => u64::try_from(n).unwrap_or(0),
+        (_, cell) => cell.with_text(str::len) as u64,
+    }
 }
 
 impl Values {
@@ -74,6 +91,16 @@ impl Values {
             let columns = function.fields.iter().map(|pattern| open.column(&pattern.name));
             // Where no row has the field, none has a value.
             return columns.filter_map(Result::transpose).collect::<duramen::Result<_>>().map(Self::Filled);
+        }
+        if function.kind == Kind::SumLen && are_named && !function.fields.is_empty() {
+            let mut columns = Vec::new();
+            for pattern in &function.fields {
+                columns.extend(match open.lengths(&pattern.name)? {
+                    Some(lengths) => Some((lengths, Is::Lengths)),
+                    None => open.column(&pattern.name)?.map(|column| (column, Is::Texts)),
+                });
+            }
+            return Ok(Self::Lengths(columns));
         }
         if let [field] = &function.fields[..]
             && is_extreme
@@ -195,7 +222,11 @@ impl<'a> Input<'a> {
             Values::Filled(columns) => {
                 let counts_all = function.fields.is_empty();
                 let is_counted = |row| counts_all || columns.iter().any(|column| has_value(column, row));
-                groups.count(number, rows.filter(|(row, _)| is_counted(*row)).map(|(_, group)| group));
+                groups.count(number, rows.filter(|(row, _)| is_counted(*row)).map(|(_, group)| (group, 1)));
+            }
+            Values::Lengths(columns) => {
+                let of_row = |row| columns.iter().map(|column| length(column, row)).sum();
+                groups.count(number, rows.map(|(row, group)| (group, of_row(row))));
             }
             Values::Extreme(numbers) => {
                 for (row, group) in rows {

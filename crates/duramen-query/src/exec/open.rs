@@ -110,6 +110,19 @@ impl Open {
         Ok(column)
     }
 
+    /// How many bytes the values of a field have, if they are not there already and the block can tell that without them.
+    pub fn lengths(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
+        let own = matches!(name, names::TIME | names::STREAM | STREAM_ID);
+        if own || self.wanted.is_some() || self.columns.contains_key(name) {
+            return Ok(None);
+        }
+        let lengths = self.block.lengths(name)?;
+        if let Some(lengths) = &lengths {
+            self.count(lengths)?;
+        }
+        Ok(lengths)
+    }
+
     /// A column for whoever looks only at the candidates.
     pub fn column_for(&mut self, name: &str, candidates: &Bitmap) -> Result<Option<Arc<Column>>> {
         if !is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {

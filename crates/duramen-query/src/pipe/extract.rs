@@ -123,6 +123,12 @@ impl Extract {
                 made.start(ValueKind::String).push_str(&value);
             }
         };
-        Maker { reads: vec![&self.from], writes: names.collect(), keeps: self.writes, make: Box::new(make) }
+        Maker {
+            reads: vec![&self.from],
+            writes: names.collect(),
+            keeps: self.writes,
+            is_length: false,
+            make: Box::new(make),
+        }
     }
 }

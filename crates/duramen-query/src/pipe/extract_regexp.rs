@@ -70,6 +70,12 @@ impl ExtractRegexp {
             }
         };
         let names = self.groups.iter().map(|(_, name)| &**name);
-        Maker { reads: vec![&self.from], writes: names.collect(), keeps: self.writes, make: Box::new(make) }
+        Maker {
+            reads: vec![&self.from],
+            writes: names.collect(),
+            keeps: self.writes,
+            is_length: false,
+            make: Box::new(make),
+        }
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Maker<'a> {
     pub writes: Vec<&'a str>,
     /// Which of them keep the value they have.
     pub keeps: Writes,
+    /// Whether what is written is the length of the one text that is read.
+    pub is_length: bool,
     pub make: Make<'a>,
 }
 
@@ -71,7 +73,13 @@ impl<'a> Maker<'a> {
     pub fn of_one(read: &'a str, write: &'a str, mut make: impl FnMut(&str, &mut Made) + 'a) -> Self {
         let make =
             move |texts: &Texts<'_>, made: &mut [Made]| made.iter_mut().for_each(|made| make(texts(0), made));
-        Self { reads: vec![read], writes: vec![write], keeps: Writes::default(), make: Box::new(make) }
+        Self {
+            reads: vec![read],
+            writes: vec![write],
+            keeps: Writes::default(),
+            is_length: false,
+            make: Box::new(make),
+        }
     }
 
     /// The same, row by row.

@@ -78,7 +78,7 @@ impl RowPipe for Measured {
 
 impl Measured {
     fn measure(&self) -> Maker<'_> {
-        Maker::of_one(&self.field, &self.to, |text, made| {
+        let maker = Maker::of_one(&self.field, &self.to, |text, made| {
             let number = match self.measure {
                 Measure::Len => text.len() as u64,
                 Measure::Hash => xxh3_64(text.as_bytes()),
@@ -88,6 +88,7 @@ impl Measured {
                 Ok(n) => made.set_int(n),
                 Err(_) => made.start(ValueKind::Number).push_str(&number.to_string()),
             }
-        })
+        });
+        Maker { is_length: matches!(self.measure, Measure::Len), ..maker }
     }
 }

@@ -195,6 +195,12 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
                 assert_eq!(bit(&having, row), has, "whether row {row} has {name:?}");
             }
         }
+        if let Some(lengths) = block.lengths(name).unwrap() {
+            for (row, fields) in all.iter().enumerate() {
+                let len = fields.get(name).map_or(0, |f| f.0.len()).to_string();
+                assert_eq!(lengths.text(row, &mut digits), Some(&*len), "length of {name:?} in row {row}");
+            }
+        }
         let column = block.column(name).unwrap().unwrap();
         assert_eq!(column.rows, rows.len());
         for (row, fields) in all.iter().enumerate() {
@@ -464,6 +470,7 @@ fn read_all(block: &TableBlock) {
         let _ = block.may_contain_grams(name, &[0, 1, (1 << gram::HASH_BITS) - 1]);
         let _ = block.int_range(name);
         let _ = block.rows_with(name);
+        let _ = block.lengths(name);
         // Some are in most lines, in a field that they refer to, or in a few.
         for words in [&["a", "12"][..], &["from"], &["request"], &["GET"], &["77"], &["1"]] {
             let certain = |text: &str| words.len() > 1 && text.contains("a 12");

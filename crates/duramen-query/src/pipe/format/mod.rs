@@ -101,6 +101,12 @@ impl Format {
                 }
             }
         };
-        Maker { reads: fields.collect(), writes: vec![&self.to], keeps: self.writes, make: Box::new(make) }
+        Maker {
+            reads: fields.collect(),
+            writes: vec![&self.to],
+            keeps: self.writes,
+            is_length: false,
+            make: Box::new(make),
+        }
     }
 }

@@ -82,7 +82,13 @@ impl RowPipe for Math {
             let text_of = |name: &str| place(name).map_or("", texts);
             made.iter_mut().for_each(|made| write(expression.value(&text_of, &mut 0), made));
         };
-        Some(Maker { reads, writes: vec![name], keeps: Writes::default(), make: Box::new(make) })
+        Some(Maker {
+            reads,
+            writes: vec![name],
+            keeps: Writes::default(),
+            is_length: false,
+            make: Box::new(make),
+        })
     }
 }
 

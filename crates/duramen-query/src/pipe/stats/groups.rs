@@ -126,12 +126,12 @@ impl<'a> Groups<'a> {
         self.states_of(group)[function].add(&aggregate.functions[function], cells, arrival, memory)
     }
 
-    /// Counts rows of these groups with one function, which counts.
-    pub(crate) fn count(&mut self, function: usize, rows: impl Iterator<Item = usize>) {
+    /// Counts so much more in these groups with one function, which counts.
+    pub(crate) fn count(&mut self, function: usize, more: impl Iterator<Item = (usize, u64)>) {
         let functions = self.functions();
-        for group in rows {
+        for (group, more) in more {
             if let State::Count(n) = &mut self.states[group * functions + function] {
-                *n += 1;
+                *n += more;
             }
         }
     }

@@ -201,6 +201,29 @@ impl Leaf {
         }
     }
 
+    /// Adds how many bytes each text has.
+    pub(crate) fn add_lens(&self, lens: &mut [i64]) {
+        match self {
+            Self::Constant(text) => lens.iter_mut().for_each(|len| *len += text.len() as i64),
+            Self::Integers(values) => {
+                let digits =
+                    |n: i64| i64::from(n.unsigned_abs().checked_ilog10().unwrap_or(0)) + 1 + i64::from(n < 0);
+                lens.iter_mut().zip(values).for_each(|(len, &n)| *len += digits(n));
+            }
+            Self::Dictionary { values, codes } => {
+                let of: Vec<i64> = (0..values.len()).map(|i| values.get(i).len() as i64).collect();
+                lens.iter_mut().zip(codes).for_each(|(len, &code)| *len += of[code as usize]);
+            }
+            Self::Texts(texts) => {
+                let mut start = 0;
+                for (len, &end) in lens.iter_mut().zip(&texts.ends) {
+                    *len += i64::from(end) - start;
+                    start = i64::from(end);
+                }
+            }
+        }
+    }
+
     /// All `count` texts one after another.
     pub(crate) fn into_texts(self, count: usize) -> Result<Texts> {
         if let Self::Texts(texts) = self {
@@ -233,6 +256,9 @@ mod tests {
             texts
         );
         let numbers: Vec<u32> = (0..values.len() as u32).filter(|i| i % 3 == 1 || i % 7 == 0).collect();
+        let mut lens = vec![1; values.len()];
+        decode_chosen(&mut part(), Chosen::all(values.len())).unwrap().add_lens(&mut lens);
+        assert!(lens.iter().zip(values).all(|(len, value)| *len == 1 + value.len() as i64), "{values:?}");
         let some = decode_chosen(&mut part(), Chosen::some(values.len(), &numbers).unwrap()).unwrap();
         let some = some.into_texts(numbers.len()).unwrap();
         let expected = numbers.iter().map(|&i| texts.get(i as usize));

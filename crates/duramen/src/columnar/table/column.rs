@@ -50,6 +50,51 @@ impl TableBlock {
         .map(Arc::new))
     }
 
+    /// [`crate::block::Block::lengths`].
+    pub(super) fn lengths_of(&self, name: &str) -> Result<Option<Column>> {
+        let Some(&i) = self.by_name.get(name).filter(|_| !self.is_label(name)) else { return Ok(None) };
+        let entry = &self.directory.columns[i];
+        let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
+        if self.columns[i].get().is_some() {
+            return Ok(None);
+        }
+        let (rows, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?.clone());
+        let lens = self.with_part(at, true, |part| {
+            let _kinds = kinds_of(entry, part)?;
+            let Some(outline) = self.outline(i, part)? else { return Ok(None) };
+            let outline = outline.of(part);
+            self.with_context(i, (map, rows), None, 0, |context| outline.lens(context)).map(Some)
+        })?;
+        Ok(lens.map(|lens| Column {
+            data: ColumnData::Int {
+                values: Ints::new(spread(lens, map.map(Vec::as_slice), rows)),
+                present: None,
+            },
+            kinds: Kinds::All(ValueKind::Number),
+            order,
+            rows,
+        }))
+    }
+
+    /// Calls `f` with what putting the texts of column `i` together needs to know of the block. `slots` are those that have a
+    /// value, and how many there are.
+    fn with_context<T>(
+        &self,
+        i: usize,
+        (map, slots): (Option<&Vec<u64>>, usize),
+        wanted: Option<&Wanted>,
+        depth: u32,
+        f: impl FnOnce(&template::Context<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let texts_of = || slots_of(map, slots);
+        let near = || {
+            let times = self.times_of_slots(wanted)?;
+            Ok(texts_of().into_iter().map(|slot| times[slot as usize]).collect())
+        };
+        let column = |of| self.referenced(of, i, wanted, depth);
+        f(&template::Context { near: &near, slots: &texts_of, column: &column })
+    }
+
     /// A column that the texts of column `i` refer to.
     pub(super) fn referenced(
         &self,
@@ -131,14 +176,11 @@ impl TableBlock {
             Form::Texts { at, .. } => self.with_part(at, wanted.is_none(), |part| {
                 take_kinds(part)?;
                 if let Some(outline) = self.outline(i, part)? {
-                    let texts_of = || slots_of(map, slots);
-                    let near = || {
-                        let times = self.times_of_slots(wanted)?;
-                        Ok(texts_of().into_iter().map(|slot| times[slot as usize]).collect())
-                    };
-                    let column = |of| self.referenced(of, i, wanted, depth);
-                    let context = template::Context { near: &near, slots: &texts_of, column: &column };
-                    return texts(outline.of(part).texts(chosen, &context)?, map, slots);
+                    let outline = outline.of(part);
+                    let whole = self.with_context(i, (map, slots), wanted, depth, |context| {
+                        outline.texts(chosen, context)
+                    });
+                    return texts(whole?, map, slots);
                 }
                 from_leaf(leaf::decode_chosen(part, chosen)?, chosen.len(), map, slots)
             })?,

@@ -323,6 +323,10 @@ impl Block for TableBlock {
         })
     }
 
+    fn lengths(&self, name: &str) -> Result<Option<Arc<Column>>> {
+        Ok(self.lengths_of(name)?.map(Arc::new))
+    }
+
     fn rows_having(&self, name: &str) -> Result<Option<Vec<u64>>> {
         let rows = self.directory.rows;
         let map = match (self.rows_with(name)?, self.by_name.get(name)) {

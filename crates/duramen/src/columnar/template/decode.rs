@@ -21,15 +21,26 @@ pub(crate) struct Context<'a> {
     pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
 }
 
-enum Source<'p> {
+/// A piece of all texts of a template.
+pub(super) enum Source<'p> {
     Literal(&'p str),
     Leaf(Leaf),
     Times(TimeForm, Vec<i64>),
     Column(Arc<Column>),
 }
 
+/// What texts are put together of.
+pub(super) struct Sources<'p> {
+    /// Those without a template, if there are any.
+    pub(super) whole: Option<Leaf>,
+    /// The pieces of each template that some text has.
+    pub(super) templates: Vec<Vec<Source<'p>>>,
+    /// The slots of the texts, if some template refers to another column.
+    pub(super) slots: Vec<u32>,
+}
+
 /// Which texts are put together, and which of its own each template has among them.
-struct Plan {
+pub(super) struct Plan {
     /// The template of each: 0 none, n template n-1.
     numbers: Vec<u32>,
     /// If they are not all: per number, which of the texts of that number they are, ascending.
@@ -42,8 +53,8 @@ impl Plan {
     }
 }
 
-impl Parts<'_> {
-    fn plan(&self, chosen: Chosen<'_>) -> Plan {
+impl<'a> Parts<'a> {
+    pub(super) fn plan(&self, chosen: Chosen<'_>) -> Plan {
         let Some(wanted) = chosen.numbers() else {
             return Plan { numbers: self.numbers().to_vec(), ranks: None };
         };
@@ -63,9 +74,8 @@ impl Parts<'_> {
         Plan { numbers, ranks: Some(ranks) }
     }
 
-    /// Puts texts together.
-    pub(crate) fn texts(&self, chosen: Chosen<'_>, context: &Context<'_>) -> Result<Texts> {
-        let plan = self.plan(chosen);
+    /// What the texts of a plan are put together of.
+    pub(super) fn sources(&self, plan: &Plan, context: &Context<'_>) -> Result<Sources<'a>> {
         let mut uses = vec![false; self.templates() + 1];
         plan.numbers.iter().for_each(|&n| uses[n as usize] = true);
         let mut budget = self.budget();
@@ -105,7 +115,14 @@ impl Parts<'_> {
             templates.push(sources);
         }
         let slots = if refers { (context.slots)() } else { Vec::new() };
-        let mut next = vec![0usize; uses.len()];
+        Ok(Sources { whole, templates, slots })
+    }
+
+    /// Puts texts together.
+    pub(crate) fn texts(&self, chosen: Chosen<'_>, context: &Context<'_>) -> Result<Texts> {
+        let plan = self.plan(chosen);
+        let Sources { whole, templates, slots } = self.sources(&plan, context)?;
+        let mut next = vec![0usize; 1 + templates.len()];
         let mut digits = IntText::default();
         let mut out = Texts::default();
         out.ends.reserve(plan.numbers.len());

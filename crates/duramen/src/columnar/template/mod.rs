@@ -27,6 +27,7 @@
 mod decode;
 mod encode;
 mod find;
+mod lens;
 mod parts;
 mod pattern;
 mod split;
