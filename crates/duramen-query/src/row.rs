@@ -141,6 +141,15 @@ impl ResultRow {
         }
     }
 
+    /// Becomes a copy of another, in the memory it has.
+    pub(crate) fn fill_from(&mut self, other: &Self) {
+        self.clear();
+        self.time = other.time;
+        for (name, text, kind) in other.iter() {
+            self.push(name, text, kind);
+        }
+    }
+
     /// A copy without spare room.
     pub(crate) fn compact(&self) -> Self {
         Self { cells: self.cells[..self.used].to_vec(), used: self.used, time: self.time }

@@ -806,3 +806,31 @@ fn many_blocks_are_opened_at_once_only_as_long_as_few_rows_match() {
     let opened = opened(&blocks);
     assert!((435..480).contains(&opened), "{opened} blocks were opened");
 }
+
+#[test]
+fn blocks_for_which_there_is_no_room_are_not_opened_for_each_row() {
+    // They overlap wholly: the next row is always in another.
+    let row = |b: i64, r: i64| Row::new(10 * r + b, &[("_msg", "m"), ("n", &(10 * r + b).to_string())]);
+    let blocks: Vec<_> =
+        (0..10).map(|b| Arc::new(TestBlock::new((0..2000).map(|r| row(b, r)).collect(), b as u64))).collect();
+    let options = RunOptions { memory_limit_bytes: 1, ..RunOptions::default() };
+    let (rows, _) = run("* | fields n", &blocks, &options).unwrap();
+    assert!(rows.iter().rev().enumerate().all(|(i, row)| row[0].1 == i.to_string()) && rows.len() == 20_000);
+    assert!((10..1000).contains(&opened(&blocks)), "{}", opened(&blocks));
+    // And not again for rows that nobody wants.
+    let before = opened(&blocks);
+    run("* | fields n | limit 10", &blocks, &options).unwrap();
+    assert!(opened(&blocks) - before <= 20, "{}", opened(&blocks) - before);
+}
+
+#[test]
+fn bytes_read_do_not_depend_on_the_threads() {
+    let blocks = store(300, 5);
+    for text in ["n:~2$", "n:~2$ | sort by (_msg)", "*"] {
+        let read = |threads| {
+            let options = RunOptions { threads, ..RunOptions::default() };
+            run(text, &blocks, &options).unwrap().1.bytes_read
+        };
+        assert_eq!(read(1), read(3), "{text}");
+    }
+}

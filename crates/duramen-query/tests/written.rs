@@ -73,3 +73,56 @@ fn nobody_writes_on_when_no_more_is_wanted() {
     assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
     assert!((1..1000).contains(&rows), "{rows}");
 }
+
+/// How many rows were written until `take` broke the query off, and how long the longest text was that it saw.
+fn until_taken(text: &str, blocks: &[Arc<TestBlock>]) -> (usize, usize) {
+    let (written, mut longest) = (AtomicUsize::new(0), 0);
+    let write = |row: &ResultRow, text: &mut Vec<u8>| {
+        written.fetch_add(1, Relaxed);
+        row.write_json(text);
+    };
+    let query = Query::parse(text, &ParseOptions::default()).unwrap();
+    let options = RunOptions { threads: 2, ..RunOptions::default() };
+    let mut rows = 0;
+    let take = Box::new(|text: &mut Vec<u8>, more| {
+        longest = longest.max(text.len());
+        text.clear();
+        rows += more;
+        if rows < 1500 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let text = Text { write: &write, text: &mut Vec::new(), take };
+    query.write(handles(blocks), &options, &Cancel::new(), text).unwrap();
+    (written.into_inner(), longest)
+}
+
+#[test]
+fn rows_that_pipes_multiply_are_not_written_before_they_are_taken() {
+    let array = format!("[{}]", vec!["1"; 1000].join(","));
+    let rows = (0..3000).map(|n| Row::new(n, &[("_msg", "m"), ("arr", &array)])).collect();
+    let (written, _) = until_taken("* | unroll by (arr)", &[Arc::new(TestBlock::new(rows, 1))]);
+    assert_eq!(written, 1500);
+}
+
+#[test]
+fn long_rows_are_taken_before_more_are_written() {
+    let long = "x".repeat(10_000);
+    // A text that all rows have, or one which a pipe makes longer.
+    for (text, message) in [("*", &*long), ("* | format '<_msg><_msg><_msg><_msg>'", &long[..2_500])] {
+        let rows = (0..3000).map(|n| Row::new(n, &[("_msg", message)])).collect();
+        let (written, longest) = until_taken(text, &[Arc::new(TestBlock::new(rows, 1))]);
+        assert!((1500..2200).contains(&written), "{text}: {written}");
+        assert!((100_000..1_100_000).contains(&longest), "{text}: {longest}");
+    }
+}
+
+#[test]
+fn a_limit_opens_no_more_blocks_on_several_threads() {
+    let row = |n: i64| Row::new(n, &[("_msg", "m"), ("n", &n.to_string())]);
+    let block = |b: i64| Arc::new(TestBlock::new((0..2000).map(|r| row(2000 * b + r)).collect(), b as u64));
+    let blocks: Vec<_> = (0..20).map(block).collect();
+    for (limit, opened) in [(1, 1), (2000, 1), (2001, 2), (7000, 4)] {
+        let options = RunOptions { max_rows_scanned: Some(2000 * opened), threads: 8, ..Default::default() };
+        let text = written(&format!("* | fields n | limit {limit}"), &blocks, &options).unwrap();
+        assert_eq!(text.lines().count(), limit);
+    }
+}

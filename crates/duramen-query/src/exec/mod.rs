@@ -30,7 +30,7 @@ pub mod written;
 
 use crate::error::Result;
 use crate::pipe::stats::{Aggregate, Groups, give};
-use crate::pipe::{Flow, Pipe, Stage, chain, prepared};
+use crate::pipe::{Flow, Passes, Pipe, Stage, chain, prepared};
 use crate::query::Query;
 use crate::row::ResultRow;
 pub use cancel::Cancel;
@@ -84,8 +84,9 @@ pub struct RunOptions {
     pub limit: Option<usize>,
     /// How many threads may read blocks; 0 counts as 1. Default: 1.
     pub threads: usize,
-    /// How many bytes sorting and grouping may hold. As many of decoded columns, but no more than 128 MiB, are kept about
-    /// of blocks that overlap. Default: 128 MiB; see [`memory::share_of_machine_bytes`] for what a server gives.
+    /// How many bytes sorting and grouping may hold. As many of decoded columns, about, are kept of blocks that overlap in
+    /// time; where those have more, blocks are opened several times. Default: 128 MiB; see
+    /// [`memory::share_of_machine_bytes`] for what a server gives.
     pub memory_limit_bytes: usize,
     /// How many rows the query may look at, of the blocks that it cannot pass over. Default: no limit.
     pub max_rows_scanned: Option<u64>,
@@ -266,13 +267,16 @@ pub(crate) fn execute<'a>(
             let projection = &Projection::of(pipes);
             // A limit of none needs no row to say so, and a pipe behind it may make some.
             let wants_none = pipes.iter().any(|p| *p == Pipe::Limit(0)) || limit == Some(0);
-            let budget_bytes = run.options.memory_limit_bytes.min(MAX_OVERLAP_BYTES);
+            let budget_bytes = run.options.memory_limit_bytes;
             let enough_rows = crate::pipe::enough_rows(pipes, limit);
             let scan = scan::Scan { reader, projection, order, budget_bytes, enough_rows };
             let (each, behind) = piped::split(pipes);
+            // A row of which a pipe makes several would make many on each thread before one is taken.
+            let lets_through =
+                each.iter().all(|pipe| matches!(pipe.passes(), Passes::Each | Passes::Filtered));
             let cut = match &last {
-                Last::Text(_, cut) => cut.behind(behind),
-                Last::Stage(_) => None,
+                Last::Text(_, cut) if lets_through => cut.behind(behind),
+                _ => None,
             };
             match (last, cut) {
                 (Last::Text(text, _), Some(cut)) => {
@@ -298,9 +302,6 @@ pub(crate) fn execute<'a>(
         }
     }
 }
-
-/// The most bytes of decoded columns, about, that are kept of blocks that overlap.
-const MAX_OVERLAP_BYTES: usize = 128 << 20;
 
 /// What a pipe makes of its groups.
 type RowsOf<'p> = Box<dyn Fn(Groups<'_>) -> Vec<ResultRow> + 'p>;

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::pipe::{Flow, Pipe, Stage, chain};
 use crate::row::ResultRow;
 use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Appends a row to a text. Called by several threads at once.
@@ -100,19 +100,19 @@ impl Stage for TextStage<'_> {
     }
 }
 
-/// No more than this is reserved for a row's text.
-const MOST_ROW_BYTES: usize = 1 << 10;
 /// Fewer rows are not worth a thread.
 const MIN_ROWS_A_THREAD: usize = 256;
+/// When a thread has written so much, it is taken before more is written. One row may have more.
+const PART_BYTES: usize = 1 << 20;
 
-/// Writes entries side by side, behind pipes that know one row at a time.
+/// Writes entries side by side, behind pipes that let each row through or drop it.
 pub(crate) struct SideBySide<'a> {
     pub run: &'a Run<'a>,
     pub pipes: &'a [Pipe],
     pub threads: usize,
     pub text: Text<'a>,
     pub cut: Cut,
-    /// About how many bytes a row's text has, as far as is known.
+    /// About how many bytes of text an entry makes, as far as is known.
     pub row_bytes: usize,
 }
 
@@ -121,30 +121,23 @@ struct Part {
     text: Vec<u8>,
     /// Where each row ends.
     ends: Vec<usize>,
-    flow: Flow,
+    /// The entries that are not written: the text was long enough.
+    left: Range<usize>,
 }
 
 impl TakeRows for SideBySide<'_> {
     fn take(&mut self, entries: &Entries<'_>) -> Result<Flow> {
-        let threads = (entries.len() / MIN_ROWS_A_THREAD).min(self.threads).max(1);
-        let each = entries.len().div_ceil(threads);
-        let next = AtomicUsize::new(0);
-        let Self { run: &Run { blocks, options, memory, cancel, rows, .. }, pipes, row_bytes, .. } = *self;
-        let write = self.text.write;
-        let mut parts = side_by_side(threads, || {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let run = Run { blocks, options, memory, cancel, rows, cost: RefCell::default() };
-            let range = (number * each).min(entries.len())..((number + 1) * each).min(entries.len());
-            (number, Part::of(entries, range, &run, pipes, (write, row_bytes)))
-        });
-        parts.sort_unstable_by_key(|(number, _)| *number);
-        for (_, part) in parts {
-            let part = part?;
-            // A tenth more than now, so that most texts do not move as they grow.
-            self.row_bytes = (part.text.len() / part.ends.len().max(1) * 11 / 10).min(MOST_ROW_BYTES);
-            if self.give(part) == Flow::Stop {
+        let mut from = 0;
+        while from < entries.len() {
+            let rows = entries.len() - from;
+            let threads = (rows / MIN_ROWS_A_THREAD).min(self.threads).max(1);
+            // So many that none has to stop early, if they are as those before.
+            let each = rows.div_ceil(threads).min(PART_BYTES / self.row_bytes.max(1)).max(1);
+            let to = entries.len().min(from + threads * each);
+            if self.side_by_side(entries, from..to, (threads, each))? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
+            from = to;
         }
         Ok(Flow::Continue)
     }
@@ -155,12 +148,56 @@ impl TakeRows for SideBySide<'_> {
 }
 
 impl SideBySide<'_> {
-    fn give(&mut self, Part { text: written, ends, flow }: Part) -> Flow {
-        let (skip, take) = self.cut.next(ends.len());
+    /// Writes some of the entries, each thread so many of them.
+    fn side_by_side(
+        &mut self,
+        entries: &Entries<'_>,
+        Range { start, end }: Range<usize>,
+        (threads, each): (usize, usize),
+    ) -> Result<Flow> {
+        let next = AtomicUsize::new(0);
+        let this = &*self;
+        let (run, pipes, write) = (this.run, this.pipes, this.text.write);
+        let (cut, row_bytes) = (this.cut, this.row_bytes);
+        let Run { blocks, options, memory, cancel, rows, .. } = *run;
+        let part = |range: Range<usize>| {
+            let run = Run { blocks, options, memory, cancel, rows, cost: RefCell::default() };
+            Part::of(entries, range, &run, (pipes, write, cut), row_bytes)
+        };
+        let mut parts = side_by_side(threads, || {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let range = (start + number * each).min(end)..(start + (number + 1) * each).min(end);
+            (number, part(range))
+        });
+        parts.sort_unstable_by_key(|(number, _)| *number);
+        let mut most_bytes = 0;
+        for (number, written) in parts {
+            let mut written = written?;
+            let seen = written.left.start.saturating_sub(start + number * each);
+            // A tenth more than now, so that most texts do not move as they grow.
+            most_bytes = most_bytes.max(written.text.len() / seen.max(1) * 11 / 10);
+            loop {
+                let left = written.left.clone();
+                if self.give(written) == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+                if left.is_empty() {
+                    break;
+                }
+                written = part(left)?;
+            }
+        }
+        self.row_bytes = most_bytes;
+        Ok(Flow::Continue)
+    }
+
+    fn give(&mut self, Part { text: written, ends, .. }: Part) -> Flow {
+        let rows = ends.len();
+        let (skip, take) = self.cut.next(rows);
         if take > 0 {
             let end_of = |rows: usize| rows.checked_sub(1).map_or(0, |last| ends[last]);
             let Text { text, take: takes, .. } = &mut self.text;
-            if text.is_empty() && take == ends.len() {
+            if text.is_empty() && take == rows {
                 **text = written;
             } else {
                 text.extend_from_slice(&written[end_of(skip)..end_of(skip + take)]);
@@ -169,32 +206,35 @@ impl SideBySide<'_> {
                 return Flow::Stop;
             }
         }
-        if flow == Flow::Stop { flow } else { self.cut.flow() }
+        self.cut.flow()
     }
 }
 
 impl Part {
     fn of(
         entries: &Entries<'_>,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         run: &Run<'_>,
-        pipes: &[Pipe],
-        (write, row_bytes): (&WriteRow<'_>, usize),
+        (pipes, write, cut): (&[Pipe], &WriteRow<'_>, Cut),
+        row_bytes: usize,
     ) -> Result<Self> {
-        let text = Vec::with_capacity(range.len() * row_bytes);
+        let text = Vec::with_capacity(range.len().saturating_mul(row_bytes).min(PART_BYTES));
         let written = RefCell::new((text, Vec::with_capacity(range.len())));
-        let mut stage = chain(pipes, run, Box::new(PartStage { write, written: &written }))?;
-        let flow = entries.push(range, &mut ResultRow::new(), run.cancel, &mut *stage)?;
+        let most_rows = cut.skip.saturating_add(cut.take);
+        let mut stage = chain(pipes, run, Box::new(PartStage { write, most_rows, written: &written }))?;
+        let (_, seen) = entries.push(range.clone(), &mut ResultRow::new(), run.cancel, &mut *stage)?;
         stage.finish()?;
         drop(stage);
         let (text, ends) = written.into_inner();
-        Ok(Self { text, ends, flow })
+        Ok(Self { text, ends, left: range.start + seen..range.end })
     }
 }
 
 /// The end of a thread's pipes: the text, and where each row ends.
 struct PartStage<'p> {
     write: &'p WriteRow<'p>,
+    /// Nobody wants more.
+    most_rows: usize,
     written: &'p RefCell<(Vec<u8>, Vec<usize>)>,
 }
 
@@ -203,7 +243,8 @@ impl Stage for PartStage<'_> {
         let (text, ends) = &mut *self.written.borrow_mut();
         (self.write)(row, text);
         ends.push(text.len());
-        Ok(Flow::Continue)
+        let is_enough = ends.len() >= self.most_rows || text.len() >= PART_BYTES;
+        Ok(if is_enough { Flow::Stop } else { Flow::Continue })
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -20,7 +20,7 @@ impl fmt::Display for DropEmptyFields {
 
 impl CustomPipe for DropEmptyFields {
     fn passes(&self) -> Passes {
-        Passes::Some
+        Passes::Filtered
     }
 
     fn needs(&self, _needed: Projection) -> Projection {

@@ -95,6 +95,8 @@ pub enum Flow {
 pub enum Passes {
     /// One goes out for each that comes in, at once, and no row knows of another.
     Each,
+    /// It goes out at once or not at all, and no row knows of another.
+    Filtered,
     /// None or more go out for each that comes in, at once, and no row knows of another.
     Some,
     /// It may depend on all rows.
@@ -114,7 +116,7 @@ impl Pipe {
     pub fn passes(&self) -> Passes {
         match self {
             Self::Fields(_) | Self::Rename(_) => Passes::Each,
-            Self::Filter(_) => Passes::Some,
+            Self::Filter(_) => Passes::Filtered,
             Self::Custom(custom) => custom.pipe().passes(),
             Self::Limit(_)
             | Self::Offset(_)

@@ -23,7 +23,8 @@ const PIECE_BYTES: usize = 4 << 20;
 /// Whether a body may be longer than one that is stored whole, and be taken in pieces.
 pub(super) fn may_be_long(delivery: &Delivery) -> bool {
     let header = |name| delivery.headers.get(name).and_then(|value| value.to_str().ok());
-    if header(header::CONTENT_ENCODING).is_some_and(|encoding| !matches!(encoding.trim(), "" | "identity")) {
+    let is_plain = |encoding: &str| matches!(&*encoding.trim().to_ascii_lowercase(), "" | "identity");
+    if !header(header::CONTENT_ENCODING).is_none_or(is_plain) {
         return false;
     }
     // Who gives a token less than others have means it.

@@ -3,26 +3,26 @@
 //! It ends soon after the client has gone, the token was revoked, or its time is up; an error before the first row is a
 //! status, one after it breaks the answer off, so that no client takes a part for the whole.
 
+mod pieces;
+
 use crate::app::{Shared, leave_of};
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use duramen::Snapshot;
 use duramen::block::BlockHandle;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats, TakeText, Text};
-use futures_util::stream::{self, Stream};
-use std::io;
+pub(crate) use pieces::Pieces;
+use pieces::{PIECE_BYTES, PIECES_WAITING, PieceSender};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-/// A piece of an answer is sent when it has this many bytes, the first one soon,
+/// A piece of an answer is sent when it has this many bytes, the first one sooner than [`PIECE_BYTES`],
 const FIRST_PIECE_BYTES: usize = 32 << 10;
-const PIECE_BYTES: usize = 256 << 10;
 /// or when so long has passed since the last one.
 const PIECE_EVERY: Duration = Duration::from_millis(50);
 
@@ -178,39 +178,6 @@ pub(crate) async fn run<T: Send + 'static>(
     .await
 }
 
-/// The pieces of an answer, as they are made. The query ends soon after they are dropped.
-#[derive(Debug)]
-pub(crate) struct Pieces {
-    first: Option<Piece>,
-    from: mpsc::Receiver<ApiResult<Piece>>,
-    has_ended: bool,
-    _guard: CancelOnDrop,
-}
-
-#[derive(Debug)]
-struct Piece {
-    bytes: Bytes,
-    /// Without the last one, an answer is not whole.
-    is_last: bool,
-}
-
-impl Pieces {
-    /// One after the other; an error is the last.
-    pub fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> {
-        stream::unfold(self, |mut this| async move {
-            if this.has_ended {
-                return None;
-            }
-            let piece = match this.first.take() {
-                Some(first) => Ok(first),
-                None => this.from.recv().await.unwrap_or_else(|| Err(ApiError::unavailable("it broke off"))),
-            };
-            this.has_ended = piece.as_ref().map_or(true, |piece| piece.is_last);
-            Some((piece.map(|piece| piece.bytes).map_err(|e| io::Error::other(e.message)), this))
-        })
-    }
-}
-
 /// Runs a query; `write` appends each row to the answer's text, which begins with `head`. Returns when the first piece of
 /// it is there. A client that does not read is waited for until the query's time is up: others want to ask, too.
 ///
@@ -261,13 +228,13 @@ async fn made(
     + 'static,
 ) -> ApiResult<Pieces> {
     let Leave { permits, cancel, guard } = Leave::take(app, access, question.timeout).await?;
-    let (to, mut from) = mpsc::channel::<ApiResult<Piece>>(4);
+    let (to, mut from) = mpsc::channel(PIECES_WAITING);
     let (app, access) = (app.clone(), access.clone());
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let _permits = permits;
         let left = || question.timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
-        let send = |piece| runtime.block_on(to.send_timeout(piece, left()));
+        let mut to = PieceSender::new(to, runtime, left);
         let clock = app.env.clock.clone();
         let mut text = head;
         let (mut sent, mut enough_bytes) = (clock.monotonic(), FIRST_PIECE_BYTES);
@@ -279,17 +246,16 @@ async fn made(
             if access.is_withdrawn(app.env.clock.now_unix_ns()) {
                 cancel.cancel();
             }
-            match send(Ok(Piece { bytes: std::mem::take(text).into(), is_last: false })) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            }
+            to.send(std::mem::take(text), false)
         };
         let outcome = make(&question, &app, &access, &cancel, &mut text, &mut take);
-        let last = outcome.map(|()| Piece { bytes: text.into(), is_last: true });
-        let _client_has_gone = send(last);
+        let _client_has_gone = match outcome {
+            Ok(()) => to.send(text, true),
+            Err(e) => to.send_error(e),
+        };
     });
     match from.recv().await {
-        Some(Ok(first)) => Ok(Pieces { first: Some(first), from, has_ended: false, _guard: guard }),
+        Some(Ok(first)) => Ok(Pieces::new(first, from, guard)),
         Some(Err(e)) => Err(e),
         None => Err(ApiError::unavailable("the query broke off")),
     }
