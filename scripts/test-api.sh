@@ -22,7 +22,7 @@ work=$(mktemp -d)
 "$DURAMEN" --store "$work/store" serve --listen 127.0.0.1:0 --log-format json 2>"$work/log" &
 server=$!
 # It may still be writing when told to stop: its store goes when it has gone.
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'kill "$server" 2>/dev/null || true; wait "$server" || true; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 # It says where it listens; there is nothing else to wait for.
 address=$("$venv/bin/python" - "$work/log" "$server" <<'WAIT'

@@ -824,6 +824,38 @@ fn blocks_for_which_there_is_no_room_are_not_opened_for_each_row() {
 }
 
 #[test]
+fn blocks_larger_than_the_memory_are_opened_once_where_they_do_not_overlap() {
+    let blocks = store(20, 1000);
+    for threads in [1, 4] {
+        let before = opened(&blocks);
+        let options = RunOptions { memory_limit_bytes: 1, threads, ..RunOptions::default() };
+        assert_eq!(run("* | fields n", &blocks, &options).unwrap().0.len(), 20_000);
+        assert_eq!(opened(&blocks) - before, 20, "{threads}");
+    }
+}
+
+#[test]
+fn blocks_whose_next_row_is_far_make_room() {
+    // A few that have a long row now and then, and many that have all between. Of these, one has room.
+    let long = "x".repeat(20_000);
+    let row = |time: i64, text: &str| Row::new(time, &[("n", &*time.to_string()), ("_msg", text)]);
+    let mut blocks = Vec::new();
+    for b in 0..4 {
+        let rows = (0..5).map(|r| row(r * 4000 + b, &format!("{r}{long}")));
+        blocks.push(Arc::new(TestBlock::new(rows.collect(), 1)));
+    }
+    for b in 0..20 {
+        let rows = (0..1000).map(|r| row(b * 1000 + r, "m"));
+        blocks.push(Arc::new(TestBlock::new(rows.collect(), 1)));
+    }
+    let options = RunOptions { memory_limit_bytes: 150_000, ..RunOptions::default() };
+    let (rows, _) = run("* | fields n, _msg", &blocks, &options).unwrap();
+    assert_eq!(rows.len(), 20_020);
+    assert!(rows.windows(2).all(|w| w[0][0].1.parse::<i64>().unwrap() >= w[1][0].1.parse().unwrap()));
+    assert!((24..80).contains(&opened(&blocks)), "{}", opened(&blocks));
+}
+
+#[test]
 fn bytes_read_do_not_depend_on_the_threads() {
     let blocks = store(300, 5);
     for text in ["n:~2$", "n:~2$ | sort by (_msg)", "*"] {

@@ -116,6 +116,43 @@ fn long_rows_are_taken_before_more_are_written() {
 }
 
 #[test]
+fn who_cancels_sees_no_more_than_what_was_written() {
+    let long = "x".repeat(100_000);
+    let rows = (0..3000).map(|n| Row::new(n, &[("_msg", &*long)])).collect();
+    let blocks = [Arc::new(TestBlock::new(rows, 1))];
+    let write = |row: &ResultRow, text: &mut Vec<u8>| row.write_json(text);
+    let query = Query::parse("*", &ParseOptions::default()).unwrap();
+    let (options, cancel) = (RunOptions { threads: 2, ..RunOptions::default() }, Cancel::new());
+    let mut bytes = 0;
+    let take = Box::new(|text: &mut Vec<u8>, _| {
+        bytes += text.len();
+        text.clear();
+        if bytes > 30_000_000 {
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    });
+    let text = Text { write: &write, text: &mut Vec::new(), take };
+    let ended = query.write(handles(&blocks), &options, &cancel, text);
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    assert!(bytes < 33_000_000, "{bytes}");
+}
+
+#[test]
+fn a_limit_opens_no_more_blocks_than_that_overlap() {
+    // All rows match, and there are fewer in a block than are called many.
+    let row = |n: i64| Row::new(n, &[("_msg", "m"), ("n", &n.to_string())]);
+    let block = |b: i64| Arc::new(TestBlock::new((0..500).map(|r| row(500 * b + r)).collect(), b as u64));
+    let blocks: Vec<_> = (0..20).map(block).collect();
+    for threads in [1, 8] {
+        let options = RunOptions { max_rows_scanned: Some(1000), threads, ..Default::default() };
+        let text = written("* | fields n | limit 600", &blocks, &options).unwrap();
+        assert_eq!(text.lines().count(), 600);
+        assert_eq!(run("* | fields n | limit 600", &blocks, &options).unwrap().0.len(), 600);
+    }
+}
+
+#[test]
 fn a_limit_opens_no_more_blocks_on_several_threads() {
     let row = |n: i64| Row::new(n, &[("_msg", "m"), ("n", &n.to_string())]);
     let block = |b: i64| Arc::new(TestBlock::new((0..2000).map(|r| row(2000 * b + r)).collect(), b as u64));

@@ -129,10 +129,12 @@ impl TakeRows for SideBySide<'_> {
     fn take(&mut self, entries: &Entries<'_>) -> Result<Flow> {
         let mut from = 0;
         while from < entries.len() {
+            self.run.cancel.check()?;
             let rows = entries.len() - from;
-            let threads = (rows / MIN_ROWS_A_THREAD).min(self.threads).max(1);
             // So many that none has to stop early, if they are as those before.
-            let each = rows.div_ceil(threads).min(PART_BYTES / self.row_bytes.max(1)).max(1);
+            let most = (PART_BYTES / self.row_bytes.max(1)).max(1);
+            let threads = (rows / MIN_ROWS_A_THREAD.min(most)).clamp(1, self.threads.max(1));
+            let each = rows.div_ceil(threads).min(most);
             let to = entries.len().min(from + threads * each);
             if self.side_by_side(entries, from..to, (threads, each))? == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -178,6 +180,7 @@ impl SideBySide<'_> {
             most_bytes = most_bytes.max(written.text.len() / seen.max(1) * 11 / 10);
             loop {
                 let left = written.left.clone();
+                cancel.check()?;
                 if self.give(written) == Flow::Stop {
                     return Ok(Flow::Stop);
                 }

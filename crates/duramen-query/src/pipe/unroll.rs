@@ -6,6 +6,7 @@ use super::{Flow, Passes, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
+use crate::exec::scan::CANCEL_INTERVAL_ROWS;
 use crate::filter::Filter;
 use crate::json;
 use crate::parse::{Parser, quote};
@@ -67,7 +68,7 @@ impl CustomPipe for Unroll {
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        Ok(Box::new(UnrollStage { unroll: self, run, next }))
+        Ok(Box::new(UnrollStage { unroll: self, run, made: 0, next }))
     }
 
     fn for_each_query<'p>(&'p self, see: &mut dyn FnMut(&'p Query)) {
@@ -90,6 +91,8 @@ impl CustomPipe for Unroll {
 struct UnrollStage<'a> {
     unroll: &'a Unroll,
     run: &'a Run<'a>,
+    /// How many rows were made.
+    made: usize,
     next: Box<dyn Stage + 'a>,
 }
 
@@ -110,7 +113,8 @@ impl Stage for UnrollStage<'_> {
         // A row with nothing to take apart stays, without the fields.
         let rows = items.iter().map(Vec::len).max().unwrap_or(0).max(1);
         for i in 0..rows {
-            if i % 1024 == 1023 {
+            self.made += 1;
+            if self.made.is_multiple_of(CANCEL_INTERVAL_ROWS) {
                 self.run.cancel.check()?;
             }
             let mut unrolled = row.clone();

@@ -1,5 +1,6 @@
 //! What is left of an opened block: the rows that match and are not due yet.
 
+use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::exec::open::Open;
 use crate::exec::project::Projection;
@@ -14,10 +15,12 @@ pub(super) struct Cursor {
     pub handle: Arc<dyn BlockHandle>,
     /// The block, unless there was no room to keep it.
     pub open: Option<Open>,
-    /// So many of the bytes held are its.
+    /// So many of the bytes held are its, or those of rows that were copied out of it.
     pub held_bytes: usize,
     /// The next rows, copied out of a block that was not kept; the next is the last.
     pub copied: Vec<ResultRow>,
+    /// How many rows match, wanted or not.
+    pub matched: usize,
     /// Row numbers and times; the next is the last.
     pub left: Vec<(u32, i64)>,
 }
@@ -33,7 +36,8 @@ impl Cursor {
         stats: &mut RunStats,
     ) -> Result<Option<Self>> {
         let Some((mut open, mut found)) = reader.open(&**handle, stats)? else { return Ok(None) };
-        if let Some(enough) = enough.filter(|&enough| enough < found.count()) {
+        let matched = found.count();
+        if let Some(enough) = enough.filter(|&enough| enough < matched) {
             match order {
                 Order::NewestFirst => found.keep_last(enough),
                 Order::OldestFirst => found.keep_first(enough),
@@ -53,7 +57,7 @@ impl Cursor {
         }
         let held_bytes = open.held_bytes();
         let (handle, open) = (handle.clone(), Some(open));
-        Ok(Some(Self { number, handle, open, held_bytes, copied: Vec::new(), left }))
+        Ok(Some(Self { number, handle, open, held_bytes, copied: Vec::new(), matched, left }))
     }
 
     /// Whether the next row can be had at once.
@@ -65,7 +69,13 @@ impl Cursor {
     pub fn prepare(&mut self, projection: &Projection, stats: &mut RunStats) -> duramen::Result<()> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => Open::new(self.handle.open()?),
+            None => {
+                let mut open = Open::new(self.handle.open()?);
+                let mut left = Bitmap::none(open.block.rows());
+                self.left.iter().for_each(|&(row, _)| left.insert(row as usize));
+                open.only(&left);
+                open
+            }
         };
         let open = self.open.insert(open);
         let prepared = open.prepare(projection);
@@ -87,8 +97,9 @@ impl Cursor {
         if let Some(open) = &self.open {
             for &(r, time) in self.left.iter().rev().take(rows.max(1)) {
                 open.fill_prepared(r as usize, time, projection, &mut row);
-                copied_bytes += row.heap_bytes();
-                self.copied.push(row.compact());
+                let copy = row.compact();
+                copied_bytes += copy.heap_bytes();
+                self.copied.push(copy);
                 if copied_bytes >= bytes {
                     break;
                 }
@@ -96,5 +107,6 @@ impl Cursor {
         }
         self.copied.reverse();
         self.drop_block();
+        self.held_bytes = copied_bytes;
     }
 }

@@ -14,12 +14,15 @@ pub(crate) const CANCEL_INTERVAL_ROWS: usize = 1024;
 /// So many rows are handed on at once at first; twice as many each time, up to the second.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 2 << 10;
+/// Or fewer, when those that were copied have so many bytes.
+const MOST_COPIED_BYTES: usize = 8 << 20;
 
 /// The rows that come next.
 pub(super) struct Due {
     rows: Vec<DueRow>,
     /// So many are handed on at once.
     at_once: usize,
+    copied_bytes: usize,
     /// After so many more, these among them, nobody wants others.
     pub left: Option<usize>,
 }
@@ -33,15 +36,19 @@ pub(super) enum DueRow {
 
 impl Due {
     pub fn new(left: Option<usize>) -> Self {
-        Self { rows: Vec::new(), at_once: FIRST_ROWS, left }
+        Self { rows: Vec::new(), at_once: FIRST_ROWS, copied_bytes: 0, left }
     }
 
     pub fn push(&mut self, row: DueRow) {
+        if let DueRow::Copied(row) = &row {
+            self.copied_bytes += row.heap_bytes();
+        }
         self.rows.push(row);
     }
 
     pub fn is_enough(&self) -> bool {
-        self.rows.len() >= self.left.unwrap_or(usize::MAX).clamp(1, self.at_once)
+        self.copied_bytes >= MOST_COPIED_BYTES
+            || self.rows.len() >= self.left.unwrap_or(usize::MAX).clamp(1, self.at_once)
     }
 
     /// Hands them on, if there are any.
@@ -62,6 +69,7 @@ impl Due {
 
     /// Forgets what was handed on; calls `see` with the cursors of blocks that were held for it.
     pub fn clear(&mut self, mut see: impl FnMut(usize)) {
+        self.copied_bytes = 0;
         for row in self.rows.drain(..) {
             if let DueRow::Held { cursor, .. } = row {
                 see(cursor);

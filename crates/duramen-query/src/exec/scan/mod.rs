@@ -2,9 +2,10 @@
 //!
 //! Blocks wait sorted by the end they reach first. A block is opened and filtered when the next row could be
 //! in it, and from then on its matching row numbers are held, and its columns, as long as those of all open blocks are no
-//! more than the budget. Of a block for which there is no room, the next rows are copied out, some at a time, as runs are
-//! buffered in an external merge: it is opened again for each such lot, not for each row. As long as blocks have few
-//! matching rows, the next ones are opened ahead, side by side on several threads.
+//! more than the budget. If they are, blocks are let go of that are needed again only after many rows; where there are none,
+//! the next rows of the block that is needed now are copied out, as runs are buffered in an external merge: it is opened
+//! again for each such lot, not for each row. As long as blocks have few matching rows, the next ones are opened ahead,
+//! side by side on several threads.
 
 mod cursor;
 mod entries;
@@ -36,6 +37,8 @@ const ENOUGH_ROWS: usize = 64 << 10;
 /// blocks' share half the budget.
 const MIN_COPIED_BYTES: usize = 16 << 10;
 const MAX_COPIED_BYTES: usize = 1 << 20;
+/// A block is let go of for another, of which so many rows come first.
+const FAR_ROWS: usize = 256;
 
 /// Where a row stands in the answer, the first being the greatest: time, block, row.
 type Place = (i64, i64, i64);
@@ -62,7 +65,7 @@ struct Opened {
     cursors: Vec<Option<Cursor>>,
     /// The next row of each that has one.
     heap: BinaryHeap<(Place, usize)>,
-    /// Of all their blocks.
+    /// Of all their blocks, and of rows that were copied.
     held_bytes: usize,
 }
 
@@ -75,11 +78,38 @@ impl Opened {
         }
     }
 
+    /// Lets go of the blocks that are needed last, until there is room, as long as their next rows are behind a place.
+    fn make_room(&mut self, budget_bytes: usize, behind: Place) {
+        let mut far: Vec<(Place, usize)> =
+            self.heap.iter().filter(|(place, _)| *place < behind).copied().collect();
+        far.sort_unstable();
+        for (_, index) in far {
+            if self.held_bytes <= budget_bytes {
+                return;
+            }
+            if let Some(cursor) = &mut self.cursors[index]
+                && cursor.open.is_some()
+            {
+                self.held_bytes -= cursor.held_bytes;
+                cursor.drop_block();
+            }
+        }
+    }
+
     fn drop(&mut self, index: usize) {
         if let Some(cursor) = self.cursors[index].take() {
             self.held_bytes -= cursor.held_bytes;
         }
     }
+}
+
+/// Whether the next row of a block is there.
+enum Ready {
+    Row,
+    /// It cannot be read, which is counted.
+    Failed,
+    /// Nobody wants it.
+    Enough,
 }
 
 impl Scan<'_> {
@@ -116,16 +146,19 @@ impl Scan<'_> {
                 let needed = || needed(&waiting, due.left).min(self.reader.threads).max(1);
                 let count = together.unwrap_or_else(needed);
                 let next = waiting.split_off(waiting.len().saturating_sub(count));
-                let mut rows = 0;
-                let (cursors, left) = self.open_all(next, opened.held_bytes, stats)?;
+                let (mut rows, mut looked_at) = (0, 0);
+                let (cursors, left) = self.open_all(next, opened.held_bytes, due.left, stats)?;
                 waiting.extend(left);
                 for cursor in cursors {
-                    rows += cursor.left.len();
+                    rows += cursor.matched;
+                    looked_at += cursor.handle.rows();
                     let next = self.next_of(&cursor);
                     opened.add(cursor, next);
                 }
+                // Where most rows match, blocks are small, and a limit tells how many of them are needed.
+                let is_known = due.left.is_some() && 2 * rows > looked_at;
                 together = match self.reader.threads {
-                    threads @ 2.. if rows < FEW_ROWS => {
+                    threads @ 2.. if rows < FEW_ROWS && !is_known => {
                         Some((2 * count).clamp(threads * MIN_BLOCKS_A_THREAD, threads * MAX_BLOCKS_A_THREAD))
                     }
                     _ => (!out.works_ahead()).then_some(1),
@@ -135,13 +168,20 @@ impl Scan<'_> {
                 self.hand_on(&mut due, &mut opened, out)?;
                 return Ok(());
             };
-            if !self.make_ready(index, &mut opened, due.left, stats) {
-                continue;
+            match self.make_ready(index, &mut opened, (&mut due, out), stats)? {
+                Ready::Row => {}
+                Ready::Failed => continue,
+                Ready::Enough => return Ok(()),
             }
             let Some(cursor) = opened.cursors[index].as_mut() else { continue };
             let Some((row, time)) = cursor.left.pop() else { continue };
             due.push(match cursor.copied.pop() {
-                Some(copied) => DueRow::Copied(copied),
+                Some(copied) => {
+                    let bytes = copied.heap_bytes().min(cursor.held_bytes);
+                    cursor.held_bytes -= bytes;
+                    opened.held_bytes -= bytes;
+                    DueRow::Copied(copied)
+                }
                 None => DueRow::Held { cursor: index, row, time },
             });
             match self.next_of(cursor) {
@@ -174,34 +214,53 @@ impl Scan<'_> {
         waiting
     }
 
-    /// Sees to it that the next row of a block can be had; false if it cannot be read, which is counted. No more than `left`
-    /// rows are wanted.
+    /// Sees to it that the next row of a block can be had. What is due may be handed on for that.
     fn make_ready(
         &self,
         index: usize,
         opened: &mut Opened,
-        left: Option<usize>,
+        (due, out): (&mut Due, &mut dyn TakeRows),
         stats: &mut RunStats,
-    ) -> bool {
-        let Some(cursor) = opened.cursors[index].as_mut() else { return false };
+    ) -> Result<Ready> {
+        let Some(cursor) = opened.cursors[index].as_mut() else { return Ok(Ready::Failed) };
         if cursor.is_ready() {
-            return true;
+            return Ok(Ready::Row);
         }
+        self.reader.cancel.check()?;
         let before = cursor.held_bytes;
         let prepared = cursor.prepare(self.projection, stats);
-        opened.held_bytes = opened.held_bytes - before + cursor.held_bytes;
+        let own_bytes = cursor.held_bytes;
+        opened.held_bytes = opened.held_bytes - before + own_bytes;
         if let Err(e) = prepared {
             stats.failed(e);
             opened.drop(index);
-            return false;
+            return Ok(Ready::Failed);
         }
-        if opened.held_bytes > self.budget_bytes {
-            opened.held_bytes -= cursor.held_bytes;
+        if opened.held_bytes <= self.budget_bytes {
+            return Ok(Ready::Row);
+        }
+        // Blocks may be held for nothing but rows that are due.
+        if self.hand_on(due, opened, out)? == Flow::Stop {
+            return Ok(Ready::Enough);
+        }
+        let far = opened.cursors[index].as_ref().and_then(|cursor| {
+            let last = cursor.left.len().saturating_sub(FAR_ROWS);
+            cursor.left.get(last).map(|&(row, time)| self.place(time, cursor.number, row as usize))
+        });
+        if let Some(far) = far {
+            opened.make_room(self.budget_bytes, far);
+        }
+        // One that is alone is not too much, however much it is.
+        if opened.held_bytes > self.budget_bytes
+            && opened.held_bytes > own_bytes
+            && let Some(cursor) = opened.cursors[index].as_mut()
+        {
             let share = self.budget_bytes / 2 / (opened.heap.len() + 1);
             let bytes = share.clamp(MIN_COPIED_BYTES, MAX_COPIED_BYTES);
-            cursor.copy_out(self.projection, bytes, left.unwrap_or(usize::MAX));
+            cursor.copy_out(self.projection, bytes, due.left.unwrap_or(usize::MAX));
+            opened.held_bytes = opened.held_bytes - own_bytes + cursor.held_bytes;
         }
-        true
+        Ok(Ready::Row)
     }
 
     /// Hands on what is due, and lets go of blocks that have no rows left.
@@ -222,16 +281,18 @@ impl Scan<'_> {
         &self,
         mut blocks: Vec<Waiting>,
         held: usize,
+        wanted: Option<usize>,
         stats: &mut RunStats,
     ) -> Result<(Vec<Cursor>, Vec<Waiting>)> {
         let several = blocks.len() > 1;
+        let enough = wanted.map_or(ENOUGH_ROWS, |wanted| wanted.clamp(1, ENOUGH_ROWS));
         let held = AtomicUsize::new(held);
         let (rows, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (numbers, handles): (Vec<_>, Vec<_>) =
             blocks.iter().rev().map(|w| (w.number, w.handle.clone())).unzip();
         let threads = over_blocks(Ahead { reader: self.reader, blocks: &handles }, |shared| {
             let (mut opened, mut stats) = (Vec::new(), RunStats::default());
-            while rows.load(Ordering::Relaxed) < ENOUGH_ROWS
+            while rows.load(Ordering::Relaxed) < enough
                 && let Some((i, _)) = shared.take()
             {
                 taken.fetch_max(i + 1, Ordering::Relaxed);
@@ -245,7 +306,9 @@ impl Scan<'_> {
                     let _told_then = cursor.prepare(self.projection, &mut stats);
                 }
                 let bytes = cursor.held_bytes;
-                if held.fetch_add(bytes, Ordering::Relaxed) + bytes > self.budget_bytes {
+                // The only one is kept, as the next row may well be in it.
+                let others = held.fetch_add(bytes, Ordering::Relaxed);
+                if others > 0 && others + bytes > self.budget_bytes {
                     cursor.drop_block();
                     held.fetch_sub(bytes, Ordering::Relaxed);
                 }
