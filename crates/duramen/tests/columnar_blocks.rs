@@ -232,7 +232,9 @@ fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
     assert_eq!(block.int_range("status").unwrap(), None);
     let has = |field: &str, word: &str| block.may_contain_words(field, &[token::hash(word)]).unwrap();
     assert!(has("_msg", "TOOK") && has("_msg", "7ms") && has("status", "failed"));
-    assert!(!has("nothing", "took") && !has("_msg", "absent") && !has("status", "took_not"));
+    assert!(!has("nothing", "took") && !has("status", "took_not"));
+    let absent = (0..320).filter(|n| has("_msg", &format!("absent{n}"))).count();
+    assert!(absent < 32, "one in 32 is expected: {absent}");
     // Words that other columns have.
     assert!(!has("status", "took") && has("status", "ok") && !has("app", "took") && has("app", "WEB"));
     assert!(!has("n", "took") && !has("n", "51") && has("n", "49") && has("n", "50"));

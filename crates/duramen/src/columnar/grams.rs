@@ -5,8 +5,8 @@
 //!         a gram's bit is number (hash mod how many there are), of each byte the lowest first
 //! ```
 //!
-//! It is as short as a quarter of its bits being set allows: halves are laid over each other. A bitmap that is
-//! mostly set even at full length would tell little, and is not written.
+//! It is as short as a quarter of its bits being set allows, half of them in a small block, which is opened soon: halves are
+//! laid over each other. A bitmap that is mostly set even at full length would tell little, and is not written.
 
 use super::bytes::{Reader, bad};
 use super::streams::{Zstd, expand};
@@ -79,7 +79,7 @@ impl Grams {
     }
 
     /// Writes the bitmap into `out`, which is cleared first; leaves it empty if there are no grams, or far too many.
-    pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn write(&self, is_small: bool, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let set = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         let count = set(&*self.bits);
@@ -91,7 +91,8 @@ impl Grams {
         while log2 > MIN_BITS_LOG2 {
             let (low, high) = bits.split_at(bits.len() / 2);
             let folded: Vec<u64> = low.iter().zip(high).map(|(low, high)| low | high).collect();
-            if set(&folded) * 4 > folded.len() * 64 {
+            let most_set = folded.len() * if is_small { 32 } else { 16 };
+            if set(&folded) > most_set {
                 break;
             }
             bits = folded;
@@ -151,7 +152,7 @@ mod tests {
             last = text;
         }
         let mut chunk = Vec::new();
-        grams.write(&mut Zstd::new(3).unwrap(), &mut chunk).unwrap();
+        grams.write(false, &mut Zstd::new(3).unwrap(), &mut chunk).unwrap();
         (!chunk.is_empty()).then(|| GramFilter::read(&chunk).unwrap())
     }
 

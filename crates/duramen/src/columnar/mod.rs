@@ -53,6 +53,7 @@ mod words;
 
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
 pub use memory::MemoryBlock;
+pub(crate) use streams::unpacked;
 pub use table::TableBlock;
 pub(crate) use table_streams::TableStreamsBuilder;
 pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableStreams};
@@ -76,6 +77,12 @@ pub(crate) fn is_enough(rows: usize, raw_bytes: u64) -> bool {
 /// Whether a block of so much is large enough whatever it holds: half of what it may have.
 pub(crate) fn is_large(rows: usize, raw_bytes: u64) -> bool {
     rows * 2 >= MAX_BLOCK_ROWS || raw_bytes * 2 >= TARGET_BLOCK_RAW_BYTES
+}
+
+/// Whether a block has so little that it is opened soon, and filters need not tell very well whether to; and that
+/// compressing it well takes little time.
+pub(crate) fn is_small(rows: usize, raw_bytes: u64) -> bool {
+    rows * 8 < MAX_BLOCK_ROWS && raw_bytes * 4 < TARGET_BLOCK_RAW_BYTES
 }
 
 /// One row of a block to be.

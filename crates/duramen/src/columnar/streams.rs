@@ -136,6 +136,21 @@ impl Zstd {
         Ok(Self { compressor, body: Vec::new() })
     }
 
+    /// Compresses with another level from now on.
+    pub(crate) fn set_level(&mut self, level: i32) -> Result<()> {
+        self.compressor.set_compression_level(level).map_err(zstd_error)
+    }
+
+    /// `method u8, plain_len varint, bytes`: for what is kept beside the blocks.
+    pub(crate) fn packed(&mut self, plain: &[u8]) -> Result<Vec<u8>> {
+        let mut body = Vec::new();
+        let method = self.append(plain, &mut body)?;
+        let mut out = vec![method];
+        put_varint(&mut out, plain.len() as u64);
+        out.extend_from_slice(if method == 0 { plain } else { &body });
+        Ok(out)
+    }
+
     /// Appends `plain` compressed and says 1, or appends nothing and says 0 if that gains nothing.
     pub(crate) fn append(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
         if plain.len() < 24 {
@@ -182,6 +197,14 @@ pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<
         }
         _ => Err(bad("a compression method is unknown")),
     }
+}
+
+/// Undoes [`Zstd::packed`], of at most so many bytes.
+pub(crate) fn unpacked(packed: &[u8], most_bytes: usize) -> Result<Vec<u8>> {
+    let mut r = Reader::new(packed);
+    let method = r.u8()?;
+    let plain_len = r.count(most_bytes)?;
+    expand(method, r.rest(), plain_len)
 }
 
 /// A bundle that was read.

@@ -12,7 +12,7 @@
 
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
 use super::labels::LabelSet;
-use super::streams::{Zstd, expand};
+use super::streams::{Zstd, unpacked};
 use crate::block::StreamLabels;
 use crate::error::Result;
 use foldhash::fast::FixedState;
@@ -114,12 +114,7 @@ impl TableStreamsBuilder {
         if self.is_unknown || self.is_too_much() || plain.len() > MAX_TABLE_STREAMS_BYTES {
             return Ok(None);
         }
-        let mut body = Vec::new();
-        let method = zstd.append(&plain, &mut body)?;
-        let mut out = vec![method];
-        put_varint(&mut out, plain.len() as u64);
-        out.extend_from_slice(if method == 0 { &plain } else { &body });
-        Ok(Some(out))
+        zstd.packed(&plain).map(Some)
     }
 }
 
@@ -176,10 +171,8 @@ impl TableStreams {
     /// # Errors
     /// [`crate::Error::Decode`] if it makes no sense.
     pub(crate) fn decode(property: &[u8]) -> Result<Self> {
-        let mut r = Reader::new(property);
-        let method = r.u8()?;
-        let plain_len = r.count(MAX_TABLE_STREAMS_BYTES)?;
-        let plain = expand(method, r.rest(), plain_len)?;
+        let plain = unpacked(property, MAX_TABLE_STREAMS_BYTES)?;
+        let plain_len = plain.len();
         let mut r = Reader::new(&plain);
         let at = |r: &Reader<'_>| (plain_len - r.remaining()) as u32;
         let (mut sets, mut labels) = (Vec::new(), BTreeSet::<Box<str>>::new());

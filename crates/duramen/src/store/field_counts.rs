@@ -1,12 +1,16 @@
 //! Which fields there are, of which kinds, in how many rows: what `stats` shows, kept with each table.
 
 use crate::columnar;
+use crate::entry::MAX_FIELD_NAME_BYTES;
 use crate::error::{Error, Result};
 use crate::value::ValueKind;
 use std::collections::BTreeMap;
 
 /// The most fields a table remembers; what is beyond is still found by queries, only not listed.
 pub const MAX_COUNTED_FIELDS: usize = 10_000;
+
+/// The most bytes that the names of so many fields have, and what is told of each.
+const MAX_PROPERTY_BYTES: usize = MAX_COUNTED_FIELDS * (MAX_FIELD_NAME_BYTES + 16);
 
 /// How often a field occurs, and as what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +71,15 @@ impl FieldCounts {
         out
     }
 
+    /// Reads a table's property: [`FieldCounts::encode`], packed; tables of older versions have it as it is.
+    pub(crate) fn of_property(property: &[u8]) -> Result<Self> {
+        const CBOR_ARRAY: u8 = 0x80;
+        if property.first().is_some_and(|&first| first >= CBOR_ARRAY) {
+            return Self::decode(property);
+        }
+        Self::decode(&columnar::unpacked(property, MAX_PROPERTY_BYTES)?)
+    }
+
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let flat: Vec<(String, u64, u8)> =
             minicbor::decode(bytes).map_err(|e| Error::decode("a table's field counts", e))?;
@@ -79,6 +92,7 @@ impl FieldCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columnar::{BlockEncoder, EncodeOptions};
 
     #[test]
     fn summaries_add_up_and_come_back() {
@@ -87,6 +101,12 @@ mod tests {
         sum.add(&one(3, 2));
         assert_eq!(sum, one(5, 3));
         assert_eq!(FieldCounts::decode(&sum.encode()).unwrap(), sum);
+        assert_eq!(FieldCounts::of_property(&sum.encode()).unwrap(), sum, "as older versions have it");
+        let packed = BlockEncoder::new(EncodeOptions::default()).unwrap().packed(&sum.encode()).unwrap();
+        assert_eq!(FieldCounts::of_property(&packed).unwrap(), sum);
+        for wrong in [&[][..], &[0], &[0, 9, 1], &[1, 9, 1, 2, 3], &[2, 1, 0], &[0x9f]] {
+            assert!(FieldCounts::of_property(wrong).is_err(), "{wrong:?}");
+        }
         let kinds: Vec<_> = sum.fields["a"].value_kinds().collect();
         assert_eq!(kinds, [ValueKind::String, ValueKind::Number]);
     }

@@ -34,6 +34,9 @@ pub(crate) fn grams_len(user: &[u8]) -> u64 {
     user.try_into().map_or(0, |len| u64::from(u32::from_le_bytes(len)))
 }
 
+/// How rows are encoded that are merged, or written again without some: in the background, and to stay.
+const TO_STAY: EncodeOptions = EncodeOptions { zstd_level: 15 };
+
 /// Turns rows into tables. Keep one: its buffers are reused.
 #[derive(Debug)]
 pub(crate) struct Flusher {
@@ -75,6 +78,7 @@ impl Flusher {
             self.make_day_directory(day_of(job.first_time()))?;
         }
         let Self { env, layout, encoders } = self;
+        encoders.iter_mut().for_each(|encoder| encoder.set_options(EncodeOptions::default()));
         let share = jobs.len().div_ceil(encoders.len()).max(1);
         let written: Vec<Result<Vec<TableMeta>>> = std::thread::scope(|scope| {
             let mut shares: Vec<_> = jobs.chunks(share).zip(encoders).collect();
@@ -117,6 +121,7 @@ impl Flusher {
     /// What the file system said.
     pub(crate) fn start_table(&mut self, time: i64, number: u64) -> Result<TableWriter<'_>> {
         self.make_day_directory(day_of(time))?;
+        self.encoders[0].set_options(TO_STAY);
         TableWriter::start(&self.env, &self.layout, &mut self.encoders[0], time, number)
     }
 
@@ -270,7 +275,7 @@ impl<'a> TableWriter<'a> {
             // Of those that it takes over, some rows may not have come along.
             *only = ClassPart { rows, max_time, ..*only };
         }
-        self.builder.set_property(FIELDS_PROPERTY, self.fields.encode());
+        self.builder.set_property(FIELDS_PROPERTY, self.encoder.packed(&self.fields.encode())?);
         self.builder.set_property(ORIGINS_PROPERTY, self.origins.encode());
         // Of very many fields, not all are counted: what is not may be any.
         let fields = &self.fields.fields;

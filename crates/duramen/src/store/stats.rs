@@ -174,7 +174,7 @@ impl Snapshots {
             match self.tables().get(meta.number, &meta.path, meta.file_bytes) {
                 Ok(open) => {
                     if let Some(fields) = open.table.property(FIELDS_PROPERTY) {
-                        stats.fields.add(&FieldCounts::decode(fields)?);
+                        stats.fields.add(&FieldCounts::of_property(fields)?);
                     }
                 }
                 Err(e) => self.shared().incident(e),

@@ -24,15 +24,23 @@ use summary::{BundleSizes, summary};
 /// How blocks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// The zstd level, 1 to 19. Default: 3.
+    /// The zstd level, 1 to 19; of small blocks (less than 4,096 rows and 4 MiB of lines) 15, if that is more. Default: 8.
+    ///
+    /// What is compressed is what is left of the lines when templates, dictionaries and packed integers are taken out. 8
+    /// costs an eighth more time than 3 in all, and takes 3 to 6 % of the bytes away; 15 costs two thirds more than 3, and
+    /// takes as much again.
     pub zstd_level: i32,
 }
 
 impl Default for EncodeOptions {
     fn default() -> Self {
-        Self { zstd_level: 3 }
+        Self { zstd_level: 8 }
     }
 }
+
+/// The least level of small blocks: there is little to compress, and what they have in common with others is not there to
+/// compress it by.
+const SMALL_ZSTD_LEVEL: i32 = 15;
 
 /// Parts over this size do not share a chunk.
 pub(crate) const OWN_BUNDLE_BYTES: usize = 48 << 10;
@@ -42,6 +50,7 @@ const SHARED_BUNDLE_BYTES: usize = 128 << 10;
 /// Encodes blocks, one after another, with the same buffers. Not to be shared between threads; make one each.
 #[derive(Debug)]
 pub struct BlockEncoder {
+    options: EncodeOptions,
     zstd: Zstd,
     columnizer: Columnizer,
     words: Words,
@@ -68,6 +77,7 @@ impl BlockEncoder {
     /// [`crate::Error::Invalid`] if zstd does not take the level.
     pub fn new(options: EncodeOptions) -> Result<Self> {
         Ok(Self {
+            options,
             zstd: Zstd::new(options.zstd_level)?,
             columnizer: Columnizer::default(),
             words: Words::default(),
@@ -80,11 +90,16 @@ impl BlockEncoder {
         })
     }
 
+    /// Encodes otherwise from the next block on.
+    pub fn set_options(&mut self, options: EncodeOptions) {
+        self.options = options;
+    }
+
     /// Encodes the rows, which must be in order of (time, writer, sequence number), as one block.
     ///
     /// # Errors
     /// [`crate::Error::Invalid`] if there are no rows, more than [`super::MAX_ROWS`], too much text, or if the
-    /// order is wrong; what `sink` says.
+    /// order is wrong, or zstd does not take the level; what `sink` says.
     pub fn encode(&mut self, rows: &[Row<'_>], sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         self.columnizer.fill(rows)?;
         self.words.clear();
@@ -98,6 +113,9 @@ impl BlockEncoder {
 
     fn encode_columns(&mut self, c: &Columnizer, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         let rows = c.times.len();
+        let is_small = super::is_small(rows, c.raw_bytes);
+        let level = self.options.zstd_level;
+        self.zstd.set_level(if is_small { level.max(SMALL_ZSTD_LEVEL) } else { level })?;
         let mut progress = Progress { sink, bundles: Vec::new(), shared: None };
         self.scratch.clear();
         structure::encode(c, &mut self.scratch);
@@ -129,9 +147,9 @@ impl BlockEncoder {
         }
         self.flush_shared(&mut progress)?;
         // What is read most often lies nearest to the directory.
-        self.grams.write(&mut self.zstd, &mut self.chunk)?;
+        self.grams.write(is_small, &mut self.zstd, &mut self.chunk)?;
         let grams = self.add_filter(&mut progress)?;
-        filter::build(&self.words, &mut self.chunk);
+        filter::build(&self.words, is_small, &mut self.chunk);
         let filter = self.add_filter(&mut progress)?;
         let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
         label_names.sort_unstable();
@@ -154,6 +172,14 @@ impl BlockEncoder {
         let handle = progress.sink.add_chunk(&self.chunk)?;
         let streams = StreamRows::new(c.streams.sets.clone(), &c.streams.slot_ends);
         Ok(summary(directory, handle, &progress.bundles, Some(streams)))
+    }
+
+    /// What is kept beside the blocks, packed: [`super::unpacked`] undoes it.
+    ///
+    /// # Errors
+    /// What zstd says, which is a fault of the program.
+    pub(crate) fn packed(&mut self, plain: &[u8]) -> Result<Vec<u8>> {
+        self.zstd.packed(plain)
     }
 
     /// What a table tells of its blocks' streams.
