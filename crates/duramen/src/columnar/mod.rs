@@ -79,7 +79,7 @@ pub(crate) fn is_large(rows: usize, raw_bytes: u64) -> bool {
     rows * 2 >= MAX_BLOCK_ROWS || raw_bytes * 2 >= TARGET_BLOCK_RAW_BYTES
 }
 
-/// Whether a block has so little that it is opened soon, and filters need not tell very well whether to; and that
+/// Whether a block has so little that it is opened soon, and filters need not tell very well whether to; and a table, that
 /// compressing it well takes little time.
 pub(crate) fn is_small(rows: usize, raw_bytes: u64) -> bool {
     rows * 8 < MAX_BLOCK_ROWS && raw_bytes * 4 < TARGET_BLOCK_RAW_BYTES

@@ -1,7 +1,9 @@
 //! Rows of WAL segments into tables: one or more a UTC day and retention class (days with little share one), none of them
 //! live before the manifest says so.
 
-use crate::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock, TableStreamsBuilder};
+use crate::columnar::{
+    BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock, TableStreamsBuilder, is_small,
+};
 use crate::error::{Error, Result};
 use crate::store::cut::{self, BlockRows, Piece};
 use crate::store::field_counts::{FieldCounts, MAX_COUNTED_FIELDS};
@@ -34,7 +36,8 @@ pub(crate) fn grams_len(user: &[u8]) -> u64 {
     user.try_into().map_or(0, |len| u64::from(u32::from_le_bytes(len)))
 }
 
-/// How rows are encoded that are merged, or written again without some: in the background, and to stay.
+/// How rows are encoded that are merged, or written again without some: in the background, and to stay. And those of a table
+/// that has little: it takes no time, and what they have in common with others is not there to compress them by.
 const TO_STAY: EncodeOptions = EncodeOptions { zstd_level: 15 };
 
 /// Turns rows into tables. Keep one: its buffers are reused.
@@ -78,7 +81,6 @@ impl Flusher {
             self.make_day_directory(day_of(job.first_time()))?;
         }
         let Self { env, layout, encoders } = self;
-        encoders.iter_mut().for_each(|encoder| encoder.set_options(EncodeOptions::default()));
         let share = jobs.len().div_ceil(encoders.len()).max(1);
         let written: Vec<Result<Vec<TableMeta>>> = std::thread::scope(|scope| {
             let mut shares: Vec<_> = jobs.chunks(share).zip(encoders).collect();
@@ -152,6 +154,14 @@ pub(crate) struct TableWriter<'a> {
 }
 
 impl Job<'_> {
+    /// How many rows it has, and how many bytes their entries have.
+    fn size(&self) -> (usize, u64) {
+        let rows = self.blocks.iter().flatten();
+        let bytes =
+            rows.filter_map(|&row| self.rows.get(row as usize)).map(|(_, at)| u64::from(at.len)).sum();
+        (self.blocks.iter().map(Vec::len).sum(), bytes)
+    }
+
     /// The time of its first row.
     fn first_time(&self) -> i64 {
         let row =
@@ -169,6 +179,9 @@ fn write_jobs(
 ) -> Result<Vec<TableMeta>> {
     let mut tables = Vec::new();
     for job in jobs {
+        let (rows, bytes) = job.size();
+        let has_little = is_small(rows, bytes);
+        encoder.set_options(if has_little { TO_STAY } else { EncodeOptions::default() });
         let mut table = TableWriter::start(env, layout, encoder, job.first_time(), job.number)?;
         table.class = job.class;
         for block in &job.blocks {

@@ -24,7 +24,7 @@ use summary::{BundleSizes, summary};
 /// How blocks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// The zstd level, 1 to 19; of small blocks (less than 4,096 rows and 4 MiB of lines) 15, if that is more. Default: 8.
+    /// The zstd level, 1 to 19. Default: 8.
     ///
     /// What is compressed is what is left of the lines when templates, dictionaries and packed integers are taken out. 8
     /// costs an eighth more time than 3 in all, and takes 3 to 6 % of the bytes away; 15 costs two thirds more than 3, and
@@ -37,10 +37,6 @@ impl Default for EncodeOptions {
         Self { zstd_level: 8 }
     }
 }
-
-/// The least level of small blocks: there is little to compress, and what they have in common with others is not there to
-/// compress it by.
-const SMALL_ZSTD_LEVEL: i32 = 15;
 
 /// Parts over this size do not share a chunk.
 pub(crate) const OWN_BUNDLE_BYTES: usize = 48 << 10;
@@ -113,9 +109,7 @@ impl BlockEncoder {
 
     fn encode_columns(&mut self, c: &Columnizer, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         let rows = c.times.len();
-        let is_small = super::is_small(rows, c.raw_bytes);
-        let level = self.options.zstd_level;
-        self.zstd.set_level(if is_small { level.max(SMALL_ZSTD_LEVEL) } else { level })?;
+        self.zstd.set_level(self.options.zstd_level)?;
         let mut progress = Progress { sink, bundles: Vec::new(), shared: None };
         self.scratch.clear();
         structure::encode(c, &mut self.scratch);
@@ -147,6 +141,7 @@ impl BlockEncoder {
         }
         self.flush_shared(&mut progress)?;
         // What is read most often lies nearest to the directory.
+        let is_small = super::is_small(rows, c.raw_bytes);
         self.grams.write(is_small, &mut self.zstd, &mut self.chunk)?;
         let grams = self.add_filter(&mut progress)?;
         filter::build(&self.words, is_small, &mut self.chunk);
