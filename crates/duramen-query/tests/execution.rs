@@ -856,6 +856,18 @@ fn blocks_whose_next_row_is_far_make_room() {
 }
 
 #[test]
+fn a_block_beyond_the_memory_stays_while_small_ones_come() {
+    let row = |time: i64| Row::new(time, &[("_msg", "m"), ("n", &time.to_string())]);
+    let block = |times: Vec<i64>| Arc::new(TestBlock::new(times.into_iter().map(row).collect(), 1));
+    let mut blocks = vec![block((0..2000).map(|r| r * 10).collect())];
+    blocks.extend((0..300).map(|b| block(vec![b * 60 + 5])));
+    let options = RunOptions { memory_limit_bytes: 1, ..RunOptions::default() };
+    assert_eq!(run("* | fields n", &blocks, &options).unwrap().0.len(), 2300);
+    // The small ones twice, as they may not be held.
+    assert!((301..700).contains(&opened(&blocks)), "{}", opened(&blocks));
+}
+
+#[test]
 fn bytes_read_do_not_depend_on_the_threads() {
     let blocks = store(300, 5);
     for text in ["n:~2$", "n:~2$ | sort by (_msg)", "*"] {

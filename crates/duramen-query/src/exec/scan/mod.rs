@@ -243,8 +243,9 @@ impl Scan<'_> {
         if self.hand_on(due, opened, out)? == Flow::Stop {
             return Ok(Ready::Enough);
         }
+        // A block of few rows is let go of itself: its rows are soon copied.
         let far = opened.cursors[index].as_ref().and_then(|cursor| {
-            let last = cursor.left.len().saturating_sub(FAR_ROWS);
+            let last = cursor.left.len().checked_sub(FAR_ROWS)?;
             cursor.left.get(last).map(|&(row, time)| self.place(time, cursor.number, row as usize))
         });
         if let Some(far) = far {

@@ -7,17 +7,19 @@
 //!
 //! The hash `h` of one of `n` words becomes `h * 32 n / 2^64`. A word takes 6.6 bits, an array of fingerprints that is
 //! wrong as rarely 6.15 and more (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters",
-//! 2007). All of it is read to find a word; it is for sets of some thousand.
+//! 2007). It is read as a whole, for which it has no more than [`MAX_WORDS`].
 
-use crate::columnar::bytes::{Reader, put_varint};
+use crate::columnar::bytes::{Reader, bad, put_varint};
 use crate::error::Result;
 
 /// How many bits of a difference are the rest: a word that is not in the set seems to be once in 2 to this.
 const REST_BITS: u32 = 5;
 
+/// The most words of a set.
+pub(super) const MAX_WORDS: usize = 8192;
+
 /// Where a hash lies in the range of `words` words.
 fn place(hash: u64, words: u64) -> u64 {
-    // The range is at most 2^37: a set has no more words than its bytes have bits, and those are counted in a u32.
     ((u128::from(hash) * (u128::from(words) << REST_BITS)) >> 64) as u64
 }
 
@@ -38,38 +40,47 @@ pub(super) fn encode(hashes: &mut [u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the set has all these hashes, or seems to.
-///
-/// # Errors
-/// [`crate::Error::Decode`] if it ends too early.
-pub(super) fn may_contain(set: &[u8], hashes: &[u64]) -> Result<bool> {
-    let mut r = Reader::new(set);
-    let words = r.count(set.len() * 8)? as u64;
-    let mut wanted: Vec<u64> = hashes.iter().map(|&hash| place(hash, words)).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    let mut wanted = wanted.into_iter().peekable();
-    let mut bits = r.rest().iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
-    let mut place = 0u64;
-    for _ in 0..words {
-        let Some(&next) = wanted.peek() else { return Ok(true) };
-        let ends_early = || crate::columnar::bytes::bad("a set of words ends too early");
-        loop {
-            if bits.next().ok_or_else(ends_early)? == 0 {
-                break;
+/// A set that was read: where its words lie, ascending.
+#[derive(Debug)]
+pub(crate) struct CodedSet(Vec<u32>);
+
+impl CodedSet {
+    /// # Errors
+    /// [`crate::Error::Decode`] if it ends too early, or too late, has no words, or more than [`MAX_WORDS`].
+    pub(super) fn read(set: &[u8]) -> Result<Self> {
+        let mut r = Reader::new(set);
+        let words = r.count(MAX_WORDS)?;
+        let mut bits = r.rest().iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
+        let mut next = || bits.next().map(u32::from).ok_or_else(|| bad("a set of words ends too early"));
+        let mut places = Vec::with_capacity(words);
+        let mut place = 0u32;
+        for _ in 0..words {
+            // Each of these adds a bit of the set to it, which has not so many.
+            while next()? == 1 {
+                place = place.saturating_add(1 << REST_BITS);
             }
-            place += 1 << REST_BITS;
+            for bit in 0..REST_BITS {
+                place = place.saturating_add(next()? << bit);
+            }
+            places.push(place);
         }
-        for bit in 0..REST_BITS {
-            place += u64::from(bits.next().ok_or_else(ends_early)?) << bit;
+        let rest: Vec<u8> = bits.collect();
+        if words == 0 || rest.len() >= 8 || rest.contains(&1) {
+            return Err(bad("a set of words is not what it says"));
         }
-        if place == next {
-            wanted.next();
-        } else if place > next {
-            return Ok(false);
-        }
+        Ok(Self(places))
     }
-    Ok(wanted.peek().is_none())
+
+    /// Whether a word is in it, or seems to be.
+    pub(super) fn may_contain(&self, hash: u64) -> bool {
+        let place = place(hash, self.0.len() as u64);
+        u32::try_from(place).is_ok_and(|place| self.0.binary_search(&place).is_ok())
+    }
+
+    /// How many bytes it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.0[..])
+    }
 }
 
 /// Bits, appended to bytes.
@@ -107,45 +118,39 @@ mod tests {
     #[test]
     fn words_that_are_not_in_it_are_seldom_found_and_few_bits_tell() {
         let hashes: Vec<u64> = (0..3000).map(|n| token::hash(&format!("word{n}"))).collect();
-        let set = encoded(&hashes);
-        assert!(set.len() * 8 < 3000 * 67 / 10, "{}", set.len());
-        assert!(hashes.iter().all(|&h| may_contain(&set, &[h]).unwrap()));
-        assert!(may_contain(&set, &hashes).unwrap() && may_contain(&set, &[]).unwrap());
-        let others = (0..10_000).filter(|n| may_contain(&set, &[token::hash(&format!("other{n}"))]).unwrap());
+        let bytes = encoded(&hashes);
+        assert!(bytes.len() * 8 < 3000 * 67 / 10, "{}", bytes.len());
+        let set = CodedSet::read(&bytes).unwrap();
+        assert!(hashes.iter().all(|&h| set.may_contain(h)));
+        let others = (0..10_000).filter(|n| set.may_contain(token::hash(&format!("other{n}"))));
         assert!((200..450).contains(&others.count()), "one in 32");
-        // One that is in it, and one that is not.
-        let absent =
-            (0..).map(|n| token::hash(&format!("other{n}"))).find(|&h| !may_contain(&set, &[h]).unwrap());
-        assert!(!may_contain(&set, &[hashes[7], absent.unwrap()]).unwrap());
     }
 
     #[test]
     fn a_set_that_ends_too_early_is_an_error() {
         let hashes: Vec<u64> = (0..100).map(|n| token::hash(&n.to_string())).collect();
         let set = encoded(&hashes);
-        let last = [u64::MAX];
-        for len in 0..set.len() - 1 {
-            assert!(may_contain(&set[..len], &last).is_err(), "{len}");
+        for len in 0..set.len() {
+            assert!(CodedSet::read(&set[..len]).is_err(), "{len}");
         }
-        assert!(may_contain(&[5, 255, 255], &[1]).is_err());
+        assert!(CodedSet::read(&[&set[..], &[0]].concat()).is_err(), "or too late");
+        assert!(CodedSet::read(&[5, 255, 255]).is_err() && CodedSet::read(&[0]).is_err());
     }
 
     proptest! {
         #[test]
         fn what_is_in_is_found(hashes in proptest::collection::vec(any::<u64>(), 1..200)) {
-            let set = encoded(&hashes);
+            let set = CodedSet::read(&encoded(&hashes)).unwrap();
             for &hash in &hashes {
-                prop_assert!(may_contain(&set, &[hash]).unwrap());
+                prop_assert!(set.may_contain(hash));
             }
-            prop_assert!(may_contain(&set, &hashes).unwrap());
         }
 
         #[test]
-        fn any_bytes_can_be_asked(
-            set in proptest::collection::vec(any::<u8>(), 0..40),
-            hashes in proptest::collection::vec(any::<u64>(), 0..4),
-        ) {
-            let _whatever = may_contain(&set, &hashes);
+        fn any_bytes_can_be_read(set in proptest::collection::vec(any::<u8>(), 0..40), hash in any::<u64>()) {
+            if let Ok(set) = CodedSet::read(&set) {
+                let _whatever = set.may_contain(hash);
+            }
         }
     }
 }

@@ -10,11 +10,12 @@
 //! field the word is) dictionaries and constants tell exactly.
 //!
 //! A small block is opened so soon that it need not be known so well whether that is worth it: a coded set takes
-//! two thirds of the bytes, which were a fifth of such a block's.
+//! two thirds of the bytes, which were a fifth of such a block's. Of very many words a fuse filter is made all the same.
 
 mod coded_set;
 
 use super::words::Words;
+use coded_set::{CodedSet, MAX_WORDS};
 use duramen_engine::sstable::filter::{FuseFilter, FuseFilterRef};
 
 /// The kind of a coded set.
@@ -27,7 +28,7 @@ pub(crate) fn build(words: &Words, is_small: bool, out: &mut Vec<u8>) {
         return;
     }
     let mut hashes: Vec<u64> = words.hashes().collect();
-    if is_small {
+    if is_small && hashes.len() <= MAX_WORDS {
         out.push(CODED_SET);
         coded_set::encode(&mut hashes, out);
     } else {
@@ -35,10 +36,64 @@ pub(crate) fn build(words: &Words, is_small: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the filter has seen all these hashes, or seems to. Bytes that are no filter say yes.
-pub(crate) fn may_contain(chunk: &[u8], hashes: &[u64]) -> bool {
-    match chunk {
-        [CODED_SET, set @ ..] => coded_set::may_contain(set, hashes).unwrap_or(true),
-        _ => FuseFilterRef::parse(chunk).map_or(true, |filter| hashes.iter().all(|&h| filter.contains(h))),
+/// A filter that was read.
+#[derive(Debug)]
+pub(crate) enum WordFilter {
+    Fuse(Vec<u8>),
+    Coded(CodedSet),
+    /// Bytes that are none. It says yes.
+    Unknown,
+}
+
+impl WordFilter {
+    pub(crate) fn read(chunk: Vec<u8>) -> Self {
+        match &chunk[..] {
+            [CODED_SET, set @ ..] => CodedSet::read(set).map_or(Self::Unknown, Self::Coded),
+            _ => Self::Fuse(chunk),
+        }
+    }
+
+    /// Whether it has seen all these hashes, or seems to.
+    pub(crate) fn may_contain(&self, hashes: &[u64]) -> bool {
+        match self {
+            Self::Fuse(chunk) => FuseFilterRef::parse(chunk)
+                .map_or(true, |filter| hashes.iter().all(|&hash| filter.contains(hash))),
+            Self::Coded(set) => hashes.iter().all(|&hash| set.may_contain(hash)),
+            Self::Unknown => true,
+        }
+    }
+
+    /// How many bytes it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Fuse(chunk) => chunk.len(),
+            Self::Coded(set) => set.bytes(),
+            Self::Unknown => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token;
+
+    #[test]
+    fn small_blocks_have_a_coded_set_unless_there_are_very_many_words() {
+        for (count, is_small, is_coded) in
+            [(1, true, true), (3000, true, true), (3000, false, false), (MAX_WORDS + 1, true, false)]
+        {
+            let mut words = Words::default();
+            (0..count).for_each(|n| words.add(format!("word{n}").as_bytes()));
+            let mut chunk = Vec::new();
+            build(&words, is_small, &mut chunk);
+            assert_eq!(chunk[0] == CODED_SET, is_coded, "{count}");
+            let filter = WordFilter::read(chunk);
+            assert!((0..count).all(|n| filter.may_contain(&[token::hash(&format!("word{n}"))])));
+            let others =
+                (0..1000).filter(|n| filter.may_contain(&[token::hash(&format!("other{n}"))])).count();
+            assert!(others < if is_coded { 60 } else { 20 }, "{count} {others}");
+        }
+        assert!(WordFilter::read(vec![CODED_SET, 0]).may_contain(&[7]), "no filter at all");
     }
 }

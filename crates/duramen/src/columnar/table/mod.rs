@@ -9,6 +9,7 @@ mod words;
 
 use super::bytes::bad;
 use super::directory::{Directory, Form, Location};
+use super::filter::WordFilter;
 use super::grams::GramFilter;
 use super::labels::{LabelSet, StreamTable};
 use super::leaf;
@@ -52,7 +53,7 @@ pub struct TableBlock {
     columns: Vec<OnceLock<Arc<Column>>>,
     /// Of columns of templates.
     outlines: Vec<OnceLock<Outline>>,
-    filter: OnceLock<Vec<u8>>,
+    filter: OnceLock<WordFilter>,
     grams: OnceLock<GramFilter>,
 }
 
@@ -171,7 +172,7 @@ impl TableBlock {
             + of_rows(self.identities.get().is_some(), 16)
             + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)
             + sets
-            + self.filter.get().map_or(0, Vec::len)
+            + self.filter.get().map_or(0, WordFilter::bytes)
             + self.grams.get().map_or(0, GramFilter::bytes)
             + sum(&self.bundles, Bundle::bytes)
             + sum(&self.maps, |map| map.len() * 8)

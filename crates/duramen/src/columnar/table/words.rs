@@ -5,9 +5,10 @@
 //! its dictionary without the codes. What is sought in the midst of words is looked for in the block's grams.
 
 use super::super::directory::{ColumnEntry, Form, Location};
+use super::super::filter::WordFilter;
 use super::super::grams::GramFilter;
 use super::super::labels::render;
-use super::super::{filter, leaf};
+use super::super::leaf;
 use super::{TableBlock, get_or_make};
 use crate::block::names;
 use crate::column::{ColumnData, IntText};
@@ -102,8 +103,8 @@ impl TableBlock {
             Form::Texts { .. } => {}
         }
         if let Some(handle) = self.directory.filter {
-            let filter = get_or_make(&self.filter, || Ok(self.source.read_chunk(handle)?))?;
-            if !filter::may_contain(filter, words) {
+            let read = || Ok(WordFilter::read(self.source.read_chunk(handle)?));
+            if !get_or_make(&self.filter, read)?.may_contain(words) {
                 return Ok(false);
             }
         }
