@@ -112,7 +112,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    fn of(headers: &HeaderMap) -> ApiResult<Self> {
+    pub(crate) fn of(headers: &HeaderMap) -> ApiResult<Self> {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Self::Identity) };
         match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),

@@ -7,7 +7,7 @@ use super::Delivery;
 use super::delivery::Taken;
 use crate::app::{Shared, elsewhere};
 use crate::auth::Access;
-use crate::body::{Share, discard, leave_to_send, next_data};
+use crate::body::{Encoding, Share, discard, leave_to_send, next_data};
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::http::header;
@@ -23,8 +23,7 @@ const PIECE_BYTES: usize = 4 << 20;
 /// Whether a body may be longer than one that is stored whole, and be taken in pieces.
 pub(super) fn may_be_long(delivery: &Delivery) -> bool {
     let header = |name| delivery.headers.get(name).and_then(|value| value.to_str().ok());
-    let is_plain = |encoding: &str| matches!(&*encoding.trim().to_ascii_lowercase(), "" | "identity");
-    if !header(header::CONTENT_ENCODING).is_none_or(is_plain) {
+    if Encoding::of(&delivery.headers).ok() != Some(Encoding::Identity) {
         return false;
     }
     // Who gives a token less than others have means it.

@@ -123,7 +123,7 @@ impl Flusher {
     /// What the file system said.
     pub(crate) fn start_table(&mut self, time: i64, number: u64) -> Result<TableWriter<'_>> {
         self.make_day_directory(day_of(time))?;
-        self.encoders[0].set_options(TO_STAY);
+        self.encoders[0].set_options(TO_STAY)?;
         TableWriter::start(&self.env, &self.layout, &mut self.encoders[0], time, number)
     }
 
@@ -181,7 +181,7 @@ fn write_jobs(
     for job in jobs {
         let (rows, bytes) = job.size();
         let has_little = is_small(rows, bytes);
-        encoder.set_options(if has_little { TO_STAY } else { EncodeOptions::default() });
+        encoder.set_options(if has_little { TO_STAY } else { EncodeOptions::default() })?;
         let mut table = TableWriter::start(env, layout, encoder, job.first_time(), job.number)?;
         table.class = job.class;
         for block in &job.blocks {

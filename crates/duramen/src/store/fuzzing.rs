@@ -26,7 +26,7 @@ pub(crate) fn facts(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 pub(crate) fn field_counts(bytes: &[u8]) -> Option<Vec<u8>> {
-    FieldCounts::decode(bytes).ok().map(|counts| counts.encode())
+    FieldCounts::of_property(bytes).ok().map(|counts| counts.encode())
 }
 
 pub(crate) fn retention(bytes: &[u8]) -> Option<Vec<u8>> {

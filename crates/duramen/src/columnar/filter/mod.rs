@@ -9,8 +9,8 @@
 //! would otherwise be kept twice; and a hundred tiny filters would be dear. What it cannot tell (in which
 //! field the word is) dictionaries and constants tell exactly.
 //!
-//! A small block is opened so soon that it need not be known so well whether that is worth it: a coded set takes
-//! two thirds of the bytes, which were a fifth of such a block's. Of very many words a fuse filter is made all the same.
+//! A small block is opened so soon that it need not be known so well whether that is worth it, and a filter is a large part of
+//! it: a coded set takes fewer bits a word. Of very many words a fuse filter is made all the same.
 
 mod coded_set;
 
