@@ -63,6 +63,15 @@ fn a_file_of_a_length_that_nobody_tells_is_taken_in_pieces() {
 }
 
 #[test]
+fn a_file_that_is_said_to_be_plain_in_capitals_is_taken_in_pieces() {
+    let (_dir, store) = store();
+    let server = start(&store);
+    let answer = chunked(&server, "content-encoding: Identity\r\n", &lines());
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(server.count("*"), LINES as u64 - 3);
+}
+
+#[test]
 fn what_came_before_a_body_broke_off_stays_and_is_told() {
     let (_dir, store) = store();
     let server = start(&store);
