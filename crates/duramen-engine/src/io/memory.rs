@@ -30,6 +30,7 @@ impl SegmentMemory {
     }
 
     /// How many bytes there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
@@ -46,6 +47,7 @@ impl SegmentMemory {
     ///
     /// # Panics
     /// If they do not fit.
+    #[inline]
     pub unsafe fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "write past the segment's end");
         // SAFETY: in bounds by the assertion, valid by `new`, unshared by this method's contract.
@@ -59,6 +61,7 @@ impl SegmentMemory {
     ///
     /// # Panics
     /// If they reach past the end.
+    #[inline]
     pub unsafe fn slice(&self, offset: usize, len: usize) -> &[u8] {
         assert!(offset <= self.len && len <= self.len - offset, "read past the segment's end");
         // SAFETY: in bounds by the assertion, valid by `new`, unchanging by this method's contract.
@@ -69,6 +72,7 @@ impl SegmentMemory {
     ///
     /// # Panics
     /// If they do not fit or `offset` is not a multiple of 8.
+    #[inline]
     pub fn counter(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.len, "no counter there");
         // SAFETY: in bounds and aligned by the assertion and `new`; only ever accessed atomically.

@@ -47,6 +47,13 @@ impl<'a> Op<'a> {
     /// The op at the start of `bytes`, and its length. `None` if there is none: bytes from disk may be anything.
     #[inline]
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<(Self, usize)> {
+        // Mostly both lengths are one byte.
+        if let [kind, key_len @ ..128, value_len @ ..128, rest @ ..] = bytes {
+            let kind = OpKind::from_u8(*kind)?;
+            let (key, rest) = rest.split_at_checked(usize::from(*key_len))?;
+            let value = rest.get(..usize::from(*value_len))?;
+            return Some((Self { kind, key, value }, 3 + key.len() + value.len()));
+        }
         let kind = OpKind::from_u8(*bytes.first()?)?;
         let (key_len, key_len_bytes) = read_varint(bytes.get(1..)?)?;
         let (value_len, value_len_bytes) = read_varint(bytes.get(1 + key_len_bytes..)?)?;

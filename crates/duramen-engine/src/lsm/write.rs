@@ -28,11 +28,8 @@ impl Inner {
         value: &[u8],
         options: WriteOptions,
     ) -> Result<()> {
-        // The place in the memtable's index is fetched into the cache while the record is put together.
+        // Before the lock is taken.
         let hash = xxh3_64(key);
-        if let Some(active) = &self.current.load().active {
-            active.prepare(hash);
-        }
         let index = |active: &dyn Memtable, seq: u64, offset: u32| {
             active.insert_hashed(seq, offset, &Op { kind, key, value }, hash);
         };

@@ -305,6 +305,7 @@ impl SegmentReader {
         self.segment.memory().len()
     }
 
+    #[inline]
     fn limit(&self) -> usize {
         let limit = match &self.source {
             Source::Memory => self.counter(COMMITTED),
@@ -315,6 +316,7 @@ impl SegmentReader {
         usize::try_from(limit).unwrap_or(usize::MAX).min(self.segment.memory().len())
     }
 
+    #[inline]
     fn counter(&self, offset: usize) -> u64 {
         let counter = self.segment.memory().counter(offset);
         let mut value = counter.load(Ordering::Acquire);

@@ -45,6 +45,15 @@ impl AppendList {
         word.map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
+    /// Changes a word that was appended. For the caller that appends.
+    #[inline]
+    pub(super) fn set(&self, at: usize, word: u64) {
+        let place = self.chunks.get(at >> self.shift).and_then(OnceLock::get);
+        if let Some(place) = place.and_then(|chunk| chunk.get(at & (chunk.len() - 1))) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+
     /// Appends a word. Beyond what there is room for, it is dropped.
     #[inline]
     pub(super) fn push(&self, word: u64) {

@@ -13,8 +13,6 @@ const ENTRIES: usize = 480_000;
 const SEGMENT_BYTES: usize = 68 << 20;
 const VALUE: [u8; 100] = [b'v'; 100];
 const ROUNDS: usize = 6;
-/// How many inserts ahead one prepares for an insert.
-const AHEAD: usize = 4;
 
 /// Time that this thread was running: on a busy machine the clock on the wall tells about others.
 struct Cpu;
@@ -72,7 +70,7 @@ fn life(kind: MemtableKind, shape: &str, hint: usize) {
     let sought: Vec<_> = (0..ENTRIES).map(any).map(|nth| (keys[nth], hashes[nth])).collect();
     let mut best = Best::default();
     let mut index_bytes = 0;
-    for round in 0..ROUNDS {
+    for _ in 0..ROUNDS {
         let wal = Wal::sized(SEGMENT_BYTES);
         let places: Vec<(u64, u32)> =
             keys.iter().map(|key| wal.append(&[(OpKind::Put, key, &VALUE)])[0]).collect();
@@ -84,16 +82,9 @@ fn life(kind: MemtableKind, shape: &str, hint: usize) {
         };
         let start = clock.monotonic();
         for nth in 0..ENTRIES {
-            if let Some(hash) = hashes.get(nth + AHEAD).filter(|_| round % 2 == 0) {
-                memtable.prepare(*hash);
-            }
             insert(nth);
         }
-        best.take(
-            if round % 2 == 0 { "insert, prepared" } else { "insert" },
-            clock.monotonic() - start,
-            ENTRIES,
-        );
+        best.take("insert", clock.monotonic() - start, ENTRIES);
         index_bytes = memtable.index_bytes();
 
         let start = clock.monotonic();
@@ -188,7 +179,7 @@ fn skiplist() {
     }
 }
 
-/// As a load writes: hash, prepare, append to the log, insert; and what scans between writes cost.
+/// As a load writes: hash, append to the log, insert; and what scans between writes cost.
 #[test]
 #[ignore = "a measurement"]
 fn with_the_log() {
@@ -203,9 +194,6 @@ fn with_the_log() {
             let start = clock.monotonic();
             for key in &keys {
                 let hash = xxh3_64(key);
-                if let Some(memtable) = &memtable {
-                    memtable.prepare(hash);
-                }
                 bytes.clear();
                 crate::kv::put_op(&mut bytes, OpKind::Put, key, &VALUE);
                 let (seq, offset) = wal.append_bytes(1, &bytes);

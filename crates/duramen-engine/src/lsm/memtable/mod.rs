@@ -53,9 +53,6 @@ pub(super) trait Memtable: Send + Sync + Debug {
     fn insert(&self, seq: u64, offset: u32, op: &Op<'_>) {
         self.insert_hashed(seq, offset, op, xxh3_64(op.key));
     }
-    /// Brings what an insert or a get of this hash will touch into the processor's cache. Worth calling a few dozen
-    /// nanoseconds before: outside of the lock under which the insert will be.
-    fn prepare(&self, _hash: u64) {}
     /// The newest version of a key that is not newer than `seq`. `hash` is the key's XXH3-64. Deleted ranges are
     /// not looked at.
     fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<Found>;

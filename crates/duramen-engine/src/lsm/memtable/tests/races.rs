@@ -56,7 +56,6 @@ fn while_writing(make: Make, read: impl Fn(&Arc<dyn Memtable>, u64, u64) + Sync)
         start.wait();
         for seq in 1..=writes() {
             let key = key_of(seq);
-            memtable.prepare(xxh3_64(&key));
             let inserted = wal.insert(&*memtable, &[(Put, &key, &seq.to_le_bytes())]);
             assert_eq!(inserted, seq);
             visible.store(seq, Ordering::Release);

@@ -3,7 +3,7 @@
 //! ```text
 //! entry  offset of its op in the segment          31 bits   segments have at most 2 GiB
 //!        whether it deletes a range                1 bit
-//!        number + 1 of the newest one before it   32 bits   whose key has the same fingerprint; 0: none
+//!        number + 1 of the newest one before it   32 bits   whose key has the same fingerprint; 0: none, or it still waits
 //! ```
 
 use crate::lsm::memtable::append_list::AppendList;
@@ -16,8 +16,8 @@ pub(super) struct Entry(u64);
 
 impl Entry {
     #[inline]
-    pub(super) fn new(offset: u32, before: Option<u32>) -> Self {
-        Self(u64::from(before.map_or(0, |number| number + 1)) << 32 | u64::from(offset))
+    pub(super) fn new(offset: u32) -> Self {
+        Self(u64::from(offset))
     }
 
     pub(super) fn deleted_range(offset: u32) -> Self {
@@ -68,5 +68,14 @@ impl Entries {
     #[inline]
     pub(super) fn push(&self, entry: Entry) {
         self.0.push(entry.0);
+    }
+
+    /// Says which is the newest one before it with the same fingerprint.
+    #[inline]
+    pub(super) fn set_before(&self, number: u32, before: Option<u32>) {
+        if let Some(before) = before {
+            let word = self.get(number).0 | u64::from(before + 1) << 32;
+            self.0.set(number as usize, word);
+        }
     }
 }

@@ -13,7 +13,7 @@
 //! still be in the old one, so it stays: it has all that they may ask for, because a reader only asks for what was
 //! inserted before it began.
 
-use crate::memory::prefetch;
+use crate::memory::{SharedWords, prefetch};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -28,11 +28,9 @@ const MOST_GROWTH: usize = 5;
 /// Each has at least one and a half times as many, so there are never more.
 const TABLES: usize = 40;
 
-type Table = Box<[AtomicU64]>;
-
 #[derive(Debug)]
 pub(super) struct HashIndex {
-    tables: [OnceLock<Table>; TABLES],
+    tables: [OnceLock<SharedWords>; TABLES],
     current: AtomicUsize,
     /// How many slots of the current table are taken. The writer's.
     taken: AtomicUsize,
@@ -50,8 +48,9 @@ pub(super) struct Slot<'a> {
     pub(super) before: Option<u32>,
 }
 
+/// What a slot has of a key's hash.
 #[inline]
-fn fingerprint(hash: u64) -> u32 {
+pub(super) fn fingerprint(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
@@ -103,7 +102,7 @@ impl HashIndex {
         if current + 1 >= TABLES {
             return; // 2^32 keys
         }
-        let table = make_table(slots);
+        let table = SharedWords::zeros(slots);
         for slot in old {
             let word = slot.load(Ordering::Relaxed);
             if word != 0 {
@@ -115,10 +114,10 @@ impl HashIndex {
     }
 
     fn add_table(&self, at: usize, slots: usize) {
-        self.set_table(at, make_table(slots));
+        self.set_table(at, SharedWords::zeros(slots));
     }
 
-    fn set_table(&self, at: usize, table: Table) {
+    fn set_table(&self, at: usize, table: SharedWords) {
         self.bytes.fetch_add(size_of_val(&*table), Ordering::Relaxed);
         self.most.store(table.len() * MOST_TAKEN / 100, Ordering::Relaxed);
         let _was_empty = self.tables[at].set(table);
@@ -131,26 +130,25 @@ impl HashIndex {
         table.map_or(&[], |table| table)
     }
 
-    /// Brings the slot of a hash nearer.
+    /// Brings the slot of a fingerprint nearer.
     #[inline]
-    pub(super) fn prepare(&self, hash: u64) {
+    pub(super) fn prepare(&self, fingerprint: u32) {
         let table = self.table();
-        if let Some(slot) = table.get(home(fingerprint(hash), table.len())) {
+        if let Some(slot) = table.get(home(fingerprint, table.len())) {
             prefetch(std::ptr::from_ref(slot).cast());
         }
     }
 
-    /// The newest entry with this hash, or one whose hash looks the same.
+    /// The newest entry with this fingerprint.
     #[inline]
-    pub(super) fn newest(&self, hash: u64) -> Option<u32> {
-        let (_, word) = find(self.table(), fingerprint(hash));
+    pub(super) fn newest(&self, fingerprint: u32) -> Option<u32> {
+        let (_, word) = find(self.table(), fingerprint);
         (word as u32).checked_sub(1)
     }
 
-    /// Where an entry with this hash is to go. The writer's.
+    /// Where an entry with this fingerprint is to go. The writer's.
     #[inline]
-    pub(super) fn slot(&self, hash: u64) -> Slot<'_> {
-        let fingerprint = fingerprint(hash);
+    pub(super) fn slot(&self, fingerprint: u32) -> Slot<'_> {
         let (place, word) = find(self.table(), fingerprint);
         Slot { place, fingerprint, before: (word as u32).checked_sub(1) }
     }
@@ -168,10 +166,6 @@ impl HashIndex {
 
 fn slots_for(keys: usize) -> usize {
     keys.saturating_mul(100) / AIM_TAKEN
-}
-
-fn make_table(slots: usize) -> Table {
-    (0..slots).map(|_| AtomicU64::new(0)).collect()
 }
 
 /// The slot that has the fingerprint, or the empty one where it would be. There always is one: a table is never

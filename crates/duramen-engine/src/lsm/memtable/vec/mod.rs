@@ -2,7 +2,7 @@
 //! order makes it.
 //!
 //! ```text
-//! get     hash ─▶ newest entry of the key ─▶ the one before ─▶ …     down to the version that is to be seen
+//! get     those that wait; hash ─▶ newest entry of the key ─▶ the one before ─▶ …     down to the version that is to be seen
 //! scan    runs, sorted when first scanned, merged as they are read
 //! flush   all entries, sorted once; not at all if they came in order
 //! ```
@@ -15,6 +15,7 @@
 //! | `entries` | what came, by number |
 //! | `seqs` | sequence numbers of entries |
 //! | `hash` | from a key's hash to its newest entry |
+//! | `waiting` | the newest entries, while the hash's memory for them is on its way |
 //! | `runs` | order for scans, made by them and shared |
 //! | `cursor` | going through runs as if they were one |
 //! | `rising` | whether the keys came in order |
@@ -25,6 +26,7 @@ mod hash;
 mod rising;
 mod runs;
 mod seqs;
+mod waiting;
 
 use super::arena::Arena;
 use super::ranges::Ranges;
@@ -34,11 +36,12 @@ use crate::lsm::cursor::{Cursor, Found, RangeTombstone};
 use crate::wal::SegmentReader;
 use cursor::VecCursor;
 use entries::{Entries, Entry};
-use hash::HashIndex;
+use hash::{HashIndex, fingerprint};
 use rising::Rising;
 use runs::Runs;
 use seqs::Seqs;
 use std::sync::Arc;
+use waiting::Waiting;
 
 /// The shortest op: a kind and two lengths.
 const LEAST_OP_BYTES: usize = 3;
@@ -50,6 +53,7 @@ pub(in crate::lsm) struct VecMemtable {
     entries: Entries,
     seqs: Seqs,
     hash: HashIndex,
+    waiting: Waiting,
     ranges: Ranges,
     runs: Runs,
     rising: Rising,
@@ -64,6 +68,7 @@ impl VecMemtable {
             entries: Entries::new(most),
             seqs: Seqs::new(),
             hash: HashIndex::new(expected_keys.min(most)),
+            waiting: Waiting::default(),
             ranges: Ranges::new(),
             runs: Runs::new(),
             rising: Rising::new(),
@@ -88,6 +93,37 @@ impl VecMemtable {
         self.seqs.count_through(seq)
     }
 
+    /// The version that an entry is, if it is one of this key and not newer than `seq`.
+    #[inline]
+    fn version(&self, number: u32, key: &[u8], seq: u64, arena: Arena<'_>) -> Option<Found> {
+        let its_seq = self.seqs.of(number);
+        if its_seq > seq {
+            return None;
+        }
+        let offset = self.entries.get(number).offset();
+        // The value is wanted soon, too.
+        arena.ask_for(offset, 2);
+        let at = arena.op(offset);
+        if at.op.key != key {
+            return None;
+        }
+        let value = at.value();
+        let value = Value::in_segment(Arc::clone(&self.segment), value.start, value.end - value.start);
+        Some(Found { seq: its_seq, kind: at.op.kind, value })
+    }
+
+    /// Makes room among those that wait for entry `number`, whose op begins at `offset`.
+    #[inline]
+    fn admit(&self, number: u32, offset: u32) {
+        let Some(waiter) = self.waiting.before(number) else { return };
+        if self.hash.is_full() {
+            self.grow(offset);
+        }
+        let slot = self.hash.slot(waiter.fingerprint);
+        self.entries.set_before(waiter.number, slot.before);
+        self.hash.fill(slot, waiter.number);
+    }
+
     #[cold]
     fn grow(&self, offset: u32) {
         // As many more as there is still room for, if they are like those that came.
@@ -110,43 +146,34 @@ impl Memtable for VecMemtable {
     fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, hash: u64) {
         let number = self.entries.len();
         self.seqs.add(number, seq, self.segment.capacity() / LEAST_OP_BYTES);
+        self.admit(number, offset);
         if op.kind == OpKind::DeleteRange {
+            self.waiting.put(number, None);
             self.entries.push(Entry::deleted_range(offset));
             self.ranges.add(seq, offset, self.segment());
             return;
         }
         self.rising.add(op.key, offset, &self.segment);
-        if self.hash.is_full() {
-            self.grow(offset);
-        }
-        let slot = self.hash.slot(hash);
-        self.entries.push(Entry::new(offset, slot.before));
-        self.hash.fill(slot, number);
-    }
-
-    #[inline]
-    fn prepare(&self, hash: u64) {
-        self.hash.prepare(hash);
+        let fingerprint = fingerprint(hash);
+        self.hash.prepare(fingerprint);
+        self.waiting.put(number, Some(fingerprint));
+        self.entries.push(Entry::new(offset));
     }
 
     fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<Found> {
-        let mut number = self.hash.newest(hash)?;
+        let fingerprint = fingerprint(hash);
         let arena = Arena::of(&self.segment);
-        loop {
-            let entry = self.entries.get(number);
-            let its_seq = self.seqs.of(number);
-            if its_seq <= seq {
-                // The value is wanted soon, too.
-                arena.ask_for(entry.offset(), 2);
-                let at = arena.op(entry.offset());
-                if at.op.key == key {
-                    let value = at.value();
-                    let value =
-                        Value::in_segment(Arc::clone(&self.segment), value.start, value.end - value.start);
-                    return Some(Found { seq: its_seq, kind: at.op.kind, value });
-                }
+        for number in self.waiting.newest_first(self.entries.len(), fingerprint) {
+            if let Some(found) = self.version(number, key, seq, arena) {
+                return Some(found);
             }
-            number = entry.before()?;
+        }
+        let mut number = self.hash.newest(fingerprint)?;
+        loop {
+            if let Some(found) = self.version(number, key, seq, arena) {
+                return Some(found);
+            }
+            number = self.entries.get(number).before()?;
         }
     }
 
