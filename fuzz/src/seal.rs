@@ -1,6 +1,6 @@
 //! Puts checksums right, so that what lies behind them is tried.
 
-use duramen_engine::wal::format::{RECORD_HEADER_BYTES, RecordHeader, SegmentId};
+use duramen_engine::wal::format::{RECORD_HEADER_BYTES, RecordHeader, SegmentId, payload_hash};
 
 /// Sets the CRC-32C of a WAL segment's identity (its first 64 bytes).
 pub fn wal_identity(identity: &mut [u8]) {
@@ -11,12 +11,12 @@ pub fn wal_identity(identity: &mut [u8]) {
     }
 }
 
-/// Sets the CRC-32C of every WAL record that lies back to back from the start of `records`.
+/// Sets the checksum of every WAL record that lies back to back from the start of `records`.
 pub fn wal_records(id: SegmentId, mut records: &mut [u8]) {
     while let Some(header) = RecordHeader::peek(records) {
         let Some((record, rest)) = records.split_at_mut_checked(header.record_len()) else { break };
         let (head, payload) = record.split_at_mut(RECORD_HEADER_BYTES);
-        head.copy_from_slice(&header.encode(id, crc32c::crc32c(payload)));
+        head.copy_from_slice(&header.encode(id, payload_hash(payload)));
         records = rest;
     }
 }

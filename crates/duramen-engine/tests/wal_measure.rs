@@ -17,6 +17,7 @@ fn ns_per_append() {
         let options = WalOptions {
             wal_kind,
             first_segment_bytes: 64 << 20,
+            idle_segment_bytes: 64 << 20,
             max_write_buffer_number: 64,
             sync_on_seal: false,
             durability: Durability::Process,

@@ -183,6 +183,7 @@ fn what_cannot_be_right_is_refused_and_harms_nothing() {
         WalOptions { write_buffer_size: 1000, ..WalOptions::default() },
         WalOptions { write_buffer_size: (2 << 30) + 1, ..WalOptions::default() },
         WalOptions { first_segment_bytes: 4096, ..WalOptions::default() },
+        WalOptions { idle_segment_bytes: 4096, ..WalOptions::default() },
         WalOptions { max_write_buffer_number: 1, ..WalOptions::default() },
         WalOptions { max_record_bytes: (1 << 30) + 1, ..WalOptions::default() },
         WalOptions { first_seq: 0, ..WalOptions::default() },
@@ -201,7 +202,8 @@ fn what_cannot_be_right_is_refused_and_harms_nothing() {
 }
 
 fn all_of_one_size(options: WalOptions) -> WalOptions {
-    WalOptions { first_segment_bytes: options.write_buffer_size, ..options }
+    let bytes = options.write_buffer_size;
+    WalOptions { first_segment_bytes: bytes, idle_segment_bytes: bytes, ..options }
 }
 
 #[test]

@@ -350,6 +350,7 @@ fn wal_options(options: &LsmOptions, first_seq: u64) -> WalOptions {
     WalOptions {
         write_buffer_size: options.write_buffer_size,
         first_segment_bytes: options.write_buffer_size,
+        idle_segment_bytes: options.write_buffer_size,
         max_write_buffer_number: options.max_write_buffer_number,
         wal_kind: options.wal_kind,
         durability: options.durability,

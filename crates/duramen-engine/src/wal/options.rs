@@ -53,9 +53,12 @@ pub struct WalOptions {
     /// Length of a segment in bytes: 64 KiB to 2 GiB, rounded up to 4096. Default 64 MiB.
     pub write_buffer_size: usize,
     /// Length of a writer's first segment in bytes; each next one is twice as long, up to
-    /// `write_buffer_size`, so that a short-lived process costs little. After [`Wal::rotate`](crate::wal::Wal::rotate) it
-    /// begins anew, so that an idle one does not keep the space of a busy one. From 8 KiB; default 4 MiB.
+    /// `write_buffer_size`, so that a short-lived process costs little. From 8 KiB; default 4 MiB.
     pub first_segment_bytes: usize,
+    /// Length in bytes of the segment after one that was not filled in time, but rotated:
+    /// [`Wal::rotate`](crate::wal::Wal::rotate). From there on each next one is twice as long again, so that an idle
+    /// writer does not keep the space of a busy one. From 8 KiB; default 1 MiB.
+    pub idle_segment_bytes: usize,
     /// How many segments of `write_buffer_size` may hold records that are not in a table yet, the active one
     /// included; when all are full, appends wait. A writer's first, smaller ones count by their size, up to
     /// 16 of them. At least 2; default 2.
@@ -84,6 +87,7 @@ impl Default for WalOptions {
         Self {
             write_buffer_size: 64 << 20,
             first_segment_bytes: 4 << 20,
+            idle_segment_bytes: 1 << 20,
             max_write_buffer_number: 2,
             wal_kind: WalKind::default(),
             durability: Durability::default(),
@@ -102,6 +106,7 @@ impl fmt::Debug for WalOptions {
         f.debug_struct("WalOptions")
             .field("write_buffer_size", &self.write_buffer_size)
             .field("first_segment_bytes", &self.first_segment_bytes)
+            .field("idle_segment_bytes", &self.idle_segment_bytes)
             .field("max_write_buffer_number", &self.max_write_buffer_number)
             .field("wal_kind", &self.wal_kind)
             .field("durability", &self.durability)
@@ -125,12 +130,14 @@ impl WalOptions {
                 self.write_buffer_size
             ));
         }
-        if self.first_segment_bytes < 2 * FIRST_RECORD {
-            return refuse(format!(
-                "first_segment_bytes {} is below {}",
-                self.first_segment_bytes,
-                2 * FIRST_RECORD
-            ));
+        let lengths = [
+            ("first_segment_bytes", self.first_segment_bytes),
+            ("idle_segment_bytes", self.idle_segment_bytes),
+        ];
+        for (name, bytes) in lengths {
+            if bytes < 2 * FIRST_RECORD {
+                return refuse(format!("{name} {bytes} is below {}", 2 * FIRST_RECORD));
+            }
         }
         if self.max_write_buffer_number < 2 {
             return refuse(format!("max_write_buffer_number {} is below 2", self.max_write_buffer_number));
@@ -148,6 +155,7 @@ impl WalOptions {
         }
         self.write_buffer_size = pages(self.write_buffer_size);
         self.first_segment_bytes = pages(self.first_segment_bytes).min(self.write_buffer_size);
+        self.idle_segment_bytes = pages(self.idle_segment_bytes).min(self.write_buffer_size);
         Ok(self)
     }
 }

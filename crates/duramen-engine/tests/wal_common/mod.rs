@@ -75,6 +75,7 @@ pub fn small(options: WalOptions) -> WalOptions {
     WalOptions {
         write_buffer_size: 64 << 10,
         first_segment_bytes: 8 << 10,
+        idle_segment_bytes: 8 << 10,
         max_record_bytes: 1 << 20,
         ..options
     }

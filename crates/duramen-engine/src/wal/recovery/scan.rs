@@ -152,13 +152,14 @@ fn content_end(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wal::format::payload_hash;
     use proptest::prelude::*;
 
     const ID: SegmentId = SegmentId { writer_id: 7, number: 3 };
 
     fn put(out: &mut Vec<u8>, seq: u64, kind: u8, count: u32, payload: &[u8]) {
         let header = RecordHeader { len: payload.len() as u32, seq, kind, count };
-        out.extend_from_slice(&header.encode(ID, crc32c::crc32c(payload)));
+        out.extend_from_slice(&header.encode(ID, payload_hash(payload)));
         out.extend_from_slice(payload);
     }
 

@@ -4,7 +4,7 @@ use super::state::{Active, Prepared, State};
 use super::{Appended, Inner};
 use crate::wal::format::{
     COUNT_MAX, KIND_CALLER_MAX, KIND_PREV, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
-    RecordHeader,
+    RecordHeader, payload_hash,
 };
 use crate::wal::group::Position;
 use crate::wal::options::{Background, Durability, WalKind, WriteOptions, segment_bytes_for};
@@ -76,7 +76,7 @@ impl Inner {
         self.check(kind, count, payload, durability)?;
         self.not_forked()?;
         // The long part of the work, before the lock.
-        let payload_crc = crc32c::crc32c(payload);
+        let payload_hash = payload_hash(payload);
 
         let mut state = self.state();
         self.usable()?;
@@ -100,7 +100,7 @@ impl Inner {
             metrics.bytes += OWN_RECORD_BYTES as u64;
         }
         let header = RecordHeader { len: payload.len() as u32, seq: first_seq, kind, count };
-        active.put(id, header, payload_crc, payload);
+        active.put(id, header, payload_hash, payload);
         *next_seq = following;
         active.records += 1;
         metrics.records += 1;

@@ -4,7 +4,7 @@ use super::WalMetrics;
 use super::handle::Handle;
 use crate::Error;
 use crate::wal::arena::Tail;
-use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own};
+use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own, payload_hash};
 use crate::wal::group::Position;
 use crate::wal::options::WalOptions;
 use std::collections::VecDeque;
@@ -164,15 +164,15 @@ impl Active {
 
     /// Appends a record, which must fit.
     #[inline]
-    pub(super) fn put(&mut self, id: SegmentId, header: RecordHeader, payload_crc: u32, payload: &[u8]) {
-        self.tail.put(header.seq, &header.encode(id, payload_crc), payload);
+    pub(super) fn put(&mut self, id: SegmentId, header: RecordHeader, payload_hash: u64, payload: &[u8]) {
+        self.tail.put(header.seq, &header.encode(id, payload_hash), payload);
     }
 
     /// Appends one of the WAL's own records.
     pub(super) fn put_own(&mut self, id: SegmentId, kind: u8, seq: u64, a: u64, b: u64) {
         let payload = encode_own(a, b);
         let header = RecordHeader { len: payload.len() as u32, seq, kind, count: 0 };
-        self.put(id, header, crc32c::crc32c(&payload), &payload);
+        self.put(id, header, payload_hash(&payload), &payload);
     }
 }
 
@@ -241,10 +241,10 @@ impl State {
         self.next_bytes = self.next_bytes.saturating_mul(2).min(self.most_bytes);
     }
 
-    /// The next segment is as short as the first was: one that is ready and longer is not used.
+    /// The next segment is as short as an idle writer's: one that is ready and longer is not used.
     pub(super) fn start_small(&mut self, options: &WalOptions) {
-        self.next_bytes = options.first_segment_bytes;
-        let longer = self.prepared.take_if(|p| p.tail.end() + p.tail.room() > options.first_segment_bytes);
+        self.next_bytes = options.idle_segment_bytes;
+        let longer = self.prepared.take_if(|p| p.tail.end() + p.tail.room() > options.idle_segment_bytes);
         self.discarded.extend(longer.and_then(|unused| unused.handle.path.clone()));
     }
 
@@ -369,6 +369,7 @@ mod tests {
         let options = WalOptions {
             background: Background::Manual,
             first_segment_bytes: 128 << 10,
+            idle_segment_bytes: 64 << 10,
             write_buffer_size: 4 << 20,
             ..WalOptions::default()
         };
@@ -382,7 +383,7 @@ mod tests {
         assert!(capacity() >= Some(512 << 10));
         assert!(wal.inner.state().prepared.is_some());
         wal.rotate()?;
-        assert_eq!(capacity(), Some(128 << 10));
+        assert_eq!(capacity(), Some(64 << 10));
         wal.background_step()?;
         // The long one that was ready is gone.
         let dir = wal.writer_dir().ok_or_else(|| crate::Error::InvalidArgument("no directory".into()))?;
@@ -398,6 +399,7 @@ mod tests {
         let options = WalOptions {
             background: Background::Manual,
             first_segment_bytes: 128 << 10,
+            idle_segment_bytes: 128 << 10,
             write_buffer_size: 4 << 20,
             ..WalOptions::default()
         };

@@ -24,6 +24,7 @@ impl Wal {
             background: Background::Manual,
             write_buffer_size: bytes.max(64 << 10),
             first_segment_bytes: bytes,
+            idle_segment_bytes: bytes,
             ..WalOptions::default()
         };
         Self { wal: wal::Wal::create(&Sim::new(1).env(), Path::new("/wal"), options).unwrap() }
