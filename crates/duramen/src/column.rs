@@ -5,6 +5,7 @@
 //! order of the data (each constant or dictionary entry once) and asks for slots only of rows that matter.
 
 pub use crate::narrow::{Codes, Ints, Narrow};
+pub use crate::strings::Strings;
 use crate::value::ValueKind;
 use std::sync::Arc;
 
@@ -89,10 +90,10 @@ impl FewSlots {
 pub enum ColumnData {
     /// The same text in every row; every row has it.
     Const(Box<str>),
-    /// Few distinct texts. The code in a slot is [`ColumnData::ABSENT`] or an index into `values`.
+    /// Texts that many slots have. The code in a slot is [`ColumnData::ABSENT`] or an index into `values`.
     Dict {
-        /// The distinct texts.
-        values: Vec<Box<str>>,
+        /// The texts; mostly each once, but that is not sure. There may be some that no slot has.
+        values: Strings,
         /// One code a slot.
         codes: Codes,
     },
@@ -152,9 +153,7 @@ impl Column {
         order
             + match &self.data {
                 ColumnData::Const(text) => text.len(),
-                ColumnData::Dict { values, codes } => {
-                    codes.bytes() + values.iter().map(|v| v.len() + 16).sum::<usize>()
-                }
+                ColumnData::Dict { values, codes } => codes.bytes() + values.bytes(),
                 ColumnData::Int { values, .. } => values.bytes(),
                 ColumnData::Text { text, ends, .. } => text.len() + ends.len() * 4,
             }
@@ -169,7 +168,7 @@ impl Column {
     pub fn text_at<'a>(&'a self, slot: usize, buf: &'a mut IntText) -> Option<&'a str> {
         match &self.data {
             ColumnData::Const(text) => Some(text),
-            ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize).map(|v| &**v),
+            ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize),
             ColumnData::Int { values, present } => {
                 present.as_ref().is_none_or(|p| bit(p, slot)).then(|| buf.format(values.get(slot)))
             }

@@ -14,6 +14,7 @@ pub mod label_text;
 pub mod logger;
 mod narrow;
 pub mod store;
+mod strings;
 pub mod token;
 pub mod value;
 

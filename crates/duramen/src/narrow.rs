@@ -222,7 +222,7 @@ impl Ints {
 impl ColumnData {
     /// The first text where a bit is set, none elsewhere.
     pub(crate) fn where_set(text: Box<str>, map: &[u64], slots: usize) -> Self {
-        Self::Dict { values: vec![text], codes: Codes::of_map(map, slots) }
+        Self::Dict { values: [text].iter().collect(), codes: Codes::of_map(map, slots) }
     }
 }
 

@@ -5,7 +5,7 @@ mod columnar_common;
 
 use columnar_common::{Field, Rows, check, encode};
 use duramen::block::Block;
-use duramen::column::IntText;
+use duramen::column::{ColumnData, IntText};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{Level, token};
 use proptest::prelude::*;
@@ -243,6 +243,31 @@ fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
     block.column("status").unwrap();
     assert!(!has("status", "took") && has("status", "ok"));
     assert_eq!(block.stream_field_names().unwrap(), ["app"]);
+}
+
+#[test]
+fn values_that_many_rows_have_are_a_dictionary_whatever_their_templates() {
+    let mut rows = Rows::new(&[]);
+    for i in 0..12_000u64 {
+        // Some hundred users, of two shapes; who comes next is anybody's guess.
+        let n = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55;
+        let user =
+            if n % 7 == 0 { format!("guest of {n}") } else { format!("u-{:08}", n * 11_003 + 10_000_000) };
+        let user = if i % 10 == 0 { Field::None } else { Field::Str(user) };
+        rows.add(
+            i as i64,
+            Level::Info,
+            "in",
+            vec![("user", user), ("each", Field::Str(format!("e-{n}-{i}")))],
+        );
+    }
+    let block = encode(&rows);
+    let column = block.column("user").unwrap().unwrap();
+    let ColumnData::Dict { values, .. } = &column.data else { panic!("no dictionary") };
+    assert!((256..2_000).contains(&values.len()), "{}", values.len());
+    let each = block.column("each").unwrap().unwrap();
+    assert!(matches!(each.data, ColumnData::Text { .. }));
+    check(&rows);
 }
 
 /// Rows whose message repeats its time and its fields, as a parsed access log's does.

@@ -140,7 +140,7 @@ impl<'a> Aggregation<'a> {
     fn rows(&self, block: &mut Block<'_>, groups: &mut Groups<'a>) -> Result<()> {
         let Block { number, keys, inputs, found, times } = block;
         let keys = &**keys;
-        let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.texts.as_ref()?.len()));
+        let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.codes?));
         let combinations = combinations.filter(|&n| n <= MAX_COMBINATIONS);
         if let Some(combinations) = combinations
             && self.counts_only()

@@ -215,10 +215,13 @@ fn scan(
     let among = Among { candidates, order: &column.order, stop };
     match &column.data {
         ColumnData::Const(text) => all_or_none(test(text)),
+        ColumnData::Dict { values, codes } if values.len() > candidates.count() => {
+            among.one_by_one(|slot| test(values.get(codes.get(slot) as usize).unwrap_or_default()))
+        }
         ColumnData::Dict { values, codes } => {
             let go_on = |i: usize| i % STOP_INTERVAL_ROWS != STOP_INTERVAL_ROWS - 1 || !stop();
             let values = values.iter().enumerate().take_while(|(i, _)| go_on(*i));
-            let matching: Vec<bool> = values.map(|(_, v)| test(v)).collect();
+            let matching: Vec<bool> = values.map(|(_, text)| test(text)).collect();
             let absent = test("");
             let table: Vec<bool> = std::iter::once(absent).chain(matching).collect();
             // Of those that were not tested, for want of time, nobody asks.

@@ -19,10 +19,10 @@ pub(super) const MAX_COMBINATIONS: usize = 1 << 16;
 pub(super) struct Key<'a> {
     by: &'a By,
     column: Option<Arc<Column>>,
-    /// The groups' texts by code, if there are codes.
-    pub(super) texts: Option<Vec<String>>,
-    /// For time buckets, before which row those of each code end: they follow one another, as times do.
-    ends: Vec<u32>,
+    /// How many codes there are, if there are any.
+    pub(super) codes: Option<usize>,
+    /// For time buckets, how each is called, and before which row it ends: they follow one another, as times do.
+    buckets: Vec<(String, u32)>,
     /// For integers, the one of code 0; those after it follow.
     first: i64,
 }
@@ -32,35 +32,29 @@ pub(super) fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key
     if *by.field == *names::TIME && by.bucket.is_some() {
         // Rows are in order of time, so that each bucket is one run of them.
         let times = open.times()?;
-        let (mut texts, mut ends, mut row) = (Vec::new(), Vec::new(), 0);
+        let (mut buckets, mut row) = (Vec::new(), 0);
         while let Some(&time) = times.get(row) {
             let start = by.time_bucket(time);
             let end = by.time_bucket_end(start);
             row += 1 + count_below(&times[row + 1..], end);
-            texts.push(time_text(start));
-            ends.push(row as u32);
+            buckets.push((time_text(start), row as u32));
         }
-        return Ok(Key { by, column: None, texts: Some(texts), ends, first: 0 });
+        return Ok(Key { by, column: None, codes: Some(buckets.len()), buckets, first: 0 });
     }
     let mut first = 0;
     let column = open.column(&by.field)?;
-    let texts = match column.as_ref().map(|c| &c.data) {
-        None => Some(vec![by.value("").into_owned()]),
-        Some(ColumnData::Const(text)) => Some(vec![by.value(text).into_owned()]),
-        Some(ColumnData::Dict { values, .. }) => {
-            let texts = values.iter().map(|v| by.value(v).into_owned());
-            Some(texts.chain([by.value("").into_owned()]).collect())
-        }
-        // Each integer of a short range is written once: a status, a port.
+    let codes = match column.as_ref().map(|c| &c.data) {
+        None | Some(ColumnData::Const(_)) => Some(1),
+        // Rows without the field have the last code.
+        Some(ColumnData::Dict { values, .. }) => Some(values.len() + 1),
+        // Integers of a short range: a status, a port.
         Some(ColumnData::Int { values, .. }) => range_of_few(values, values.len()).map(|range| {
             first = *range.start();
-            let mut digits = IntText::default();
-            let texts = range.map(|n| by.value(digits.format(n)).into_owned());
-            texts.chain([by.value("").into_owned()]).collect()
+            range.count() + 1
         }),
         Some(ColumnData::Text { .. }) => None,
     };
-    Ok(Key { by, column, texts, ends: Vec::new(), first })
+    Ok(Key { by, column, codes, buckets: Vec::new(), first })
 }
 
 /// How many times at the beginning are before `end`; found the sooner the fewer they are.
@@ -85,22 +79,21 @@ pub(super) fn common_time_bucket(by: &By, (min_time, max_time): (i64, i64)) -> O
 impl Key<'_> {
     /// For time buckets, how many rows each has, and what its group is called.
     pub(super) fn runs(&self) -> Option<impl Iterator<Item = (u64, &str)>> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let counts = self.ends.iter().zip(starts).map(|(end, start)| u64::from(end - start));
-        (!self.ends.is_empty()).then(|| counts.zip(self.texts.iter().flatten().map(String::as_str)))
+        let starts = std::iter::once(0).chain(self.buckets.iter().map(|(_, end)| *end));
+        let runs = self.buckets.iter().zip(starts);
+        (!self.buckets.is_empty()).then(|| runs.map(|((text, end), start)| (u64::from(end - start), &**text)))
     }
 
     /// Makes each row's code that of its combination with this key.
     fn add_codes(&self, all: &mut [u32]) {
-        let Some(texts) = &self.texts else { return };
+        let Some(count) = self.codes else { return };
         fn add(all: &mut [u32], count: usize, codes: impl Iterator<Item = u32>) {
             all.iter_mut().zip(codes).for_each(|(all, code)| *all = *all * count as u32 + code);
         }
-        let count = texts.len();
         match self.column.as_deref() {
-            _ if !self.ends.is_empty() => {
+            _ if !self.buckets.is_empty() => {
                 let mut start = 0;
-                for (code, &end) in self.ends.iter().enumerate() {
+                for (code, &(_, end)) in self.buckets.iter().enumerate() {
                     let of_run = all.get_mut(start..end as usize).unwrap_or_default();
                     add(of_run, count, std::iter::repeat(code as u32));
                     start = end as usize;
@@ -122,10 +115,10 @@ impl Key<'_> {
         }
     }
 
-    /// The number of a row's text.
+    /// The number of a row's group.
     fn code(&self, row: usize) -> usize {
-        if !self.ends.is_empty() {
-            return self.ends.partition_point(|&end| end as usize <= row);
+        if !self.buckets.is_empty() {
+            return self.buckets.partition_point(|&(_, end)| end as usize <= row);
         }
         match self.column.as_deref() {
             Some(column @ Column { data: ColumnData::Dict { values, codes }, .. }) => {
@@ -134,7 +127,7 @@ impl Key<'_> {
             Some(column @ Column { data: ColumnData::Int { values, present }, .. }) => {
                 let slot = column.slot(row);
                 let is_absent = present.as_ref().is_some_and(|present| !bit(present, slot));
-                let absent = self.texts.as_ref().map_or(0, |texts| texts.len() - 1);
+                let absent = self.codes.map_or(0, |codes| codes - 1);
                 if is_absent { absent } else { values.get(slot).wrapping_sub(self.first) as usize }
             }
             _ => 0,
@@ -143,8 +136,8 @@ impl Key<'_> {
 
     /// What a row's group is called.
     pub(super) fn text(&self, row: usize) -> Cow<'_, str> {
-        if let Some(texts) = &self.texts {
-            return texts[self.code(row)].as_str().into();
+        if !self.buckets.is_empty() {
+            return self.buckets[self.code(row)].0.as_str().into();
         }
         match cell(self.column.as_deref(), row) {
             Cell::Text(text) => self.by.value(text),
@@ -163,7 +156,7 @@ pub(super) enum RowCodes<'a> {
 
 impl<'a> RowCodes<'a> {
     pub(super) fn new(keys: &'a [Key<'a>], found: &Bitmap) -> Self {
-        if is_few(found) || keys.iter().any(|key| key.texts.is_none()) {
+        if is_few(found) || keys.iter().any(|key| key.codes.is_none()) {
             return Self::Asked(keys);
         }
         let mut all = vec![0; found.len()];
@@ -175,9 +168,7 @@ impl<'a> RowCodes<'a> {
     pub(super) fn of(&self, row: usize) -> usize {
         match self {
             Self::All(all) => all[row] as usize,
-            Self::Asked(keys) => {
-                keys.iter().fold(0, |code, k| code * k.texts.as_ref().map_or(1, Vec::len) + k.code(row))
-            }
+            Self::Asked(keys) => keys.iter().fold(0, |code, k| code * k.codes.unwrap_or(1) + k.code(row)),
         }
     }
 }

@@ -19,7 +19,7 @@ impl Numbers {
         let read = match column.as_ref().map(|column| (&column.data, &**column)) {
             Some((ColumnData::Const(text), _)) => vec![Number::parse(text)],
             Some((ColumnData::Dict { values, .. }, _)) if values.len() <= found.count() => {
-                values.iter().map(|text| Number::parse(text)).collect()
+                values.iter().map(Number::parse).collect()
             }
             Some((ColumnData::Text { ends, .. }, column)) if !is_few(found) => {
                 (0..ends.len()).map(|slot| plain_text(column, slot).and_then(Number::parse)).collect()

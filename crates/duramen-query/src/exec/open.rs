@@ -277,10 +277,9 @@ pub(crate) fn stream_id(stream: &str) -> String {
 fn stream_id_column(stream: &Column) -> Arc<Column> {
     let data = match &stream.data {
         ColumnData::Const(text) => ColumnData::Const(stream_id(text).into()),
-        ColumnData::Dict { values, codes } => ColumnData::Dict {
-            values: values.iter().map(|text| stream_id(text).into()).collect(),
-            codes: codes.clone(),
-        },
+        ColumnData::Dict { values, codes } => {
+            ColumnData::Dict { values: values.iter().map(stream_id).collect(), codes: codes.clone() }
+        }
         other => {
             let slots = match other {
                 ColumnData::Int { values, .. } => values.len(),
@@ -338,7 +337,7 @@ fn check(column: &Column, rows: usize) -> Result<()> {
 pub(crate) fn plain_text(column: &Column, slot: usize) -> Option<&str> {
     match &column.data {
         ColumnData::Const(text) => Some(text),
-        ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize).map(|v| &**v),
+        ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize),
         ColumnData::Int { .. } => None,
         // Where a field has the message's text in some rows, that of all rows lies there.
         ColumnData::Text { present: Some(present), .. } if !bit(present, slot) => None,

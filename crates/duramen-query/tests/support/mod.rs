@@ -168,7 +168,7 @@ impl Block for TestBlock {
                 t.map_or(ColumnData::ABSENT, |t| values.iter().position(|v| *v == t).unwrap() as u32)
             };
             let codes = Codes::new(values.len(), texts.iter().map(code));
-            ColumnData::Dict { values: values.iter().map(|v| (*v).into()).collect(), codes }
+            ColumnData::Dict { values: values.iter().collect(), codes }
         } else {
             let (mut all, mut ends) = (String::new(), Vec::new());
             for text in &texts {

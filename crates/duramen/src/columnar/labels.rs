@@ -79,7 +79,7 @@ impl StreamTable {
         let data = match &self.sets[..] {
             [only] => ColumnData::Const(render(only).into()),
             sets => ColumnData::Dict {
-                values: sets.iter().map(|set| render(set).into()).collect(),
+                values: sets.iter().map(|set| render(set)).collect(),
                 codes: Codes::new(sets.len(), self.codes(&(0..sets.len() as u32).collect::<Vec<_>>())),
             },
         };
@@ -129,7 +129,7 @@ impl StreamTable {
         let data = match &*values {
             [(only, _)] if codes.iter().all(|&c| c == 0) => ColumnData::Const((*only).into()),
             _ => ColumnData::Dict {
-                values: values.iter().map(|v| v.0.into()).collect(),
+                values: values.iter().map(|v| v.0).collect(),
                 codes: Codes::new(values.len(), slot_codes),
             },
         };

@@ -97,14 +97,14 @@ fn valid(bytes: Vec<u8>) -> Result<String> {
 
 /// A column's values; `text` has them one after another, where it is held as texts.
 fn data(held: &Collected, text: String, rows: usize) -> ColumnData {
-    let of_dictionary = |i: usize| -> Box<str> { String::from_utf8_lossy(held.texts.get(i)).into() };
+    let of_dictionary = |i: usize| String::from_utf8_lossy(held.texts.get(i));
     match held.form {
         Form::Ints => {
             let present = map(held, rows);
             ColumnData::Int { values: Ints::new(held.ints.clone()).spread(present.as_deref(), rows), present }
         }
         Form::Dictionary if held.is_dense(rows) && held.codes.iter().all(|&c| c == held.codes[0]) => {
-            ColumnData::Const(of_dictionary(held.codes[0] as usize))
+            ColumnData::Const(of_dictionary(held.codes[0] as usize).into())
         }
         Form::Dictionary => ColumnData::Dict {
             values: (0..held.texts.len()).map(of_dictionary).collect(),
@@ -131,7 +131,7 @@ fn alias(held: &Collected, message: &Collected, rows: usize) -> Result<ColumnDat
     let text = if message.form == Form::Texts { valid(message.texts.bytes.clone())? } else { String::new() };
     Ok(match data(message, text, rows) {
         ColumnData::Const(text) => ColumnData::Dict {
-            values: vec![text],
+            values: [text].iter().collect(),
             codes: Codes::new(1, (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT })),
         },
         ColumnData::Dict { values, codes } => {

@@ -1,6 +1,6 @@
 //! The groups while rows come in: a hash table from the group's values to what its functions remember.
 
-use super::keys::{Hash, Keys};
+use super::keys::{Keys, Mark};
 use super::state::State;
 use super::{Aggregate, Cell, Named};
 use crate::error::Result;
@@ -79,23 +79,23 @@ impl<'a> Groups<'a> {
     }
 
     fn group_of_key(&mut self, key: &[u8]) -> Result<usize> {
-        let hash = match self.keys.find(key) {
+        let mark = match self.keys.find(key) {
             Ok(group) => return Ok(group),
-            Err(hash) => hash,
+            Err(mark) => mark,
         };
         self.memory.charge(self.bytes_of_group(key), "groups")?;
-        Ok(self.add_group(key, hash))
+        Ok(self.add_group(key, mark))
     }
 
     /// Adds a group that is not there, and gives its number.
-    fn add_group(&mut self, key: &[u8], hash: Hash) -> usize {
+    fn add_group(&mut self, key: &[u8], mark: Mark) -> usize {
         self.states.extend(self.aggregate.functions.iter().map(State::new));
-        self.keys.add(key, hash)
+        self.keys.add(key, mark)
     }
 
     /// About how many bytes a group takes, with what vectors keep in reserve.
     fn bytes_of_group(&self, key: &[u8]) -> usize {
-        key.len() * 2 + 64 + self.functions() * size_of::<State>()
+        key.len() * 2 + 80 + self.functions() * size_of::<State>()
     }
 
     /// How many functions each group has.
@@ -306,8 +306,8 @@ impl<'a> Groups<'a> {
             let key = other.keys.get(number);
             let group = match self.keys.find_other(&other.keys, number) {
                 Ok(group) => group,
-                Err(hash) => {
-                    self.keys.add(key, hash);
+                Err(mark) => {
+                    self.keys.add(key, mark);
                     self.states.extend(theirs.by_ref().take(self.state_of.len()));
                     continue;
                 }
@@ -347,9 +347,9 @@ impl<'a> Groups<'a> {
     /// Without fields to group by all rows are one group, even if there is none.
     fn add_the_only_group(&mut self) {
         if self.aggregate.by.is_empty()
-            && let Err(hash) = self.keys.find(&[])
+            && let Err(mark) = self.keys.find(&[])
         {
-            self.add_group(&[], hash);
+            self.add_group(&[], mark);
         }
     }
 

@@ -5,12 +5,13 @@ use super::super::chosen::Chosen;
 use super::super::directory::{ColumnEntry, Form};
 use super::super::leaf::{self, Leaf};
 use super::super::streams::Part;
+use super::super::template::{self, Made};
 use super::super::texts::Texts;
-use super::super::{ints, presence, template};
+use super::super::{ints, presence};
 use super::wanted::Wanted;
 use super::{TableBlock, by_slot, get_or_make};
 use crate::block::{Block, names};
-use crate::column::{Codes, Column, ColumnData, Ints, Kinds, bit};
+use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Strings, bit};
 use crate::error::Result;
 use crate::narrow::spread;
 use crate::value::ValueKind;
@@ -18,8 +19,6 @@ use std::sync::Arc;
 
 /// How many columns may refer one to another.
 pub(super) const MAX_DEPTH: u32 = 3;
-/// Dictionaries beyond this size are handed out as plain texts: so many small strings are dear to make.
-const MAX_DICTIONARY: usize = 8192;
 
 impl TableBlock {
     /// A stored column. `depth` counts how many columns have asked for another on the way here.
@@ -158,7 +157,7 @@ impl TableBlock {
         let data = match &entry.form {
             // None of the slots has a value.
             _ if chosen.len() == 0 && map.is_some() => {
-                ColumnData::Dict { values: Vec::new(), codes: Codes::of_map(&[], slots) }
+                ColumnData::Dict { values: Strings::default(), codes: Codes::of_map(&[], slots) }
             }
             Form::Constant(text) => match map {
                 None => ColumnData::Const(text.clone()),
@@ -180,7 +179,10 @@ impl TableBlock {
                     let whole = self.with_context(i, (map, slots), wanted, depth, |context| {
                         outline.texts(chosen, context)
                     });
-                    return texts(whole?, map, slots);
+                    return match whole? {
+                        Made::Texts(whole) => texts(whole, map, slots),
+                        Made::Dictionary { values, codes } => dictionary(values, codes, map, slots),
+                    };
                 }
                 from_leaf(leaf::decode_chosen(part, chosen)?, chosen.len(), map, slots)
             })?,
@@ -235,7 +237,6 @@ fn both(present: Option<Vec<u64>>, map: &[u64]) -> Vec<u64> {
 }
 
 fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
-    let slice = map.map(Vec::as_slice);
     Ok(match leaf {
         Leaf::Constant(text) => {
             let text = String::from_utf8(text).map_err(|_| bad("a text is not UTF-8"))?.into();
@@ -245,18 +246,17 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
             }
         }
         Leaf::Integers(values) => integers(values, map, rows),
-        Leaf::Dictionary { values, codes } if values.len() <= MAX_DICTIONARY => {
-            let text = |i| std::str::from_utf8(values.get(i)).map(Into::into);
-            ColumnData::Dict {
-                values: (0..values.len())
-                    .map(text)
-                    .collect::<Result<_, _>>()
-                    .map_err(|_| bad("not UTF-8"))?,
-                codes: Codes::new(values.len(), codes).spread(slice, rows),
-            }
-        }
+        Leaf::Dictionary { values, codes } if values.len() <= count => dictionary(values, codes, map, rows)?,
         leaf => texts(leaf.into_texts(count)?, map, rows)?,
     })
+}
+
+fn dictionary(values: Texts, codes: Vec<u32>, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
+    let codes = Codes::new(values.len(), codes).spread(map.map(Vec::as_slice), rows);
+    let text = String::from_utf8(values.bytes).map_err(|_| bad("a text is not UTF-8"))?;
+    let ends = values.ends.into_iter().map(|end| end as usize).collect();
+    let values = Strings::from_parts(text, ends).ok_or_else(|| bad("a text is not UTF-8"))?;
+    Ok(ColumnData::Dict { values, codes })
 }
 
 fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {

@@ -9,6 +9,9 @@ use super::find::TextsOf;
 use super::parts::{Parts, Place};
 use crate::column::{Column, IntText};
 use crate::error::Result;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What decoding needs to know of the rest of the block. Texts are those that are put together.
@@ -19,6 +22,19 @@ pub(crate) struct Context<'a> {
     pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
     /// Another column, with those slots.
     pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
+}
+
+/// Texts put together.
+pub(crate) enum Made {
+    /// Each of them.
+    Texts(Texts),
+    /// Each of a dictionary that they have in common, and the code of each.
+    Dictionary {
+        /// The dictionary.
+        values: Texts,
+        /// One a text.
+        codes: Vec<u32>,
+    },
 }
 
 /// A piece of all texts of a template.
@@ -119,9 +135,13 @@ impl<'a> Parts<'a> {
     }
 
     /// Puts texts together.
-    pub(crate) fn texts(&self, chosen: Chosen<'_>, context: &Context<'_>) -> Result<Texts> {
+    pub(crate) fn texts(&self, chosen: Chosen<'_>, context: &Context<'_>) -> Result<Made> {
         let plan = self.plan(chosen);
-        let Sources { whole, templates, slots } = self.sources(&plan, context)?;
+        let sources = self.sources(&plan, context)?;
+        if let Some(made) = sources.dictionary(&plan)? {
+            return Ok(made);
+        }
+        let Sources { whole, templates, slots } = sources;
         let mut next = vec![0usize; 1 + templates.len()];
         let mut digits = IntText::default();
         let mut out = Texts::default();
@@ -151,6 +171,108 @@ impl<'a> Parts<'a> {
             out.push(b"");
             out.check()?;
         }
-        Ok(out)
+        Ok(Made::Texts(out))
     }
+}
+
+impl Sources<'_> {
+    /// All texts as a dictionary, if no more than one dictionary varies in each template, and they are fewer than texts.
+    fn dictionary(&self, plan: &Plan) -> Result<Option<Made>> {
+        let whole = self.whole.as_ref().map(|leaf| Some((String::new(), Some(leaf), String::new())));
+        let templates =
+            self.templates.iter().map(|sources| (!sources.is_empty()).then(|| around_leaf(sources)));
+        // What most columns fail at comes before anything that takes time.
+        let mut numbers = Vec::with_capacity(1 + self.templates.len());
+        for number in std::iter::once(whole).chain(templates) {
+            match number {
+                Some(None | Some((_, Some(Leaf::Texts(_)), _))) => return Ok(None),
+                number => numbers.push(number.flatten()),
+            }
+        }
+        // Of each number: where its values begin among all, and the codes of its texts.
+        let mut starts = Vec::with_capacity(numbers.len());
+        let mut codes_of: Vec<Cow<'_, [u32]>> = Vec::with_capacity(numbers.len());
+        let mut values = Texts::default();
+        for number in &numbers {
+            starts.push(values.len() as u32);
+            let Some((before, leaf, after)) = number else {
+                codes_of.push(Cow::default());
+                continue;
+            };
+            let mut add = |text: &[u8]| -> Result<()> {
+                values.bytes.extend_from_slice(before.as_bytes());
+                values.bytes.extend_from_slice(text);
+                values.push(after.as_bytes());
+                values.check()
+            };
+            codes_of.push(match leaf {
+                None => {
+                    add(b"")?;
+                    Cow::default()
+                }
+                Some(Leaf::Constant(text)) => {
+                    add(text)?;
+                    Cow::default()
+                }
+                Some(Leaf::Dictionary { values, codes }) if values.len() <= plan.numbers.len() => {
+                    (0..values.len()).try_for_each(|i| add(values.get(i)))?;
+                    codes.as_slice().into()
+                }
+                Some(Leaf::Integers(integers)) => {
+                    let Some((distinct, codes)) = few_distinct(integers) else { return Ok(None) };
+                    let mut digits = IntText::default();
+                    distinct.iter().try_for_each(|&n| add(digits.format(n).as_bytes()))?;
+                    codes.into()
+                }
+                Some(Leaf::Dictionary { .. } | Leaf::Texts(_)) => return Ok(None),
+            });
+        }
+        if values.len() > plan.numbers.len() {
+            return Ok(None);
+        }
+        let mut next = vec![0usize; starts.len()];
+        let code = |&n: &u32| {
+            let number = next[n as usize];
+            next[n as usize] += 1;
+            starts[n as usize] + codes_of[n as usize].get(number).copied().unwrap_or(0)
+        };
+        let codes = plan.numbers.iter().map(code).collect();
+        Ok(Some(Made::Dictionary { values, codes }))
+    }
+}
+
+/// Integers are few if each is there so many times, on average.
+const LEAST_REPEATS: usize = 4;
+
+/// Each integer once, and which of them each is; `None` if there are many.
+fn few_distinct(integers: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
+    let most = integers.len() / LEAST_REPEATS;
+    let mut number_of: HashMap<i64, u32, FixedState> = HashMap::default();
+    let mut distinct = Vec::new();
+    let mut codes = Vec::with_capacity(integers.len());
+    for &n in integers {
+        let code = *number_of.entry(n).or_insert(distinct.len() as u32);
+        if code as usize == distinct.len() {
+            if distinct.len() >= most {
+                return None;
+            }
+            distinct.push(n);
+        }
+        codes.push(code);
+    }
+    Some((distinct, codes))
+}
+
+/// What is before and behind the only thing that varies in a template; `None` if more does, or something that is no leaf.
+fn around_leaf<'s>(sources: &'s [Source<'_>]) -> Option<(String, Option<&'s Leaf>, String)> {
+    let (mut before, mut leaf, mut after) = (String::new(), None, String::new());
+    for source in sources {
+        match source {
+            Source::Literal(text) if leaf.is_none() => before.push_str(text),
+            Source::Literal(text) => after.push_str(text),
+            Source::Leaf(it) if leaf.is_none() => leaf = Some(it),
+            Source::Leaf(_) | Source::Times(..) | Source::Column(_) => return None,
+        }
+    }
+    Some((before, leaf, after))
 }

@@ -33,7 +33,7 @@ mod pattern;
 mod split;
 mod sure;
 
-pub(crate) use decode::Context;
+pub(crate) use decode::{Context, Made};
 pub(crate) use encode::Templates;
 pub(crate) use find::{FoundTexts, Surroundings};
 pub(crate) use parts::Outline;

@@ -149,7 +149,7 @@ fn held(column: &Column, of: usize, slots: &[u32], word: &Sought<'_>, needle: &N
     };
     if let ColumnData::Dict { values, codes } = &column.data {
         // Many templates refer to one column.
-        let of_value = word.in_values(of, || values.iter().map(|text| held(text)).collect());
+        let of_value = word.in_values(of, || values.iter().map(held).collect());
         let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
         return slots.iter().map(|slot| code(slot).copied().unwrap_or(Held::Not)).collect();
     }
