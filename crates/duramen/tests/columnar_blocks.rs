@@ -253,7 +253,11 @@ fn values_that_many_rows_have_are_a_dictionary_whatever_their_templates() {
         let n = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55;
         let user =
             if n % 7 == 0 { format!("guest of {n}") } else { format!("u-{:08}", n * 11_003 + 10_000_000) };
-        let user = if i % 10 == 0 { Field::None } else { Field::Str(user) };
+        let user = match i % 10 {
+            0 => Field::Str(String::new()),
+            1 => Field::None,
+            _ => Field::Str(user),
+        };
         rows.add(
             i as i64,
             Level::Info,

@@ -125,6 +125,7 @@ pub fn seeds() -> Vec<Seed> {
         let options = WalOptions {
             write_buffer_size: 64 << 10,
             first_segment_bytes: 8 << 10,
+            idle_segment_bytes: 8 << 10,
             max_write_buffer_number: 4,
             wal_kind: kind,
             background: Background::Manual,

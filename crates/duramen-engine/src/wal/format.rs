@@ -207,7 +207,7 @@ impl Identity {
     }
 }
 
-/// What precedes a record's payload, without the CRC.
+/// What precedes a record's payload, without the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     /// Length of the payload in bytes.

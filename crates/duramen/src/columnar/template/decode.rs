@@ -178,9 +178,12 @@ impl<'a> Parts<'a> {
 impl Sources<'_> {
     /// All texts as a dictionary, if no more than one dictionary varies in each template, and they are fewer than texts.
     fn dictionary(&self, plan: &Plan) -> Result<Option<Made>> {
+        // A template without pieces is that of the empty text; which have no texts, only the plan tells.
+        let mut uses = vec![false; 1 + self.templates.len()];
+        plan.numbers.iter().for_each(|&n| uses[n as usize] = true);
         let whole = self.whole.as_ref().map(|leaf| Some((String::new(), Some(leaf), String::new())));
         let templates =
-            self.templates.iter().map(|sources| (!sources.is_empty()).then(|| around_leaf(sources)));
+            self.templates.iter().zip(&uses[1..]).map(|(sources, &used)| used.then(|| around_leaf(sources)));
         // What most columns fail at comes before anything that takes time.
         let mut numbers = Vec::with_capacity(1 + self.templates.len());
         for number in std::iter::once(whole).chain(templates) {
@@ -199,6 +202,7 @@ impl Sources<'_> {
                 codes_of.push(Cow::default());
                 continue;
             };
+            let room = plan.numbers.len().saturating_sub(values.len());
             let mut add = |text: &[u8]| -> Result<()> {
                 values.bytes.extend_from_slice(before.as_bytes());
                 values.bytes.extend_from_slice(text);
@@ -214,8 +218,8 @@ impl Sources<'_> {
                     add(text)?;
                     Cow::default()
                 }
-                Some(Leaf::Dictionary { values, codes }) if values.len() <= plan.numbers.len() => {
-                    (0..values.len()).try_for_each(|i| add(values.get(i)))?;
+                Some(Leaf::Dictionary { values: own, codes }) if own.len() <= room => {
+                    (0..own.len()).try_for_each(|i| add(own.get(i)))?;
                     codes.as_slice().into()
                 }
                 Some(Leaf::Integers(integers)) => {
