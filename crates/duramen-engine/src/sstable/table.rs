@@ -184,6 +184,9 @@ impl ChunkSource for Table {
 /// An open table file, its length, and its codec or what is wrong with its header.
 pub(super) type Opened = (Arc<dyn File>, u64, Result<u32>);
 
+/// Footer, index and properties of most tables lie in so many bytes at the end.
+const TAIL_BYTES: u64 = 64 << 10;
+
 /// Opens a file and looks at its header.
 pub(super) fn open_file(env: &Env, path: &Path) -> Result<Opened> {
     let file = env.fs.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
@@ -193,6 +196,9 @@ pub(super) fn open_file(env: &Env, path: &Path) -> Result<Opened> {
         let detail = format!("it is {file_bytes} bytes long, too short for a table");
         return Ok((file, file_bytes, Err(Error::corruption(path, 0, detail))));
     }
+    // Both ends of the file are read, one after the other: the device fetches them at once.
+    let tail_at = file_bytes.saturating_sub(TAIL_BYTES);
+    file.will_read(tail_at, file_bytes - tail_at);
     file.read_exact_at(&mut header, 0).map_err(Error::io("read", path))?;
     Ok((file, file_bytes, decode_header(path, &header)))
 }

@@ -3,52 +3,103 @@
 use super::ahead::Ahead;
 use crate::error::Result;
 use duramen::block::BlockHandle;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 /// Does the work on so many threads at once, this one among them, and gives what each made of it.
 pub(crate) fn side_by_side<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let spawned: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
         let mut results = vec![work()];
-        for handle in spawned {
-            results.push(handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
-        }
+        results.extend(spawned.into_iter().map(join));
         results
     })
 }
 
+/// How long a thread works alone on blocks that are in memory before it has others help it: what they take to start, and to
+/// be waited for, is no more than that.
+const WORTH_HELP: Duration = Duration::from_micros(100);
+
 /// Blocks that threads take one after another, until one of the threads fails.
-pub(crate) struct Shared<'b> {
+struct Shared<'b> {
     ahead: Ahead<'b>,
     next: AtomicUsize,
     stop: AtomicBool,
 }
 
-impl<'b> Shared<'b> {
+/// A thread's access to them.
+pub(crate) struct Taker<'s, 'b> {
+    shared: &'s Shared<'b>,
+    /// Until the other threads are started.
+    help: Cell<Option<Help<'s>>>,
+}
+
+/// How a thread gets help.
+#[derive(Clone, Copy)]
+struct Help<'s> {
+    /// Starts the other threads.
+    start: &'s dyn Fn(),
+    /// When the thread began, if there is a clock.
+    began: Option<Duration>,
+}
+
+impl<'b> Taker<'_, 'b> {
     /// The next block that nobody has taken, and its number.
     pub fn take(&self) -> Option<(usize, &'b dyn BlockHandle)> {
-        if self.stop.load(Ordering::Relaxed) {
+        let Shared { ahead, next, stop } = self.shared;
+        if stop.load(Ordering::Relaxed) {
             return None;
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.ahead.of(number);
-        self.ahead.blocks.get(number).map(|handle| (number, &**handle))
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        ahead.of(number);
+        let handle = &**ahead.blocks.get(number)?;
+        if let Some(Help { start, began }) = self.help.get()
+            && self.is_worth_help(began, handle)
+        {
+            self.help.set(None);
+            start();
+        }
+        Some((number, handle))
+    }
+
+    /// Whether there is more to do than one thread soon does. Whoever has no clock does not wait to find out.
+    fn is_worth_help(&self, began: Option<Duration>, handle: &dyn BlockHandle) -> bool {
+        let reader = self.shared.ahead.reader;
+        let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
+        took().is_none_or(|took| took >= WORTH_HELP)
+            || handle.is_worth_opening_ahead() && reader.may_match(handle)
     }
 }
 
 /// Does the work, which takes blocks while there are any, on as many threads as the reader may use; gives what each made of
-/// its blocks.
+/// its blocks. Of little that is in memory, one thread makes all.
 pub(crate) fn over_blocks<T: Send>(
     ahead: Ahead<'_>,
-    work: impl Fn(&Shared<'_>) -> Result<T> + Sync,
+    work: impl Fn(&Taker<'_, '_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let shared = Shared { ahead, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
-    let made = side_by_side(ahead.reader.threads.min(ahead.blocks.len()), || {
-        let made = work(&shared);
+    let threads = ahead.reader.threads.min(ahead.blocks.len());
+    let run = |taker: Taker<'_, '_>| {
+        let made = work(&taker);
         if made.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
         }
         made
-    });
-    made.into_iter().collect()
+    };
+    let run_beside = || run(Taker { shared: &shared, help: Cell::new(None) });
+    std::thread::scope(|scope| {
+        let spawned = RefCell::new(Vec::new());
+        let start = || spawned.borrow_mut().extend((1..threads).map(|_| scope.spawn(run_beside)));
+        let help = (threads > 1).then(|| Help { start: &start, began: ahead.reader.cancel.elapsed() });
+        let mut made = vec![run(Taker { shared: &shared, help: Cell::new(help) })];
+        made.extend(spawned.take().into_iter().map(join));
+        made.into_iter().collect()
+    })
+}
+
+/// What a thread made, or its panic.
+fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    handle.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }

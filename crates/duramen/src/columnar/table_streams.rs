@@ -118,23 +118,69 @@ impl TableStreamsBuilder {
     }
 }
 
-/// The streams of a table. They stay as they are stored, but for the compression.
+/// The streams of a table. Those of its blocks stay as they are stored, but for the compression; labels, which each query
+/// may look at, are texts.
 #[derive(Debug)]
 pub struct TableStreams {
-    plain: Vec<u8>,
-    /// Where in `plain` each set lies.
-    sets: Vec<Range<u32>>,
+    sets: Sets,
     /// The names of labels that no row of the table has but as labels.
     labels: BTreeSet<Box<str>>,
-    /// Where in `plain` the streams of each block lie, and how many rows they have together.
+    /// The streams of all blocks.
+    pairs: Vec<u8>,
+    /// Where in `pairs` the streams of each block lie, and how many rows they have together.
     blocks: Vec<(Range<u32>, u64)>,
     /// How many rows each stream has in all blocks.
     rows: OnceLock<Vec<u64>>,
 }
 
-/// The labels of the next set.
-fn labels_of<'p>(r: &mut Reader<'p>) -> Result<Vec<(&'p str, &'p str)>> {
-    (0..r.count(crate::entry::MAX_FIELDS)?).map(|_| Ok((r.str()?, r.str()?))).collect()
+/// Sets of labels.
+#[derive(Debug, Default)]
+struct Sets {
+    /// The name and the value of each label, one behind another.
+    text: String,
+    /// Where in `text` the name and the value of each label end.
+    ends: Vec<(u32, u32)>,
+    /// How many labels there are up to the end of each set.
+    labels: Vec<u32>,
+}
+
+impl Sets {
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        let mut sets = Self::default();
+        for _ in 0..r.count(MAX_TABLE_STREAMS_BYTES)? {
+            for _ in 0..r.count(crate::entry::MAX_FIELDS)? {
+                sets.text.push_str(r.str()?);
+                let name_end = sets.text.len() as u32;
+                sets.text.push_str(r.str()?);
+                sets.ends.push((name_end, sets.text.len() as u32));
+            }
+            sets.labels.push(sets.ends.len() as u32);
+        }
+        Ok(sets)
+    }
+
+    fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.ends) + size_of_val(&*self.labels)
+    }
+
+    /// Calls `see` with the labels of each.
+    fn each<'s>(&'s self, see: &mut dyn FnMut(&StreamLabels<'s>)) {
+        let (mut labels, mut start, mut first) = (Vec::new(), 0, 0);
+        for &last in &self.labels {
+            labels.clear();
+            for &(name_end, value_end) in &self.ends[first..last as usize] {
+                let (name_end, value_end) = (name_end as usize, value_end as usize);
+                labels.push((&self.text[start..name_end], &self.text[name_end..value_end]));
+                start = value_end;
+            }
+            first = last as usize;
+            see(&labels);
+        }
+    }
 }
 
 /// The streams of a block: the number of each's set, and its rows.
@@ -171,25 +217,26 @@ impl TableStreams {
     /// # Errors
     /// [`crate::Error::Decode`] if it makes no sense.
     pub(crate) fn decode(property: &[u8]) -> Result<Self> {
-        let plain = unpacked(property, MAX_TABLE_STREAMS_BYTES)?;
+        let mut plain = unpacked(property, MAX_TABLE_STREAMS_BYTES)?;
         let plain_len = plain.len();
         let mut r = Reader::new(&plain);
-        let at = |r: &Reader<'_>| (plain_len - r.remaining()) as u32;
-        let (mut sets, mut labels) = (Vec::new(), BTreeSet::<Box<str>>::new());
-        for _ in 0..r.count(plain_len)? {
-            let start = at(&r);
-            for (name, _) in labels_of(&mut r)? {
-                if !labels.contains(name) {
-                    labels.insert(name.into());
+        let sets = Sets::read(&mut r)?;
+        let mut labels = BTreeSet::<Box<str>>::new();
+        sets.each(&mut |set| {
+            for (name, _) in set {
+                if !labels.contains(*name) {
+                    labels.insert((*name).into());
                 }
             }
-            sets.push(start..at(&r));
-        }
+        });
         for _ in 0..r.count(plain_len)? {
             labels.remove(r.str()?);
         }
+        let count = r.count(plain_len)?;
+        let pairs_at = plain_len - r.remaining();
+        let at = |r: &Reader<'_>| (plain_len - pairs_at - r.remaining()) as u32;
         let mut blocks = Vec::new();
-        for _ in 0..r.count(plain_len)? {
+        for _ in 0..count {
             let streams = r.count(plain_len)?;
             let (start, mut rows) = (at(&r), 0u64);
             let mut pairs = Pairs::new(r);
@@ -206,27 +253,27 @@ impl TableStreams {
         if r.remaining() > 0 {
             return Err(bad("there is more than its streams"));
         }
-        Ok(Self { plain, sets, labels, blocks, rows: OnceLock::new() })
+        let pairs = plain.split_off(pairs_at);
+        Ok(Self { sets, labels, pairs, blocks, rows: OnceLock::new() })
     }
 
     /// About how many bytes it takes in memory.
     pub fn bytes(&self) -> usize {
         let of_labels = self.labels.iter().map(|label| 2 * size_of::<Box<str>>() + label.len());
-        self.plain.len()
-            + self.sets.len() * (size_of::<Range<u32>>() + size_of::<u64>())
+        self.pairs.len()
+            + self.sets.bytes()
+            + self.sets.len() * size_of::<u64>()
             + self.blocks.len() * size_of::<(Range<u32>, u64)>()
             + of_labels.sum::<usize>()
     }
 
     fn part(&self, range: &Range<u32>) -> Reader<'_> {
-        Reader::new(self.plain.get(range.start as usize..range.end as usize).unwrap_or_default())
+        Reader::new(self.pairs.get(range.start as usize..range.end as usize).unwrap_or_default())
     }
 
     /// Calls `see` with the labels of each set of labels, which has its number from 0.
     pub fn each_set(&self, see: &mut dyn FnMut(&StreamLabels<'_>)) {
-        for range in &self.sets {
-            see(&labels_of(&mut self.part(range)).unwrap_or_default());
-        }
+        self.sets.each(&mut |labels| see(labels));
     }
 
     /// Whether some rows of the table have this as a label, and none as a field that is no label.

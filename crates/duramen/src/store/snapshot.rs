@@ -15,7 +15,7 @@ use crate::store::rows::RowSet;
 use crate::store::shared::{Shared, lock};
 use crate::store::size::Counted;
 use crate::store::source::{KEY_PREFIX, SourcePosition, keep_furthest};
-use crate::store::tables::{TableBlockHandle, TableCache};
+use crate::store::tables::{TableBlocks, TableCache};
 use duramen_engine::manifest::{ManifestReader, State};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,8 @@ const BLOCK_CACHE_BYTES: usize = 32 << 20;
 /// A consistent view of a store. It stays as it is while others write; take a new one to see more.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    blocks: Vec<Arc<dyn BlockHandle>>,
+    tables: TableBlocks,
+    live: Vec<Arc<dyn BlockHandle>>,
 }
 
 /// The manifest's state, and the segments that hold what its tables do not.
@@ -133,9 +134,8 @@ impl Snapshots {
 
     pub(crate) fn take(&self) -> Result<Snapshot> {
         let View { pin, state, live } = self.view()?;
-        let mut blocks = TableBlockHandle::of_all(&self.tables, &state, &pin)?;
-        blocks.extend(self.live.blocks(&self.shared, &live));
-        Ok(Snapshot { blocks })
+        let tables = TableBlocks::of(&self.tables, &state, &pin)?;
+        Ok(Snapshot { tables, live: self.live.blocks(&self.shared, &live) })
     }
 }
 
@@ -143,11 +143,13 @@ impl Snapshot {
     /// The blocks that may hold rows from `min_time` to `max_time`, both included (ns since the epoch).
     pub fn blocks(&self, min_time: i64, max_time: i64) -> Vec<Arc<dyn BlockHandle>> {
         let overlaps = |b: &&Arc<dyn BlockHandle>| b.max_time() >= min_time && b.min_time() <= max_time;
-        self.blocks.iter().filter(overlaps).cloned().collect()
+        let of_tables = self.tables.between(min_time, max_time);
+        let of_tables = of_tables.map(|handle| Arc::new(handle) as Arc<dyn BlockHandle>);
+        of_tables.chain(self.live.iter().filter(overlaps).cloned()).collect()
     }
 
     /// How many rows it has.
     pub fn rows(&self) -> u64 {
-        self.blocks.iter().map(|b| b.rows() as u64).sum()
+        self.tables.rows() + self.live.iter().map(|b| b.rows() as u64).sum::<u64>()
     }
 }

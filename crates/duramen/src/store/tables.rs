@@ -30,6 +30,8 @@ pub(crate) struct TableCache {
     env: Env,
     layout: Layout,
     open: Mutex<OpenTables>,
+    /// What the manifest says of tables, by number, decoded once for all snapshots.
+    known: Mutex<BTreeMap<u64, Arc<KnownTable>>>,
     blocks: StoreBlocks,
 }
 
@@ -65,7 +67,8 @@ impl OpenTable {
 
 impl TableCache {
     pub(crate) fn new(env: Env, layout: Layout, blocks: Arc<BlockCache>) -> Self {
-        Self { env, layout, open: Mutex::default(), blocks: StoreBlocks::new(blocks) }
+        let (open, known) = (Mutex::default(), Mutex::default());
+        Self { env, layout, open, known, blocks: StoreBlocks::new(blocks) }
     }
 
     /// The table, opened.
@@ -101,7 +104,23 @@ impl TableCache {
     /// Closes the tables that are not live any more, and their blocks: an open descriptor keeps a removed file's space.
     pub(crate) fn keep_live(&self, state: &State) {
         lock(&self.open).tables.retain(|number, _| state.tables.contains_key(number));
+        lock(&self.known).retain(|number, _| state.tables.contains_key(number));
         self.blocks.keep(|number| state.tables.contains_key(&number));
+    }
+}
+
+impl TableCache {
+    /// What the manifest says of a table.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if that makes no sense.
+    fn known(&self, meta: &TableMeta) -> Result<Arc<KnownTable>> {
+        if let Some(known) = lock(&self.known).get(&meta.number) {
+            return Ok(known.clone());
+        }
+        let known = Arc::new(KnownTable::of(meta)?);
+        lock(&self.known).insert(meta.number, known.clone());
+        Ok(known)
     }
 }
 
@@ -124,12 +143,74 @@ impl OpenTables {
     }
 }
 
+/// A table, as the manifest knows it.
+#[derive(Debug)]
+struct KnownTable {
+    number: u64,
+    path: String,
+    file_bytes: u64,
+    blocks: Vec<BlockFacts>,
+    /// The earliest and the latest time stamp of its rows.
+    times: (i64, i64),
+}
+
+impl KnownTable {
+    /// # Errors
+    /// [`Error::Decode`] if the manifest's facts make no sense.
+    fn of(meta: &TableMeta) -> Result<Self> {
+        let facts = TableFacts::decode(&meta.user)?;
+        Ok(Self {
+            number: meta.number,
+            path: meta.path.clone(),
+            file_bytes: meta.file_bytes,
+            times: facts.time_range().unwrap_or((i64::MAX, i64::MIN)),
+            blocks: facts.blocks,
+        })
+    }
+}
+
+/// The blocks of all tables of a snapshot.
+#[derive(Clone, Debug)]
+pub(crate) struct TableBlocks {
+    reading: Arc<Reading>,
+    tables: Vec<Arc<KnownTable>>,
+}
+
+impl TableBlocks {
+    /// # Errors
+    /// [`Error::Decode`] if the manifest's facts make no sense.
+    pub(crate) fn of(cache: &Arc<TableCache>, state: &State, pin: &Pin) -> Result<Self> {
+        let reading = Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() });
+        let tables = state.tables.values().map(|meta| cache.known(meta)).collect::<Result<_>>()?;
+        Ok(Self { reading, tables })
+    }
+
+    /// Those that may hold rows from `min_time` to `max_time`, both included.
+    pub(crate) fn between(&self, min_time: i64, max_time: i64) -> impl Iterator<Item = TableBlockHandle> {
+        let overlaps = move |(min, max)| max >= min_time && min <= max_time;
+        let tables = self.tables.iter().filter(move |table| overlaps(table.times));
+        tables.flat_map(move |table| {
+            let blocks = table.blocks.iter().enumerate();
+            let blocks = blocks.filter(move |(_, block)| overlaps((block.min_time, block.max_time)));
+            blocks.map(|(index, _)| TableBlockHandle {
+                table: table.clone(),
+                index,
+                reading: self.reading.clone(),
+            })
+        })
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.tables.iter().flat_map(|table| &table.blocks).map(|block| block.rows).sum()
+    }
+}
+
 /// A block of a table, not yet read.
 #[derive(Debug)]
 pub(crate) struct TableBlockHandle {
-    table: Arc<TableName>,
+    table: Arc<KnownTable>,
+    /// There is such a block.
     index: usize,
-    facts: BlockFacts,
     reading: Arc<Reading>,
 }
 
@@ -148,50 +229,20 @@ impl Drop for Reading {
     }
 }
 
-/// Which table a block is in.
-#[derive(Debug)]
-struct TableName {
-    number: u64,
-    path: String,
-    file_bytes: u64,
-}
-
 impl TableBlockHandle {
     /// The blocks of a table, as the manifest knows them.
     ///
     /// # Errors
     /// [`Error::Decode`] if the manifest's facts make no sense.
     pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta, pin: &Pin) -> Result<Vec<Arc<Self>>> {
-        Self::read_by(&Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() }), meta)
-    }
-
-    fn read_by(reading: &Arc<Reading>, meta: &TableMeta) -> Result<Vec<Arc<Self>>> {
-        let facts = TableFacts::decode(&meta.user)?;
-        let table =
-            Arc::new(TableName { number: meta.number, path: meta.path.clone(), file_bytes: meta.file_bytes });
-        let handle = |(index, facts): (usize, BlockFacts)| {
-            Arc::new(Self { reading: reading.clone(), table: table.clone(), index, facts })
-        };
-        Ok(facts.blocks.into_iter().enumerate().map(handle).collect())
-    }
-
-    /// The blocks of all tables.
-    ///
-    /// # Errors
-    /// As [`TableBlockHandle::of`].
-    pub(crate) fn of_all(
-        cache: &Arc<TableCache>,
-        state: &State,
-        pin: &Pin,
-    ) -> Result<Vec<Arc<dyn BlockHandle>>> {
-        let mut all = Vec::new();
         let reading = Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() });
-        for meta in state.tables.values() {
-            all.extend(
-                Self::read_by(&reading, meta)?.into_iter().map(|handle| handle as Arc<dyn BlockHandle>),
-            );
-        }
-        Ok(all)
+        let table = cache.known(meta)?;
+        let handle = |index| Arc::new(Self { reading: reading.clone(), table: table.clone(), index });
+        Ok((0..table.blocks.len()).map(handle).collect())
+    }
+
+    fn facts(&self) -> &BlockFacts {
+        &self.table.blocks[self.index]
     }
 }
 
@@ -225,13 +276,13 @@ impl TableBlockHandle {
             Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
         })?;
         let block = TableBlock::open(table.clone(), meta.directory)?;
-        if block.rows() as u64 != self.facts.rows {
+        if block.rows() as u64 != self.facts().rows {
             let detail = format!(
                 "block {} of {} has {} rows, the manifest says {}",
                 self.index,
                 self.table.path,
                 block.rows(),
-                self.facts.rows
+                self.facts().rows
             );
             return Err(Error::decode("a block", detail));
         }
@@ -241,15 +292,15 @@ impl TableBlockHandle {
 
 impl BlockHandle for TableBlockHandle {
     fn rows(&self) -> usize {
-        self.facts.rows as usize
+        self.facts().rows as usize
     }
 
     fn min_time(&self) -> i64 {
-        self.facts.min_time
+        self.facts().min_time
     }
 
     fn max_time(&self) -> i64 {
-        self.facts.max_time
+        self.facts().max_time
     }
 
     fn open(&self) -> Result<Arc<dyn Block>> {
@@ -276,7 +327,7 @@ impl BlockHandle for TableBlockHandle {
 
     fn streams(&self) -> Option<BlockStreams> {
         // What cannot be opened is told when the block is.
-        self.open_table().ok()?.streams()?.of_block(self.index, self.facts.rows)
+        self.open_table().ok()?.streams()?.of_block(self.index, self.facts().rows)
     }
 
     fn is_worth_opening_ahead(&self) -> bool {

@@ -7,7 +7,7 @@ use super::super::template::{Elsewhere, FoundTexts, Surroundings};
 use super::TableBlock;
 use super::column::{MAX_DEPTH, kinds_of, slots_of};
 use crate::block::{Found, Needle, Word, is_few, names};
-use crate::column::{Order, bit};
+use crate::column::Order;
 use crate::error::Result;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,6 +22,28 @@ fn row_of(order: &[u32], slot: u32) -> Option<usize> {
     let chunk = order.chunks(64).position(has)? * 64;
     let within = order[chunk..].iter().position(|&of| of == slot)?;
     Some(chunk + within)
+}
+
+/// The slots of some texts of a column with this map, which tells the slots that have one. Where none of them is, a word of
+/// the map is passed over.
+fn slots_of_texts(chosen: &[u64], map: Option<&Vec<u64>>) -> Vec<u64> {
+    let Some(map) = map else { return chosen.to_vec() };
+    let mut first = 0;
+    let slots_of_word = |&(mut word): &u64| {
+        let (at, shift) = (first / 64, first % 64);
+        let of = |at: usize| chosen.get(at).copied().unwrap_or(0);
+        // Those of the texts from `first` on; of more than the word has, none is asked for.
+        let mut texts = of(at) >> shift | of(at + 1).checked_shl(64 - shift as u32).unwrap_or(0);
+        first += word.count_ones() as usize;
+        let mut slots = 0;
+        while texts != 0 && word != 0 {
+            slots |= (word & word.wrapping_neg()) * (texts & 1);
+            word &= word - 1;
+            texts >>= 1;
+        }
+        slots
+    };
+    map.iter().map(slots_of_word).collect()
 }
 
 impl TableBlock {
@@ -92,21 +114,11 @@ impl TableBlock {
                 && is_few(possible.iter().map(|word| word.count_ones() as usize).sum(), self.directory.rows)
             {
                 let map = self.map_of(&self.directory.columns[of])?;
-                let slots_of = |texts: &[u64]| self.slots_of_texts(texts, map);
+                let slots_of = |texts: &[u64]| slots_of_texts(texts, map);
                 return Ok(Elsewhere::Found { certain: slots_of(&certain), possible: slots_of(&possible) });
             }
         }
         self.referenced(of, i, None, depth).map(Elsewhere::Column)
-    }
-
-    /// The slots of some texts of a column with this map.
-    fn slots_of_texts(&self, chosen: &[u64], map: Option<&Vec<u64>>) -> Vec<u64> {
-        let Some(map) = map else { return chosen.to_vec() };
-        let mut slots = vec![0u64; map.len()];
-        for (i, slot) in slots_of(Some(map), self.directory.rows).into_iter().enumerate() {
-            slots[slot as usize / 64] |= u64::from(bit(chosen, i)) << (slot % 64);
-        }
-        slots
     }
 
     /// The rows of some texts of a column with this map.
@@ -114,7 +126,7 @@ impl TableBlock {
         if chosen.iter().all(|&word| word == 0) {
             return Ok(Vec::new());
         }
-        self.rows_of_slots(self.slots_of_texts(chosen, map))
+        self.rows_of_slots(slots_of_texts(chosen, map))
     }
 
     /// The rows of some slots.
@@ -179,5 +191,23 @@ mod tests {
             assert_eq!(row_of(&order, slot), Some(row));
         }
         assert_eq!(row_of(&order, 1000), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn slots_of_texts_are_found(
+            has_text in proptest::collection::vec(proptest::bool::weighted(0.7), 0..400),
+            is_chosen in proptest::collection::vec(proptest::bool::weighted(0.1), 400),
+        ) {
+            let bits = |bools: &[bool]| {
+                let word = |bools: &[bool]| (0..).zip(bools).fold(0u64, |word, (i, &is)| word | u64::from(is) << i);
+                bools.chunks(64).map(word).collect::<Vec<_>>()
+            };
+            let texts = has_text.iter().filter(|has| **has).count();
+            let mut chosen = is_chosen[..texts].iter();
+            let expected: Vec<bool> = has_text.iter().map(|has| *has && chosen.next() == Some(&true)).collect();
+            let found = slots_of_texts(&bits(&is_chosen[..texts]), Some(&bits(&has_text)));
+            assert_eq!(found, bits(&expected));
+        }
     }
 }

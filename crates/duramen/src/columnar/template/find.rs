@@ -299,9 +299,16 @@ fn mark(numbers: &[u32], number: u32, texts: Option<&[u32]>, ranks: &Ranks, bits
 /// So many numbers are counted at once.
 const CHUNK: usize = 256;
 
-/// Which of them are true.
+/// Which of them are true: mostly few, so that whole chunks are passed over.
 fn ranks_of(are: &[bool]) -> Vec<u32> {
-    (0..).zip(are).filter(|(_, is)| **is).map(|(i, _)| i).collect()
+    let mut ranks = Vec::new();
+    for (chunk, are) in are.chunks(CHUNK).enumerate() {
+        if are.iter().fold(false, |any, is| any | is) {
+            let first = (chunk * CHUNK) as u32;
+            ranks.extend((first..).zip(are).filter(|(_, is)| **is).map(|(i, _)| i));
+        }
+    }
+    ranks
 }
 
 fn and(all: &mut [bool], more: &[bool]) {
