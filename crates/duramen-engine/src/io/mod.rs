@@ -11,6 +11,7 @@ mod copy;
 mod memory;
 mod tree;
 pub use copy::link_or_copy;
+pub(crate) use memory::KeptSegment;
 pub use memory::SegmentMemory;
 pub use tree::remove_tree;
 
