@@ -314,6 +314,24 @@ contract! {
         assert!(get(fs, &path) == read(&*other, 0, 10_000));
     }
 
+    fn a_segment_whose_memory_was_taken_at_once_is_zeros_like_any_other(fs, dir) {
+        for (name, len) in [("small", 10_000), ("large", (1 << 20) + 10_000)] {
+            let path = dir.join(name);
+            let segment = fs.create_segment(&path, len).unwrap();
+            segment.fill();
+            assert!(get(fs, &path) == vec![0; len]);
+            segment.prefault(0, len);
+            write(&*segment, len - 9_000, b"hello");
+            assert_eq!(read(&*fs.open_segment(&path).unwrap(), len - 9_000, 5), b"hello");
+            // Nothing of it comes back later.
+            assert!(get(fs, &path)[len - 9_000..].starts_with(b"hello"));
+            assert_eq!(fs.read_dir(dir).unwrap().iter().find(|file| file.name == name).unwrap().len, len as u64);
+        }
+        let unmapped = fs.create_unmapped_segment(&dir.join("unmapped"), 10_000).unwrap();
+        unmapped.fill();
+        assert_eq!(read(&*unmapped, 0, 10_000), vec![0; 10_000]);
+    }
+
     fn a_segment_outlives_its_name_and_its_maker(fs, dir) {
         let path = dir.join("a");
         let segment = fs.create_segment(&path, 4096).unwrap();

@@ -1,7 +1,9 @@
 //! The memory of a segment: a raw region that one writer extends and many readers follow.
 #![allow(unsafe_code)] // the one place where segment bytes are reached; each block says why it is sound
 
+use super::Segment;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// A fixed region of bytes, shared by one writer and any number of readers.
@@ -77,5 +79,27 @@ impl SegmentMemory {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.len, "no counter there");
         // SAFETY: in bounds and aligned by the assertion and `new`; only ever accessed atomically.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast::<u64>()) }
+    }
+}
+
+/// A segment that is kept, and its memory, found without asking the segment each time: who reads a value does so several times.
+#[derive(Debug)]
+pub(crate) struct KeptSegment {
+    memory: SegmentMemory,
+    _segment: Arc<dyn Segment>,
+}
+
+impl KeptSegment {
+    pub(crate) fn new(segment: Arc<dyn Segment>) -> Self {
+        let SegmentMemory { start, len } = *segment.memory();
+        // SAFETY: what the segment gave out lives for as long as somebody borrows the segment, which this could do for as
+        // long as it lives.
+        let memory = unsafe { SegmentMemory::new(start, len) };
+        Self { memory, _segment: segment }
+    }
+
+    #[inline]
+    pub(crate) fn memory(&self) -> &SegmentMemory {
+        &self.memory
     }
 }

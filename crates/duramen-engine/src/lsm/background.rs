@@ -145,12 +145,13 @@ impl Inner {
         committed.map(|did| did || removed)
     }
 
-    /// Writers that wait for the flush come first: compaction can be caught up with later, while level 0 is far from
-    /// holding writes back. A flush that fails is not waited for: it may want the space that compaction gives back.
+    /// Who waits for the flush comes first, writers and callers of `flush` alike: compaction can be caught up with later,
+    /// while level 0 is far from holding writes back. A flush that fails is not waited for: it may want the space that
+    /// compaction gives back.
     fn flush_comes_first(&self) -> bool {
         let current = self.current.load();
         let files = current.version.levels[0].len();
-        !current.immutables.is_empty()
+        (!current.immutables.is_empty() || self.flush_waiters.load(Ordering::Relaxed) > 0)
             && files < self.options.level0_slowdown_writes_trigger / 2
             && !self.flush_failed.load(Ordering::Relaxed)
     }
@@ -209,5 +210,32 @@ impl Inner {
             let _best_effort = self.options.env.fs.remove_file(path);
         }
         !obsolete.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::Sim;
+    use crate::kv::Engine;
+    use crate::lsm::{Lsm, LsmOptions};
+
+    #[test]
+    fn compaction_gives_way_to_who_waits_for_a_flush_unless_that_fails() -> Result<()> {
+        let options =
+            LsmOptions { env: Sim::new(1).env(), background: Mode::Manual, ..LsmOptions::default() };
+        let store = Lsm::open("/db", options)?;
+        let inner = &store.inner;
+        assert!(!inner.flush_comes_first());
+        inner.flush_waiters.fetch_add(1, Ordering::Relaxed);
+        assert!(inner.flush_comes_first());
+        inner.flush_failed.store(true, Ordering::Relaxed);
+        assert!(!inner.flush_comes_first());
+        inner.flush_failed.store(false, Ordering::Relaxed);
+        inner.flush_waiters.fetch_sub(1, Ordering::Relaxed);
+        store.put(b"key", b"value")?;
+        store.flush()?;
+        assert!(!inner.flush_comes_first(), "nobody waits any more");
+        Ok(())
     }
 }

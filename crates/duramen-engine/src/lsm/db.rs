@@ -19,7 +19,7 @@ use crate::{Error, Result};
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
@@ -89,6 +89,8 @@ pub(super) struct Inner {
     /// Held to flush a memtable.
     pub(super) flushing: Mutex<()>,
     pub(super) flush_failed: AtomicBool,
+    /// How many wait until all is flushed.
+    pub(super) flush_waiters: AtomicUsize,
     /// Held to put ingested tables into their place.
     pub(super) ingesting: Mutex<()>,
     /// Tables that are to be synced and recorded, oldest first.
@@ -228,6 +230,7 @@ impl Inner {
             obsolete,
             flushing: Mutex::new(()),
             flush_failed: AtomicBool::new(false),
+            flush_waiters: AtomicUsize::new(0),
             ingesting: Mutex::new(()),
             uncommitted: Mutex::default(),
             stall: Stall::default(),

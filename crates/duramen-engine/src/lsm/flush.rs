@@ -99,6 +99,23 @@ pub(super) fn path_of(dir: &Path, number: u64) -> PathBuf {
     dir.join(super::paths::table(number))
 }
 
+/// Somebody waits until all is flushed, while this lives.
+struct FlushWaiter<'a>(&'a Inner);
+
+impl<'a> FlushWaiter<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        inner.flush_waiters.fetch_add(1, Ordering::Relaxed);
+        Self(inner)
+    }
+}
+
+impl Drop for FlushWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.flush_waiters.fetch_sub(1, Ordering::Relaxed);
+        self.0.background.wake();
+    }
+}
+
 impl Inner {
     /// Writes the oldest immutable memtable to a table. Whether there was one.
     pub(super) fn flush_one(&self) -> Result<bool> {
@@ -247,6 +264,7 @@ impl Inner {
     /// Waits until everything written before the call is in durable tables.
     pub(super) fn flush_all(&self) -> Result<()> {
         let wal = self.writable()?;
+        let _comes_first = FlushWaiter::new(self);
         loop {
             match wal.rotate() {
                 Err(Error::Stalled { .. }) if self.is_manual() => {

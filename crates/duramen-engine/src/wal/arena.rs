@@ -5,7 +5,7 @@
 #![allow(unsafe_code)] // each block says why it is sound
 
 use super::format::{COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES};
-use crate::io::{Segment, SegmentMemory};
+use crate::io::{KeptSegment, Segment, SegmentMemory};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 /// The writing end of a segment.
 #[derive(Debug)]
 pub(super) struct Tail {
-    segment: Arc<dyn Segment>,
+    segment: KeptSegment,
     end: usize,
     capacity: usize,
 }
@@ -24,7 +24,7 @@ impl Tail {
         // SAFETY: nobody else knows the segment in this process yet; others verify what they see of it.
         unsafe { segment.memory().write(0, identity) };
         let capacity = segment.memory().len();
-        Self { segment, end: FIRST_RECORD, capacity }
+        Self { segment: KeptSegment::new(segment), end: FIRST_RECORD, capacity }
     }
 
     /// Where the next byte goes.

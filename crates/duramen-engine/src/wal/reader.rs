@@ -14,7 +14,7 @@ use super::format::{
 };
 use super::loaded::LoadedSegment;
 use super::names::{parse_segment_name, parse_writer_dir};
-use crate::io::{Env, Segment};
+use crate::io::{Env, KeptSegment, Segment};
 use crate::{Error, Result};
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -44,7 +44,7 @@ pub struct Record<'a> {
 /// number of threads.
 #[derive(Debug)]
 pub struct SegmentReader {
-    segment: Arc<dyn Segment>,
+    segment: KeptSegment,
     id: SegmentId,
     path: Option<PathBuf>,
     source: Source,
@@ -99,7 +99,7 @@ impl SegmentReader {
             (None, SegmentKind::Written) => Source::File,
         };
         let mut reader = Self {
-            segment,
+            segment: KeptSegment::new(segment),
             id: identity.id,
             path: Some(path.to_path_buf()),
             source,
@@ -140,7 +140,13 @@ impl SegmentReader {
 
     /// For the writer itself.
     pub(super) fn own(segment: Arc<dyn Segment>, id: SegmentId, path: Option<PathBuf>) -> Self {
-        Self { segment, id, path, source: Source::Memory, from_another_boot: false }
+        Self {
+            segment: KeptSegment::new(segment),
+            id,
+            path,
+            source: Source::Memory,
+            from_another_boot: false,
+        }
     }
 
     /// For a recovery that knows where the records are, in rising order.
@@ -151,7 +157,7 @@ impl SegmentReader {
         ranges: Vec<Range<usize>>,
     ) -> Self {
         let source = Source::Recovered(ranges.into());
-        Self { segment, id, path: Some(path), source, from_another_boot: false }
+        Self { segment: KeptSegment::new(segment), id, path: Some(path), source, from_another_boot: false }
     }
 
     /// Whose segment it is.

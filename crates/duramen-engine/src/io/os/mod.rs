@@ -4,6 +4,7 @@ mod clock;
 mod file;
 mod fork;
 mod fs;
+mod pieces;
 mod segment;
 
 pub use clock::{OsClock, OsRandom};

@@ -114,17 +114,20 @@ fn sync_zeros(file: &OsFile, len: usize) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Takes the page faults of a part of a segment now, off the writers' path. The part lies in the mapping.
-fn prefault(map: &MmapRaw, offset: usize, len: usize) {
+/// Takes the page faults of a part of a segment now, off the writers' path. `Unsupported` if that cannot be had.
+pub(super) fn populate(map: &MmapRaw, offset: usize, len: usize) -> io::Result<()> {
+    if offset.checked_add(len).is_none_or(|end| end > map.len()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "outside the segment"));
+    }
     #[cfg(target_os = "linux")]
     // SAFETY: the range lies in the mapping, and populating changes no byte of it; where the file has been cut
     // meanwhile it fails, without a signal.
-    let _older_kernels_fault_later = unsafe {
+    return Ok(unsafe {
         let start = map.as_mut_ptr().add(offset).cast();
         rustix::mm::madvise(start, len, rustix::mm::Advice::LinuxPopulateWrite)
-    };
+    }?);
     #[cfg(not(target_os = "linux"))]
-    let _faults_later = (map, offset, len);
+    Err(io::Error::new(io::ErrorKind::Unsupported, "memory cannot be asked for here"))
 }
 
 impl Segment for MappedSegment {
@@ -157,12 +160,18 @@ impl Segment for MappedSegment {
         sync_zeros(&self.file, len)
     }
 
+    fn fill(&self) {
+        if self.writable {
+            super::pieces::fill(&self.file.0, &self.map);
+        }
+    }
+
     fn prefault(&self, offset: usize, len: usize) {
         // The kernel wants whole pages; segments are.
         let start = offset / 4096 * 4096;
         let end = offset.saturating_add(len).min(self.memory.len());
         if self.writable && start < end {
-            prefault(&self.map, start, end - start);
+            let _older_kernels_fault_later = populate(&self.map, start, end - start);
         }
     }
 

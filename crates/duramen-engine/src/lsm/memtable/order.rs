@@ -73,7 +73,7 @@ pub(super) fn behind(key: &[u8], skip: usize) -> &[u8] {
 
 /// Sorts items, whose windows are of this `skip`, by key and then the newest first.
 pub(super) fn sort(items: &mut [Item], skip: usize, arena: Arena<'_>) {
-    items.sort_unstable_by_key(Item::rank);
+    by_rank(items);
     let mut rest = items;
     while let Some(len) = next_tie(rest) {
         let (ties, behind) = std::mem::take(&mut rest).split_at_mut(len);
@@ -85,6 +85,58 @@ pub(super) fn sort(items: &mut [Item], skip: usize, arena: Arena<'_>) {
             ties.iter_mut().for_each(|item| item.window = window);
         }
         rest = behind;
+    }
+}
+
+/// Fewer items are sorted by comparing them.
+const FEW_ITEMS: usize = 1 << 11;
+/// How many bits of the windows one pass sorts by: the ends of as many stretches stay in the processor's second cache.
+const PASS_BITS: u32 = 12;
+
+/// Sorts items by rank. Many are first put in order by the leading bits in which their windows differ, in two passes that
+/// compare nothing; keys that are spread evenly then hardly ever have neighbours with the same bits, and only those are
+/// compared. It takes half of the time.
+fn by_rank(items: &mut [Item]) {
+    if items.len() < FEW_ITEMS {
+        items.sort_unstable_by_key(Item::rank);
+        return;
+    }
+    let windows = || items.iter().map(|item| item.window);
+    let least = windows().min().unwrap_or_default();
+    let most = windows().max().unwrap_or_default();
+    let bits = u64::BITS - (most - least).leading_zeros();
+    let shift = bits.saturating_sub(2 * PASS_BITS);
+    let leading = |item: &Item| (item.window - least) >> shift;
+    // The lower half first: the second pass leaves in order what its own half does not tell apart.
+    let mut half = vec![Item { window: 0, number: 0, offset: 0 }; items.len()];
+    place_by(items, &mut half, |item| leading(item) as usize & ((1 << PASS_BITS) - 1));
+    place_by(&half, items, |item| (leading(item) >> PASS_BITS) as usize);
+    drop(half);
+    let mut rest = items;
+    while let Some(first) = rest.first().map(leading) {
+        let len = rest.iter().take_while(|item| leading(item) == first).count();
+        let (same, behind) = rest.split_at_mut(len);
+        if len > 1 {
+            same.sort_unstable_by_key(Item::rank);
+        }
+        rest = behind;
+    }
+}
+
+/// Copies items into as much room, in the order of a digit that is below 2^[`PASS_BITS`]; those that have the same stay in the
+/// order in which they are.
+fn place_by(items: &[Item], placed: &mut [Item], digit: impl Fn(&Item) -> usize) {
+    // How many have each digit, then where the next one with it goes.
+    let mut places = vec![0; 1 << PASS_BITS];
+    items.iter().for_each(|item| places[digit(item)] += 1);
+    let mut start = 0;
+    for place in &mut places {
+        start += std::mem::replace(place, start);
+    }
+    for item in items {
+        let place = &mut places[digit(item)];
+        placed[*place] = *item;
+        *place += 1;
     }
 }
 
@@ -120,6 +172,35 @@ fn sort_ties(items: &mut [Item], skip: usize, arena: Arena<'_>) {
                 todo.push((start + at..start + at + len, skip + WINDOW_BYTES));
             }
             at += len;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xxhash_rust::xxh3::xxh3_64;
+
+    /// Windows: spread, few different ones, all alike but the last bytes, all the same.
+    const SHAPES: [fn(u64) -> u64; 5] = [
+        |n| xxh3_64(&n.to_le_bytes()),
+        |n| (xxh3_64(&n.to_le_bytes()) % 1000) << 40,
+        |n| u64::MAX - (xxh3_64(&n.to_le_bytes()) & 0xffff),
+        |n| if n.is_multiple_of(1000) { n } else { u64::MAX / 2 + n % 7 },
+        |_| 7,
+    ];
+
+    #[test]
+    fn many_items_are_sorted_as_few_are() {
+        let counts = [0, 1, 2, FEW_ITEMS - 1, FEW_ITEMS, 3 * FEW_ITEMS + 1];
+        for (window, count) in SHAPES.iter().flat_map(|shape| counts.map(|count| (shape, count))) {
+            let mut items: Vec<Item> = (0..count as u64)
+                .map(|n| Item { window: window(n), number: n as u32, offset: (n * 3) as u32 })
+                .collect();
+            let mut expected = items.clone();
+            expected.sort_by_key(|item| (item.window, !item.number));
+            by_rank(&mut items);
+            assert_eq!(items, expected);
         }
     }
 }

@@ -63,12 +63,16 @@ impl Compressor {
         Ok(Some(Self { method, untried: 0, pause: 0 }))
     }
 
-    /// Appends a chunk's payload: the block compressed, or as it is where an eighth is not saved, or was not of the
-    /// blocks before it.
+    /// Whether the next block is to stay as it is, since those before it did not become smaller.
+    pub(super) fn passes_over(&mut self) -> bool {
+        let untried = self.untried.checked_sub(1);
+        self.untried = untried.unwrap_or_default();
+        untried.is_some()
+    }
+
+    /// Appends a chunk's payload: the block compressed, or as it is where an eighth is not saved.
     pub(super) fn append(&mut self, block: &[u8], out: &mut Vec<u8>) {
-        if let Some(untried) = self.untried.checked_sub(1) {
-            self.untried = untried;
-        } else if self.try_append(block, out) {
+        if self.try_append(block, out) {
             self.pause = 0;
             return;
         } else {
@@ -198,6 +202,9 @@ mod tests {
         for compression in [Compression::Lz4, Compression::Zstd(1)] {
             let mut compressor = Compressor::new(compression).unwrap().unwrap();
             let mut compresses = |block: &[u8]| {
+                if compressor.passes_over() {
+                    return false;
+                }
                 let mut out = Vec::new();
                 compressor.append(block, &mut out);
                 *out.last().unwrap() != PLAIN

@@ -218,17 +218,16 @@ impl TableWriter {
     /// Ends the block, and the partition if it is full or nothing comes next.
     fn end_block(&mut self, next: Option<&[u8]>) -> Result<()> {
         self.builder.begin_chunk()?;
-        match &mut self.compressor {
-            None => {
-                let out = self.builder.chunk_buffer();
-                self.block.finish(out);
-                end_plain(out);
-            }
-            Some(compressor) => {
-                self.scratch.clear();
-                self.block.finish(&mut self.scratch);
-                compressor.append(&self.scratch, self.builder.chunk_buffer());
-            }
+        let out = self.builder.chunk_buffer();
+        if let Some(compressor) = &mut self.compressor
+            && !compressor.passes_over()
+        {
+            self.scratch.clear();
+            self.block.finish(&mut self.scratch);
+            compressor.append(&self.scratch, out);
+        } else {
+            self.block.finish(out);
+            end_plain(out);
         }
         self.builder.end_chunk()?;
         self.summary.blocks += 1;

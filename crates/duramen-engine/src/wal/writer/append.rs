@@ -209,7 +209,8 @@ impl Inner {
             let fits = |p: &Prepared| need.segment_bytes() <= p.tail.end() + p.tail.room();
             if free && state.prepared.as_ref().is_some_and(fits) {
                 state.retire_active();
-                state.active = state.prepared.take().map(Active::new);
+                let now = self.env.clock.monotonic();
+                state.active = state.prepared.take().map(|prepared| Active::new(prepared, now));
                 self.work.notify_all();
                 continue;
             }

@@ -3,13 +3,21 @@
 use super::Inner;
 use super::durable::raise;
 use super::handle::Handle;
-use super::state::{PREFAULT_STEP_BYTES, PrepareError, Prepared};
+use super::state::{Active, PREFAULT_STEP_BYTES, PrepareError, Prepared, State};
 use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// From this length on it pays to take a segment's memory at once.
+const LEAST_AT_ONCE_BYTES: usize = 4 << 20;
+/// If a segment takes longer than this to fill, its memory is not taken at once: by then the system may have begun to write
+/// zeros to the device.
+const MOST_TO_FILL: Duration = Duration::from_secs(5);
 
 impl Inner {
     /// One round of everything that is due. `closing` seals durably whatever the options say.
@@ -96,11 +104,12 @@ impl Inner {
             return Ok(());
         }
         let (number, bytes) = state.next_segment(wanted);
+        let at_once = bytes >= LEAST_AT_ONCE_BYTES && self.fills_fast(&state);
         drop(state);
-        let mut made = self.make_segment(number, bytes);
+        let mut made = self.make_segment(number, bytes, at_once);
         // A segment that is not used may have the space that is missing: after a rotation, one that was ready.
         if made.is_err() && self.discard() {
-            made = self.make_segment(number, bytes);
+            made = self.make_segment(number, bytes, at_once);
         }
         let mut state = self.state();
         let done = match made {
@@ -121,6 +130,19 @@ impl Inner {
         drop(state);
         self.room.notify_all();
         done
+    }
+
+    /// Whether the next segment is likely to be full before the system writes its memory to the device by itself, and nobody
+    /// has records synced: a sync writes all of the piece of memory that a record lies in.
+    fn fills_fast(&self, state: &State) -> bool {
+        let fast = |active: &Active| {
+            let took = self.env.clock.monotonic().saturating_sub(active.since);
+            let room = active.tail.room() as f64 / active.tail.end().max(1) as f64;
+            took.mul_f64(1.0 + room) < MOST_TO_FILL
+        };
+        !self.wants_sync_early()
+            && !self.syncs_records.load(Ordering::Relaxed)
+            && state.active.as_ref().is_some_and(fast)
     }
 
     /// Removes the files of segments that were never used; whether there were any. One that stays is found empty by
@@ -171,5 +193,53 @@ impl Inner {
     fn is_sync_due(&self) -> bool {
         let due = self.state().sync_due;
         due.is_some_and(|due| due <= self.env.clock.monotonic())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::Sim;
+    use crate::wal::options::{Background, Durability};
+    use crate::wal::{Wal, WalOptions, WriteOptions};
+
+    fn wal(sim: &Sim, durability: Durability) -> Result<Wal> {
+        let options = WalOptions { background: Background::Manual, durability, ..WalOptions::default() };
+        Wal::create(&sim.env(), Path::new("/wal"), options)
+    }
+
+    #[test]
+    fn memory_is_taken_at_once_where_a_segment_fills_fast_and_nobody_syncs() -> Result<()> {
+        let sim = Sim::new(1);
+        let wal = wal(&sim, Durability::Process)?;
+        let takes = || wal.inner.fills_fast(&wal.inner.state());
+        for _ in 0..20 {
+            wal.append(0, 1, &[7; 100_000], WriteOptions::default())?;
+        }
+        // Half of it in a second, or in a few.
+        sim.clock().advance(Duration::from_secs(1));
+        assert!(takes());
+        sim.clock().advance(Duration::from_secs(3));
+        assert!(!takes());
+        wal.rotate()?;
+        wal.append(0, 1, &[7; 100_000], WriteOptions::default())?;
+        assert!(takes());
+        wal.append(
+            0,
+            1,
+            b"safe",
+            WriteOptions { durability: Some(Durability::Sync), ..WriteOptions::default() },
+        )?;
+        assert!(!takes());
+        Ok(())
+    }
+
+    #[test]
+    fn memory_is_not_taken_at_once_where_records_are_synced_anyway() -> Result<()> {
+        for durability in [Durability::Sync, Durability::IntervalMs(10)] {
+            let wal = wal(&Sim::new(1), durability)?;
+            assert!(!wal.inner.fills_fast(&wal.inner.state()));
+        }
+        Ok(())
     }
 }

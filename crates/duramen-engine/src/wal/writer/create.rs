@@ -78,15 +78,17 @@ impl Wal {
             syncing: Group::default(),
             parents_synced: AtomicBool::new(false),
             unmapped: AtomicBool::new(false),
+            syncs_records: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
             poison: OnceLock::new(),
             let_go: AtomicBool::new(false),
             generation: fork_generation(),
         };
         let (number, capacity) = inner.state().next_segment(0);
-        let (handle, tail) = inner.make_segment(number, capacity)?;
+        let (handle, tail) = inner.make_segment(number, capacity, false)?;
+        let now = inner.env.clock.monotonic();
         let mut state = inner.state();
-        state.active = Some(Active::new(Prepared::new(handle, tail)));
+        state.active = Some(Active::new(Prepared::new(handle, tail), now));
         state.grow();
         drop(state);
         let inner = Arc::new(inner);

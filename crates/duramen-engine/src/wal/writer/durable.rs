@@ -49,6 +49,7 @@ impl Inner {
     /// Syncs every segment that is behind, oldest first, so that what is durable is always a prefix.
     fn sync_round(&self, through: Option<Position>) -> Result<Position> {
         if through.is_none() {
+            self.syncs_records.store(true, Ordering::Relaxed);
             // What is appended from here on is for the next interval.
             self.state().sync_due = None;
         }

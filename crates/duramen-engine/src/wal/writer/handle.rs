@@ -41,9 +41,15 @@ const FIRST_ZEROS_BYTES: usize = 4 << 20;
 impl Inner {
     /// Makes a segment of `bytes`, ready for its first record. All the work is here, so that making it active
     /// is none. If it fails, nothing is left of it.
-    pub(super) fn make_segment(&self, number: u64, bytes: usize) -> Result<(Arc<Handle>, Tail)> {
+    /// `at_once`: its memory is taken at once, for it will be filled soon.
+    pub(super) fn make_segment(
+        &self,
+        number: u64,
+        bytes: usize,
+        at_once: bool,
+    ) -> Result<(Arc<Handle>, Tail)> {
         let path = self.dir.as_deref().map(|dir| segment_path(dir, number));
-        let made = self.try_make_segment(number, bytes, path.as_deref());
+        let made = self.try_make_segment(number, bytes, path.as_deref(), at_once);
         if let (Err(_), Some(path)) = (&made, &path) {
             let _best_effort = self.env.fs.remove_file(path);
         }
@@ -55,6 +61,7 @@ impl Inner {
         number: u64,
         bytes: usize,
         path: Option<&Path>,
+        at_once: bool,
     ) -> Result<(Arc<Handle>, Tail)> {
         let segment = match path {
             None => Arc::new(AnonymousSegment::new(bytes).map_err(Error::io("allocate", "a WAL segment"))?),
@@ -65,6 +72,9 @@ impl Inner {
         if let (Some(path), Durability::Sync) = (path, self.options.durability) {
             let len = if number == 1 { bytes.min(FIRST_ZEROS_BYTES) } else { bytes };
             segment.sync_zeros(len).map_err(Error::io("sync", path))?;
+        }
+        if at_once {
+            segment.fill();
         }
         segment.prefault(0, FIRST_PREFAULT_BYTES);
         let boot_id = self.env.clock.boot_id();

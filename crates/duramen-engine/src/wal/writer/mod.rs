@@ -116,6 +116,8 @@ struct Inner {
     parents_synced: AtomicBool,
     /// Whether mapping turned out not to work here.
     unmapped: AtomicBool,
+    /// Whether somebody has wanted records on the device before their segment was sealed.
+    syncs_records: AtomicBool,
     syncs: AtomicU64,
     poison: OnceLock<String>,
     /// The log has stopped, and its owner has done with it.

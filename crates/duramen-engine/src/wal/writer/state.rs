@@ -83,6 +83,8 @@ pub(super) struct Active {
     pub(super) prepare_at: usize,
     /// How much of the buffer its owner's index takes.
     pub(super) charged: usize,
+    /// When it became active, by the monotonic clock.
+    pub(super) since: Duration,
     /// How far its memory was asked for.
     prefaulted: usize,
 }
@@ -151,9 +153,9 @@ impl Prepared {
 }
 
 impl Active {
-    pub(super) fn new(Prepared { handle, tail, prefaulted }: Prepared) -> Self {
+    pub(super) fn new(Prepared { handle, tail, prefaulted }: Prepared, since: Duration) -> Self {
         let prepare_at = tail.end() + tail.room() / 4;
-        Self { handle, tail, records: 0, prepare_at, charged: 0, prefaulted }
+        Self { handle, tail, records: 0, prepare_at, charged: 0, since, prefaulted }
     }
 
     /// Whether the records have come close to memory that is not ready.
