@@ -4,11 +4,13 @@ mod clock;
 mod file;
 mod fork;
 mod fs;
+mod priority;
 mod segment;
 
 pub use clock::{OsClock, OsRandom};
 pub use fork::{at_exit, fork_generation, without_fork};
 pub use fs::OsFs;
+pub use priority::let_others_go_first;
 
 use rustix::io::Errno;
 
