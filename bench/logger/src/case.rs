@@ -85,6 +85,11 @@ impl Case {
         Self { rate, ..self }
     }
 
+    /// Whether it is over so soon that it is worth running more often: those whose figures stand in the goals.
+    pub(crate) fn is_short(&self) -> bool {
+        self.study == Study::Ingest && self.lines == 10_000 && direct::SHORT_ONES.contains(&&*self.system)
+    }
+
     /// Measures it in this process.
     pub(crate) fn run(&self, dir: &Path) -> Result<Figures> {
         match self.study {

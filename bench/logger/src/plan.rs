@@ -27,6 +27,9 @@ impl Group {
     }
 }
 
+/// How many times as often a case runs that is over in some milliseconds, where each interruption counts.
+const SHORT_ROUNDS: u32 = 5;
+
 pub(crate) fn run(group: Group, options: &Options) -> Result<Results> {
     std::fs::create_dir_all(&options.work)?;
     let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { 3 });
@@ -38,19 +41,13 @@ pub(crate) fn run(group: Group, options: &Options) -> Result<Results> {
     let machine = Machine::look(&options.work);
     let begin = Instant::now();
     let mut outcomes = Vec::new();
-    for round in 0..rounds {
-        for case in &cases {
+    for round in 0..rounds * SHORT_ROUNDS {
+        for case in cases.iter().filter(|case| round < rounds || case.is_short()) {
             if System::of(&case.system).is_some_and(|s| s.needs_server) && postgres.is_none() {
                 continue;
             }
             let case = Case { round, ..case.clone() };
-            eprintln!(
-                "round {} of {rounds}: {:?}, {}, {} lines",
-                round + 1,
-                case.study,
-                case.system,
-                case.lines
-            );
+            eprintln!("round {}: {:?}, {}, {} lines", round + 1, case.study, case.system, case.lines);
             let dir = tempfile::tempdir_in(&options.work)?;
             usage::quiesce(&options.work)?;
             outcomes.push(case.in_child(dir.path(), postgres));

@@ -11,7 +11,7 @@
 //! | [`lsm`] | the engine composed of all of the above |
 //! | [`dump`](mod@dump) | what is in any of their files, line by line |
 //! | [`log`] | the engine that is one append-only file |
-//! | `memory` | memory for what is read often: shared bytes, in huge pages |
+//! | [`memory`] | memory for what is read often, and for much at once: in huge pages |
 //!
 //! The log store (crate `duramen`) is composed from these parts.
 
@@ -25,7 +25,7 @@ pub mod kv;
 pub mod log;
 pub mod lsm;
 pub mod manifest;
-mod memory;
+pub mod memory;
 pub mod memtable;
 pub mod sstable;
 pub mod wal;

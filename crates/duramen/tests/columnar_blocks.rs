@@ -274,6 +274,34 @@ fn values_that_many_rows_have_are_a_dictionary_whatever_their_templates() {
     check(&rows);
 }
 
+#[test]
+fn much_text_without_a_pattern_comes_back() {
+    let words = ["käse", "brot", "wein", "öl", "nüsse", "feigen", "日本", "apfel"];
+    let text = |seed: u64| {
+        let mut n = seed;
+        let mut text = String::new();
+        for _ in 0..40 {
+            n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text += words[(n >> 61) as usize];
+            text += [" ", " x", "; ", ", "][(n >> 40) as usize % 4];
+        }
+        text
+    };
+    let mut rows = Rows::new(&["app"]);
+    for i in 0..600u64 {
+        let note = if i % 3 == 0 { Field::None } else { Field::Str(text(i + 10_000)) };
+        // Of several kinds, so that the column begins with those.
+        let mixed =
+            if i % 2 == 0 { Field::Json(format!("\"{}\"", text(i + 20_000))) } else { Field::Str(text(i)) };
+        let fields = vec![("app", Field::Int((i / 7 % 3) as i64)), ("note", note), ("mixed", mixed)];
+        rows.add(i as i64, Level::Info, &text(i), fields);
+    }
+    check(&rows);
+    let column = encode(&rows).column("note").unwrap().unwrap();
+    let ColumnData::Text { text, .. } = &column.data else { panic!("no texts") };
+    assert!(text.len() > 64 << 10, "{} bytes are no large column", text.len());
+}
+
 /// Rows whose message repeats its time and its fields, as a parsed access log's does.
 fn access_log(count: i64, scatter: i64) -> Rows {
     let mut rows = Rows::new(&[]);

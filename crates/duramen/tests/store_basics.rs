@@ -352,3 +352,26 @@ fn a_window_of_time_has_the_rows_that_the_whole_has_there() {
         store.flush().unwrap();
     }
 }
+
+#[test]
+fn who_stops_reading_has_the_first_rows_of_however_many_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let mut b = buf();
+    for n in 0..600 {
+        store.append(&entry(&mut b, n, n)).unwrap();
+        if n % 100 == 99 {
+            store.flush().unwrap();
+        }
+    }
+    for wanted in [1, 100, 101, 250, 599, 600] {
+        let mut found = Vec::new();
+        store
+            .scan(i64::MIN, i64::MAX, &mut |row| {
+                found.push(row.time());
+                if found.len() == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+        assert_eq!(found, (0..wanted as i64).collect::<Vec<_>>());
+    }
+}

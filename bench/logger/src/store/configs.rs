@@ -29,6 +29,15 @@ pub(super) struct Read {
     pub(super) fields: u64,
 }
 
+impl std::ops::AddAssign for Read {
+    fn add_assign(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.message_bytes += other.message_bytes;
+        self.requests += other.requests;
+        self.fields += other.fields;
+    }
+}
+
 /// A way to read all entries of a time range, in order of time, every field decoded.
 pub(super) type Reader = fn(&Path, i64, i64) -> Result<Read>;
 

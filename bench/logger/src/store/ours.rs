@@ -3,11 +3,12 @@
 use super::configs::{Place, Read};
 use crate::Result;
 use crate::sample::Entry;
-use duramen::block::{is_few, names};
+use duramen::block::{BlockHandle, is_few, names};
 use duramen::column::IntText;
 use duramen::{Batch, Durability, EntryBuf, Level, Store, StoreOptions};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Entries between two flushes.
 const FLUSH_EVERY: u64 = 1_000;
@@ -122,35 +123,53 @@ fn field(read: &mut Read, name: &str, text: &str) {
     }
 }
 
-/// Column by column, with [`Store::snapshot`], as queries do: blocks in order of time, each value's text looked at. A row
-/// does not come together as a whole.
+/// Column by column, with [`Store::snapshot`], as queries do: each processor takes one block after another, and looks at each
+/// value's text. A row does not come together as a whole.
 pub(super) fn read_columns(dir: &Path, min_time: i64, max_time: i64) -> Result<Read> {
     columns(&Store::open_read_only(dir.join("store"))?, min_time, max_time)
 }
 
 pub(super) fn columns(store: &Store, min_time: i64, max_time: i64) -> Result<Read> {
-    let mut read = Read::default();
+    let blocks = store.snapshot()?.blocks(min_time, max_time);
+    let next = AtomicUsize::new(0);
+    let some = || -> Result<Read> {
+        let mut read = Read::default();
+        while let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            block_columns(&**handle, min_time, max_time, &mut read)?;
+        }
+        Ok(read)
+    };
+    let others = std::thread::available_parallelism().map_or(1, usize::from).min(blocks.len());
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..others).map(|_| scope.spawn(some)).collect();
+        let mut all = some()?;
+        for other in others {
+            all += other.join().map_err(|_| "a thread panicked")??;
+        }
+        Ok(all)
+    })
+}
+
+fn block_columns(handle: &dyn BlockHandle, min_time: i64, max_time: i64, read: &mut Read) -> Result<()> {
     let mut digits = IntText::default();
-    for handle in store.snapshot()?.blocks(min_time, max_time) {
-        let block = handle.open()?;
-        let times = block.times()?;
-        let first = times.partition_point(|&time| time < min_time);
-        let end = times.partition_point(|&time| time <= max_time);
-        read.entries += (end - first) as u64;
-        let mut rows = vec![0u64; times.len().div_ceil(64)];
-        (first..end).for_each(|row| rows[row / 64] |= 1 << (row % 64));
-        let few = is_few(end - first, times.len());
-        for name in block.field_names()? {
-            let column = if few { block.column_at(&name, &rows)? } else { block.column(&name)? };
-            let Some(column) = column else { continue };
-            for row in first..end {
-                match column.text(row, &mut digits) {
-                    Some(text) if name == names::MESSAGE => read.message_bytes += text.len() as u64,
-                    Some(text) => field(&mut read, &name, text),
-                    None => {}
-                }
+    let block = handle.open()?;
+    let times = block.times()?;
+    let first = times.partition_point(|&time| time < min_time);
+    let end = times.partition_point(|&time| time <= max_time);
+    read.entries += (end - first) as u64;
+    let mut rows = vec![0u64; times.len().div_ceil(64)];
+    (first..end).for_each(|row| rows[row / 64] |= 1 << (row % 64));
+    let few = is_few(end - first, times.len());
+    for name in block.field_names()? {
+        let column = if few { block.column_at(&name, &rows)? } else { block.column(&name)? };
+        let Some(column) = column else { continue };
+        for row in first..end {
+            match column.text(row, &mut digits) {
+                Some(text) if name == names::MESSAGE => read.message_bytes += text.len() as u64,
+                Some(text) => field(read, &name, text),
+                None => {}
             }
         }
     }
-    Ok(read)
+    Ok(())
 }

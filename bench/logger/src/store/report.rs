@@ -41,8 +41,8 @@ fn entries(out: &mut String, results: &Results, lines: u64, bytes: usize) -> Res
         out,
         "## {} entries, messages of {bytes} bytes\n\nµs per entry. Read: every entry in order of time, with every \
          field, right after the last write; in brackets, once the store was closed and everything is in its final \
-         files. Columns: the same as queries read, block by block, without putting rows together. Files and MiB on \
-         disk: likewise. Memory: the peak while writing, above the process's own; mapped files count.\n",
+         files. Columns: the same as queries read, a block on each processor, without putting rows together. Files \
+         and MiB on disk: likewise. Memory: the peak while writing, above the process's own; mapped files count.\n",
         count(lines)
     )?;
     let rows: Vec<Row> = CONFIGS

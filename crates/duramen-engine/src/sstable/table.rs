@@ -5,7 +5,7 @@ use super::index::{Index, decode_properties};
 use super::memory::check_frame;
 use super::{BlockCodec, BlockMeta, ChunkHandle, ChunkSource};
 use crate::io::{Env, File, OpenMode};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -244,7 +244,7 @@ pub(super) fn read_index(
 /// Reads a chunk that is known to lie inside the file.
 fn read_frame(file: &dyn File, path: &Path, handle: ChunkHandle) -> Result<Vec<u8>> {
     let start = handle.frame_start().unwrap_or(0);
-    let mut frame = vec![0; FRAME_BYTES + handle.len as usize];
+    let mut frame = memory::zeros(FRAME_BYTES + handle.len as usize);
     match file.read_exact_at(&mut frame, start) {
         // The file was long enough when it was opened: somebody cut it.
         Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {

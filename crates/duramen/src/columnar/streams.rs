@@ -22,6 +22,7 @@ use super::bytes::{Reader, bad, put_varint};
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::{Error, Result};
+use duramen_engine::memory;
 use std::cell::RefCell;
 
 /// How many streams there are.
@@ -180,7 +181,9 @@ fn decompress(stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
             Some(decompressor) => decompressor,
             None => kept.insert(zstd::bulk::Decompressor::new().map_err(zstd_error)?),
         };
-        decompressor.decompress(stored, plain_len).map_err(|_| bad("compressed bytes do not decompress"))
+        let mut plain = memory::room(plain_len);
+        let done = decompressor.decompress_to_buffer(stored, &mut plain);
+        done.map(|_| plain).map_err(|_| bad("compressed bytes do not decompress"))
     })
 }
 
@@ -242,6 +245,18 @@ impl Bundle {
     /// How many bytes it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.streams.iter().map(Vec::len).sum()
+    }
+
+    /// The text of all parts.
+    pub(crate) fn text(&self) -> &[u8] {
+        let [.., text] = &self.streams;
+        text
+    }
+
+    /// As [`Bundle::text`].
+    pub(crate) fn into_text(self) -> Vec<u8> {
+        let [.., text] = self.streams;
+        text
     }
 
     /// The part of each stream that starts at `starts` and is `lens` long.

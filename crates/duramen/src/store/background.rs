@@ -6,6 +6,7 @@ use crate::store::keeper::Keeper;
 use crate::store::keeper::handover::{is_claimed, seal_if_asked};
 use crate::store::options::StoreOptions;
 use crate::store::shared::{Shared, lock};
+use duramen_engine::io::os::let_others_go_first;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -132,6 +133,8 @@ impl Background {
         let for_thread = signal.clone();
         let thread = std::thread::Builder::new().name("duramen-keeper".into()).spawn(move || {
             let _on_panic = GiveUp { shared: shared.clone(), slot: slot.clone() };
+            // Who logs or asks for something waits for its answer; for this nobody does, until write buffers are full.
+            let_others_go_first();
             let mut pause = LOOK_EVERY;
             let mut quiet_looks = 0;
             let mut retained = shared.env.clock.monotonic();

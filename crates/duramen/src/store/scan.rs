@@ -11,6 +11,7 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
 
 /// The most blocks that are decoded at once, each on a thread of its own.
 const MAX_BLOCKS_TOGETHER: usize = 4;
@@ -86,7 +87,22 @@ pub(crate) fn scan(
 ) -> Result<()> {
     let mut handles = snapshot.blocks(min_time, max_time);
     handles.sort_by_key(|h| Reverse(h.min_time()));
-    let mut ahead = Ahead { handles, opened: VecDeque::new(), together: 1 };
+    std::thread::scope(|scope| {
+        let ahead = Ahead {
+            scope,
+            range: (min_time, max_time),
+            handles,
+            opening: VecDeque::new(),
+            is_first: true,
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BLOCKS_TOGETHER),
+        };
+        merge(ahead, each)
+    })
+}
+
+/// Gives out the rows of blocks in order.
+fn merge(mut ahead: Ahead<'_, '_>, each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>) -> Result<()> {
+    let (min_time, max_time) = ahead.range;
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut opened = 0;
     let mut heap = BinaryHeap::new();
@@ -94,7 +110,7 @@ pub(crate) fn scan(
         // Whatever begins no later than the next row must be open before that row is due.
         while let Some(begin) = ahead.begin()
             && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| begin <= next.time)
-            && let Some(block) = ahead.next(min_time, max_time)
+            && let Some(block) = ahead.next()
         {
             let block = block?;
             let first = block.times.partition_point(|&t| t < min_time);
@@ -122,52 +138,65 @@ pub(crate) fn scan(
     }
 }
 
-/// Blocks in the order in which they begin. The first may be enough for whoever reads; then ever more are opened at once.
-struct Ahead {
-    /// Those that are not open; the next is the last.
+/// Blocks in the order in which they begin. The first may be enough for whoever reads; from the second on, the next ones are
+/// opened while the rows of this one are read.
+struct Ahead<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    /// From when to when rows are wanted.
+    range: (i64, i64),
+    /// Those that nobody opens yet; the next is the last.
     handles: Vec<Arc<dyn BlockHandle>>,
-    /// Those that are, and when they begin; what could not be opened is told when it is due.
-    opened: VecDeque<(i64, Result<Open>)>,
+    /// Those that come next, and when they begin.
+    opening: VecDeque<(i64, Opening<'scope>)>,
+    is_first: bool,
     /// How many are opened at once.
-    together: usize,
+    threads: usize,
 }
 
-impl Ahead {
+/// A block that is being opened.
+enum Opening<'scope> {
+    ByThread(ScopedJoinHandle<'scope, Result<Open>>),
+    /// Where there are no more threads.
+    WhenDue(Arc<dyn BlockHandle>),
+}
+
+impl Ahead<'_, '_> {
     /// When the next block begins.
     fn begin(&self) -> Option<i64> {
-        let opened = self.opened.front().map(|(begin, _)| *begin);
-        opened.or_else(|| self.handles.last().map(|handle| handle.min_time()))
+        let opening = self.opening.front().map(|(begin, _)| *begin);
+        opening.or_else(|| self.handles.last().map(|handle| handle.min_time()))
     }
 
     /// The next block, opened.
-    fn next(&mut self, min_time: i64, max_time: i64) -> Option<Result<Open>> {
-        if self.opened.is_empty() {
-            let mut handles = self.handles.split_off(self.handles.len().saturating_sub(self.together));
-            handles.reverse();
-            let open = |handle: &dyn BlockHandle| Open::new(handle, min_time, max_time);
-            self.opened = std::thread::scope(|scope| {
-                let (first, others) = handles.split_first()?;
-                let spawn = |handle: &Arc<dyn BlockHandle>| {
-                    let handle = handle.clone();
-                    std::thread::Builder::new().spawn_scoped(scope, move || open(&*handle))
-                };
-                let others: Vec<_> = others.iter().map(|handle| (handle, spawn(handle))).collect();
-                let mut opened = VecDeque::from([(first.min_time(), open(&**first))]);
-                for (handle, thread) in others {
-                    let panicked = |_| Err(Error::decode("a block", "the thread that opened it panicked"));
-                    let block = match thread {
-                        Ok(thread) => thread.join().unwrap_or_else(panicked),
-                        // Where there are no more threads, this one does it.
-                        Err(_) => open(&**handle),
-                    };
-                    opened.push_back((handle.min_time(), block));
-                }
-                Some(opened)
-            })?;
-            let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            self.together = (2 * self.together).min(threads).min(MAX_BLOCKS_TOGETHER);
+    fn next(&mut self) -> Option<Result<Open>> {
+        let (min_time, max_time) = self.range;
+        if self.is_first {
+            self.is_first = false;
+            return Some(Open::new(&*self.handles.pop()?, min_time, max_time));
         }
-        self.opened.pop_front().map(|(_, block)| block)
+        self.open_more();
+        let next = match self.opening.pop_front()?.1 {
+            Opening::ByThread(thread) => thread.join().unwrap_or_else(|_panicked| {
+                Err(Error::decode("a block", "the thread that opened it panicked"))
+            }),
+            Opening::WhenDue(handle) => Open::new(&*handle, min_time, max_time),
+        };
+        self.open_more();
+        Some(next)
+    }
+
+    /// Has each thread open a block.
+    fn open_more(&mut self) {
+        let (min_time, max_time) = self.range;
+        while self.opening.len() < self.threads
+            && let Some(handle) = self.handles.pop()
+        {
+            let (begin, its) = (handle.min_time(), handle.clone());
+            let open = move || Open::new(&*its, min_time, max_time);
+            let spawned = std::thread::Builder::new().spawn_scoped(self.scope, open);
+            let opening = spawned.map_or(Opening::WhenDue(handle), Opening::ByThread);
+            self.opening.push_back((begin, opening));
+        }
     }
 }
 

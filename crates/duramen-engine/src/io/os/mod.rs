@@ -5,11 +5,13 @@ mod file;
 mod fork;
 mod fs;
 mod pieces;
+mod priority;
 mod segment;
 
 pub use clock::{OsClock, OsRandom};
 pub use fork::{at_exit, fork_generation, without_fork};
 pub use fs::OsFs;
+pub use priority::let_others_go_first;
 
 use rustix::io::Errno;
 

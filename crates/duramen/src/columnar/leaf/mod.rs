@@ -158,6 +158,16 @@ pub(crate) fn decode_distinct(part: &mut Part<'_>) -> Result<Option<Texts>> {
     }
 }
 
+/// Where each of `count` texts ends, if they are just the bytes that are left of the part's text. Whether those are UTF-8
+/// nobody has looked at.
+pub(crate) fn plain_ends(part: &Part<'_>, count: usize) -> Result<Option<Vec<u32>>> {
+    let mut part = part.clone();
+    if count == 0 || part.meta.u8()? != PLAIN {
+        return Ok(None);
+    }
+    plain::ends(&mut part, count)
+}
+
 /// The tag of what comes next.
 pub(crate) fn peek(part: &Part<'_>) -> Option<u8> {
     part.meta.clone().u8().ok()

@@ -40,6 +40,19 @@ pub(super) fn places<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8],
     Ok((bytes, ends))
 }
 
+/// Where each of `count` texts ends, if their bytes are all that is left of the part's text. That these are UTF-8 is for the
+/// caller to see.
+pub(super) fn ends(part: &mut Part<'_>, count: usize) -> Result<Option<Vec<u32>>> {
+    let all = part.text.remaining();
+    let (bytes, ends) = places(part, count)?;
+    // No text begins in the middle of a character.
+    let is_boundary = |&end: &u32| bytes.get(end as usize).is_none_or(|&byte| byte as i8 >= -0x40);
+    if !ends.iter().all(is_boundary) {
+        return Err(bad("a text is cut inside a character"));
+    }
+    Ok((bytes.len() == all).then_some(ends))
+}
+
 /// Appends what [`encode`] wrote.
 pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let (bytes, ends) = places(part, chosen.count())?;
@@ -59,4 +72,29 @@ pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -
         out.push(text);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where texts of these lengths end, if all the text there is is `text`.
+    fn ends_of(text: &str, lens: &[i64], of_all: usize) -> Result<Option<Vec<u32>>> {
+        let mut streams = Streams::default();
+        put_varint(&mut streams.meta, of_all as u64);
+        ints::encode(lens, &mut streams);
+        streams.text.extend_from_slice(text.as_bytes());
+        let bundle = streams.reread();
+        ends(&mut bundle.part(&[0; 4], &streams.lens())?, lens.len())
+    }
+
+    #[test]
+    fn ends_are_those_of_all_text_between_characters() {
+        assert_eq!(ends_of("aéè", &[3, 0, 2], 5).unwrap(), Some(vec![3, 3, 5]));
+        assert_eq!(ends_of("aéèx", &[3, 2], 5).unwrap(), None);
+        assert!(ends_of("aéè", &[2, 3], 5).unwrap_err().is_corruption());
+        assert!(ends_of("aéè", &[3, 3], 5).unwrap_err().is_corruption());
+        assert!(ends_of("aéè", &[3, 3], 6).unwrap_err().is_corruption());
+        assert!(ends_of("aéè", &[-1, 6], 5).unwrap_err().is_corruption());
+    }
 }

@@ -172,22 +172,40 @@ impl TableBlock {
                 take_kinds(part)?;
                 Ok(integers(ints::decode_chosen(part, chosen)?, map, slots))
             })?,
-            Form::Texts { at, .. } => self.with_part(at, wanted.is_none(), |part| {
-                take_kinds(part)?;
-                if let Some(outline) = self.outline(i, part)? {
-                    let outline = outline.of(part);
-                    let whole = self.with_context(i, (map, slots), wanted, depth, |context| {
-                        outline.texts(chosen, context)
-                    });
-                    return match whole? {
-                        Made::Texts(whole) => texts(whole, map, slots),
-                        Made::Dictionary { values, codes } => dictionary(values, codes, map, slots),
-                    };
+            Form::Texts { at, .. } => {
+                let bundle = self.bundle_of(at, wanted.is_none())?;
+                let mut part = bundle.part(&at.starts, &at.lens)?;
+                take_kinds(&mut part)?;
+                let plain = if bundle.is_only_for(at) { leaf::plain_ends(&part, entry.count)? } else { None };
+                match plain {
+                    Some(ends) => texts(Texts { bytes: bundle.into_text(), ends }, map, slots)?,
+                    None => self.decode_texts(i, &mut part, chosen, (map, slots), wanted, depth)?,
                 }
-                from_leaf(leaf::decode_chosen(part, chosen)?, chosen.len(), map, slots)
-            })?,
+            }
         };
         Ok(Column { data, kinds, order, rows })
+    }
+
+    /// The texts of column `i`; of its part, what comes before them was read.
+    fn decode_texts(
+        &self,
+        i: usize,
+        part: &mut Part<'_>,
+        chosen: Chosen<'_>,
+        (map, slots): (Option<&Vec<u64>>, usize),
+        wanted: Option<&Wanted>,
+        depth: u32,
+    ) -> Result<ColumnData> {
+        let Some(outline) = self.outline(i, part)? else {
+            return from_leaf(leaf::decode_chosen(part, chosen)?, chosen.len(), map, slots);
+        };
+        let outline = outline.of(part);
+        let made =
+            self.with_context(i, (map, slots), wanted, depth, |context| outline.texts(chosen, context));
+        match made? {
+            Made::Texts(whole) => texts(whole, map, slots),
+            Made::Dictionary { values, codes } => dictionary(values, codes, map, slots),
+        }
     }
 }
 

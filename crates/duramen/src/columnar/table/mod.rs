@@ -1,5 +1,6 @@
 //! A block in a table, its columns decoded as they are asked for.
 
+mod bundles;
 mod column;
 mod fetch;
 mod of_streams;
@@ -8,7 +9,7 @@ mod wanted;
 mod words;
 
 use super::bytes::bad;
-use super::directory::{Directory, Form, Location};
+use super::directory::{Directory, Form};
 use super::filter::WordFilter;
 use super::grams::GramFilter;
 use super::labels::{LabelSet, StreamTable};
@@ -178,32 +179,6 @@ impl TableBlock {
             + sum(&self.maps, |map| map.len() * 8)
             + sum(&self.outlines, Outline::bytes)
             + sum(&self.columns, |column| column.bytes())
-    }
-
-    fn bundle(&self, i: usize) -> Result<&Bundle> {
-        get_or_make(&self.bundles[i], || Bundle::read(&self.source.read_chunk(self.directory.bundles[i])?))
-    }
-
-    /// Calls `f` with the part. A bundle with one part is not kept if all that is in it is decoded and kept.
-    fn with_part<T>(
-        &self,
-        at: &Location,
-        is_for_all: bool,
-        f: impl FnOnce(&mut Part<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let own;
-        let bundle = if !is_for_all || self.is_shared(at) {
-            self.bundle(at.bundle)?
-        } else {
-            own = Bundle::read(&self.source.read_chunk(self.directory.bundles[at.bundle])?)?;
-            &own
-        };
-        f(&mut bundle.part(&at.starts, &at.lens)?)
-    }
-
-    fn is_shared(&self, at: &Location) -> bool {
-        self.bundles[at.bundle].get().is_some()
-            || at.lens.iter().sum::<usize>() <= super::encode::OWN_BUNDLE_BYTES
     }
 
     /// What `read` finds in the structure's part.
