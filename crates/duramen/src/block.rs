@@ -52,6 +52,10 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn streams(&self) -> Option<BlockStreams> {
         None
     }
+    /// Whether it is open already, with what was decoded of it: to look at it takes little then, most likely.
+    fn is_open(&self) -> bool {
+        false
+    }
     /// Whether to open it before it is needed saves time then: it is not open yet, and stays so.
     fn is_worth_opening_ahead(&self) -> bool {
         false

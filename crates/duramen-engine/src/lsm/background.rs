@@ -130,7 +130,10 @@ impl Inner {
                 Ok(_) if self.flush_failed.swap(false, Ordering::Relaxed) => wal.set_flush_error(None),
                 Ok(_) => {}
                 Err(e) => {
-                    self.flush_failed.store(true, Ordering::Relaxed);
+                    if !self.flush_failed.swap(true, Ordering::Relaxed) {
+                        // Compaction may have given way to it.
+                        self.background.wake();
+                    }
                     wal.set_flush_error(Some(e.to_string()));
                     self.tell(|listener| listener.on_background_error(BackgroundWork::Flush, e));
                 }

@@ -18,8 +18,8 @@ pub(crate) fn side_by_side<T: Send>(threads: usize, work: impl Fn() -> T + Sync)
     })
 }
 
-/// How long a thread works alone on blocks that are in memory before it has others help it: what they take to start, and to
-/// be waited for, is no more than that.
+/// How long a thread works alone on blocks that are open before it has others help it with the rest: what they take to start,
+/// and to be waited for, is no more than that.
 const WORTH_HELP: Duration = Duration::from_micros(100);
 
 /// Blocks that threads take one after another, until one of the threads fails.
@@ -56,6 +56,7 @@ impl<'b> Taker<'_, 'b> {
         ahead.of(number);
         let handle = &**ahead.blocks.get(number)?;
         if let Some(Help { start, began }) = self.help.get()
+            && number + 1 < ahead.blocks.len()
             && self.is_worth_help(began, handle)
         {
             self.help.set(None);
@@ -68,8 +69,7 @@ impl<'b> Taker<'_, 'b> {
     fn is_worth_help(&self, began: Option<Duration>, handle: &dyn BlockHandle) -> bool {
         let reader = self.shared.ahead.reader;
         let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
-        took().is_none_or(|took| took >= WORTH_HELP)
-            || handle.is_worth_opening_ahead() && reader.may_match(handle)
+        took().is_none_or(|took| took >= WORTH_HELP) || !handle.is_open() && reader.may_match(handle)
     }
 }
 

@@ -200,6 +200,17 @@ impl Ahead<'_, '_> {
     }
 }
 
+impl Drop for Ahead<'_, '_> {
+    /// Who stops reading need not know what became of blocks it never came to, not even of a panic.
+    fn drop(&mut self) {
+        for (_, opening) in self.opening.drain(..) {
+            if let Opening::ByThread(thread) = opening {
+                let _nobody_wants_it = thread.join();
+            }
+        }
+    }
+}
+
 impl Open {
     /// Opens a block for its rows from `min_time` to `max_time`: of few only what they need is decoded.
     fn new(handle: &dyn BlockHandle, min_time: i64, max_time: i64) -> Result<Self> {

@@ -143,7 +143,7 @@ impl OpenTables {
     }
 }
 
-/// A table, as the manifest knows it.
+/// A table, as the manifest knows it: of that, what stays as long as the table does.
 #[derive(Debug)]
 struct KnownTable {
     number: u64,
@@ -315,7 +315,7 @@ impl BlockHandle for TableBlockHandle {
     }
 
     fn will_open(&self, looks: Looks) {
-        if self.reading.cache.blocks.has(self.table.number, self.index) {
+        if self.is_open() {
             return;
         }
         // What cannot be opened now cannot be later, and is told then.
@@ -330,8 +330,11 @@ impl BlockHandle for TableBlockHandle {
         self.open_table().ok()?.streams()?.of_block(self.index, self.facts().rows)
     }
 
+    fn is_open(&self) -> bool {
+        self.reading.cache.blocks.has(self.table.number, self.index)
+    }
+
     fn is_worth_opening_ahead(&self) -> bool {
-        let blocks = &self.reading.cache.blocks;
-        blocks.keeps_any() && !blocks.has(self.table.number, self.index)
+        self.reading.cache.blocks.keeps_any() && !self.is_open()
     }
 }

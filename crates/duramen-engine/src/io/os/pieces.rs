@@ -3,11 +3,12 @@
 //! The kernel caches a file in the pieces in which it was written, and newer ones map a piece as a whole: one fault instead of
 //! one for each 4 KiB, neighbours that the processor finds together, and one thing to give back when the file is removed.
 //! Memory that is first touched through a mapping comes in small pages.
-#![allow(unsafe_code)] // asks the operating system what a mapping cost
+#![allow(unsafe_code, clippy::disallowed_methods)] // asks the operating system what a mapping cost, and how long it took
 
 use memmap2::MmapRaw;
 use rustix::io::{pwritev, retry_on_intr};
 use std::io::IoSlice;
+use std::time::{Duration, Instant};
 
 /// Larger ones gain little more, and a system that has run for a while has few of them.
 const PIECE_BYTES: usize = 256 << 10;
@@ -15,16 +16,20 @@ const PIECE_BYTES: usize = 256 << 10;
 const ZEROS_BYTES: usize = 64 << 10;
 /// A piece that takes more faults than this is many small ones, and nothing is gained.
 const MOST_FAULTS: i64 = 8;
+/// A device that is behind, or too little memory, holds back who writes: then no more is taken.
+const MOST_TIME: Duration = Duration::from_millis(100);
 
 /// Fills a file, all zeros and mapped from its start, with zeros in large pieces, if the kernel has them. Only the first is
 /// mapped.
 pub(super) fn fill(file: &std::fs::File, map: &MmapRaw) {
+    let began = Instant::now();
     let zeros = vec![0; ZEROS_BYTES];
     let piece = [(); PIECE_BYTES / ZEROS_BYTES].map(|()| IoSlice::new(&zeros));
     for at in (0..map.len() / PIECE_BYTES).map(|nth| nth * PIECE_BYTES) {
         // What is missing is taken later, page by page.
         let written = retry_on_intr(|| pwritev(file, &piece, at as u64));
-        if written != Ok(PIECE_BYTES) || at == 0 && !is_one_piece(map) {
+        let goes_on = written == Ok(PIECE_BYTES) && began.elapsed() < MOST_TIME;
+        if !goes_on || at == 0 && !is_one_piece(map) {
             return;
         }
     }
