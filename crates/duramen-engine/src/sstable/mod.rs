@@ -11,7 +11,7 @@
 //! | `builder` | [`TableBuilder`]: writes a table under a temporary name, syncs it and renames it |
 //! | `unsynced` | [`UnsyncedTable`]: a table that has been written, until it has its final name |
 //! | `write_behind` | a thread that writes what the builder has made |
-//! | `table` | [`Table`]: opens one by its footer and reads chunks |
+//! | `table` | [`Table`]: opens one by its footer, or several at once ([`Opening`]), and reads chunks |
 //! | `verify` | [`Table::verify`]: reads every byte and lists every damage |
 //! | `dump` | header, footer, properties and index, line by line |
 //! | `memory` | [`MemoryChunks`]: chunks in memory, for whoever tests a codec |
@@ -38,8 +38,8 @@ pub(crate) use format::{FOOTER_BYTES, HEADER_BYTES, HEADER_MAGIC, could_be_foote
 pub use format::{FRAME_BYTES, MAX_CHUNK_BYTES};
 pub use memory::MemoryChunks;
 pub(crate) use memory::check_frame;
-pub use table::Table;
 pub(crate) use table::TableParts;
+pub use table::{Opening, Table};
 pub use unsynced::UnsyncedTable;
 pub use verify::{Damage, Part, TableReport};
 

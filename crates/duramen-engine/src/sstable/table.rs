@@ -56,7 +56,7 @@ impl Table {
             Err(error) if error.is_corruption() => Ok(codec_id),
             known => known,
         };
-        Ok(Self::of_file(file, file_bytes, known, path, codec_id)?.into_parts())
+        Ok(Self::of_file(file, file_bytes, known, path.to_path_buf(), codec_id)?.into_parts())
     }
 
     /// Opens a table, reading its header, footer, index and properties and no block.
@@ -66,16 +66,14 @@ impl Table {
     /// format; [`Error::InvalidArgument`] if its blocks were written by another codec than `codec_id`;
     /// [`Error::Io`] for what the file system said.
     pub fn open(env: &Env, path: impl AsRef<Path>, codec_id: u32) -> Result<Self> {
-        let path = path.as_ref();
-        let (file, file_bytes, found) = open_file(env, path)?;
-        Self::of_file(file, file_bytes, found, path, codec_id)
+        Opening::begin(env, path.as_ref())?.finish(codec_id)
     }
 
     fn of_file(
         file: Arc<dyn File>,
         file_bytes: u64,
         found: Result<u32>,
-        path: &Path,
+        path: PathBuf,
         codec_id: u32,
     ) -> Result<Self> {
         let found = found?;
@@ -83,11 +81,11 @@ impl Table {
             let detail = format!("{} was written by block codec {found}, not {codec_id}", path.display());
             return Err(Error::InvalidArgument(detail));
         }
-        let footer = read_footer(&*file, path, file_bytes)?;
-        let (index, properties) = read_index(&*file, path, &footer)?;
+        let footer = read_footer(&*file, &path, file_bytes)?;
+        let (index, properties) = read_index(&*file, &path, &footer)?;
         Ok(Self {
             file,
-            path: path.to_path_buf(),
+            path,
             file_bytes,
             chunks_end: footer.chunks_end(),
             entries: footer.entries,
@@ -187,20 +185,59 @@ pub(super) type Opened = (Arc<dyn File>, u64, Result<u32>);
 /// Footer, index and properties of most tables lie in so many bytes at the end.
 const TAIL_BYTES: u64 = 64 << 10;
 
+/// A table that is being opened: the device has been asked for what [`Opening::finish`] reads. Who will open several has
+/// it fetch them at once.
+#[derive(Debug)]
+pub struct Opening {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    file_bytes: u64,
+}
+
+impl Opening {
+    /// Opens the file, and waits for none of its content.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for what the file system said.
+    pub fn begin(env: &Env, path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let file = env.fs.open(&path, OpenMode::Read).map_err(Error::io("open", &path))?;
+        let file_bytes = file.len().map_err(Error::io("measure", &path))?;
+        // Both ends of the file are read, one after the other: the device fetches them at once.
+        let tail_at = file_bytes.saturating_sub(TAIL_BYTES);
+        file.will_read(tail_at, file_bytes - tail_at);
+        file.will_read(0, tail_at.min(HEADER_BYTES as u64));
+        Ok(Self { file, path, file_bytes })
+    }
+
+    /// The table, opened.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn finish(self, codec_id: u32) -> Result<Table> {
+        let found = self.header()?;
+        let Self { file, path, file_bytes } = self;
+        Table::of_file(file, file_bytes, found, path, codec_id)
+    }
+
+    /// The codec, or what is wrong with the header.
+    fn header(&self) -> Result<Result<u32>> {
+        let Self { file, path, file_bytes } = self;
+        let mut header = [0; HEADER_BYTES];
+        if *file_bytes < HEADER_BYTES as u64 {
+            let detail = format!("it is {file_bytes} bytes long, too short for a table");
+            return Ok(Err(Error::corruption(path, 0, detail)));
+        }
+        file.read_exact_at(&mut header, 0).map_err(Error::io("read", path))?;
+        Ok(decode_header(path, &header))
+    }
+}
+
 /// Opens a file and looks at its header.
 pub(super) fn open_file(env: &Env, path: &Path) -> Result<Opened> {
-    let file = env.fs.open(path, OpenMode::Read).map_err(Error::io("open", path))?;
-    let file_bytes = file.len().map_err(Error::io("measure", path))?;
-    let mut header = [0; HEADER_BYTES];
-    if file_bytes < HEADER_BYTES as u64 {
-        let detail = format!("it is {file_bytes} bytes long, too short for a table");
-        return Ok((file, file_bytes, Err(Error::corruption(path, 0, detail))));
-    }
-    // Both ends of the file are read, one after the other: the device fetches them at once.
-    let tail_at = file_bytes.saturating_sub(TAIL_BYTES);
-    file.will_read(tail_at, file_bytes - tail_at);
-    file.read_exact_at(&mut header, 0).map_err(Error::io("read", path))?;
-    Ok((file, file_bytes, decode_header(path, &header)))
+    let opening = Opening::begin(env, path)?;
+    let found = opening.header()?;
+    Ok((opening.file, opening.file_bytes, found))
 }
 
 /// Reads and checks the footer.

@@ -8,8 +8,8 @@ use crate::columnar::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES, TableBlock, is_eno
 use crate::error::{Error, Result};
 use crate::store::flush::TableWriter;
 use crate::store::reencode::{Output, Source, Whole};
+use crate::store::table_blocks::TableBlockHandle;
 use crate::store::table_facts::TableFacts;
-use crate::store::tables::TableBlockHandle;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;

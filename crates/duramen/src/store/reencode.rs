@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::label_text;
 use crate::store::cut::{self, Piece, stream_number};
 use crate::store::flush::{Inherited, TableWriter};
-use crate::store::tables::TableBlockHandle;
+use crate::store::table_blocks::TableBlockHandle;
 use crate::value::{Level, Value, ValueKind};
 use duramen_engine::manifest::TableMeta;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,6 +1,7 @@
 //! What the manifest remembers of a table, so that a query can choose blocks without opening one.
 
 use crate::error::{Error, Result};
+use duramen_engine::manifest::TableMeta;
 use minicbor::{Decode, Encode};
 
 /// The log store's facts about a table.
@@ -94,6 +95,32 @@ impl TableFacts {
 /// A time as bytes that sort as times do: the key of a block.
 pub(crate) fn time_key(time_ns: i64) -> Vec<u8> {
     ((time_ns as u64) ^ (1 << 63)).to_be_bytes().to_vec()
+}
+
+/// A table, as the manifest knows it: of that, what stays as long as the table does.
+#[derive(Debug)]
+pub(crate) struct KnownTable {
+    pub(crate) number: u64,
+    pub(crate) path: String,
+    pub(crate) file_bytes: u64,
+    pub(crate) blocks: Vec<BlockFacts>,
+    /// The earliest and the latest time stamp of its rows.
+    pub(crate) times: (i64, i64),
+}
+
+impl KnownTable {
+    /// # Errors
+    /// [`Error::Decode`] if the manifest's facts make no sense.
+    pub(crate) fn of(meta: &TableMeta) -> Result<Self> {
+        let facts = TableFacts::decode(&meta.user)?;
+        Ok(Self {
+            number: meta.number,
+            path: meta.path.clone(),
+            file_bytes: meta.file_bytes,
+            times: facts.time_range().unwrap_or((i64::MAX, i64::MIN)),
+            blocks: facts.blocks,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,28 +1,21 @@
-//! Opened tables, and the blocks in them.
+//! Tables that were opened lately, and what the manifest says of tables.
 
-use crate::block::{Block, BlockHandle, BlockStreams, Looks};
-use crate::columnar::{TableBlock, TableStreams};
-use crate::error::{Error, Result};
+use crate::columnar::TableStreams;
+use crate::error::Result;
 use crate::store::block_cache::{BlockCache, StoreBlocks};
-use crate::store::flush::{COLUMN_CODEC_ID, STREAMS_PROPERTY, grams_len};
+use crate::store::flush::{COLUMN_CODEC_ID, STREAMS_PROPERTY};
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
-use crate::store::pin::Pin;
 use crate::store::shared::lock;
-use crate::store::table_facts::{BlockFacts, TableFacts};
+use crate::store::table_facts::KnownTable;
 use duramen_engine::io::Env;
 use duramen_engine::manifest::{State, TableMeta};
-use duramen_engine::sstable::{BlockMeta, FRAME_BYTES, Table};
+use duramen_engine::sstable::{Opening, Table};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most tables that are kept open, each with a file descriptor and its index in memory.
 pub const MAX_OPEN_TABLES: usize = 256;
-
-/// So many bytes at the end of a block are fetched before it is opened, if it is not known how long its filters are: its
-/// directory lies there, and before it they do.
-const AHEAD_BYTES: u64 = 96 << 10;
 
 /// Tables that were opened lately. Shared by all snapshots of a store.
 #[derive(Debug)]
@@ -32,7 +25,7 @@ pub(crate) struct TableCache {
     open: Mutex<OpenTables>,
     /// What the manifest says of tables, by number, decoded once for all snapshots.
     known: Mutex<BTreeMap<u64, Arc<KnownTable>>>,
-    blocks: StoreBlocks,
+    pub(super) blocks: StoreBlocks,
 }
 
 #[derive(Debug, Default)]
@@ -53,12 +46,13 @@ pub(crate) struct OpenTable {
 impl OpenTable {
     /// # Errors
     /// As [`TableCache::get`].
-    fn open(env: &Env, path: PathBuf) -> Result<Self> {
-        let table = Arc::new(Table::open(env, path, COLUMN_CODEC_ID)?);
+    fn finish(opening: Opening) -> Result<Self> {
+        let table = Arc::new(opening.finish(COLUMN_CODEC_ID)?);
         Ok(Self { table, streams: Arc::default() })
     }
 
-    fn streams(&self) -> Option<&Arc<TableStreams>> {
+    /// Its streams, if it tells them.
+    pub(crate) fn streams(&self) -> Option<&Arc<TableStreams>> {
         // Without them, blocks tell theirs.
         let decode = |property| TableStreams::decode(property).ok().map(Arc::new);
         self.streams.get_or_init(|| self.table.property(STREAMS_PROPERTY).and_then(decode)).as_ref()
@@ -76,11 +70,25 @@ impl TableCache {
     /// # Errors
     /// What the file system said; corruption of its footer, index or properties.
     pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<OpenTable> {
+        self.get_or(number, path, file_bytes, || self.begin(path))
+    }
+
+    /// The table, opened if it has to be, by what has begun to.
+    ///
+    /// # Errors
+    /// As [`TableCache::get`].
+    pub(crate) fn get_or(
+        &self,
+        number: u64,
+        path: &str,
+        file_bytes: u64,
+        opening: impl FnOnce() -> Result<Opening>,
+    ) -> Result<OpenTable> {
         if let Some(table) = lock(&self.open).touch(number) {
             return Ok(table);
         }
         // Opened without the lock: two may open the same table, which costs less than waiting for a disk.
-        let open = OpenTable::open(&self.env, self.layout.resolve(path))?;
+        let open = OpenTable::finish(opening()?)?;
         let found = open.table.file_bytes();
         if found != file_bytes {
             let detail = format!("it has {found} bytes, the manifest says {file_bytes}");
@@ -88,6 +96,18 @@ impl TableCache {
         }
         lock(&self.open).insert(number, open.clone());
         Ok(open)
+    }
+
+    /// Begins to open a table.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn begin(&self, path: &str) -> Result<Opening> {
+        Ok(Opening::begin(&self.env, self.layout.resolve(path))?)
+    }
+
+    pub(crate) fn is_open(&self, number: u64) -> bool {
+        lock(&self.open).tables.contains_key(&number)
     }
 }
 
@@ -113,8 +133,8 @@ impl TableCache {
     /// What the manifest says of a table.
     ///
     /// # Errors
-    /// [`Error::Decode`] if that makes no sense.
-    fn known(&self, meta: &TableMeta) -> Result<Arc<KnownTable>> {
+    /// [`crate::Error::Decode`] if that makes no sense.
+    pub(crate) fn known(&self, meta: &TableMeta) -> Result<Arc<KnownTable>> {
         if let Some(known) = lock(&self.known).get(&meta.number) {
             return Ok(known.clone());
         }
@@ -140,201 +160,5 @@ impl OpenTables {
         {
             self.tables.remove(&oldest);
         }
-    }
-}
-
-/// A table, as the manifest knows it: of that, what stays as long as the table does.
-#[derive(Debug)]
-struct KnownTable {
-    number: u64,
-    path: String,
-    file_bytes: u64,
-    blocks: Vec<BlockFacts>,
-    /// The earliest and the latest time stamp of its rows.
-    times: (i64, i64),
-}
-
-impl KnownTable {
-    /// # Errors
-    /// [`Error::Decode`] if the manifest's facts make no sense.
-    fn of(meta: &TableMeta) -> Result<Self> {
-        let facts = TableFacts::decode(&meta.user)?;
-        Ok(Self {
-            number: meta.number,
-            path: meta.path.clone(),
-            file_bytes: meta.file_bytes,
-            times: facts.time_range().unwrap_or((i64::MAX, i64::MIN)),
-            blocks: facts.blocks,
-        })
-    }
-}
-
-/// The blocks of all tables of a snapshot.
-#[derive(Clone, Debug)]
-pub(crate) struct TableBlocks {
-    reading: Arc<Reading>,
-    tables: Vec<Arc<KnownTable>>,
-}
-
-impl TableBlocks {
-    /// # Errors
-    /// [`Error::Decode`] if the manifest's facts make no sense.
-    pub(crate) fn of(cache: &Arc<TableCache>, state: &State, pin: &Pin) -> Result<Self> {
-        let reading = Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() });
-        let tables = state.tables.values().map(|meta| cache.known(meta)).collect::<Result<_>>()?;
-        Ok(Self { reading, tables })
-    }
-
-    /// Those that may hold rows from `min_time` to `max_time`, both included.
-    pub(crate) fn between(&self, min_time: i64, max_time: i64) -> impl Iterator<Item = TableBlockHandle> {
-        let overlaps = move |(min, max)| max >= min_time && min <= max_time;
-        let tables = self.tables.iter().filter(move |table| overlaps(table.times));
-        tables.flat_map(move |table| {
-            let blocks = table.blocks.iter().enumerate();
-            let blocks = blocks.filter(move |(_, block)| overlaps((block.min_time, block.max_time)));
-            blocks.map(|(index, _)| TableBlockHandle {
-                table: table.clone(),
-                index,
-                reading: self.reading.clone(),
-            })
-        })
-    }
-
-    pub(crate) fn rows(&self) -> u64 {
-        self.tables.iter().flat_map(|table| &table.blocks).map(|block| block.rows).sum()
-    }
-}
-
-/// A block of a table, not yet read.
-#[derive(Debug)]
-pub(crate) struct TableBlockHandle {
-    table: Arc<KnownTable>,
-    /// There is such a block.
-    index: usize,
-    reading: Arc<Reading>,
-}
-
-/// Lives as long as somebody may open some blocks.
-#[derive(Debug)]
-struct Reading {
-    cache: Arc<TableCache>,
-    /// Their files must stay.
-    _pin: Pin,
-}
-
-impl Drop for Reading {
-    /// Blocks have grown while they were read.
-    fn drop(&mut self) {
-        self.cache.blocks.keep_within();
-    }
-}
-
-impl TableBlockHandle {
-    /// The blocks of a table, as the manifest knows them.
-    ///
-    /// # Errors
-    /// [`Error::Decode`] if the manifest's facts make no sense.
-    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta, pin: &Pin) -> Result<Vec<Arc<Self>>> {
-        let reading = Arc::new(Reading { cache: cache.clone(), _pin: pin.clone() });
-        let table = cache.known(meta)?;
-        let handle = |index| Arc::new(Self { reading: reading.clone(), table: table.clone(), index });
-        Ok((0..table.blocks.len()).map(handle).collect())
-    }
-
-    fn facts(&self) -> &BlockFacts {
-        &self.table.blocks[self.index]
-    }
-}
-
-/// How many bytes at the end of a block will be read: behind its columns lie the filter of grams, that of words and the
-/// directory.
-fn bytes_ahead(meta: &BlockMeta, looks: Looks) -> u64 {
-    let grams = grams_len(&meta.user);
-    let is_told = meta.filter.is_some() || grams > 0;
-    let words = meta.filter.map_or(0, |filter| u64::from(filter.len));
-    let filters = match looks {
-        Looks { at_words: false, at_grams: false } => 0,
-        _ if !is_told => return AHEAD_BYTES,
-        Looks { at_grams: false, .. } => words,
-        Looks { at_grams: true, .. } => words + grams,
-    };
-    u64::from(meta.directory.len) + filters + 3 * FRAME_BYTES as u64
-}
-
-impl TableBlockHandle {
-    fn open_table(&self) -> Result<OpenTable> {
-        self.reading.cache.get(self.table.number, &self.table.path, self.table.file_bytes)
-    }
-
-    /// Opens the block as what it is, for those who need more of it than a query does.
-    ///
-    /// # Errors
-    /// As [`BlockHandle::open`].
-    pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
-        let OpenTable { table, .. } = self.open_table()?;
-        let meta = table.blocks().get(self.index).ok_or_else(|| {
-            Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
-        })?;
-        let block = TableBlock::open(table.clone(), meta.directory)?;
-        if block.rows() as u64 != self.facts().rows {
-            let detail = format!(
-                "block {} of {} has {} rows, the manifest says {}",
-                self.index,
-                self.table.path,
-                block.rows(),
-                self.facts().rows
-            );
-            return Err(Error::decode("a block", detail));
-        }
-        Ok(block)
-    }
-}
-
-impl BlockHandle for TableBlockHandle {
-    fn rows(&self) -> usize {
-        self.facts().rows as usize
-    }
-
-    fn min_time(&self) -> i64 {
-        self.facts().min_time
-    }
-
-    fn max_time(&self) -> i64 {
-        self.facts().max_time
-    }
-
-    fn open(&self) -> Result<Arc<dyn Block>> {
-        let blocks = &self.reading.cache.blocks;
-        Ok(blocks.get(self.table.number, self.index, true, || self.open_table_block())?)
-    }
-
-    fn open_unordered(&self) -> Result<Arc<dyn Block>> {
-        let blocks = &self.reading.cache.blocks;
-        let open = || Ok(self.open_table_block()?.unordered(self.streams().as_ref()));
-        Ok(blocks.get(self.table.number, self.index, false, open)?)
-    }
-
-    fn will_open(&self, looks: Looks) {
-        if self.is_open() {
-            return;
-        }
-        // What cannot be opened now cannot be later, and is told then.
-        if let Ok(OpenTable { table, .. }) = self.open_table() {
-            let meta = table.blocks().get(self.index);
-            table.will_read_end_of(self.index, meta.map_or(AHEAD_BYTES, |meta| bytes_ahead(meta, looks)));
-        }
-    }
-
-    fn streams(&self) -> Option<BlockStreams> {
-        // What cannot be opened is told when the block is.
-        self.open_table().ok()?.streams()?.of_block(self.index, self.facts().rows)
-    }
-
-    fn is_open(&self) -> bool {
-        self.reading.cache.blocks.has(self.table.number, self.index)
-    }
-
-    fn is_worth_opening_ahead(&self) -> bool {
-        self.reading.cache.blocks.keeps_any() && !self.is_open()
     }
 }

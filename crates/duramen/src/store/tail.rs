@@ -11,7 +11,7 @@ use crate::store::live::Prefix;
 use crate::store::rows::{RowPlace, RowSet};
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::some_rows::SomeRows;
-use crate::store::tables::TableBlockHandle;
+use crate::store::table_blocks::TableBlockHandle;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,177 @@
+//! The blocks of tables, from what the manifest says of them to a block that is open.
+
+use crate::block::{Block, BlockHandle, BlockStreams, Looks};
+use crate::columnar::TableBlock;
+use crate::error::{Error, Result};
+use crate::store::flush::grams_len;
+use crate::store::pin::Pin;
+use crate::store::reading::Reading;
+use crate::store::table_facts::{BlockFacts, KnownTable};
+use crate::store::tables::{OpenTable, TableCache};
+use duramen_engine::manifest::{State, TableMeta};
+use duramen_engine::sstable::{BlockMeta, FRAME_BYTES};
+use std::sync::Arc;
+
+/// So many bytes at the end of a block are fetched before it is opened, if it is not known how long its filters are: its
+/// directory lies there, and before it they do.
+const AHEAD_BYTES: u64 = 96 << 10;
+
+/// The blocks of all tables of a snapshot.
+#[derive(Clone, Debug)]
+pub(crate) struct TableBlocks {
+    cache: Arc<TableCache>,
+    /// Their files must stay.
+    pin: Pin,
+    /// In the order in which they were written: the latest last.
+    tables: Vec<Arc<KnownTable>>,
+}
+
+impl TableBlocks {
+    /// # Errors
+    /// [`Error::Decode`] if the manifest's facts make no sense.
+    pub(crate) fn of(cache: &Arc<TableCache>, state: &State, pin: &Pin) -> Result<Self> {
+        let tables = state.tables.values().map(|meta| cache.known(meta)).collect::<Result<_>>()?;
+        Ok(Self { cache: cache.clone(), pin: pin.clone(), tables })
+    }
+
+    /// Those that may hold rows from `min_time` to `max_time`, both included.
+    pub(crate) fn between(&self, min_time: i64, max_time: i64) -> impl Iterator<Item = TableBlockHandle> {
+        let overlaps = move |(min, max)| max >= min_time && min <= max_time;
+        let tables: Vec<_> = self.tables.iter().filter(|table| overlaps(table.times)).cloned().collect();
+        let reading = Arc::new(Reading::new(&self.cache, &self.pin, tables.clone()));
+        tables.into_iter().flat_map(move |table| {
+            let blocks = table.blocks.iter().enumerate();
+            let blocks = blocks.filter(move |(_, block)| overlaps((block.min_time, block.max_time)));
+            let handle =
+                |(index, _)| TableBlockHandle { table: table.clone(), index, reading: reading.clone() };
+            blocks.map(handle).collect::<Vec<_>>()
+        })
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        // Each may say anything, if the manifest is damaged.
+        self.tables
+            .iter()
+            .flat_map(|table| &table.blocks)
+            .fold(0, |sum: u64, block| sum.saturating_add(block.rows))
+    }
+}
+
+/// A block of a table, not yet read.
+#[derive(Debug)]
+pub(crate) struct TableBlockHandle {
+    table: Arc<KnownTable>,
+    /// There is such a block.
+    index: usize,
+    reading: Arc<Reading>,
+}
+
+impl TableBlockHandle {
+    /// The blocks of a table, as the manifest knows them.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the manifest's facts make no sense.
+    pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta, pin: &Pin) -> Result<Vec<Arc<Self>>> {
+        let table = cache.known(meta)?;
+        let reading = Arc::new(Reading::new(cache, pin, vec![table.clone()]));
+        let handle = |index| Arc::new(Self { reading: reading.clone(), table: table.clone(), index });
+        Ok((0..table.blocks.len()).map(handle).collect())
+    }
+
+    fn facts(&self) -> &BlockFacts {
+        &self.table.blocks[self.index]
+    }
+}
+
+/// How many bytes at the end of a block will be read: behind its columns lie the filter of grams, that of words and the
+/// directory.
+fn bytes_ahead(meta: &BlockMeta, looks: Looks) -> u64 {
+    let grams = grams_len(&meta.user);
+    let is_told = meta.filter.is_some() || grams > 0;
+    let words = meta.filter.map_or(0, |filter| u64::from(filter.len));
+    let filters = match looks {
+        Looks { at_words: false, at_grams: false } => 0,
+        _ if !is_told => return AHEAD_BYTES,
+        Looks { at_grams: false, .. } => words,
+        Looks { at_grams: true, .. } => words + grams,
+    };
+    u64::from(meta.directory.len) + filters + 3 * FRAME_BYTES as u64
+}
+
+impl TableBlockHandle {
+    fn open_table(&self) -> Result<OpenTable> {
+        self.reading.open(&self.table)
+    }
+
+    /// Opens the block as what it is, for those who need more of it than a query does.
+    ///
+    /// # Errors
+    /// As [`BlockHandle::open`].
+    pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
+        let OpenTable { table, .. } = self.open_table()?;
+        let meta = table.blocks().get(self.index).ok_or_else(|| {
+            Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
+        })?;
+        let block = TableBlock::open(table.clone(), meta.directory)?;
+        if block.rows() as u64 != self.facts().rows {
+            let detail = format!(
+                "block {} of {} has {} rows, the manifest says {}",
+                self.index,
+                self.table.path,
+                block.rows(),
+                self.facts().rows
+            );
+            return Err(Error::decode("a block", detail));
+        }
+        Ok(block)
+    }
+}
+
+impl BlockHandle for TableBlockHandle {
+    fn rows(&self) -> usize {
+        self.facts().rows as usize
+    }
+
+    fn min_time(&self) -> i64 {
+        self.facts().min_time
+    }
+
+    fn max_time(&self) -> i64 {
+        self.facts().max_time
+    }
+
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        let blocks = self.reading.blocks();
+        Ok(blocks.get(self.table.number, self.index, true, || self.open_table_block())?)
+    }
+
+    fn open_unordered(&self) -> Result<Arc<dyn Block>> {
+        let blocks = self.reading.blocks();
+        let open = || Ok(self.open_table_block()?.unordered(self.streams().as_ref()));
+        Ok(blocks.get(self.table.number, self.index, false, open)?)
+    }
+
+    fn will_open(&self, looks: Looks) {
+        if self.is_open() {
+            return;
+        }
+        // What cannot be opened now cannot be later, and is told then.
+        if let Ok(OpenTable { table, .. }) = self.open_table() {
+            let meta = table.blocks().get(self.index);
+            table.will_read_end_of(self.index, meta.map_or(AHEAD_BYTES, |meta| bytes_ahead(meta, looks)));
+        }
+    }
+
+    fn streams(&self) -> Option<BlockStreams> {
+        // What cannot be opened is told when the block is.
+        self.open_table().ok()?.streams()?.of_block(self.index, self.facts().rows)
+    }
+
+    fn is_open(&self) -> bool {
+        self.reading.blocks().has(self.table.number, self.index)
+    }
+
+    fn is_worth_opening_ahead(&self) -> bool {
+        self.reading.blocks().keeps_any() && !self.is_open()
+    }
+}
