@@ -33,6 +33,10 @@ pub(super) struct State {
     pub(super) wanted_bytes: usize,
     /// A sync reached this far, and no record says so yet.
     pub(super) mark: Option<Position>,
+    /// Whether the last sync was of one record.
+    pub(super) syncs_singly: bool,
+    /// How many records there were at that.
+    synced_records: u64,
     /// The segment before the active one and its length, and no record says so yet.
     pub(super) previous: Option<Position>,
     /// When the records are to be synced, by the monotonic clock.
@@ -216,6 +220,8 @@ impl State {
             end: Position::default(),
             wanted_bytes: 0,
             mark: None,
+            syncs_singly: false,
+            synced_records: 0,
             previous: None,
             sync_due: None,
             waiting: 0,
@@ -282,6 +288,14 @@ impl State {
         }
         let is_next = self.prepared.as_ref().is_some_and(|prepared| is_it(&prepared.handle));
         is_next.then_some(part)
+    }
+
+    /// Everything appended so far is being synced.
+    pub(super) fn begin_sync(&mut self) {
+        // What is appended from here on is for the next interval.
+        self.sync_due = None;
+        self.syncs_singly = self.metrics.records == self.synced_records + 1;
+        self.synced_records = self.metrics.records;
     }
 
     /// Asks for a prepared segment of at least `bytes`. Whether that is news.
