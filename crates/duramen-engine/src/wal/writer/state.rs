@@ -187,7 +187,7 @@ impl Active {
 pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
 
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
-const PREFAULT_BYTES: usize = 4 << 20;
+const PREFAULT_BYTES: usize = 2 << 20;
 
 /// How much of that without a look at what else there is to do.
 pub(super) const PREFAULT_STEP_BYTES: usize = 512 << 10;
@@ -354,9 +354,9 @@ mod tests {
         }
         let first = super::FIRST_PREFAULT_BYTES;
         let part = super::PREFAULT_BYTES;
-        let parts =
-            [(1, 0), (1, 1), (2, 0)].map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
-        assert_eq!(asked[..3], parts);
+        let parts = [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]
+            .map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
+        assert_eq!(asked[..5], parts);
         assert_eq!(wal.inner.state().active.as_ref().map(|a| a.handle.number), Some(2));
         Ok(())
     }
