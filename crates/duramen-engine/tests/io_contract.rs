@@ -314,6 +314,27 @@ contract! {
         assert!(get(fs, &path) == read(&*other, 0, 10_000));
     }
 
+    fn what_a_call_writes_is_in_a_mapped_segments_memory(fs, dir) {
+        let path = dir.join("a");
+        let segment = fs.create_segment(&path, 10_000).unwrap();
+        let reader = fs.open_segment(&path).unwrap();
+        write(&*segment, 4_000, b"hello");
+        segment.sync(0, 10_000).unwrap();
+        if let Err(e) = segment.write_by_call(4_005, b" world") {
+            assert_eq!((e.kind(), cfg!(target_os = "linux")), (ErrorKind::Unsupported, false));
+            write(&*segment, 4_005, b" world");
+        }
+        for seen in [&segment, &reader] {
+            assert_eq!(read(&**seen, 4_000, 11), b"hello world");
+        }
+        assert_eq!(get(fs, &path)[4_000..4_011], *b"hello world");
+        assert_eq!(kind(segment.write_by_call(9_999, b"xy")), ErrorKind::InvalidInput);
+        assert_eq!(kind(segment.write_by_call(usize::MAX, b"xy")), ErrorKind::InvalidInput);
+        assert_eq!(kind(reader.write_by_call(0, b"x")), ErrorKind::Unsupported);
+        let unmapped = fs.create_unmapped_segment(&dir.join("unmapped"), 10_000).unwrap();
+        assert_eq!(kind(unmapped.write_by_call(0, b"x")), ErrorKind::Unsupported);
+    }
+
     fn a_segment_whose_memory_was_taken_at_once_is_zeros_like_any_other(fs, dir) {
         for (name, len) in [("small", 10_000), ("large", (1 << 20) + 10_000)] {
             let path = dir.join(name);

@@ -586,6 +586,7 @@ fn the_order_of_operations_is_the_protocol() {
         "sync_dir store".to_owned(),
         format!("sync_dir {dir}"),
         format!("sync {file} 0..4119"),
+        format!("write {file} 4119..4178"), // SYNC and record by one call: the page was synced before
         format!("sync {file} 4096..4178"),
         format!("sync {file} 4096..4214"),
         format!("truncate {file} 4214"),
@@ -593,6 +594,59 @@ fn the_order_of_operations_is_the_protocol() {
         format!("exists {file}"),
     ];
     assert_eq!(sim.trace(), expected);
+}
+
+#[test]
+fn only_records_that_are_synced_one_at_a_time_go_to_a_mapped_segment_by_a_call() {
+    let sim = Sim::new(1);
+    let wal = Wal::create(&sim.env(), Path::new(WAL), manual(WalOptions::default())).unwrap();
+    let calls = || sim.indices_of(OperationKind::Write).len();
+    let append = |len: usize, options| {
+        let before = calls();
+        wal.append(0, 1, &vec![7; len], options).unwrap();
+        calls() - before
+    };
+    // The first record's page was never synced, nor are most of a long one's.
+    assert_eq!(append(10, sync_each()), 0);
+    assert_eq!(append(10, sync_each()), 1);
+    assert_eq!(append(5_000, sync_each()), 0);
+    assert_eq!(append(10, sync_each()), 1);
+    // Others come between.
+    assert_eq!(append(10, WriteOptions::default()), 0);
+    assert_eq!(append(10, sync_each()), 1);
+    assert_eq!(append(10, sync_each()), 0);
+    assert_eq!(append(10, sync_each()), 1);
+
+    let options = WalOptions { wal_kind: WalKind::Write, ..WalOptions::default() };
+    let wal = Wal::create(&sim.env(), Path::new(WAL), manual(options)).unwrap();
+    let before = calls();
+    for _ in 0..3 {
+        wal.append(0, 1, b"x", sync_each()).unwrap();
+    }
+    assert_eq!(calls(), before);
+}
+
+#[test]
+fn a_call_that_fails_is_made_up_for_in_memory() {
+    for fault in [Fault::NoSpace, Fault::ShortWrite] {
+        let sim = Sim::new(1);
+        let options = manual(WalOptions { durability: Durability::Sync, ..WalOptions::default() });
+        let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
+        sim.sync_all(); // the directory of the store
+        let mut appended = vec![];
+        append_next(&wal, &mut appended, WriteOptions::default()).unwrap();
+        append_next(&wal, &mut appended, WriteOptions::default()).unwrap();
+        sim.fail_at(sim.operations(), fault);
+        append_next(&wal, &mut appended, WriteOptions::default()).unwrap();
+        assert_eq!(sim.faults_struck().len(), 1);
+        append_next(&wal, &mut appended, WriteOptions::default()).unwrap();
+        assert!(read_live(&wal) == appended);
+        sim.crash_power();
+        let env = sim.env();
+        let recovered =
+            recover(&env, &only_writer(&env, Path::new(WAL)), WalRecoveryMode::AbsoluteConsistency).unwrap();
+        assert!(offered(&recovered) == appended);
+    }
 }
 
 #[test]

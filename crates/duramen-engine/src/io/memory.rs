@@ -86,7 +86,7 @@ impl SegmentMemory {
 #[derive(Debug)]
 pub(crate) struct KeptSegment {
     memory: SegmentMemory,
-    _segment: Arc<dyn Segment>,
+    segment: Arc<dyn Segment>,
 }
 
 impl KeptSegment {
@@ -95,7 +95,12 @@ impl KeptSegment {
         // SAFETY: what the segment gave out lives for as long as somebody borrows the segment, which this could do for as
         // long as it lives.
         let memory = unsafe { SegmentMemory::new(start, len) };
-        Self { memory, _segment: segment }
+        Self { memory, segment }
+    }
+
+    #[inline]
+    pub(crate) fn segment(&self) -> &dyn Segment {
+        &*self.segment
     }
 
     #[inline]

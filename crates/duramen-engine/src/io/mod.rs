@@ -181,6 +181,14 @@ pub trait Segment: Send + Sync + Debug {
     /// Hands the bytes `offset..offset + len` to the kernel, so that they survive this process. Does
     /// nothing for a mapped segment, whose writes already do. `InvalidInput` if there are no such bytes.
     fn publish(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// Puts `bytes` at `offset` of the memory, and so of the file, by a call: a mapping's first write to a page after a
+    /// sync takes a fault, which costs more than the call, and so does the sync after it. Who may do so is as with
+    /// [`SegmentMemory::write`]. If it fails, some of the bytes may be there: write them to the memory.
+    /// `Unsupported` if a call does not reach the memory. `InvalidInput` if they do not fit.
+    fn write_by_call(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        let _nothing_is_written = (offset, bytes);
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a call does not reach the memory"))
+    }
     /// Makes the bytes `offset..offset + len` survive a loss of power, and the file's length; of an unmapped
     /// segment, those that were published. Any offset will do. `InvalidInput` if there are no such bytes.
     fn sync(&self, offset: usize, len: usize) -> io::Result<()>;

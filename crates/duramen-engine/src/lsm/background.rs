@@ -218,6 +218,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flush::FlushWaiter;
     use super::*;
     use crate::io::sim::Sim;
     use crate::kv::Engine;
@@ -239,6 +240,51 @@ mod tests {
         store.put(b"key", b"value")?;
         store.flush()?;
         assert!(!inner.flush_comes_first(), "nobody waits any more");
+        Ok(())
+    }
+
+    /// A store on whose full device a memtable waits for its flush.
+    fn store_that_cannot_flush(sim: &Sim) -> Result<Lsm> {
+        let options = LsmOptions { env: sim.env(), background: Mode::Manual, ..LsmOptions::default() };
+        let store = Lsm::open("/db", options)?;
+        store.put(b"key", b"value")?;
+        let inner = &store.inner;
+        let wal = inner.writable()?;
+        wal.rotate()?;
+        if let Some(reader) = wal.live_segments().last() {
+            inner.switch_memtable(reader);
+        }
+        sim.set_capacity_bytes(Some(sim.used_bytes()));
+        Ok(store)
+    }
+
+    #[test]
+    fn compaction_that_has_given_way_looks_again_when_the_flush_fails() -> Result<()> {
+        let sim = Sim::new(1);
+        let store = store_that_cannot_flush(&sim)?;
+        let inner = &store.inner;
+        assert!(inner.flush_comes_first());
+        let turn = inner.background.turn();
+        assert!(inner.flush_task().is_err());
+        assert!(!inner.flush_comes_first());
+        assert_ne!(inner.background.turn(), turn, "nobody wakes it");
+        // It has been told: to fail again is no news.
+        let turn = inner.background.turn();
+        assert!(inner.flush_task().is_err());
+        assert_eq!(inner.background.turn(), turn);
+        Ok(())
+    }
+
+    #[test]
+    fn compaction_that_has_given_way_looks_again_when_nobody_waits_for_a_flush() -> Result<()> {
+        let store = store_that_cannot_flush(&Sim::new(1))?;
+        let inner = &store.inner;
+        assert!(store.flush().is_err());
+        assert_eq!(inner.flush_waiters.load(Ordering::Relaxed), 0, "who was told of a failure waits no more");
+        let waiter = FlushWaiter::new(inner);
+        let turn = inner.background.turn();
+        drop(waiter);
+        assert_ne!(inner.background.turn(), turn, "nobody wakes it");
         Ok(())
     }
 }

@@ -100,10 +100,10 @@ pub(super) fn path_of(dir: &Path, number: u64) -> PathBuf {
 }
 
 /// Somebody waits until all is flushed, while this lives.
-struct FlushWaiter<'a>(&'a Inner);
+pub(super) struct FlushWaiter<'a>(&'a Inner);
 
 impl<'a> FlushWaiter<'a> {
-    fn new(inner: &'a Inner) -> Self {
+    pub(super) fn new(inner: &'a Inner) -> Self {
         inner.flush_waiters.fetch_add(1, Ordering::Relaxed);
         Self(inner)
     }

@@ -11,11 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The writing end of a segment.
+///
+/// Records are copied into the memory. Those that are synced one at a time are gathered first, with the WAL's own that go in
+/// front of them, and put there by a call ([`Segment::write_by_call`]): the sync before has protected the page.
 #[derive(Debug)]
 pub(super) struct Tail {
     segment: KeptSegment,
     end: usize,
     capacity: usize,
+    /// Whether records wait for [`Tail::put_gathered`], and those.
+    gathers: bool,
+    gathered: Vec<u8>,
 }
 
 impl Tail {
@@ -24,7 +30,13 @@ impl Tail {
         // SAFETY: nobody else knows the segment in this process yet; others verify what they see of it.
         unsafe { segment.memory().write(0, identity) };
         let capacity = segment.memory().len();
-        Self { segment: KeptSegment::new(segment), end: FIRST_RECORD, capacity }
+        Self {
+            segment: KeptSegment::new(segment),
+            end: FIRST_RECORD,
+            capacity,
+            gathers: false,
+            gathered: Vec::new(),
+        }
     }
 
     /// Where the next byte goes.
@@ -42,16 +54,47 @@ impl Tail {
     /// Copies `header` and `payload` behind what is there, which must fit, and then shows them to readers.
     #[inline]
     pub(super) fn put(&mut self, seq: u64, header: &[u8], payload: &[u8]) {
+        if self.gathers {
+            self.gathered.extend_from_slice(header);
+            self.gathered.extend_from_slice(payload);
+            return;
+        }
         let memory = self.segment.memory();
         // SAFETY: a tail is a segment's only writer, and readers stay below `committed`, which is `end`.
         unsafe {
             memory.write(self.end, header);
             memory.write(self.end + header.len(), payload);
         }
+        self.show(seq, header.len() + payload.len());
+    }
+
+    /// What is put from here on waits for [`Tail::put_gathered`].
+    pub(super) fn gather(&mut self) {
+        self.gathers = true;
+    }
+
+    /// Puts what was gathered behind what is there, all by one call, and then shows it to readers.
+    #[inline]
+    pub(super) fn put_gathered(&mut self, seq: u64) {
+        if !std::mem::take(&mut self.gathers) {
+            return;
+        }
+        if self.segment.segment().write_by_call(self.end, &self.gathered).is_err() {
+            // SAFETY: as in `put`; what the call may have written are these bytes.
+            unsafe { self.segment.memory().write(self.end, &self.gathered) };
+        }
+        self.show(seq, self.gathered.len());
+        self.gathered.clear();
+    }
+
+    /// Shows `len` more bytes to readers.
+    #[inline]
+    fn show(&mut self, seq: u64, len: usize) {
+        let memory = self.segment.memory();
         if self.end == FIRST_RECORD {
             memory.counter(FIRST_SEQ).store(seq, Ordering::Release);
         }
-        self.end += header.len() + payload.len();
+        self.end += len;
         memory.counter(COMMITTED).store(self.end as u64, Ordering::Release);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Group {
 struct Progress {
     reached: Position,
     led: bool,
+    /// How many wait for the leader: to wake nobody is a system call, too.
+    waiting: usize,
 }
 
 /// Gives the lead back however the leader leaves.
@@ -40,8 +42,11 @@ impl Drop for Lead<'_> {
         if let Some(reached) = self.reached {
             progress.reached = progress.reached.max(reached);
         }
+        let waited_for = progress.waiting > 0;
         drop(progress);
-        self.group.changed.notify_all();
+        if waited_for {
+            self.group.changed.notify_all();
+        }
     }
 }
 
@@ -69,7 +74,9 @@ impl Group {
                 drop(round);
                 progress = self.lock();
             } else {
+                progress.waiting += 1;
                 progress = self.changed.wait(progress).unwrap_or_else(PoisonError::into_inner);
+                progress.waiting -= 1;
             }
         }
     }

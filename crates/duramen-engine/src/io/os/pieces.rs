@@ -22,13 +22,17 @@ const MOST_TIME: Duration = Duration::from_millis(100);
 /// Fills a file, all zeros and mapped from its start, with zeros in large pieces, if the kernel has them. Only the first is
 /// mapped.
 pub(super) fn fill(file: &std::fs::File, map: &MmapRaw) {
+    fill_within(MOST_TIME, file, map);
+}
+
+fn fill_within(most: Duration, file: &std::fs::File, map: &MmapRaw) {
     let began = Instant::now();
     let zeros = vec![0; ZEROS_BYTES];
     let piece = [(); PIECE_BYTES / ZEROS_BYTES].map(|()| IoSlice::new(&zeros));
     for at in (0..map.len() / PIECE_BYTES).map(|nth| nth * PIECE_BYTES) {
         // What is missing is taken later, page by page.
         let written = retry_on_intr(|| pwritev(file, &piece, at as u64));
-        let goes_on = written == Ok(PIECE_BYTES) && began.elapsed() < MOST_TIME;
+        let goes_on = written == Ok(PIECE_BYTES) && began.elapsed() < most;
         if !goes_on || at == 0 && !is_one_piece(map) {
             return;
         }
@@ -55,4 +59,32 @@ fn faults() -> Option<i64> {
     }
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memmap2::MmapOptions;
+    use std::os::unix::fs::MetadataExt;
+
+    const PIECES: usize = 8;
+
+    /// How many pieces of a file without any are written within that time.
+    fn pieces_within(most: Duration) -> std::io::Result<usize> {
+        let file = tempfile::tempfile()?;
+        file.set_len((PIECES * PIECE_BYTES) as u64)?;
+        let map = MmapOptions::new().map_raw(&file)?;
+        fill_within(most, &file, &map);
+        Ok((file.metadata()?.blocks() as usize * 512).div_ceil(PIECE_BYTES))
+    }
+
+    #[test]
+    fn a_device_that_holds_back_who_writes_gets_no_more() -> std::io::Result<()> {
+        // How long the first took is known when it is written.
+        assert_eq!(pieces_within(Duration::ZERO)?, 1);
+        // All of it, unless the kernel has no large pieces.
+        let pieces = pieces_within(Duration::MAX)?;
+        assert!(pieces == PIECES || pieces == 1, "{pieces}");
+        Ok(())
+    }
 }

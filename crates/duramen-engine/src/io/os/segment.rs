@@ -143,6 +143,15 @@ impl Segment for MappedSegment {
         check(&self.memory, offset, len)
     }
 
+    fn write_by_call(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        check(&self.memory, offset, bytes.len())?;
+        // Linux says that a shared mapping and calls have the same pages. A segment that was opened is not written.
+        if !self.writable || cfg!(not(target_os = "linux")) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a call does not reach the memory"));
+        }
+        self.file.write_all_at(bytes, offset as u64)
+    }
+
     fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
         check(&self.memory, offset, len)?;
         // On Linux, msync of a range is an fdatasync of that range, the mapping's dirty pages included. But

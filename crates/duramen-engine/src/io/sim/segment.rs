@@ -63,6 +63,25 @@ impl Segment for SimSegment {
         })
     }
 
+    fn write_by_call(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        self.check(offset, bytes.len())?;
+        if !self.mapped || !self.writable {
+            return Err(errno(Errno::OPNOTSUPP));
+        }
+        let range = format_args!(" {offset}..{}", offset + bytes.len());
+        self.handle.operate(OperationKind::Write, range, |world, fault| {
+            let torn = fault == Some(Fault::TornWrite);
+            let part = torn || fault == Some(Fault::ShortWrite);
+            let len = if part { world.dice.below(bytes.len().max(1) as u64) as usize } else { bytes.len() };
+            world.bytes_mut(self.handle.inode)?.write(offset as u64, &bytes[..len])?;
+            match part {
+                _ if torn => Err(world.halt()),
+                true => Err(errno(Errno::NOSPC)),
+                false => Ok(()),
+            }
+        })
+    }
+
     fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
         self.check(offset, len)?;
         let range = format_args!(" {offset}..{}", offset + len);

@@ -191,6 +191,7 @@ mod tests {
     ];
 
     #[test]
+    #[cfg_attr(miri, ignore = "it would take long, and there is no unsafe code here")]
     fn many_items_are_sorted_as_few_are() {
         let counts = [0, 1, 2, FEW_ITEMS - 1, FEW_ITEMS, 3 * FEW_ITEMS + 1];
         for (window, count) in SHAPES.iter().flat_map(|shape| counts.map(|count| (shape, count))) {

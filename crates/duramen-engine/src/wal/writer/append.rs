@@ -13,6 +13,10 @@ use crate::{Error, Result};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// The longest payload that goes to a segment by a call if it is synced by itself. Most pages of longer ones were not
+/// synced before.
+const MOST_BY_CALL_BYTES: usize = 4096;
+
 /// How long somebody waits for a free write buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
@@ -83,6 +87,8 @@ impl Inner {
         if !state.active.as_ref().is_some_and(|a| Need::Room(payload.len()).is_met(a)) {
             state = self.make_room(state, Need::Room(payload.len()), options.into())?;
         }
+        let by_call =
+            durability == Durability::Sync && state.syncs_singly && payload.len() <= MOST_BY_CALL_BYTES;
         let State { active: Some(active), mark, previous, next_seq, metrics, end, .. } = &mut *state else {
             return Err(closed());
         };
@@ -91,6 +97,9 @@ impl Inner {
         let Some(following) = first_seq.checked_add(u64::from(count)) else {
             return Err(Error::InvalidArgument("no sequence numbers are left".into()));
         };
+        if by_call && active.handle.mapped {
+            active.tail.gather();
+        }
         if let Some(Position { number, offset }) = previous.take() {
             active.put_own(id, KIND_PREV, first_seq, number, offset);
             metrics.bytes += OWN_RECORD_BYTES as u64;
@@ -101,6 +110,7 @@ impl Inner {
         }
         let header = RecordHeader { len: payload.len() as u32, seq: first_seq, kind, count };
         active.put(id, header, payload_hash, payload);
+        active.tail.put_gathered(first_seq);
         *next_seq = following;
         active.records += 1;
         metrics.records += 1;

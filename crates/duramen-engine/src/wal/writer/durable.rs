@@ -50,8 +50,7 @@ impl Inner {
     fn sync_round(&self, through: Option<Position>) -> Result<Position> {
         if through.is_none() {
             self.syncs_records.store(true, Ordering::Relaxed);
-            // What is appended from here on is for the next interval.
-            self.state().sync_due = None;
+            self.state().begin_sync();
         }
         let (segments, reached) = self.behind(through, |h| &h.synced);
         self.not_let_go()?;

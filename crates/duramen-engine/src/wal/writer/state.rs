@@ -33,6 +33,10 @@ pub(super) struct State {
     pub(super) wanted_bytes: usize,
     /// A sync reached this far, and no record says so yet.
     pub(super) mark: Option<Position>,
+    /// Whether the last sync was of one record.
+    pub(super) syncs_singly: bool,
+    /// How many records there were at that.
+    synced_records: u64,
     /// The segment before the active one and its length, and no record says so yet.
     pub(super) previous: Option<Position>,
     /// When the records are to be synced, by the monotonic clock.
@@ -183,7 +187,7 @@ impl Active {
 pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
 
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
-const PREFAULT_BYTES: usize = 4 << 20;
+const PREFAULT_BYTES: usize = 2 << 20;
 
 /// How much of that without a look at what else there is to do.
 pub(super) const PREFAULT_STEP_BYTES: usize = 512 << 10;
@@ -216,6 +220,8 @@ impl State {
             end: Position::default(),
             wanted_bytes: 0,
             mark: None,
+            syncs_singly: false,
+            synced_records: 0,
             previous: None,
             sync_due: None,
             waiting: 0,
@@ -284,6 +290,14 @@ impl State {
         is_next.then_some(part)
     }
 
+    /// Everything appended so far is being synced.
+    pub(super) fn begin_sync(&mut self) {
+        // What is appended from here on is for the next interval.
+        self.sync_due = None;
+        self.syncs_singly = self.metrics.records == self.synced_records + 1;
+        self.synced_records = self.metrics.records;
+    }
+
     /// Asks for a prepared segment of at least `bytes`. Whether that is news.
     pub(super) fn want(&mut self, bytes: usize) -> bool {
         let news = self.wanted_bytes < bytes;
@@ -340,9 +354,9 @@ mod tests {
         }
         let first = super::FIRST_PREFAULT_BYTES;
         let part = super::PREFAULT_BYTES;
-        let parts =
-            [(1, 0), (1, 1), (2, 0)].map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
-        assert_eq!(asked[..3], parts);
+        let parts = [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]
+            .map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
+        assert_eq!(asked[..5], parts);
         assert_eq!(wal.inner.state().active.as_ref().map(|a| a.handle.number), Some(2));
         Ok(())
     }
