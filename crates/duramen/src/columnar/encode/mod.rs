@@ -7,10 +7,11 @@ mod summary;
 pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
 
 use super::columnize::{Collected, Columnizer};
+use super::compress::Zstd;
 use super::directory::{ColumnEntry, Directory, Location};
 use super::grams::Grams;
 use super::references::References;
-use super::streams::{MAX_STREAM_BYTES, Streams, Zstd};
+use super::streams::{MAX_STREAM_BYTES, Streams};
 use super::table_streams::{StreamRows, TableStreamsBuilder};
 use super::template::Templates;
 use super::words::Words;
@@ -30,11 +31,14 @@ pub struct EncodeOptions {
     /// little, so that a higher level costs a small part of the time. `LEVEL=15` before the example `column_sizes` tells
     /// what another level makes of a log.
     pub zstd_level: i32,
+    /// Whether texts of 1 MiB and more that this level makes hardly smaller than level 1 are compressed at level 1: a sample
+    /// tells. Default: yes.
+    pub saves_time: bool,
 }
 
 impl Default for EncodeOptions {
     fn default() -> Self {
-        Self { zstd_level: 8 }
+        Self { zstd_level: 8, saves_time: true }
     }
 }
 
@@ -72,7 +76,7 @@ impl BlockEncoder {
     /// [`crate::Error::Invalid`] if zstd does not take the level.
     pub fn new(options: EncodeOptions) -> Result<Self> {
         Ok(Self {
-            zstd: Zstd::new(options.zstd_level)?,
+            zstd: Zstd::new(options)?,
             columnizer: Columnizer::default(),
             words: Words::default(),
             grams: Grams::default(),
@@ -89,7 +93,7 @@ impl BlockEncoder {
     /// # Errors
     /// [`crate::Error::Invalid`] if zstd does not take the level.
     pub fn set_options(&mut self, options: EncodeOptions) -> Result<()> {
-        self.zstd.set_level(options.zstd_level)
+        self.zstd.set_options(options)
     }
 
     /// Encodes the rows, which must be in order of (time, writer, sequence number), as one block.
