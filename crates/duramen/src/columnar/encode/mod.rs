@@ -148,7 +148,7 @@ impl BlockEncoder {
         let is_small = super::is_small(rows, c.raw_bytes);
         self.grams.write(is_small, &mut self.zstd, &mut self.chunk)?;
         let grams = self.add_filter(&mut progress)?;
-        filter::build(&self.words, is_small, &mut self.chunk);
+        filter::build(&mut self.words, is_small, &mut self.chunk);
         let filter = self.add_filter(&mut progress)?;
         let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
         label_names.sort_unstable();
