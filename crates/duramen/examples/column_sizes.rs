@@ -149,7 +149,8 @@ fn measure(entries: &[Vec<u8>], level: Option<i32>, target: u64) -> Report {
     }
     cuts.push(rows.len());
     let options = EncodeOptions::default();
-    let options = EncodeOptions { zstd_level: level.unwrap_or(options.zstd_level) };
+    let options =
+        EncodeOptions { zstd_level: level.unwrap_or(options.zstd_level), saves_time: level.is_none() };
     let mut encoder = BlockEncoder::new(options).unwrap();
     let mut chunks = Chunks::default();
     let start = cpu_time();

@@ -34,7 +34,8 @@
 
 use super::MAX_ROWS;
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
-use super::streams::{MAX_STREAM_BYTES, STREAMS, Zstd, expand};
+use super::compress::{Zstd, expand};
+use super::streams::{MAX_STREAM_BYTES, STREAMS};
 use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::path::Path;
@@ -363,7 +364,7 @@ mod tests {
             ],
         };
         let mut chunk = Vec::new();
-        directory.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
         assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         let mut r = Reader::new(&chunk);
         let (method, len) = (r.u8().unwrap(), r.count(1 << 20).unwrap());
@@ -379,7 +380,7 @@ mod tests {
         for (in_grams, has_empty) in [(false, false), (false, true), (true, false), (true, true)] {
             let mut directory = directory.clone();
             directory.columns[0].form = Form::Texts { at: at(15), in_grams, has_empty };
-            directory.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+            directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
             assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         }
         plain[0] = VERSION_BEFORE_EMPTY;

@@ -9,7 +9,7 @@
 //! laid over each other. A bitmap that is mostly set even at full length would tell little, and is not written.
 
 use super::bytes::{Reader, bad};
-use super::streams::{Zstd, expand};
+use super::compress::{Zstd, expand};
 use crate::error::Result;
 use crate::gram::{self, GRAM_BYTES, HASH_BITS, folded, hash};
 use std::borrow::Cow;
@@ -152,7 +152,7 @@ mod tests {
             last = text;
         }
         let mut chunk = Vec::new();
-        grams.write(false, &mut Zstd::new(3).unwrap(), &mut chunk).unwrap();
+        grams.write(false, &mut Zstd::of_level(3), &mut chunk).unwrap();
         (!chunk.is_empty()).then(|| GramFilter::read(&chunk).unwrap())
     }
 

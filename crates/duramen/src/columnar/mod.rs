@@ -32,6 +32,7 @@ mod bitpack;
 mod bytes;
 mod chosen;
 mod columnize;
+mod compress;
 mod directory;
 mod encode;
 mod filter;
@@ -51,9 +52,9 @@ mod texts;
 mod timetext;
 mod words;
 
+pub(crate) use compress::unpacked;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
 pub use memory::MemoryBlock;
-pub(crate) use streams::unpacked;
 pub use table::TableBlock;
 pub(crate) use table_streams::TableStreamsBuilder;
 pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableStreams};

@@ -19,11 +19,10 @@
 //! ```
 
 use super::bytes::{Reader, bad, put_varint};
+use super::compress::{Zstd, expand};
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
-use crate::error::{Error, Result};
-use duramen_engine::memory;
-use std::cell::RefCell;
+use crate::error::Result;
 
 /// How many streams there are.
 pub(crate) const STREAMS: usize = 4;
@@ -46,9 +45,6 @@ const _: () = assert!(MAX_STREAM_BYTES <= u32::MAX as usize);
 /// (an integer, a code, two ends), its text is there at most twice (with and without an affix), and there are at
 /// most 8 Mi values (those of templates) besides the rows: 3.6 times [`MAX_STREAM_BYTES`].
 const MAX_DECODED_BYTES: usize = 4 * MAX_STREAM_BYTES;
-
-/// The most that a byte of a zstd frame can stand for: a block of 128 KiB may be 4 bytes, header and one to repeat.
-const ZSTD_MAX_RATIO: usize = (128 << 10) / 4;
 
 /// The four streams, being written.
 #[derive(Clone, Debug, Default)]
@@ -109,105 +105,6 @@ impl Streams {
         zstd.body = body;
         Ok(stored)
     }
-}
-
-/// A compressor and its room, kept from block to block.
-pub(crate) struct Zstd {
-    compressor: zstd::bulk::Compressor<'static>,
-    body: Vec<u8>,
-}
-
-impl std::fmt::Debug for Zstd {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Zstd").finish_non_exhaustive()
-    }
-}
-
-/// What the compressor says about its own state is a fault of the program.
-fn zstd_error(e: impl std::fmt::Display) -> Error {
-    Error::Invalid(format!("zstd: {e}"))
-}
-
-impl Zstd {
-    pub(crate) fn new(level: i32) -> Result<Self> {
-        let mut compressor = zstd::bulk::Compressor::new(level).map_err(zstd_error)?;
-        compressor.include_contentsize(false).map_err(zstd_error)?;
-        compressor.include_dictid(false).map_err(zstd_error)?;
-        compressor.include_checksum(false).map_err(zstd_error)?;
-        Ok(Self { compressor, body: Vec::new() })
-    }
-
-    /// Compresses with another level from now on.
-    pub(crate) fn set_level(&mut self, level: i32) -> Result<()> {
-        self.compressor.set_compression_level(level).map_err(zstd_error)
-    }
-
-    /// `method u8, plain_len varint, bytes`: for what is kept beside the blocks.
-    pub(crate) fn packed(&mut self, plain: &[u8]) -> Result<Vec<u8>> {
-        let mut body = Vec::new();
-        let method = self.append(plain, &mut body)?;
-        let mut out = vec![method];
-        put_varint(&mut out, plain.len() as u64);
-        out.extend_from_slice(if method == 0 { plain } else { &body });
-        Ok(out)
-    }
-
-    /// Appends `plain` compressed and says 1, or appends nothing and says 0 if that gains nothing.
-    pub(crate) fn append(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
-        if plain.len() < 24 {
-            return Ok(0);
-        }
-        let start = out.len();
-        let room = zstd::zstd_safe::compress_bound(plain.len());
-        out.resize(start + room, 0);
-        let n = self.compressor.compress_to_buffer(plain, &mut out[start..]).map_err(zstd_error)?;
-        if n >= plain.len() {
-            out.truncate(start);
-            return Ok(0);
-        }
-        out.truncate(start + n);
-        Ok(1)
-    }
-}
-
-thread_local! {
-    /// Making a decompressor costs as much as decompressing a block's directory.
-    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
-}
-
-fn decompress(stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        let decompressor = match kept {
-            Some(decompressor) => decompressor,
-            None => kept.insert(zstd::bulk::Decompressor::new().map_err(zstd_error)?),
-        };
-        let mut plain = memory::room(plain_len);
-        let done = decompressor.decompress_to_buffer(stored, &mut plain);
-        done.map(|_| plain).map_err(|_| bad("compressed bytes do not decompress"))
-    })
-}
-
-/// Undoes [`Zstd::append`]. Allocates no more than so many compressed bytes can stand for.
-pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
-    match method {
-        0 if stored.len() == plain_len => Ok(stored.to_vec()),
-        1 if plain_len > MAX_STREAM_BYTES.min(stored.len().saturating_mul(ZSTD_MAX_RATIO)) => {
-            Err(bad("compressed bytes claim to be more than they can be"))
-        }
-        1 => {
-            let plain = decompress(stored, plain_len)?;
-            if plain.len() == plain_len { Ok(plain) } else { Err(bad("decompressed bytes are too few")) }
-        }
-        _ => Err(bad("a compression method is unknown")),
-    }
-}
-
-/// Undoes [`Zstd::packed`], of at most so many bytes.
-pub(crate) fn unpacked(packed: &[u8], most_bytes: usize) -> Result<Vec<u8>> {
-    let mut r = Reader::new(packed);
-    let method = r.u8()?;
-    let plain_len = r.count(most_bytes)?;
-    expand(method, r.rest(), plain_len)
 }
 
 /// A bundle that was read.
@@ -356,7 +253,7 @@ impl Streams {
     /// As it is after it was written and read.
     pub(crate) fn reread(&self) -> Bundle {
         let mut chunk = Vec::new();
-        self.write(&mut Zstd::new(1).unwrap(), &mut chunk).unwrap();
+        self.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
         Bundle::read(&chunk).unwrap()
     }
 }
@@ -364,23 +261,6 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_more_is_allocated_than_the_stored_bytes_can_stand_for() {
-        let plain = vec![7u8; 40 << 20];
-        let mut stored = Vec::new();
-        assert_eq!(Zstd::new(3).unwrap().append(&plain, &mut stored).unwrap(), 1);
-        assert!(stored.len() < 8 << 10, "{}", stored.len());
-        assert_eq!(expand(1, &stored, plain.len()).unwrap(), plain);
-        let refused = |stored: &[u8], len: usize| {
-            let error = expand(1, stored, len).unwrap_err();
-            assert!(error.is_corruption());
-            error.to_string().contains("more than they can be")
-        };
-        assert!(refused(&stored, MAX_STREAM_BYTES + 1));
-        assert!(refused(&stored[..100], 90 << 20));
-        assert!(!refused(&stored, plain.len() + 1));
-    }
 
     #[test]
     fn a_bundle_that_claims_to_be_huge_is_refused() {

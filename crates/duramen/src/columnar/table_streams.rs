@@ -11,8 +11,8 @@
 //! ```
 
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
+use super::compress::{Zstd, unpacked};
 use super::labels::LabelSet;
-use super::streams::{Zstd, unpacked};
 use crate::block::StreamLabels;
 use crate::error::Result;
 use foldhash::fast::FixedState;
@@ -354,7 +354,7 @@ mod tests {
     fn property(blocks: &[StreamRows], is_field: &dyn Fn(&str) -> bool) -> Option<Vec<u8>> {
         let mut builder = TableStreamsBuilder::default();
         blocks.iter().for_each(|block| builder.add_block(Some(block)));
-        builder.finish(is_field, &mut Zstd::new(3).unwrap()).unwrap()
+        builder.finish(is_field, &mut Zstd::of_level(3)).unwrap()
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         let mut builder = TableStreamsBuilder::default();
         builder.add_block(Some(&streams(vec![(set(&[("app", "a")]), 3)])));
         builder.add_block(None);
-        assert_eq!(builder.finish(&|_| false, &mut Zstd::new(3).unwrap()).unwrap(), None);
+        assert_eq!(builder.finish(&|_| false, &mut Zstd::of_level(3)).unwrap(), None);
     }
 
     #[test]

@@ -21,11 +21,21 @@ const LOWER: [u8; 256] = {
     table
 };
 
+/// So many hashes are put into the table together: each is in a place of its own, and the processor waits for a dozen places
+/// in memory as long as for one, if it knows of them.
+const TOGETHER: usize = 32;
+/// How many hashes are known without looking into the table: most words of a text are those that others of it have, too.
+const RECENT: usize = 1 << 10;
+
 /// A set of word hashes: open addressing over a power of two, at most half full. Reusable.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     table: Vec<u64>,
     len: usize,
+    /// Hashes that were added lately, each at the place that its lowest bits say.
+    recent: Vec<u64>,
+    /// Hashes that are still to be put into the table.
+    to_come: Vec<u64>,
     /// Whether the hash 0 is in, which in the table means "free".
     zero: bool,
 }
@@ -33,28 +43,59 @@ pub(crate) struct Words {
 impl Words {
     pub(crate) fn clear(&mut self) {
         self.table.fill(0);
+        self.recent.clear();
+        self.recent.resize(RECENT, 0);
+        self.to_come.clear();
         self.len = 0;
         self.zero = false;
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.len + usize::from(self.zero)
-    }
-
     /// All hashes, in no order.
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
-        self.table.iter().copied().filter(|&h| h != 0).chain(self.zero.then_some(0))
+    pub(crate) fn hashes(&mut self) -> Vec<u64> {
+        self.settle();
+        self.table.iter().copied().filter(|&h| h != 0).chain(self.zero.then_some(0)).collect()
     }
 
     fn insert(&mut self, hash: u64) {
+        let Some(recent) = self.recent.get_mut(hash as usize % RECENT) else {
+            // The first word: there is no room yet.
+            self.recent.resize(RECENT, 0);
+            return self.insert(hash);
+        };
+        if *recent == hash {
+            self.zero |= hash == 0;
+            return;
+        }
+        *recent = hash;
+        self.to_come.push(hash);
+        if self.to_come.len() == TOGETHER {
+            self.settle();
+        }
+    }
+
+    /// Puts into the table what is not yet in it.
+    fn settle(&mut self) {
+        if self.to_come.is_empty() {
+            return;
+        }
+        if (self.len + self.to_come.len()) * 2 > self.table.len() {
+            self.grow();
+        }
+        let mask = self.table.len() - 1;
+        let to_come = std::mem::take(&mut self.to_come);
+        // No place depends on what lies in another, so that all of them are fetched at once.
+        let touched = to_come.iter().fold(0, |all, &hash| all | self.table[hash as usize & mask]);
+        std::hint::black_box(touched);
+        to_come.iter().for_each(|&hash| self.put(hash, mask));
+        self.to_come = to_come;
+        self.to_come.clear();
+    }
+
+    fn put(&mut self, hash: u64, mask: usize) {
         if hash == 0 {
             self.zero = true;
             return;
         }
-        if self.len * 2 >= self.table.len() {
-            self.grow();
-        }
-        let mask = self.table.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             match self.table[at] {
@@ -75,7 +116,7 @@ impl Words {
         self.table.fill(0);
         self.table.resize(size, 0);
         self.len = 0;
-        old.into_iter().for_each(|hash| self.insert(hash));
+        old.into_iter().for_each(|hash| self.put(hash, size - 1));
     }
 
     /// Adds every word of a text.
@@ -134,8 +175,27 @@ mod tests {
             let mut words = Words::default();
             words.add(text.as_bytes());
             let expected: BTreeSet<u64> = token::words(&text).map(token::hash).collect();
-            assert_eq!(words.hashes().collect::<BTreeSet<_>>(), expected);
-            assert_eq!(words.len(), expected.len());
+            let hashes = words.hashes();
+            assert_eq!(hashes.len(), expected.len());
+            assert_eq!(hashes.into_iter().collect::<BTreeSet<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn each_of_many_words_is_there_once_and_nothing_is_left_for_the_next_block() {
+        let mut words = Words::default();
+        for block in 0..3u64 {
+            words.clear();
+            assert!(words.hashes().is_empty(), "{block}");
+            // Some are added again at once, some when others have taken their place among the recent ones.
+            let expected: BTreeSet<u64> = (0..5_000 + block).collect();
+            for word in expected.iter().flat_map(|&n| [n, n, n / 2, (n % 7) << 40]) {
+                words.insert(word);
+            }
+            let expected: BTreeSet<u64> = expected.into_iter().chain((0..7).map(|n| n << 40)).collect();
+            let hashes = words.hashes();
+            assert_eq!(hashes.len(), expected.len());
+            assert_eq!(hashes.into_iter().collect::<BTreeSet<_>>(), expected);
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn grams_len(user: &[u8]) -> u64 {
 
 /// How rows are encoded that are merged, or written again without some: in the background, and to stay. And those of a table
 /// that has little: it takes no time, and what they have in common with others is not there to compress them by.
-const TO_STAY: EncodeOptions = EncodeOptions { zstd_level: 15 };
+const TO_STAY: EncodeOptions = EncodeOptions { zstd_level: 15, saves_time: false };
 
 /// Turns rows into tables. Keep one: its buffers are reused.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ mod summary;
 pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
 
 use super::columnize::{Collected, Columnizer};
+use super::compress::Zstd;
 use super::directory::{ColumnEntry, Directory, Location};
 use super::grams::Grams;
 use super::references::References;
-use super::streams::{MAX_STREAM_BYTES, Streams, Zstd};
+use super::streams::{MAX_STREAM_BYTES, Streams};
 use super::table_streams::{StreamRows, TableStreamsBuilder};
 use super::template::Templates;
 use super::words::Words;
@@ -30,11 +31,14 @@ pub struct EncodeOptions {
     /// little, so that a higher level costs a small part of the time. `LEVEL=15` before the example `column_sizes` tells
     /// what another level makes of a log.
     pub zstd_level: i32,
+    /// Whether texts of 1 MiB and more that this level makes hardly smaller than level 1 are compressed at level 1: a sample
+    /// tells. Default: yes.
+    pub saves_time: bool,
 }
 
 impl Default for EncodeOptions {
     fn default() -> Self {
-        Self { zstd_level: 8 }
+        Self { zstd_level: 8, saves_time: true }
     }
 }
 
@@ -72,7 +76,7 @@ impl BlockEncoder {
     /// [`crate::Error::Invalid`] if zstd does not take the level.
     pub fn new(options: EncodeOptions) -> Result<Self> {
         Ok(Self {
-            zstd: Zstd::new(options.zstd_level)?,
+            zstd: Zstd::new(options)?,
             columnizer: Columnizer::default(),
             words: Words::default(),
             grams: Grams::default(),
@@ -89,7 +93,7 @@ impl BlockEncoder {
     /// # Errors
     /// [`crate::Error::Invalid`] if zstd does not take the level.
     pub fn set_options(&mut self, options: EncodeOptions) -> Result<()> {
-        self.zstd.set_level(options.zstd_level)
+        self.zstd.set_options(options)
     }
 
     /// Encodes the rows, which must be in order of (time, writer, sequence number), as one block.
@@ -144,7 +148,7 @@ impl BlockEncoder {
         let is_small = super::is_small(rows, c.raw_bytes);
         self.grams.write(is_small, &mut self.zstd, &mut self.chunk)?;
         let grams = self.add_filter(&mut progress)?;
-        filter::build(&self.words, is_small, &mut self.chunk);
+        filter::build(&mut self.words, is_small, &mut self.chunk);
         let filter = self.add_filter(&mut progress)?;
         let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
         label_names.sort_unstable();

@@ -22,12 +22,12 @@ use duramen_engine::sstable::filter::{FuseFilter, FuseFilterRef};
 const CODED_SET: u8 = 3;
 
 /// Writes a filter over all words into `out`, which is cleared first; leaves it empty if there are none.
-pub(crate) fn build(words: &Words, is_small: bool, out: &mut Vec<u8>) {
+pub(crate) fn build(words: &mut Words, is_small: bool, out: &mut Vec<u8>) {
     out.clear();
-    if words.len() == 0 {
+    let mut hashes = words.hashes();
+    if hashes.is_empty() {
         return;
     }
-    let mut hashes: Vec<u64> = words.hashes().collect();
     if is_small && hashes.len() <= MAX_WORDS {
         out.push(CODED_SET);
         coded_set::encode(&mut hashes, out);
@@ -86,7 +86,7 @@ mod tests {
             let mut words = Words::default();
             (0..count).for_each(|n| words.add(format!("word{n}").as_bytes()));
             let mut chunk = Vec::new();
-            build(&words, is_small, &mut chunk);
+            build(&mut words, is_small, &mut chunk);
             assert_eq!(chunk[0] == CODED_SET, is_coded, "{count}");
             let filter = WordFilter::read(chunk);
             assert!((0..count).all(|n| filter.may_contain(&[token::hash(&format!("word{n}"))])));
