@@ -18,25 +18,26 @@ const TABLES_AHEAD: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Reading {
     cache: Arc<TableCache>,
+    /// By number, which is about the order of time.
+    tables: Vec<Arc<KnownTable>>,
+    ahead: Mutex<OpenedAhead>,
     /// Their files must stay.
     _pin: Pin,
-    ahead: Mutex<OpenedAhead>,
 }
 
 /// Tables that are asked of the device before it is their turn: who has to open one, soon has to open the next.
 #[derive(Debug, Default)]
 struct OpenedAhead {
-    /// Not looked at yet.
-    next: Vec<Arc<KnownTable>>,
+    /// Whether the later ones come first, when that is known: who reads begins at one end.
+    latest_first: Option<bool>,
     /// By number.
     begun: BTreeMap<u64, Opening>,
 }
 
 impl Reading {
-    /// The tables are in the order in which they were written.
+    /// Of tables sorted by their numbers.
     pub(crate) fn new(cache: &Arc<TableCache>, pin: &Pin, tables: Vec<Arc<KnownTable>>) -> Self {
-        let ahead = OpenedAhead { next: tables, begun: BTreeMap::new() };
-        Self { cache: cache.clone(), _pin: pin.clone(), ahead: ahead.into() }
+        Self { cache: cache.clone(), tables, ahead: Mutex::default(), _pin: pin.clone() }
     }
 
     /// A table that is read.
@@ -46,12 +47,10 @@ impl Reading {
     pub(crate) fn open(&self, table: &KnownTable) -> Result<OpenTable> {
         let &KnownTable { number, ref path, file_bytes, .. } = table;
         self.cache.get_or(number, path, file_bytes, || {
-            let own = match lock(&self.ahead).begun.remove(&number) {
-                Some(begun) => Ok(begun),
-                None => self.cache.begin(path),
-            };
+            let begun = lock(&self.ahead).begun.remove(&number);
+            let own = begun.map_or_else(|| self.cache.begin(path), Ok)?;
             self.begin_next(number);
-            own
+            Ok(own)
         })
     }
 
@@ -59,19 +58,33 @@ impl Reading {
         &self.cache.blocks
     }
 
-    /// Has the device fetch tables after this one.
+    /// Has the device fetch the tables that come after this one, and none other any more.
     fn begin_next(&self, number: u64) {
-        let mut ahead = lock(&self.ahead);
-        while ahead.begun.len() < TABLES_AHEAD
-            && let Some(next) = ahead.next.pop()
-        {
+        let next = self.next_of(number);
+        let to_begin: Vec<_> = {
+            let mut ahead = lock(&self.ahead);
+            ahead.begun.retain(|number, _| next.iter().any(|next| next.number == *number));
+            next.into_iter().filter(|next| !ahead.begun.contains_key(&next.number)).collect()
+        };
+        // Without the lock: two may begin the same, which costs less than waiting for a disk.
+        for next in to_begin {
             // What cannot be opened now cannot be later, and is told then.
-            if next.number != number
-                && !self.cache.is_open(next.number)
-                && let Ok(begun) = self.cache.begin(&next.path)
-            {
-                ahead.begun.insert(next.number, begun);
+            if let Ok(begun) = self.cache.begin(&next.path) {
+                lock(&self.ahead).begun.insert(next.number, begun);
             }
+        }
+    }
+
+    /// The tables that come after this one, as far as they are not open.
+    fn next_of(&self, number: u64) -> Vec<&Arc<KnownTable>> {
+        let at = self.tables.partition_point(|table| table.number < number);
+        let is_later_half = 2 * at >= self.tables.len();
+        let latest_first = *lock(&self.ahead).latest_first.get_or_insert(is_later_half);
+        let is_closed = |table: &&Arc<KnownTable>| !self.cache.is_open(table.number);
+        if latest_first {
+            self.tables[..at].iter().rev().filter(is_closed).take(TABLES_AHEAD).collect()
+        } else {
+            self.tables.iter().skip(at + 1).filter(is_closed).take(TABLES_AHEAD).collect()
         }
     }
 }
@@ -126,16 +139,41 @@ mod tests {
         assert_eq!(asked_ahead(&reading), numbers[3..7], "it is open");
         let opened = reading.open(&tables[5]).unwrap();
         assert_eq!(opened.table.file_bytes(), tables[5].file_bytes);
-        assert_eq!(asked_ahead(&reading), [numbers[2], numbers[3], numbers[4], numbers[6]]);
+        assert_eq!(asked_ahead(&reading), numbers[1..5], "who is at this one will not come to 6");
+        // Somebody else opens two of them.
+        cache.get(numbers[4], &tables[4].path, tables[4].file_bytes).unwrap();
+        cache.get(numbers[1], &tables[1].path, tables[1].file_bytes).unwrap();
+        reading.open(&tables[3]).unwrap();
+        assert_eq!(asked_ahead(&reading), [numbers[0], numbers[2]]);
         drop(reading);
 
         let reading = Reading::new(cache, &None, tables.clone());
         reading.open(&tables[0]).unwrap();
-        assert_eq!(asked_ahead(&reading), [numbers[2], numbers[3], numbers[4], numbers[6]], "two are open");
+        assert_eq!(
+            asked_ahead(&reading),
+            [numbers[2], numbers[6]],
+            "earliest first, and the others are open"
+        );
         let env = &store.snapshots.shared().env;
-        env.fs.remove_file(&dir.path().join(&tables[1].path)).unwrap();
-        reading.open(&tables[6]).unwrap();
-        assert_eq!(asked_ahead(&reading), numbers[2..5], "what is missing is told when it is its turn");
+        env.fs.remove_file(&dir.path().join(&tables[6].path)).unwrap();
+        reading.open(&tables[2]).unwrap();
+        assert_eq!(asked_ahead(&reading), [numbers[6]]);
+        assert!(reading.open(&tables[6]).is_ok(), "it was there when it was asked for");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_when_it_is_its_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store_of(dir.path(), 3);
+        let cache = store.snapshots.tables();
+        let state = store.snapshots.state().unwrap();
+        let tables: Vec<_> = state.tables.values().map(|meta| cache.known(meta).unwrap()).collect();
+        store.snapshots.shared().env.fs.remove_file(&dir.path().join(&tables[1].path)).unwrap();
+        let reading = Reading::new(cache, &None, tables.clone());
+        reading.open(&tables[2]).unwrap();
+        assert_eq!(asked_ahead(&reading), [tables[0].number]);
         assert!(reading.open(&tables[1]).is_err());
+        reading.open(&tables[0]).unwrap();
+        assert_eq!(asked_ahead(&reading), []);
     }
 }
