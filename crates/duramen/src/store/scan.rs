@@ -85,12 +85,19 @@ pub(crate) fn scan(
     max_time: i64,
     each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut handles = snapshot.blocks(min_time, max_time);
+    scan_blocks(snapshot.blocks(min_time, max_time), (min_time, max_time), each)
+}
+
+fn scan_blocks(
+    mut handles: Vec<Arc<dyn BlockHandle>>,
+    range: (i64, i64),
+    each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
+) -> Result<()> {
     handles.sort_by_key(|h| Reverse(h.min_time()));
     std::thread::scope(|scope| {
         let ahead = Ahead {
             scope,
-            range: (min_time, max_time),
+            range,
             handles,
             opening: VecDeque::new(),
             is_first: true,
@@ -255,5 +262,81 @@ impl Open {
     fn message<'a>(&'a self, row: usize, digits: &'a mut IntText) -> &'a str {
         let column = self.message.and_then(|i| self.columns.get(i));
         column.and_then(|(_, column)| column.text(row, digits)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EntryBuf, StoreOptions};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    /// A block whose opening waits to be let go on, and then panics.
+    #[derive(Debug)]
+    struct Panics {
+        time: i64,
+        go_on: Mutex<Receiver<()>>,
+        begins: Sender<()>,
+        is_over: Arc<AtomicBool>,
+    }
+
+    impl BlockHandle for Panics {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn min_time(&self) -> i64 {
+            self.time
+        }
+
+        fn max_time(&self) -> i64 {
+            self.time
+        }
+
+        fn open(&self) -> Result<Arc<dyn Block>> {
+            self.begins.send(()).unwrap();
+            let _either_way = self.go_on.lock().unwrap().recv();
+            self.is_over.store(true, Ordering::SeqCst);
+            panic!("a block that cannot be opened");
+        }
+    }
+
+    #[test]
+    fn what_became_of_blocks_that_were_opened_ahead_is_told_if_the_scan_comes_to_them() {
+        const DAY_NS: i64 = 86_400_000_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
+        for day in [0, 100] {
+            store.append(EntryBuf::default().start(day * DAY_NS).message("line").finish().unwrap()).unwrap();
+            store.flush().unwrap();
+        }
+        for stops in [true, false] {
+            let (let_go_on, go_on) = channel();
+            let (begins, begun) = channel();
+            let is_over = Arc::<AtomicBool>::default();
+            let panics = Panics { time: 200 * DAY_NS, go_on: go_on.into(), begins, is_over: is_over.clone() };
+            let mut handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+            assert_eq!(handles.len(), 2);
+            handles.push(Arc::new(panics));
+            let mut rows = 0;
+            let scanned = scan_blocks(handles, (i64::MIN, i64::MAX), &mut |_| {
+                rows += 1;
+                if rows == 1 {
+                    return ControlFlow::Continue(());
+                }
+                begun.recv_timeout(Duration::from_secs(60)).expect("it is opened ahead");
+                let_go_on.send(()).unwrap();
+                if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            assert_eq!(rows, 2);
+            assert!(is_over.load(Ordering::SeqCst), "no thread is left behind");
+            match scanned {
+                Ok(()) => assert!(stops),
+                Err(e) => assert!(!stops && e.to_string().contains("panicked"), "{e}"),
+            }
+        }
     }
 }
