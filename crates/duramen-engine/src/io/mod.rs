@@ -184,7 +184,8 @@ pub trait Segment: Send + Sync + Debug {
     /// Puts `bytes` at `offset` of the memory, and so of the file, by a call: a mapping's first write to a page after a
     /// sync takes a fault, which costs more than the call, and so does the sync after it. Who may do so is as with
     /// [`SegmentMemory::write`]. If it fails, some of the bytes may be there: write them to the memory.
-    /// `Unsupported` if a call does not reach the memory. `InvalidInput` if they do not fit.
+    /// `Unsupported` if a call does not reach the memory; where that depends on the file system, look. `InvalidInput` if
+    /// they do not fit.
     fn write_by_call(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
         let _nothing_is_written = (offset, bytes);
         Err(io::Error::new(io::ErrorKind::Unsupported, "a call does not reach the memory"))

@@ -22,6 +22,8 @@ pub(super) struct Tail {
     /// Whether records wait for [`Tail::put_gathered`], and those.
     gathers: bool,
     gathered: Vec<u8>,
+    /// Whether a call was seen not to reach the memory.
+    calls_miss: bool,
 }
 
 impl Tail {
@@ -36,6 +38,7 @@ impl Tail {
             capacity,
             gathers: false,
             gathered: Vec::new(),
+            calls_miss: false,
         }
     }
 
@@ -70,7 +73,8 @@ impl Tail {
 
     /// What is put from here on waits for [`Tail::put_gathered`].
     pub(super) fn gather(&mut self) {
-        self.gathers = true;
+        self.gathers = !self.calls_miss;
+        self.gathered.clear();
     }
 
     /// Puts what was gathered behind what is there, all by one call, and then shows it to readers.
@@ -79,12 +83,17 @@ impl Tail {
         if !std::mem::take(&mut self.gathers) {
             return;
         }
-        if self.segment.segment().write_by_call(self.end, &self.gathered).is_err() {
+        let called = self.segment.segment().write_by_call(self.end, &self.gathered);
+        let memory = self.segment.memory();
+        // SAFETY: a tail is a segment's only writer.
+        let has_arrived = unsafe { memory.slice(self.end, self.gathered.len()) } == self.gathered;
+        if !has_arrived {
             // SAFETY: as in `put`; what the call may have written are these bytes.
-            unsafe { self.segment.memory().write(self.end, &self.gathered) };
+            unsafe { memory.write(self.end, &self.gathered) };
+            // Some network file systems write past the pages that are mapped.
+            self.calls_miss |= called.is_ok();
         }
         self.show(seq, self.gathered.len());
-        self.gathered.clear();
     }
 
     /// Shows `len` more bytes to readers.
@@ -108,4 +117,69 @@ pub(super) fn settled(memory: &SegmentMemory, range: Range<usize>, limit: usize)
     }
     // SAFETY: below a counter, so written before it was raised, and never again.
     Some(unsafe { memory.slice(range.start, range.end - range.start) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::Sim;
+    use std::io;
+    use std::path::Path;
+    use std::sync::atomic::AtomicUsize;
+
+    /// A segment on a file system where calls write past the pages that are mapped.
+    #[derive(Debug)]
+    struct Apart {
+        segment: Arc<dyn Segment>,
+        calls: Arc<AtomicUsize>,
+    }
+
+    impl Segment for Apart {
+        fn memory(&self) -> &SegmentMemory {
+            self.segment.memory()
+        }
+
+        fn is_mapped(&self) -> bool {
+            true
+        }
+
+        fn publish(&self, _: usize, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_by_call(&self, _: usize, _: &[u8]) -> io::Result<()> {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
+            self.segment.sync(offset, len)
+        }
+
+        fn sync_zeros(&self, len: usize) -> io::Result<()> {
+            self.segment.sync_zeros(len)
+        }
+
+        fn truncate(&self, len: usize) -> io::Result<()> {
+            self.segment.truncate(len)
+        }
+    }
+
+    #[test]
+    fn records_are_in_memory_where_calls_do_not_reach_it() {
+        let segment = Sim::new(1).env().fs.create_segment(Path::new("/a"), 10_000).unwrap();
+        let calls = Arc::<AtomicUsize>::default();
+        let apart = Apart { segment: segment.clone(), calls: calls.clone() };
+        let mut tail = Tail::start(Arc::new(apart), &[0; IDENTITY_BYTES]);
+        for (seq, payload) in [(1, b"one"), (2, b"two")] {
+            tail.gather();
+            tail.put(seq, b"header", payload);
+            tail.put_gathered(seq);
+        }
+        let end = tail.end();
+        assert_eq!(end, FIRST_RECORD + 18);
+        assert_eq!(segment.memory().counter(COMMITTED).load(Ordering::Relaxed), end as u64);
+        assert_eq!(settled(segment.memory(), FIRST_RECORD..end, end), Some(&b"headeroneheadertwo"[..]));
+        assert_eq!(calls.load(Ordering::Relaxed), 1, "it is not tried again");
+    }
 }

@@ -1,8 +1,9 @@
 //! Appending, rotating, syncing.
 //!
 //! ```text
-//!            append: lock, copy, raise `committed`, unlock            no allocation; no I/O, but that records which are
-//!               │                                                     synced one at a time are copied by the kernel
+//!            append: lock, copy, raise `committed`, unlock            no I/O, no allocation, but that records which are
+//!               │                                                     synced one at a time are gathered, and copied by
+//!               │                                                     the kernel
 //!               │ full                          ▲ a prepared segment
 //!               ▼                               │
 //!  immutable segments ──seal──▶ flush ──release─┘   stall while max_write_buffer_number hold records
