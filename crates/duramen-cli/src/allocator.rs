@@ -12,20 +12,23 @@ const RETURNED_BYTES: i32 = 1 << 20;
 
 /// Makes the allocator give back what it does not need. Call it first.
 ///
-/// Threads have as many arenas as there are processors, where glibc would give them eight times as many: each keeps some
-/// of what its threads freed, and no more threads than processors allocate at once (a load of 5 million lines on two
-/// processors: 113 MB at most with sixteen, 108 with two, in the same time).
+/// Threads have as many arenas as there are processors, at least two, where glibc would give them eight times as many: each
+/// keeps some of what its threads freed (a load of 5 million lines on two processors: 113 MB at most with sixteen, 108 with
+/// two, in the same time). Who has told glibc otherwise by the environment has that.
 pub(crate) fn give_back_early() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let arenas = i32::try_from(processors).unwrap_or(i32::MAX);
+        let arenas = i32::try_from(processors).unwrap_or(i32::MAX).max(2);
+        let is_told = std::env::var_os("MALLOC_ARENA_MAX").is_some()
+            || std::env::var_os("GLIBC_TUNABLES")
+                .is_some_and(|told| told.to_string_lossy().contains("arena"));
         // SAFETY: mallopt takes two integers, and no other thread runs yet. What it refuses stays as it was.
         let _as_it_was = unsafe {
             (
                 libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED_BYTES),
                 libc::mallopt(libc::M_TRIM_THRESHOLD, RETURNED_BYTES),
-                libc::mallopt(libc::M_ARENA_MAX, arenas),
+                if is_told { 1 } else { libc::mallopt(libc::M_ARENA_MAX, arenas) },
             )
         };
     }

@@ -18,9 +18,11 @@ const ZSTD_MAX_RATIO: usize = (128 << 10) / 4;
 /// What is compressed where more time gains little.
 const QUICK_LEVEL: i32 = 1;
 /// Of texts so large a sample is compressed first.
-const SAMPLED_BYTES: usize = 1 << 20;
-/// How large the sample is. zstd has other settings for up to 256 KiB, which say nothing about the whole.
+const SAMPLED_BYTES: usize = 2 << 20;
+/// How large the sample is, which is taken from so many places. zstd has other settings for up to 256 KiB, which say nothing
+/// about the whole.
 const SAMPLE_BYTES: usize = 264 << 10;
+const SAMPLE_PLACES: usize = 3;
 /// A sample that the quick level makes so many times smaller repeats itself, and the rest of the text repeats it: of that the
 /// sample shows little, and all levels are quick there.
 const REPETITIVE_RATIO: usize = 4;
@@ -95,8 +97,7 @@ impl Zstd {
         if plain.len() < SAMPLED_BYTES || !self.options.saves_time || self.options.zstd_level <= QUICK_LEVEL {
             return Ok(false);
         }
-        let start = (plain.len() - SAMPLE_BYTES) / 2;
-        let sample = &plain[start..start + SAMPLE_BYTES];
+        let sample = &sample(plain);
         self.set_level(QUICK_LEVEL)?;
         let quick = self.compressed_len(sample, out);
         self.set_level(self.options.zstd_level)?;
@@ -125,6 +126,14 @@ impl Zstd {
         out.truncate(start + n);
         Ok(1)
     }
+}
+
+/// Parts of a text of at least [`SAMPLED_BYTES`], as far from each other as from its ends.
+fn sample(plain: &[u8]) -> Vec<u8> {
+    const PART_BYTES: usize = SAMPLE_BYTES / SAMPLE_PLACES;
+    let gap = plain.len().saturating_sub(SAMPLE_BYTES) / (SAMPLE_PLACES + 1);
+    let parts = (0..SAMPLE_PLACES).map(|nth| gap + nth * (gap + PART_BYTES));
+    parts.flat_map(|start| plain.iter().skip(start).take(PART_BYTES)).copied().collect()
 }
 
 thread_local! {

@@ -31,7 +31,7 @@ pub struct EncodeOptions {
     /// little, so that a higher level costs a small part of the time. `LEVEL=15` before the example `column_sizes` tells
     /// what another level makes of a log.
     pub zstd_level: i32,
-    /// Whether texts of 1 MiB and more that this level makes hardly smaller than level 1 are compressed at level 1: a sample
+    /// Whether texts of 2 MiB and more that this level makes hardly smaller than level 1 are compressed at level 1: a sample
     /// tells. Default: yes.
     pub saves_time: bool,
 }
