@@ -23,13 +23,14 @@ pub(crate) fn give_back_early() {
         let is_told = std::env::var_os("MALLOC_ARENA_MAX").is_some()
             || std::env::var_os("GLIBC_TUNABLES")
                 .is_some_and(|told| told.to_string_lossy().contains("arena"));
-        // SAFETY: mallopt takes two integers, and no other thread runs yet. What it refuses stays as it was.
-        let _as_it_was = unsafe {
-            (
-                libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED_BYTES),
-                libc::mallopt(libc::M_TRIM_THRESHOLD, RETURNED_BYTES),
-                if is_told { 1 } else { libc::mallopt(libc::M_ARENA_MAX, arenas) },
-            )
+        let set = |what, to| {
+            // SAFETY: mallopt takes two integers, and no other thread runs yet. What it refuses stays as it was.
+            let _as_it_was = unsafe { libc::mallopt(what, to) };
         };
+        set(libc::M_MMAP_THRESHOLD, RETURNED_BYTES);
+        set(libc::M_TRIM_THRESHOLD, RETURNED_BYTES);
+        if !is_told {
+            set(libc::M_ARENA_MAX, arenas);
+        }
     }
 }

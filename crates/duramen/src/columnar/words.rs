@@ -28,23 +28,29 @@ const TOGETHER: usize = 32;
 const RECENT: usize = 1 << 10;
 
 /// A set of word hashes: open addressing over a power of two, at most half full. Reusable.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Words {
     table: Vec<u64>,
     len: usize,
     /// Hashes that were added lately, each at the place that its lowest bits say.
-    recent: Vec<u64>,
+    recent: Box<[u64; RECENT]>,
     /// Hashes that are still to be put into the table.
     to_come: Vec<u64>,
     /// Whether the hash 0 is in, which in the table means "free".
     zero: bool,
 }
 
+impl Default for Words {
+    fn default() -> Self {
+        let recent = Box::new([0; RECENT]);
+        Self { table: Vec::new(), len: 0, recent, to_come: Vec::new(), zero: false }
+    }
+}
+
 impl Words {
     pub(crate) fn clear(&mut self) {
         self.table.fill(0);
-        self.recent.clear();
-        self.recent.resize(RECENT, 0);
+        self.recent.fill(0);
         self.to_come.clear();
         self.len = 0;
         self.zero = false;
@@ -57,11 +63,7 @@ impl Words {
     }
 
     fn insert(&mut self, hash: u64) {
-        let Some(recent) = self.recent.get_mut(hash as usize % RECENT) else {
-            // The first word: there is no room yet.
-            self.recent.resize(RECENT, 0);
-            return self.insert(hash);
-        };
+        let recent = &mut self.recent[hash as usize % RECENT];
         if *recent == hash {
             self.zero |= hash == 0;
             return;

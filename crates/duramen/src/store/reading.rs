@@ -54,6 +54,10 @@ impl Reading {
         })
     }
 
+    pub(crate) fn tables(&self) -> &[Arc<KnownTable>] {
+        &self.tables
+    }
+
     pub(crate) fn blocks(&self) -> &StoreBlocks {
         &self.cache.blocks
     }
@@ -117,6 +121,12 @@ mod tests {
         options().open(dir).unwrap()
     }
 
+    fn tables_of(store: &Store) -> (&Arc<TableCache>, Vec<Arc<KnownTable>>) {
+        let cache = store.snapshots.tables();
+        let state = store.snapshots.state().unwrap();
+        (cache, state.tables.values().map(|meta| cache.known(meta).unwrap()).collect())
+    }
+
     fn asked_ahead(reading: &Reading) -> Vec<u64> {
         lock(&reading.ahead).begun.keys().copied().collect()
     }
@@ -125,9 +135,7 @@ mod tests {
     fn the_next_tables_are_asked_of_the_device_when_one_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         let store = store_of(dir.path(), 8);
-        let cache = store.snapshots.tables();
-        let state = store.snapshots.state().unwrap();
-        let tables: Vec<_> = state.tables.values().map(|meta| cache.known(meta).unwrap()).collect();
+        let (cache, tables) = tables_of(&store);
         let numbers: Vec<u64> = tables.iter().map(|table| table.number).collect();
         assert_eq!(numbers.len(), 8);
 
@@ -165,9 +173,7 @@ mod tests {
     fn what_is_missing_is_told_when_it_is_its_turn() {
         let dir = tempfile::tempdir().unwrap();
         let store = store_of(dir.path(), 3);
-        let cache = store.snapshots.tables();
-        let state = store.snapshots.state().unwrap();
-        let tables: Vec<_> = state.tables.values().map(|meta| cache.known(meta).unwrap()).collect();
+        let (cache, tables) = tables_of(&store);
         store.snapshots.shared().env.fs.remove_file(&dir.path().join(&tables[1].path)).unwrap();
         let reading = Reading::new(cache, &None, tables.clone());
         reading.open(&tables[2]).unwrap();

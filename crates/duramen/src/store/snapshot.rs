@@ -145,7 +145,7 @@ impl Snapshot {
     pub fn blocks(&self, min_time: i64, max_time: i64) -> Vec<Arc<dyn BlockHandle>> {
         let overlaps = |b: &&Arc<dyn BlockHandle>| b.max_time() >= min_time && b.min_time() <= max_time;
         let of_tables = self.tables.between(min_time, max_time);
-        let of_tables = of_tables.map(|handle| Arc::new(handle) as Arc<dyn BlockHandle>);
+        let of_tables = of_tables.into_iter().map(|handle| handle as Arc<dyn BlockHandle>);
         of_tables.chain(self.live.iter().filter(overlaps).cloned()).collect()
     }
 

@@ -35,17 +35,12 @@ impl TableBlocks {
     }
 
     /// Those that may hold rows from `min_time` to `max_time`, both included.
-    pub(crate) fn between(&self, min_time: i64, max_time: i64) -> impl Iterator<Item = TableBlockHandle> {
-        let overlaps = move |(min, max)| max >= min_time && min <= max_time;
-        let tables: Vec<_> = self.tables.iter().filter(|table| overlaps(table.times)).cloned().collect();
-        let reading = Arc::new(Reading::new(&self.cache, &self.pin, tables.clone()));
-        tables.into_iter().flat_map(move |table| {
-            let blocks = table.blocks.iter().enumerate();
-            let blocks = blocks.filter(move |(_, block)| overlaps((block.min_time, block.max_time)));
-            let handle =
-                |(index, _)| TableBlockHandle { table: table.clone(), index, reading: reading.clone() };
-            blocks.map(handle).collect::<Vec<_>>()
-        })
+    pub(crate) fn between(&self, min_time: i64, max_time: i64) -> Vec<Arc<TableBlockHandle>> {
+        let overlaps = |(min, max)| max >= min_time && min <= max_time;
+        let tables = self.tables.iter().filter(|table| overlaps(table.times)).cloned().collect();
+        let reading = Arc::new(Reading::new(&self.cache, &self.pin, tables));
+        let handles = reading.tables().iter().flat_map(|table| TableBlockHandle::all(&reading, table));
+        handles.filter(|handle| overlaps((handle.min_time(), handle.max_time()))).map(Arc::new).collect()
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -74,8 +69,11 @@ impl TableBlockHandle {
     pub(crate) fn of(cache: &Arc<TableCache>, meta: &TableMeta, pin: &Pin) -> Result<Vec<Arc<Self>>> {
         let table = cache.known(meta)?;
         let reading = Arc::new(Reading::new(cache, pin, vec![table.clone()]));
-        let handle = |index| Arc::new(Self { reading: reading.clone(), table: table.clone(), index });
-        Ok((0..table.blocks.len()).map(handle).collect())
+        Ok(Self::all(&reading, &table).map(Arc::new).collect())
+    }
+
+    fn all(reading: &Arc<Reading>, table: &Arc<KnownTable>) -> impl Iterator<Item = Self> {
+        (0..table.blocks.len()).map(|index| Self { reading: reading.clone(), table: table.clone(), index })
     }
 
     fn facts(&self) -> &BlockFacts {
