@@ -60,7 +60,7 @@ impl BlockHandle for Handle {
         Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?))
     }
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
-        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?.unordered(None)))
+        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?.unordered()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a query sees of a store: blocks of rows, each a set of columns that are decoded when asked for.
 
 use crate::column::Column;
-pub use crate::columnar::{BlockStreams, TableStreams};
+pub use crate::columnar::{BlockStreams, TableLabel, TableStreams};
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
 use std::fmt::Debug;
@@ -158,6 +158,11 @@ pub trait Block: Send + Sync + Debug {
     fn has_stream(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
         let _unknown = is_wanted;
         Ok(None)
+    }
+    /// Whether it is the name of a field that no row of the block has but as a label: [`Block::rows_of_label`] tells its rows.
+    fn is_label(&self, name: &str) -> bool {
+        let _unknown = name;
+        false
     }
     /// As [`Block::rows_of_streams`], by the value of a field that no row of the block has but as a label; without the label it
     /// is the empty text. `None` for other fields.

@@ -364,7 +364,7 @@ fn what_a_column_takes_can_be_asked_for_ahead() {
             let directory = encoder.encode(&rows.rows(), &mut chunks).unwrap().directory;
             let chunks = std::sync::Arc::new(chunks);
             let block = TableBlock::open(chunks.clone(), directory).unwrap();
-            let block = if unordered { block.unordered(None) } else { block };
+            let block = if unordered { block.unordered() } else { block };
             let read_since = || std::mem::take(&mut *chunks.reads.lock().unwrap());
             let asked_since = || std::mem::take(&mut *chunks.asked.lock().unwrap());
             read_since();

@@ -29,7 +29,7 @@ pub(crate) fn eval(
         Filter::All => Ok(candidates.clone()),
         Filter::And(parts) => {
             let mut left = candidates.clone();
-            for part in cheapest_first(parts) {
+            for part in cheapest_first(parts, open) {
                 if left.is_empty() {
                     break;
                 }
@@ -39,7 +39,7 @@ pub(crate) fn eval(
         }
         Filter::Or(parts) => {
             let (mut found, mut left) = (Bitmap::none(rows), candidates.clone());
-            for part in cheapest_first(parts) {
+            for part in cheapest_first(parts, open) {
                 if left.is_empty() {
                     break;
                 }
@@ -196,9 +196,17 @@ fn among(candidates: &Bitmap, words: Vec<u64>) -> Bitmap {
     found
 }
 
-fn cheapest_first(parts: &[Filter]) -> Vec<&Filter> {
+/// What is told by streams goes before what is told by values.
+fn cheapest_first<'f>(parts: &'f [Filter], open: &Open) -> Vec<&'f Filter> {
+    fn cost(part: &Filter, open: &Open) -> u32 {
+        match part {
+            Filter::Field { field, .. } if open.block.is_label(field) => Filter::STREAM_COST,
+            Filter::Not(inner) => cost(inner, open),
+            _ => part.cost(),
+        }
+    }
     let mut parts: Vec<&Filter> = parts.iter().collect();
-    parts.sort_by_key(|p| p.cost());
+    parts.sort_by_cached_key(|part| cost(part, open));
     parts
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod skip;
 pub(crate) mod sorted;
 pub(crate) mod threads;
 pub(crate) mod told;
+mod verdicts;
 pub mod written;
 
 use crate::error::Result;

@@ -18,8 +18,8 @@ pub(crate) fn side_by_side<T: Send>(threads: usize, work: impl Fn() -> T + Sync)
     })
 }
 
-/// How long a thread works alone on blocks that are open before it has others help it with the rest: what they take to start,
-/// and to be waited for, is no more than that.
+/// How long a thread works alone on blocks that are open before it has others help it with the rest, if that will take
+/// twice as long: what they take to start, and to be waited for, is no more than that.
 const WORTH_HELP: Duration = Duration::from_micros(100);
 
 /// Blocks that threads take one after another, until one of the threads fails.
@@ -57,7 +57,7 @@ impl<'b> Taker<'_, 'b> {
         let handle = &**ahead.blocks.get(number)?;
         if let Some(Help { start, began }) = self.help.get()
             && number + 1 < ahead.blocks.len()
-            && self.is_worth_help(began, handle)
+            && self.is_worth_help(began, number, handle)
         {
             self.help.set(None);
             start();
@@ -65,11 +65,14 @@ impl<'b> Taker<'_, 'b> {
         Some((number, handle))
     }
 
-    /// Whether there is more to do than one thread soon does. Whoever has no clock does not wait to find out.
-    fn is_worth_help(&self, began: Option<Duration>, handle: &dyn BlockHandle) -> bool {
-        let reader = self.shared.ahead.reader;
+    /// Whether there is more to do than one thread soon does, after so many blocks of which this is the next. Whoever has no
+    /// clock does not wait to find out.
+    fn is_worth_help(&self, began: Option<Duration>, done: usize, next: &dyn BlockHandle) -> bool {
+        let Ahead { reader, blocks } = self.shared.ahead;
         let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
-        took().is_none_or(|took| took >= WORTH_HELP) || !handle.is_open() && reader.may_match(handle)
+        let rest = |took: Duration| took.mul_f64((blocks.len() - done) as f64 / done.max(1) as f64);
+        took().is_none_or(|took| took >= WORTH_HELP && rest(took) >= 2 * WORTH_HELP)
+            || !next.is_open() && reader.may_match(next)
     }
 }
 

@@ -7,10 +7,11 @@
 use super::Cancel;
 use super::group_keys::common_time_bucket;
 use super::open::{STREAM_ID, stream_id};
+use super::verdicts::{self, Verdict};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::pipe::stats::By;
-use duramen::block::{BlockHandle, BlockStreams, StreamLabels, TableStreams, names};
+use duramen::block::{BlockHandle, BlockStreams, TableStreams, names};
 use duramen::label_text;
 use hashbrown::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +41,7 @@ struct Known {
 }
 
 /// A table, by where its streams are in memory, and what the time ranges of the filter make of a block's times.
-type Place = (usize, Vec<Option<bool>>);
+type Place = (usize, Vec<Verdict>);
 
 /// Rows that match.
 #[derive(Default)]
@@ -124,7 +125,8 @@ enum OfStream {
 
 impl<'a> Told<'a> {
     pub fn of(filter: &'a Filter, by: &'a [By]) -> Self {
-        let asks_for_streams = asks_for_streams(filter) || by.iter().any(|by| *by.field != *names::TIME);
+        let asks_for_streams =
+            verdicts::asks_for_streams(filter) || by.iter().any(|by| *by.field != *names::TIME);
         Self { filter, by, asks_for_streams, known: Mutex::default(), max_known_bytes: MAX_KNOWN_BYTES }
     }
 
@@ -134,8 +136,8 @@ impl<'a> Told<'a> {
 
     /// Whether all rows of the block match, or none; `None` if that is not known.
     pub fn matches(&self, handle: &dyn BlockHandle) -> Option<bool> {
-        let times = times_of(self.filter, handle);
-        if let Some(matches) = matches(self.filter, &mut times.iter().copied(), None) {
+        let times = verdicts::of_times(self.filter, handle);
+        if let Some(matches) = verdicts::of_block(self.filter, &times) {
             return Some(matches);
         }
         let (table, streams) = self.streams(handle, times)?;
@@ -178,8 +180,8 @@ impl<'a> Told<'a> {
     /// Adds how many rows of the block match; nothing, if that is not known.
     fn count(&self, handle: &dyn BlockHandle, counts: &mut Counts) -> Option<()> {
         let span = (handle.min_time(), handle.max_time());
-        let times = times_of(self.filter, handle);
-        let whole = matches(self.filter, &mut times.iter().copied(), None);
+        let times = verdicts::of_times(self.filter, handle);
+        let whole = verdicts::of_block(self.filter, &times);
         if whole == Some(false) {
             return Some(());
         }
@@ -211,11 +213,7 @@ impl<'a> Told<'a> {
     }
 
     /// What is known of the table's streams, and those of the block.
-    fn streams(
-        &self,
-        handle: &dyn BlockHandle,
-        times: Vec<Option<bool>>,
-    ) -> Option<(Arc<OfTable>, BlockStreams)> {
+    fn streams(&self, handle: &dyn BlockHandle, times: Vec<Verdict>) -> Option<(Arc<OfTable>, BlockStreams)> {
         if !self.asks_for_streams {
             return None;
         }
@@ -234,23 +232,23 @@ impl<'a> Told<'a> {
         Some((of_table, streams))
     }
 
-    fn of_table(&self, table: &Arc<TableStreams>, times: &[Option<bool>]) -> OfTable {
-        let (mut streams, mut groups) = (Vec::new(), Vec::new());
+    fn of_table(&self, table: &Arc<TableStreams>, times: &[Verdict]) -> OfTable {
+        let mut groups = Vec::new();
         let mut numbers: HashMap<Texts, usize, foldhash::fast::FixedState> = HashMap::default();
-        table.each_set(&mut |labels| {
-            let stream = Stream { table, labels };
-            streams.push(match matches(self.filter, &mut times.iter().copied(), Some(&stream)) {
-                Some(false) => OfStream::None,
-                None => OfStream::Unknown,
-                Some(true) => {
-                    let group: Vec<_> = self.by.iter().map(|by| stream.key(by)).collect();
-                    OfStream::All(*numbers.entry_ref(&group).or_insert_with(|| {
-                        groups.push(group.clone());
-                        groups.len() - 1
-                    }))
-                }
-            });
-        });
+        let mut group_of = |set| {
+            let group: Texts = self.by.iter().map(|by| key(by, table, set)).collect();
+            *numbers.entry_ref(&group).or_insert_with(|| {
+                groups.push(group.clone());
+                groups.len() - 1
+            })
+        };
+        let verdicts = verdicts::of_streams(self.filter, times, table).into_iter().enumerate();
+        let of_verdict = |(set, verdict)| match verdict {
+            Some(false) => OfStream::None,
+            None => OfStream::Unknown,
+            Some(true) => OfStream::All(group_of(set)),
+        };
+        let streams: Vec<_> = verdicts.map(of_verdict).collect();
         let of_streams = table.bytes() + streams.len() * size_of::<OfStream>();
         let bytes = of_streams + groups.iter().map(|group| bytes_of(group.iter().flatten())).sum::<usize>();
         let has_texts = (0..self.by.len()).map(|i| groups.iter().all(|group| group[i].is_some())).collect();
@@ -265,108 +263,24 @@ fn bytes_of<'t>(texts: impl IntoIterator<Item = &'t String>) -> usize {
     size_of::<Texts>() + of_texts.sum::<usize>()
 }
 
-/// A stream of a table.
-struct Stream<'t> {
-    table: &'t TableStreams,
-    labels: &'t StreamLabels<'t>,
-}
-
-impl Stream<'_> {
-    /// The value of a field in all its rows; `None` if it may be any.
-    fn value(&self, field: &str) -> Option<&str> {
-        if matches!(field, names::TIME | names::STREAM | STREAM_ID) || !self.table.is_label(field) {
-            return None;
-        }
-        let label = self.labels.iter().find(|(name, _)| **name == *field);
-        Some(label.map_or("", |(_, value)| value))
-    }
-
-    /// What the group of its rows is called.
-    fn key(&self, by: &By) -> Option<String> {
-        let text = || match self.labels {
+/// What the group of the rows of a stream is called; nothing if they may be of several.
+fn key(by: &By, table: &TableStreams, set: usize) -> Option<String> {
+    let text = || {
+        table.with_set(set, |labels| match labels {
             [] => String::new(),
             labels => label_text::write(labels.iter().copied()),
-        };
-        let key = match &*by.field {
-            names::STREAM => by.value(&text()).into_owned(),
-            STREAM_ID => by.value(&stream_id(&text())).into_owned(),
-            field => by.value(self.value(field)?).into_owned(),
-        };
-        Some(key)
-    }
-}
-
-/// Whether it may be known of streams whether their rows match.
-fn asks_for_streams(filter: &Filter) -> bool {
-    match filter {
-        Filter::Stream(_) => true,
-        Filter::Field { field, .. } => **field != *names::MESSAGE,
-        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(asks_for_streams),
-        Filter::Not(inner) => asks_for_streams(inner),
-        _ => false,
-    }
-}
-
-/// Whether all times of a block lie in each of the filter's time ranges, or none.
-fn times_of(filter: &Filter, handle: &dyn BlockHandle) -> Vec<Option<bool>> {
-    fn add(filter: &Filter, (min, max): (i64, i64), times: &mut Vec<Option<bool>>) {
-        match filter {
-            Filter::Time(range) => times.push(match (range.contains(min), range.contains(max)) {
-                (true, true) => Some(true),
-                _ if max < range.min || range.max < min => Some(false),
-                _ => None,
-            }),
-            Filter::And(parts) | Filter::Or(parts) => {
-                parts.iter().for_each(|part| add(part, (min, max), times))
-            }
-            Filter::Not(inner) => add(inner, (min, max), times),
-            _ => {}
+        })
+    };
+    let key = match &*by.field {
+        names::STREAM => by.value(&text()).into_owned(),
+        STREAM_ID => by.value(&stream_id(&text())).into_owned(),
+        field => {
+            let label = verdicts::label(table, field)?;
+            let number = label.of_sets().get(set).map_or(0, |&number| number as usize);
+            by.value(label.value(number)).into_owned()
         }
-    }
-    let mut times = Vec::new();
-    add(filter, (handle.min_time(), handle.max_time()), &mut times);
-    times
-}
-
-/// Whether all rows of a stream match, or none; without a stream, those of any. `times` are those of [`times_of`], in order.
-fn matches(
-    filter: &Filter,
-    times: &mut dyn Iterator<Item = Option<bool>>,
-    stream: Option<&Stream<'_>>,
-) -> Option<bool> {
-    match filter {
-        Filter::All => Some(true),
-        Filter::Time(_) => times.next()?,
-        Filter::And(parts) => joined(parts, false, times, stream),
-        Filter::Or(parts) => joined(parts, true, times, stream),
-        Filter::Not(inner) => matches(inner, times, stream).map(|matches| !matches),
-        Filter::Stream(selector) => stream.map(|stream| selector.matches_labels(stream.labels)),
-        Filter::Field { field, test } => stream?.value(field).map(|value| test.matches(value)),
-        Filter::AnyField { .. }
-        | Filter::Pair(_)
-        | Filter::Storage(_)
-        | Filter::Clock(_)
-        | Filter::Subquery(_) => None,
-    }
-}
-
-/// Of parts, one of which decides if it is `deciding`.
-fn joined(
-    parts: &[Filter],
-    deciding: bool,
-    times: &mut dyn Iterator<Item = Option<bool>>,
-    stream: Option<&Stream<'_>>,
-) -> Option<bool> {
-    let mut joined = Some(!deciding);
-    // All are asked, for each takes its times.
-    for part in parts {
-        match matches(part, times, stream) {
-            Some(matches) if matches == deciding => joined = Some(deciding),
-            None if joined != Some(deciding) => joined = None,
-            _ => {}
-        }
-    }
-    joined
+    };
+    Some(key)
 }
 
 #[cfg(test)]

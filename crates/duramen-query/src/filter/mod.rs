@@ -171,11 +171,16 @@ impl Filter {
         }
     }
 
+    /// What it costs to test rows by their streams.
+    pub(crate) const STREAM_COST: u32 = 2;
+
+    /// About what it costs to test a row, beside others.
     pub(crate) fn cost(&self) -> u32 {
         match self {
             Self::All => 0,
             Self::Time(_) => 1,
-            Self::Clock(_) | Self::Stream(_) | Self::Storage(_) | Self::Subquery(_) => 2,
+            Self::Stream(_) => Self::STREAM_COST,
+            Self::Clock(_) | Self::Storage(_) | Self::Subquery(_) => 2,
             Self::Field { field, test } => test.cost() + 2 * u32::from(&**field == names::MESSAGE),
             Self::Pair(_) => 8,
             Self::AnyField { test, .. } => 10 * test.cost(),

@@ -57,7 +57,7 @@ pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSum
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
 pub(crate) use table_streams::TableStreamsBuilder;
-pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableStreams};
+pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableLabel, TableStreams};
 pub(crate) use timetext::date_of;
 
 use crate::entry::EntryRef;

@@ -23,7 +23,7 @@ pub(crate) const COLUMN_CODEC_ID: u32 = 0x6c6f_6731; // "log1"
 /// Name of the table property that holds its [`FieldCounts`].
 pub(crate) const FIELDS_PROPERTY: &str = "fields";
 /// Name of the table property that holds its [`TableStreams`](crate::columnar::TableStreams), if they are not too many.
-pub(crate) const STREAMS_PROPERTY: &str = "streams";
+pub(crate) const STREAMS_PROPERTY: &str = "table_streams";
 
 /// What the index says of a block besides: how long its filter of grams is, which lies before that of words; nothing if it has
 /// none.

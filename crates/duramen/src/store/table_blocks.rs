@@ -140,12 +140,13 @@ impl BlockHandle for TableBlockHandle {
 
     fn open(&self) -> Result<Arc<dyn Block>> {
         let blocks = self.reading.blocks();
-        Ok(blocks.get(self.table.number, self.index, true, || self.open_table_block())?)
+        let open = || Ok(self.open_table_block()?.of_table(self.streams()));
+        Ok(blocks.get(self.table.number, self.index, true, open)?)
     }
 
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         let blocks = self.reading.blocks();
-        let open = || Ok(self.open_table_block()?.unordered(self.streams().as_ref()));
+        let open = || Ok(self.open_table_block()?.of_table(self.streams()).unordered());
         Ok(blocks.get(self.table.number, self.index, false, open)?)
     }
 
@@ -171,5 +172,78 @@ impl BlockHandle for TableBlockHandle {
 
     fn is_worth_opening_ahead(&self) -> bool {
         self.reading.blocks().keeps_any() && !self.is_open()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::StreamLabels;
+    use crate::{EntryBuf, StoreOptions};
+
+    #[test]
+    fn what_a_table_tells_of_streams_is_what_its_blocks_say() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StoreOptions::new().background(false).open(dir.path().join("logs")).unwrap();
+        let append = |streams: &[&str], time: i64, fields: &[(&str, String)]| {
+            let mut entry = EntryBuf::new(streams.iter().copied());
+            entry.start(time).message("line");
+            for (name, value) in fields {
+                entry.field(name, value.as_str());
+            }
+            store.append(entry.finish().unwrap()).unwrap();
+        };
+        for i in 0..400 {
+            let (app, pod) = (format!("app-{}", i * 7 % 3), format!("pod-{}", i % 11));
+            match i % 8 {
+                // A label here is a field there.
+                0 => append(&["app"], 1_000 - i, &[("app", app), ("pod", pod)]),
+                1 => append(&[], 1_000 - i, &[("user", app)]),
+                _ => append(&["app", "pod"], 1_000 - i, &[("app", app), ("pod", pod)]),
+            }
+        }
+        store.flush().unwrap();
+        let view = store.snapshots.view().unwrap();
+        let tables = TableBlocks::of(store.snapshots.tables(), &view.state, &view.pin).unwrap();
+        let handles = tables.between(i64::MIN, i64::MAX);
+        assert!(!handles.is_empty());
+        for handle in handles {
+            let told = handle.streams();
+            assert!(told.is_some());
+            for unordered in [false, true] {
+                let open = |told| {
+                    let block = handle.open_table_block().unwrap().of_table(told);
+                    if unordered { block.unordered() } else { block }
+                };
+                let (with, without) = (open(told.clone()), open(None));
+                assert_eq!(with.times().unwrap(), without.times().unwrap());
+                for name in ["app", "pod", "user", "none"] {
+                    let texts = |block: &TableBlock| {
+                        let column = block.column(name).unwrap();
+                        let text =
+                            |row| Some(column.as_ref()?.text(row, &mut Default::default())?.to_owned());
+                        (0..block.rows()).map(text).collect::<Vec<_>>()
+                    };
+                    assert_eq!(texts(&with), texts(&without));
+                    assert_eq!(with.is_label(name), without.is_label(name));
+                    for wanted in ["", "app-1", "pod-4", "nothing"] {
+                        let rows_of =
+                            |block: &TableBlock| block.rows_of_label(name, &|text| text == wanted).unwrap();
+                        assert_eq!(rows_of(&with), rows_of(&without), "{name}={wanted}");
+                    }
+                }
+                for wanted in ["", "app-1", "pod-4", "nothing"] {
+                    let is_wanted = |labels: &StreamLabels<'_>| match labels {
+                        [] => wanted.is_empty(),
+                        labels => labels.iter().any(|(_, value)| *value == wanted),
+                    };
+                    assert_eq!(
+                        with.rows_of_streams(&is_wanted).unwrap(),
+                        without.rows_of_streams(&is_wanted).unwrap()
+                    );
+                    assert_eq!(with.has_stream(&is_wanted).unwrap(), without.has_stream(&is_wanted).unwrap());
+                }
+            }
+        }
     }
 }

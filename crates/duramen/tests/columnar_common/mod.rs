@@ -154,7 +154,7 @@ pub fn check(rows: &Rows) {
     assert_eq!(table.levels().unwrap(), levels);
     check_block(&rows_ref, &table);
     check_block(&rows_ref, &memory);
-    check_unordered(&rows_ref, &encode(rows).unordered(None));
+    check_unordered(&rows_ref, &encode(rows).unordered());
 }
 
 /// Without their order the rows are the same, in another.
@@ -455,7 +455,7 @@ fn read_flipped(mut chunks: Vec<Vec<u8>>, directory: ChunkHandle, flips: &[(prop
     }
     let chunks = Arc::new(Chunks { chunks, ..Chunks::default() });
     let open = || TableBlock::open(chunks.clone(), directory);
-    let (Ok(block), Ok(unordered)) = (open(), open().map(|block| block.unordered(None))) else { return };
+    let (Ok(block), Ok(unordered)) = (open(), open().map(|block| block.unordered())) else { return };
     read_all(&block);
     read_all(&unordered);
 }

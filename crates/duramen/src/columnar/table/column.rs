@@ -33,7 +33,7 @@ impl TableBlock {
         };
         let stored = match self.by_name.get(name) {
             Some(&i) => match self.columns[i].get() {
-                Some(column) if !self.is_label(name) => return Ok(Some(column.clone())),
+                Some(column) if !self.has_label(name) => return Ok(Some(column.clone())),
                 _ => Some(self.decode_column(i, Some(&wanted), 0)?),
             },
             None => None,
@@ -41,7 +41,7 @@ impl TableBlock {
         let few = || self.streams().map(|streams| streams.few(wanted.places(), wanted.order()));
         Ok(if name == names::STREAM {
             Some(few()?.stream_column())
-        } else if self.is_label(name) {
+        } else if self.has_label(name) {
             few()?.label_column(name, stored.as_ref())?.or(stored)
         } else {
             stored
@@ -51,7 +51,7 @@ impl TableBlock {
 
     /// [`crate::block::Block::lengths`].
     pub(super) fn lengths_of(&self, name: &str) -> Result<Option<Column>> {
-        let Some(&i) = self.by_name.get(name).filter(|_| !self.is_label(name)) else { return Ok(None) };
+        let Some(&i) = self.by_name.get(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
         if self.columns[i].get().is_some() {

@@ -12,10 +12,10 @@ impl TableBlock {
         let of_labels = wants(names::STREAM) || directory.label_names.iter().any(|name| wants(name));
         let mut bundles = BTreeSet::new();
         // Rows lead to slots by way of the structure, unless they are taken as they are stored.
-        if !self.unordered || (of_labels && self.known_ends.is_none()) || wants(names::TIME) {
+        if !self.unordered || (of_labels && self.told.is_none()) || wants(names::TIME) {
             bundles.insert(directory.structure.bundle);
         }
-        if !self.unordered || of_labels || wants(names::TIME) {
+        if of_labels || self.told.is_none() && (!self.unordered || wants(names::TIME)) {
             bundles.insert(directory.label_sets.bundle);
         }
         let is_of_message = |column: &ColumnEntry| column.form == Form::Alias && wants(&column.name);

@@ -42,8 +42,10 @@ pub struct TableBlock {
     by_name: HashMap<String, usize, FixedState>,
     /// Whether rows have the numbers of their slots.
     unordered: bool,
-    /// Where the slots of each stream end, if it is known without the structure.
-    known_ends: Option<Vec<u32>>,
+    /// Its streams, if its table tells them.
+    told: Option<BlockStreams>,
+    /// Where the slots of each stream end, if that is told.
+    told_ends: OnceLock<Vec<u32>>,
     times: OnceLock<Arc<Vec<i64>>>,
     identities: OnceLock<Identities>,
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
@@ -80,7 +82,8 @@ impl TableBlock {
             source,
             by_name,
             unordered: false,
-            known_ends: None,
+            told: None,
+            told_ends: OnceLock::new(),
             times: OnceLock::new(),
             identities: OnceLock::new(),
             label_sets: OnceLock::new(),
@@ -98,9 +101,14 @@ impl TableBlock {
 
     /// The same before anything was read of it, with the rows as they are stored: those of a stream together, and of one in
     /// order of time. What leads from rows to slots, a part of its own, is then only read for times and identities.
-    /// If the table told its streams, they need not be counted either.
-    pub fn unordered(self, streams: Option<&BlockStreams>) -> Self {
-        Self { unordered: true, known_ends: streams.map(BlockStreams::ends), ..self }
+    pub fn unordered(self) -> Self {
+        Self { unordered: true, ..self }
+    }
+
+    /// The same before anything was read of it, with what the table tells of its streams: they need not be read of the block,
+    /// nor counted.
+    pub(crate) fn of_table(self, streams: Option<BlockStreams>) -> Self {
+        Self { told: streams, ..self }
     }
 
     /// Its streams, and how many rows each has.
@@ -188,7 +196,7 @@ impl TableBlock {
     }
 
     /// Whether it is the name of a stream field of some row.
-    fn is_label(&self, name: &str) -> bool {
+    fn has_label(&self, name: &str) -> bool {
         self.directory.label_names.binary_search_by(|n| (**n).cmp(name)).is_ok()
     }
 
@@ -222,19 +230,29 @@ impl TableBlock {
     /// How rows in order of time lead to slots, and where the slots of each stream end.
     fn slots(&self) -> Result<&(Order, Vec<u32>)> {
         get_or_make(&self.slots, || {
-            let at = &self.directory.label_sets;
-            let mut sets = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
-            let count = structure::stream_count(&mut sets, self.directory.rows)?;
+            let count = match &self.told {
+                Some(told) => told.rows().count(),
+                None => {
+                    let at = &self.directory.label_sets;
+                    let mut sets = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+                    structure::stream_count(&mut sets, self.directory.rows)?
+                }
+            };
             self.structure(|part, rows| structure::order(part, rows, count))
         })
     }
 
     /// Where the slots of each stream end.
     fn slot_ends(&self) -> Result<&[u32]> {
-        match &self.known_ends {
-            Some(ends) if ends.len() == self.label_sets()?.len() => Ok(ends),
-            _ => self.slots().map(|(_, ends)| &**ends),
-        }
+        let Some(told) = &self.told else { return self.slots().map(|(_, ends)| &**ends) };
+        Ok(self.told_ends.get_or_init(|| {
+            let mut end = 0u32;
+            let ends = told.rows().map(|(_, rows)| {
+                end = end.saturating_add(rows);
+                end
+            });
+            ends.collect()
+        }))
     }
 
     /// How rows lead to slots.
@@ -287,7 +305,7 @@ impl Block for TableBlock {
     }
 
     fn rows_with(&self, name: &str) -> Result<Option<usize>> {
-        if name == names::STREAM || self.is_label(name) {
+        if name == names::STREAM || self.has_label(name) {
             return Ok(None);
         }
         let Some(&i) = self.by_name.get(name) else { return Ok(Some(0)) };
@@ -326,7 +344,7 @@ impl Block for TableBlock {
             Some(&i) => Some(self.stored(i, 0)?),
             None => None,
         };
-        if !self.is_label(name) {
+        if !self.has_label(name) {
             return Ok(stored.cloned());
         }
         match self.streams()?.label_column(name, stored.map(|c| &**c))? {
@@ -359,6 +377,10 @@ impl Block for TableBlock {
         self.has_set(is_wanted)
     }
 
+    fn is_label(&self, name: &str) -> bool {
+        self.has_label(name) && !self.by_name.contains_key(name)
+    }
+
     fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
         self.of_label(name, is_wanted)
     }
@@ -373,7 +395,7 @@ impl Block for TableBlock {
 
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {
         let Some(&i) = self.by_name.get(name) else { return Ok(None) };
-        if self.is_label(name) {
+        if self.has_label(name) {
             return Ok(None);
         }
         Ok(match &self.directory.columns[i].form {

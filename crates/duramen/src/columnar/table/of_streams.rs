@@ -1,7 +1,8 @@
-//! Rows by their streams: those of one lie together, so that labels are looked at once a stream and not once a row.
+//! Rows by their streams: those of one lie together, so that labels are looked at once a stream and not once a row; and if the
+//! table tells the block's streams, not even once a stream, but once a value.
 
 use super::TableBlock;
-use crate::block::StreamLabels;
+use crate::block::{Block, StreamLabels};
 use crate::column::set_range;
 use crate::columnar::labels::Label;
 use crate::error::Result;
@@ -19,21 +20,44 @@ const MAX_TRIED_STREAMS: usize = 1024;
 impl TableBlock {
     /// [`crate::block::Block::has_stream`].
     pub(super) fn has_set(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
+        if let Some(told) = &self.told {
+            let mut sets = told.rows().take(MAX_TRIED_STREAMS + 1).enumerate();
+            let found =
+                sets.find(|&(i, (set, _))| i == MAX_TRIED_STREAMS || told.table.with_set(set, is_wanted));
+            return Ok(match found {
+                Some((MAX_TRIED_STREAMS, _)) => None,
+                found => Some(found.is_some()),
+            });
+        }
         let sets = self.label_sets()?;
         Ok((sets.len() <= MAX_TRIED_STREAMS).then(|| sets.iter().any(|set| is_wanted(&texts(set)))))
     }
 
     /// [`crate::block::Block::rows_of_streams`].
     pub(super) fn of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Vec<u64>> {
-        self.rows_of_sets(self.label_sets()?.iter().map(|set| is_wanted(&texts(set))).collect())
+        self.rows_of_sets(match &self.told {
+            Some(told) => told.rows().map(|(set, _)| told.table.with_set(set, is_wanted)).collect(),
+            None => self.label_sets()?.iter().map(|set| is_wanted(&texts(set))).collect(),
+        })
     }
 
     /// [`crate::block::Block::rows_of_label`].
     pub(super) fn of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
-        if !self.is_label(name) || self.by_name.contains_key(name) {
+        if !self.is_label(name) {
             return Ok(None);
         }
         // Of many streams, few values differ.
+        if let Some(told) = &self.told
+            && let Some(label) = told.table.label(name)
+        {
+            let mut known = vec![None; label.numbers()];
+            let wanted = told.rows().map(|(set, _)| {
+                let number = label.of_sets().get(set).map_or(0, |&number| number as usize);
+                let is_wanted = || is_wanted(label.value(number));
+                known.get_mut(number).is_some_and(|known| *known.get_or_insert_with(is_wanted))
+            });
+            return self.rows_of_sets(wanted.collect()).map(Some);
+        }
         let mut known: HashMap<&str, bool, FixedState> = HashMap::default();
         let wanted = self.label_sets()?.iter().map(|set| {
             let value = set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value);

@@ -49,7 +49,7 @@ fn slots_of_texts(chosen: &[u64], map: Option<&Vec<u64>>) -> Vec<u64> {
 impl TableBlock {
     /// [`crate::block::Block::search`].
     pub(super) fn find_rows(&self, name: &str, needle: &Needle<'_>) -> Result<Option<Found>> {
-        if needle.words.is_empty() || name == names::STREAM || self.is_label(name) {
+        if needle.words.is_empty() || name == names::STREAM || self.has_label(name) {
             return Ok(None);
         }
         let Some(&i) = self.by_name.get(name) else { return Ok(None) };

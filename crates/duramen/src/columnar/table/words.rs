@@ -59,7 +59,7 @@ impl TableBlock {
             );
         }
         // A field may be of the stream in some rows, and a plain one in others.
-        if self.is_label(name) {
+        if self.has_label(name) {
             let mut seen: HashSet<&str, FixedState> = HashSet::default();
             let labels = self.label_sets()?.iter().flatten().filter(|label| &*label.name == name);
             let mut distinct = labels.map(|label| &*label.value).filter(|value| seen.insert(value));
@@ -75,7 +75,7 @@ impl TableBlock {
 
     /// [`crate::block::Block::may_contain_grams`].
     pub(super) fn may_have_grams(&self, name: &str, grams: &[u32]) -> Result<bool> {
-        if grams.is_empty() || name == names::STREAM || self.is_label(name) {
+        if grams.is_empty() || name == names::STREAM || self.has_label(name) {
             return Ok(true);
         }
         let Some(&i) = self.by_name.get(name) else { return Ok(false) };
