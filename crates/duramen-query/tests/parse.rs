@@ -244,7 +244,7 @@ fn times() {
         assert!(query.to_string().ends_with(" error | limit 1"), "{query}");
     }
     let timezone = TimeZone::fixed(Offset::from_seconds(7200).unwrap());
-    let east = ParseOptions { now_ns: NOW, timezone, within: None };
+    let east = ParseOptions { timezone, ..options() };
     let query = Query::parse("_time:2024-01-02", &east).unwrap();
     assert_eq!(query.time_range().0, ns("2024-01-01T22:00:00Z"));
     let range = |text: &str| Query::parse(text, &options()).unwrap().time_range();

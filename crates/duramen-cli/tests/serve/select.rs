@@ -45,6 +45,30 @@ fn rows_come_newest_first_and_no_more_than_asked_for() {
 }
 
 #[test]
+fn extra_filters_hold_whatever_the_query_says() {
+    let (_dir, server) = filled();
+    let count = |query: &str, extra: &str| {
+        let query = query.replace(' ', "%20").replace('|', "%7C").replace('"', "%22").replace('#', "%23");
+        let extra = extra.replace(' ', "%20").replace('"', "%22").replace('{', "%7B").replace('}', "%7D");
+        server.get(&format!("/select/logsql/query?query={query}&extra_filters={extra}")).lines().len()
+    };
+    assert_eq!(count("nothere or *", "app:a1"), 25);
+    assert_eq!(count("options(concurrency=1) nothere or *", "app:a1"), 25);
+    assert_eq!(count("app:a1 | union (nothere or *)", "app:a1"), 50);
+    assert_eq!(count("n:in(app:a2 | fields n)", "app:a1"), 0);
+    assert_eq!(count("nothere or level:error", "app:a1 or app:a2"), 5);
+    // As proxies write them.
+    assert_eq!(count("nothere or *", r#"{"app":"a1"}"#), 25);
+    assert_eq!(count("nothere or *", r#"{"app":["a1","a2"],"level":"error"}"#), 5);
+    assert_eq!(count("nothere or *", r#"{app="a1"}"#), 25);
+    // What is put behind a query is not part of its comment.
+    let values = server.get("/select/logsql/field_values?query=*%20%23%20all&field=app").json();
+    assert_eq!(values["values"].as_array().unwrap().len(), 4, "{values}");
+    let found = server.get("/api/v1/entries?q=level:error%20%23%20all").json();
+    assert_eq!(found["count"], 10, "{found}");
+}
+
+#[test]
 fn a_mistake_is_shown() {
     let (_dir, server) = filled();
     for (path, told) in [
@@ -61,6 +85,7 @@ fn a_mistake_is_shown() {
         ("hits?query=*%7Cstats%20count()", "look at each by itself"),
         ("field_values?query=*", "`field` is missing"),
         ("stats_query?query=*", "must end with the pipe `stats`"),
+        ("query?query=*&extra_filters=%7B%22app%22:1%7D", "`app` is neither text nor an array of texts"),
         ("stats_query_range?query=*%7Climit%201%7Cstats%20count()", "must end with the pipe `stats`"),
         ("tail?query=*%7Cstats%20count()", "needs all entries"),
     ] {

@@ -22,6 +22,7 @@ pub(crate) use quote::{quote, quote_always};
 
 use crate::error::ParseError;
 use crate::filter::time::TimeRange;
+use crate::filter::Filter;
 use jiff::tz::TimeZone;
 use lexer::{Token, TokenKind};
 
@@ -36,11 +37,13 @@ pub struct ParseOptions {
     /// `options(ignore_global_time_filter=true)`. Default: all.
     pub within: Option<TimeRange>,
 }
+    /// What every entry must be that queries see, those inside of queries included, whatever they say. Default: anything.
+    pub also: Filter,
 
 impl Default for ParseOptions {
     /// The epoch, in UTC.
     fn default() -> Self {
-        Self { now_ns: 0, timezone: TimeZone::UTC, within: None }
+        Self { now_ns: 0, timezone: TimeZone::UTC, within: None, also: Filter::All }
     }
 }
 
