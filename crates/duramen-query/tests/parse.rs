@@ -41,6 +41,8 @@ fn every_spelling_has_one_plan() {
             "_time:[1970-01-01T00:00:00.000000000Z, 2262-04-11T23:47:16.854775807Z] !_time:[1970-01-01T00:00:00.000000000Z, 1970-01-01T00:59:59.999999999Z]",
         ),
         ("f:range(1, 10] f:range[-Inf,5)", "f:range(1, 10] f:<5"),
+        ("f:exact(\"a b\") f:exact(\"a \"*) f:re(\"a+\")", "f:=\"a b\" f:=\"a \"* f:~\"a+\""),
+        ("f:not(a or b) f:not c", "!(f:a or f:b) !f:c"),
         ("f:in(b, \"a c\", b)", "f:in(\"a c\", b)"),
         ("f:\"\" f:* f:''*", "f:\"\" f:* f:*"),
         ("i(Error) f:i(\"a b\"*)", "i(Error) f:i(\"a b\"*)"),

@@ -135,6 +135,11 @@ impl Parser<'_> {
                         self.advance()?;
                         (function.parse)(self, subject, function.name)
                     }
+                    // Two filters side by side have a blank between them: a misspelt function does not become that.
+                    _ if rest.starts_with('(') => Err(self.error(
+                        format!("there is no function `{w}` among the filters"),
+                        "put a blank before `(`, if the word itself is meant",
+                    )),
                     _ => self.word_or_field(subject, w.to_string()),
                 }
             }
@@ -216,6 +221,10 @@ impl Parser<'_> {
                 format!("write {name}:value, {name}:\"a phrase\" or {name}:* for any value"),
             )),
             TokenKind::Punct('!') => {
+                self.advance()?;
+                Ok(negate(self.nested(|p| p.field_value(subject))?))
+            }
+            TokenKind::Word(w) if w.eq_ignore_ascii_case("not") && !self.names_field() => {
                 self.advance()?;
                 Ok(negate(self.nested(|p| p.field_value(subject))?))
             }

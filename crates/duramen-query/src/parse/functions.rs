@@ -6,11 +6,13 @@ use super::lexer::TokenKind;
 use crate::error::ParseError;
 use crate::filter::common_case::{MAX_CAPITALS, common_cases};
 use crate::filter::compare::{Bound, Range};
+use crate::filter::exact::Exact;
 use crate::filter::fold::Fold;
 use crate::filter::ip::IpRange;
 use crate::filter::length::{self, Length};
 use crate::filter::pair::{Pair, Relation};
 use crate::filter::pattern::PlacePattern;
+use crate::filter::regex::Pattern;
 use crate::filter::sequence::Sequence;
 use crate::filter::storage::{Storage, StorageKind};
 use crate::filter::subquery::{Subquery, Use};
@@ -42,6 +44,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("contains_common_case", common_case),
     function("equals_common_case", common_case),
     function("eq_field", pair),
+    function("exact", exact),
     function("i", any_case),
     function("ipv4_range", addresses),
     function("ipv6_range", addresses),
@@ -51,6 +54,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("pattern_match", places),
     function("pattern_match_full", places),
     Function { name: "range", brackets: true, parse: range },
+    function("re", expression),
     function("seq", sequence),
     function("string_range", texts),
     function("value_type", storage),
@@ -131,6 +135,25 @@ fn any_case(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed
     };
     p.expect_punct(')')?;
     Ok(subject.is(test))
+}
+
+/// `exact("a b")` and `exact("a "*)`, for `="a b"` and `="a "*`.
+fn exact(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
+    p.expect_punct('(')?;
+    let text = p.text_token("the exact value")?;
+    let prefix = p.eat_star()?;
+    p.expect_punct(')')?;
+    Ok(subject.is(Test::Exact(Exact::new(&text, prefix))))
+}
+
+/// `re("a+")`, for `~"a+"`.
+fn expression(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
+    p.expect_punct('(')?;
+    let at = p.token.start;
+    let text = p.text_token("a regular expression between quotes")?;
+    let pattern = Pattern::across_lines(&text).map_err(|e| p.not_a_regex(at, &e))?;
+    p.expect_punct(')')?;
+    Ok(subject.is(Test::Regex(pattern)))
 }
 
 fn addresses(p: &mut Parser<'_>, subject: Subject<'_>, name: &'static str) -> Parsed<Filter> {
