@@ -31,6 +31,7 @@ fn errors_point_at_the_place() {
         ("_time:[2024-01, x)", 16, "`x` is not a time"),
         ("_time:2024-13", 6, "not a time"),
         ("f:range(1, x)", 11, "expected a number"),
+        ("f:range(1, 10.0.0.1)", 11, "one end is a number, an address or a time"),
         ("f:rnge(1, 2)", 2, "no function `rnge` among the filters"),
         ("foo(bar)", 0, "no function `foo` among the filters"),
         ("f:re('(')", 5, "not a regular expression"),

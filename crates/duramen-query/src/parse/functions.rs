@@ -17,7 +17,6 @@ use crate::filter::sequence::Sequence;
 use crate::filter::storage::{Storage, StorageKind};
 use crate::filter::subquery::{Subquery, Use};
 use crate::filter::{Filter, Test};
-use crate::number::Number;
 use std::sync::Arc;
 
 type Parsed<T> = Result<T, ParseError>;
@@ -53,7 +52,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("lt_field", pair),
     function("pattern_match", places),
     function("pattern_match_full", places),
-    Function { name: "range", brackets: true, parse: range },
+    Function { name: "range", brackets: true, parse: super::range::range },
     function("re", expression),
     function("seq", sequence),
     function("string_range", texts),
@@ -206,40 +205,6 @@ fn places(p: &mut Parser<'_>, subject: Subject<'_>, name: &'static str) -> Parse
         .map_err(|why| ParseError::new(p.text, at, why, "write less of it"))?;
     p.expect_punct(')')?;
     Ok(subject.is(Test::Pattern(pattern)))
-}
-
-fn range(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
-    let from_included = p.at_punct('[');
-    p.advance()?;
-    let from = number(p)?;
-    p.expect_punct(',')?;
-    let to = number(p)?;
-    let to_included = p.at_punct(']');
-    if !to_included && !p.at_punct(')') {
-        return Err(p.expected("`]` (with the bound) or `)` (without it)"));
-    }
-    p.advance()?;
-    let bound = |n: Number, included: bool| match n {
-        Number::Float(x) if x.is_infinite() => Bound::Open,
-        n if included => Bound::Included(n),
-        n => Bound::Excluded(n),
-    };
-    Ok(subject.is(Test::Compare(Range::Numbers(bound(from, from_included), bound(to, to_included)))))
-}
-
-fn number(p: &mut Parser<'_>) -> Parsed<Number> {
-    let number = match &p.token.kind {
-        TokenKind::Word(w) => Number::parse(w),
-        TokenKind::Quoted(q) => Number::parse(q),
-        _ => None,
-    };
-    match number {
-        Some(n) => {
-            p.advance()?;
-            Ok(n)
-        }
-        None => Err(p.expected("a number such as 10, 2.5, 5KB, 10ms or Inf")),
-    }
 }
 
 fn sequence(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
