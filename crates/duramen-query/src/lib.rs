@@ -19,6 +19,7 @@ pub mod parse;
 pub mod pipe;
 pub mod query;
 pub mod row;
+pub mod series;
 pub mod store;
 
 pub use bitmap::Bitmap;
@@ -30,4 +31,5 @@ pub use exec::{Cancel, Order, RunOptions, RunStats};
 pub use parse::ParseOptions;
 pub use query::Query;
 pub use row::ResultRow;
+pub use series::Series;
 pub use store::{QueryError, QueryStore};

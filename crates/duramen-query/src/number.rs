@@ -87,6 +87,17 @@ impl Number {
         Some(if negative { number.negated() } else { number })
     }
 
+    /// Reads a number that stands in a query, which may also be hexadecimal, octal or binary: `0xff`, `0o17`, `0b101`.
+    pub fn literal(text: &str) -> Option<Self> {
+        const RADIXES: [(&str, u32); 3] = [("0x", 16), ("0o", 8), ("0b", 2)];
+        let (negative, body) = text.strip_prefix('-').map_or((false, text), |body| (true, body));
+        let digits = |(prefix, radix)| Some((body.strip_prefix(prefix)?, radix));
+        let Some((digits, radix)) = RADIXES.into_iter().find_map(digits) else { return Self::parse(text) };
+        let first = digits.bytes().next().filter(u8::is_ascii_alphanumeric);
+        let n = i64::from_str_radix(&digits.replace('_', ""), radix).ok().filter(|_| first.is_some())?;
+        Some(Self::Int(if negative { -n } else { n }))
+    }
+
     /// The integer, if it is one.
     pub fn as_int(self) -> Option<i64> {
         match self {
@@ -277,7 +288,8 @@ pub fn format_rounded(x: f64) -> String {
     if shortest.bytes().filter(u8::is_ascii_digit).count() <= 15 {
         return shortest;
     }
-    format_float(format!("{x:.14e}").parse().unwrap_or(x))
+    // The greatest floats would become infinite.
+    format_float(format!("{x:.14e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(x))
 }
 
 #[cfg(test)]
@@ -302,6 +314,7 @@ mod tests {
             assert_eq!(format_rounded(-x), slowly(-x), "{x}");
         }
         assert_eq!([f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(format_rounded), ["Inf", "-Inf", "NaN"]);
+        assert_eq!(format_rounded(f64::MAX).parse(), Ok(f64::MAX));
     }
 
     #[test]
@@ -328,6 +341,16 @@ mod tests {
         }
         for text in ["", "-", ".", "abc", "1.2.3.4", "5KBx", "1h33", "nan", "--1", "- 1", "1 ", "5mm"] {
             assert_eq!(Number::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn queries_may_say_numbers_in_other_bases() {
+        for (text, value) in [("0xff", 255), ("-0xF_F", -255), ("0o17", 15), ("0b101", 5), ("1KiB", 1024)] {
+            assert_eq!(Number::literal(text), Some(Number::Int(value)), "{text}");
+        }
+        for text in ["0x", "0x-1", "0x+1", "0x_1", "0b2", "0xffffffffffffffffff", "x"] {
+            assert_eq!(Number::literal(text), None, "{text}");
         }
     }
 

@@ -7,10 +7,9 @@ use crate::exec::written::Text;
 use crate::exec::{self, Cancel, RunOptions, RunStats, open::Open, skip};
 use crate::filter::Filter;
 use crate::parse::{ParseOptions, Parser};
-use crate::pipe::stats::by::{Bucket, By};
-use crate::pipe::{Passes, Pipe};
+use crate::pipe::Pipe;
 use crate::row::ResultRow;
-use duramen::block::{Block, BlockHandle, names};
+use duramen::block::{Block, BlockHandle};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -79,22 +78,8 @@ impl Query {
         }
     }
 
-    /// The same query with the rows of its `stats` for each step of time, in the days of an offset east of UTC: in the
-    /// place of the steps that it groups by already, if it does. `None` if it has no `stats`, or has a pipe before it
-    /// that needs all entries.
-    pub fn with_stats_by_time(mut self, step_ns: i64, offset_ns: i64) -> Option<Self> {
-        let at = self.pipes.iter().position(|pipe| matches!(pipe, Pipe::Stats(_)))?;
-        if step_ns < 1 || self.pipes[..at].iter().any(|pipe| pipe.passes() == Passes::All) {
-            return None;
-        }
-        let Some(Pipe::Stats(stats)) = self.pipes.get_mut(at) else { return None };
-        let bucket = Some(Bucket::Time { step_ns, offset_ns });
-        match stats.aggregate.by.iter_mut().find(|by| *by.field == *names::TIME) {
-            Some(by) => by.bucket = bucket,
-            None => stats.aggregate.by.insert(0, By { field: names::TIME.into(), bucket }),
-        }
-        stats.set_seconds(self.filter.time_range());
-        Some(self)
+    pub(crate) fn pipes_mut(&mut self) -> &mut [Pipe] {
+        &mut self.pipes
     }
 
     /// Whether the query looks at entries that its filter does not match: those of queries inside it, or those

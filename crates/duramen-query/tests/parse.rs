@@ -41,6 +41,15 @@ fn every_spelling_has_one_plan() {
             "_time:[1970-01-01T00:00:00.000000000Z, 2262-04-11T23:47:16.854775807Z] !_time:[1970-01-01T00:00:00.000000000Z, 1970-01-01T00:59:59.999999999Z]",
         ),
         ("f:range(1, 10] f:range[-Inf,5)", "f:range(1, 10] f:<5"),
+        ("f:range(inf, 10] f:range[0x10, 0b11]", "f:range(0, 0) f:range[16, 3]"),
+        ("f:>=0xff len_range(1KiB, inf)", "f:>=255 len_range(1024, inf)"),
+        (
+            "f:>'2024-05-17T11:50:00+02:00' f:range['2024-01-01T00:00:00Z', Inf]",
+            "f:>\"2024-05-17T09:50:00Z\" f:>=\"2024-01-01T00:00:00Z\"",
+        ),
+        ("f:range(10.0.0.1, 10.0.0.9]", "f:ipv4_range(10.0.0.2, 10.0.0.9)"),
+        ("f:exact(\"a b\") f:exact(\"a \"*) f:re(\"a+\")", "f:=\"a b\" f:=\"a \"* f:~\"a+\""),
+        ("f:not(a or b) f:not c", "!(f:a or f:b) !f:c"),
         ("f:in(b, \"a c\", b)", "f:in(\"a c\", b)"),
         ("f:\"\" f:* f:''*", "f:\"\" f:* f:*"),
         ("i(Error) f:i(\"a b\"*)", "i(Error) f:i(\"a b\"*)"),
@@ -244,7 +253,7 @@ fn times() {
         assert!(query.to_string().ends_with(" error | limit 1"), "{query}");
     }
     let timezone = TimeZone::fixed(Offset::from_seconds(7200).unwrap());
-    let east = ParseOptions { now_ns: NOW, timezone, within: None };
+    let east = ParseOptions { timezone, ..options() };
     let query = Query::parse("_time:2024-01-02", &east).unwrap();
     assert_eq!(query.time_range().0, ns("2024-01-01T22:00:00Z"));
     let range = |text: &str| Query::parse(text, &options()).unwrap().time_range();

@@ -33,7 +33,8 @@ pub(super) fn parse_within(
         max: to_ns.map_or(i64::MAX, |to| to.saturating_sub(1)),
     });
     let now_ns = i64::try_from(now.timestamp().as_nanosecond()).unwrap_or(i64::MAX);
-    let options = ParseOptions { now_ns, timezone: now.time_zone().clone(), within };
+    let options =
+        ParseOptions { now_ns, timezone: now.time_zone().clone(), within, ..ParseOptions::default() };
     Query::parse(text, &options).map_err(|e| Failure::Usage(format!("in the query: {e}")))
 }
 

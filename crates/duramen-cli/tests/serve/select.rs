@@ -45,6 +45,30 @@ fn rows_come_newest_first_and_no_more_than_asked_for() {
 }
 
 #[test]
+fn extra_filters_hold_whatever_the_query_says() {
+    let (_dir, server) = filled();
+    let count = |query: &str, extra: &str| {
+        let query = query.replace(' ', "%20").replace('|', "%7C").replace('"', "%22").replace('#', "%23");
+        let extra = extra.replace(' ', "%20").replace('"', "%22").replace('{', "%7B").replace('}', "%7D");
+        server.get(&format!("/select/logsql/query?query={query}&extra_filters={extra}")).lines().len()
+    };
+    assert_eq!(count("nothere or *", "app:a1"), 25);
+    assert_eq!(count("options(concurrency=1) nothere or *", "app:a1"), 25);
+    assert_eq!(count("app:a1 | union (nothere or *)", "app:a1"), 50);
+    assert_eq!(count("n:in(app:a2 | fields n)", "app:a1"), 0);
+    assert_eq!(count("nothere or level:error", "app:a1 or app:a2"), 5);
+    // As proxies write them.
+    assert_eq!(count("nothere or *", r#"{"app":"a1"}"#), 25);
+    assert_eq!(count("nothere or *", r#"{"app":["a1","a2"],"level":"error"}"#), 5);
+    assert_eq!(count("nothere or *", r#"{app="a1"}"#), 25);
+    // What is put behind a query is not part of its comment.
+    let values = server.get("/select/logsql/field_values?query=*%20%23%20all&field=app").json();
+    assert_eq!(values["values"].as_array().unwrap().len(), 4, "{values}");
+    let found = server.get("/api/v1/entries?q=level:error%20%23%20all").json();
+    assert_eq!(found["count"], 10, "{found}");
+}
+
+#[test]
 fn a_mistake_is_shown() {
     let (_dir, server) = filled();
     for (path, told) in [
@@ -61,6 +85,12 @@ fn a_mistake_is_shown() {
         ("hits?query=*%7Cstats%20count()", "look at each by itself"),
         ("field_values?query=*", "`field` is missing"),
         ("stats_query?query=*", "must end with the pipe `stats`"),
+        ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cfields+n", "takes away the field `app`"),
+        ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cdelete+n", "leave nothing of what it has counted"),
+        ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cmath+n%2B1+as+app", "overwrites the field `app`"),
+        ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Ctop+1+by+(n)", "leaves nothing"),
+        ("stats_query_range?query=*%7Cstats+count()+n%7Climit+1", "behind `stats` would leave out steps"),
+        ("query?query=*&extra_filters=%7B%22app%22:1%7D", "`app` is neither text nor an array of texts"),
         ("stats_query_range?query=*%7Climit%201%7Cstats%20count()", "must end with the pipe `stats`"),
         ("tail?query=*%7Cstats%20count()", "needs all entries"),
     ] {
@@ -185,4 +215,62 @@ fn figures_as_prometheus_has_them() {
     }
     let same = |offset: &str| server.get(&format!("/select/logsql/hits?query=*&step=1h{offset}")).json();
     assert_eq!(same("&offset=0s"), same(""));
+}
+
+/// The series of an answer: the labels, and the value or values.
+fn series(server: &Server, path: &str, query: &str) -> Vec<serde_json::Value> {
+    let query = query.replace('|', "%7C").replace('>', "%3E").replace('"', "%22").replace(' ', "+");
+    let answer = server.get(&format!("/select/logsql/{path}query={query}")).json();
+    let result = answer["data"]["result"].as_array().unwrap_or_else(|| panic!("{answer}")).clone();
+    let flat = |s: serde_json::Value| json!([s["metric"], s.get("values").unwrap_or(&s["value"])]);
+    let mut series: Vec<_> = result.into_iter().map(flat).collect();
+    series.sort_by_key(ToString::to_string);
+    series
+}
+
+#[test]
+fn pipes_behind_stats_make_figures_and_labels() {
+    let (_dir, server) = filled();
+    let of = |behind: &str| {
+        let query = format!("app:a1 | stats by (level) count() n {behind}");
+        series(&server, "stats_query?time=2024-01-02T00:00:00Z&", &query)
+    };
+    let n = |labels: serde_json::Value| vec![json!([labels, [1704153600, "25"]])];
+    assert_eq!(of(""), n(json!({ "__name__": "n", "level": "info" })));
+    assert_eq!(of("| rename level as severity"), n(json!({ "__name__": "n", "severity": "info" })));
+    assert_eq!(of("| rename n as lines"), n(json!({ "__name__": "lines", "level": "info" })));
+    assert_eq!(
+        of("| format if (n:>5) \"many\" as how"),
+        n(json!({ "__name__": "n", "level": "info", "how": "many" }))
+    );
+    let both = [
+        json!([{ "__name__": "n", "level": "info" }, [1704153600, "25"]]),
+        json!([{ "__name__": "share", "level": "info" }, [1704153600, "0.25"]]),
+    ];
+    assert_eq!(of("| math n / 100 as share"), both);
+    assert_eq!(of("| math n / 100 as share | delete n"), both[1..]);
+    // Groups of time are told apart, and without `time` the figures are those of the end.
+    let query = "app:a1 | stats by (_time:1h) count() n";
+    let hours = [
+        json!([{ "__name__": "n", "_time": "2024-01-01T00:00:00Z" }, [1704153600, "15"]]),
+        json!([{ "__name__": "n", "_time": "2024-01-01T01:00:00Z" }, [1704153600, "10"]]),
+    ];
+    assert_eq!(series(&server, "stats_query?end=2024-01-02T00:00:00Z&", query), hours);
+}
+
+#[test]
+fn pipes_behind_stats_work_in_each_step() {
+    let (_dir, server) = filled();
+    let of = |behind: &str| {
+        series(&server, "stats_query_range?step=1h&", &format!("* | stats by (level) count() n {behind}"))
+    };
+    let most = vec![json!([{ "__name__": "n", "level": "info" }, [[1704067200, "54"], [1704070800, "36"]]])];
+    assert_eq!(of("| last 1 by (n)"), most);
+    assert_eq!(of("| sort by (n desc) limit 1"), most);
+    assert_eq!(of("| filter level:=info"), most);
+    let all = vec![json!([{ "__name__": "all" }, [[1704067200, "60"], [1704070800, "40"]]])];
+    assert_eq!(of("| stats sum(n) all"), all);
+    let share =
+        json!([{ "__name__": "share", "level": "error" }, [[1704067200, "0.06"], [1704070800, "0.04"]]]);
+    assert!(of("| math n / 100 as share").contains(&share));
 }

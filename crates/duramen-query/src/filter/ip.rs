@@ -38,6 +38,18 @@ impl IpRange {
         Some(Self::V6((address & mask).into(), (address | !mask).into()))
     }
 
+    /// The addresses above or below one, with it or without.
+    pub fn beyond(address: Ipv4Addr, above: bool, with_it: bool) -> Self {
+        let step = u32::from(!with_it);
+        let (address, first, last) = (u32::from(address), Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
+        let range = if above {
+            address.checked_add(step).map(|from| Self::V4(from.into(), last))
+        } else {
+            address.checked_sub(step).map(|to| Self::V4(first, to.into()))
+        };
+        range.unwrap_or(Self::V4(last, first))
+    }
+
     /// From the first address of one range to the last of another; `None` if they are of two versions.
     pub fn to(self, last: Self) -> Option<Self> {
         match (self, last) {

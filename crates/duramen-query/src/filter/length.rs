@@ -1,5 +1,6 @@
 //! `len_range(5, 10)`: how many characters a value has.
 
+use crate::number::Number;
 use std::fmt;
 
 /// Lengths in characters, both ends included.
@@ -32,19 +33,12 @@ impl fmt::Display for Length {
     }
 }
 
-/// Reads a bound: `10`, `1_000`, `0xff`, `0b101`, and `inf` for no limit; `None` if it is none.
+/// Reads a bound: `10`, `1_000`, `0xff`, `1KiB`, and `inf` for no limit; `None` if it is none.
 pub fn parse_bound(text: &str) -> Option<u64> {
     if text.eq_ignore_ascii_case("inf") {
         return Some(u64::MAX);
     }
-    let digits = text.replace('_', "");
-    let lower = digits.to_ascii_lowercase();
-    let (radix, body) = match (lower.strip_prefix("0x"), lower.strip_prefix("0b")) {
-        (Some(hex), _) => (16, hex),
-        (_, Some(binary)) => (2, binary),
-        _ => (10, &*lower),
-    };
-    if body.starts_with('+') { None } else { u64::from_str_radix(body, radix).ok() }
+    u64::try_from(Number::literal(text)?.as_int()?).ok()
 }
 
 #[cfg(test)]
@@ -60,6 +54,7 @@ mod tests {
             ("0xff", Some(255)),
             ("0b101", Some(5)),
             ("1_000", Some(1000)),
+            ("1KiB", Some(1024)),
             ("-1", None),
             ("0x", None),
             ("INF", Some(u64::MAX)),

@@ -3,6 +3,7 @@
 use super::Parser;
 use super::functions::FUNCTIONS;
 use super::lexer::TokenKind;
+use super::time::parse_time;
 use crate::error::ParseError;
 use crate::filter::compare::{Bound, Range};
 use crate::filter::exact::Exact;
@@ -14,7 +15,6 @@ use crate::filter::{Filter, Test};
 use crate::number::Number;
 use crate::pipe::fields::NamePattern;
 use duramen::block::names;
-use std::net::Ipv4Addr;
 
 type Parsed<T> = Result<T, ParseError>;
 
@@ -135,6 +135,11 @@ impl Parser<'_> {
                         self.advance()?;
                         (function.parse)(self, subject, function.name)
                     }
+                    // Two filters side by side have a blank between them: a misspelt function does not become that.
+                    _ if rest.starts_with('(') => Err(self.error(
+                        format!("there is no function `{w}` among the filters"),
+                        "put a blank before `(`, if the word itself is meant",
+                    )),
                     _ => self.word_or_field(subject, w.to_string()),
                 }
             }
@@ -216,6 +221,10 @@ impl Parser<'_> {
                 format!("write {name}:value, {name}:\"a phrase\" or {name}:* for any value"),
             )),
             TokenKind::Punct('!') => {
+                self.advance()?;
+                Ok(negate(self.nested(|p| p.field_value(subject))?))
+            }
+            TokenKind::Word(w) if w.eq_ignore_ascii_case("not") && !self.names_field() => {
                 self.advance()?;
                 Ok(negate(self.nested(|p| p.field_value(subject))?))
             }
@@ -322,31 +331,20 @@ fn compare_test(subject: Subject<'_>, greater: bool, or_equal: bool, text: &str)
         }
     }
     if let Some(address) = ip::parse_v4(text) {
-        return Test::Ip(addresses_beyond(address.into(), greater, or_equal));
+        return Test::Ip(IpRange::beyond(address, greater, or_equal));
     }
     fn bounds<T>(value: T, greater: bool, or_equal: bool) -> (Bound<T>, Bound<T>) {
         let bound = if or_equal { Bound::Included(value) } else { Bound::Excluded(value) };
         if greater { (bound, Bound::Open) } else { (Bound::Open, bound) }
     }
-    Test::Compare(match Number::parse(text) {
-        Some(n) => {
-            let (from, to) = bounds(n, greater, or_equal);
-            Range::Numbers(from, to)
-        }
-        None => {
-            let (from, to) = bounds(text.into(), greater, or_equal);
-            Range::Texts(from, to)
-        }
-    })
-}
-
-/// The addresses above or below one.
-fn addresses_beyond(address: u32, greater: bool, or_equal: bool) -> IpRange {
-    let none = IpRange::V4(Ipv4Addr::BROADCAST, Ipv4Addr::UNSPECIFIED);
-    let step = u32::from(!or_equal);
-    if greater {
-        address.checked_add(step).map_or(none, |from| IpRange::V4(from.into(), Ipv4Addr::BROADCAST))
+    Test::Compare(if let Some(n) = Number::literal(text) {
+        let (from, to) = bounds(n, greater, or_equal);
+        Range::Numbers(from, to)
+    } else if let Some(ns) = parse_time(text) {
+        let (from, to) = bounds(ns, greater, or_equal);
+        Range::Times(from, to)
     } else {
-        address.checked_sub(step).map_or(none, |to| IpRange::V4(Ipv4Addr::UNSPECIFIED, to.into()))
-    }
+        let (from, to) = bounds(text.into(), greater, or_equal);
+        Range::Texts(from, to)
+    })
 }

@@ -6,16 +6,17 @@ use super::lexer::TokenKind;
 use crate::error::ParseError;
 use crate::filter::common_case::{MAX_CAPITALS, common_cases};
 use crate::filter::compare::{Bound, Range};
+use crate::filter::exact::Exact;
 use crate::filter::fold::Fold;
 use crate::filter::ip::IpRange;
 use crate::filter::length::{self, Length};
 use crate::filter::pair::{Pair, Relation};
 use crate::filter::pattern::PlacePattern;
+use crate::filter::regex::Pattern;
 use crate::filter::sequence::Sequence;
 use crate::filter::storage::{Storage, StorageKind};
 use crate::filter::subquery::{Subquery, Use};
 use crate::filter::{Filter, Test};
-use crate::number::Number;
 use std::sync::Arc;
 
 type Parsed<T> = Result<T, ParseError>;
@@ -42,6 +43,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("contains_common_case", common_case),
     function("equals_common_case", common_case),
     function("eq_field", pair),
+    function("exact", exact),
     function("i", any_case),
     function("ipv4_range", addresses),
     function("ipv6_range", addresses),
@@ -50,7 +52,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("lt_field", pair),
     function("pattern_match", places),
     function("pattern_match_full", places),
-    Function { name: "range", brackets: true, parse: range },
+    Function { name: "range", brackets: true, parse: super::range::range },
+    function("re", expression),
     function("seq", sequence),
     function("string_range", texts),
     function("value_type", storage),
@@ -133,6 +136,25 @@ fn any_case(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed
     Ok(subject.is(test))
 }
 
+/// `exact("a b")` and `exact("a "*)`, for `="a b"` and `="a "*`.
+fn exact(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
+    p.expect_punct('(')?;
+    let text = p.text_token("the exact value")?;
+    let prefix = p.eat_star()?;
+    p.expect_punct(')')?;
+    Ok(subject.is(Test::Exact(Exact::new(&text, prefix))))
+}
+
+/// `re("a+")`, for `~"a+"`.
+fn expression(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
+    p.expect_punct('(')?;
+    let at = p.token.start;
+    let text = p.text_token("a regular expression between quotes")?;
+    let pattern = Pattern::across_lines(&text).map_err(|e| p.not_a_regex(at, &e))?;
+    p.expect_punct(')')?;
+    Ok(subject.is(Test::Regex(pattern)))
+}
+
 fn addresses(p: &mut Parser<'_>, subject: Subject<'_>, name: &'static str) -> Parsed<Filter> {
     let v4 = name == "ipv4_range";
     let (read, example): (fn(&str) -> Option<IpRange>, _) = if v4 {
@@ -183,40 +205,6 @@ fn places(p: &mut Parser<'_>, subject: Subject<'_>, name: &'static str) -> Parse
         .map_err(|why| ParseError::new(p.text, at, why, "write less of it"))?;
     p.expect_punct(')')?;
     Ok(subject.is(Test::Pattern(pattern)))
-}
-
-fn range(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
-    let from_included = p.at_punct('[');
-    p.advance()?;
-    let from = number(p)?;
-    p.expect_punct(',')?;
-    let to = number(p)?;
-    let to_included = p.at_punct(']');
-    if !to_included && !p.at_punct(')') {
-        return Err(p.expected("`]` (with the bound) or `)` (without it)"));
-    }
-    p.advance()?;
-    let bound = |n: Number, included: bool| match n {
-        Number::Float(x) if x.is_infinite() => Bound::Open,
-        n if included => Bound::Included(n),
-        n => Bound::Excluded(n),
-    };
-    Ok(subject.is(Test::Compare(Range::Numbers(bound(from, from_included), bound(to, to_included)))))
-}
-
-fn number(p: &mut Parser<'_>) -> Parsed<Number> {
-    let number = match &p.token.kind {
-        TokenKind::Word(w) => Number::parse(w),
-        TokenKind::Quoted(q) => Number::parse(q),
-        _ => None,
-    };
-    match number {
-        Some(n) => {
-            p.advance()?;
-            Ok(n)
-        }
-        None => Err(p.expected("a number such as 10, 2.5, 5KB, 10ms or Inf")),
-    }
 }
 
 fn sequence(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {

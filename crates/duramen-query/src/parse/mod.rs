@@ -15,12 +15,14 @@ mod functions;
 pub mod lexer;
 pub(crate) mod query;
 pub mod quote;
+mod range;
 mod selector;
 pub mod time;
 
 pub(crate) use quote::{quote, quote_always};
 
 use crate::error::ParseError;
+use crate::filter::Filter;
 use crate::filter::time::TimeRange;
 use jiff::tz::TimeZone;
 use lexer::{Token, TokenKind};
@@ -35,12 +37,14 @@ pub struct ParseOptions {
     /// The entries that queries may see at all, those inside of queries included, unless they say
     /// `options(ignore_global_time_filter=true)`. Default: all.
     pub within: Option<TimeRange>,
+    /// What every entry must be that queries see, those inside of queries included, whatever they say. Default: anything.
+    pub also: Filter,
 }
 
 impl Default for ParseOptions {
     /// The epoch, in UTC.
     fn default() -> Self {
-        Self { now_ns: 0, timezone: TimeZone::UTC, within: None }
+        Self { now_ns: 0, timezone: TimeZone::UTC, within: None, also: Filter::All }
     }
 }
 

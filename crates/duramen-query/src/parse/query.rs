@@ -44,7 +44,7 @@ impl Parser<'_> {
             Some(range) if !options.ignore_range => Filter::Time(range),
             _ => Filter::All,
         };
-        filter = filter.and(self.filter(Subject::Message)?);
+        filter = filter.and(self.options.also.clone()).and(self.filter(Subject::Message)?);
         let mut pipes = Vec::new();
         if let Some(offset_ns) = options.time_offset_ns {
             pipes.push(Pipe::time_shift(offset_ns));

@@ -19,7 +19,7 @@ pub(crate) fn quote(text: &str) -> Cow<'_, str> {
 }
 
 /// A text between double quotes.
-pub(crate) fn quote_always(text: &str) -> String {
+pub fn quote_always(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

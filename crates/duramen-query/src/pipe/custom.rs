@@ -7,6 +7,7 @@ use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
 use crate::query::Query;
+use crate::series::Added;
 use std::any::Any;
 use std::fmt::{Debug, Display};
 use std::sync::Arc;
@@ -48,6 +49,10 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     /// What it makes of which fields, if that is all it does, to every row.
     fn maker(&self) -> Option<Maker<'_>> {
         None
+    }
+    /// The fields that it adds to each row of what was counted.
+    fn adds(&self) -> Added<'_> {
+        Added::default()
     }
     /// The time range that a query with this pipe looks at, if its filter looks at this one.
     fn widened(&self, range: (i64, i64)) -> (i64, i64) {

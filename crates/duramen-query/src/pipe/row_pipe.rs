@@ -13,6 +13,7 @@ use crate::parse::Parser;
 use crate::parse::filter::Subject;
 use crate::query::Query;
 use crate::row::ResultRow;
+use crate::series::Added;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,6 +33,10 @@ pub(crate) trait RowPipe: Same + fmt::Debug + Send + Sync {
     /// The same, if values of some fields are made of those of others.
     fn maker(&self) -> Option<Maker<'_>> {
         None
+    }
+    /// The fields that it adds to each row of what was counted.
+    fn adds(&self) -> Added<'_> {
+        Added { labels: self.maker().map(|maker| maker.writes).unwrap_or_default(), ..Added::default() }
     }
 }
 
@@ -121,6 +126,10 @@ impl CustomPipe for RowStep {
 
     fn maker(&self) -> Option<Maker<'_>> {
         if self.condition.is_none() { self.pipe.maker() } else { None }
+    }
+
+    fn adds(&self) -> Added<'_> {
+        self.pipe.adds()
     }
 
     fn answered(&self, run: &Run<'_>) -> Result<Option<Custom>> {

@@ -12,6 +12,7 @@ use crate::exec::project::Projection;
 use crate::order::SortKey;
 use crate::parse::Parser;
 use crate::row::ResultRow;
+use crate::series::Added;
 use duramen::block::names;
 use std::fmt;
 
@@ -58,6 +59,10 @@ impl CustomPipe for Window {
         let mut needed = needed.with(aggregate.by.iter().map(|by| &*by.field)).with([names::TIME]);
         aggregate.for_each_field(&mut |pattern| needed.add(pattern));
         needed
+    }
+
+    fn adds(&self) -> Added<'_> {
+        Added { figures: self.stats.names.iter().map(|name| &**name).collect(), ..Added::default() }
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {

@@ -31,7 +31,8 @@ pub(super) fn filter_of(args: &Args) -> ApiResult<String> {
     if let Some(q) = args.get("q") {
         // By itself first: what stands in brackets below must be whole.
         args.parse_within(q, 0, None)?;
-        parts.push(format!("({q})"));
+        // A comment goes on to the end of its line.
+        parts.push(format!("({q}\n)"));
     }
     Ok(if parts.is_empty() { "*".to_owned() } else { parts.join(" ") })
 }

@@ -1,16 +1,17 @@
 //! What a request asks for: parameters of the URL, or of a form in the body.
 
+use super::extra::extra_filter;
 use crate::answer::Question;
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, StatusCode, header};
+use duramen_query::filter::Filter;
 use duramen_query::filter::time::TimeRange;
 use duramen_query::number::parse_duration_ns;
 use duramen_query::{ParseOptions, Query};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use jiff::tz::TimeZone;
 use std::time::Duration;
 
 /// Most bytes of a form.
@@ -212,7 +213,7 @@ impl Args {
         if !self.parse_within(filter, now_ns, within)?.pipes().is_empty() {
             return Err(ApiError::bad_request("a filter is wanted here, without pipes"));
         }
-        self.parse_within(&format!("{filter} | {pipe}"), now_ns, within)
+        self.parse_within(&format!("{filter}\n| {pipe}"), now_ns, within)
     }
 
     /// Reads LogsQL within a time range.
@@ -220,7 +221,7 @@ impl Args {
     /// # Errors
     /// 400; a mistake is shown.
     pub fn parse_within(&self, text: &str, now_ns: i64, within: Option<TimeRange>) -> ApiResult<Query> {
-        Ok(Query::parse(text, &ParseOptions { now_ns, timezone: TimeZone::UTC, within })?)
+        Ok(Query::parse(text, &ParseOptions { now_ns, within, ..ParseOptions::default() })?)
     }
 
     /// The same within this time range.
@@ -228,25 +229,25 @@ impl Args {
     /// # Errors
     /// 400; a mistake in the query is shown.
     pub fn query_within(&self, now_ns: i64, pipe: &str, within: Option<TimeRange>) -> ApiResult<Query> {
-        let options = ParseOptions { now_ns, timezone: TimeZone::UTC, within };
-        let parse = |text: &str| Ok::<_, ApiError>(Query::parse(text, &options)?);
-        let mut text = self.need("query")?.to_owned();
-        // The parts must stand for themselves: `a) or (b` is none.
-        let query = parse(&text)?;
-        let extra: Vec<_> = self.all("extra_filters").chain(self.all("extra_stream_filters")).collect();
-        for filter in &extra {
-            if !parse(filter)?.pipes().is_empty() {
+        let mut options = ParseOptions { now_ns, within, ..ParseOptions::default() };
+        let extra = self.all("extra_filters").chain(self.all("extra_stream_filters"));
+        let mut also = Filter::All;
+        for text in extra {
+            let extra = Query::parse(&extra_filter(text)?, &options)?;
+            if !extra.pipes().is_empty() {
                 return Err(ApiError::bad_request("extra_filters holds a filter, and no pipes"));
             }
-            text = format!("({filter}) {text}");
+            also = also.and(extra.filter().clone());
         }
-        if extra.is_empty() && pipe.is_empty() {
+        options.also = also;
+        let text = self.need("query")?;
+        // Each part must stand for itself: `a) or (b` is none.
+        let query = Query::parse(text, &options)?;
+        if pipe.is_empty() {
             return Ok(query);
         }
-        if !pipe.is_empty() {
-            text = format!("{text} | {pipe}");
-        }
-        parse(&text)
+        // On a line of its own, for a comment goes on to the end of its own.
+        Ok(Query::parse(&format!("{text}\n| {pipe}"), &options)?)
     }
 
     /// The time range that `start` and `end` give, if they do.

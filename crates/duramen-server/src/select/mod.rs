@@ -3,6 +3,7 @@
 //! | module | what it answers |
 //! |---|---|
 //! | [`args`] | (what requests ask for) |
+//! | [`extra`] | (what every entry of an answer must be, besides) |
 //! | [`query`] | `query`: entries, or what pipes make of them |
 //! | [`tail`] | `tail`: entries as they come |
 //! | [`counts`] | `field_names`, `field_values`, `streams`, `stream_ids`, `stream_field_names`, `stream_field_values` |
@@ -12,6 +13,7 @@
 
 pub(crate) mod args;
 mod counts;
+mod extra;
 mod facets;
 mod hits;
 #[cfg(feature = "parquet")]

@@ -12,8 +12,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use duramen_query::parse::time::parse_time;
-use duramen_query::pipe::Pipe;
-use duramen_query::{Query, ResultRow};
+use duramen_query::{ResultRow, Series};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,23 +23,9 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/select/logsql/stats_query_range", get(stats_query_range).post(stats_query_range))
 }
 
-/// The names of the groups and of the counts of the query's last `stats`.
-///
-/// # Errors
-/// 400 if it has none, or pipes behind it that do more than choose and order its rows.
-fn stats_names(query: &Query) -> ApiResult<(Vec<String>, Vec<String>)> {
-    let at = query.pipes().iter().rposition(|pipe| matches!(pipe, Pipe::Stats(_)));
-    let Some(Pipe::Stats(stats)) = at.and_then(|at| query.pipes().get(at)) else {
-        return Err(ApiError::bad_request("the query must end with the pipe `stats`"));
-    };
-    let texts = |names: &mut dyn Iterator<Item = &Box<str>>| names.map(|name| name.to_string()).collect();
-    Ok((texts(&mut stats.aggregate.by.iter().map(|by| &by.field)), texts(&mut stats.names.iter())))
-}
-
-fn labels(row: &ResultRow, by: &[String], name: &str) -> Map<String, Value> {
-    let named = std::iter::once(("__name__", name)).chain(
-        by.iter().filter(|by| *by != "_time").map(|by| (by.as_str(), row.get(by).unwrap_or_default())),
-    );
+fn labels<'a>(row: &ResultRow, by: impl Iterator<Item = &'a String>, name: &str) -> Map<String, Value> {
+    let by = by.map(|by| (by.as_str(), row.get(by).unwrap_or_default()));
+    let named = std::iter::once(("__name__", name)).chain(by);
     named.map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
@@ -53,21 +38,21 @@ fn seconds(ns: i64) -> Value {
     if ns % 1_000_000_000 == 0 { json!(ns / 1_000_000_000) } else { json!(ns as f64 / 1e9) }
 }
 
-/// A vector, as of `time` (default: now): entries from `start`, if given, up to it.
+/// A vector, as of `time` (default: `end`, or now): of the entries from `start` to `end`, if given.
 async fn stats_query(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
     args: Args,
 ) -> ApiResult<Response> {
     let now_ns = app.env.clock.now_unix_ns();
-    let at =
-        args.get("time").map(|time| moment("time", time, now_ns)).transpose()?.map_or(now_ns, |time| time.0);
+    let given = ["time", "end"].iter().find_map(|name| Some((*name, args.get(name)?)));
+    let at = given.map_or(Ok(now_ns), |(name, text)| Ok::<_, ApiError>(moment(name, text, now_ns)?.0))?;
     let question = args.question(&app, "")?;
-    let (by, names) = stats_names(&question.query)?;
+    let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
     let (result, _) = run(&app, &access, question, Vec::new(), move |result: &mut Vec<Value>, row| {
-        for name in &names {
+        for name in &figures {
             if let Some(value) = figure(row, name) {
-                result.push(json!({ "metric": labels(row, &by, name), "value": [seconds(at), value] }));
+                result.push(json!({ "metric": labels(row, by.iter(), name), "value": [seconds(at), value] }));
             }
         }
         ControlFlow::Continue(())
@@ -77,7 +62,7 @@ async fn stats_query(
 }
 
 /// A series' labels, and its values by time.
-type Series = (Map<String, Value>, Vec<(i64, Value)>);
+type Points = (Map<String, Value>, Vec<(i64, Value)>);
 
 /// A matrix: the same for each `step` (default: a day) between `start` and `end`, in the days of `offset`.
 async fn stats_query_range(
@@ -91,21 +76,18 @@ async fn stats_query_range(
         _ => duration_ns("step", step)?,
     };
     let offset_ns = args.offset_ns()?;
-    let query = args.query(&app, "")?.with_stats_by_time(step_ns, offset_ns).ok_or_else(|| {
-        ApiError::bad_request(
-            "the query must end with the pipe `stats`, and only filters may stand before it",
-        )
-    })?;
+    let query = args.query(&app, "")?;
+    let query = query.with_stats_by_time(step_ns, offset_ns).map_err(ApiError::bad_request)?;
     let question = args.question_of(&app, query)?;
-    let (by, names) = stats_names(&question.query)?;
-    let start: BTreeMap<String, Series> = BTreeMap::new();
+    let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
+    let start: BTreeMap<String, Points> = BTreeMap::new();
     let (series, _) = run(&app, &access, question, start, move |series, row| {
         let Some(at) = row.get("_time").and_then(parse_time) else {
             return ControlFlow::Continue(());
         };
-        for name in &names {
+        for name in &figures {
             let Some(value) = figure(row, name) else { continue };
-            let labels = labels(row, &by, name);
+            let labels = labels(row, by.iter().filter(|by| *by != "_time"), name);
             let key = Value::Object(labels.clone()).to_string();
             let (_, values) = series.entry(key).or_insert_with(|| (labels, Vec::new()));
             values.push((at, json!([seconds(at), value])));

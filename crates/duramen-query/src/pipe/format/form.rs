@@ -2,7 +2,7 @@
 //! is written as it is.
 
 use super::codec;
-use crate::number::{DURATIONS, Number};
+use crate::number::{DURATIONS, Number, format_rounded, parse_duration_ns};
 use crate::parse::time::format_time;
 use crate::row::write_json_string;
 use std::fmt::Write;
@@ -88,13 +88,15 @@ impl Form {
             }
             Self::HexNumberEncode => write!(out, "{:016X}", value.parse::<u64>().ok()?).ok()?,
             Self::Ipv4 => write!(out, "{}", Ipv4Addr::from(value.parse::<u32>().ok()?)).ok()?,
+            // A size or a duration is a number, too, but no time.
+            Self::Time if !value.ends_with(|c: char| c.is_ascii_digit()) => return None,
             Self::Time => out.push_str(&format_time(unix_ns(Number::parse(value)?)?)),
             Self::Duration => duration(Number::parse(value)?.as_int()?, out),
             Self::DurationSeconds => {
-                let ns = Number::parse(value)?;
-                let seconds = match ns.as_int() {
-                    Some(ns) if ns % 1_000_000_000 == 0 => (ns / 1_000_000_000).to_string(),
-                    _ => crate::number::format_rounded(ns.as_f64() / 1e9),
+                let ns = parse_duration_ns(value)?;
+                let seconds = match ns % 1_000_000_000 {
+                    0 => (ns / 1_000_000_000).to_string(),
+                    _ => format_rounded(ns as f64 / 1e9),
                 };
                 out.push_str(&seconds);
             }
@@ -165,11 +167,16 @@ mod tests {
             ("time", "1717328141.5", "2024-06-02T11:35:41.5Z"),
             ("time", "1717328141000000", "2024-06-02T11:35:41Z"),
             ("time", "soon", "soon"),
+            ("time", "50ms", "50ms"),
+            ("time", "5KB", "5KB"),
             ("duration", "5585000000123", "1h33m5s123ns"),
             ("duration", "-1500000", "-1ms500µs"),
             ("duration", "0", "0"),
             ("duration_seconds", "1h", "3600"),
             ("duration_seconds", "1.5ms", "0.0015"),
+            ("duration_seconds", "-1h30m", "-5400"),
+            ("duration_seconds", "1289", "1289"),
+            ("duration_seconds", "5KB", "5KB"),
             ("ipv4", "1123635549", "66.249.81.93"),
         ] {
             let mut out = String::from(">");

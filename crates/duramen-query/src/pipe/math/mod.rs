@@ -12,6 +12,7 @@ use crate::error::ParseError;
 use crate::number::{Number, format_rounded};
 use crate::parse::{Parser, quote};
 use crate::row::{RowView, is_json_number};
+use crate::series::Added;
 use duramen::ValueKind;
 use expression::Expression;
 
@@ -65,6 +66,10 @@ impl RowPipe for Math {
                 row.set(name, made.text(), kind);
             }
         })
+    }
+
+    fn adds(&self) -> Added<'_> {
+        Added { figures: self.results.iter().map(|(_, name)| &**name).collect(), ..Added::default() }
     }
 
     fn maker(&self) -> Option<Maker<'_>> {
