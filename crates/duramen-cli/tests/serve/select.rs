@@ -56,6 +56,9 @@ fn extra_filters_hold_whatever_the_query_says() {
     assert_eq!(count("options(concurrency=1) nothere or *", "app:a1"), 25);
     assert_eq!(count("app:a1 | union (nothere or *)", "app:a1"), 50);
     assert_eq!(count("n:in(app:a2 | fields n)", "app:a1"), 0);
+    // Ten of two streams, and what stands between these.
+    assert_eq!(count("* | stream_context before 100 after 100", "level:error"), 11);
+    assert_eq!(count("n:40 | stream_context before 100 after 100", "level:error"), 5);
     assert_eq!(count("nothere or level:error", "app:a1 or app:a2"), 5);
     // As proxies write them.
     assert_eq!(count("nothere or *", r#"{"app":"a1"}"#), 25);

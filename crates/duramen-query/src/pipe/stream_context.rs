@@ -34,18 +34,21 @@ type Place = (i64, usize, usize);
 type Streams = BTreeMap<Box<str>, Vec<Place>>;
 
 /// How much around each entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StreamContext {
     before: usize,
     after: usize,
     /// How far away in time at most.
     window_ns: i64,
+    /// What entries must be to be shown: [`ParseOptions::also`](crate::ParseOptions::also).
+    also: Filter,
 }
 
 impl StreamContext {
     pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
         p.must_be_first("stream_context")?;
-        let mut context = Self { before: 0, after: 0, window_ns: DEFAULT_WINDOW_NS };
+        let also = p.options.also.clone();
+        let mut context = Self { before: 0, after: 0, window_ns: DEFAULT_WINDOW_NS, also };
         while !p.at_pipe_end() {
             if p.eat_word("before")? {
                 context.before = p.count("a number of entries")?;
@@ -137,7 +140,8 @@ impl OverBlocks for StreamContext {
             _ => (from, to),
         };
         let (min, max) = self.widened(found.values().fold((i64::MAX, i64::MIN), hull));
-        let near = Filter::Time(TimeRange { min, max });
+        let near = Filter::Time(TimeRange { min, max }).and(self.also.clone());
+        let near = run.answered(&near)?;
         let near = Told::of(&near, &[]);
         let mut all = Streams::new();
         if !found.is_empty() {
