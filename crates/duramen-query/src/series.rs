@@ -49,7 +49,10 @@ impl Query {
             match pipe {
                 Pipe::Fields(fields) => series.choose(pipe, fields)?,
                 Pipe::Rename(rename) => series.rename(rename)?,
-                Pipe::Custom(custom) => series.add(pipe, &custom.pipe().adds())?,
+                Pipe::Custom(custom) => match custom.pipe().adds() {
+                    Some(added) => series.add(pipe, &added)?,
+                    None => return Err(format!("`{pipe}` cannot stand behind `stats` here")),
+                },
                 Pipe::Top(_) | Pipe::Uniq(_) => {
                     return Err(format!("`{pipe}` leaves nothing of what `stats` has counted"));
                 }
@@ -118,7 +121,11 @@ impl Series {
             };
             let labels: Vec<_> = self.labels.iter().map(|name| renamed(name)).collect();
             let figures: Vec<_> = self.figures.iter().map(|name| renamed(name)).collect();
-            // What gets the name of another field takes its place.
+            // What gets the name of another field takes its place; so does what is not there.
+            if !from.prefix {
+                self.unlabelled(&rename.to_string(), &to.name)?;
+                self.figures.retain(|name| **name != *to.name);
+            }
             for new in labels.iter().chain(&figures).flatten() {
                 self.unlabelled(&rename.to_string(), new)?;
                 self.figures.retain(|name| name != new);
@@ -141,9 +148,9 @@ impl Series {
             }
         }
         for name in &added.labels {
-            if !self.labels.iter().chain(&self.figures).any(|known| known == name) {
-                self.labels.push((*name).to_owned());
-            }
+            self.unlabelled(&pipe.to_string(), name)?;
+            self.figures.retain(|figure| figure != name);
+            self.labels.push((*name).to_owned());
         }
         Ok(())
     }

@@ -64,6 +64,20 @@ fn extra_filters_hold_whatever_the_query_says() {
     assert_eq!(count("nothere or *", r#"{"app":"a1"}"#), 25);
     assert_eq!(count("nothere or *", r#"{"app":["a1","a2"],"level":"error"}"#), 5);
     assert_eq!(count("nothere or *", r#"{app="a1"}"#), 25);
+    assert_eq!(count("*", r#"{"app":[]}"#), 0, "one of none");
+    // Only their own conditions bind what queries see beyond `start` and `end`.
+    let counted = |more: &str| {
+        let hour = "start=2024-01-01T01:00:00Z&end=2024-01-01T02:00:00Z";
+        server.get(&format!("/select/logsql/query?{hour}&{more}")).lines().len()
+    };
+    assert_eq!(counted("query=*&extra_filters=app:a1"), 10);
+    assert_eq!(counted("query=options(ignore_global_time_filter=true)%20*&extra_filters=app:a1"), 25);
+    let around = "query=n:61%20%7C%20stream_context%20before%205";
+    assert_eq!((counted(around), counted(&format!("{around}&extra_filters=*"))), (6, 6));
+    // A field is no label.
+    let streams = |filter: &str| counted(&format!("query=*&extra_stream_filters={filter}"));
+    assert_eq!((streams("%7B%22app%22:%22a1%22%7D"), streams("%7B%22level%22:%22info%22%7D")), (10, 0));
+    assert_eq!(streams("%7B%22app%22:[%22a1%22,%22a2%22]%7D"), 20);
     // What is put behind a query is not part of its comment.
     let values = server.get("/select/logsql/field_values?query=*%20%23%20all&field=app").json();
     assert_eq!(values["values"].as_array().unwrap().len(), 4, "{values}");
@@ -94,6 +108,27 @@ fn a_mistake_is_shown() {
         ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Ctop+1+by+(n)", "leaves nothing"),
         ("stats_query_range?query=*%7Cstats+count()+n%7Climit+1", "behind `stats` would leave out steps"),
         ("query?query=*&extra_filters=%7B%22app%22:1%7D", "`app` is neither text nor an array of texts"),
+        ("query?query=*&extra_filters=n:in(app:a2%7Cfields+n)", "extra_filters holds no queries inside"),
+        (
+            "stats_query?query=*%7Cstats+by+(app)+count()+n%7Cformat+%22x%22+as+app",
+            "overwrites the field `app`",
+        ),
+        (
+            "stats_query?query=*%7Cstats+by+(app)+count()+n%7Crename+nothere+as+app",
+            "overwrites the field `app`",
+        ),
+        (
+            "stats_query?query=*%7Cstats+by+(app)+count()+n%7Crename+nothere+as+n",
+            "leave nothing of what it has counted",
+        ),
+        (
+            "stats_query?query=*%7Cstats+by+(app)+count()+n%7Cformat+%22%3Cn%3E+lines%22+as+n",
+            "leave nothing of what it has counted",
+        ),
+        ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cunion+(*)", "cannot stand behind `stats`"),
+        ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cfield_names", "cannot stand behind `stats`"),
+        ("stats_query_range?query=*%7Cstats+count()+n%7Crename+_time+as+t", "takes away `_time`"),
+        ("stats_query_range?query=*%7Cstats+count()+n&step=1e-12", "less than a nanosecond"),
         ("stats_query_range?query=*%7Climit%201%7Cstats%20count()", "must end with the pipe `stats`"),
         ("tail?query=*%7Cstats%20count()", "needs all entries"),
     ] {
@@ -252,6 +287,11 @@ fn pipes_behind_stats_make_figures_and_labels() {
     ];
     assert_eq!(of("| math n / 100 as share"), both);
     assert_eq!(of("| math n / 100 as share | delete n"), both[1..]);
+    // Times of the query count back from `time`.
+    let last =
+        |time: &str| series(&server, &format!("stats_query?time={time}&"), "_time:10m | stats count() n");
+    assert_eq!(last("2024-01-01T01:00:00Z"), [json!([{ "__name__": "n" }, [1704070800, "10"]])]);
+    assert_eq!(last("2024-01-01T05:00:00Z"), [json!([{ "__name__": "n" }, [1704085200, "0"]])]);
     // Groups of time are told apart, and without `time` the figures are those of the end.
     let query = "app:a1 | stats by (_time:1h) count() n";
     let hours = [

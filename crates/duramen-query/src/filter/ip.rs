@@ -50,6 +50,19 @@ impl IpRange {
         range.unwrap_or(Self::V4(last, first))
     }
 
+    /// The addresses of both ranges; `None` if they are of two versions.
+    pub fn and(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::V4(from, to), Self::V4(other_from, other_to)) => {
+                Some(Self::V4(from.max(other_from), to.min(other_to)))
+            }
+            (Self::V6(from, to), Self::V6(other_from, other_to)) => {
+                Some(Self::V6(from.max(other_from), to.min(other_to)))
+            }
+            _ => None,
+        }
+    }
+
     /// From the first address of one range to the last of another; `None` if they are of two versions.
     pub fn to(self, last: Self) -> Option<Self> {
         match (self, last) {
@@ -99,5 +112,18 @@ mod tests {
         for text in ["10.0.0.0/33", "10.0.0", "x", "10.0.0.0/+8", "10.0.0.0/"] {
             assert_eq!(IpRange::parse_v4(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn both_ends_of_a_range_count_at_the_ends_of_all_addresses() {
+        let (first, last) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
+        let between = |from, with_from, to, with_to| {
+            IpRange::beyond(from, true, with_from).and(IpRange::beyond(to, false, with_to)).unwrap()
+        };
+        let matches = |range: IpRange| (range.matches("0.0.0.0"), range.matches("255.255.255.255"));
+        assert_eq!(matches(between(last, false, last, true)), (false, false), "(last, last]");
+        assert_eq!(matches(between(first, true, first, false)), (false, false), "[first, first)");
+        assert_eq!(matches(between(first, true, last, true)), (true, true));
+        assert_eq!(matches(between(first, false, last, true)), (false, true));
     }
 }

@@ -96,7 +96,7 @@ fn between(from: End, with_from: bool, to: End, with_to: bool) -> Option<Test> {
         (End::Lowest, End::Time(b)) => Test::Compare(Range::Times(Bound::Open, bound(b, with_to))),
         (End::Address(a), End::Address(b)) => {
             let (from, to) = (IpRange::beyond(a, true, with_from), IpRange::beyond(b, false, with_to));
-            Test::Ip(from.to(to)?)
+            Test::Ip(from.and(to)?)
         }
         (End::Address(a), End::Highest) => Test::Ip(IpRange::beyond(a, true, with_from)),
         (End::Lowest, End::Address(b)) => Test::Ip(IpRange::beyond(b, false, with_to)),

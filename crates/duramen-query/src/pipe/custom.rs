@@ -50,9 +50,9 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     fn maker(&self) -> Option<Maker<'_>> {
         None
     }
-    /// The fields that it adds to each row of what was counted.
-    fn adds(&self) -> Added<'_> {
-        Added::default()
+    /// The fields that it adds to each row of what was counted; `None` if it does more than that.
+    fn adds(&self) -> Option<Added<'_>> {
+        None
     }
     /// The time range that a query with this pipe looks at, if its filter looks at this one.
     fn widened(&self, range: (i64, i64)) -> (i64, i64) {

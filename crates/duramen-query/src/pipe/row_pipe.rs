@@ -34,9 +34,9 @@ pub(crate) trait RowPipe: Same + fmt::Debug + Send + Sync {
     fn maker(&self) -> Option<Maker<'_>> {
         None
     }
-    /// The fields that it adds to each row of what was counted.
-    fn adds(&self) -> Added<'_> {
-        Added { labels: self.maker().map(|maker| maker.writes).unwrap_or_default(), ..Added::default() }
+    /// The fields that it adds to each row of what was counted; `None` if that is not known.
+    fn adds(&self) -> Option<Added<'_>> {
+        self.maker().map(|maker| Added { labels: maker.writes, ..Added::default() })
     }
 }
 
@@ -128,7 +128,7 @@ impl CustomPipe for RowStep {
         if self.condition.is_none() { self.pipe.maker() } else { None }
     }
 
-    fn adds(&self) -> Added<'_> {
+    fn adds(&self) -> Option<Added<'_>> {
         self.pipe.adds()
     }
 

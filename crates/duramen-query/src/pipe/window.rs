@@ -61,8 +61,8 @@ impl CustomPipe for Window {
         needed
     }
 
-    fn adds(&self) -> Added<'_> {
-        Added { figures: self.stats.names.iter().map(|name| &**name).collect(), ..Added::default() }
+    fn adds(&self) -> Option<Added<'_>> {
+        Some(Added { figures: self.stats.names.iter().map(|name| &**name).collect(), ..Added::default() })
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {

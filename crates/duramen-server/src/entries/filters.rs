@@ -58,7 +58,8 @@ mod tests {
             ("filters[app]", "b"),
             ("q", "refused or lost"),
         ];
-        assert_eq!(filter(&pairs).unwrap(), r#""app":in("a","b") "level":in("x\"y") (refused or lost)"#);
+        let expected = "\"app\":in(\"a\",\"b\") \"level\":in(\"x\\\"y\") (refused or lost\n)";
+        assert_eq!(filter(&pairs).unwrap(), expected);
         assert!(filter(&[("q", "a) or (b")]).is_err());
         let many: Vec<_> = (0..=MAX_VALUES).map(|_| ("filters[a]", "b")).collect();
         assert!(filter(&many).is_err());

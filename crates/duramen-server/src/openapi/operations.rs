@@ -58,7 +58,8 @@ const QUERY: Param = ("query", Needed, "LogsQL");
 const START: Param = ("start", Text, "The earliest time");
 const END: Param = ("end", Text, "The latest time");
 const TIMEOUT: Param = ("timeout", Text, "The longest run, such as 5s");
-const EXTRA: Param = ("extra_filters", Text, "A filter that every row must pass, too");
+const EXTRA: Param =
+    ("extra_filters", Text, "A filter that every row must pass, too, or a JSON object of fields and values");
 const FILTER: Param = ("q", Text, "A filter in LogsQL");
 const FIELD: Param = ("field", Needed, "The field");
 const MOST_ENTRIES: Param = ("limit", Number, "The most entries");

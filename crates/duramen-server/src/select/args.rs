@@ -182,8 +182,17 @@ impl Args {
     /// # Errors
     /// 400; a mistake in the query is shown.
     pub fn query(&self, app: &Shared, pipe: &str) -> ApiResult<Query> {
-        let now_ns = app.env.clock.now_unix_ns();
-        self.query_within(now_ns, pipe, self.within(now_ns)?)
+        let clock_ns = app.env.clock.now_unix_ns();
+        self.query_within(self.as_of(clock_ns)?, pipe, self.within(clock_ns)?)
+    }
+
+    /// As of when the query is asked, from where `_time:5m` counts back: `time`, or else `end`, or else now.
+    ///
+    /// # Errors
+    /// 400 if that is no moment.
+    pub fn as_of(&self, clock_ns: i64) -> ApiResult<i64> {
+        let given = ["time", "end"].iter().find_map(|name| Some((*name, self.get(name)?)));
+        given.map_or(Ok(clock_ns), |(name, text)| Ok(moment(name, text, clock_ns)?.0))
     }
 
     /// [`Self::query`] as a question, with the request's `timeout`.
@@ -229,17 +238,7 @@ impl Args {
     /// # Errors
     /// 400; a mistake in the query is shown.
     pub fn query_within(&self, now_ns: i64, pipe: &str, within: Option<TimeRange>) -> ApiResult<Query> {
-        let mut options = ParseOptions { now_ns, within, ..ParseOptions::default() };
-        let extra = self.all("extra_filters").chain(self.all("extra_stream_filters"));
-        let mut also = Filter::All;
-        for text in extra {
-            let extra = Query::parse(&extra_filter(text)?, &options)?;
-            if !extra.pipes().is_empty() {
-                return Err(ApiError::bad_request("extra_filters holds a filter, and no pipes"));
-            }
-            also = also.and(extra.filter().clone());
-        }
-        options.also = also;
+        let options = ParseOptions { now_ns, within, also: self.also(now_ns)?, ..ParseOptions::default() };
         let text = self.need("query")?;
         // Each part must stand for itself: `a) or (b` is none.
         let query = Query::parse(text, &options)?;
@@ -248,6 +247,25 @@ impl Args {
         }
         // On a line of its own, for a comment goes on to the end of its own.
         Ok(Query::parse(&format!("{text}\n| {pipe}"), &options)?)
+    }
+
+    /// What every entry must be besides: `extra_filters` and `extra_stream_filters`, whatever the time range.
+    fn also(&self, now_ns: i64) -> ApiResult<Filter> {
+        let mut also = Filter::All;
+        for (name, of_streams) in [("extra_filters", false), ("extra_stream_filters", true)] {
+            for text in self.all(name) {
+                let extra = self.parse_within(&extra_filter(name, text, of_streams)?, now_ns, None)?;
+                if !extra.pipes().is_empty() {
+                    return Err(ApiError::bad_request(format!("{name} holds a filter, and no pipes")));
+                }
+                // What a query in one of them finds would not be bound by the others.
+                if extra.filter().has_subquery() {
+                    return Err(ApiError::bad_request(format!("{name} holds no queries inside a filter")));
+                }
+                also = also.and(extra.filter().clone());
+            }
+        }
+        Ok(also)
     }
 
     /// The time range that `start` and `end` give, if they do.

@@ -1,6 +1,6 @@
 //! `stats_query` and `stats_query_range`: what `stats` counts, in the form of Prometheus' query API.
 
-use super::args::{Args, duration_ns, moment};
+use super::args::{Args, duration_ns};
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
@@ -44,9 +44,7 @@ async fn stats_query(
     Extension(access): Extension<Access>,
     args: Args,
 ) -> ApiResult<Response> {
-    let now_ns = app.env.clock.now_unix_ns();
-    let given = ["time", "end"].iter().find_map(|name| Some((*name, args.get(name)?)));
-    let at = given.map_or(Ok(now_ns), |(name, text)| Ok::<_, ApiError>(moment(name, text, now_ns)?.0))?;
+    let at = args.as_of(app.env.clock.now_unix_ns())?;
     let question = args.question(&app, "")?;
     let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
     let (result, _) = run(&app, &access, question, Vec::new(), move |result: &mut Vec<Value>, row| {
@@ -75,11 +73,19 @@ async fn stats_query_range(
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => (seconds * 1e9) as i64,
         _ => duration_ns("step", step)?,
     };
+    if step_ns < 1 {
+        return Err(ApiError::bad_request("`step` is less than a nanosecond"));
+    }
     let offset_ns = args.offset_ns()?;
     let query = args.query(&app, "")?;
     let query = query.with_stats_by_time(step_ns, offset_ns).map_err(ApiError::bad_request)?;
     let question = args.question_of(&app, query)?;
     let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
+    if !by.iter().any(|by| by == "_time") {
+        return Err(ApiError::bad_request(
+            "a pipe behind `stats` takes away `_time`, by which steps are told apart",
+        ));
+    }
     let start: BTreeMap<String, Points> = BTreeMap::new();
     let (series, _) = run(&app, &access, question, start, move |series, row| {
         let Some(at) = row.get("_time").and_then(parse_time) else {

@@ -68,8 +68,8 @@ impl RowPipe for Math {
         })
     }
 
-    fn adds(&self) -> Added<'_> {
-        Added { figures: self.results.iter().map(|(_, name)| &**name).collect(), ..Added::default() }
+    fn adds(&self) -> Option<Added<'_>> {
+        Some(Added { figures: self.results.iter().map(|(_, name)| &**name).collect(), ..Added::default() })
     }
 
     fn maker(&self) -> Option<Maker<'_>> {

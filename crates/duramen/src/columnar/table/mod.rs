@@ -181,6 +181,7 @@ impl TableBlock {
             + of_rows(self.identities.get().is_some(), 16)
             + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)
             + sets
+            + self.told_ends.get().map_or(0, |ends| size_of_val(&**ends))
             + self.filter.get().map_or(0, WordFilter::bytes)
             + self.grams.get().map_or(0, GramFilter::bytes)
             + sum(&self.bundles, Bundle::bytes)

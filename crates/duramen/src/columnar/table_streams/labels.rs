@@ -29,9 +29,13 @@ struct LabelBuilder {
 }
 
 impl LabelsBuilder {
-    /// Adds the next set; `false` if it has a name twice, or its names do not ascend.
+    /// Adds the next set; `false` if it has a name twice, or its names do not ascend, or all would be too much.
     pub(super) fn add(&mut self, set: &LabelSet) -> bool {
         if !set.is_sorted_by(|a, b| a.name < b.name) {
+            return false;
+        }
+        // A new label has a number for each set before.
+        if self.labels.len().saturating_add(set.len()).saturating_mul(self.sets) > MAX_TABLE_STREAMS_BYTES {
             return false;
         }
         for label in set {
@@ -175,5 +179,38 @@ impl Labels {
             Some(&value) => Some((&*label.name, label.value(value as usize))),
         });
         see(&of_set.collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::labels::Label;
+    use super::*;
+
+    fn set(labels: impl IntoIterator<Item = (String, String)>) -> LabelSet {
+        labels
+            .into_iter()
+            .map(|(name, value)| Label { name: name.into(), value: value.into(), kind: 0 })
+            .collect()
+    }
+
+    #[test]
+    fn many_labels_after_many_streams_are_refused_before_they_take_memory() {
+        let mut labels = LabelsBuilder::default();
+        for i in 0..10_000 {
+            assert!(labels.add(&set([("a".to_owned(), format!("{}", i % 7))])));
+        }
+        let with = |count: usize| set((0..count).map(|i| (format!("b{i:05}"), String::new())));
+        assert!(labels.add(&with(3)));
+        assert!(!labels.add(&with(16_000)));
+        assert_eq!(labels.sets(), 10_001);
+    }
+
+    #[test]
+    fn names_that_do_not_ascend_are_refused() {
+        let mut labels = LabelsBuilder::default();
+        let named = |names: [&str; 2]| set(names.map(|name| (name.to_owned(), "v".to_owned())));
+        assert!(labels.add(&named(["a", "b"])));
+        assert!(!labels.add(&named(["b", "a"])) && !labels.add(&named(["a", "a"])));
     }
 }

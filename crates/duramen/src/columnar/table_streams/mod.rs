@@ -347,7 +347,7 @@ mod tests {
             let mut plain = vec![0];
             put_varint(&mut plain, bytes.len() as u64);
             plain.extend_from_slice(&bytes);
-            let mut whole = property(&[streams(vec![(set(&[("a", "b")]), 3)]), streams(vec![])], &|_| true).unwrap();
+            let mut whole = property(&[streams(vec![(set(&[("a", "b")]), 3)]), streams(vec![])], &|_| false).unwrap();
             let at = flip.0 % whole.len();
             whole[at] ^= flip.1;
             for property in [plain, whole] {
