@@ -35,7 +35,8 @@ impl LabelsBuilder {
             return false;
         }
         // A new label has a number for each set before.
-        if self.labels.len().saturating_add(set.len()).saturating_mul(self.sets) > MAX_TABLE_STREAMS_BYTES {
+        let new = set.iter().filter(|label| !self.labels.contains_key(&label.name)).count();
+        if (self.labels.len() + new).saturating_mul(self.sets) > MAX_TABLE_STREAMS_BYTES {
             return false;
         }
         for label in set {
@@ -134,6 +135,11 @@ impl TableLabel {
         self.ends.len() + 1
     }
 
+    /// The number of the value that a set of labels has; 0 for none.
+    pub fn number_of(&self, set: usize) -> usize {
+        self.of_sets.get(set).map_or(0, |&number| number as usize)
+    }
+
     /// The number of the value that each set of labels has.
     pub fn of_sets(&self) -> &[u32] {
         &self.of_sets
@@ -174,9 +180,9 @@ impl Labels {
 
     /// Calls `see` with the labels of the set of this number.
     pub(super) fn with_set<T>(&self, number: usize, see: impl FnOnce(&StreamLabels<'_>) -> T) -> T {
-        let of_set = self.labels.iter().filter_map(|label| match label.of_sets.get(number) {
-            None | Some(0) => None,
-            Some(&value) => Some((&*label.name, label.value(value as usize))),
+        let of_set = self.labels.iter().filter_map(|label| match label.number_of(number) {
+            0 => None,
+            value => Some((&*label.name, label.value(value))),
         });
         see(&of_set.collect::<Vec<_>>())
     }
@@ -204,6 +210,13 @@ mod tests {
         assert!(labels.add(&with(3)));
         assert!(!labels.add(&with(16_000)));
         assert_eq!(labels.sets(), 10_001);
+    }
+
+    #[test]
+    fn labels_that_are_known_count_once() {
+        let mut labels = LabelsBuilder::default();
+        let known = set([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
+        assert!((0..MAX_TABLE_STREAMS_BYTES / 2).all(|_| labels.add(&known)));
     }
 
     #[test]
