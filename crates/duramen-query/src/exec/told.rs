@@ -276,8 +276,7 @@ fn key(by: &By, table: &TableStreams, set: usize) -> Option<String> {
         STREAM_ID => by.value(&stream_id(&text())).into_owned(),
         field => {
             let label = verdicts::label(table, field)?;
-            let number = label.of_sets().get(set).map_or(0, |&number| number as usize);
-            by.value(label.value(number)).into_owned()
+            by.value(label.value(label.number_of(set))).into_owned()
         }
     };
     Some(key)

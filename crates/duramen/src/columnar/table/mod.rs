@@ -228,34 +228,6 @@ impl TableBlock {
         })
     }
 
-    /// How rows in order of time lead to slots, and where the slots of each stream end.
-    fn slots(&self) -> Result<&(Order, Vec<u32>)> {
-        get_or_make(&self.slots, || {
-            let count = match &self.told {
-                Some(told) => told.rows().count(),
-                None => {
-                    let at = &self.directory.label_sets;
-                    let mut sets = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
-                    structure::stream_count(&mut sets, self.directory.rows)?
-                }
-            };
-            self.structure(|part, rows| structure::order(part, rows, count))
-        })
-    }
-
-    /// Where the slots of each stream end.
-    fn slot_ends(&self) -> Result<&[u32]> {
-        let Some(told) = &self.told else { return self.slots().map(|(_, ends)| &**ends) };
-        Ok(self.told_ends.get_or_init(|| {
-            let mut end = 0u32;
-            let ends = told.rows().map(|(_, rows)| {
-                end = end.saturating_add(rows);
-                end
-            });
-            ends.collect()
-        }))
-    }
-
     /// How rows lead to slots.
     fn order(&self) -> Result<&Order> {
         if self.unordered { Ok(&Order::Rows) } else { self.slots().map(|(order, _)| order) }

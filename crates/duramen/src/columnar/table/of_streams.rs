@@ -1,10 +1,11 @@
 //! Rows by their streams: those of one lie together, so that labels are looked at once a stream and not once a row; and if the
 //! table tells the block's streams, not even once a stream, but once a value.
 
-use super::TableBlock;
+use super::{TableBlock, get_or_make};
 use crate::block::{Block, StreamLabels};
-use crate::column::set_range;
+use crate::column::{Order, set_range};
 use crate::columnar::labels::Label;
+use crate::columnar::structure;
 use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -21,13 +22,8 @@ impl TableBlock {
     /// [`crate::block::Block::has_stream`].
     pub(super) fn has_set(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
         if let Some(told) = &self.told {
-            let mut sets = told.rows().take(MAX_TRIED_STREAMS + 1).enumerate();
-            let found =
-                sets.find(|&(i, (set, _))| i == MAX_TRIED_STREAMS || told.table.with_set(set, is_wanted));
-            return Ok(match found {
-                Some((MAX_TRIED_STREAMS, _)) => None,
-                found => Some(found.is_some()),
-            });
+            let are_few = told.rows().count() <= MAX_TRIED_STREAMS;
+            return Ok(are_few.then(|| told.rows().any(|(set, _)| told.table.with_set(set, is_wanted))));
         }
         let sets = self.label_sets()?;
         Ok((sets.len() <= MAX_TRIED_STREAMS).then(|| sets.iter().any(|set| is_wanted(&texts(set)))))
@@ -52,7 +48,7 @@ impl TableBlock {
         {
             let mut known = vec![None; label.numbers()];
             let wanted = told.rows().map(|(set, _)| {
-                let number = label.of_sets().get(set).map_or(0, |&number| number as usize);
+                let number = label.number_of(set);
                 let is_wanted = || is_wanted(label.value(number));
                 known.get_mut(number).is_some_and(|known| *known.get_or_insert_with(is_wanted))
             });
@@ -64,6 +60,34 @@ impl TableBlock {
             *known.entry(value).or_insert_with(|| is_wanted(value))
         });
         self.rows_of_sets(wanted.collect()).map(Some)
+    }
+
+    /// How rows in order of time lead to slots, and where the slots of each stream end.
+    pub(super) fn slots(&self) -> Result<&(Order, Vec<u32>)> {
+        get_or_make(&self.slots, || {
+            let count = match &self.told {
+                Some(told) => told.rows().count(),
+                None => {
+                    let at = &self.directory.label_sets;
+                    let mut sets = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+                    structure::stream_count(&mut sets, self.directory.rows)?
+                }
+            };
+            self.structure(|part, rows| structure::order(part, rows, count))
+        })
+    }
+
+    /// Where the slots of each stream end.
+    pub(super) fn slot_ends(&self) -> Result<&[u32]> {
+        let Some(told) = &self.told else { return self.slots().map(|(_, ends)| &**ends) };
+        Ok(self.told_ends.get_or_init(|| {
+            let mut end = 0u32;
+            let ends = told.rows().map(|(_, rows)| {
+                end = end.saturating_add(rows);
+                end
+            });
+            ends.collect()
+        }))
     }
 
     /// The rows of the label sets that are wanted.

@@ -122,8 +122,8 @@ impl TableStreamsBuilder {
 #[derive(Debug)]
 pub struct TableStreams {
     labels: Labels,
-    /// The property; at its end, the streams of all blocks.
-    plain: Vec<u8>,
+    /// The streams of all blocks.
+    streams: Vec<u8>,
     blocks: Vec<OfBlock>,
     /// How many rows each stream has in all blocks.
     rows: OnceLock<Vec<u64>>,
@@ -131,7 +131,7 @@ pub struct TableStreams {
 
 #[derive(Debug)]
 struct OfBlock {
-    /// Where in `plain` its streams lie.
+    /// Where its streams lie among those of all.
     place: Range<u32>,
     rows: u64,
     /// Whether its streams are there, and have so many rows: found out when it is first asked for.
@@ -171,35 +171,30 @@ impl TableStreams {
     /// [`crate::Error::Decode`] if it makes no sense. Streams of blocks are read when they are asked for; of a block whose streams make
     /// none, none are known.
     pub(crate) fn decode(property: &[u8]) -> Result<Self> {
-        let plain = unpacked(property, MAX_TABLE_STREAMS_BYTES)?;
+        let mut plain = unpacked(property, MAX_TABLE_STREAMS_BYTES)?;
         let mut r = Reader::new(&plain);
         let labels = Labels::read(&mut r)?;
-        let mut sizes = Vec::new();
+        let (mut blocks, mut end) = (Vec::new(), 0);
         for _ in 0..r.count(r.remaining())? {
-            sizes.push((r.varint()?, r.count(plain.len())?));
+            let (rows, start) = (r.varint()?, end);
+            end += r.count(plain.len() - end)?;
+            blocks.push(OfBlock { place: start as u32..end as u32, rows, is_sound: OnceLock::new() });
         }
-        let mut start = plain.len() - r.remaining();
-        let mut blocks = Vec::with_capacity(sizes.len());
-        for (rows, bytes) in sizes {
-            r.take(bytes)?;
-            let place = start as u32..(start + bytes) as u32;
-            start += bytes;
-            blocks.push(OfBlock { place, rows, is_sound: OnceLock::new() });
+        if r.remaining() != end {
+            return Err(bad("there is more than its streams, or less"));
         }
-        if r.remaining() > 0 {
-            return Err(bad("there is more than its streams"));
-        }
-        Ok(Self { labels, plain, blocks, rows: OnceLock::new() })
+        let streams = plain.split_off(plain.len() - end);
+        Ok(Self { labels, streams, blocks, rows: OnceLock::new() })
     }
 
     /// About how many bytes it takes in memory.
     pub fn bytes(&self) -> usize {
-        self.plain.len() + self.labels.bytes() + self.sets() * size_of::<u64>() + size_of_val(&*self.blocks)
+        self.streams.len() + self.labels.bytes() + self.sets() * size_of::<u64>() + size_of_val(&*self.blocks)
     }
 
-    fn streams(&self, block: &OfBlock) -> Streams<'_> {
+    fn streams_of(&self, block: &OfBlock) -> Streams<'_> {
         let place = block.place.start as usize..block.place.end as usize;
-        let r = Reader::new(self.plain.get(place).unwrap_or_default());
+        let r = Reader::new(self.streams.get(place).unwrap_or_default());
         Streams { r, expected: 0, sets: self.sets() }
     }
 
@@ -227,7 +222,7 @@ impl TableStreams {
     pub fn rows(&self) -> &[u64] {
         self.rows.get_or_init(|| {
             let mut all = vec![0u64; self.sets()];
-            for (set, rows) in self.blocks.iter().flat_map(|block| self.streams(block)) {
+            for (set, rows) in self.blocks.iter().flat_map(|block| self.streams_of(block)) {
                 if let Some(of_set) = all.get_mut(set) {
                     *of_set = of_set.saturating_add(rows.into());
                 }
@@ -239,7 +234,7 @@ impl TableStreams {
     /// Whether each set is there, and all have as many rows as the block.
     fn is_sound(&self, block: &OfBlock) -> bool {
         *block.is_sound.get_or_init(|| {
-            let (mut streams, mut all_rows) = (self.streams(block), 0u64);
+            let (mut streams, mut all_rows) = (self.streams_of(block), 0u64);
             while streams.r.remaining() > 0 {
                 let Ok((_, rows)) = streams.read() else { return false };
                 all_rows = all_rows.saturating_add(rows.into());
@@ -268,7 +263,7 @@ impl BlockStreams {
     /// The number of each stream's set of labels in the table, and how many rows it has, in the order in which the block stores
     /// them. The numbers are less than [`TableStreams::sets`].
     pub fn rows(&self) -> impl Iterator<Item = (usize, u32)> {
-        self.table.blocks.get(self.block).into_iter().flat_map(|block| self.table.streams(block))
+        self.table.blocks.get(self.block).into_iter().flat_map(|block| self.table.streams_of(block))
     }
 }
 
