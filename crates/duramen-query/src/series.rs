@@ -1,6 +1,7 @@
 //! Which fields of a query's rows tell series apart and which hold figures, for charts and alerts: those of its last
 //! `stats`, as the pipes behind it leave them.
 
+use crate::pipe::custom::Added;
 use crate::pipe::fields::Fields;
 use crate::pipe::rename::Rename;
 use crate::pipe::stats::By;
@@ -16,13 +17,6 @@ pub struct Series {
     pub labels: Vec<String>,
     /// What was counted, or computed of that by `math`.
     pub figures: Vec<String>,
-}
-
-/// The fields that a pipe adds to each row.
-#[derive(Debug, Default)]
-pub(crate) struct Added<'a> {
-    pub labels: Vec<&'a str>,
-    pub figures: Vec<&'a str>,
 }
 
 /// What is wrong, for people.
@@ -70,12 +64,16 @@ impl Query {
     /// choose in each step.
     ///
     /// # Errors
-    /// What is wrong, for people: it has no `stats`, or a pipe before it that needs all entries, or a `limit` behind it.
+    /// What is wrong, for people: it has no `stats`, or a pipe before it that needs all entries, or a `limit` behind it, or
+    /// `step_ns` is less than 1.
     pub fn with_stats_by_time(mut self, step_ns: i64, offset_ns: i64) -> Parsed<Self> {
         let range = self.filter().time_range();
         let pipes = self.pipes_mut();
         let at = pipes.iter().position(|pipe| matches!(pipe, Pipe::Stats(_))).ok_or(NO_STATS)?;
-        if step_ns < 1 || pipes[..at].iter().any(|pipe| pipe.passes() == Passes::All) {
+        if step_ns < 1 {
+            return Err("`step` is less than a nanosecond".into());
+        }
+        if pipes[..at].iter().any(|pipe| pipe.passes() == Passes::All) {
             return Err(NO_STATS.into());
         }
         for pipe in &mut pipes[at..] {
@@ -121,12 +119,9 @@ impl Series {
             };
             let labels: Vec<_> = self.labels.iter().map(|name| renamed(name)).collect();
             let figures: Vec<_> = self.figures.iter().map(|name| renamed(name)).collect();
-            // What gets the name of another field takes its place; so does what is not there.
-            if !from.prefix {
-                self.unlabelled(&rename.to_string(), &to.name)?;
-                self.figures.retain(|name| **name != *to.name);
-            }
-            for new in labels.iter().chain(&figures).flatten() {
+            // What gets the name of another field takes its place; so does a field that is not there.
+            let one = (!from.prefix).then(|| to.name.to_string());
+            for new in labels.iter().chain(&figures).flatten().chain(&one) {
                 self.unlabelled(&rename.to_string(), new)?;
                 self.figures.retain(|name| name != new);
             }

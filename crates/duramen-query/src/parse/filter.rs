@@ -220,11 +220,7 @@ impl Parser<'_> {
                 format!("expected a value for the field `{name}`, found {}", self.token.describe()),
                 format!("write {name}:value, {name}:\"a phrase\" or {name}:* for any value"),
             )),
-            TokenKind::Punct('!') => {
-                self.advance()?;
-                Ok(negate(self.nested(|p| p.field_value(subject))?))
-            }
-            TokenKind::Word(w) if w.eq_ignore_ascii_case("not") && !self.names_field() => {
+            _ if self.at_punct('!') || self.at_word("not") && !self.names_field() => {
                 self.advance()?;
                 Ok(negate(self.nested(|p| p.field_value(subject))?))
             }

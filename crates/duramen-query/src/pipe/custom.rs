@@ -7,7 +7,6 @@ use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
 use crate::query::Query;
-use crate::series::Added;
 use std::any::Any;
 use std::fmt::{Debug, Display};
 use std::sync::Arc;
@@ -26,6 +25,14 @@ impl<T: Any + PartialEq> Same for T {
     fn same(&self, other: &dyn Any) -> bool {
         other.downcast_ref().is_some_and(|other| self == other)
     }
+}
+
+/// The fields that a pipe adds to each row of what was counted.
+#[derive(Debug, Default)]
+pub(crate) struct Added<'a> {
+    /// Texts, which tell series apart.
+    pub labels: Vec<&'a str>,
+    pub figures: Vec<&'a str>,
 }
 
 /// What a pipe says of itself. Its [`Display`] is the pipe as LogsQL.

@@ -1,7 +1,7 @@
 //! Pipes that change each row by itself: `extract`, `format`, `math` and so on. They may have a condition,
 //! `extract if (level:error) "…"`, and leave the rows alone that do not meet it.
 
-use super::custom::{Custom, CustomPipe, Same};
+use super::custom::{Added, Custom, CustomPipe, Same};
 use super::fields::NamePattern;
 use super::maker::Maker;
 use super::{Flow, Passes, Pipe, Stage};
@@ -13,7 +13,6 @@ use crate::parse::Parser;
 use crate::parse::filter::Subject;
 use crate::query::Query;
 use crate::row::ResultRow;
-use crate::series::Added;
 use std::fmt;
 use std::sync::Arc;
 

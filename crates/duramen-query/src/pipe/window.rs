@@ -1,7 +1,7 @@
 //! `running_stats by (app) sum(n) as so_far`, `total_stats by (app) count() as n`: every row with figures of the rows up
 //! to it, in order of time, or of all of them.
 
-use super::custom::CustomPipe;
+use super::custom::{Added, CustomPipe};
 use super::sort::Sort;
 use super::stats::kind::Kind;
 use super::stats::{Aggregate, Groups, Stats, give};
@@ -12,7 +12,6 @@ use crate::exec::project::Projection;
 use crate::order::SortKey;
 use crate::parse::Parser;
 use crate::row::ResultRow;
-use crate::series::Added;
 use duramen::block::names;
 use std::fmt;
 

@@ -73,9 +73,6 @@ async fn stats_query_range(
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => (seconds * 1e9) as i64,
         _ => duration_ns("step", step)?,
     };
-    if step_ns < 1 {
-        return Err(ApiError::bad_request("`step` is less than a nanosecond"));
-    }
     let offset_ns = args.offset_ns()?;
     let query = args.query(&app, "")?;
     let query = query.with_stats_by_time(step_ns, offset_ns).map_err(ApiError::bad_request)?;

@@ -4,6 +4,7 @@ mod expression;
 mod operation;
 mod token;
 
+use super::custom::Added;
 use super::fields::NamePattern;
 use super::maker::{Made, Maker, Texts};
 use super::row_pipe::{RowPipe, Worker};
@@ -12,7 +13,6 @@ use crate::error::ParseError;
 use crate::number::{Number, format_rounded};
 use crate::parse::{Parser, quote};
 use crate::row::{RowView, is_json_number};
-use crate::series::Added;
 use duramen::ValueKind;
 use expression::Expression;
 
