@@ -2,7 +2,8 @@
 
 use crate::error::{ApiError, ApiResult};
 use crate::select::args::Args;
-use serde_json::Value;
+use crate::select::extra::one_of;
+use duramen_query::parse::quote::quote_always;
 use std::collections::BTreeMap;
 
 /// Most values that a request filters by.
@@ -39,9 +40,7 @@ pub(super) fn filter_of(args: &Args) -> ApiResult<String> {
 
 /// That a field is one of these values.
 pub(super) fn equals(field: &str, values: &[&str]) -> String {
-    let quoted = |text: &str| Value::from(text).to_string();
-    let values: Vec<_> = values.iter().map(|value| quoted(value)).collect();
-    format!("{}:in({})", quoted(field), values.join(","))
+    format!("{}:{}", quote_always(field), one_of(values))
 }
 
 #[cfg(test)]

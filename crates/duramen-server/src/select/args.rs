@@ -1,13 +1,12 @@
 //! What a request asks for: parameters of the URL, or of a form in the body.
 
-use super::extra::extra_filter;
+use super::extra::also;
 use crate::answer::Question;
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, StatusCode, header};
-use duramen_query::filter::Filter;
 use duramen_query::filter::time::TimeRange;
 use duramen_query::number::parse_duration_ns;
 use duramen_query::{ParseOptions, Query};
@@ -238,7 +237,7 @@ impl Args {
     /// # Errors
     /// 400; a mistake in the query is shown.
     pub fn query_within(&self, now_ns: i64, pipe: &str, within: Option<TimeRange>) -> ApiResult<Query> {
-        let options = ParseOptions { now_ns, within, also: self.also(now_ns)?, ..ParseOptions::default() };
+        let options = ParseOptions { now_ns, within, also: also(self, now_ns)?, ..ParseOptions::default() };
         let text = self.need("query")?;
         // Each part must stand for itself: `a) or (b` is none.
         let query = Query::parse(text, &options)?;
@@ -247,25 +246,6 @@ impl Args {
         }
         // On a line of its own, for a comment goes on to the end of its own.
         Ok(Query::parse(&format!("{text}\n| {pipe}"), &options)?)
-    }
-
-    /// What every entry must be besides: `extra_filters` and `extra_stream_filters`, whatever the time range.
-    fn also(&self, now_ns: i64) -> ApiResult<Filter> {
-        let mut also = Filter::All;
-        for (name, of_streams) in [("extra_filters", false), ("extra_stream_filters", true)] {
-            for text in self.all(name) {
-                let extra = self.parse_within(&extra_filter(name, text, of_streams)?, now_ns, None)?;
-                if !extra.pipes().is_empty() {
-                    return Err(ApiError::bad_request(format!("{name} holds a filter, and no pipes")));
-                }
-                // What a query in one of them finds would not be bound by the others.
-                if extra.filter().has_subquery() {
-                    return Err(ApiError::bad_request(format!("{name} holds no queries inside a filter")));
-                }
-                also = also.and(extra.filter().clone());
-            }
-        }
-        Ok(also)
     }
 
     /// The time range that `start` and `end` give, if they do.

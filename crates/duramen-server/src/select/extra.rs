@@ -1,16 +1,37 @@
-//! `extra_filters`: what every entry of an answer must be, whatever the query says.
+//! `extra_filters` and `extra_stream_filters`: what every entry of an answer must be, whatever the query says.
 
+use super::args::Args;
 use crate::error::{ApiError, ApiResult};
+use duramen_query::filter::Filter;
 use duramen_query::parse::quote::quote_always;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A filter in LogsQL; or, as proxies write one that they put before each request, a JSON object of fields, each with the value,
-/// or an array of the values, that it must have: as labels of the stream, if the filter is one `of_streams`.
+/// What the request says of it, whatever its time range.
 ///
 /// # Errors
-/// 400 if a value of the object is something else.
-pub(super) fn extra_filter<'t>(parameter: &str, text: &'t str, of_streams: bool) -> ApiResult<Cow<'t, str>> {
+/// 400 for what is no filter, or has a query inside.
+pub(super) fn also(args: &Args, now_ns: i64) -> ApiResult<Filter> {
+    let mut also = Filter::All;
+    for (name, of_streams) in [("extra_filters", false), ("extra_stream_filters", true)] {
+        for text in args.all(name) {
+            let extra = args.parse_within(&in_logsql(name, text, of_streams)?, now_ns, None)?;
+            if !extra.pipes().is_empty() {
+                return Err(ApiError::bad_request(format!("{name} holds a filter, and no pipes")));
+            }
+            // What a query in one of them finds would not be bound by the others.
+            if extra.filter().has_subquery() {
+                return Err(ApiError::bad_request(format!("{name} holds no queries inside a filter")));
+            }
+            also = also.and(extra.filter().clone());
+        }
+    }
+    Ok(also)
+}
+
+/// A filter in LogsQL; or, as proxies write one that they put before each request, a JSON object of fields, each with the value,
+/// or an array of the values, that it must have: as labels of the stream, if the filter is one `of_streams`.
+fn in_logsql<'t>(parameter: &str, text: &'t str, of_streams: bool) -> ApiResult<Cow<'t, str>> {
     let Ok(fields) = serde_json::from_str::<Map<String, Value>>(text) else { return Ok(text.into()) };
     let mut parts = Vec::new();
     for (name, value) in &fields {
@@ -22,13 +43,18 @@ pub(super) fn extra_filter<'t>(parameter: &str, text: &'t str, of_streams: bool)
         let texts = texts.ok_or_else(|| {
             ApiError::bad_request(format!("{parameter}: `{name}` is neither text nor an array of texts"))
         })?;
-        let texts: Vec<_> = texts.into_iter().map(quote_always).collect();
-        let colon = if of_streams { " " } else { ":" };
-        parts.push(format!("{}{colon}in({})", quote_always(name), texts.join(", ")));
+        let between = if of_streams { " " } else { ":" };
+        parts.push(format!("{}{between}{}", quote_always(name), one_of(&texts)));
     }
     Ok(match (&parts[..], of_streams) {
         ([], _) => "*".into(),
         (parts, false) => parts.join(" ").into(),
         (parts, true) => format!("{{{}}}", parts.join(", ")).into(),
     })
+}
+
+/// `in("a","b")`: behind a field and `:`, or behind a label.
+pub(crate) fn one_of(values: &[&str]) -> String {
+    let values: Vec<_> = values.iter().map(|value| quote_always(value)).collect();
+    format!("in({})", values.join(","))
 }

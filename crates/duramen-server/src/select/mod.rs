@@ -13,7 +13,7 @@
 
 pub(crate) mod args;
 mod counts;
-mod extra;
+pub(crate) mod extra;
 mod facets;
 mod hits;
 #[cfg(feature = "parquet")]
