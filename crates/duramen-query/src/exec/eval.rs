@@ -294,6 +294,28 @@ mod tests {
     use duramen::column::{Ints, Kinds};
     use std::sync::Arc;
 
+    #[test]
+    fn labels_are_asked_before_values_in_whatever_order_a_query_has_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = duramen::Store::open(dir.path().join("logs")).unwrap();
+        for (time, app) in [(0, "shop"), (1, "mail")] {
+            let mut entry = duramen::EntryBuf::new(["app"]);
+            entry.start(time).message("it happened").field("status", 500).field("app", app);
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+        let block = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX).remove(0);
+        let open = Open::of(&*block, true).unwrap();
+        for other in ["level:error", "status:=500", "status:>400", "status:in(500)", "status:*", "happened"] {
+            for text in [format!("{other} app:~sho"), format!("app:~sho {other}")] {
+                let query = crate::Query::parse(&text, &crate::ParseOptions::default()).unwrap();
+                let Filter::And(parts) = query.filter() else { panic!("{text}") };
+                let first = cheapest_first(parts, &open)[0];
+                assert!(matches!(first, Filter::Field { field, .. } if &**field == "app"), "{text}: {first}");
+            }
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn small_numbers_with_gaps_pass_alike_in_any_order_of_rows(

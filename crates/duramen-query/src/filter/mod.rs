@@ -171,7 +171,8 @@ impl Filter {
         }
     }
 
-    /// What it costs to test rows by their streams.
+    /// What it costs to test rows by their streams: less than any [`Test`] of values, so that of an equal cost the order in which
+    /// a query has them does not decide.
     pub(crate) const STREAM_COST: u32 = 2;
 
     /// About what it costs to test a row, beside others.
@@ -180,9 +181,9 @@ impl Filter {
             Self::All => 0,
             Self::Time(_) => 1,
             Self::Stream(_) => Self::STREAM_COST,
-            Self::Clock(_) | Self::Storage(_) | Self::Subquery(_) => 2,
+            Self::Clock(_) | Self::Storage(_) | Self::Subquery(_) => 3,
             Self::Field { field, test } => test.cost() + 2 * u32::from(&**field == names::MESSAGE),
-            Self::Pair(_) => 8,
+            Self::Pair(_) => 9,
             Self::AnyField { test, .. } => 10 * test.cost(),
             Self::Not(inner) => inner.cost(),
             Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::cost).fold(1, u32::saturating_add),
