@@ -81,7 +81,7 @@ impl NativeLogger {
         &self,
         py: Python<'_>,
         record: &Bound<'_, PyAny>,
-        exception: Option<(String, String, String)>,
+        exception: Option<record::Exception<'_>>,
     ) -> PyResult<()> {
         let Parts { time_ns, level, message, line, format_error } = record::take_apart(record, exception)?;
         let time_ns = time_ns.unwrap_or_else(|| self.clock.now_unix_ns());

@@ -106,14 +106,14 @@ impl Known {
     }
 }
 
-/// Takes a record apart. `exception` is the type, message and trace of its exception, if it has one.
+/// The type, message and trace of an exception, which may have lone surrogates.
+pub(crate) type Exception<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
+
+/// Takes a record apart. `exception` is that of its exception, if it has one.
 ///
 /// # Errors
 /// If the object is no `LogRecord`.
-pub(crate) fn take_apart(
-    record: &Bound<'_, PyAny>,
-    exception: Option<(String, String, String)>,
-) -> PyResult<Parts> {
+pub(crate) fn take_apart(record: &Bound<'_, PyAny>, exception: Option<Exception<'_>>) -> PyResult<Parts> {
     let py = record.py();
     let known = Known::get(py)?;
     let attributes = record.getattr(pyo3::intern!(py, "__dict__"))?;
@@ -121,21 +121,25 @@ pub(crate) fn take_apart(
     let (message, format_error) = message(record, attributes, known)?;
     let mut parts =
         Parts { time_ns: None, level: Level::Unknown, message, line: FieldBuf::default(), format_error };
-    let mut extra = Vec::new();
+    let (mut own, mut extra) = (Vec::with_capacity(KNOWN.len()), Vec::new());
     for (name, value) in attributes.iter() {
         let Ok(name) = name.cast_into::<PyString>() else { continue };
         match known.meaning(&name) {
             None => extra.push((name, value)),
-            Some(meaning) => parts.attribute(meaning, &value, exception.is_some()),
+            Some(Meaning::Nothing) => {}
+            Some(meaning) => own.push((meaning, value)),
         }
     }
-    if let Some((kind, message, trace)) = &exception {
-        parts.line.push("exception.type", Value::Str(kind));
-        parts.line.push("exception.message", Value::Str(message));
-        parts.line.push("exception.stacktrace", Value::Str(trace));
+    // After the loop, because the `str()` of a value may be anybody's code, and may change the record.
+    for (meaning, value) in own {
+        parts.attribute(meaning, &value, exception.is_some());
     }
-    // Last, so that they are the ones found by a name that is ours, too; and after the loop, because the `str()` of
-    // a value may be anybody's code, and may change the record.
+    if let Some((kind, message, trace)) = &exception {
+        parts.line.push("exception.type", Value::Str(&kind.to_string_lossy()));
+        parts.line.push("exception.message", Value::Str(&message.to_string_lossy()));
+        parts.line.push("exception.stacktrace", Value::Str(&trace.to_string_lossy()));
+    }
+    // Last, so that they are the ones found by a name that is ours, too.
     for (name, value) in extra {
         convert::add(&mut parts.line, &name.to_string_lossy(), &value);
     }

@@ -218,6 +218,8 @@ impl Rows {
                     self.names.extend(batch.new_names.iter().map(|name| PyString::intern(py, name).unbind()));
                     self.batch = batch;
                     self.next_row = 0;
+                    // `to_columns` runs no line of Python between one batch and the next.
+                    py.check_signals()?;
                 }
                 Ok(Sent::Done(lacking)) => {
                     self.close();

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 
 import duramen
 import pytest
@@ -113,6 +114,43 @@ def test_an_exception_comes_with_its_trace(open_log, rows):
         assert row["exception.stacktrace"].endswith("ValueError: no such order")
     assert refused["level"] == "error"
     assert "exception.type" not in nothing
+
+
+def test_an_exception_with_lone_surrogates_costs_no_line(open_log, rows):
+    log = open_log()
+    try:
+        raise ValueError("no such file: \udcff")
+    except ValueError:
+        log.exception("refused")
+    (row,) = rows()
+    assert (row["_msg"], row["exception.type"]) == ("refused", "ValueError")
+    assert row["exception.message"].startswith("no such file: \ufffd")
+    assert row["exception.stacktrace"].splitlines()[-1].startswith("ValueError: no such file: \ufffd")
+
+
+def test_an_exception_whose_trace_cannot_be_formatted_costs_no_line(open_log, rows, monkeypatch):
+    def format_exception(*_):
+        raise AttributeError("'int' object has no attribute 'rstrip'")
+
+    monkeypatch.setattr(traceback, "format_exception", format_exception)
+    open_log().error("refused", exc_info=SyntaxError("no"))
+    (row,) = rows()
+    assert (row["_msg"], row["exception.type"], row["exception.message"]) == ("refused", "SyntaxError", "no")
+    assert row["exception.stacktrace"] == "<formatting it raised AttributeError>"
+
+
+def test_a_value_may_change_its_record_while_it_is_shown(open_log, rows):
+    record = logging.makeLogRecord({"msg": "m", "levelno": 20})
+
+    class Name:
+        def __str__(self):
+            record.one = record.two = "late"
+            return "shop"
+
+    record.name = Name()
+    open_log().handle(record)
+    (row,) = rows()
+    assert (row["_msg"], row["logger"]) == ("m", "shop")
 
 
 def test_the_type_of_an_exception_says_its_module(open_log, rows):
@@ -221,6 +259,8 @@ def test_options_that_are_none(store_dir):
         {"durability": "fsync"},
         {"durability": "interval:0"},
         {"sync_levels": ["loud"]},
+        {"sync_levels": "error"},
+        {"stream_fields": "app"},
     ):
         with pytest.raises(ValueError):
             duramen.Handler(store_dir, **options)

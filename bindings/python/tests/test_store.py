@@ -1,5 +1,6 @@
 """Queries."""
 
+import signal
 import threading
 import warnings
 
@@ -45,6 +46,30 @@ def test_rows_stream_and_stop(log, store_dir):
         next(answer)
     assert sum(1 for _ in duramen.Store(store_dir).query("line")) == 30_000
     assert [row["n"] for row in duramen.Store(store_dir).query("line", limit=2)] == [29_999, 29_998]
+
+
+def test_columns_are_interrupted_by_a_signal(log, store_dir):
+    for n in range(30_000):
+        log.info("line", n=n)
+    log.flush()
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    answer = duramen.Store(store_dir).query("*")
+    try:
+        with pytest.raises(Interrupted):
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            answer.to_columns()
+            signal.pause()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # Not after the last row.
+    assert sum(1 for _ in answer) > 0
 
 
 def test_columns(log, store_dir):

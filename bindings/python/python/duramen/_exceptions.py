@@ -18,7 +18,11 @@ def describe(exc_info: Any) -> tuple[str, str, str] | None:
         message = str(value)
     except Exception as error:  # anybody's __str__
         message = f"<str() raised {type(error).__name__}>"
-    return name, message, "".join(traceback.format_exception(kind, value, trace)).rstrip("\n")
+    try:
+        told = "".join(traceback.format_exception(kind, value, trace)).rstrip("\n")
+    except Exception as error:  # of attributes that are not what they should be, say
+        told = f"<formatting it raised {type(error).__name__}>"
+    return name, message, told
 
 
 def exception_fields(exc_info: Any) -> dict[str, str]:

@@ -63,6 +63,10 @@ class Logger:
         keeper: bool = True,
         write_buffer_size: int | None = None,
     ) -> None:
+        for option, value in (("stream_fields", stream_fields), ("sync_levels", sync_levels)):
+            # Its letters would be taken for names.
+            if isinstance(value, str):
+                raise ValueError(f"{option} is a list of names, not the text {value!r}")
         self._native = NativeLogger(
             store_dir,
             stream_fields=list(stream_fields),
