@@ -103,8 +103,15 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for DuramenLayer {
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
+        // A value may log while it shows itself, and the event then looks at this span: no lock may be held.
+        let mut recorded = FieldBuf::default();
+        values.record(&mut OfSpan(&mut recorded));
         if let Some(SpanFields(fields)) = span.extensions_mut().get_mut() {
-            values.record(&mut OfSpan(fields));
+            // Copied, to leave behind what is replaced: a long span's progress may be recorded without end.
+            let mut kept = FieldBuf::default();
+            kept.put_all(fields);
+            kept.put_all(&recorded);
+            *fields = kept;
         }
     }
 

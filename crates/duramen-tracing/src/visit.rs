@@ -2,7 +2,7 @@
 
 use duramen::{FieldBuf, Line, Value};
 use std::error::Error;
-use std::fmt::{Debug, Write};
+use std::fmt::{self, Debug, Display, Formatter, Write};
 use tracing_core::Field;
 use tracing_core::field::Visit;
 
@@ -51,14 +51,23 @@ impl Visit for OfSpan<'_> {
 
     /// With what caused it, and what caused that.
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        let mut text = value.to_string();
-        let mut cause = value.source();
+        self.0.remove(field.name());
+        self.0.push_display(field.name(), Causes(value));
+    }
+}
+
+/// An error, and what caused it, and what caused that.
+struct Causes<'e>(&'e (dyn Error + 'static));
+
+impl Display for Causes<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
         while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
+            write!(f, ": {error}")?;
             cause = error.source();
         }
-        self.0.put(field.name(), Value::Str(&text));
+        Ok(())
     }
 }
 
@@ -66,6 +75,17 @@ impl Visit for OfSpan<'_> {
 pub(crate) struct OfEvent<'l>(pub(crate) &'l mut Line);
 
 impl OfEvent<'_> {
+    /// Whether this is the message; then it is `text`.
+    fn message(&mut self, field: &Field, text: impl Display) -> bool {
+        let is = field.name() == MESSAGE;
+        if is {
+            self.0.message.clear();
+            // A value that cannot show itself is kept as far as it came.
+            let _as_far_as_it_came = write!(self.0.message, "{text}");
+        }
+        is
+    }
+
     fn fields(&mut self) -> OfSpan<'_> {
         OfSpan(&mut self.0.fields)
     }
@@ -73,49 +93,56 @@ impl OfEvent<'_> {
 
 impl Visit for OfEvent<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == MESSAGE {
-            self.0.message.clear();
-            // A value that cannot show itself is kept as far as it came.
-            let _as_far_as_it_came = write!(self.0.message, "{value:?}");
-        } else {
+        if !self.message(field, format_args!("{value:?}")) {
             self.fields().record_debug(field, value);
         }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == MESSAGE {
-            self.0.message.clear();
-            self.0.message.push_str(value);
-        } else {
+        if !self.message(field, value) {
             self.fields().record_str(field, value);
         }
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.fields().record_f64(field, value);
+        if !self.message(field, value) {
+            self.fields().record_f64(field, value);
+        }
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.fields().record_i64(field, value);
+        if !self.message(field, value) {
+            self.fields().record_i64(field, value);
+        }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.fields().record_u64(field, value);
+        if !self.message(field, value) {
+            self.fields().record_u64(field, value);
+        }
     }
 
     fn record_i128(&mut self, field: &Field, value: i128) {
-        self.fields().record_i128(field, value);
+        if !self.message(field, value) {
+            self.fields().record_i128(field, value);
+        }
     }
 
     fn record_u128(&mut self, field: &Field, value: u128) {
-        self.fields().record_u128(field, value);
+        if !self.message(field, value) {
+            self.fields().record_u128(field, value);
+        }
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.fields().record_bool(field, value);
+        if !self.message(field, value) {
+            self.fields().record_bool(field, value);
+        }
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        self.fields().record_error(field, value);
+        if !self.message(field, Causes(value)) {
+            self.fields().record_error(field, value);
+        }
     }
 }
