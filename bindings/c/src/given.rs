@@ -3,6 +3,7 @@
 
 use crate::status::Failure;
 use duramen::{Durability, Level, Logger, LoggerBuilder, OnFull, Value};
+use jiter::{Jiter, Peek};
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt as _;
@@ -163,10 +164,16 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Whether a text may be kept as JSON: an array, or an object without members.
+/// Whether a text may be kept as JSON: an array, or an object without members. It comes out of an answer as it went in,
+/// so what only looks like one would spoil the row it is in.
 fn is_embedded(text: &str) -> bool {
-    let text = text.trim_end();
-    text.starts_with('[') && text.ends_with(']') || text == "{}"
+    let mut json = Jiter::new(text.as_bytes());
+    let may_be = match json.peek() {
+        Ok(Peek::Array) => true,
+        Ok(Peek::Object) => text.trim_ascii().strip_prefix('{').is_some_and(|rest| rest.trim_ascii() == "}"),
+        _ => false,
+    };
+    may_be && json.next_skip().is_ok() && json.finish().is_ok()
 }
 
 impl Text {
@@ -300,5 +307,22 @@ fn durability(text: &str) -> Result<Durability, Failure> {
         _ => text.strip_prefix("interval:").and_then(interval).map(Durability::IntervalMs).ok_or_else(|| {
             Failure::Invalid(format!("durability is none, process, interval:MS or sync, not {text:?}"))
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_is_kept_as_json() {
+        for text in ["[]", " [1, \"x\", {\"a\": null}]\n", "{}", "{ }"] {
+            assert!(is_embedded(text), "{text}");
+        }
+        for text in
+            ["", "[1", "[1] 2", "[oops]", "[NaN]", "['a']", "[1]}, {\"_msg\":[2]", "{\"a\":1}", "1", "\"x\""]
+        {
+            assert!(!is_embedded(text), "{text}");
+        }
     }
 }

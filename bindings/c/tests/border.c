@@ -90,6 +90,12 @@ int main(int argc, char **argv) {
     CHECK(strstr(rows.last, "\"_stream\":\"{zone=\\\"eu\\\"}\""));
     CHECK(!strstr(rows.last, "invalid_utf8"));
 
+    /* What only looks like JSON does not spoil the row. */
+    duramen_field lookalike[] = {duramen_json("j", "[oops], \"level\": [\"fatal\"]")};
+    CHECK(duramen_log(log, DURAMEN_INFO, "lookalike", DURAMEN_NUL, lookalike, 1) == DURAMEN_OK);
+    CHECK(ask(dir, "lookalike", &rows) == DURAMEN_OK && rows.count == 1);
+    CHECK(strstr(rows.last, "\"j\":\"[oops], \\\"level\\\": [\\\"fatal\\\"]\""));
+
     /* Bytes that are no UTF-8 are replaced, and the line says so. */
     duramen_field bad[] = {duramen_string("bad", "\xff"), duramen_string(NULL, "unnamed")};
     CHECK(duramen_log(log, DURAMEN_INFO, "b\xc3(d", DURAMEN_NUL, bad, 2) == DURAMEN_OK);
@@ -124,8 +130,8 @@ int main(int argc, char **argv) {
 
     CHECK(duramen_close(log) == DURAMEN_OK && duramen_close(NULL) == DURAMEN_OK);
     rows.limit = 0;
-    /* Four of ours, and one that says that a fifth was refused. */
-    CHECK(ask(dir, "*", &rows) == DURAMEN_OK && rows.count == 5);
+    /* Five of ours, and one that says that a sixth was refused. */
+    CHECK(ask(dir, "*", &rows) == DURAMEN_OK && rows.count == 6);
     CHECK(ask(dir, "dropped_lines:1", &rows) == DURAMEN_OK && rows.count == 1);
     return 0;
 }
