@@ -17,7 +17,7 @@ pub use tree::remove_tree;
 
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,6 +97,9 @@ pub trait Fs: Send + Sync + Debug {
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes the directory's names durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// The same path, but one that goes on to mean the same when the process changes its current directory; as it is
+    /// where that cannot be told.
+    fn absolute(&self, path: &Path) -> PathBuf;
     /// Whether anything has this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// How many more bytes an ordinary user may write to the file system that `path`, which exists, lies on.

@@ -4,7 +4,7 @@ use crate::line::Line;
 use crate::queue::{Backend, WriteError};
 use duramen_engine::io::Env;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const INSERT: &str = "INSERT INTO duramen_logs (time_ns, level, message, fields) VALUES (?1, ?2, ?3, ?4)";
 
@@ -21,10 +21,11 @@ impl SqliteBackend {
         Self { connection, path, env }
     }
 
-    /// SQLite goes on writing into a file that has been deleted, where nobody will ever find it.
+    /// SQLite goes on writing into a file that has been deleted, where nobody will ever find it. It is asked for the
+    /// file's whole path: the program may have changed its current directory since it gave us a relative one.
     fn is_gone(&self) -> bool {
-        let on_disk = self.connection.path().is_some_and(|path| !path.is_empty());
-        on_disk && matches!(self.env.fs.exists(&self.path), Ok(false))
+        let path = self.connection.path().filter(|path| !path.is_empty());
+        path.is_some_and(|path| matches!(self.env.fs.exists(Path::new(path)), Ok(false)))
     }
 }
 

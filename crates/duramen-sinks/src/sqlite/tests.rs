@@ -177,6 +177,17 @@ fn a_database_that_was_deleted_is_not_written_to() {
 }
 
 #[test]
+fn a_relative_path_goes_on_to_mean_the_same_when_the_program_goes_elsewhere() {
+    let db = Database::new();
+    // No other test has a relative path.
+    std::env::set_current_dir(db.0.path()).unwrap();
+    let sink = SqliteSink::open("relative.db").unwrap();
+    std::env::set_current_dir("/").unwrap();
+    log(&sink, Level::Error, "one", &[]).unwrap();
+    sink.close().unwrap();
+}
+
+#[test]
 fn a_line_too_big_for_sqlite_costs_only_itself() {
     let db = Database::new();
     let sink = SqliteSink::open(db.path()).unwrap();

@@ -60,8 +60,10 @@ impl Logger {
         LoggerBuilder::new(dir.as_ref())
     }
 
-    pub(super) fn open(options: LoggerBuilder) -> Result<Self> {
+    pub(super) fn open(mut options: LoggerBuilder) -> Result<Self> {
         let process = OfProcess::open(&options)?;
+        // Children, and a writer after this one, open it again, wherever the process has gone meanwhile.
+        options.dir = options.store.env.fs.absolute(&options.dir);
         let write = options.on_full.write_options();
         let core = Arc::new(Core {
             env: options.store.env.clone(),

@@ -33,6 +33,8 @@ pub(super) fn read_write(dir: &Path, options: StoreOptions) -> Result<Store> {
         check_not_foreign(&env, &layout)?;
         env.fs.create_dir_all(dir).map_err(EngineError::io("create", dir))?;
     }
+    // A program that goes elsewhere, as daemons do, is to go on writing here.
+    let layout = Layout::new(&env.fs.absolute(dir));
     let shared = Arc::new(Shared::new(env, layout, options));
     let keeper = KeeperSlot::default();
     let started = shared.env.clock.monotonic();

@@ -153,6 +153,31 @@ fn when_a_parent_is_killed_its_child_logs_on_and_becomes_keeper() {
     assert_eq!(std::fs::read_dir(dir.path().join("wal")).unwrap().count(), 0, "all of it is in tables");
 }
 
+/// Opens a store by a relative path and goes elsewhere then, as daemons do.
+pub fn elsewhere(dir: &Path) {
+    std::env::set_current_dir(dir).unwrap();
+    std::fs::create_dir("elsewhere").unwrap();
+    let logger = Logger::builder("logs").open().unwrap();
+    assert!(log(&logger, "parent", 0));
+    std::env::set_current_dir("elsewhere").unwrap();
+    wait(fork(|| log(&logger, "child", 0)));
+    assert!(log(&logger, "parent", 1));
+    logger.flush().unwrap();
+    logger.close().unwrap();
+    tell("done");
+}
+
+#[test]
+fn a_relative_path_goes_on_to_mean_the_same_when_the_program_goes_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut program = Program::start("elsewhere", dir.path());
+    program.expect("done");
+    assert!(program.child.wait().unwrap().success());
+    let store = Store::open(dir.path().join("logs")).unwrap();
+    assert_eq!(crate::messages(&store), ["parent 0", "child 0", "parent 1"]);
+    assert_eq!(std::fs::read_dir(dir.path().join("elsewhere")).unwrap().count(), 0);
+}
+
 /// A store without a logger, in a child.
 pub fn plain_store(dir: &Path) {
     let store = StoreOptions::new().open(dir).unwrap();

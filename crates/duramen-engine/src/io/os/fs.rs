@@ -7,7 +7,7 @@ use super::segment::{MappedSegment, UnmappedSegment};
 use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The operating system's file system.
@@ -80,6 +80,10 @@ impl Fs for OsFs {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         fs::File::open(path)?.sync_all()
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {

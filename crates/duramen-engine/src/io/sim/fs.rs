@@ -10,7 +10,7 @@ use super::world::{Handle, Inode, Shared, World};
 use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
 use rustix::io::Errno;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file system of a [`Sim`](super::Sim), as one process sees it: from
@@ -224,6 +224,11 @@ impl Fs for SimFs {
             world.sync_directory(inode);
             Ok(())
         })
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        // There is no current directory in this world.
+        path.to_owned()
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
