@@ -188,7 +188,9 @@ fn another_table(server: &Server) {
              INSERT INTO app.\"my events\" (at, text, severity, extra, raw, n) VALUES
                ('2024-05-01 12:00:00.000001+02', 'first', 'warning', '{\"a\": {\"b\": [1]}}', '\\xff', 1.50),
                (NULL, 'no time', 'info', NULL, NULL, NULL);
-             CREATE TABLE keyless (time bigint, name text); INSERT INTO keyless VALUES (1700000000, 'x');",
+             CREATE TABLE keyless (time bigint, name text); INSERT INTO keyless VALUES (1700000000, 'x');
+             CREATE TABLE places (id int PRIMARY KEY, time bigint, file text, line int);
+             INSERT INTO places VALUES (1, 1700000000, 'a.rs', 7);",
         )
         .unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -210,6 +212,9 @@ fn another_table(server: &Server) {
     }
     client.batch_execute("INSERT INTO app.\"my events\" (at, text) VALUES (now(), 'new')").unwrap();
     assert_eq!(import(&store, server, &events).unwrap().0.entries, 1);
+    // A column may be called as its row is in the query.
+    assert_eq!(import(&store, server, &other("places")).unwrap().0.entries, 1);
+    assert!(rows(&store).iter().any(|row| row.contains("line=\"7\":Number")));
     let refused = |options: &TableOptions| import(&store, server, options).unwrap_err().to_string();
     assert!(refused(&other("gone")).contains("no table gone"));
     assert!(refused(&other("keyless")).contains("is not one integer column"));

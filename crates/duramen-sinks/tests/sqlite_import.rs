@@ -160,7 +160,11 @@ fn what_has_no_key_or_is_not_there_is_told() {
          INSERT INTO keyed VALUES ('a', 5, 1700000000), ('b', 3, 1700000001), ('c', NULL, 1700000002),
            ('d', -9223372036854775808, 1700000003);
          CREATE VIEW seen AS SELECT * FROM keyed;
-         CREATE TABLE rowids (rowid TEXT, time INTEGER); INSERT INTO rowids VALUES ('x', 1700000000);",
+         CREATE TABLE rowids (RowId TEXT, time INTEGER); INSERT INTO rowids VALUES ('x', 1700000000);
+         CREATE TABLE least (id INTEGER PRIMARY KEY, time INTEGER);
+         INSERT INTO least VALUES (-9223372036854775808, 1700000000);
+         CREATE TABLE made (time INTEGER, a TEXT, b TEXT AS ('b' || a), c TEXT AS ('c' || a) STORED);
+         INSERT INTO made VALUES (1700000000, 'x');",
     )
     .unwrap();
     let store = Store::open(dir.path().join("store")).unwrap();
@@ -173,6 +177,18 @@ fn what_has_no_key_or_is_not_there_is_told() {
     assert!(refused(&other("rowids").level_column(Some("x".into()))).contains("has no column x"));
     assert!(refused(&other("keyed").key_column(Some("name".into()))).contains("no integer"));
     assert_eq!(import(&store, &path, &other("rowids")).unwrap().0.entries, 1);
+    let made = other("made").message_column(Some("b".into())).level_column(Some("c".into()));
+    assert_eq!(import(&store, &path, &made).unwrap().0.entries, 1);
+    assert!(rows(&store)[1].contains("\"bx\""), "{:?}", rows(&store));
+    // It ends.
+    let mut least = SqlTable::sqlite(&path, &other("least")).unwrap();
+    let mut position = least.start(&[]).unwrap();
+    let mut appended = 0;
+    let copied = least.copy(&store, &mut position, &mut |_| {
+        appended += 1;
+        if appended < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!(copied.unwrap(), Copied { rows: 1, entries: 1, ..Copied::default() });
     let mut table = SqlTable::sqlite(&path, &other("keyed").key_column(Some("n".into()))).unwrap();
     let mut position = table.start(&[]).unwrap();
     assert_eq!(table.rows_after(&position).unwrap(), 4);
@@ -230,4 +246,25 @@ fn fields_that_are_no_json_are_kept_and_told() {
     assert_eq!((copied.entries, copied.odd_rows), (1, 1));
     assert!(told[0].starts_with("1: its fields are kept as a text"), "{told:?}");
     assert!(rows(&store)[0].contains("fields=\"{oops\":String"), "{:?}", rows(&store));
+}
+
+#[test]
+fn a_text_that_is_not_utf8_keeps_no_other_row_from_being_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("logs.db");
+    let sink = SqliteSink::open(&path).unwrap();
+    log_one(&sink, "before");
+    let insert = "INSERT INTO duramen_logs (time_ns, level, message, fields)
+                  VALUES (1, 'info', CAST(x'61ff62' AS TEXT), '{}')";
+    Connection::open(&path).unwrap().execute(insert, []).unwrap();
+    log_one(&sink, "after");
+    let store = Store::open(dir.path().join("store")).unwrap();
+    assert_eq!(import(&store, &path, &TableOptions::new()).unwrap().0.entries, 3);
+    assert!(rows(&store)[0].contains("a\u{FFFD}b"), "{:?}", rows(&store));
+    for text in ["=\"a\u{FFFD}b\"", "\"a\u{FFFD}b\"", "!=before !=after", "!before !after"] {
+        let query = duramen_query::Query::parse(text, &duramen_query::ParseOptions::default()).unwrap();
+        let blocks = duramen_sinks::SqlLogs::sqlite(&path).unwrap().blocks(&query).unwrap();
+        let found = common::ask(blocks, &query, duramen_query::Order::NewestFirst);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+    }
 }

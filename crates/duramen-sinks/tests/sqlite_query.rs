@@ -27,6 +27,30 @@ fn every_query_has_one_answer() {
     }
 }
 
+/// More than SQLite takes in one condition.
+#[test]
+fn a_long_list_of_values_has_its_answer_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("logs.db");
+    let sink = SqliteSinkOptions::new().sink(SinkOptions::new().batch_size(1_000)).open(&path).unwrap();
+    let store = log_samples(&sink, &dir.path().join("store"));
+    let logs = SqlLogs::sqlite(&path).unwrap();
+    let numbers: Vec<String> = (0..1_200).map(|n| n.to_string()).collect();
+    for text in [
+        format!("n:in({}) | stats count() n", numbers.join(",")),
+        format!("level:error n:in({}) | stats count() n", numbers.join(",")),
+        format!("_msg:in(ready, {}) | stats count() n", numbers.join(",")),
+        format!("(n:={}) | stats count() n", numbers.join(" or n:=")),
+        format!("!(n:={}) | stats count() n", numbers.join(" or n:=")),
+    ] {
+        let query = Query::parse(&text, &ParseOptions::default()).unwrap();
+        let expected = answers(&store, &query, Order::NewestFirst);
+        let found = ask(logs.blocks(&query).unwrap(), &query, Order::NewestFirst);
+        assert_eq!(found, expected, "{}", &text[..40]);
+        assert_ne!(found, [r#"{"n":0}"#], "{}", &text[..40]);
+    }
+}
+
 #[test]
 fn the_answer_is_of_the_moment_of_opening() {
     let dir = tempfile::tempdir().unwrap();

@@ -70,10 +70,12 @@ impl SqlTable {
             tell,
         };
         let rows = &mut self.rows;
+        // Not asked of the position, where the least of all integers would be before the first row.
+        let mut after = key_of(&copy.read);
         loop {
             let before = copy.copied.rows;
-            let after = key_of(&copy.read);
-            self.table.page(after, PAGE_ROWS, &mut |key, raw| {
+            let behind = after;
+            self.table.page(behind, PAGE_ROWS, &mut |key, raw| {
                 if copy.copied.interrupted {
                     return Ok(());
                 }
@@ -86,6 +88,7 @@ impl SqlTable {
                     copy.odd(key, &why);
                 }
                 copy.copied.rows += 1;
+                after = Some(key);
                 copy.read.read_bytes = ordered(key);
                 copy.read.read_hash = raw.hash();
                 Ok(())

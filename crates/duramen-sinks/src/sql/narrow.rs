@@ -38,13 +38,14 @@ impl Dialect {
     }
 
     /// The key of a table that is called `line`, and its rows as their reader takes them: SQLite has columns, whose
-    /// values say themselves what they are; PostgreSQL makes objects.
+    /// values say themselves what they are; PostgreSQL makes objects. There, a bare `line` would be a column of that name,
+    /// if there is one.
     pub fn any_row(self, key: &str) -> String {
         match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite => format!("{key}, *"),
             #[cfg(feature = "postgres")]
-            Self::Postgres => format!("{key}::bigint, row_to_json(line)::text"),
+            Self::Postgres => format!("{key}::bigint, row_to_json(line.*)::text"),
         }
     }
 }
@@ -55,6 +56,13 @@ pub(crate) enum Param {
     Int(i64),
     Text(String),
 }
+
+/// SQLite takes a chain of 1,000 conditions for too deep, PostgreSQL 65,535 values for too many. A condition with more
+/// values than this is left to the query engine.
+const MOST_PARAMS: usize = 500;
+
+/// A value that may be any of more texts than this is left to the query engine.
+const MOST_TEXTS: usize = 100;
 
 /// A condition being put together, and its values.
 #[derive(Debug)]
@@ -110,7 +118,13 @@ impl Narrow {
 
     /// A condition that every row satisfies that the filter matches; `None` if nothing can be said.
     pub fn filter(&mut self, filter: &Filter) -> Option<String> {
-        self.condition(filter).map(|c| c.sql)
+        let bound = self.params.len();
+        let condition = self.condition(filter)?;
+        if self.params.len() - bound > MOST_PARAMS {
+            self.params.truncate(bound);
+            return None;
+        }
+        Some(condition.sql)
     }
 
     fn condition(&mut self, filter: &Filter) -> Option<Condition> {
@@ -168,10 +182,9 @@ impl Narrow {
     /// The message is a column of its own.
     fn message(&mut self, test: &Test) -> Option<Condition> {
         match test {
-            Test::Exact(exact) if !exact.is_prefix() && !has_nul(exact.text()) => {
-                // A message with a NUL has another character in its place.
+            Test::Exact(exact) if !exact.is_prefix() && !is_stored_otherwise(exact.text()) => {
                 let sql = format!("message = {}", self.bind(Param::Text(exact.text().into())));
-                Some(Condition { sql, exact: !exact.text().contains('\u{FFFD}') })
+                Some(Condition { sql, exact: true })
             }
             Test::Any => Some(Condition { sql: "message <> ''".into(), exact: true }),
             test => {
@@ -209,7 +222,7 @@ impl Narrow {
         }
         let mut parts = Vec::new();
         // `a.b` may be nested, and `a#1` is given to the first of two that are called `a`.
-        if is_plain(name) && !name.contains(['.', '#']) {
+        if is_plain(name) && !name.contains(['.', '#', '\u{FFFD}']) {
             parts.push(self.holds("fields", &format!("\"{name}\"")));
         }
         if let Some(texts) = held_texts(test)
@@ -226,7 +239,7 @@ impl Narrow {
 
     /// One of these texts is in the column; of no text, nothing is.
     fn any_of(&mut self, texts: &[&str], column: &str) -> Option<String> {
-        if texts.iter().any(|text| text.is_empty() || has_nul(text)) {
+        if texts.len() > MOST_TEXTS || texts.iter().any(|text| text.is_empty() || is_stored_otherwise(text)) {
             return None;
         }
         let holds: Vec<String> = texts.iter().map(|text| self.holds(column, text)).collect();
@@ -274,6 +287,8 @@ fn is_plain(text: &str) -> bool {
     !text.contains(|c: char| c < ' ' || c == '"' || c == '\\')
 }
 
-fn has_nul(text: &str) -> bool {
-    text.contains('\0')
+/// Whether the column may have other bytes than a value that holds this text: a message with a NUL has U+FFFD in its
+/// place, and U+FFFD is read where SQLite has bytes that are not UTF-8.
+fn is_stored_otherwise(text: &str) -> bool {
+    text.contains(['\0', '\u{FFFD}'])
 }

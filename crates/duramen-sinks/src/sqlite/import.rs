@@ -46,8 +46,9 @@ fn key_of(db: &Connection, path: &str, table: &str, options: &TableOptions) -> R
         })
         .optional()?
         .ok_or_else(|| Error::Invalid(format!("{path} has no table {table}")))?;
+    // The columns of `SELECT *`, with those that SQLite works out itself.
     let has_column = |name: &str| {
-        let columns = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
+        let columns = "SELECT count(*) FROM pragma_table_xinfo(?1) WHERE name = ?2 AND hidden <> 1";
         db.query_row(columns, [table, name], |row| row.get::<_, i64>(0)).map(|n| n > 0)
     };
     for name in [&options.key_column, &options.time_column, &options.message_column, &options.level_column]
@@ -67,8 +68,12 @@ fn key_of(db: &Connection, path: &str, table: &str, options: &TableOptions) -> R
             [table],
             |row| row.get::<_, bool>(0),
         )?;
-    // A column may be called rowid, and then means something else.
-    let free = ["rowid", "_rowid_", "oid"].into_iter().find(|name| matches!(has_column(name), Ok(false)));
+    // A column may be called rowid, in letters of any case, and then means something else.
+    let is_taken = |name: &str| {
+        let columns = "SELECT count(*) FROM pragma_table_xinfo(?1) WHERE name = ?2 COLLATE NOCASE";
+        db.query_row(columns, [table, name], |row| row.get::<_, i64>(0)).map(|n| n > 0)
+    };
+    let free = ["rowid", "_rowid_", "oid"].into_iter().find(|name| matches!(is_taken(name), Ok(false)));
     match free {
         Some(name) if !without_rowid => Ok(name.into()),
         _ => Err(Error::Invalid(format!(

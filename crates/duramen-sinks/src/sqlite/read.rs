@@ -6,6 +6,7 @@ use crate::line::Stored;
 use crate::sql::{Dialect, Param, Reader, SqlLogs};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row, ToSql, params_from_iter};
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -76,21 +77,25 @@ impl Reader for SqliteReader {
         let mut query = self.connection.prepare_cached(sql)?;
         let mut rows = query.query(params_from_iter(params))?;
         while let Some(row) = rows.next()? {
-            each(Stored {
-                id: row.get(0)?,
-                time_ns: row.get(1)?,
-                level: text(row, 2)?,
-                message: text(row, 3)?,
-                fields: text(row, 4)?,
-            })?;
+            let (level, message, fields) = (text(row, 2)?, text(row, 3)?, text(row, 4)?);
+            let (level, message, fields) = (&*level, &*message, &*fields);
+            each(Stored { id: row.get(0)?, time_ns: row.get(1)?, level, message, fields })?;
         }
         Ok(())
     }
 }
 
-/// A column's text, where it lies.
-fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str> {
-    row.get_ref(column)?.as_str().map_err(|e| Error::Database(format!("column {column} of a row: {e}")))
+/// A column's text, where it lies. SQLite does not look whether a text is UTF-8; what is not is replaced, so that no
+/// such row, which others than a sink have written, keeps all others from being read.
+fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<Cow<'r, str>> {
+    match row.get_ref(column)? {
+        ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(bytes)),
+        other => Err(Error::Database(format!(
+            "row {}: column {column} is {}, not text",
+            row.get::<_, i64>(0).unwrap_or_default(),
+            other.data_type()
+        ))),
+    }
 }
 
 impl ToSql for Param {
