@@ -14,8 +14,10 @@
 
 use crate::json;
 use duramen::{FieldBuf, Value};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::cell::Cell;
 
 /// How deep dicts and lists are followed; what lies deeper is `str(value)`.
 const MAX_DEPTH: usize = 16;
@@ -97,12 +99,25 @@ pub(crate) fn members<'py>(dict: &Bound<'py, PyDict>) -> Vec<(String, Bound<'py,
     pairs.into_iter().map(|(key, value)| (text(&key), value)).collect()
 }
 
+thread_local! {
+    /// What came while a value was shown, and is no value's fault: Ctrl-C, or the end of the program.
+    static INTERRUPT: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Raises what interrupted this thread while it showed values. To be called once their line is kept.
+pub(crate) fn interrupted() -> PyResult<()> {
+    INTERRUPT.take().map_or(Ok(()), Err)
+}
+
 /// `str(value)`, or why there is none.
 pub(crate) fn text(value: &Bound<'_, PyAny>) -> String {
     match value.str() {
         Ok(text) => text.to_string_lossy().into_owned(),
         Err(e) => {
             let py = value.py();
+            if !e.is_instance_of::<PyException>(py) {
+                INTERRUPT.set(Some(e.clone_ref(py)));
+            }
             let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
             let error = e.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
             format!("<{kind}: str() raised {error}>")

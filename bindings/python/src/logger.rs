@@ -57,6 +57,7 @@ impl NativeLogger {
         }
         builder = line(fields)
             .with(|fields| fields.iter().fold(builder, |builder, &(name, value)| builder.field(name, value)));
+        convert::interrupted()?;
         let logger = py.detach(|| builder.open()).map_err(failed)?;
         Ok(Self { logger, clock: env.clock })
     }
@@ -131,8 +132,10 @@ impl NativeLogger {
         line: &FieldBuf,
     ) -> PyResult<()> {
         // The texts are copies, so that the GIL can go while the line is written.
-        py.detach(|| line.with(|fields| self.logger.log_at(&Record { time_ns, level, message, fields })))
-            .map_err(failed)
+        let written =
+            py.detach(|| line.with(|fields| self.logger.log_at(&Record { time_ns, level, message, fields })));
+        convert::interrupted()?;
+        written.map_err(failed)
     }
 }
 

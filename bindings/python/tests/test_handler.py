@@ -153,6 +153,21 @@ def test_a_value_may_change_its_record_while_it_is_shown(open_log, rows):
     assert (row["_msg"], row["logger"]) == ("m", "shop")
 
 
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_while_a_value_is_shown_costs_no_line_and_is_not_lost(open_log, rows, interrupt):
+    class Slow:
+        def __str__(self):
+            raise interrupt
+
+    log = open_log()
+    with pytest.raises(interrupt):
+        log.info("m", extra={"who": Slow(), "order": 7})
+    log.info("after")
+    first, after = rows()
+    assert (first["_msg"], first["order"], after["_msg"]) == ("m", 7, "after")
+    assert first["who"] == f"<Slow: str() raised {interrupt.__name__}>"
+
+
 def test_the_type_of_an_exception_says_its_module(open_log, rows):
     try:
         duramen.Store("/nowhere").query("|")
