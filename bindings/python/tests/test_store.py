@@ -48,6 +48,18 @@ def test_rows_stream_and_stop(log, store_dir):
     assert [row["n"] for row in duramen.Store(store_dir).query("line", limit=2)] == [29_999, 29_998]
 
 
+def test_relative_paths_go_on_to_mean_the_same_when_the_program_goes_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = duramen.Store("relative")
+    with duramen.Logger("relative") as log:
+        log.info("here")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        log.info("there")
+        log.flush()
+    assert sorted(row["_msg"] for row in store.query()) == ["here", "there"]
+
+
 def test_columns_are_interrupted_by_a_signal(log, store_dir):
     for n in range(30_000):
         log.info("line", n=n)

@@ -18,7 +18,8 @@ class Store:
     __slots__ = ("store_dir",)
 
     def __init__(self, store_dir: str | os.PathLike[str]) -> None:
-        self.store_dir = os.fspath(store_dir)
+        # Whole, for programs that change their current directory meanwhile, as daemons do.
+        self.store_dir = os.path.abspath(store_dir)
 
     def query(
         self,
