@@ -485,3 +485,60 @@ fn on_the_operating_system_it_works_too() {
         }
     }
 }
+
+#[test]
+fn who_opened_it_read_only_goes_on_reading_what_compactions_elsewhere_remove() {
+    each(|setup, sim, store| {
+        let mut expected = Vec::new();
+        for table in ["a", "b", "c"] {
+            fill(&*store, &[table]);
+            store.flush().unwrap();
+            expected.push(table.to_owned());
+        }
+        let reader = setup.open_read_only(sim.env(), "s").unwrap();
+        store.delete_range(b"a", b"c").unwrap();
+        store.put(b"c", b"later").unwrap();
+        store.flush().unwrap();
+        store.compact().unwrap();
+        while store.background_step().unwrap() {}
+        assert_eq!(scan(&*store, Bound::Unbounded, Bound::Unbounded, false), ["c"]);
+        assert_eq!(scan(&*reader, Bound::Unbounded, Bound::Unbounded, false), expected);
+        assert_eq!(reader.get(b"c").unwrap().unwrap(), b"vc");
+    });
+}
+
+/// Set in the child process of the test below: the directory of a process is that of all its threads.
+const GOES_ELSEWHERE: &str = "DURAMEN_TEST_GOES_ELSEWHERE";
+
+#[test]
+fn a_relative_path_goes_on_to_mean_the_same_when_the_program_goes_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    if std::env::var_os(GOES_ELSEWHERE).is_none() {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["a_relative_path_goes_on_to_mean_the_same", "--nocapture"])
+            .env(GOES_ELSEWHERE, "1")
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+        return;
+    }
+    let home = std::env::current_dir().unwrap();
+    for (name, engine) in [("lsm", EngineKind::Lsm), ("log", EngineKind::Log)] {
+        let options = OpenOptions { kind: Some(engine), ..OpenOptions::default() };
+        let store = kv::open(name, &options).unwrap();
+        store.put(b"key", b"one").unwrap();
+        store.flush().unwrap();
+        let reader = kv::open_read_only(name, &options).unwrap();
+        std::env::set_current_dir(dir.path()).unwrap();
+        store.put(b"key", b"two").unwrap();
+        store.flush().unwrap();
+        store.compact().unwrap();
+        assert_eq!(reader.get(b"key").unwrap().unwrap(), b"one");
+        drop(reader);
+        store.close().unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        std::env::set_current_dir(&home).unwrap();
+        assert_eq!(kv::open(name, &options).unwrap().get(b"key").unwrap().unwrap(), b"two");
+    }
+}

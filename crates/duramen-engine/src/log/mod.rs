@@ -193,7 +193,8 @@ impl Log {
     /// else; [`Error::Locked`] if it is open already; [`Error::Corruption`] if the file is damaged, other than by
     /// a crash; [`Error::TooNew`]; [`Error::Io`].
     pub fn open(dir: impl AsRef<Path>, options: LogOptions) -> Result<Self> {
-        open::open(dir.as_ref(), options, false)
+        // A program that goes elsewhere is to go on finding it.
+        open::open(&options.env.fs.absolute(dir.as_ref()), options, false)
     }
 
     /// Opens the store in `dir` to read it as it is now, whether or not it is open to write elsewhere: later writes
@@ -202,7 +203,7 @@ impl Log {
     /// # Errors
     /// As [`Log::open`], save for [`Error::Locked`]; [`Error::InvalidArgument`] if there is no store.
     pub fn open_read_only(dir: impl AsRef<Path>, options: LogOptions) -> Result<Self> {
-        open::open(dir.as_ref(), options, true)
+        open::open(&options.env.fs.absolute(dir.as_ref()), options, true)
     }
 
     /// Does what is due in the background: a sync, a compaction. Whether there was anything to do. Called by the

@@ -131,16 +131,33 @@ impl Lsm {
     /// or a WAL segment is and
     /// [`wal_recovery_mode`](LsmOptions::wal_recovery_mode) does not bear it; [`Error::TooNew`]; [`Error::Io`].
     pub fn open(dir: impl AsRef<Path>, options: LsmOptions) -> Result<Self> {
-        Self::start(recover::open(dir.as_ref(), options.checked()?)?)
+        let options = options.checked()?;
+        // A program that goes elsewhere is to go on finding it.
+        Self::start(recover::open(&options.env.fs.absolute(dir.as_ref()), options)?)
     }
 
     /// Opens a store for reading, as it is at this moment; it may be open for writing elsewhere, and nothing that
     /// is written there later is seen. Nothing on disk is changed.
     ///
+    /// Its tables are opened at once, [`max_open_files`](LsmOptions::max_open_files) of them at most: what is open goes on to
+    /// be read though a compaction elsewhere removes it. Of more tables, one that was removed is [`Error::Io`] (not found)
+    /// to who reads of it; then open the store again.
+    ///
     /// # Errors
     /// As [`Lsm::open`], [`Error::Locked`] excepted; [`Error::Io`] (not found) if there is no store.
     pub fn open_read_only(dir: impl AsRef<Path>, options: LsmOptions) -> Result<Self> {
-        Self::start(recover::open_read_only(dir.as_ref(), options.checked()?)?)
+        let options = options.checked()?;
+        let dir = options.env.fs.absolute(dir.as_ref());
+        // A table that is not there was removed by a compaction since the manifest was read, or is lost.
+        const ATTEMPTS: usize = 4;
+        let mut attempt = 1;
+        loop {
+            let store = Self::start(recover::open_read_only(&dir, options.clone())?)?;
+            if store.inner.open_tables() || attempt == ATTEMPTS {
+                return Ok(store);
+            }
+            attempt += 1;
+        }
     }
 
     fn start(parts: recover::Parts) -> Result<Self> {

@@ -300,6 +300,13 @@ impl Inner {
         }
     }
 
+    /// Opens tables, as many as may be open. Whether none is missing: whoever reads of one is told what else is wrong with it.
+    pub(super) fn open_tables(&self) -> bool {
+        let now = self.current.load();
+        let is_missing = |table| matches!(self.tables.reader(table), Err(e) if e.is_not_found());
+        !now.version.tables().take(self.options.max_open_files).any(|table| is_missing(table))
+    }
+
     /// Shows readers the same tables, those closed that were not read from lately, if more are open than may be.
     pub(super) fn close_idle_tables(&self) {
         self.change(|now| {

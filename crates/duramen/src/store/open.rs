@@ -23,6 +23,7 @@ pub(super) fn read_only(dir: &Path, options: StoreOptions) -> Result<Store> {
         check_not_foreign(&options.env, &layout)?;
         return Err(Error::NoStore { path: dir.to_path_buf() });
     }
+    let layout = Layout::new(&options.env.fs.absolute(dir));
     assemble(Shared::new(options.env.clone(), layout, options), true)
 }
 

@@ -159,10 +159,12 @@ pub fn elsewhere(dir: &Path) {
     std::fs::create_dir("elsewhere").unwrap();
     let logger = Logger::builder("logs").open().unwrap();
     assert!(log(&logger, "parent", 0));
+    let reader = Store::open_read_only("logs").unwrap();
     std::env::set_current_dir("elsewhere").unwrap();
     wait(fork(|| log(&logger, "child", 0)));
     assert!(log(&logger, "parent", 1));
     logger.flush().unwrap();
+    assert_eq!(crate::messages(&reader).len(), 3);
     logger.close().unwrap();
     tell("done");
 }
