@@ -18,6 +18,16 @@ pub struct Logfmt {
 /// Reads the pairs of a line into `fields`. `None` if a quote is not closed, a pair has no key, or there are
 /// more or longer ones than an entry can hold; `fields` are then of no use.
 pub fn parse(line: &str, fields: &mut Fields) -> Option<Logfmt> {
+    read(line, fields, is_key)
+}
+
+/// The same of a text that is said to be logfmt: a key is whatever stands before a `=`, `c:d` and `a[0]` as well. In a log
+/// of unknown form that would make keys of much that is none.
+pub fn parse_any_key(line: &str, fields: &mut Fields) -> Option<Logfmt> {
+    read(line, fields, |b| !b.is_ascii_whitespace() && b != b'=')
+}
+
+fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool) -> Option<Logfmt> {
     fields.clear();
     let s = line.as_bytes();
     let mut counts = Logfmt { pairs: 0, bare_words: 0 };
@@ -158,6 +168,10 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<String> {
+        read_by(parse, line)
+    }
+
+    fn read_by(parse: fn(&str, &mut Fields) -> Option<Logfmt>, line: &str) -> Option<String> {
         let mut fields = Fields::new();
         let counts = parse(line, &mut fields)?;
         let mut out = format!("{}/{}", counts.pairs, counts.bare_words);
@@ -189,10 +203,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn keys_may_hold_anything_where_all_is_said_to_be_logfmt() {
+        let line = r#"c:d=1 a[0]="x y" (b=2 c"d=3 bare e==f"#;
+        let all = r#"5/1 c:d=Number("1") a[0]=Str("x y") (b=Number("2") c"d=Number("3") e=Str("=f")"#;
+        assert_eq!(read_by(parse_any_key, line).as_deref(), Some(all));
+        assert_eq!(read(line).as_deref(), Some(r#"1/6 e=Str("=f")"#));
+    }
+
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(line in "[a=\" \\\\né0-9.-]{0,40}") {
             read(&line);
+            read_by(parse_any_key, &line);
         }
     }
 }

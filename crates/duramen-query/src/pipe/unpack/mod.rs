@@ -135,7 +135,7 @@ impl RowPipe for Unpack {
             text.push_str(row.get(&self.from).unwrap_or(""));
             let understood = match &self.shape {
                 Shape::Json => text.trim_start().starts_with('{') && json.parse(&text, &mut fields).is_ok(),
-                Shape::Logfmt => logfmt::parse(&text, &mut fields).is_some(),
+                Shape::Logfmt => logfmt::parse_any_key(&text, &mut fields).is_some(),
                 Shape::Syslog(_) => {
                     if let Some(stamps) = &stamps {
                         self.put_syslog(row, &text, stamps);
