@@ -1,7 +1,8 @@
 //! `join by (user) (query) inner prefix "x."`: the fields of another query's rows added to those that have the same
-//! values.
+//! values. What a row has already, it keeps.
 
 use super::custom::CustomPipe;
+use super::writes::Writes;
 use super::{Flow, Passes, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::context::Run;
@@ -11,6 +12,9 @@ use crate::query::Query;
 use crate::row::ResultRow;
 use hashbrown::HashMap;
 use std::fmt;
+
+/// What the row has is not overwritten: of `* | join by (app) (* | limit 1)`, time and message would be those of another.
+const KEEPS_ITS_OWN: Writes = Writes { keep_original: true, skip_empty: false };
 
 /// Rows by the values that must be the same.
 type Others = HashMap<Vec<Box<str>>, Vec<ResultRow>, foldhash::fast::FixedState>;
@@ -111,7 +115,7 @@ impl Stage for JoinStage<'_> {
             for (name, text, kind) in
                 other.iter().filter(|(name, ..)| !join.by.iter().any(|by| **by == **name))
             {
-                joined.set(&format!("{}{name}", join.prefix), text, kind);
+                KEEPS_ITS_OWN.put(&mut joined, &format!("{}{name}", join.prefix), text, kind);
             }
             if self.next.push(&mut joined)? == Flow::Stop {
                 return Ok(Flow::Stop);
