@@ -4,6 +4,7 @@ use super::extra::also;
 use crate::answer::Question;
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
+use crate::json::Members;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// Most bytes of a form.
 const MAX_FORM_BYTES: usize = 1 << 20;
 
-/// A request's parameters. Where a name is there twice, the URL's first counts.
+/// A request's parameters. Where a name is there twice, the URL's first counts, and else the body's first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Args {
     pairs: Vec<(String, String)>,
@@ -66,7 +67,7 @@ async fn form(app: &Shared, body: Body) -> ApiResult<bytes::Bytes> {
 /// The members of a JSON object whose values are text, numbers, true or false.
 fn members_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
     let wrong = |e: serde_json::Error| ApiError::bad_request(format!("the body is not a JSON object: {e}"));
-    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(text).map_err(wrong)?;
+    let Members(object) = serde_json::from_slice(text).map_err(wrong)?;
     let mut pairs = Vec::new();
     for (name, value) in object {
         match value {

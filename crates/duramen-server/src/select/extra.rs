@@ -2,9 +2,10 @@
 
 use super::args::Args;
 use crate::error::{ApiError, ApiResult};
+use crate::json::Members;
 use duramen_query::filter::Filter;
 use duramen_query::parse::quote::quote_always;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// What the request says of it, whatever its time range.
@@ -30,9 +31,10 @@ pub(super) fn also(args: &Args, now_ns: i64) -> ApiResult<Filter> {
 }
 
 /// A filter in LogsQL; or, as proxies write one that they put before each request, a JSON object of fields, each with the value,
-/// or an array of the values, that it must have: as labels of the stream, if the filter is one `of_streams`.
+/// or an array of the values, that it must have: as labels of the stream, if the filter is one `of_streams`. A name that is there
+/// twice binds twice.
 fn in_logsql<'t>(parameter: &str, text: &'t str, of_streams: bool) -> ApiResult<Cow<'t, str>> {
-    let Ok(fields) = serde_json::from_str::<Map<String, Value>>(text) else { return Ok(text.into()) };
+    let Ok(Members(fields)) = serde_json::from_str(text) else { return Ok(text.into()) };
     let mut parts = Vec::new();
     for (name, value) in &fields {
         let values = match value {
@@ -57,4 +59,20 @@ fn in_logsql<'t>(parameter: &str, text: &'t str, of_streams: bool) -> ApiResult<
 pub(crate) fn one_of(values: &[&str]) -> String {
     let values: Vec<_> = values.iter().map(|value| quote_always(value)).collect();
     format!("in({})", values.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_there_twice_binds_twice() {
+        for (name, text) in [
+            ("extra_filters", r#"{"app":"a","app":["b","c"]}"#),
+            ("extra_stream_filters", r#"{"app":"a","app":["b","c"]}"#),
+        ] {
+            let filter = also(&Args::of(&[(name, text)]), 0).unwrap().to_string();
+            assert_eq!(filter.matches("app").count(), 2, "{filter}");
+        }
+    }
 }
