@@ -4,8 +4,45 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::fmt::{Debug, Write};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use support::Server;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// What the server has logged, an event a line.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps events in [`LOG`].
+struct Log;
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0, " {}={value:?}", field.name()).unwrap();
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        LOG.lock().unwrap().push_str(&(line.0 + "\n"));
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
 
 fn count(server: &Server) -> usize {
     server.get("/select/logsql/query", &[("query", "*")]).body.lines().count()
@@ -56,4 +93,22 @@ fn what_makes_no_sense_or_comes_from_a_browser_is_refused() {
         }
     }
     assert_eq!(count(&server), 1);
+}
+
+#[test]
+fn the_log_tells_the_filter_that_lines_went_by() {
+    let _set_once = tracing::subscriber::set_global_default(Log);
+    let server = Server::start();
+    server.ingest(&[
+        json!({ "_time": 1, "_msg": "secret of ada" }),
+        json!({ "_time": 1, "_msg": "secret of bob" }),
+    ]);
+    let wanted = json!({ "query": "secret", "extra_filters": "ada", "end": "2200-01-01" }).to_string();
+    let deleted = server.ask("POST", "/api/v1/delete", &[("content-type", "application/json")], &wanted);
+    assert_eq!((deleted.status, &deleted.json()["lines"]), (200, &json!(1)), "{deleted:?}");
+    assert_eq!(count(&server), 1);
+    let log = LOG.lock().unwrap();
+    let told = log.lines().find(|line| line.contains("query=\"secret\"")).unwrap();
+    let (_, filter) = told.split_once(" filter=").unwrap();
+    assert!(["_time:", "2200-01-01", "ada", "secret"].iter().all(|part| filter.contains(part)), "{told}");
 }

@@ -41,7 +41,8 @@ async fn delete(Order { app, access, args }: Order) -> ApiResult<Response> {
     Ok(ok(&told.await?))
 }
 
-/// Deletes and logs it; `None` if it was stopped, and nothing was deleted.
+/// Deletes and logs it, by the `text` that asked for it and by the filter that it came to, which has the request's time range and
+/// `extra_filters`; `None` if it was stopped, and nothing was deleted.
 ///
 /// # Errors
 /// 503, 507: what the store said.
@@ -57,6 +58,7 @@ pub(super) fn run(
             token = who(access),
             tenant = access.tenant.name,
             query = text,
+            filter = %query,
             lines = report.lines,
             is_complete = is_complete(report),
             "deleted"
