@@ -179,12 +179,15 @@ impl BlockHandle for TableBlockHandle {
 mod tests {
     use super::*;
     use crate::block::StreamLabels;
-    use crate::{EntryBuf, StoreOptions};
+    use crate::{EntryBuf, Store, StoreOptions};
+    use std::path::Path;
 
-    #[test]
-    fn what_a_table_tells_of_streams_is_what_its_blocks_say() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = StoreOptions::new().background(false).open(dir.path().join("logs")).unwrap();
+    fn open(dir: &Path) -> Store {
+        StoreOptions::new().background(false).open(dir.join("logs")).unwrap()
+    }
+
+    /// Lines of several streams, flushed.
+    fn fill(store: &Store) {
         let append = |streams: &[&str], time: i64, fields: &[(&str, String)]| {
             let mut entry = EntryBuf::new(streams.iter().copied());
             entry.start(time).message("line");
@@ -203,6 +206,81 @@ mod tests {
             }
         }
         store.flush().unwrap();
+    }
+
+    fn crc32c(bytes: &[u8]) -> u32 {
+        let step = |crc: u32, _: u32| crc >> 1 ^ if crc & 1 == 0 { 0 } else { 0x82f6_3b78 };
+        !bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
+    }
+
+    /// Makes of a table's property `table_streams` one that is called `streams`, as earlier builds wrote it. The file stays as long as
+    /// it was.
+    fn make_old(path: &Path) {
+        let mut file = std::fs::read(path).unwrap();
+        let footer = file.len() - 56;
+        let at = u64::from_le_bytes(file[footer + 12..footer + 20].try_into().unwrap()) as usize;
+        let properties = &file[at..footer];
+        // The last of them by name; its value would be a varint of two bytes behind the name.
+        let name = properties.windows(13).rposition(|name| name == b"table_streams").unwrap();
+        let value = &properties[name + 13..];
+        let len = usize::from(value[0] & 0x7f) | usize::from(value[1]) << 7;
+        assert!((1 << 7..1 << 14).contains(&(len + 6)) && len + 2 == value.len(), "{len}");
+        let mut old = properties[..name - 1].to_vec();
+        old.push(7);
+        old.extend_from_slice(b"streams");
+        old.extend_from_slice(&[(len + 6) as u8 | 0x80, ((len + 6) >> 7) as u8]);
+        old.extend_from_slice(&value[2..]);
+        old.extend_from_slice(&[0; 6]);
+        file[at..footer].copy_from_slice(&old);
+        let crc = crc32c(&[&file[at - 8..at - 4], &old[..]].concat());
+        file[at - 4..at].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(path, file).unwrap();
+    }
+
+    #[test]
+    fn of_a_table_with_the_property_of_earlier_builds_blocks_tell_their_streams() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        fill(&store);
+        let told = |store: &Store| {
+            let snapshot = store.snapshot().unwrap();
+            let mut told = Vec::new();
+            for handle in snapshot.blocks(i64::MIN, i64::MAX) {
+                let block = handle.open().unwrap();
+                let is_wanted = |labels: &StreamLabels<'_>| labels.contains(&("app", "app-1"));
+                let rows = block.rows_of_streams(&is_wanted).unwrap();
+                let of_label =
+                    ["app", "pod"].map(|name| block.rows_of_label(name, &|text| text == "pod-4").unwrap());
+                told.push((rows, of_label, block.has_stream(&is_wanted).unwrap()));
+            }
+            (
+                told,
+                snapshot
+                    .blocks(i64::MIN, i64::MAX)
+                    .iter()
+                    .filter(|handle| handle.streams().is_some())
+                    .count(),
+            )
+        };
+        let (new, all) = told(&store);
+        assert!(all > 0 && all == new.len());
+        let tables: Vec<_> = {
+            let view = store.snapshots.view().unwrap();
+            view.state.tables.values().map(|meta| dir.path().join("logs").join(&meta.path)).collect()
+        };
+        drop(store);
+        tables.iter().for_each(|path| make_old(path));
+        let store = open(dir.path());
+        assert_eq!(told(&store), (new.clone(), 0));
+        let found = store.verify(&mut |_| {}).unwrap();
+        assert!(found.damage.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn what_a_table_tells_of_streams_is_what_its_blocks_say() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        fill(&store);
         let view = store.snapshots.view().unwrap();
         let tables = TableBlocks::of(store.snapshots.tables(), &view.state, &view.pin).unwrap();
         let handles = tables.between(i64::MIN, i64::MAX);
