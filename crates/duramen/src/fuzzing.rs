@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // compiled with the tests too, so that it stays right
 
+use crate::columnar::fuzzing as table_streams;
 use crate::error::Result;
 use crate::store::fuzzing::{entry_ranges, source_of};
 use crate::store::fuzzing::{facts, field_counts, origins, retention, source};
@@ -38,4 +39,19 @@ pub const FACTS: [Fact; 5] = [source, origins, facts, field_counts, retention];
 /// Some bytes of each of [`FACTS`], with a name.
 pub fn fact_seeds() -> [(&'static str, Vec<u8>); 5] {
     crate::store::fuzzing::seeds()
+}
+
+/// Reads a table's property `table_streams`, and all that it tells. Panics if that does not hold together.
+pub fn read_table_streams(property: &[u8]) {
+    table_streams::look_at_all(property);
+}
+
+/// Bytes as such a property, not compressed.
+pub fn stored_table_streams(plain: &[u8]) -> Vec<u8> {
+    table_streams::stored(plain)
+}
+
+/// Some such properties, each with a name.
+pub fn table_streams_seeds() -> Vec<(&'static str, Vec<u8>)> {
+    table_streams::seeds()
 }

@@ -16,6 +16,7 @@ mod query;
 mod rows;
 mod stamp;
 mod table;
+mod table_streams;
 mod wal;
 mod wire;
 
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "facts", run: facts::run, seeds: facts::seeds },
     Target { name: "columnar", run: columnar::run, seeds: columnar::seeds },
     Target { name: "columns", run: columns::run, seeds: columns::seeds },
+    Target { name: "table-streams", run: table_streams::run, seeds: table_streams::seeds },
     Target { name: "lines", run: lines::run, seeds: lines::seeds },
     Target { name: "stamp", run: stamp::run, seeds: stamp::seeds },
     Target { name: "loki", run: wire::loki, seeds: wire::loki_seeds },

@@ -57,6 +57,8 @@ pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSum
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
 pub(crate) use table_streams::TableStreamsBuilder;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use table_streams::fuzzing;
 pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableLabel, TableStreams};
 pub(crate) use timetext::date_of;
 

@@ -15,6 +15,8 @@
 //!
 //! A query looks at few blocks of most tables: so each can be found, and is read, by itself.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod labels;
 
 use super::bytes::{Reader, bad, put_varint, put_zigzag};
@@ -345,22 +347,7 @@ mod tests {
             let mut whole = property(&[streams(vec![(set(&[("a", "b")]), 3)]), streams(vec![])], &|_| false).unwrap();
             let at = flip.0 % whole.len();
             whole[at] ^= flip.1;
-            for property in [plain, whole] {
-                if let Ok(table) = TableStreams::decode(&property) {
-                    let table = Arc::new(table);
-                    (0..table.sets()).for_each(|set| table.with_set(set, |_| {}));
-                    if let Some(label) = table.label("a") {
-                        proptest::prop_assert!(label.of_sets().iter().all(|&n| (n as usize) < label.numbers()));
-                        (0..label.numbers()).for_each(|number| _ = label.value(number));
-                    }
-                    for (block, of_block) in table.blocks.iter().enumerate() {
-                        let Some(streams) = table.of_block(block, of_block.rows) else { continue };
-                        let sum: u64 = streams.rows().map(|(_, n)| u64::from(n)).sum();
-                        proptest::prop_assert_eq!(sum, of_block.rows);
-                        proptest::prop_assert!(streams.rows().all(|(set, _)| set < table.sets()));
-                    }
-                }
-            }
+            [plain, whole].iter().for_each(|property| fuzzing::look_at_all(property));
         }
     }
 }
