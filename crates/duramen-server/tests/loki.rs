@@ -205,6 +205,30 @@ fn how_much_there_is() {
     assert_eq!((&by_label[0]["metric"], &by_label[1]["metric"]), (&json!({"app": ""}), &json!({"host": ""})));
     let over_time = volume("/loki/api/v1/index/volume_range", &[("query", "{app=\"pay\"}"), ("step", "9s")]);
     assert_eq!(over_time, json!([{"metric": {"app": "pay"}, "values": [[1_700_000_009, "69"]]}]));
+    // Whatever the steps, all is in one of them, and the last ends with the span.
+    let sums = |volumes: &Value, last: bool| -> Vec<(Value, u64)> {
+        let of = |series: &Value| {
+            let values =
+                series["values"].as_array().cloned().unwrap_or_else(|| vec![series["value"].clone()]);
+            assert!(!last || values.last().unwrap()[0] == 1_700_000_009, "{series}");
+            values.iter().map(|value| value[1].as_str().unwrap().parse::<u64>().unwrap()).sum()
+        };
+        volumes.as_array().unwrap().iter().map(|series| (series["metric"].clone(), of(series))).collect()
+    };
+    for more in [
+        &[("query", "{app=~\".+\"}")][..],
+        &[("query", "{}")],
+        &[("query", "{app=~\".+\"}"), ("limit", "1")],
+        &[("query", "{app=\"web\", host=~\".+\"}"), ("aggregateBy", "labels")],
+        &[("query", "{}"), ("targetLabels", "host")],
+    ] {
+        let whole = sums(&volume("/loki/api/v1/index/volume", more), false);
+        for step in ["1", "2", "4s", "7", "9", "1h"] {
+            let more: Vec<_> = more.iter().copied().chain([("step", step)]).collect();
+            let over_time = volume("/loki/api/v1/index/volume_range", &more);
+            assert_eq!(sums(&over_time, step == "1h"), whole, "{more:?}");
+        }
+    }
 }
 
 #[test]

@@ -15,10 +15,10 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use duramen_logql::{LabelSet, LogQl, LogQuery, Steps, count_by, label_of};
+use duramen_logql::{LabelSet, LogQl, LogQuery, Steps, count_by, format_value, label_of};
 use duramen_query::RunStats;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many series a volume has at most if the request does not say.
 const DEFAULT_LIMIT: usize = 100;
@@ -127,22 +127,77 @@ async fn volumes(
     .await
 }
 
-/// A matrix: the same for each step.
+/// A matrix: the same for each step of the span, the last of which ends with it. Volumes have the time at which their step ends.
 async fn volume_range(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
     asked: Asked,
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
-    let (targets, _) = targets(&asked, &query)?;
-    let step_ns = asked.step(span)?;
-    let text = format!("sum by ({}) (bytes_over_time({query} [{step_ns}ns]))", targets.join(", "));
-    let LogQl::Metric(query) = LogQl::parse(&text)? else {
-        return Err(LokiError::bad_request("volumes are of a selector"));
+    let (mut targets, by_labels) = targets(&asked, &query)?;
+    if targets.is_empty() {
+        let found = streams(&app, &access, &query, span, false).await?;
+        let names: BTreeSet<Box<str>> = found.into_keys().flatten().map(|(name, _)| name).collect();
+        targets = names.into_iter().map(String::from).collect();
+    }
+    let mut passes = Vec::new();
+    for (range_ns, steps) in steps_of(span, asked.step(span)?) {
+        let text = format!("sum by ({}) (bytes_over_time({query} [{range_ns}ns]))", targets.join(", "));
+        match LogQl::parse(&text)? {
+            LogQl::Metric(query) => passes.push((query, steps)),
+            LogQl::Log(_) => return Err(LokiError::bad_request("volumes are of a selector")),
+        }
+    }
+    let times: Vec<Steps> = passes.iter().map(|(_, steps)| *steps).collect();
+    let answers = ask::all_numbers(&app, &access, passes).await?;
+    let (mut volumes, mut run) = (BTreeMap::<LabelSet, BTreeMap<i64, f64>>::new(), RunStats::default());
+    for (answer, steps) in answers.into_iter().zip(times) {
+        // All run against one clock.
+        let elapsed = answer.stats.elapsed;
+        run.add(answer.stats);
+        run.elapsed = elapsed;
+        for series in answer.series.into_iter().filter(|series| !series.labels.is_empty()) {
+            let sets: Vec<LabelSet> = match by_labels {
+                true => series.labels.into_iter().map(|(name, _)| vec![(name, "".into())]).collect(),
+                false => vec![series.labels],
+            };
+            for set in sets {
+                let of_set = volumes.entry(set).or_default();
+                for (last, bytes) in steps.times().zip(&series.points) {
+                    if let Some(bytes) = bytes {
+                        *of_set.entry(last.saturating_add(1)).or_default() += bytes;
+                    }
+                }
+            }
+        }
+    }
+    let mut volumes: Vec<_> =
+        volumes.into_iter().map(|(set, of)| (of.values().sum::<f64>(), set, of)).collect();
+    volumes.sort_by(|(n, a, _), (m, b, _)| m.total_cmp(n).then_with(|| a.cmp(b)));
+    volumes.truncate(asked.limit(DEFAULT_LIMIT)?);
+    let values = |of: &BTreeMap<i64, f64>| -> Vec<_> {
+        of.iter().map(|(&end, &bytes)| json!([numbers::seconds(end), format_value(bytes)])).collect()
     };
-    let steps = Steps { start_ns: span.start_ns.saturating_add(step_ns), end_ns: span.end_ns, step_ns };
-    let answer = ask::numbers(&app, &access, query, steps).await?;
-    let (kind, result) = numbers::range(&answer, &steps);
-    let series = answer.series.len() as u64;
-    Ok(success(&json!({ "resultType": kind, "result": result, "stats": stats(&answer.stats, series, 0) })))
+    let result: Vec<_> = volumes
+        .iter()
+        .map(|(_, set, of)| json!({ "metric": numbers::labels(set), "values": values(of) }))
+        .collect();
+    let stats = stats(&run, result.len() as u64, 0);
+    Ok(success(&json!({ "resultType": "matrix", "result": result, "stats": stats })))
+}
+
+/// The steps of a span: those that are whole, and what is left behind them; each with its length, and the last nanosecond of each
+/// such step as its time, for windows have their end in them, and the span does not.
+fn steps_of(span: Span, step_ns: i64) -> Vec<(i64, Steps)> {
+    let length_ns = span.end_ns.saturating_sub(span.start_ns);
+    let (rest_ns, last_ns) = (length_ns % step_ns, span.end_ns.saturating_sub(1));
+    let mut all = Vec::new();
+    if length_ns >= step_ns {
+        let start_ns = span.start_ns.saturating_add(step_ns - 1);
+        all.push((step_ns, Steps { start_ns, end_ns: last_ns, step_ns }));
+    }
+    if rest_ns > 0 {
+        all.push((rest_ns, Steps::at(last_ns)));
+    }
+    all
 }
