@@ -2,7 +2,7 @@
 
 use super::ask::{self, Wanted};
 use super::numbers;
-use super::request::{Asked, LokiError, LokiResult, Span, duration};
+use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::{Streams, stats};
 use crate::app::Shared;
 use crate::auth::Access;
@@ -82,7 +82,7 @@ async fn lines(
     categorize: bool,
 ) -> LokiResult<Response> {
     let order = asked.direction()?;
-    let interval = asked.args.get("interval").map(|text| duration("interval", text)).transpose()?;
+    let interval = asked.interval()?;
     let mut wanted = Wanted::new(app, query, span);
     wanted.options.order = order;
     // With an interval, entries are left out behind the query.

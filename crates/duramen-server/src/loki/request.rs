@@ -88,12 +88,14 @@ impl Asked {
         Ok(Some(moment(name, text, self.now_ns)?.0))
     }
 
-    /// `start` (or `since`, before the end) to `end`; else the last so many nanoseconds.
+    /// `start` (or `since`, before the end, or before now if the end is yet to come) to `end`; else the last so many
+    /// nanoseconds.
     pub fn span(&self, default_ns: i64) -> LokiResult<Span> {
         let end_ns = self.moment("end")?.unwrap_or(self.now_ns);
         let since = self.args.get("since").map(|text| duration("since", text)).transpose()?;
         let start = self.moment("start")?;
-        let start_ns = start.unwrap_or_else(|| end_ns.saturating_sub(since.unwrap_or(default_ns)));
+        let default = || end_ns.min(self.now_ns).saturating_sub(since.unwrap_or(default_ns));
+        let start_ns = start.unwrap_or_else(default);
         if end_ns < start_ns {
             return Err(LokiError::bad_request("end timestamp must not be before or equal to start time"));
         }
@@ -114,6 +116,13 @@ impl Asked {
                 Ok(seconds.max(1) * 1_000_000_000)
             }
         }
+    }
+
+    /// How far apart entries are at least, if not all are wanted.
+    pub fn interval(&self) -> LokiResult<Option<i64>> {
+        let none = |text: &str| text.parse() == Ok(0.0) || parse_duration_ns(text) == Some(0);
+        let text = self.args.get("interval").filter(|text| !none(text));
+        text.map(|text| duration("interval", text)).transpose()
     }
 
     /// The most entries to give.
@@ -160,7 +169,7 @@ impl Asked {
 }
 
 /// A duration, or a number of seconds; longer than nothing.
-pub(super) fn duration(name: &str, text: &str) -> LokiResult<i64> {
+fn duration(name: &str, text: &str) -> LokiResult<i64> {
     let seconds = text.parse::<f64>().ok().filter(|s| s.is_finite()).map(|s| (s * 1e9) as i64);
     seconds.or_else(|| parse_duration_ns(text)).filter(|ns| *ns > 0).ok_or_else(|| {
         LokiError::bad_request(format!("the parameter `{name}` is no duration such as 30s or 5m: `{text}`"))
@@ -186,6 +195,11 @@ mod tests {
         assert_eq!((NOW - span.start_ns, span.end_ns), (10 * second, NOW));
         let span = asked(&[("since", "5m")]).span(1).unwrap();
         assert_eq!((span.start_ns, span.end_ns), (NOW - 300 * second, NOW));
+        // An end that is yet to come takes nothing of the past away.
+        for since in [&[("end", "1700003600")][..], &[("end", "1700003600"), ("since", "5m")]] {
+            let span = asked(since).span(300 * second).unwrap();
+            assert_eq!((span.start_ns, span.end_ns), (NOW - 300 * second, NOW + 3600 * second));
+        }
         assert!(asked(&[("start", "2"), ("end", "1")]).span(1).is_err());
         assert!(asked(&[("start", "x")]).span(1).is_err());
         let hour = Span { start_ns: NOW - 3600 * second, end_ns: NOW };
@@ -193,6 +207,10 @@ mod tests {
         assert_eq!(asked(&[("step", "0.5")]).step(hour).unwrap(), second / 2);
         assert_eq!(asked(&[("step", "1m")]).step(hour).unwrap(), 60 * second);
         assert!(asked(&[("step", "-1")]).step(hour).is_err());
+        for (text, interval) in [("", None), ("0", None), ("0s", None), ("2", Some(2 * second))] {
+            assert_eq!(asked(&[("interval", text)]).interval().unwrap(), interval, "{text}");
+        }
+        assert!(asked(&[("interval", "-1")]).interval().is_err());
     }
 
     #[test]
