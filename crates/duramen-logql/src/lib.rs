@@ -36,6 +36,7 @@ mod pattern;
 mod plan;
 mod query;
 mod show;
+mod spellings;
 mod stage;
 mod template;
 mod units;

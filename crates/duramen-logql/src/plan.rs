@@ -6,6 +6,7 @@
 use crate::ast::{LabelChoice, LabelFilter, LineFilter, LineTest, LogExpr, Matcher, Stage, TextTest};
 use crate::labels::{DETECTED_LEVEL, Entry, SERVICE_NAME, SERVICE_NAME_SOURCES, UNKNOWN_SERVICE};
 use crate::levels;
+use crate::spellings::{dotted, spellings};
 use crate::stage::is_about_errors;
 use duramen::block::names;
 use duramen_query::Query;
@@ -17,9 +18,6 @@ use duramen_query::filter::{Filter, Test};
 use duramen_query::pipe::Pipe;
 use duramen_query::pipe::fields::{Fields, NamePattern};
 use std::collections::BTreeSet;
-
-/// Of a label's name, for how many of its underscores all ways to have dots there are looked for.
-const MAX_UNDERSCORES: usize = 4;
 
 /// A log expression, divided.
 #[derive(Clone, Debug)]
@@ -112,37 +110,13 @@ impl<'a> Plan<'a> {
 
 /// The fields that a label may be, or may be made of.
 pub(crate) fn sources(label: &str) -> Vec<String> {
-    let mut fields = spellings(label);
     match label {
-        SERVICE_NAME => fields.extend(SERVICE_NAME_SOURCES.iter().flat_map(|source| spellings(source))),
-        DETECTED_LEVEL => fields.push(names::LEVEL.into()),
-        _ => {}
+        SERVICE_NAME => {
+            [SERVICE_NAME].iter().chain(SERVICE_NAME_SOURCES).flat_map(|name| dotted(name)).collect()
+        }
+        DETECTED_LEVEL => dotted(label).into_iter().chain([names::LEVEL.into()]).collect(),
+        _ => spellings(label),
     }
-    fields
-}
-
-/// The names of fields that are this label: with each `_` as it is, or a dot.
-fn spellings(label: &str) -> Vec<String> {
-    if matches!(label, names::TIME | names::MESSAGE | names::STREAM) {
-        // What the store calls so is no label; this is how it calls a sender's field of that name.
-        return vec![format!("{label}#1")];
-    }
-    let places: Vec<usize> = label.match_indices('_').map(|(i, _)| i).filter(|i| *i > 0).collect();
-    if places.len() > MAX_UNDERSCORES || label.starts_with("__") {
-        return vec![label.to_string(), label.replace('_', ".")];
-    }
-    (0..1usize << places.len())
-        .map(|dots| {
-            let mut name = label.as_bytes().to_vec();
-            for (bit, place) in places.iter().enumerate() {
-                if dots >> bit & 1 == 1 {
-                    name[*place] = b'.';
-                }
-            }
-            // A dot in the place of an underscore leaves UTF-8 as it was.
-            String::from_utf8(name).unwrap_or_default()
-        })
-        .collect()
 }
 
 fn any(parts: Vec<Filter>) -> Filter {
@@ -189,7 +163,7 @@ fn of_service_name(matcher: &Matcher) -> Filter {
 fn of_detected_level(matcher: &Matcher) -> Filter {
     let mut parts = Vec::new();
     let mut none_before = Filter::All;
-    for field in spellings(DETECTED_LEVEL) {
+    for field in dotted(DETECTED_LEVEL) {
         let is = |test| Filter::Field { field: field.as_str().into(), test };
         let present = if matcher.matches("") { is(Test::Any) } else { Filter::All };
         parts.push(none_before.clone().and(present).and(of_field(&field, matcher)));
@@ -315,8 +289,8 @@ mod tests {
             ("{app=\"web\"} |~ `warn|error`", "app:=web (*warn* or *error*)", 0),
             ("{app=\"web\"} |> `<_> took <_>ms`", "app:=web *\" took \"* *ms*", 1),
             ("{app=\"web\"} | n > 5", "app:=web", 1),
-            ("{a_b=\"x\"}", "a_b:=x or a.b:=x", 0),
-            ("{a_b!=\"x\"}", "!a_b:=x !a.b:=x", 0),
+            ("{a_b=\"x\"}", "a_b:=x or a.b:=x or a-b:=x or a/b:=x", 0),
+            ("{a_b!=\"x\"}", "!a_b:=x !a.b:=x !a-b:=x !a/b:=x", 0),
             ("{detected_level=\"x\"}", "detected_level:=x or (detected_level:\"\" detected.level:=x)", 0),
             ("{_msg=\"x\"}", "_msg#1:=x", 0),
             ("{} |= ``", "*", 0),

@@ -187,6 +187,37 @@ fn services_are_selected_by_the_field_they_are_made_of() {
     }
 }
 
+/// Labels whose fields are not called so: as they are shown, they are selected by, counted by, and kept in what is unwrapped.
+#[test]
+fn fields_of_other_names_are_found_by_their_labels() {
+    let row = |time: i64, id: &str| {
+        let fields =
+            [("app", "a"), ("x-request-id", id), ("app.kubernetes.io/part-of", "p"), ("pod-name", "n")];
+        Row::new(time * SECOND, "5", &fields)
+    };
+    let logs = Logs::new(&[row(91, "r1"), row(92, "r2"), row(93, "r1")], 2);
+    for (text, found) in [
+        ("{x_request_id=\"r1\"}", 2),
+        ("{x_request_id!=\"r1\"}", 1),
+        ("{x_request_id=\"\"}", 0),
+        ("{app=\"a\"} | x_request_id=~\"r.\" | pod_name=\"n\"", 3),
+        ("{app_kubernetes_io_part_of=\"p\"}", 3),
+    ] {
+        assert_eq!(logs.lines(text).unwrap().len(), found, "{text}");
+    }
+    for stages in ["", "| label_format other=\"x\"", "| line_format \"{{.pod_name}}\""] {
+        let text = format!("sum by (x_request_id, pod_name) (count_over_time({{}} {stages} [1m]))");
+        let expected = ["{pod_name=n,x_request_id=r1} 2", "{pod_name=n,x_request_id=r2} 1"];
+        assert_eq!(logs.shown(&text, AT), expected, "{text}");
+    }
+    let query =
+        duramen_logql::count_by(duramen_query::filter::Filter::All, &["x_request_id"], false).unwrap();
+    let mut values = Vec::new();
+    logs.rows(&query, &mut |row| values.extend(duramen_logql::label_of(row, "x_request_id")));
+    values.sort();
+    assert_eq!(values, ["r1", "r2"]);
+}
+
 #[test]
 fn levels_are_selected_by_their_names() {
     let row = |i: i64, fields: &[(&str, &str)]| Row::new(i, &i.to_string(), fields);
