@@ -94,6 +94,7 @@ fn errors_say_where() {
         ("1 + bool 2", 2, "bool belongs behind a comparison"),
         ("vector(x)", 7, "expected a number"),
         ("{a=\"b\"} | label_format x=y, x=z", 28, "only once"),
+        ("{a=\"b\"} | label_format x=y, __error__=\"\"", 28, "cannot be given a value"),
         ("{a=\"b\"} | json x=\"a..b\"", 17, "a name is missing"),
         ("{a=\"b\"} }", 8, "expected `|` and a stage"),
         ("rate({a=\"b\"} | unwrap x | json [1m])", 26, "only label filters"),

@@ -70,6 +70,29 @@ fn labels_have_origins() {
     );
 }
 
+/// As in Loki: renamed labels have gone for the templates behind them, but what a template has made is not seen by the next.
+#[test]
+fn templates_of_a_stage_see_the_labels_before_the_first_of_them() {
+    let labels = |stages: &str| {
+        let mut seen = Vec::new();
+        let query = format!("{{app=\"a\", host=\"x\"}} {stages} | keep app, host, a, b, c");
+        logs()
+            .each(&query, (0, i64::MAX), None, &mut |entry| {
+                seen = entry.all_labels().map(|(name, value, _)| format!("{name}={value}")).collect();
+            })
+            .unwrap();
+        seen.sort();
+        seen.join(" ")
+    };
+    assert_eq!(labels("| label_format a=\"1{{.app}}\", b=\"{{.a}}{{.app}}\""), "a=1a app=a b=a host=x");
+    assert_eq!(labels("| label_format app=\"{{.app}}{{.host}}\", host=\"{{.app}}\""), "app=ax host=a");
+    assert_eq!(labels("| label_format a=app, b=\"{{.a}}{{.app}}\", c=b"), "a=a c=a host=x");
+    assert_eq!(
+        labels("| label_format a=\"1\" | label_format b=\"{{.a}}\", c=\"{{.b}}\""),
+        "a=1 app=a b=1 host=x"
+    );
+}
+
 #[test]
 fn series_match_by_labels() {
     let by = "sum by (app, host) (count_over_time({app=~\".+\"}[1m]))";

@@ -9,7 +9,9 @@ use crate::ast::{
 use crate::labels::sanitize;
 use crate::lexer::Kind;
 use crate::pattern::Pattern;
+use crate::stage::is_about_errors;
 use crate::template::Template;
+use duramen_query::ParseError;
 
 impl Parser<'_> {
     /// A stage, if one comes next.
@@ -54,7 +56,7 @@ impl Parser<'_> {
                 if rx.regex.capture_names().flatten().next().is_none() {
                     let message = "the regular expression names no group";
                     let hint = "such as (?P<status>\\d+)";
-                    return Err(duramen_query::ParseError::new(self.text, place, message, hint));
+                    return Err(ParseError::new(self.text, place, message, hint));
                 }
                 Stage::Regexp(rx)
             }
@@ -160,7 +162,7 @@ impl Parser<'_> {
                 self.text_as("the path of a field", &read)?
             } else {
                 let written = &self.text[place.start..place.end];
-                read(written).map_err(|e| duramen_query::ParseError::new(self.text, place.start, e, ""))?
+                read(written).map_err(|e| ParseError::new(self.text, place.start, e, ""))?
             };
             fields.push((label, value));
             if !self.eat_op(",") {
@@ -195,7 +197,12 @@ impl Parser<'_> {
             {
                 return Err(self.error("a label can be given a value only once in a stage", ""));
             }
+            let place = self.peek_at(0).start;
             let label = self.label()?;
+            if is_about_errors(&label) {
+                let message = format!("`{label}` is told by stages, and cannot be given a value");
+                return Err(ParseError::new(self.text, place, message, "| drop takes it away"));
+            }
             self.expect_op("=")?;
             let value = match self.kind() {
                 Kind::Word(_) => LabelValue::Rename(self.label()?),

@@ -55,22 +55,7 @@ impl Stage {
                 Ok(line) => entry.line = line.into(),
                 Err(e) => entry.fail(errors::TEMPLATE, e),
             },
-            Self::LabelFormat(formats) => {
-                for (label, value) in formats {
-                    match value {
-                        LabelValue::Rename(from) => {
-                            if let Some(value) = entry.get(from).map(str::to_string) {
-                                entry.remove(from);
-                                entry.set(label, value);
-                            }
-                        }
-                        LabelValue::Template(template) => match template.apply(entry) {
-                            Ok(value) => entry.set(label, value),
-                            Err(e) => entry.fail(errors::TEMPLATE, e),
-                        },
-                    }
-                }
-            }
+            Self::LabelFormat(formats) => label_format(formats, entry),
             Self::Drop(choices) => {
                 for choice in choices {
                     let label = match choice {
@@ -130,6 +115,30 @@ impl Stage {
     /// Whether the line may be another behind it.
     pub fn changes_line(&self) -> bool {
         matches!(self, Self::Unpack | Self::Decolorize | Self::LineFormat(_))
+    }
+}
+
+/// Gives labels other names and values. As in Loki, no template of a stage sees what those before it have made.
+fn label_format(formats: &[(Box<str>, LabelValue)], entry: &mut Entry<'_>) {
+    let is_template = |(_, value): &&(Box<str>, LabelValue)| matches!(value, LabelValue::Template(_));
+    let are_several = formats.iter().filter(is_template).count() > 1;
+    let mut before = None;
+    for (label, value) in formats {
+        let made = match value {
+            LabelValue::Rename(from) => {
+                let Some(value) = entry.get(from).map(str::to_string) else { continue };
+                entry.remove(from);
+                Ok(value)
+            }
+            LabelValue::Template(template) if are_several => {
+                template.apply(before.get_or_insert_with(|| entry.clone()))
+            }
+            LabelValue::Template(template) => template.apply(entry),
+        };
+        match made {
+            Ok(value) => entry.set(label, value),
+            Err(e) => entry.fail(errors::TEMPLATE, e),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `printf "%-10s %05.2f" …`: the verbs `%s %v %q %d %f %e %g %x %X %t %%`, with flags, width and precision.
 
-use super::value::Value;
+use super::value::{Value, gos_exponent};
 
 /// The widest that a value is made.
 const MAX_WIDTH: usize = 1_000;
@@ -48,7 +48,7 @@ fn one(spec: &str, verb: char, value: &Value) -> String {
     let text = match verb {
         'd' => signed(value.int().to_string()),
         'f' => signed(format!("{:.*}", precision.unwrap_or(6), value.float())),
-        'e' => signed(format!("{:.*e}", precision.unwrap_or(6), value.float())),
+        'e' => signed(gos_exponent(format!("{:.*e}", precision.unwrap_or(6), value.float()))),
         'g' => signed(Value::Float(value.float()).text()),
         'x' | 'X' => {
             let text = match value {

@@ -64,15 +64,17 @@ fn float_text(x: f64) -> String {
         return if x > 0.0 { "+Inf".into() } else { "-Inf".into() };
     }
     if x != 0.0 && x.is_finite() && !(1e-4..1e21).contains(&x.abs()) {
-        let text = format!("{x:e}");
-        if let Some((digits, exponent)) = text.split_once('e') {
-            let (sign, exponent) = match exponent.strip_prefix('-') {
-                Some(exponent) => ('-', exponent),
-                None => ('+', exponent),
-            };
-            return format!("{digits}e{sign}{exponent:0>2}");
-        }
-        return text;
+        return gos_exponent(format!("{x:e}"));
     }
     format!("{x}")
+}
+
+/// A number with an exponent as Go writes one: with a sign, and of two digits at least.
+pub(super) fn gos_exponent(text: String) -> String {
+    let Some((digits, exponent)) = text.split_once('e') else { return text };
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>2}")
 }
