@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // compiled with the tests too, so that it stays right
 
+use super::super::EncodeOptions;
 use super::super::bytes::put_varint;
 use super::super::compress::Zstd;
 use super::super::labels::{Label, LabelSet};
@@ -58,7 +59,8 @@ pub(crate) fn seeds() -> Vec<(&'static str, Vec<u8>)> {
             let rows = (0..count as u32).map(|i| i * 7 % 300 + block).collect();
             builder.add_block(Some(&StreamRows { sets: Arc::new(sets(count)), rows }));
         }
-        let written = builder.finish(&|name| name == "pod" && count == 3, &mut Zstd::of_level(3));
+        let written = Zstd::new(EncodeOptions::default())
+            .and_then(|mut zstd| builder.finish(&|name| name == "pod" && count == 3, &mut zstd));
         seeds.extend(written.ok().flatten().map(|property| (name, property)));
     }
     seeds
