@@ -37,14 +37,6 @@ pub(crate) fn page(results: &Results) -> Result<String> {
 }
 
 fn entries(out: &mut String, results: &Results, lines: u64, bytes: usize) -> Result<()> {
-    writeln!(
-        out,
-        "## {} entries, messages of {bytes} bytes\n\nµs per entry. Read: every entry in order of time, with every \
-         field, right after the last write; in brackets, once the store was closed and everything is in its final \
-         files. Columns: the same as queries read, a block on each processor, without putting rows together. Files \
-         and MiB on disk: likewise. Memory: the peak while writing, above the process's own; mapped files count.\n",
-        count(lines)
-    )?;
     let rows: Vec<Row> = CONFIGS
         .iter()
         .map(|config| {
@@ -66,6 +58,17 @@ fn entries(out: &mut String, results: &Results, lines: u64, bytes: usize) -> Res
         })
         .filter(|(_, cells)| cells.iter().any(Option::is_some))
         .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "## {} entries, messages of {bytes} bytes\n\nµs per entry. Read: every entry in order of time, with every \
+         field, right after the last write; in brackets, once the store was closed and everything is in its final \
+         files. Columns: the same as queries read, a block on each processor, without putting rows together. Files \
+         and MiB on disk: likewise. Memory: the peak while writing, above the process's own; mapped files count.\n",
+        count(lines)
+    )?;
     let head =
         ["configuration", "write", "read", "columns", "write : read", "files", "disk MiB", "memory MiB"];
     table::write(out, &head, &rows)
