@@ -5,6 +5,7 @@
 //! | `lexer`, `parse` | text to tree; errors point at the column |
 //! | `ast`, `show` | the tree, and as text again |
 //! | `labels`, `levels` | an entry as LogQL sees it: a line, and labels made of its fields |
+//! | `spellings` | which fields a label may be |
 //! | `plan` | what of a query becomes a [`Filter`](duramen_query::filter::Filter), which the store answers |
 //! | `stage`, `pattern`, `template`, `ip` | what is done row by row |
 //! | `log` | queries for lines |

@@ -82,9 +82,7 @@ pub(super) async fn numbers(
 ) -> LokiResult<Answer> {
     let limits = Limits { run: options(app), ..Limits::default() };
     over(app, access, None, move |app, snapshot, cancel| {
-        let answer = query.run(&|from, to| snapshot.blocks(from, to), steps, &limits, cancel)?;
-        has_run(app, &answer.stats);
-        Ok(answer)
+        answer(app, snapshot, cancel, &query, steps, &limits)
     })
     .await
 }
@@ -97,15 +95,24 @@ pub(super) async fn all_numbers(
 ) -> LokiResult<Vec<Answer>> {
     let limits = Limits { run: options(app), max_series: usize::MAX };
     over(app, access, None, move |app, snapshot, cancel| {
-        let mut answers = Vec::new();
-        for (query, steps) in queries {
-            let answer = query.run(&|from, to| snapshot.blocks(from, to), steps, &limits, cancel)?;
-            has_run(app, &answer.stats);
-            answers.push(answer);
-        }
-        Ok(answers)
+        let answers =
+            queries.iter().map(|(query, steps)| answer(app, snapshot, cancel, query, *steps, &limits));
+        answers.collect()
     })
     .await
+}
+
+fn answer(
+    app: &Shared,
+    snapshot: &Snapshot,
+    cancel: &Cancel,
+    query: &MetricQuery,
+    steps: Steps,
+    limits: &Limits,
+) -> LokiResult<Answer> {
+    let answer = query.run(&|from, to| snapshot.blocks(from, to), steps, limits, cancel)?;
+    has_run(app, &answer.stats);
+    Ok(answer)
 }
 
 /// The rows of a query that counts.

@@ -99,12 +99,8 @@ async fn volumes(
     if targets.is_empty() {
         // Nothing is named: whole streams, or the labels that they have.
         for (labels, counted) in streams(app, access, query, span, true).await? {
-            if by_labels {
-                for (name, _) in labels {
-                    *volumes.entry(vec![(name, "".into())]).or_default() += counted.bytes;
-                }
-            } else {
-                *volumes.entry(labels).or_default() += counted.bytes;
+            for set in counted_as(labels, by_labels) {
+                *volumes.entry(set).or_default() += counted.bytes;
             }
         }
         return Ok((volumes, RunStats::default()));
@@ -116,15 +112,21 @@ async fn volumes(
         let of = |name: &String| label_of(row, name).map(|value| (name.as_str().into(), value.into()));
         let mut labels: LabelSet = targets.iter().filter_map(of).collect();
         labels.sort_unstable();
-        if by_labels {
-            for (name, _) in labels {
-                *volumes.entry(vec![(name, "".into())]).or_default() += bytes;
+        if !labels.is_empty() {
+            for set in counted_as(labels, by_labels) {
+                *volumes.entry(set).or_default() += bytes;
             }
-        } else if !labels.is_empty() {
-            *volumes.entry(labels).or_default() += bytes;
         }
     })
     .await
+}
+
+/// What lines of these labels count for: for the set, or for each label, whatever its value.
+fn counted_as(labels: LabelSet, by_labels: bool) -> Vec<LabelSet> {
+    match by_labels {
+        true => labels.into_iter().map(|(name, _)| vec![(name, "".into())]).collect(),
+        false => vec![labels],
+    }
 }
 
 /// A matrix: the same for each step of the span, the last of which ends with it. Volumes have the time at which their step ends.
@@ -134,14 +136,43 @@ async fn volume_range(
     asked: Asked,
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
-    let (mut targets, by_labels) = targets(&asked, &query)?;
+    let (targets, by_labels) = targets(&asked, &query)?;
+    let steps = steps_of(span, asked.step(span)?);
+    let (volumes, run) = volumes_over_time(&app, &access, &query, span, steps, targets, by_labels).await?;
+    let mut volumes: Vec<_> =
+        volumes.into_iter().map(|(set, of)| (of.values().sum::<f64>(), set, of)).collect();
+    volumes.sort_by(|(n, a, _), (m, b, _)| m.total_cmp(n).then_with(|| a.cmp(b)));
+    volumes.truncate(asked.limit(DEFAULT_LIMIT)?);
+    let values = |of: &OverTime| -> Vec<_> {
+        of.iter().map(|(&end, &bytes)| json!([numbers::seconds(end), format_value(bytes)])).collect()
+    };
+    let result: Vec<_> = volumes
+        .iter()
+        .map(|(_, set, of)| json!({ "metric": numbers::labels(set), "values": values(of) }))
+        .collect();
+    let stats = stats(&run, result.len() as u64, 0);
+    Ok(success(&json!({ "resultType": "matrix", "result": result, "stats": stats })))
+}
+
+/// Bytes by the ends of the steps.
+type OverTime = BTreeMap<i64, f64>;
+
+async fn volumes_over_time(
+    app: &Shared,
+    access: &Access,
+    query: &LogQuery,
+    span: Span,
+    steps: Vec<(i64, Steps)>,
+    mut targets: Vec<String>,
+    by_labels: bool,
+) -> LokiResult<(BTreeMap<LabelSet, OverTime>, RunStats)> {
     if targets.is_empty() {
-        let found = streams(&app, &access, &query, span, false).await?;
+        let found = streams(app, access, query, span, false).await?;
         let names: BTreeSet<Box<str>> = found.into_keys().flatten().map(|(name, _)| name).collect();
         targets = names.into_iter().map(String::from).collect();
     }
     let mut passes = Vec::new();
-    for (range_ns, steps) in steps_of(span, asked.step(span)?) {
+    for (range_ns, steps) in steps {
         let text = format!("sum by ({}) (bytes_over_time({query} [{range_ns}ns]))", targets.join(", "));
         match LogQl::parse(&text)? {
             LogQl::Metric(query) => passes.push((query, steps)),
@@ -149,19 +180,15 @@ async fn volume_range(
         }
     }
     let times: Vec<Steps> = passes.iter().map(|(_, steps)| *steps).collect();
-    let answers = ask::all_numbers(&app, &access, passes).await?;
-    let (mut volumes, mut run) = (BTreeMap::<LabelSet, BTreeMap<i64, f64>>::new(), RunStats::default());
+    let answers = ask::all_numbers(app, access, passes).await?;
+    let (mut volumes, mut run) = (BTreeMap::<LabelSet, OverTime>::new(), RunStats::default());
     for (answer, steps) in answers.into_iter().zip(times) {
         // All run against one clock.
         let elapsed = answer.stats.elapsed;
         run.add(answer.stats);
         run.elapsed = elapsed;
         for series in answer.series.into_iter().filter(|series| !series.labels.is_empty()) {
-            let sets: Vec<LabelSet> = match by_labels {
-                true => series.labels.into_iter().map(|(name, _)| vec![(name, "".into())]).collect(),
-                false => vec![series.labels],
-            };
-            for set in sets {
+            for set in counted_as(series.labels, by_labels) {
                 let of_set = volumes.entry(set).or_default();
                 for (last, bytes) in steps.times().zip(&series.points) {
                     if let Some(bytes) = bytes {
@@ -171,19 +198,7 @@ async fn volume_range(
             }
         }
     }
-    let mut volumes: Vec<_> =
-        volumes.into_iter().map(|(set, of)| (of.values().sum::<f64>(), set, of)).collect();
-    volumes.sort_by(|(n, a, _), (m, b, _)| m.total_cmp(n).then_with(|| a.cmp(b)));
-    volumes.truncate(asked.limit(DEFAULT_LIMIT)?);
-    let values = |of: &BTreeMap<i64, f64>| -> Vec<_> {
-        of.iter().map(|(&end, &bytes)| json!([numbers::seconds(end), format_value(bytes)])).collect()
-    };
-    let result: Vec<_> = volumes
-        .iter()
-        .map(|(_, set, of)| json!({ "metric": numbers::labels(set), "values": values(of) }))
-        .collect();
-    let stats = stats(&run, result.len() as u64, 0);
-    Ok(success(&json!({ "resultType": "matrix", "result": result, "stats": stats })))
+    Ok((volumes, run))
 }
 
 /// The steps of a span: those that are whole, and what is left behind them; each with its length, and the last nanosecond of each
