@@ -208,11 +208,6 @@ mod tests {
         store.flush().unwrap();
     }
 
-    fn crc32c(bytes: &[u8]) -> u32 {
-        let step = |crc: u32, _: u32| crc >> 1 ^ if crc & 1 == 0 { 0 } else { 0x82f6_3b78 };
-        !bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
-    }
-
     /// Makes of a table's property `table_streams` one that is called `streams`, as earlier builds wrote it. The file stays as long as
     /// it was.
     fn make_old(path: &Path) {
@@ -232,7 +227,7 @@ mod tests {
         old.extend_from_slice(&value[2..]);
         old.extend_from_slice(&[0; 6]);
         file[at..footer].copy_from_slice(&old);
-        let crc = crc32c(&[&file[at - 8..at - 4], &old[..]].concat());
+        let crc = crc32c::crc32c(&[&file[at - 8..at - 4], &old[..]].concat());
         file[at - 4..at].copy_from_slice(&crc.to_le_bytes());
         std::fs::write(path, file).unwrap();
     }
