@@ -11,6 +11,7 @@ use super::streams::MAX_STREAM_BYTES;
 use crate::error::{Error, Result};
 use duramen_engine::memory;
 use std::cell::RefCell;
+use zstd::bulk::Decompressor;
 
 /// The most that a byte of a zstd frame can stand for: a block of 128 KiB may be 4 bytes, header and one to repeat.
 const ZSTD_MAX_RATIO: usize = (128 << 10) / 4;
@@ -80,41 +81,50 @@ impl Zstd {
 
     /// Appends `plain` compressed and says 1, or appends nothing and says 0 if that gains nothing.
     pub(crate) fn append(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
-        if plain.len() < 24 {
-            return Ok(0);
+        if self.saves_time() && self.is_free_text(plain)? {
+            return self.as_free_text(|zstd| zstd.compress(plain, out));
         }
-        if !self.is_quick_enough(plain, out)? {
-            return self.compress(plain, out);
-        }
-        self.set_level(QUICK_LEVEL)?;
-        let method = self.compress(plain, out);
-        self.set_level(self.options.zstd_level)?;
-        method
+        self.compress(plain, out)
     }
 
-    /// Whether a text becomes hardly larger if it is compressed quickly. Uses the end of `out`.
-    fn is_quick_enough(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        if plain.len() < SAMPLED_BYTES || !self.options.saves_time || self.options.zstd_level <= QUICK_LEVEL {
+    fn saves_time(&self) -> bool {
+        self.options.saves_time && self.options.zstd_level > QUICK_LEVEL
+    }
+
+    /// Calls `f` with a compressor that spends no more time on the text it is given than such of words in no order is worth.
+    pub(crate) fn as_free_text<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.saves_time() { self.at_quick_level(f) } else { f(self) }
+    }
+
+    fn at_quick_level<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.set_level(QUICK_LEVEL)?;
+        let made = f(self);
+        self.set_level(self.options.zstd_level)?;
+        made
+    }
+
+    /// Whether a large text becomes hardly larger if it is compressed quickly. Then it becomes hardly larger, too, if it is
+    /// compressed in parts: little of it repeats what was long before.
+    pub(crate) fn is_free_text(&mut self, plain: &[u8]) -> Result<bool> {
+        if plain.len() < SAMPLED_BYTES {
             return Ok(false);
         }
         let sample = &sample(plain);
-        self.set_level(QUICK_LEVEL)?;
-        let quick = self.compressed_len(sample, out);
-        self.set_level(self.options.zstd_level)?;
-        let quick = quick?;
+        let quick = self.at_quick_level(|zstd| zstd.compressed_len(sample))?;
         Ok(quick * REPETITIVE_RATIO >= SAMPLE_BYTES
-            && (quick - quick / LEAST_GAIN) < self.compressed_len(sample, out)?)
+            && (quick - quick / LEAST_GAIN) < self.compressed_len(sample)?)
     }
 
-    fn compressed_len(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<usize> {
-        let start = out.len();
-        let method = self.compress(plain, out)?;
-        let len = if method == 0 { plain.len() } else { out.len() - start };
-        out.truncate(start);
-        Ok(len)
+    fn compressed_len(&mut self, plain: &[u8]) -> Result<usize> {
+        let mut out = Vec::new();
+        let method = self.compress(plain, &mut out)?;
+        Ok(if method == 0 { plain.len() } else { out.len() })
     }
 
     fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
+        if plain.len() < 24 {
+            return Ok(0);
+        }
         let start = out.len();
         let room = zstd::zstd_safe::compress_bound(plain.len());
         out.resize(start + room, 0);
@@ -138,19 +148,22 @@ fn sample(plain: &[u8]) -> Vec<u8> {
 
 thread_local! {
     /// Making a decompressor costs as much as decompressing a block's directory.
-    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-fn decompress(stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
+fn with_decompressor<T>(f: impl FnOnce(&mut Decompressor<'static>) -> std::io::Result<T>) -> Result<T> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {
             Some(decompressor) => decompressor,
-            None => kept.insert(zstd::bulk::Decompressor::new().map_err(zstd_error)?),
+            None => kept.insert(Decompressor::new().map_err(zstd_error)?),
         };
-        let mut plain = memory::room(plain_len);
-        let done = decompressor.decompress_to_buffer(stored, &mut plain);
-        done.map(|_| plain).map_err(|_| bad("compressed bytes do not decompress"))
+        f(decompressor).map_err(|_| bad("compressed bytes do not decompress"))
     })
+}
+
+fn decompress(stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
+    let mut plain = memory::room(plain_len);
+    with_decompressor(|zstd| zstd.decompress_to_buffer(stored, &mut plain)).map(|_len| plain)
 }
 
 /// Undoes [`Zstd::append`]. Allocates no more than so many compressed bytes can stand for.
@@ -166,6 +179,19 @@ pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<
         }
         _ => Err(bad("a compression method is unknown")),
     }
+}
+
+/// Undoes [`Zstd::append`], of a text that is as long as `plain`, where it is wanted.
+pub(crate) fn expand_into(method: u8, stored: &[u8], plain: &mut [u8]) -> Result<()> {
+    let len = match method {
+        0 if stored.len() == plain.len() => {
+            plain.copy_from_slice(stored);
+            stored.len()
+        }
+        1 => with_decompressor(|zstd| zstd.decompress_to_buffer(stored, plain))?,
+        _ => return expand(method, stored, plain.len()).map(drop),
+    };
+    if len == plain.len() { Ok(()) } else { Err(bad("decompressed bytes are too few")) }
 }
 
 /// Undoes [`Zstd::packed`], of at most so many bytes.

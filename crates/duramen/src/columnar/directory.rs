@@ -3,7 +3,7 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 4
+//!   version u8 = 5
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
 //!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
@@ -14,13 +14,14 @@
 //!   columns     count varint, then each:
 //!     name (counted)
 //!     form u8     0 constant, 1 alias, 2 integers, 3 texts, 4 texts whose grams are in the block's;
-//!                 5 and 6: as 3 and 4, and none of the texts is empty
+//!                 5 and 6: as 3 and 4, and none of the texts is empty;
+//!                 7 to 10: as 3 to 6, and the bytes of the texts lie on pages
 //!     kind u8     a ValueKind; 128: one byte a value at the start of the part's `bytes`
 //!     map varint  0: every slot has a value; n: those of map n-1, and then: values varint
 //!     constant    text (counted)
 //!     alias       nothing: every value is the message
 //!     integers    min zigzag, max - min varint, location
-//!     texts       location (3 to 6)
+//!     texts       location (3 to 10); then of 7 to 10: pages: count varint, then each: location
 //!
 //! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
 //! Parts of one bundle follow one another in the order of their locations here.
@@ -40,7 +41,9 @@ use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::path::Path;
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// Where no texts have pages.
+const VERSION_BEFORE_PAGES: u8 = 4;
 /// Where it is not known whether a text is empty, and all else is as it is now.
 const VERSION_BEFORE_EMPTY: u8 = 3;
 /// What has no grams either.
@@ -71,6 +74,8 @@ pub(crate) enum Form {
         in_grams: bool,
         /// Whether one of them may be empty.
         has_empty: bool,
+        /// Where their bytes lie, if not in the part: each a bundle of text alone, of whole texts.
+        pages: Vec<Location>,
     },
 }
 
@@ -81,6 +86,12 @@ impl Form {
             Self::Constant(_) | Self::Alias => None,
             Self::Integers { at, .. } | Self::Texts { at, .. } => Some(at),
         }
+    }
+
+    /// All parts it has, pages included.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
+        let pages: &[Location] = if let Self::Texts { pages, .. } = self { pages } else { &[] };
+        self.location().into_iter().chain(pages)
     }
 }
 
@@ -173,7 +184,7 @@ impl Directory {
         let mut r = Reader::new(&plain);
         let version = r.u8()?;
         match version {
-            VERSION | VERSION_BEFORE_EMPTY | VERSION_BEFORE_GRAMS => {}
+            VERSION | VERSION_BEFORE_PAGES | VERSION_BEFORE_EMPTY | VERSION_BEFORE_GRAMS => {}
             0 | 1 => return Err(bad("it is of a format version that is no longer read")),
             newer => {
                 let (found, supported) = (u32::from(newer), u32::from(VERSION));
@@ -244,7 +255,9 @@ impl ColumnEntry {
             Form::Constant(_) => 0,
             Form::Alias => 1,
             Form::Integers { .. } => 2,
-            Form::Texts { in_grams, has_empty, .. } => 3 + u8::from(in_grams) + 2 * u8::from(!has_empty),
+            Form::Texts { in_grams, has_empty, ref pages, .. } => {
+                3 + u8::from(in_grams) + 2 * u8::from(!has_empty) + 4 * u8::from(!pages.is_empty())
+            }
         });
         p.push(self.kind.unwrap_or(PER_VALUE));
         match self.map {
@@ -262,7 +275,13 @@ impl ColumnEntry {
                 put_varint(p, max.wrapping_sub(*min) as u64);
                 put_location(p, at);
             }
-            Form::Texts { at, .. } => put_location(p, at),
+            Form::Texts { at, pages, .. } => {
+                put_location(p, at);
+                if !pages.is_empty() {
+                    put_varint(p, pages.len() as u64);
+                    pages.iter().for_each(|page| put_location(p, page));
+                }
+            }
         }
     }
 
@@ -286,8 +305,11 @@ impl ColumnEntry {
                 let max = min.wrapping_add(r.varint()? as i64);
                 Form::Integers { min, max, at: locations.next(r)? }
             }
-            3..=6 => {
-                Form::Texts { at: locations.next(r)?, in_grams: matches!(form, 4 | 6), has_empty: form < 5 }
+            3..=10 => {
+                let at = locations.next(r)?;
+                let pages = if form < 7 { Vec::new() } else { locations.pages(r)? };
+                let (in_grams, has_empty) = (form % 2 == 0, matches!(form, 3 | 4 | 7 | 8));
+                Form::Texts { at, in_grams, has_empty, pages }
             }
             _ => return Err(bad("a form of columns is unknown")),
         };
@@ -315,6 +337,20 @@ impl Locations {
         }
         Ok(Location { bundle, starts, lens })
     }
+
+    fn pages(&mut self, r: &mut Reader<'_>) -> Result<Vec<Location>> {
+        let count = r.count(r.remaining())?;
+        let pages = (0..count).map(|_| self.next(r)).collect::<Result<Vec<_>>>()?;
+        let is_page =
+            |page: &Location| page.starts == [0; STREAMS] && matches!(page.lens, [0, 0, 0, text] if text > 0);
+        if pages.is_empty() || !pages.iter().all(is_page) {
+            return Err(bad("a page is none"));
+        }
+        if pages.iter().map(|page| page.lens[3]).sum::<usize>() > MAX_STREAM_BYTES {
+            return Err(bad("pages are too long"));
+        }
+        Ok(pages)
+    }
 }
 
 #[cfg(test)]
@@ -328,7 +364,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 5, supported: 4, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 6, supported: 5, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");
@@ -357,7 +393,11 @@ mod tests {
             label_sets: at(5),
             maps: vec![at(10)],
             columns: vec![
-                column("_msg", Form::Texts { at: at(15), in_grams: false, has_empty: true }, 9),
+                column(
+                    "_msg",
+                    Form::Texts { at: at(15), in_grams: false, has_empty: true, pages: vec![] },
+                    9,
+                ),
                 column("n", Form::Integers { min: -1, max: 4, at: at(20) }, 3),
                 column("same", Form::Alias, 2),
                 column("x", Form::Constant("y".into()), 9),
@@ -377,9 +417,16 @@ mod tests {
         assert!(before.len() < 128);
         assert_eq!(Directory::read(&chunk_of(&before), Path::new("x")).unwrap(), directory);
         // What a form does not tell may be.
-        for (in_grams, has_empty) in [(false, false), (false, true), (true, false), (true, true)] {
+        let page = |bundle| Location { bundle, starts: [0; STREAMS], lens: [0, 0, 0, 7] };
+        for form in 0..8 {
+            let (in_grams, has_empty) = (form & 1 != 0, form & 2 != 0);
             let mut directory = directory.clone();
-            directory.columns[0].form = Form::Texts { at: at(15), in_grams, has_empty };
+            let mut pages = Vec::new();
+            if form & 4 != 0 {
+                pages = vec![page(1), page(2)];
+                directory.bundles.extend([104, 140].map(|offset| ChunkHandle { offset, len: 9 }));
+            }
+            directory.columns[0].form = Form::Texts { at: at(15), in_grams, has_empty, pages };
             directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
             assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         }
@@ -388,6 +435,23 @@ mod tests {
         // It is not read as what it is not.
         plain[0] = VERSION_BEFORE_GRAMS;
         assert_ne!(Directory::read(&chunk_of(&plain), Path::new("x")).ok(), Some(directory));
+    }
+
+    #[test]
+    fn pages_that_are_none_are_refused() {
+        let read = |bytes: &[u8]| {
+            let mut locations = Locations { ends: vec![[0; STREAMS]; 3] };
+            locations.pages(&mut Reader::new(bytes)).map(|pages| pages.len())
+        };
+        assert_eq!(read(&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 1]).unwrap(), 2);
+        let refused = |bytes: &[u8]| read(bytes).unwrap_err().is_corruption();
+        assert!(refused(&[0]), "none");
+        assert!(refused(&[2, 0, 0, 0, 0, 9, 0, 0, 0, 0, 1]), "two of one bundle");
+        assert!(refused(&[1, 0, 0, 1, 0, 9]), "more than text");
+        assert!(refused(&[1, 0, 0, 0, 0, 0]), "no text");
+        let half = |bundle| [&[bundle, 0, 0, 0][..], &[0x81, 0x80, 0x80, 24]].concat();
+        assert_eq!(read(&[&[1][..], &half(0)].concat()).unwrap(), 1);
+        assert!(refused(&[&[2][..], &half(0), &half(1)].concat()), "too much together");
     }
 
     proptest::proptest! {

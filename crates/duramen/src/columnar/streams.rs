@@ -19,7 +19,7 @@
 //! ```
 
 use super::bytes::{Reader, bad, put_varint};
-use super::compress::{Zstd, expand};
+use super::compress::{Zstd, expand, expand_into};
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::Result;
@@ -105,6 +105,16 @@ impl Streams {
         zstd.body = body;
         Ok(stored)
     }
+}
+
+/// Reads a bundle of text alone, that is as long as `text`.
+pub(crate) fn read_text_into(chunk: &[u8], text: &mut [u8]) -> Result<()> {
+    let mut r = Reader::new(chunk);
+    let [rest @ .., (method, plain_len, stored_len)] = read_heads(&mut r, chunk.len())?;
+    if plain_len != text.len() || rest.iter().any(|&(_, plain_len, _)| plain_len != 0) {
+        return Err(bad("a page has other bytes than its text"));
+    }
+    expand_into(method, r.take(stored_len)?, text)
 }
 
 /// A bundle that was read.

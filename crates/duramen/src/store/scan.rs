@@ -10,11 +10,14 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// The most blocks that are decoded at once, each on a thread of its own.
 const MAX_BLOCKS_TOGETHER: usize = 4;
+/// How many are: asked once, since the answer takes reading files about the process, a tenth of what a short scan takes.
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BLOCKS_TOGETHER));
 
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
@@ -95,14 +98,8 @@ fn scan_blocks(
 ) -> Result<()> {
     handles.sort_by_key(|h| Reverse(h.min_time()));
     std::thread::scope(|scope| {
-        let ahead = Ahead {
-            scope,
-            range,
-            handles,
-            opening: VecDeque::new(),
-            is_first: true,
-            threads: std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BLOCKS_TOGETHER),
-        };
+        let ahead =
+            Ahead { scope, range, handles, opening: VecDeque::new(), is_first: true, threads: *THREADS };
         merge(ahead, each)
     })
 }

@@ -397,7 +397,7 @@ fn varint(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// The same bundle with its streams as they are, if the chunk is one: what is flipped in there reaches the decoders.
-fn plainly(chunk: &[u8]) -> Option<Vec<u8>> {
+pub fn plainly(chunk: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut streams) = (chunk, Vec::new());
     for _ in 0..4 {
         let (&method, behind) = rest.split_first()?;

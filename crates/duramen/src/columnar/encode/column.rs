@@ -53,13 +53,20 @@ impl BlockEncoder {
             }
             let mut codes: Vec<i64> = column.codes.iter().map(|&c| i64::from(c)).collect();
             leaf::write_dictionary(values, &mut codes, &mut self.scratch, &mut self.words);
-            return Ok(Form::Texts { at: self.place(progress)?, in_grams: false, has_empty });
+            let at = self.place(progress)?;
+            return Ok(Form::Texts { at, in_grams: false, has_empty, pages: Vec::new() });
         }
         if let Some(ints) = plain_integers(values) {
             return self.encode_integers(&ints, progress);
         }
         let in_grams = self.encode_texts(c, i, numbers, values);
-        Ok(Form::Texts { at: self.place(progress)?, in_grams, has_empty })
+        if !self.has_pages()? {
+            return Ok(Form::Texts { at: self.place(progress)?, in_grams, has_empty, pages: Vec::new() });
+        }
+        let text = std::mem::take(&mut self.scratch.text);
+        let at = self.place(progress)?;
+        let pages = self.place_pages(&text, values, progress)?;
+        Ok(Form::Texts { at, in_grams, has_empty, pages })
     }
 
     fn encode_integers(&mut self, values: &[i64], progress: &mut Progress<'_>) -> Result<Form> {

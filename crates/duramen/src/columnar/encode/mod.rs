@@ -2,6 +2,7 @@
 
 mod column;
 mod copy;
+mod pages;
 mod summary;
 
 pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
@@ -67,6 +68,16 @@ struct Progress<'a> {
     bundles: Vec<BundleSizes>,
     /// Which bundle the shared streams will be.
     shared: Option<usize>,
+}
+
+impl Progress<'_> {
+    /// Writes a bundle of one part.
+    fn add(&mut self, part: &Streams, zstd: &mut Zstd, chunk: &mut Vec<u8>) -> Result<Location> {
+        let (stored, plain) = (part.write(zstd, chunk)?, part.lens());
+        let handle = Some(self.sink.add_chunk(chunk)?);
+        self.bundles.push(BundleSizes { handle, plain, stored });
+        Ok(Location { bundle: self.bundles.len() - 1, starts: [0; 4], lens: plain })
+    }
 }
 
 impl BlockEncoder {
@@ -205,11 +216,7 @@ impl BlockEncoder {
             return Err(too_large("a part", *len));
         }
         if self.scratch.total() > OWN_BUNDLE_BYTES {
-            let stored = self.scratch.write(&mut self.zstd, &mut self.chunk)?;
-            let handle = progress.sink.add_chunk(&self.chunk)?;
-            let bundle = progress.bundles.len();
-            progress.bundles.push(BundleSizes { handle: Some(handle), plain: lens, stored });
-            return Ok(Location { bundle, starts: [0; 4], lens });
+            return progress.add(&self.scratch, &mut self.zstd, &mut self.chunk);
         }
         let bundle = *progress.shared.get_or_insert_with(|| {
             progress.bundles.push(BundleSizes::default());

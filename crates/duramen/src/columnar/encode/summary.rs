@@ -1,6 +1,6 @@
 //! What an encoder tells about the block it wrote.
 
-use super::super::directory::{Directory, Form, Location};
+use super::super::directory::{Directory, Location};
 use super::super::table_streams::StreamRows;
 use crate::value::ValueKind;
 use duramen_engine::sstable::ChunkHandle;
@@ -98,10 +98,7 @@ pub(super) fn summary(
             name: column.name.clone(),
             rows: column.count,
             kind: column.kind.and_then(ValueKind::from_u8).unwrap_or(ValueKind::String),
-            stored_bytes: match &column.form {
-                Form::Integers { at, .. } | Form::Texts { at, .. } => share(at),
-                Form::Constant(_) | Form::Alias => 0,
-            },
+            stored_bytes: column.form.locations().map(share).sum(),
         })
         .collect();
     EncodedBlock {

@@ -13,7 +13,7 @@
 //!   7  dictionary size varint, its texts, codes as integers            code = code of the text
 //!   8  recency    as 7                                                 new texts are coded 0, known ones
 //!                                                                      by how many new ones ago they came
-//!   9  plain      length of all varint, lengths as integers; in text: the bytes
+//!   9  plain      length of all varint, lengths as integers; in text: the bytes, unless the column has pages
 //! ```
 //!
 //! Integers are those of `ints`. Numbers (1, 2, 6) are in `decimal`, codes (7, 8) in `dictionary`, the others in a
@@ -35,6 +35,7 @@ pub(crate) use dictionary::write as write_dictionary;
 pub(crate) use find::{Presence, presence};
 pub(crate) use hold::holding;
 pub(crate) use kinds::{WordKinds, skip};
+pub(crate) use plain::check_ends;
 pub(crate) use sought::{Held, Sought};
 
 use super::bytes::{bad, put_bytes};
@@ -166,6 +167,14 @@ pub(crate) fn plain_ends(part: &Part<'_>, count: usize) -> Result<Option<Vec<u32
         return Ok(None);
     }
     plain::ends(&mut part, count)
+}
+
+/// Where each of `count` texts ends, whose bytes lie on pages that have `of_all` together.
+pub(crate) fn paged_ends(part: &mut Part<'_>, count: usize, of_all: usize) -> Result<Vec<u32>> {
+    if count == 0 || part.meta.u8()? != PLAIN {
+        return Err(bad("texts of another kind have pages"));
+    }
+    plain::ends_elsewhere(part, count, of_all)
 }
 
 /// The tag of what comes next.

@@ -27,6 +27,20 @@ pub(super) fn area<'a>(part: &mut Part<'a>) -> Result<&'a [u8]> {
 /// The bytes of all of `count` texts, and where each ends.
 pub(super) fn places<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8], Vec<u32>)> {
     let bytes = area(part)?;
+    let ends = ends_in(bytes.len(), part, count)?;
+    Ok((bytes, ends))
+}
+
+/// Where each of `count` texts ends, if all together have so many bytes; these need not be in the part.
+pub(super) fn ends_elsewhere(part: &mut Part<'_>, count: usize, of_all: usize) -> Result<Vec<u32>> {
+    if part.meta.count(MAX_STREAM_BYTES)? != of_all {
+        return Err(bad("pages are not as long as the texts on them"));
+    }
+    ends_in(of_all, part, count)
+}
+
+/// Where each of `count` texts ends, which have so many bytes together; their lengths come next.
+fn ends_in(of_all: usize, part: &mut Part<'_>, count: usize) -> Result<Vec<u32>> {
     let mut end = 0u32;
     let mut ends = Vec::with_capacity(count);
     for n in ints::decode(part, count)? {
@@ -34,10 +48,10 @@ pub(super) fn places<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8],
         end = n.and_then(|n| end.checked_add(n)).ok_or_else(|| bad("a text is too long"))?;
         ends.push(end);
     }
-    if end as usize != bytes.len() {
+    if end as usize != of_all {
         return Err(bad("texts are not as long as all of them together"));
     }
-    Ok((bytes, ends))
+    Ok(ends)
 }
 
 /// Where each of `count` texts ends, if their bytes are all that is left of the part's text. That these are UTF-8 is for the
@@ -45,12 +59,17 @@ pub(super) fn places<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8],
 pub(super) fn ends(part: &mut Part<'_>, count: usize) -> Result<Option<Vec<u32>>> {
     let all = part.text.remaining();
     let (bytes, ends) = places(part, count)?;
-    // No text begins in the middle of a character.
-    let is_boundary = |&end: &u32| bytes.get(end as usize).is_none_or(|&byte| byte as i8 >= -0x40);
-    if !ends.iter().all(is_boundary) {
-        return Err(bad("a text is cut inside a character"));
-    }
+    check_ends(bytes, &ends)?;
     Ok((bytes.len() == all).then_some(ends))
+}
+
+/// Tells whether a text begins in the middle of a character.
+///
+/// # Errors
+/// [`crate::Error::Decode`] if so.
+pub(crate) fn check_ends(bytes: &[u8], ends: &[u32]) -> Result<()> {
+    let is_boundary = |&end: &u32| bytes.get(end as usize).is_none_or(|&byte| byte as i8 >= -0x40);
+    if ends.iter().all(is_boundary) { Ok(()) } else { Err(bad("a text is cut inside a character")) }
 }
 
 /// Appends what [`encode`] wrote.

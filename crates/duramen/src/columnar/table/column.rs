@@ -172,6 +172,12 @@ impl TableBlock {
                 take_kinds(part)?;
                 Ok(integers(ints::decode_chosen(part, chosen)?, map, slots))
             })?,
+            Form::Texts { at, pages, .. } if !pages.is_empty() => {
+                self.with_part(at, wanted.is_none(), |part| {
+                    take_kinds(part)?;
+                    texts(self.texts_on_pages(pages, part, chosen)?, map, slots)
+                })?
+            }
             Form::Texts { at, .. } => {
                 let bundle = self.bundle_of(at, wanted.is_none())?;
                 let mut part = bundle.part(&at.starts, &at.lens)?;

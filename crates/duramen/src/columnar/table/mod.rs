@@ -4,6 +4,7 @@ mod bundles;
 mod column;
 mod fetch;
 mod of_streams;
+mod pages;
 mod search;
 mod wanted;
 mod words;

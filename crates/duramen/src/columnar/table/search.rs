@@ -165,6 +165,7 @@ impl TableBlock {
             }
             Form::Integers { .. } => Presence::perhaps(word.text.bytes().all(|c| c.is_ascii_digit())),
             Form::Alias => Presence::Perhaps,
+            Form::Texts { pages, .. } if !pages.is_empty() => Presence::Perhaps,
             Form::Texts { at, .. } => {
                 let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
                 let sought = Sought::new(word, &part);

@@ -1,0 +1,75 @@
+//! Long texts on pages, so that reading a few of them does not take decompressing all.
+
+use super::super::directory::Location;
+use super::super::leaf::{self, Spans};
+use super::{BlockEncoder, Progress};
+use crate::error::Result;
+
+/// About how many bytes a page has, in whole texts: what zstd compresses together, too.
+const PAGE_BYTES: usize = 128 << 10;
+
+impl BlockEncoder {
+    /// Whether the texts that were encoded lie on pages: those of no kind that are about as small in parts as whole.
+    pub(super) fn has_pages(&mut self) -> Result<bool> {
+        let is_plain = self.scratch.meta.first() == Some(&leaf::PLAIN);
+        Ok(is_plain && self.zstd.is_free_text(&self.scratch.text)?)
+    }
+
+    /// Writes `text`, which consists of `values`, as pages.
+    pub(super) fn place_pages(
+        &mut self,
+        text: &[u8],
+        values: Spans<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<Location>> {
+        let (scratch, chunk) = (&mut self.scratch, &mut self.chunk);
+        self.zstd.as_free_text(|zstd| {
+            let add = |page: &[u8]| {
+                scratch.clear();
+                scratch.text.extend_from_slice(page);
+                progress.add(scratch, zstd, chunk)
+            };
+            pages_of(text, values).map(add).collect()
+        })
+    }
+}
+
+/// Cuts `text` between its texts, as evenly as these allow.
+fn pages_of<'a>(text: &'a [u8], values: Spans<'_>) -> impl Iterator<Item = &'a [u8]> {
+    let target = text.len().div_ceil((text.len() / PAGE_BYTES).max(1));
+    let mut end = 0;
+    let mut lens = values.iter().map(<[u8]>::len);
+    std::iter::from_fn(move || {
+        let start = end;
+        while end - start < target
+            && let Some(len) = lens.next()
+        {
+            end += len;
+        }
+        (end > start).then(|| &text[start..end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::texts::Texts;
+    use super::*;
+
+    fn pages(lens: &[usize]) -> Vec<usize> {
+        let mut texts = Texts::default();
+        lens.iter().for_each(|&len| texts.push(&vec![b'x'; len]));
+        let spans = leaf::spans_of(&texts);
+        pages_of(&texts.bytes, Spans { bytes: &texts.bytes, spans: &spans }).map(<[u8]>::len).collect()
+    }
+
+    #[test]
+    fn pages_have_whole_texts() {
+        assert_eq!(pages(&[]), [0; 0]);
+        assert_eq!(pages(&[0, 9, 0]), [9]);
+        let half = PAGE_BYTES / 2;
+        assert_eq!(pages(&[half; 8]), [2 * half; 4]);
+        assert_eq!(pages(&[half, half, 0, half, half + 7]), [3 * half, half + 7]);
+        assert_eq!(pages(&[1, 9 * half, 1]), [9 * half + 1, 1]);
+        assert_eq!(pages(&[1000; 1096]), [137_000; 8]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Texts on pages: what a few rows have costs the pages that it lies on.
+
+use super::super::bytes::bad;
+use super::super::chosen::Chosen;
+use super::super::directory::Location;
+use super::super::leaf;
+use super::super::streams::{Part, read_text_into};
+use super::super::texts::Texts;
+use super::TableBlock;
+use crate::error::Result;
+use duramen_engine::memory;
+
+impl TableBlock {
+    /// The chosen texts of a column that has pages; of its part, what comes before the lengths was read.
+    pub(super) fn texts_on_pages(
+        &self,
+        pages: &[Location],
+        part: &mut Part<'_>,
+        chosen: Chosen<'_>,
+    ) -> Result<Texts> {
+        let of_all = pages.iter().map(|page| page.lens[3]).sum();
+        let ends = leaf::paged_ends(part, chosen.count(), of_all)?;
+        let Some(numbers) = chosen.numbers() else {
+            let bytes = self.all_pages(pages, of_all)?;
+            leaf::check_ends(&bytes, &ends)?;
+            return Ok(Texts { bytes, ends });
+        };
+        let mut out = Texts::default();
+        let mut pages = pages.iter();
+        let (mut page, mut page_start, mut page_end) = (&[][..], 0, 0);
+        for &i in numbers {
+            let start = if i == 0 { 0 } else { ends[i as usize - 1] as usize };
+            let end = ends[i as usize] as usize;
+            while page_end < end {
+                let next = pages.next().ok_or_else(|| bad("there are too few pages"))?;
+                (page_start, page_end) = (page_end, page_end + next.lens[3]);
+                // Of a page that none of the texts lies on nothing is read.
+                page = if page_end < end { &[] } else { self.page(next)? };
+            }
+            let text = if start == end {
+                Some(&[][..])
+            } else {
+                start.checked_sub(page_start).and_then(|from| page.get(from..end - page_start))
+            };
+            let text = text.ok_or_else(|| bad("a text lies on two pages"))?;
+            std::str::from_utf8(text).map_err(|_| bad("a text is not UTF-8"))?;
+            out.push(text);
+        }
+        Ok(out)
+    }
+
+    /// The bytes of a page, which stay with the block.
+    fn page(&self, at: &Location) -> Result<&[u8]> {
+        let text = self.bundle(at.bundle)?.text();
+        if text.len() == at.lens[3] { Ok(text) } else { Err(bad("a page has another length")) }
+    }
+
+    /// The bytes of all pages, which are so many.
+    fn all_pages(&self, pages: &[Location], of_all: usize) -> Result<Vec<u8>> {
+        let mut bytes = memory::zeros(of_all);
+        let mut rest = &mut bytes[..];
+        for page in pages {
+            let place;
+            (place, rest) = rest.split_at_mut(page.lens[3]);
+            if self.bundles[page.bundle].get().is_some() {
+                place.copy_from_slice(self.page(page)?);
+            } else {
+                read_text_into(&self.source.read_chunk(self.directory.bundles[page.bundle])?, place)?;
+            }
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,133 @@
+//! Long texts that lie on pages: they come back, and a few of them cost the pages that they lie on.
+#![allow(clippy::unwrap_used)] // helpers of tests may
+
+mod columnar_common;
+
+use columnar_common::{Chunks, Field, Rows, check};
+use duramen::Level;
+use duramen::block::Block;
+use duramen::column::IntText;
+use duramen::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, TableBlock};
+use std::sync::Arc;
+
+const ROWS: u64 = 500;
+
+/// Words and numbers in no order.
+fn free_text(seed: u64, bytes: usize) -> String {
+    const WORDS: [&str; 8] = ["käse", "bread", "wine", "öl", "nuts", "figs", "日本", "apple"];
+    let mut n = seed;
+    let mut below = |most: u64| {
+        n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (n >> 33) % most
+    };
+    let mut text = String::new();
+    while text.len() < bytes {
+        match below(3) {
+            0 => text += &format!("{:08x} ", below(1 << 31)),
+            1 => text += &format!("{} ", below(100_000)),
+            _ => text = text + WORDS[below(8) as usize] + " ",
+        }
+    }
+    text
+}
+
+/// About 5 KiB a row in the message and as much in `mixed`, but for some that have none, or an empty text.
+fn rows() -> Rows {
+    let mut rows = Rows::new(&["app"]);
+    for i in 0..ROWS {
+        let mixed = match i % 5 {
+            0 => Field::None,
+            1 => Field::Json(format!("\"{}\"", free_text(i + 1_000, 7_000))),
+            _ => Field::Str(free_text(i + 2_000, 5_000 + i as usize)),
+        };
+        let message = if i % 97 == 3 { String::new() } else { free_text(i, 4_900) };
+        let app = Field::Int((i / 7 % 3) as i64);
+        rows.add(
+            i as i64,
+            Level::Info,
+            &message,
+            vec![("app", app), ("mixed", mixed), ("same", Field::SameAsMessage)],
+        );
+    }
+    rows
+}
+
+fn encoded(rows: &Rows) -> (Chunks, EncodedBlock) {
+    let mut chunks = Chunks::default();
+    let encoded =
+        BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    (chunks, encoded)
+}
+
+#[test]
+fn texts_on_pages_come_back() {
+    check(&rows());
+}
+
+#[test]
+fn a_few_rows_cost_the_pages_they_lie_on() {
+    let rows = rows();
+    let (chunks, encoded) = encoded(&rows);
+    let lens: Vec<usize> = chunks.chunks.iter().map(Vec::len).collect();
+    let chunks = Arc::new(chunks);
+    let messages: Vec<&str> = rows.rows().iter().map(|row| row.entry.message).collect();
+    for name in ["_msg", "same"] {
+        let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
+        for row in [0, 250, 3, 499] {
+            chunks.reads.lock().unwrap().clear();
+            let mut wanted = vec![0u64; ROWS.div_ceil(64) as usize];
+            wanted[row / 64] |= 1 << (row % 64);
+            let column = block.column_at(name, &wanted).unwrap().unwrap();
+            let mut digits = IntText::default();
+            assert_eq!(column.text(row, &mut digits).unwrap_or_default(), messages[row]);
+            let read: usize = chunks.reads.lock().unwrap().iter().map(|&chunk| lens[chunk as usize]).sum();
+            assert!(read < lens.iter().sum::<usize>() / 10, "{read} bytes of {lens:?} for row {row}");
+        }
+        // What was read of it is not read again, but the rest is.
+        chunks.reads.lock().unwrap().clear();
+        let column = block.column(name).unwrap().unwrap();
+        let mut digits = IntText::default();
+        assert!(
+            (0..messages.len()).all(|row| column.text(row, &mut digits).unwrap_or_default() == messages[row])
+        );
+        let mut read = std::mem::take(&mut *chunks.reads.lock().unwrap());
+        let count = read.len();
+        read.sort_unstable();
+        read.dedup();
+        assert!(count > 8 && read.len() == count, "{read:?}");
+    }
+}
+
+#[test]
+fn a_page_with_wrong_bytes_is_refused() {
+    let rows = rows();
+    let (chunks, encoded) = encoded(&rows);
+    let all = vec![u64::MAX; ROWS.div_ceil(64) as usize];
+    let last = &rows.rows()[ROWS as usize - 1].entry.message.as_bytes()[..64];
+    // The last page of the messages, not compressed.
+    let is_it = |chunk: &[u8]| chunk.windows(last.len()).any(|part| part == last);
+    let plain = |chunk: &Vec<u8>| columnar_common::plainly(chunk).filter(|plain| is_it(plain));
+    let (at, page) =
+        chunks.chunks.iter().enumerate().find_map(|(at, chunk)| Some((at, plain(chunk)?))).unwrap();
+    let open = |page: Vec<u8>| {
+        let mut chunks = Chunks { chunks: chunks.chunks.clone(), ..Chunks::default() };
+        chunks.chunks[at] = page;
+        TableBlock::open(Arc::new(chunks), encoded.directory).unwrap()
+    };
+    let is_refused = |page: Vec<u8>| {
+        let is_corruption = |error: duramen::Error| error.is_corruption();
+        let whole = open(page.clone()).column("_msg").err().is_some_and(is_corruption);
+        let some = open(page).column_at("_msg", &all).err().is_some_and(is_corruption);
+        assert_eq!(whole, some);
+        whole
+    };
+    assert!(!is_refused(page.clone()), "what is not compressed is read, too");
+    let mut no_utf8 = page.clone();
+    *no_utf8.last_mut().unwrap() = 0xff;
+    assert!(is_refused(no_utf8), "no UTF-8");
+    assert!(is_refused(page[..page.len() - 1].to_vec()), "cut off");
+    assert!(is_refused(chunks.chunks[at - 1].clone()), "another page");
+    let mut unknown = page;
+    unknown[9] = 7;
+    assert!(is_refused(unknown), "an unknown method");
+}
