@@ -1,5 +1,6 @@
 //! The log store: a directory that any number of processes append to and read from.
 
+mod ahead;
 mod background;
 mod block_cache;
 mod checkpoint;

@@ -2,22 +2,16 @@
 
 use crate::block::{Block, BlockHandle, is_few, names};
 use crate::column::{Column, IntText};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::EntryId;
+use crate::store::ahead::Blocks;
 use crate::store::snapshot::Snapshot;
 use crate::value::ValueKind;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
-use std::sync::{Arc, LazyLock};
-use std::thread::{Scope, ScopedJoinHandle};
-
-/// The most blocks that are decoded at once, each on a thread of its own.
-const MAX_BLOCKS_TOGETHER: usize = 4;
-/// How many are: asked once, since the answer takes reading files about the process, a tenth of what a short scan takes.
-static THREADS: LazyLock<usize> =
-    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX_BLOCKS_TOGETHER));
+use std::sync::Arc;
 
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
@@ -92,30 +86,49 @@ pub(crate) fn scan(
 }
 
 fn scan_blocks(
-    mut handles: Vec<Arc<dyn BlockHandle>>,
-    range: (i64, i64),
+    handles: Vec<Arc<dyn BlockHandle>>,
+    (min_time, max_time): (i64, i64),
     each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    handles.sort_by_key(|h| Reverse(h.min_time()));
+    let open = |handle: &dyn BlockHandle| Open::new(handle, min_time, max_time);
+    let blocks = Blocks::new(handles, &open);
     std::thread::scope(|scope| {
-        let ahead =
-            Ahead { scope, range, handles, opening: VecDeque::new(), is_first: true, threads: *THREADS };
-        merge(ahead, each)
+        let _stop = StopAtEnd(&blocks);
+        // One that begins alone may be enough for whoever reads.
+        let first = blocks.begin().map_or(0, |begin| blocks.begin_by(begin.max(min_time)));
+        blocks.open_ahead(scope, if first > 1 { first } else { 0 });
+        merge(&blocks, &|| blocks.open_ahead(scope, usize::MAX), (min_time, max_time), each)
     })
 }
 
+/// Who stops reading need not know what became of blocks it never came to, not even of a panic.
+struct StopAtEnd<'a, 'b>(&'a Blocks<'b, Open>);
+
+impl Drop for StopAtEnd<'_, '_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 /// Gives out the rows of blocks in order.
-fn merge(mut ahead: Ahead<'_, '_>, each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>) -> Result<()> {
-    let (min_time, max_time) = ahead.range;
+fn merge(
+    blocks: &Blocks<'_, Open>,
+    open_ahead: &dyn Fn(),
+    (min_time, max_time): (i64, i64),
+    each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
+) -> Result<()> {
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut opened = 0;
     let mut heap = BinaryHeap::new();
     loop {
         // Whatever begins no later than the next row must be open before that row is due.
-        while let Some(begin) = ahead.begin()
+        while let Some(begin) = blocks.begin()
             && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| begin <= next.time)
-            && let Some(block) = ahead.next()
         {
+            if opened > 0 {
+                open_ahead();
+            }
+            let Some(block) = blocks.next() else { break };
             let block = block?;
             let first = block.times.partition_point(|&t| t < min_time);
             if let Some(next) = block.next(opened, first, max_time)? {
@@ -137,79 +150,6 @@ fn merge(mut ahead: Ahead<'_, '_>, each: &mut dyn FnMut(&ScanRow<'_>) -> Control
             None => {
                 PeekMut::pop(due);
                 open.remove(&next.block);
-            }
-        }
-    }
-}
-
-/// Blocks in the order in which they begin. The first may be enough for whoever reads; from the second on, the next ones are
-/// opened while the rows of this one are read.
-struct Ahead<'scope, 'env> {
-    scope: &'scope Scope<'scope, 'env>,
-    /// From when to when rows are wanted.
-    range: (i64, i64),
-    /// Those that nobody opens yet; the next is the last.
-    handles: Vec<Arc<dyn BlockHandle>>,
-    /// Those that come next, and when they begin.
-    opening: VecDeque<(i64, Opening<'scope>)>,
-    is_first: bool,
-    /// How many are opened at once.
-    threads: usize,
-}
-
-/// A block that is being opened.
-enum Opening<'scope> {
-    ByThread(ScopedJoinHandle<'scope, Result<Open>>),
-    /// Where there are no more threads.
-    WhenDue(Arc<dyn BlockHandle>),
-}
-
-impl Ahead<'_, '_> {
-    /// When the next block begins.
-    fn begin(&self) -> Option<i64> {
-        let opening = self.opening.front().map(|(begin, _)| *begin);
-        opening.or_else(|| self.handles.last().map(|handle| handle.min_time()))
-    }
-
-    /// The next block, opened.
-    fn next(&mut self) -> Option<Result<Open>> {
-        let (min_time, max_time) = self.range;
-        if self.is_first {
-            self.is_first = false;
-            return Some(Open::new(&*self.handles.pop()?, min_time, max_time));
-        }
-        self.open_more();
-        let next = match self.opening.pop_front()?.1 {
-            Opening::ByThread(thread) => thread.join().unwrap_or_else(|_panicked| {
-                Err(Error::decode("a block", "the thread that opened it panicked"))
-            }),
-            Opening::WhenDue(handle) => Open::new(&*handle, min_time, max_time),
-        };
-        self.open_more();
-        Some(next)
-    }
-
-    /// Has each thread open a block.
-    fn open_more(&mut self) {
-        let (min_time, max_time) = self.range;
-        while self.opening.len() < self.threads
-            && let Some(handle) = self.handles.pop()
-        {
-            let (begin, its) = (handle.min_time(), handle.clone());
-            let open = move || Open::new(&*its, min_time, max_time);
-            let spawned = std::thread::Builder::new().spawn_scoped(self.scope, open);
-            let opening = spawned.map_or(Opening::WhenDue(handle), Opening::ByThread);
-            self.opening.push_back((begin, opening));
-        }
-    }
-}
-
-impl Drop for Ahead<'_, '_> {
-    /// Who stops reading need not know what became of blocks it never came to, not even of a panic.
-    fn drop(&mut self) {
-        for (_, opening) in self.opening.drain(..) {
-            if let Opening::ByThread(thread) = opening {
-                let _nobody_wants_it = thread.join();
             }
         }
     }
