@@ -131,3 +131,40 @@ fn a_page_with_wrong_bytes_is_refused() {
     unknown[9] = 7;
     assert!(is_refused(unknown), "an unknown method");
 }
+
+#[test]
+fn damaged_pages_do_not_panic() {
+    let (chunks, encoded) = encoded(&rows());
+    let plain: Vec<Vec<u8>> =
+        chunks.chunks.iter().map(|chunk| columnar_common::plainly(chunk).unwrap_or(chunk.clone())).collect();
+    // What tells how long all is: the heads of bundles, and what comes next in those that are small.
+    for n in 0..60usize {
+        let mut damaged = if n % 2 == 0 { plain.clone() } else { chunks.chunks.clone() };
+        let step = n / 2 + 1;
+        for (i, chunk) in damaged.iter_mut().enumerate().filter(|(i, _)| i % step == n % step) {
+            let at = (n * 7 + i) % chunk.len().min(if n % 3 == 0 { 400 } else { 12 });
+            chunk[at] = [0, 1, 127, 128, 255][(n + i) % 5];
+        }
+        let damaged = Arc::new(Chunks { chunks: damaged, ..Chunks::default() });
+        if let Ok(block) = TableBlock::open(damaged, encoded.directory) {
+            columnar_common::read_all(&block);
+        }
+    }
+}
+
+/// 60 documents without repetition, of which each row has one, and an id.
+#[test]
+fn texts_that_come_again_from_afar_lie_on_no_pages() {
+    let documents: Vec<String> = (0..60).map(|i| free_text(i, 20_000)).collect();
+    let mut rows = Rows::new(&[]);
+    for i in 0..180u64 {
+        let message =
+            format!("{:016x} {}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15), documents[i as usize % 60]);
+        rows.add(i as i64, Level::Info, &message, vec![]);
+    }
+    let (chunks, _) = encoded(&rows);
+    assert!(chunks.chunks.len() < 10, "{} chunks", chunks.chunks.len());
+    let bytes: usize = chunks.chunks.iter().map(Vec::len).sum();
+    let distinct: usize = documents.iter().map(String::len).sum();
+    assert!(bytes < distinct, "{bytes} bytes for three times {distinct}");
+}

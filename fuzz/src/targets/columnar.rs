@@ -45,6 +45,7 @@ pub fn run(input: &[u8]) {
     let mut digits = IntText::default();
     for name in names.iter().map(String::as_str).chain(["_stream", "level", "no such field"]) {
         let _any = (block.may_contain_words(name, &[token::hash("error"), 1]), block.int_range(name));
+        let _any = (block.lengths(name), block.column_at(name, &[5]));
         if let Ok(Some(column)) = block.column(name) {
             assert_eq!(column.rows, block.rows());
             for row in 0..block.rows() {

@@ -3,10 +3,12 @@
 //! A high level pays by finding what comes again, and logs have much of that: each large text of the real logs we have becomes
 //! 24 to 41 % smaller by level 8 than by level 1. Text of words and numbers in no order has only its letters' frequencies to be
 //! compressed by, which each level finds. There level 8 takes eight times as long, and its bytes twice as long to decompress,
-//! for 2 % fewer of them. A sample of a large text tells which of the two it is.
+//! for 2 % fewer of them. A sample of a large text tells which of the two it is, but for what comes again from afar: that is
+//! looked for in all of it.
 
 use super::bytes::{Reader, bad, put_varint};
 use super::encode::EncodeOptions;
+use super::repeats;
 use super::streams::MAX_STREAM_BYTES;
 use crate::error::{Error, Result};
 use duramen_engine::memory;
@@ -18,6 +20,9 @@ const ZSTD_MAX_RATIO: usize = (128 << 10) / 4;
 
 /// What is compressed where more time gains little.
 const QUICK_LEVEL: i32 = 1;
+/// What the quick level is compared with, whatever the level that is asked for: higher ones gain by counting better, not by
+/// finding what comes again.
+const COMPARED_LEVEL: i32 = EncodeOptions::FOR_FLUSHES.zstd_level;
 /// Of texts so large a sample is compressed first.
 const SAMPLED_BYTES: usize = 2 << 20;
 /// How large the sample is, which is taken from so many places. zstd has other settings for up to 256 KiB, which say nothing
@@ -35,6 +40,8 @@ const LEAST_GAIN: usize = 16;
 pub(crate) struct Zstd {
     compressor: zstd::bulk::Compressor<'static>,
     options: EncodeOptions,
+    /// The compressor's level now.
+    level: i32,
     /// For who puts several compressed parts together.
     pub(super) body: Vec<u8>,
 }
@@ -56,7 +63,7 @@ impl Zstd {
         compressor.include_contentsize(false).map_err(zstd_error)?;
         compressor.include_dictid(false).map_err(zstd_error)?;
         compressor.include_checksum(false).map_err(zstd_error)?;
-        Ok(Self { compressor, options, body: Vec::new() })
+        Ok(Self { compressor, options, level: options.zstd_level, body: Vec::new() })
     }
 
     /// Compresses otherwise from now on.
@@ -66,7 +73,9 @@ impl Zstd {
     }
 
     fn set_level(&mut self, level: i32) -> Result<()> {
-        self.compressor.set_compression_level(level).map_err(zstd_error)
+        self.compressor.set_compression_level(level).map_err(zstd_error)?;
+        self.level = level;
+        Ok(())
     }
 
     /// `method u8, plain_len varint, bytes`: for what is kept beside the blocks.
@@ -93,26 +102,27 @@ impl Zstd {
 
     /// Calls `f` with a compressor that spends no more time on the text it is given than such of words in no order is worth.
     pub(crate) fn as_free_text<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.saves_time() { self.at_quick_level(f) } else { f(self) }
+        if self.saves_time() { self.at_level(QUICK_LEVEL, f) } else { f(self) }
     }
 
-    fn at_quick_level<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.set_level(QUICK_LEVEL)?;
+    fn at_level<T>(&mut self, level: i32, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = self.level;
+        self.set_level(level)?;
         let made = f(self);
-        self.set_level(self.options.zstd_level)?;
+        self.set_level(before)?;
         made
     }
 
-    /// Whether a large text becomes hardly larger if it is compressed quickly. Then it becomes hardly larger, too, if it is
-    /// compressed in parts: little of it repeats what was long before.
+    /// Whether a large text becomes hardly larger if it is compressed quickly, and if it is compressed in parts.
     pub(crate) fn is_free_text(&mut self, plain: &[u8]) -> Result<bool> {
         if plain.len() < SAMPLED_BYTES {
             return Ok(false);
         }
         let sample = &sample(plain);
-        let quick = self.at_quick_level(|zstd| zstd.compressed_len(sample))?;
-        Ok(quick * REPETITIVE_RATIO >= SAMPLE_BYTES
-            && (quick - quick / LEAST_GAIN) < self.compressed_len(sample)?)
+        let quick = self.at_level(QUICK_LEVEL, |zstd| zstd.compressed_len(sample))?;
+        let well = self.at_level(COMPARED_LEVEL, |zstd| zstd.compressed_len(sample))?;
+        let is_free = quick * REPETITIVE_RATIO >= SAMPLE_BYTES && (quick - quick / LEAST_GAIN) < well;
+        Ok(is_free && !repeats::comes_again_far(plain))
     }
 
     fn compressed_len(&mut self, plain: &[u8]) -> Result<usize> {

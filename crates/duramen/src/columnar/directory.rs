@@ -339,15 +339,22 @@ impl Locations {
     }
 
     fn pages(&mut self, r: &mut Reader<'_>) -> Result<Vec<Location>> {
-        let count = r.count(r.remaining())?;
-        let pages = (0..count).map(|_| self.next(r)).collect::<Result<Vec<_>>>()?;
-        let is_page =
-            |page: &Location| page.starts == [0; STREAMS] && matches!(page.lens, [0, 0, 0, text] if text > 0);
-        if pages.is_empty() || !pages.iter().all(is_page) {
-            return Err(bad("a page is none"));
+        let (mut pages, mut of_all) = (Vec::new(), 0);
+        for _ in 0..r.count(r.remaining())? {
+            let page = self.next(r)?;
+            if page.starts != [0; STREAMS] || !matches!(page.lens, [0, 0, 0, 1..=MAX_STREAM_BYTES]) {
+                return Err(bad("a page is none"));
+            }
+            of_all += page.lens[3];
+            if of_all > MAX_STREAM_BYTES {
+                return Err(bad("pages are too long"));
+            }
+            // Nothing else lies there.
+            self.ends[page.bundle] = [usize::MAX; STREAMS];
+            pages.push(page);
         }
-        if pages.iter().map(|page| page.lens[3]).sum::<usize>() > MAX_STREAM_BYTES {
-            return Err(bad("pages are too long"));
+        if pages.is_empty() {
+            return Err(bad("a column has no pages"));
         }
         Ok(pages)
     }
@@ -446,6 +453,12 @@ mod tests {
         assert_eq!(read(&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 1]).unwrap(), 2);
         let refused = |bytes: &[u8]| read(bytes).unwrap_err().is_corruption();
         assert!(refused(&[0]), "none");
+        let mut locations = Locations { ends: vec![[0; STREAMS]; 3] };
+        locations.pages(&mut Reader::new(&[1, 2, 0, 0, 0, 9])).unwrap();
+        assert!(
+            locations.next(&mut Reader::new(&[2, 1, 0, 0, 0])).unwrap_err().is_corruption(),
+            "a part on a page"
+        );
         assert!(refused(&[2, 0, 0, 0, 0, 9, 0, 0, 0, 0, 1]), "two of one bundle");
         assert!(refused(&[1, 0, 0, 1, 0, 9]), "more than text");
         assert!(refused(&[1, 0, 0, 0, 0, 0]), "no text");

@@ -22,6 +22,7 @@
 //! | `references` | which texts repeat the values of other fields |
 //! | `ints` | encodings of integers |
 //! | `bitpack` | integers of a fixed width in bits |
+//! | `compress`, `repeats` | zstd, and how much of its time a text is worth |
 //! | `streams` | the four byte streams of a chunk, compressed |
 //! | `filter`, `words` | which words a block has |
 //! | `grams` | what may be in the midst of its words |
@@ -43,6 +44,7 @@ mod leaf;
 mod memory;
 mod presence;
 mod references;
+mod repeats;
 mod streams;
 mod structure;
 mod table;

@@ -107,14 +107,20 @@ impl Streams {
     }
 }
 
-/// Reads a bundle of text alone, that is as long as `text`.
-pub(crate) fn read_text_into(chunk: &[u8], text: &mut [u8]) -> Result<()> {
+/// Of a bundle of text alone, so many bytes: the method, and what is stored.
+fn text_of(chunk: &[u8], len: usize) -> Result<(u8, &[u8])> {
     let mut r = Reader::new(chunk);
     let [rest @ .., (method, plain_len, stored_len)] = read_heads(&mut r, chunk.len())?;
-    if plain_len != text.len() || rest.iter().any(|&(_, plain_len, _)| plain_len != 0) {
+    if plain_len != len || rest != [(0, 0, 0); STREAMS - 1] {
         return Err(bad("a page has other bytes than its text"));
     }
-    expand_into(method, r.take(stored_len)?, text)
+    Ok((method, r.take(stored_len)?))
+}
+
+/// Reads a bundle of text alone, that is as long as `text`.
+pub(crate) fn read_text_into(chunk: &[u8], text: &mut [u8]) -> Result<()> {
+    let (method, stored) = text_of(chunk, text.len())?;
+    expand_into(method, stored, text)
 }
 
 /// A bundle that was read.
@@ -141,6 +147,12 @@ impl Bundle {
             *stream = expand(method, r.take(stored_len)?, plain_len)?;
         }
         Ok(Self { streams })
+    }
+
+    /// Reads one of so much text, and nothing else.
+    pub(crate) fn read_text(chunk: &[u8], len: usize) -> Result<Self> {
+        let (method, stored) = text_of(chunk, len)?;
+        Ok(Self { streams: [Vec::new(), Vec::new(), Vec::new(), expand(method, stored, len)?] })
     }
 
     /// How many bytes each stream of a chunk has, before compression and as it is stored.

@@ -460,7 +460,7 @@ fn read_flipped(mut chunks: Vec<Vec<u8>>, directory: ChunkHandle, flips: &[(prop
     read_all(&unordered);
 }
 
-fn read_all(block: &TableBlock) {
+pub fn read_all(block: &TableBlock) {
     let _ = block.identity(0);
     let _ = block.times();
     let _ = block.levels();

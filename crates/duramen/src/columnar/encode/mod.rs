@@ -37,9 +37,14 @@ pub struct EncodeOptions {
     pub saves_time: bool,
 }
 
+impl EncodeOptions {
+    /// What a flush takes, and the default.
+    pub(super) const FOR_FLUSHES: Self = Self { zstd_level: 8, saves_time: true };
+}
+
 impl Default for EncodeOptions {
     fn default() -> Self {
-        Self { zstd_level: 8, saves_time: true }
+        Self::FOR_FLUSHES
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::leaf::{self, Spans};
 use super::{BlockEncoder, Progress};
 use crate::error::Result;
 
-/// About how many bytes a page has, in whole texts: what zstd compresses together, too.
+/// How many bytes a page has at most, unless it is of one text: what zstd compresses as one block.
 const PAGE_BYTES: usize = 128 << 10;
 
 impl BlockEncoder {
@@ -34,16 +34,13 @@ impl BlockEncoder {
     }
 }
 
-/// Cuts `text` between its texts, as evenly as these allow.
+/// Cuts `text` between its texts.
 fn pages_of<'a>(text: &'a [u8], values: Spans<'_>) -> impl Iterator<Item = &'a [u8]> {
-    let target = text.len().div_ceil((text.len() / PAGE_BYTES).max(1));
     let mut end = 0;
-    let mut lens = values.iter().map(<[u8]>::len);
+    let mut lens = values.iter().map(<[u8]>::len).peekable();
     std::iter::from_fn(move || {
         let start = end;
-        while end - start < target
-            && let Some(len) = lens.next()
-        {
+        while let Some(len) = lens.next_if(|len| end == start || end - start + len <= PAGE_BYTES) {
             end += len;
         }
         (end > start).then(|| &text[start..end])
@@ -68,8 +65,8 @@ mod tests {
         assert_eq!(pages(&[0, 9, 0]), [9]);
         let half = PAGE_BYTES / 2;
         assert_eq!(pages(&[half; 8]), [2 * half; 4]);
-        assert_eq!(pages(&[half, half, 0, half, half + 7]), [3 * half, half + 7]);
-        assert_eq!(pages(&[1, 9 * half, 1]), [9 * half + 1, 1]);
-        assert_eq!(pages(&[1000; 1096]), [137_000; 8]);
+        assert_eq!(pages(&[half, half, 0, half + 1, half]), [2 * half, half + 1, half]);
+        assert_eq!(pages(&[1, 9 * half, 1]), [1, 9 * half, 1]);
+        assert_eq!(pages(&[1000; 300]), [131_000, 131_000, 38_000]);
     }
 }

@@ -27,7 +27,7 @@ impl TableBlock {
             }
             let map = column.map.filter(|&map| self.maps[map].get().is_none());
             bundles.extend(map.map(|map| directory.maps[map].bundle));
-            bundles.extend(column.form.locations().map(|at| at.bundle));
+            bundles.extend(column.form.location().map(|at| at.bundle));
         }
         for bundle in bundles {
             if self.bundles.get(bundle).is_some_and(|bundle| bundle.get().is_none()) {

@@ -31,6 +31,8 @@ use std::sync::{Arc, OnceLock};
 
 /// About how many bytes a column takes that nobody has decoded.
 const COLUMN_ENTRY_BYTES: usize = 400;
+/// About how many bytes a bundle takes that nobody has read, with where it is and what of it is told.
+const BUNDLE_ENTRY_BYTES: usize = 200;
 
 /// A block that [`super::BlockEncoder`] wrote. What was decoded stays with it. May be shared between threads.
 ///
@@ -178,6 +180,7 @@ impl TableBlock {
         let of_rows = |is_there: bool, bytes: usize| if is_there { rows * bytes } else { 0 };
         let sets = self.label_sets.get().map_or(0, |sets| sets.iter().map(|set| 32 + set.len() * 96).sum());
         self.columns.len() * COLUMN_ENTRY_BYTES
+            + self.bundles.len() * BUNDLE_ENTRY_BYTES
             + of_rows(self.times.get().is_some(), 8)
             + of_rows(self.identities.get().is_some(), 16)
             + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)

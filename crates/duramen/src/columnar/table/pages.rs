@@ -4,11 +4,12 @@ use super::super::bytes::bad;
 use super::super::chosen::Chosen;
 use super::super::directory::Location;
 use super::super::leaf;
-use super::super::streams::{Part, read_text_into};
+use super::super::streams::{Bundle, Part, read_text_into};
 use super::super::texts::Texts;
-use super::TableBlock;
+use super::{TableBlock, get_or_make};
 use crate::error::Result;
 use duramen_engine::memory;
+use duramen_engine::sstable::ChunkHandle;
 
 impl TableBlock {
     /// The chosen texts of a column that has pages; of its part, what comes before the lengths was read.
@@ -20,6 +21,11 @@ impl TableBlock {
     ) -> Result<Texts> {
         let of_all = pages.iter().map(|page| page.lens[3]).sum();
         let ends = leaf::paged_ends(part, chosen.count(), of_all)?;
+        let mut page_end = 0;
+        for page in pages {
+            page_end += page.lens[3] as u32;
+            ends.binary_search(&page_end).map_err(|_| bad("a text lies on two pages"))?;
+        }
         let Some(numbers) = chosen.numbers() else {
             let bytes = self.all_pages(pages, of_all)?;
             leaf::check_ends(&bytes, &ends)?;
@@ -31,17 +37,17 @@ impl TableBlock {
         for &i in numbers {
             let start = if i == 0 { 0 } else { ends[i as usize - 1] as usize };
             let end = ends[i as usize] as usize;
+            if start == end {
+                out.push(&[]);
+                continue;
+            }
             while page_end < end {
                 let next = pages.next().ok_or_else(|| bad("there are too few pages"))?;
                 (page_start, page_end) = (page_end, page_end + next.lens[3]);
                 // Of a page that none of the texts lies on nothing is read.
                 page = if page_end < end { &[] } else { self.page(next)? };
             }
-            let text = if start == end {
-                Some(&[][..])
-            } else {
-                start.checked_sub(page_start).and_then(|from| page.get(from..end - page_start))
-            };
+            let text = start.checked_sub(page_start).and_then(|from| page.get(from..end - page_start));
             let text = text.ok_or_else(|| bad("a text lies on two pages"))?;
             std::str::from_utf8(text).map_err(|_| bad("a text is not UTF-8"))?;
             out.push(text);
@@ -51,12 +57,27 @@ impl TableBlock {
 
     /// The bytes of a page, which stay with the block.
     fn page(&self, at: &Location) -> Result<&[u8]> {
-        let text = self.bundle(at.bundle)?.text();
+        let read =
+            || Bundle::read_text(&self.source.read_chunk(self.directory.bundles[at.bundle])?, at.lens[3]);
+        let text = get_or_make(&self.bundles[at.bundle], read)?.text();
         if text.len() == at.lens[3] { Ok(text) } else { Err(bad("a page has another length")) }
+    }
+
+    /// Asks for pages that are read right after, which lie one behind another. (Who asks for a column does not ask for its
+    /// pages: of a few rows, most are not read.)
+    fn ask_for_pages(&self, pages: &[Location]) {
+        let handle = |page: &Location| self.directory.bundles[page.bundle];
+        if let (Some(first), Some(last)) = (pages.first().map(handle), pages.last().map(handle))
+            && let Some(len) = (last.offset.saturating_add(last.len.into())).checked_sub(first.offset)
+            && let Ok(len) = u32::try_from(len)
+        {
+            self.source.will_read(ChunkHandle { offset: first.offset, len });
+        }
     }
 
     /// The bytes of all pages, which are so many.
     fn all_pages(&self, pages: &[Location], of_all: usize) -> Result<Vec<u8>> {
+        self.ask_for_pages(pages);
         let mut bytes = memory::zeros(of_all);
         let mut rest = &mut bytes[..];
         for page in pages {
