@@ -91,6 +91,11 @@ fn parameters_name_the_fields() {
     assert!(row.get("secret").is_none());
     let answer = server.post("/insert/jsonline?extra_fields=x", line);
     assert!(answer.status == 400 && answer.body.contains("extra_fields"), "{answer:?}");
+    let headers = [("VL-Ignore-Fields", "geheimnis,schlüssel"), ("VL-Extra-Fields", "ort=Zürich")];
+    let line = r#"{"_msg":"by header","schlüssel":"x"}"#;
+    assert_eq!(server.post_with("/insert/jsonline", &headers, line).status, 200);
+    let row = &server.query("\"by header\"")[0];
+    assert!(row["ort"] == "Zürich" && row.get("schlüssel").is_none(), "{row}");
 }
 
 #[test]

@@ -62,7 +62,9 @@ impl Delivery {
         // Few requests have any of them.
         let has_some = self.headers.keys().any(|name| name.as_str().starts_with("vl-"));
         for (header, name) in duramen_wire::params::HEADERS.into_iter().filter(|_| has_some) {
-            if let Some(value) = self.headers.get(header).and_then(|value| value.to_str().ok()) {
+            if let Some(value) = self.headers.get(header) {
+                let value = std::str::from_utf8(value.as_bytes())
+                    .map_err(|_| ApiError::bad_request(format!("the header {header} is not UTF-8")))?;
                 params.set(name, value)?;
             }
         }
