@@ -34,7 +34,7 @@ impl Push {
             return Ok(());
         };
         let line = entry.message(2)?;
-        let text = String::from_utf8_lossy(line.bytes);
+        let text = duramen_formats::text_of(line.bytes);
         let metadata = |f: &mut dyn FnMut(&str, &str)| {
             entry.each(3, |pair| {
                 f(pair.message(1)?.text()?, pair.message(2)?.text()?);
