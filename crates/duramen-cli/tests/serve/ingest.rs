@@ -70,6 +70,9 @@ fn every_compression() {
             assert_eq!(answer.status, 400, "{name}: {answer:?}");
         }
     }
+    let two = [zlib(&line("one")), zlib(&line("two"))].concat();
+    let answer = server.post_with("/insert/jsonline", &[("content-encoding", "deflate")], &two);
+    assert!(answer.status == 400 && answer.body.contains("follows"), "{answer:?}");
     assert_eq!(server.post_with("/insert/jsonline", &[("content-encoding", "br")], "x").status, 415);
     assert_eq!(server.count("*"), 400, "of what was cut short nothing was taken");
 }

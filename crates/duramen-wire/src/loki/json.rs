@@ -48,7 +48,7 @@ impl Push {
         now_ns: i64,
         out: &mut Decoded,
     ) -> Result<()> {
-        self.labels.clear();
+        self.clear_labels();
         let mut labelled = false;
         // Lines that stand before their labels are read after them.
         let mut before: Option<std::ops::Range<usize>> = None;

@@ -34,7 +34,7 @@ pub struct Push {
     label_level: Option<Level>,
     /// The labels' names, for [`EntryBuf::set_stream_fields`].
     label_names: Vec<String>,
-    /// Those of the line, if it has metadata.
+    /// Those of the labels; then those of the line, if it has metadata.
     names: Names,
     /// Why no line of this stream can be taken.
     wrong_stream: Option<String>,
@@ -56,10 +56,17 @@ impl Push {
         }
     }
 
+    /// Forgets the labels of the stream before.
+    fn clear_labels(&mut self) {
+        self.labels.clear();
+        self.names.clear();
+    }
+
     /// Adds a label of the stream that begins. Of more than a line may have, one is enough to tell.
     fn add_label(&mut self, name: &str, value: &str) {
         if self.labels.len() <= MAX_FIELDS {
-            self.labels.push((name.to_owned(), value.to_owned()));
+            let name = self.names.take(name).to_owned();
+            self.labels.push((name, value.to_owned()));
         }
     }
 
