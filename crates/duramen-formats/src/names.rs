@@ -14,7 +14,7 @@ const FEW: usize = 64;
 pub struct Names {
     hasher: FixedState,
     few: Vec<u64>,
-    /// By the name's hash, how often it was said: all names once they are many, before that those said again.
+    /// By the name's hash, how often it was said again: all names beyond the few, and those of the few that were.
     counts: HashMap<u64, u32, FixedState>,
     renamed: String,
 }
@@ -34,23 +34,32 @@ impl Names {
     /// Takes a name and gives the one that its field can have: the same, or `name#1` and so on if others had it before.
     pub fn take<'n>(&'n mut self, name: &'n str) -> &'n str {
         let hash = self.hasher.hash_one(name.as_bytes());
-        if self.few.len() < FEW && !self.few.contains(&hash) {
-            self.few.push(hash);
+        if self.is_new(hash) {
             return name;
         }
-        let before = match self.few.contains(&hash) {
-            true => self.counts.entry(hash).or_insert(1),
-            false => self.counts.entry(hash).or_insert(0),
-        };
-        *before += 1;
-        if *before == 1 {
-            return name;
+        loop {
+            let said_before = self.counts.entry(hash).or_insert(0);
+            *said_before += 1;
+            self.renamed.clear();
+            // Writing to a String cannot fail.
+            let _infallible = write!(self.renamed, "{name}#{said_before}");
+            let hash = self.hasher.hash_one(self.renamed.as_bytes());
+            if self.is_new(hash) {
+                return &self.renamed;
+            }
         }
-        let said_before = *before - 1;
-        self.renamed.clear();
-        // Writing to a String cannot fail.
-        let _infallible = write!(self.renamed, "{name}#{said_before}");
-        &self.renamed
+    }
+
+    /// Whether no name had this hash so far; from now on, one has.
+    fn is_new(&mut self, hash: u64) -> bool {
+        if self.few.contains(&hash) || self.counts.contains_key(&hash) {
+            return false;
+        }
+        match self.few.len() < FEW {
+            true => self.few.push(hash),
+            false => _ = self.counts.insert(hash, 0),
+        }
+        true
     }
 }
 
@@ -62,6 +71,11 @@ mod tests {
     fn a_name_said_again_gets_a_number() {
         let mut names = Names::new();
         for _ in 0..2 {
+            assert_eq!(
+                ["b#1", "b", "b", "b"].map(|name| names.take(name).to_owned()),
+                ["b#1", "b", "b#2", "b#3"]
+            );
+            names.clear();
             let got: Vec<_> =
                 ["a", "b", "a", "", "a", "", "b"].map(|name| names.take(name).to_owned()).into();
             assert_eq!(got, ["a", "b", "a#1", "", "a#2", "#1", "b#1"]);
