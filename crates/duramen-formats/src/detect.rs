@@ -2,6 +2,7 @@
 
 use crate::fields::Fields;
 use crate::json::JsonParser;
+use crate::lines::without_bom;
 use crate::time::StampParser;
 use crate::{LineFormat, access, event, logfmt, plain, syslog};
 
@@ -42,7 +43,7 @@ impl Detected {
         let (mut json, mut fields) = (JsonParser::new(), Fields::new());
         // What dates it has seen before these is no evidence.
         let stamps = &stamps.fresh();
-        for line in whole.split(|b| *b == b'\n') {
+        for line in without_bom(whole).split(|b| *b == b'\n') {
             let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
             counts.look_at(&line, stamps, &mut json, &mut fields);
         }
@@ -189,6 +190,10 @@ mod tests {
         assert!(!detect("2024-06-01 00:00:00 x\ny\nz\nu\n").events_lead);
         assert!(detect("2024-06-01 00:00:00 x\n\ty\n\tz\n}\n").events_lead);
         assert!(!detect("  a\n  b\n").indentation_joins);
+        assert!(
+            detect("\u{feff}2024-06-01 00:00:00 x\ny\nz\n").events_lead,
+            "a mark of UTF-8 hides no stamp"
+        );
     }
 
     #[test]

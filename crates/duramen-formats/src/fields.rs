@@ -138,6 +138,46 @@ impl Fields {
         Some(())
     }
 
+    /// Calls `f` with a name that no field here has: `name`, or `name#1` and so on, and counts it as had.
+    pub(crate) fn with_free_name(&mut self, name: &str, f: impl FnOnce(&str)) {
+        match self.find(name).and_then(|i| self.fields.get_mut(i)) {
+            Some(field) => {
+                // As if it had been said before the one that keeps the name.
+                let said = Field { superseded: true, ..*field };
+                field.ordinal += 1;
+                f(final_name(&said, &self.names, &mut self.renamed));
+            }
+            None => {
+                f(name);
+                let _one_more_than_counts = self.push(name, Raw::Null);
+            }
+        }
+    }
+
+    /// Whether the field of this name has this text.
+    pub(crate) fn has_text(&self, name: &str, text: &str, line: &str) -> bool {
+        let field = self.find(name).and_then(|i| self.fields.get(i));
+        field.is_some_and(|field| self.string(field.value, line) == Some(text))
+    }
+
+    /// The last field of this name.
+    fn find(&self, name: &str) -> Option<usize> {
+        let hash = self.hasher.hash_one(name.as_bytes()) as u32;
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.line != self.line {
+                return None;
+            }
+            let index = slot.field as usize;
+            if slot.hash == hash && self.fields.get(index).is_some_and(|f| f.name.of(&self.names) == name) {
+                return Some(index);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     /// Puts a name into the table and gives the field that had it before.
     fn enter(&mut self, name: &str, index: u32) -> Option<u32> {
         if self.slots.len() < (self.fields.len() + 1) * 2 {

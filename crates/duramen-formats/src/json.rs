@@ -7,7 +7,7 @@ use crate::fields::{Fields, Found, Raw, Span};
 use crate::roles::Roles;
 use crate::time::StampParser;
 use crate::{FieldRules, NameFilter, ReaderOptions, level};
-use duramen::{EntryBuf, Level};
+use duramen::{EntryBuf, Level, Value};
 use jiter::{Jiter, JiterResult, Peek};
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -87,7 +87,7 @@ impl JsonParser {
 
 /// The line with the backslash of each lone surrogate (`\ud83d` without its other half) doubled, so that it is JSON and
 /// the surrogate is kept as it was written; `None` if it has none.
-fn repaired(line: &str) -> Option<String> {
+pub fn repaired(line: &str) -> Option<String> {
     // `\u` and four digits at `at`, if they are of a surrogate: whether it is the first of a pair.
     let surrogate = |at: usize| {
         let digits = line.get(at..)?.strip_prefix("\\u")?.as_bytes();
@@ -226,32 +226,74 @@ impl JsonFlattener {
     /// # Errors
     /// [`JsonError`] as [`JsonParser::parse`]; the entry is then as it was.
     pub fn flatten(&mut self, line: &str, time_ns: i64, entry: &mut EntryBuf) -> Result<bool, JsonError> {
+        self.flatten_with(line, &[], time_ns, entry)
+    }
+
+    /// The same with fields that stand beside the line: they keep their names, and those of the line that have one of
+    /// them, and another value, are kept as `name#1`.
+    ///
+    /// # Errors
+    /// As [`JsonFlattener::flatten`].
+    pub fn flatten_with(
+        &mut self,
+        line: &str,
+        beside: &[(&str, &str)],
+        time_ns: i64,
+        entry: &mut EntryBuf,
+    ) -> Result<bool, JsonError> {
         let line = &*self.parser.parse_repaired(line, &mut self.fields)?;
-        let has_time = fill(&mut self.fields, line, &self.roles, &self.stamps, &self.ignored, time_ns, entry);
+        let Self { fields, roles, stamps, ignored, .. } = self;
+        let has_time =
+            fill(fields, line, roles, stamps, ignored, beside, time_ns, entry).ok_or(JsonError::Limit)?;
         for (name, value) in &self.extra_fields {
             entry.field(name, value.as_str());
         }
         Ok(has_time)
     }
+
+    /// Forgets the line before: an entry is built of what [`add`](Self::add) is given.
+    pub fn forget(&mut self) {
+        self.fields.clear();
+    }
+
+    /// Adds a field to the entry that [`flatten`](Self::flatten) has filled from `line`: under its name, or if the line
+    /// has one of that name and another value, as `name#1` and so on. Not one that the rules leave out.
+    pub fn add(&mut self, line: &str, name: &str, value: Value<'_>, entry: &mut EntryBuf) {
+        if self.ignored.has(name) {
+            return;
+        }
+        let known = matches!(value, Value::Str(text) if self.fields.has_text(name, text, line));
+        if !known {
+            self.fields.with_free_name(name, |name| _ = entry.field(name, value));
+        }
+    }
 }
 
-/// Starts an entry and fills it from the fields of a line. A line without a level field has the level that
-/// its message shows.
+/// Starts an entry and fills it from the fields of a line, and those that stand beside it. A line without a level field
+/// has the level that its message shows. `None` if there are more fields than an entry can hold.
+#[allow(clippy::too_many_arguments)] // parts of two callers that they borrow apart
 pub(crate) fn fill(
     fields: &mut Fields,
     line: &str,
     roles: &Roles,
     stamps: &StampParser,
     ignored: &NameFilter,
+    beside: &[(&str, &str)],
     time_ns: i64,
     entry: &mut EntryBuf,
-) -> bool {
+) -> Option<bool> {
     let found: Found = fields.find_roles(line, roles, stamps);
+    for (name, value) in beside {
+        if !ignored.has(name) && !fields.has_text(name, value, line) {
+            let span = fields.keep(value)?;
+            fields.push(name, Raw::Unescaped(span))?;
+        }
+    }
     let message = fields.message(&found, line);
     let level = found.level.or_else(|| level::find(message).map(|(level, _)| level));
     entry.start(found.time.unwrap_or(time_ns)).level(level.unwrap_or(Level::Unknown)).message(message);
     fields.add_to(entry, line, &found, ignored);
-    found.time.is_some()
+    Some(found.time.is_some())
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod json;
 pub mod level;
 pub mod lines;
 pub mod logfmt;
+mod names;
 mod options;
 pub mod plain;
 pub mod reader;
@@ -39,6 +40,8 @@ pub mod time;
 
 pub use detect::{DETECT_BYTES, Detected, is_binary};
 pub use format::{LineFormat, UnknownFormat};
+pub use lines::text_of;
+pub use names::Names;
 pub use options::ReaderOptions;
 pub use reader::{EntryReader, Sink};
 pub use report::{FormatCounts, Report};

@@ -1,5 +1,38 @@
 //! Chunks to lines.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// A line's text: its bytes, each that is not of UTF-8 as `\xNN`, so that a line in Latin-1 can still be read, and
+/// nothing of it is lost.
+pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => {
+            let mut text = String::with_capacity(bytes.len() + 16);
+            escape_into(&mut text, bytes, "\\x");
+            text.into()
+        }
+    }
+}
+
+/// The bytes without the mark of UTF-8 that some programs begin a file with.
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Puts bytes into `out`, those that are not UTF-8 as two hexadecimal digits after `mark`.
+pub(crate) fn escape_into(out: &mut String, bytes: &[u8], mark: &str) {
+    out.clear();
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a String cannot fail.
+            let _infallible = write!(out, "{mark}{byte:02X}");
+        }
+    }
+}
+
 /// A line, or a piece of one that is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {

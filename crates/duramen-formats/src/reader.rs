@@ -13,13 +13,12 @@ use crate::detect::{DETECT_BYTES, Detected, is_logfmt};
 use crate::event::{Trace, is_indented};
 use crate::fields::Fields;
 use crate::json::{self, JsonParser};
-use crate::lines::{Line, LineSplitter};
+use crate::lines::{Line, LineSplitter, escape_into, without_bom};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::StampParser;
 use crate::{LineFormat, NameFilter, ReaderOptions, Report, access, logfmt, plain, syslog};
 use duramen::{EntryBuf, Level};
-use std::fmt::Write;
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
 pub trait Sink {
@@ -151,18 +150,6 @@ impl EntryReader {
     }
 }
 
-/// Puts bytes into `out`, those that are not UTF-8 as two hexadecimal digits after `mark`.
-fn escape_into(out: &mut String, bytes: &[u8], mark: &str) {
-    out.clear();
-    for chunk in bytes.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            // Writing to a String cannot fail.
-            let _infallible = write!(out, "{mark}{byte:02X}");
-        }
-    }
-}
-
 fn stamps(options: &ReaderOptions) -> StampParser {
     StampParser::new(options.timezone.clone(), options.reference_time_ns, options.year)
 }
@@ -233,11 +220,7 @@ impl Builder {
 
     fn line<S: Sink + ?Sized>(&mut self, line: Line<'_>, sink: &mut S) -> Result<(), S::Error> {
         let at_start = line.end_offset == line.raw_len as u64;
-        let bytes = if at_start {
-            line.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line.bytes)
-        } else {
-            line.bytes
-        };
+        let bytes = if at_start { without_bom(line.bytes) } else { line.bytes };
         if line.is_first {
             self.report.lines += 1;
             self.report.cut_lines += u64::from(!line.is_last);
@@ -414,10 +397,12 @@ impl Builder {
             &self.roles,
             &self.stamps,
             &NameFilter::default(),
+            &[],
             self.last_time,
             &mut self.entry,
         );
-        self.count(LineFormat::Ndjson, had_time);
+        // Nothing stands beside it that could be too much.
+        self.count(LineFormat::Ndjson, had_time.unwrap_or_default());
         self.last_time = self.entry.current_time();
         self.emit(text, line.raw_len, line.end_offset, sink)
     }

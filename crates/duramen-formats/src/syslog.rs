@@ -7,8 +7,8 @@
 //!            2003-10-11T22:14:15.003+02:00 host app[1234]: message
 //! ```
 
-use crate::level;
 use crate::time::StampParser;
+use crate::{Names, level};
 use duramen::entry::MAX_FIELDS;
 use duramen::{EntryBuf, Level, Value};
 
@@ -72,14 +72,16 @@ impl SyslogLine<'_> {
             entry.field("facility", facility).field("severity", severity);
         }
         if let Some(data) = self.structured_data {
-            let mut name = String::new();
+            // A parameter may be there several times.
+            let (mut name, mut names) = (String::new(), Names::new());
             let mut count = 0;
             each_parameter(data, |id, param, value| {
                 count += 1;
-                if count <= MAX_FIELDS {
+                // One more than an entry takes is enough to have it refused.
+                if count <= MAX_FIELDS + 1 {
                     name.clear();
                     name.extend(["sd.", id, ".", param]);
-                    entry.field(&name, value);
+                    entry.field(names.take(&name), value);
                 }
             });
         }
@@ -96,7 +98,10 @@ pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> 
                 Some(rest) => rfc5424(rest, stamps),
                 None => None,
             };
-            let parsed = parsed.or_else(|| bsd(rest, stamps, false)).or_else(|| tagged(rest));
+            let parsed = parsed
+                .or_else(|| bsd(rest, stamps, false))
+                .or_else(|| numbered(rest, stamps))
+                .or_else(|| tagged(rest));
             let parsed = parsed.unwrap_or(EMPTY.with_message(rest));
             Some(SyslogLine { priority: Some(priority), ..parsed })
         }
@@ -254,6 +259,18 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     }
 }
 
+/// `29: *Oct 11 22:14:15.123: %SYS-5-CONFIG_I: message`, as Cisco's devices number their messages and mark a clock that is
+/// not synchronised. The number is no program, and the time is the time.
+fn numbered<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
+    let (number, rest) = text.split_once(':')?;
+    if !number.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let rest = rest.trim_start_matches(' ');
+    let line = bsd(rest.strip_prefix(['*', '.']).unwrap_or(rest), stamps, false)?;
+    Some(SyslogLine { msgid: Some(number).filter(|number| !number.is_empty()), ..line })
+}
+
 /// `<PRI>app: message`, as libraries send it that leave time and host to the receiver. A level or a sentence before the
 /// colon is no app.
 fn tagged(text: &str) -> Option<SyslogLine<'_>> {
@@ -321,6 +338,18 @@ mod tests {
             (
                 "<163>Jun 09 2024 06:06:20: %ASA-3-106023: Deny tcp",
                 r#"Some(1717913180) Some(Error) app=Str("%ASA-3-106023") priority=Int(163) facility=Str("local4") severity=Str("err") | Deny tcp"#,
+            ),
+            (
+                "<189>29: *Jun  9 06:06:20.123: %SYS-5-CONFIG_I: Configured",
+                r#"Some(1717913180) Some(Info) app=Str("%SYS-5-CONFIG_I") msgid=Str("29") priority=Int(189) facility=Str("local7") severity=Str("notice") | Configured"#,
+            ),
+            (
+                "<187>: Jun  9 06:06:20 UTC: %VPC-3-X: down",
+                r#"Some(1717913180) Some(Error) app=Str("%VPC-3-X") priority=Int(187) facility=Str("local7") severity=Str("err") | down"#,
+            ),
+            (
+                r#"<165>1 - h a - - [origin ip="1" ip="2"][origin ip="3"] x"#,
+                r##"None Some(Info) host=Str("h") app=Str("a") priority=Int(165) facility=Str("local4") severity=Str("notice") sd.origin.ip=Str("1") sd.origin.ip#1=Str("2") sd.origin.ip#2=Str("3") | x"##,
             ),
             (
                 "Jun  9 06:06:20 combo kernel: Linux version 2.6",

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body::Frame;
 use http_body_util::BodyExt;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -268,6 +268,14 @@ async fn within(timeout: Duration, body: &mut Body) -> ApiResult<Option<Result<F
     })
 }
 
+/// The body, if it is all that there is: deflate is one stream, and what follows it would be dropped.
+fn nothing_behind(mut rest: impl BufRead, all: Bytes) -> ApiResult<Bytes> {
+    match rest.fill_buf() {
+        Ok([]) => Ok(all),
+        _ => Err(ApiError::bad_request("the body is not deflate: something follows its end")),
+    }
+}
+
 /// 413.
 pub(crate) fn over_limit(limit_bytes: usize) -> ApiError {
     ApiError::too_large(format!(
@@ -329,9 +337,15 @@ impl Received {
             Encoding::Gzip => self.read_all(name, flate2::bufread::MultiGzDecoder::new(from)),
             // What HTTP calls deflate is zlib's format; some send the bare one.
             Encoding::Deflate if bytes.first().is_some_and(|b| b & 0x0f == 8) => {
-                self.read_all(name, flate2::bufread::ZlibDecoder::new(from))
+                let mut decoder = flate2::bufread::ZlibDecoder::new(from);
+                let all = self.read_all(name, &mut decoder)?;
+                nothing_behind(decoder.into_inner(), all)
             }
-            Encoding::Deflate => self.read_all(name, flate2::bufread::DeflateDecoder::new(from)),
+            Encoding::Deflate => {
+                let mut decoder = flate2::bufread::DeflateDecoder::new(from);
+                let all = self.read_all(name, &mut decoder)?;
+                nothing_behind(decoder.into_inner(), all)
+            }
             Encoding::Zstd => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(from)
                     .and_then(|mut decoder| decoder.window_log_max(27).map(|()| decoder));

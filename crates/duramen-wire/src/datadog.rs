@@ -11,7 +11,10 @@ use crate::decoded::Decoded;
 use crate::error::Result;
 use crate::json::{ObjectRows, each_value};
 use crate::params::Params;
+use duramen::Value;
+use duramen_formats::Names;
 use jiter::{Jiter, JiterResult, Peek};
+use std::ops::Range;
 
 /// The stream fields, unless others are asked for.
 pub const STREAM_FIELDS: [&str; 3] = ["service", "hostname", "ddsource"];
@@ -20,17 +23,32 @@ pub const STREAM_FIELDS: [&str; 3] = ["service", "hostname", "ddsource"];
 #[derive(Debug)]
 pub struct Logs {
     rows: ObjectRows,
-    tags: String,
+    tags: Tags,
+    tags_left_out: bool,
+    /// For tags without a name.
+    names: Names,
+}
+
+/// What the member `ddtags` holds.
+#[derive(Debug, Default)]
+struct Tags {
+    /// Tags, each with a comma behind it.
+    text: String,
+    /// The member as it was written, if it is neither a text nor a list of texts.
+    other: Option<Range<usize>>,
 }
 
 impl Logs {
     /// As the parameters say. `now_ns` (since the epoch) tells the year of time stamps that have none.
     pub fn new(params: &Params, now_ns: i64) -> Self {
+        let tags_left_out = params.left_out().has("ddtags");
         let mut params = params.clone();
         params.rules.ignore_fields.push("ddtags".to_owned());
         Self {
             rows: ObjectRows::with_streams(&params, now_ns, &STREAM_FIELDS, Some("status")),
-            tags: String::new(),
+            tags: Tags::default(),
+            tags_left_out,
+            names: Names::new(),
         }
     }
 
@@ -43,12 +61,11 @@ impl Logs {
         each_value("a Datadog logs request", body, |row| {
             self.tags.clear();
             // What is wrong with the row, its reader says.
-            let _wrong_or_not = find_tags(row, &mut self.tags);
-            let tags = &self.tags;
-            let _counted_in_out = self.rows.take_as(row, now_ns, out, |entry| {
-                for tag in tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
-                    let (name, value) = tag.split_once(':').unwrap_or(("ddtags", tag));
-                    entry.field(name, value);
+            let _wrong_or_not = self.tags.find(row);
+            let Self { rows, tags, tags_left_out, names, .. } = self;
+            let _counted_in_out = rows.take_as(row, &[], now_ns, out, |rows, text| {
+                if !*tags_left_out {
+                    tags.add_to(rows, text, names);
                 }
             })?;
             Ok(())
@@ -56,22 +73,76 @@ impl Logs {
     }
 }
 
-/// Copies the text of the member `ddtags`.
-fn find_tags(row: &[u8], tags: &mut String) -> JiterResult<()> {
-    let mut jiter = Jiter::new(row);
-    let mut key = jiter.next_object()?;
-    while let Some(name) = key {
-        let is_tags = name == "ddtags";
-        match jiter.peek()? {
-            Peek::String if is_tags => {
-                tags.push_str(jiter.known_str()?);
-                return Ok(());
-            }
-            peek => jiter.known_skip(peek)?,
-        }
-        key = jiter.next_key()?;
+impl Tags {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.other = None;
     }
-    Ok(())
+
+    /// Reads the member of a row; if it is there twice, the last counts.
+    fn find(&mut self, row: &[u8]) -> JiterResult<()> {
+        let mut jiter = Jiter::new(row);
+        let mut key = jiter.next_object()?;
+        while let Some(name) = key {
+            let is_tags = name == "ddtags";
+            let peek = jiter.peek()?;
+            if is_tags {
+                self.clear();
+                self.member(&mut jiter, peek)?;
+            } else {
+                jiter.known_skip(peek)?;
+            }
+            key = jiter.next_key()?;
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, jiter: &mut Jiter<'_>, peek: Peek) -> JiterResult<()> {
+        let start = jiter.current_index();
+        match peek {
+            Peek::String => self.text.push_str(jiter.known_str()?),
+            Peek::Array => {
+                let mut element = jiter.known_array()?;
+                while let Some(peek) = element {
+                    match peek {
+                        Peek::String => self.text.extend([jiter.known_str()?, ","]),
+                        peek => {
+                            jiter.known_skip(peek)?;
+                            self.other = Some(start..start);
+                        }
+                    }
+                    element = jiter.array_step()?;
+                }
+            }
+            // Its members are fields as those of any other object.
+            Peek::Object | Peek::Null => jiter.known_skip(peek)?,
+            peek => {
+                jiter.known_skip(peek)?;
+                self.other = Some(start..start);
+            }
+        }
+        if let Some(other) = &mut self.other {
+            other.end = jiter.current_index();
+        }
+        Ok(())
+    }
+
+    /// Adds them as fields to the entry of a row with this text. A field of the row's own keeps its name.
+    fn add_to(&self, rows: &mut ObjectRows, text: &str, names: &mut Names) {
+        names.clear();
+        if let Some(other) = &self.other {
+            let other = text.get(other.clone()).unwrap_or_default().trim();
+            let value = if other.starts_with('[') { Value::Json(other) } else { Value::Str(other) };
+            rows.entry.field("ddtags", value);
+            return;
+        }
+        for tag in self.text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+            match tag.split_once(':') {
+                Some((name, value)) if name != "ddtags" => rows.add(text, name, value),
+                _ => _ = rows.entry.field(names.take("ddtags"), tag),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +166,23 @@ mod tests {
              NOW Unknown one {} message=one\n"
         );
         assert!(logs.read(b"[{}", NOW, &mut out).is_err());
+    }
+
+    #[test]
+    fn no_tag_is_lost_and_none_hides_a_field() {
+        let mut out = Decoded::default();
+        let body = br#"[{"message":"a","ddtags":["env:a","b:c","lone"],"service":"s"},{"message":"b","ddtags":["a:1",5]},
+            {"message":"c","ddtags":7},{"message":"d","service":"s","hostname":"h","ddtags":"service:s,hostname:other,x,y,e:1,e:2"},
+            {"message":"e","ddtags":"a:1","ddtags":"b:2"}]"#;
+        Logs::new(&Params::default(), NOW).read(body, NOW, &mut out).unwrap();
+        assert_eq!(
+            show(&mut out),
+            "NOW Unknown a {service=s} message=a env=a b=c ddtags=lone\n\
+             NOW Unknown b {} message=b ddtags=[\"a:1\",5]\n\
+             NOW Unknown c {} message=c ddtags=7\n\
+             NOW Unknown d {service=s hostname=h} message=d hostname#1=other ddtags=x ddtags#1=y e=1 e#1=2\n\
+             NOW Unknown e {} message=e ddtags#1=a:1 b=2\n"
+        );
     }
 
     proptest::proptest! {

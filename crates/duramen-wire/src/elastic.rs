@@ -28,7 +28,6 @@ const NOT_SUPPORTED: &str = "entries are only ever added: update and delete are 
 #[derive(Debug)]
 pub struct Bulk {
     rows: ObjectRows,
-    index_left_out: bool,
     items: Vec<Item>,
     reasons: Vec<String>,
     action: Action,
@@ -76,7 +75,6 @@ impl Bulk {
     pub fn new(params: &Params, now_ns: i64) -> Self {
         Self {
             rows: ObjectRows::new(params, now_ns),
-            index_left_out: params.left_out().has("es_index"),
             items: Vec::new(),
             reasons: Vec::new(),
             action: Action::default(),
@@ -91,9 +89,10 @@ impl Bulk {
     pub fn read(&mut self, body: &[u8], index: Option<&str>, now_ns: i64, out: &mut Decoded) -> Result<()> {
         self.items.clear();
         self.reasons.clear();
-        let mut lines = lines(body);
+        let start = body.as_ptr() as usize;
+        let mut lines = lines(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body));
         while let Some(line) = lines.next() {
-            let at = line.as_ptr() as usize - body.as_ptr() as usize;
+            let at = line.as_ptr() as usize - start;
             self.action.read(line).map_err(|detail| Error::malformed(WHAT, detail, at))?;
             let verb = self.action.verb;
             if verb == Verb::Delete {
@@ -107,11 +106,16 @@ impl Bulk {
                 self.refuse(verb, out);
                 continue;
             }
-            let outcome = match self.rows.read(document, now_ns, out) {
-                Ok(()) => {
-                    self.add_action_fields(index);
-                    out.take(&mut self.rows.entry)?
-                }
+            let index = if self.action.index.is_empty() { index } else { Some(self.action.index.as_str()) };
+            let beside = [("es_index", index.unwrap_or_default()), ("es_id", &self.action.id)];
+            let beside = match beside.map(|(_, value)| !value.is_empty()) {
+                [true, true] => &beside[..],
+                [true, false] => &beside[..1],
+                [false, true] => &beside[1..],
+                [false, false] => &[],
+            };
+            let outcome = match self.rows.read(document, beside, now_ns, out) {
+                Ok(_) => out.take(&mut self.rows.entry)?,
                 Err(reason) => {
                     out.reject(|| reason.clone());
                     Err(reason)
@@ -125,16 +129,6 @@ impl Bulk {
             }
         }
         Ok(())
-    }
-
-    fn add_action_fields(&mut self, index: Option<&str>) {
-        let index = if self.action.index.is_empty() { index.unwrap_or_default() } else { &self.action.index };
-        if !index.is_empty() && !self.index_left_out {
-            self.rows.entry.field("es_index", index);
-        }
-        if !self.action.id.is_empty() {
-            self.rows.entry.field("es_id", self.action.id.as_str());
-        }
     }
 
     fn refuse(&mut self, verb: Verb, out: &mut Decoded) {
@@ -234,6 +228,10 @@ impl Action {
             };
             match (jiter.peek()?, target) {
                 (Peek::String, Some(target)) => target.push_str(jiter.known_str()?),
+                (peek, Some(target)) if peek.is_num() => {
+                    let number = jiter.known_number_bytes(peek)?;
+                    target.push_str(std::str::from_utf8(number).unwrap_or_default());
+                }
                 (peek, _) => jiter.known_skip(peek)?,
             }
             key = jiter.next_key()?;

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::json::ObjectRows;
 use crate::msgpack::{Cursor, Item, Scan, Stop};
 use crate::params::Params;
+use duramen_formats::text_of;
 use flate2::read::MultiGzDecoder;
 use std::io::Read;
 
@@ -118,7 +119,7 @@ impl Forward {
         };
         let Ok(Item::Bytes(tag)) = cursor.next() else { return Err(wrong("its tag is no text")) };
         self.tag.clear();
-        self.tag.push_str(&String::from_utf8_lossy(tag));
+        self.tag.push_str(&text_of(tag));
         let second = cursor;
         let first = cursor.next().map_err(|_| wrong("it ends too soon"))?;
         let mut options = Options::default();
@@ -201,12 +202,10 @@ impl Forward {
             out.reject(|| format!("its record is nested over {MAX_DEPTH} deep"));
             return Ok(());
         }
-        let tag = &self.tag;
-        let _counted_in_out = self.rows.take_as(&self.json, time_ns, out, |entry| {
-            entry.time(time_ns).raw_len(0);
-            if !tag.is_empty() {
-                entry.field("tag", tag.as_str());
-            }
+        let tag = [("tag", self.tag.as_str())];
+        let tag = if self.tag.is_empty() { &[] } else { &tag[..] };
+        let _counted_in_out = self.rows.take_as(&self.json, tag, time_ns, out, |rows, _| {
+            rows.entry.time(time_ns).raw_len(0);
         })?;
         Ok(())
     }
@@ -311,7 +310,7 @@ fn push_json(cursor: &mut Cursor<'_>, json: &mut Vec<u8>, depth: usize) -> Optio
 
 fn push_text(text: &[u8], json: &mut Vec<u8>) {
     // Writing a text to a Vec cannot fail.
-    let _infallible = serde_json::to_writer(json, &String::from_utf8_lossy(text));
+    let _infallible = serde_json::to_writer(json, &text_of(text));
 }
 
 #[cfg(test)]

@@ -151,15 +151,23 @@ impl Framer {
         if len > self.max_bytes {
             f(Frame::TooLong(len));
         } else {
-            let message = self.buffer.trim_ascii_end();
-            let message = message.strip_suffix(b"\0").unwrap_or(message);
-            if !message.is_empty() {
+            let message = without_end(&self.buffer);
+            if !message.trim_ascii().is_empty() {
                 f(Frame::Message(message));
             }
         }
         self.buffer.clear();
         self.state = State::Start;
     }
+}
+
+/// A message without what ends it: line feeds, as some put them even where the length is told, and a NUL. Blanks at its
+/// end are its own.
+pub fn without_end(message: &[u8]) -> &[u8] {
+    let line_end = |b: &u8| matches!(b, b'\n' | b'\r');
+    let end = |message: &[u8]| message.iter().rposition(|b| !line_end(b)).map_or(0, |last| last + 1);
+    let message = &message[..end(message)];
+    message.strip_suffix(b"\0").unwrap_or(message)
 }
 
 #[cfg(test)]
@@ -189,7 +197,8 @@ mod tests {
             (b"7 <1>a\nbc\n<2>d\n5 <3>e\n", &["<1>a\nbc", "<2>d", "<3>e"]),
             (b"2024 was\n20 <1>cut", &["2024 was", "over: 20"]),
             (b"12x <1>a\n99", &["12x <1>a", "99"]),
-            (b"12 \n0 zero\n<1>a\0\n", &["12", "0 zero", "<1>a"]),
+            (b"12 \n0 zero\n<1>a\0\n \t\n", &["12 ", "0 zero", "<1>a"]),
+            (b"<1>a \t\r\n9 <1>b  \t\r\n", &["<1>a \t", "<1>b  \t"]),
             (b"9999999999999999 <1>a\n<1>a\n", &["over: 21", "<1>a"]),
             (
                 b"20 <1>34567890123456789<1>a\n<2>01234567890123456\n<3>b\n",

@@ -15,10 +15,10 @@ pub use chunks::Chunks;
 
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
-use crate::json::{each_value, text_of};
+use crate::json::{each_value, mended, text_of};
 use crate::params::Params;
 use duramen::{EntryBuf, Value};
-use duramen_formats::{NameFilter, StampParser, level, syslog::SEVERITIES};
+use duramen_formats::{NameFilter, Names, StampParser, level, syslog::SEVERITIES};
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use jiff::tz::TimeZone;
 use jiter::{Jiter, JiterResult, Peek};
@@ -32,6 +32,7 @@ pub const STREAM_FIELDS: [&str; 1] = ["host"];
 pub struct Messages {
     entry: EntryBuf,
     left_out: NameFilter,
+    names: Names,
     extra_fields: Vec<(String, String)>,
     stamps: StampParser,
 }
@@ -46,6 +47,7 @@ impl Messages {
         Self {
             entry,
             left_out: params.left_out(),
+            names: Names::new(),
             extra_fields: params.rules.extra_fields.clone(),
             // GELF's times are numbers: no year is guessed.
             stamps: StampParser::new(TimeZone::UTC, 0, None),
@@ -76,7 +78,9 @@ impl Messages {
 
     fn read(&mut self, message: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {
         out.check_line(message.len()).map_err(|e| e.to_string())?;
+        let message = &*mended(message);
         let text = text_of(message)?;
+        self.names.clear();
         self.entry.start(now_ns).raw_len(message.len() + 1);
         let has_message = self.members(text).map_err(|e| format!("not a GELF message: {}", e.error_type))?;
         if !has_message {
@@ -99,7 +103,7 @@ impl Messages {
             if peek == Peek::String {
                 let value = jiter.known_str()?;
                 has_message |= name == "short_message";
-                member(&mut self.entry, &self.left_out, &self.stamps, &name, Value::Str(value));
+                self.member(&name, Value::Str(value));
             } else {
                 let start = jiter.current_index();
                 jiter.known_skip(peek)?;
@@ -111,37 +115,41 @@ impl Messages {
                     Peek::Object => Value::Str(raw),
                     _ => Value::Number(raw),
                 };
-                member(&mut self.entry, &self.left_out, &self.stamps, &name, value);
+                self.member(&name, value);
             }
             key = jiter.next_key()?;
         }
         jiter.finish()?;
         Ok(has_message)
     }
-}
 
-fn member(entry: &mut EntryBuf, left_out: &NameFilter, stamps: &StampParser, name: &str, value: Value<'_>) {
-    let text = match value {
-        Value::Str(text) | Value::Number(text) => text,
-        _ => "",
-    };
-    match name {
-        "version" => {}
-        "short_message" => _ = entry.message(text),
-        "timestamp" if stamps.parse_number(text).is_some() => {
-            _ = stamps.parse_number(text).map(|ns| entry.time(ns));
-        }
-        "level" if text.parse().ok().and_then(level::of_syslog_severity).is_some() => {
-            let severity: u8 = text.parse().unwrap_or_default();
-            entry.level(level::of_syslog_severity(severity).unwrap_or_default());
-            if !left_out.has("severity") {
-                entry.field("severity", SEVERITIES.get(usize::from(severity)).copied().unwrap_or_default());
+    fn member(&mut self, name: &str, value: Value<'_>) {
+        let Self { entry, left_out, names, stamps, .. } = self;
+        let text = match value {
+            Value::Str(text) | Value::Number(text) => text,
+            _ => "",
+        };
+        match name {
+            "version" => {}
+            "short_message" => _ = entry.message(text),
+            "timestamp" if stamps.parse_number(text).is_some() => {
+                _ = stamps.parse_number(text).map(|ns| entry.time(ns));
             }
-        }
-        name => {
-            let name = name.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(name);
-            if !left_out.has(name) {
-                entry.field(name, value);
+            "level" if text.parse().ok().and_then(level::of_syslog_severity).is_some() => {
+                let severity: u8 = text.parse().unwrap_or_default();
+                entry.level(level::of_syslog_severity(severity).unwrap_or_default());
+                if !left_out.has("severity") {
+                    entry.field(
+                        names.take("severity"),
+                        SEVERITIES.get(usize::from(severity)).copied().unwrap_or_default(),
+                    );
+                }
+            }
+            name => {
+                let name = name.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(name);
+                if !left_out.has(name) {
+                    entry.field(names.take(name), value);
+                }
             }
         }
     }

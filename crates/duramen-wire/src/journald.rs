@@ -13,7 +13,7 @@ use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::params::Params;
 use duramen::{EntryBuf, Value};
-use duramen_formats::{NameFilter, level};
+use duramen_formats::{NameFilter, Names, level, text_of};
 
 const WHAT: &str = "systemd's journal export format";
 /// The stream fields, unless others are asked for.
@@ -24,6 +24,7 @@ pub const STREAM_FIELDS: [&str; 3] = ["_MACHINE_ID", "_HOSTNAME", "_SYSTEMD_UNIT
 pub struct Export {
     entry: EntryBuf,
     left_out: NameFilter,
+    names: Names,
     extra_fields: Vec<(String, String)>,
     buffer: Vec<u8>,
     /// Where in the buffer the entry begins, and where its next field does.
@@ -57,6 +58,7 @@ impl Export {
         Self {
             entry,
             left_out: params.left_out(),
+            names: Names::new(),
             extra_fields: params.rules.extra_fields.clone(),
             buffer: Vec::new(),
             start: 0,
@@ -180,8 +182,12 @@ impl Export {
     /// Takes the entry from `start` to `at`.
     fn take(&mut self, now_ns: i64, out: &mut Decoded) -> Result<()> {
         let mut rest = &self.buffer[self.start..self.at];
-        let entry = &mut self.entry;
+        let Self { entry, names, .. } = self;
         entry.start(now_ns);
+        // The journal may have a field several times in an entry.
+        names.clear();
+        names.take("MESSAGE");
+        let mut has_message = false;
         while let Some(line) = memchr::memchr(b'\n', rest) {
             let (name, value);
             match memchr::memchr(b'=', &rest[..line]) {
@@ -199,9 +205,9 @@ impl Export {
                     rest = behind.strip_prefix(b"\n").unwrap_or(behind);
                 }
             }
-            let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+            let (name, value) = (text_of(name), text_of(value));
             match &*name {
-                "MESSAGE" => _ = entry.message(&value),
+                "MESSAGE" if !std::mem::replace(&mut has_message, true) => _ = entry.message(&value),
                 "__REALTIME_TIMESTAMP" => {
                     if let Some(us) = value.parse::<i64>().ok().and_then(|us| us.checked_mul(1_000)) {
                         entry.time(us);
@@ -213,7 +219,7 @@ impl Export {
                         entry.level(level::of_syslog_severity(severity).unwrap_or_default());
                     }
                     if !self.left_out.has(name) {
-                        entry.field(name, Value::Str(&value));
+                        entry.field(names.take(name), Value::Str(&value));
                     }
                 }
             }

@@ -3,11 +3,12 @@
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::params::Params;
-use duramen::EntryBuf;
+use duramen::{EntryBuf, Value};
 use duramen_formats::ReaderOptions;
 use duramen_formats::fields::Fields;
-use duramen_formats::json::{JsonFlattener, JsonParser};
+use duramen_formats::json::{JsonFlattener, JsonParser, repaired};
 use jiter::{Jiter, JsonErrorType, Peek};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Makes entries of JSON objects, keeping its buffers.
@@ -16,6 +17,7 @@ pub(crate) struct ObjectRows {
     flattener: JsonFlattener,
     parser: JsonParser,
     fields: Fields,
+    extra_fields: Vec<(String, String)>,
     pub entry: EntryBuf,
 }
 
@@ -33,6 +35,7 @@ impl ObjectRows {
             flattener: JsonFlattener::with_rules(&options, params.rules.clone()),
             parser: JsonParser::new(),
             fields: Fields::new(),
+            extra_fields: params.rules.extra_fields.clone(),
             entry: match &params.stream_fields {
                 Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
                 None => EntryBuf::new(streams.iter().copied()),
@@ -40,39 +43,67 @@ impl ObjectRows {
         }
     }
 
-    /// Starts the entry of a row in [`Self::entry`], or says why there is none. A row without a time has `now_ns`.
-    pub fn read(&mut self, row: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {
+    /// Starts the entry of a row in [`Self::entry`] and gives its text, or says why there is none. A row without a time
+    /// has `now_ns`. Fields that stand beside the row keep their names, whatever its own are.
+    pub fn read<'r>(
+        &mut self,
+        row: &'r [u8],
+        beside: &[(&str, &str)],
+        now_ns: i64,
+        out: &Decoded,
+    ) -> Result<&'r str, String> {
         out.check_line(row.len()).map_err(|e| e.to_string())?;
         let text = text_of(row)?;
-        self.flattener.flatten(text, now_ns, &mut self.entry).map_err(|e| e.to_string())?;
+        // Windows' programs mark a file's first line as UTF-8.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        self.flattener.flatten_with(text, beside, now_ns, &mut self.entry).map_err(|e| e.to_string())?;
         self.entry.raw_len(row.len() + 1);
-        Ok(())
+        Ok(text)
     }
 
-    /// Adds the members of another object to the entry.
-    pub fn add_fields(&mut self, object: &str) -> Result<(), String> {
+    /// Starts the entry of a row that is no object.
+    pub fn start(&mut self, time_ns: i64) -> &mut EntryBuf {
+        self.flattener.forget();
+        self.entry.start(time_ns)
+    }
+
+    /// Adds a field to the entry of the row that was read last, whose text `row` is; see [`JsonFlattener::add`].
+    pub fn add<'v>(&mut self, row: &str, name: &str, value: impl Into<Value<'v>>) {
+        self.flattener.add(row, name, value.into(), &mut self.entry);
+    }
+
+    /// Adds the fields that the sender wants each entry to have, to one that [`start`](Self::start) has begun.
+    pub fn add_extra_fields(&mut self) {
+        for (name, value) in &self.extra_fields {
+            self.entry.field(name, value.as_str());
+        }
+    }
+
+    /// Adds the members of another object to the entry, likewise.
+    pub fn add_fields(&mut self, row: &str, object: &str) -> Result<(), String> {
         self.parser.parse(object, &mut self.fields).map_err(|e| e.to_string())?;
-        let entry = &mut self.entry;
-        self.fields.for_each(object, |name, value| _ = entry.field(name, value));
+        let Self { flattener, fields, entry, .. } = self;
+        fields.for_each(object, |name, value| flattener.add(row, name, value, entry));
         Ok(())
     }
 
     /// Takes a row into `out`, as an entry or as a rejection; says which.
     pub fn take(&mut self, row: &[u8], now_ns: i64, out: &mut Decoded) -> Result<Result<(), String>> {
-        self.take_as(row, now_ns, out, |_| {})
+        self.take_as(row, &[], now_ns, out, |_, _| {})
     }
 
-    /// The same, with what `finish` does to the entry.
+    /// The same, with fields that stand beside the row, and with what `finish` does to the entry; it is given the text.
     pub fn take_as(
         &mut self,
         row: &[u8],
+        beside: &[(&str, &str)],
         now_ns: i64,
         out: &mut Decoded,
-        finish: impl FnOnce(&mut EntryBuf),
+        finish: impl FnOnce(&mut Self, &str),
     ) -> Result<Result<(), String>> {
-        match self.read(row, now_ns, out) {
-            Ok(()) => {
-                finish(&mut self.entry);
+        match self.read(row, beside, now_ns, out) {
+            Ok(text) => {
+                finish(self, text);
                 out.take(&mut self.entry)
             }
             Err(reason) => {
@@ -86,6 +117,17 @@ impl ObjectRows {
 /// A row's text.
 pub(crate) fn text_of(row: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(row).map_err(|e| format!("not UTF-8 at its byte {}", e.valid_up_to()))
+}
+
+/// A body of JSON without the mark of UTF-8 before it, and with lone surrogates (`\ud83d` without its other half) kept as
+/// they were written: one text that a program has cut in the middle of a character must not cost the whole body.
+pub(crate) fn mended(body: &[u8]) -> Cow<'_, [u8]> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let escapes = || memchr::memmem::find(body, b"\\ud").or_else(|| memchr::memmem::find(body, b"\\uD"));
+    match escapes().and_then(|_| repaired(std::str::from_utf8(body).ok()?)) {
+        Some(repaired) => Cow::Owned(repaired.into_bytes()),
+        None => Cow::Borrowed(body),
+    }
 }
 
 /// The lines of a body that are not blank, without their ends.
@@ -111,6 +153,7 @@ pub(crate) fn each_value(
     body: &[u8],
     mut f: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
+    let body = &*mended(body);
     let mut at = 0;
     loop {
         at += body[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();

@@ -55,7 +55,7 @@ impl JsonLines {
         let mut all = lines(body);
         // The usual case is known without reading the first row twice.
         if let Some(first) = all.next()
-            && self.rows.read(first, now_ns, out).is_ok()
+            && self.rows.read(first, &[], now_ns, out).is_ok()
         {
             let _counted_in_out = out.take(&mut self.rows.entry)?;
             for line in all {
@@ -63,7 +63,8 @@ impl JsonLines {
             }
             return Ok(());
         }
-        if body.trim_ascii_start().first() != Some(&b'[') && first_line_is_whole(body) {
+        let shown = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        if shown.trim_ascii_start().first() != Some(&b'[') && first_line_is_whole(shown) {
             return self.lines(body, now_ns, out);
         }
         each_value("JSON", body, |row| {

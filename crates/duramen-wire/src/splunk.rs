@@ -26,7 +26,6 @@ pub const STREAM_FIELDS: [&str; 3] = ["host", "source", "sourcetype"];
 pub struct Events {
     rows: ObjectRows,
     stamps: StampParser,
-    extra_fields: Vec<(String, String)>,
     envelope: Envelope,
     message: String,
 }
@@ -39,6 +38,8 @@ struct Envelope {
     fields: Option<Range<usize>>,
     /// `host`, `source`, `sourcetype`, `index`.
     texts: Vec<(&'static str, String)>,
+    /// All other members, as an object of JSON without its last bracket.
+    others: String,
 }
 
 /// What the query of a raw request says of all its lines.
@@ -60,7 +61,6 @@ impl Events {
         Self {
             rows: ObjectRows::with_streams(params, now_ns, &STREAM_FIELDS, None),
             stamps: StampParser::new(TimeZone::UTC, now_ns, None),
-            extra_fields: params.rules.extra_fields.clone(),
             envelope: Envelope::default(),
             message: String::new(),
         }
@@ -91,34 +91,47 @@ impl Events {
         let part =
             |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range)).map(str::trim);
         let event = part(&self.envelope.event).ok_or("Event field is required")?;
-        let time = part(&self.envelope.time).and_then(|time| self.stamps.parse_value(time.trim_matches('"')));
-        if event.starts_with('{') {
-            self.rows.read(event.as_bytes(), now_ns, out)?;
+        let stamp = part(&self.envelope.time);
+        let time = stamp.and_then(|time| self.stamps.parse_value(time.trim_matches('"')));
+        let Self { rows, envelope, message, .. } = self;
+        let object = if event.starts_with('{') {
+            let texts: Vec<_> = envelope.texts.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let object = rows.read(event.as_bytes(), &texts, now_ns, out)?;
             if let Some(time) = time {
-                self.rows.entry.time(time);
+                rows.entry.time(time);
             }
+            object
         } else {
-            self.message.clear();
+            message.clear();
             match event.starts_with('"').then(|| Jiter::new(event.as_bytes()).next_str().map(str::to_owned)) {
-                Some(Ok(text)) => self.message.push_str(&text),
-                _ => self.message.push_str(event),
+                Some(Ok(text)) => message.push_str(&text),
+                _ => message.push_str(event),
             }
-            if self.message.is_empty() || event == "null" {
+            if message.is_empty() || event == "null" {
                 return Err("Event field cannot be blank".to_owned());
             }
-            let level = level::of_line(&self.message).unwrap_or_default();
-            self.rows.entry.start(time.unwrap_or(now_ns)).level(level).message(&self.message);
-            for (name, value) in &self.extra_fields {
-                self.rows.entry.field(name, value.as_str());
+            let level = level::of_line(message).unwrap_or_default();
+            rows.start(time.unwrap_or(now_ns)).level(level).message(message);
+            for (name, value) in &envelope.texts {
+                rows.add("", name, value.as_str());
             }
+            rows.add_extra_fields();
+            ""
+        };
+        // What does not read as a time is kept, as a JSON line's is.
+        if let (Some(stamp), None) = (stamp, time)
+            && !matches!(stamp.trim_matches('"'), "" | "0" | "null")
+        {
+            rows.add(object, "time", stamp.trim_matches('"'));
         }
-        for (name, value) in &self.envelope.texts {
-            self.rows.entry.field(name, value.as_str());
+        if let Some(fields) = part(&envelope.fields).filter(|fields| *fields != "null") {
+            rows.add_fields(object, fields)?;
         }
-        if let Some(fields) = part(&self.envelope.fields) {
-            self.rows.add_fields(fields)?;
+        if !envelope.others.is_empty() {
+            envelope.others.push('}');
+            rows.add_fields(object, &envelope.others)?;
         }
-        self.rows.entry.raw_len(row.len());
+        rows.entry.raw_len(row.len());
         Ok(())
     }
 
@@ -132,24 +145,22 @@ impl Events {
                 out.reject(|| e.to_string());
                 continue;
             }
-            let text = String::from_utf8_lossy(line);
+            let text = duramen_formats::text_of(line);
             let text = text.trim_end_matches('\r');
             let lead = plain::lead(text, &self.stamps);
-            let entry = &mut self.rows.entry;
+            let rows = &mut self.rows;
             let level = lead.level.or_else(|| level::of_line(text)).unwrap_or_default();
-            entry.start(lead.time_ns.unwrap_or(now_ns)).level(level).message(text).raw_len(line.len() + 1);
+            rows.start(lead.time_ns.unwrap_or(now_ns)).level(level).message(text).raw_len(line.len() + 1);
             let Source { host, source, sourcetype, index } = source;
             for (name, value) in
                 [("host", host), ("source", source), ("sourcetype", sourcetype), ("index", index)]
             {
                 if let Some(value) = value {
-                    entry.field(name, value);
+                    rows.add("", name, value);
                 }
             }
-            for (name, value) in &self.extra_fields {
-                entry.field(name, value.as_str());
-            }
-            let _counted_in_out = out.take(entry)?;
+            rows.add_extra_fields();
+            let _counted_in_out = out.take(&mut rows.entry)?;
         }
         Ok(())
     }
@@ -159,23 +170,32 @@ impl Envelope {
     fn read(&mut self, text: &str) -> JiterResult<()> {
         (self.event, self.time, self.fields) = (None, None, None);
         self.texts.clear();
+        self.others.clear();
         let mut jiter = Jiter::new(text.as_bytes());
         let mut key = jiter.next_object()?;
         while let Some(name) = key {
-            let name = ["event", "time", "fields", "host", "source", "sourcetype", "index"]
+            let known = ["event", "time", "fields", "host", "source", "sourcetype", "index"]
                 .into_iter()
                 .find(|known| *known == name);
-            match (name, jiter.peek()?) {
+            if known.is_none() {
+                self.others.push(if self.others.is_empty() { '{' } else { ',' });
+                self.others.push_str(&serde_json::Value::from(name).to_string());
+                self.others.push(':');
+            }
+            match (known, jiter.peek()?) {
                 (Some(name @ ("host" | "source" | "sourcetype" | "index")), Peek::String) => {
                     self.texts.push((name, jiter.known_str()?.to_owned()));
                 }
                 (name, peek) => {
                     let range = skipped(&mut jiter, peek)?;
+                    let raw = text.get(range.clone()).unwrap_or_default().trim();
                     match name {
                         Some("event") => self.event = Some(range),
                         Some("time") => self.time = Some(range),
                         Some("fields") => self.fields = Some(range),
-                        _ => {}
+                        Some(name) if peek != Peek::Null => self.texts.push((name, raw.to_owned())),
+                        Some(_) => {}
+                        None => self.others.push_str(raw),
                     }
                 }
             }
@@ -211,15 +231,37 @@ mod tests {
     }
 
     #[test]
+    fn nothing_around_an_event_is_lost() {
+        let mut out = Decoded::default();
+        let body = br#"{"event":"x","host":5,"source":true,"sourcetype":null,"time":"abc","foo":"b\"r","o":{"p":1}}
+            {"event":{"host":"in","message":"m","source":"o","time":1},"host":"out","source":"o","time":"soon","fields":{"host":"f","_msg":"q"},"message":"y"}
+            {"event":"cut \ud83d"}{"event":"y","fields":null,"time":0}"#;
+        Events::new(&Params::default(), NOW).events(body, NOW, &mut out).unwrap();
+        assert_eq!(
+            show(&mut out),
+            "NOW Unknown x {host=5 source=true} time=abc foo=b\"r o.p=1\n\
+             NOW Unknown m {source=o host=out} host#1=in message=m time=1 time#1=soon host#2=f _msg#1=q message#1=y\n\
+             NOW Unknown cut \\ud83d {}\nNOW Unknown y {}\n"
+        );
+        let mut params = Params::default();
+        params.set("ignore_fields", "source").unwrap();
+        params.set("extra_fields", "host=mine").unwrap();
+        out.clear();
+        let body = br#"{"event":"x","host":"a","source":"b"}{"event":{"n":1},"host":"a","source":"b"}"#;
+        Events::new(&params, NOW).events(body, NOW, &mut out).unwrap();
+        assert_eq!(show(&mut out), "NOW Unknown x {host=mine}\nNOW Unknown  {host=mine} n=1\n");
+    }
+
+    #[test]
     fn raw_lines_become_entries() {
         let mut out = Decoded::default();
         let source = Source { host: Some("h"), sourcetype: Some("syslog"), ..Source::default() };
-        let body = b"2024-06-27 00:00:07 WARN a\r\n\nplain";
+        let body = b"2024-06-27 00:00:07 WARN a\r\n\npl\xe4in";
         Events::new(&Params::default(), NOW).raw(body, source, NOW, &mut out).unwrap();
         assert_eq!(
             show(&mut out),
             "1719446407000000000 Warn 2024-06-27 00:00:07 WARN a {host=h sourcetype=syslog}\n\
-             NOW Unknown plain {host=h sourcetype=syslog}\n"
+             NOW Unknown pl\\xE4in {host=h sourcetype=syslog}\n"
         );
     }
 

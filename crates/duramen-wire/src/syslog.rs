@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::framing::Frame;
 use crate::params::Params;
 use duramen::EntryBuf;
-use duramen_formats::{StampParser, syslog};
+use duramen_formats::{StampParser, syslog, text_of};
 use jiff::tz::TimeZone;
 
 /// The stream fields, unless others are asked for.
@@ -72,7 +72,7 @@ impl Messages {
             self.stamps = StampParser::new(self.timezone.clone(), now_ns, None);
             self.stamps_ns = now_ns;
         }
-        let text = String::from_utf8_lossy(bytes);
+        let text = text_of(bytes);
         let text = text.trim_end_matches(['\n', '\r', '\0']);
         let entry = &mut self.entry;
         match syslog::parse(text, &self.stamps) {
@@ -127,7 +127,7 @@ mod tests {
             "1065910455003000000 Info hello {host=web-1 app=app} msgid=ID47 pid=77 priority=165 facility=local4 severity=notice sd.ex@1.k=v dc=a\n\
              1718378161000000000 Fatal failed {host=web-2 app=su} pid=5 priority=34 facility=auth severity=crit dc=a\n\
              NOW Info just text {host=10.0.0.9} priority=13 facility=user severity=notice dc=a\n\
-             NOW Error level=error no syslog \u{fffd} {host=10.0.0.9} dc=a\n"
+             NOW Error level=error no syslog \\xFF {host=10.0.0.9} dc=a\n"
         );
     }
 

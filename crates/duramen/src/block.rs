@@ -15,6 +15,8 @@ pub mod names {
     pub const MESSAGE: &str = "_msg";
     /// The stream's label set, as in `{app="checkout",host="web-1"}`.
     pub const STREAM: &str = "_stream";
+    /// The stream's identity, which queries reckon of its label set.
+    pub const STREAM_ID: &str = "_stream_id";
     /// The level: the sender's own text where it sent a field of that name, else the level's name.
     pub const LEVEL: &str = "level";
 }

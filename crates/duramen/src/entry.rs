@@ -168,9 +168,9 @@ impl EntryBuf {
 
     /// Adds a field. One added twice under one name is there twice, and the later one is found by its name.
     ///
-    /// `_time`, `_msg` and `_stream` are names that the store gives, and a field without a name could not be asked
-    /// for: fields that are called so are kept as `_time#1`, `_msg#1`, `_stream#1` and `#1`. Whether one is
-    /// part of the stream goes by the name it is given here.
+    /// `_time`, `_msg`, `_stream` and `_stream_id` are names that the store gives, and a field without a name could not
+    /// be asked for: fields that are called so are kept as `_time#1`, `_msg#1`, `_stream#1`, `_stream_id#1` and `#1`.
+    /// Whether one is part of the stream goes by the name it is given here.
     pub fn field<'v>(&mut self, name: &str, value: impl Into<Value<'v>>) -> &mut Self {
         self.put(name, Some(value.into()))
     }
@@ -258,6 +258,7 @@ fn not_reserved(name: &str) -> &str {
         names::TIME => "_time#1",
         names::MESSAGE => "_msg#1",
         names::STREAM => "_stream#1",
+        names::STREAM_ID => "_stream_id#1",
         "" => "#1",
         other => other,
     }
@@ -452,7 +453,7 @@ mod tests {
         let fields: Vec<_> = e.fields().collect();
         let n = Value::Int;
         assert_eq!(fields[..3], [("_time#1", n(1)), ("_msg#1", n(2)), ("#1", n(4))]);
-        assert_eq!(fields[3..], [("_time#1", n(5)), ("_stream_id", n(6)), ("_msg#1", Value::Str("m"))]);
+        assert_eq!(fields[3..], [("_time#1", n(5)), ("_stream_id#1", n(6)), ("_msg#1", Value::Str("m"))]);
     }
 
     #[test]

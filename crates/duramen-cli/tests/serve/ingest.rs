@@ -70,6 +70,9 @@ fn every_compression() {
             assert_eq!(answer.status, 400, "{name}: {answer:?}");
         }
     }
+    let two = [zlib(&line("one")), zlib(&line("two"))].concat();
+    let answer = server.post_with("/insert/jsonline", &[("content-encoding", "deflate")], &two);
+    assert!(answer.status == 400 && answer.body.contains("follows"), "{answer:?}");
     assert_eq!(server.post_with("/insert/jsonline", &[("content-encoding", "br")], "x").status, 415);
     assert_eq!(server.count("*"), 400, "of what was cut short nothing was taken");
 }
@@ -91,6 +94,20 @@ fn parameters_name_the_fields() {
     assert!(row.get("secret").is_none());
     let answer = server.post("/insert/jsonline?extra_fields=x", line);
     assert!(answer.status == 400 && answer.body.contains("extra_fields"), "{answer:?}");
+    // More than a socket holds: who is still sending has to see the answer, too.
+    for (path, headers) in [
+        ("/insert/jsonline?extra_fields=x", &[][..]),
+        ("/_bulk?extra_fields=x", &[]),
+        ("/upload", &[("content-encoding", "zstd")]),
+    ] {
+        let answer = server.post_with(path, headers, line.repeat(300_000));
+        assert!(matches!(answer.status, 400 | 415) && !answer.body.is_empty(), "{path}: {answer:?}");
+    }
+    let headers = [("VL-Ignore-Fields", "geheimnis,schlüssel"), ("VL-Extra-Fields", "ort=Zürich")];
+    let line = r#"{"_msg":"by header","schlüssel":"x"}"#;
+    assert_eq!(server.post_with("/insert/jsonline", &headers, line).status, 200);
+    let row = &server.query("\"by header\"")[0];
+    assert!(row["ort"] == "Zürich" && row.get("schlüssel").is_none(), "{row}");
 }
 
 #[test]

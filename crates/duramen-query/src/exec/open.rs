@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// The name under which every row has a number for its stream, made of the stream's text. Rows show it only to who
 /// asks for it by name.
-pub const STREAM_ID: &str = "_stream_id";
+pub const STREAM_ID: &str = duramen::block::names::STREAM_ID;
 
 type Columns = HashMap<String, Option<Arc<Column>>, foldhash::fast::FixedState>;
 

@@ -39,8 +39,8 @@ fn refused(status: u16, detail: &str) -> Value {
 ///
 /// # Errors
 /// 400 if nothing was taken.
-async fn taken(delivery: Delivery) -> ApiResult<Option<String>> {
-    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+async fn taken(mut delivery: Delivery) -> ApiResult<Option<String>> {
+    let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
     let taken = delivery.take("datadog", move |received, out| {
         Ok(Logs::new(&params, now_ns).read(&received.decompressed()?, now_ns, out)?)
     });

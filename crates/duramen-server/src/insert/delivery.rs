@@ -2,7 +2,7 @@
 
 use crate::app::{Shared, elsewhere};
 use crate::auth::Access;
-use crate::body::{Received, receive};
+use crate::body::{Received, discard, receive};
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
@@ -56,13 +56,23 @@ impl Delivery {
     /// The parameters that VictoriaLogs' protocols take: of headers, then of the URL.
     ///
     /// # Errors
-    /// 400 for one that makes no sense.
-    pub fn params(&self) -> ApiResult<Params> {
+    /// 400 for one that makes no sense, once the body has come, for who is still sending would not see it.
+    pub async fn params(&mut self) -> ApiResult<Params> {
+        let params = self.read_params();
+        if params.is_err() && !self.headers.contains_key(header::EXPECT) {
+            Box::pin(discard(&self.app, &mut self.body)).await;
+        }
+        params
+    }
+
+    fn read_params(&self) -> ApiResult<Params> {
         let mut params = Params::default();
         // Few requests have any of them.
         let has_some = self.headers.keys().any(|name| name.as_str().starts_with("vl-"));
         for (header, name) in duramen_wire::params::HEADERS.into_iter().filter(|_| has_some) {
-            if let Some(value) = self.headers.get(header).and_then(|value| value.to_str().ok()) {
+            if let Some(value) = self.headers.get(header) {
+                let value = std::str::from_utf8(value.as_bytes())
+                    .map_err(|_| ApiError::bad_request(format!("the header {header} is not UTF-8")))?;
                 params.set(name, value)?;
             }
         }

@@ -118,8 +118,8 @@ async fn taken(delivery: Delivery, index: Option<String>) -> Response {
     }
 }
 
-async fn reply(delivery: Delivery, index: Option<String>) -> ApiResult<String> {
-    let (params, now_ns, clock) = (delivery.params()?, delivery.now_ns, delivery.app.env.clock.clone());
+async fn reply(mut delivery: Delivery, index: Option<String>) -> ApiResult<String> {
+    let (params, now_ns, clock) = (delivery.params().await?, delivery.now_ns, delivery.app.env.clock.clone());
     let short = reads_little(&delivery.headers);
     let started = clock.monotonic();
     let taken = delivery.take("elasticsearch", move |received, out| {

@@ -12,8 +12,8 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/gelf", post(gelf))
 }
 
-async fn gelf(delivery: Delivery) -> ApiResult<StatusCode> {
-    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+async fn gelf(mut delivery: Delivery) -> ApiResult<StatusCode> {
+    let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
     let taken = delivery.take("gelf", move |received, out| {
         Ok(Messages::new(&params).document(&received.decompressed()?, now_ns, out)?)
     });

@@ -5,11 +5,13 @@
 
 use super::Delivery;
 use crate::app::Shared;
-use crate::body::leave_to_send;
+use crate::auth::Access;
+use crate::body::{discard, leave_to_send};
 use crate::error::{ApiError, ApiResult};
 use crate::intake::Intake;
 use axum::Router;
-use axum::http::{StatusCode, header};
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::journald::Export;
@@ -26,14 +28,28 @@ async fn upload(delivery: Delivery) -> Response {
     }
 }
 
-async fn uploaded(delivery: Delivery) -> ApiResult<String> {
-    let mut export = Export::new(&delivery.params()?);
+async fn uploaded(mut delivery: Delivery) -> ApiResult<String> {
+    let mut export = Export::new(&delivery.params().await?);
     let Delivery { app, access, headers, mut body, .. } = delivery;
+    let taken = take(&app, &access, &headers, &mut body, &mut export).await;
+    if taken.is_err() {
+        Box::pin(discard(&app, &mut body)).await;
+    }
+    taken
+}
+
+async fn take(
+    app: &Shared,
+    access: &Access,
+    headers: &HeaderMap,
+    body: &mut Body,
+    export: &mut Export,
+) -> ApiResult<String> {
     if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         let told = "Content-Encoding: a journal is taken as it is: set Compression=no";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
     }
-    let mut intake = Intake::new(&app, &access.tenant, "journald");
+    let mut intake = Intake::new(app, &access.tenant, "journald");
     loop {
         let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await;
         let frame = match frame {
@@ -52,7 +68,7 @@ async fn uploaded(delivery: Delivery) -> ApiResult<String> {
             }
         };
         let Ok(data) = frame.into_data() else { continue };
-        leave_to_send(&app, &access, data.len()).await?;
+        leave_to_send(app, access, data.len()).await?;
         let now_ns = app.env.clock.now_unix_ns();
         intake.received(data.len());
         export.feed(&data, now_ns, &mut intake.decoded)?;

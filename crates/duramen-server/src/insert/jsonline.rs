@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 const PROTOCOL: &str = "jsonline";
 
-pub(super) async fn insert(delivery: Delivery) -> ApiResult<Response> {
-    let params = delivery.params()?;
+pub(super) async fn insert(mut delivery: Delivery) -> ApiResult<Response> {
+    let params = delivery.params().await?;
     let taken = if pieces::may_be_long(&delivery) {
         let (of_pieces, clock) = (params.clone(), delivery.app.env.clock.clone());
         let decode = move |piece: &Bytes, out: &mut Decoded| {

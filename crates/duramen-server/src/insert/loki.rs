@@ -30,8 +30,8 @@ pub(super) async fn push(delivery: Delivery) -> Response {
     }
 }
 
-async fn pushed(delivery: Delivery) -> ApiResult<()> {
-    let (params, now_ns, is_json) = (delivery.params()?, delivery.now_ns, delivery.is_json());
+async fn pushed(mut delivery: Delivery) -> ApiResult<()> {
+    let (params, now_ns, is_json) = (delivery.params().await?, delivery.now_ns, delivery.is_json());
     let taken = delivery.take("loki", move |received, out| {
         // The block of snappy belongs to the protocol of protobuf, whether a header tells of it or not.
         let body = match received.encoding() {

@@ -9,8 +9,8 @@ use axum::response::Response;
 use serde_json::json;
 
 /// 202 with how many were taken; 422 if none was. Rows that were not are named.
-pub(super) async fn ingest(delivery: Delivery) -> ApiResult<Response> {
-    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+pub(super) async fn ingest(mut delivery: Delivery) -> ApiResult<Response> {
+    let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
     let taken = delivery.take("native", move |received, out| {
         let body = received.decompressed()?;
         with_decoder(params, now_ns, body.len(), |rows| Ok(rows.document(&body, now_ns, out)?))

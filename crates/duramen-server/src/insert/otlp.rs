@@ -39,8 +39,8 @@ pub(super) async fn logs(delivery: Delivery) -> Response {
     }
 }
 
-async fn taken(delivery: Delivery, is_json: bool) -> ApiResult<Rejected> {
-    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+async fn taken(mut delivery: Delivery, is_json: bool) -> ApiResult<Rejected> {
+    let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
     let taken = delivery.take("otlp", move |received, out| {
         let body = received.decompressed()?;
         let make = |params: &Params, _| Logs::new(params);

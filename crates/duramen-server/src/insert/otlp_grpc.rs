@@ -39,7 +39,7 @@ async fn export(version: Version, mut delivery: Delivery) -> ApiResult<Response>
     if version != Version::HTTP_2 {
         return Err(ApiError::bad_request("gRPC is spoken over HTTP/2: over HTTP/1.1, POST to /v1/logs"));
     }
-    let mut decoder = Logs::new(&delivery.params()?);
+    let mut decoder = Logs::new(&delivery.params().await?);
     // What compresses the message, not the body around it.
     delivery.headers.remove(header::CONTENT_ENCODING);
     if let Some(encoding) = delivery.headers.get(ENCODING).cloned() {

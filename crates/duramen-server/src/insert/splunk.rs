@@ -38,8 +38,8 @@ async fn raw(delivery: Delivery) -> Response {
     reply(taken(delivery, true).await)
 }
 
-async fn taken(delivery: Delivery, is_raw: bool) -> ApiResult<(u64, Rejected)> {
-    let (params, now_ns) = (delivery.params()?, delivery.now_ns);
+async fn taken(mut delivery: Delivery, is_raw: bool) -> ApiResult<(u64, Rejected)> {
+    let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
     let query: Vec<_> = delivery.query().into_owned().collect();
     let taken = delivery.take("splunk", move |received, out| {
         let body = received.decompressed()?;

@@ -4,7 +4,7 @@ use super::framed;
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
-use duramen_wire::framing::{Frame, Framer};
+use duramen_wire::framing::{Frame, Framer, without_end};
 use duramen_wire::syslog::Messages;
 use jiff::tz::TimeZone;
 use std::net::SocketAddr;
@@ -48,8 +48,8 @@ impl super::Datagrams for Datagrams {
             self.peer = Some((peer.ip(), peer.ip().to_string()));
         }
         let peer = self.peer.as_ref().map(|(_, text)| text.as_str());
-        let message = datagram.trim_ascii_end();
-        if message.is_empty() {
+        let message = without_end(datagram);
+        if message.trim_ascii().is_empty() {
             return;
         }
         // The only error is a limit that one datagram cannot reach, after which an append makes room.

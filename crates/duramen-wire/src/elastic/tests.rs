@@ -39,6 +39,12 @@ fn documents_become_entries() {
 }
 
 #[test]
+fn an_action_hides_no_field_and_ids_may_be_numbers() {
+    let body = "\u{feff}{\"create\":{\"_index\":\"i\",\"_id\":5}}\n{\"message\":\"m\",\"es_index\":\"own\",\"es_id\":\"5\"}\n";
+    assert_eq!(bulk(body, None).unwrap().0, "NOW Unknown m {} message=m es_index#1=own es_id=5 es_index=i\n");
+}
+
+#[test]
 fn each_item_has_its_own_outcome() {
     let body = "{\"create\":{}}\n{\"a\":\"\\q\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"update\":{}}\n{\"doc\":{}}\n{\"index\":{}}\n{\"message\":\"m\"}\n";
     let (entries, reply) = bulk(body, None).unwrap();

@@ -39,6 +39,16 @@ fn messages_become_entries() {
 }
 
 #[test]
+fn additional_fields_hide_nothing() {
+    let mut out = Decoded::default();
+    let message = r#"{"host":"h","short_message":"cut \ud83d","_host":"other","_severity":"q","level":3,"_a":1,"_a":2}"#;
+    Messages::new(&Params::default()).message(message.as_bytes(), NOW, &mut out).unwrap();
+    Messages::new(&Params::default()).document(message.as_bytes(), NOW, &mut out).unwrap();
+    let line = "NOW Error cut \\ud83d {host=h} host#1=other severity=q severity#1=err a=1 a#1=2\n";
+    assert_eq!(show(&mut out), line.repeat(2));
+}
+
+#[test]
 fn packed_messages_are_unpacked_within_bounds() {
     let text = b"{\"short_message\":\"x\"}".repeat(10);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());

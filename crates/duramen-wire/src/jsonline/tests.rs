@@ -27,6 +27,15 @@ fn the_shapes_of_a_body_mean_the_same() {
     ] {
         assert_eq!(document(body).as_deref(), Ok(expected), "{body}");
     }
+    for body in [
+        "\u{feff}{\"msg\":\"a\",\"level\":\"warn\"}\n{\"msg\":\"b\"}",
+        "\u{feff}[{\"msg\":\"a\",\"level\":\"warn\"},{\"msg\":\"b\"}]",
+        "\u{feff}{\n\"msg\":\"a\",\"level\":\"warn\"}{\"msg\":\"b\"}",
+    ] {
+        assert_eq!(document(body).as_deref(), Ok(expected), "{body}");
+    }
+    let cut = document(r#"[{"msg":"cut \ud83d"},{"msg":"b"}]"#);
+    assert_eq!(cut.as_deref(), Ok("NOW Unknown cut \\ud83d {} msg=cut \\ud83d\nNOW Unknown b {} msg=b\n"));
     for body in ["", "\n", "[]", " [ ] "] {
         assert_eq!(document(body).as_deref(), Ok(""), "{body}");
     }

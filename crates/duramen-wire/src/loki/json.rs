@@ -3,7 +3,7 @@
 use super::Push;
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
-use crate::json::skipped;
+use crate::json::{mended, skipped};
 use jiter::{Jiter, JiterError, Peek};
 
 const WHAT: &str = "a Loki push in JSON";
@@ -17,12 +17,16 @@ impl Push {
     /// `now_ns`.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if it is none; [`Error::Limit`] over [`crate::Limits::max_entries_bytes`].
+    /// [`Error::Malformed`] if it is none, or one of the form that came before (`labels` and `entries`), of which nothing
+    /// would be stored; [`Error::Limit`] over [`crate::Limits::max_entries_bytes`].
     pub fn json(&mut self, body: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let body = &*mended(body);
         let mut jiter = Jiter::new(body);
+        let mut has_streams = false;
         let mut key = jiter.next_object().map_err(wrong)?;
         while let Some(name) = key {
             if name == "streams" {
+                has_streams = true;
                 let mut element = jiter.next_array().map_err(wrong)?;
                 while element.is_some() {
                     self.json_stream(&mut jiter, body, now_ns, out)?;
@@ -33,7 +37,8 @@ impl Push {
             }
             key = jiter.next_key().map_err(wrong)?;
         }
-        jiter.finish().map_err(wrong)
+        jiter.finish().map_err(wrong)?;
+        if has_streams { Ok(()) } else { Err(Error::malformed(WHAT, "it has no `streams`", 0)) }
     }
 
     fn json_stream(
@@ -43,10 +48,12 @@ impl Push {
         now_ns: i64,
         out: &mut Decoded,
     ) -> Result<()> {
-        self.labels.clear();
+        self.clear_labels();
         let mut labelled = false;
         // Lines that stand before their labels are read after them.
-        let mut before = None;
+        let mut before: Option<std::ops::Range<usize>> = None;
+        let (at, mut has_values, mut has_others) = (jiter.current_index(), false, false);
+        let said_twice = |name: &str, at| Err(Error::malformed(WHAT, format!("`{name}` is there twice"), at));
         let mut key = jiter.next_object().map_err(wrong)?;
         while let Some(name) = key {
             match name {
@@ -56,14 +63,26 @@ impl Push {
                     self.begin_stream(jiter.current_index() - start, out);
                     labelled = true;
                 }
-                "values" if labelled => self.json_values(jiter, 0, now_ns, out)?,
+                "stream" => return said_twice("stream", jiter.current_index()),
+                "values" if labelled => {
+                    has_values = true;
+                    self.json_values(jiter, 0, now_ns, out)?;
+                }
+                "values" if before.is_some() => return said_twice("values", jiter.current_index()),
                 "values" => {
+                    has_values = true;
                     let peek = jiter.peek().map_err(wrong)?;
                     before = Some(skipped(jiter, peek).map_err(wrong)?);
                 }
-                _ => jiter.next_skip().map_err(wrong)?,
+                _ => {
+                    has_others = true;
+                    jiter.next_skip().map_err(wrong)?;
+                }
             }
             key = jiter.next_key().map_err(wrong)?;
+        }
+        if has_others && !has_values {
+            return Err(Error::malformed(WHAT, "a stream has no `values`", at));
         }
         if let Some(values) = before {
             if !labelled {

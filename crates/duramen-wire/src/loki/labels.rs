@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
             bytes.extend_from_slice(&rest.as_bytes()[..stop]);
             self.at += stop + 1;
             if rest.as_bytes()[stop] == b'"' {
-                value.push_str(&String::from_utf8_lossy(&bytes));
+                value.push_str(&duramen_formats::text_of(&bytes));
                 return Ok(());
             }
             let escaped = self.rest().chars().next().ok_or_else(|| self.wrong("a value does not end"))?;
@@ -155,7 +155,7 @@ mod tests {
             (r#"{a="q\"\\\n\t",b=""}"#, vec![("a", "q\"\\\n\t"), ("b", "")]),
             (r#"{a="\u00e9\U0001F600\x41é"}"#, vec![("a", "é😀Aé")]),
             (r#"{a="b\xc3\xa9c\ted"}"#, vec![("a", "béc\ted")]),
-            (r#"{a="\xff"}"#, vec![("a", "\u{fffd}")]),
+            (r#"{a="\xff"}"#, vec![("a", "\\xFF")]),
             ("{a=`x\\n`}", vec![("a", "x\\n")]),
             (r#"{"service.name"="s",k8s.pod-name="p"}"#, vec![("service.name", "s"), ("k8s.pod-name", "p")]),
         ] {

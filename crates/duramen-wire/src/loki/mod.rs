@@ -22,7 +22,7 @@ use crate::level;
 use crate::params::{MAX_STREAM_FIELDS, Params};
 use duramen::entry::MAX_FIELDS;
 use duramen::{EntryBuf, Level};
-use duramen_formats::{NameFilter, level::of_named};
+use duramen_formats::{NameFilter, Names, level::of_named};
 
 /// Reads pushes, keeping its buffers. Can be sent to another thread, not shared.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct Push {
     label_level: Option<Level>,
     /// The labels' names, for [`EntryBuf::set_stream_fields`].
     label_names: Vec<String>,
+    /// Those of the labels; then those of the line, if it has metadata.
+    names: Names,
     /// Why no line of this stream can be taken.
     wrong_stream: Option<String>,
 }
@@ -49,14 +51,22 @@ impl Push {
             labels: Vec::new(),
             label_level: None,
             label_names: Vec::new(),
+            names: Names::new(),
             wrong_stream: None,
         }
+    }
+
+    /// Forgets the labels of the stream before.
+    fn clear_labels(&mut self) {
+        self.labels.clear();
+        self.names.clear();
     }
 
     /// Adds a label of the stream that begins. Of more than a line may have, one is enough to tell.
     fn add_label(&mut self, name: &str, value: &str) {
         if self.labels.len() <= MAX_FIELDS {
-            self.labels.push((name.to_owned(), value.to_owned()));
+            let name = self.names.take(name).to_owned();
+            self.labels.push((name, value.to_owned()));
         }
     }
 
@@ -95,10 +105,17 @@ impl Push {
             entry.field(name, value.as_str());
         }
         let mut level = None;
+        let (labels, names) = (&self.labels, &mut self.names);
+        let mut has_metadata = false;
         metadata(&mut |name, value| {
             level = level.or_else(|| of_named(name, value));
+            // Metadata are no labels, whatever they are called: they must not change the stream, nor hide a label.
+            if !std::mem::replace(&mut has_metadata, true) {
+                names.clear();
+                labels.iter().for_each(|(name, _)| _ = names.take(name));
+            }
             if !self.left_out.has(name) {
-                entry.field(name, value);
+                entry.field(names.take(name), value);
             }
         })?;
         for (name, value) in &self.params.rules.extra_fields {

@@ -4,6 +4,7 @@ use super::{Push, labels};
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::protobuf::{Message, Wire};
+use duramen_formats::text_of;
 
 const WHAT: &str = "a Loki push in protobuf";
 
@@ -17,8 +18,9 @@ impl Push {
         let body = Message::body(WHAT, body);
         body.each(1, |stream| {
             let field = stream.message(1)?;
-            let text = field.text()?;
-            self.labels.clear();
+            // Loki's own clients do not look whether texts are UTF-8.
+            let text = &*text_of(field.bytes);
+            self.clear_labels();
             if !text.is_empty() {
                 labels::parse(text, |name, value| self.add_label(name, value))
                     .map_err(|(detail, offset)| Error::malformed(WHAT, detail, field.at + offset))?;
@@ -34,10 +36,10 @@ impl Push {
             return Ok(());
         };
         let line = entry.message(2)?;
-        let text = String::from_utf8_lossy(line.bytes);
+        let text = text_of(line.bytes);
         let metadata = |f: &mut dyn FnMut(&str, &str)| {
             entry.each(3, |pair| {
-                f(pair.message(1)?.text()?, pair.message(2)?.text()?);
+                f(&text_of(pair.message(1)?.bytes), &text_of(pair.message(2)?.bytes));
                 Ok(())
             })
         };

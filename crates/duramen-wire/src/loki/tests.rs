@@ -130,8 +130,45 @@ fn a_small_body_does_not_mean_a_lot() {
 }
 
 #[test]
+fn metadata_change_no_label() {
+    let expected = "NOW Error x {level=info pod=p} level#1=error pod#1=q t=1 t#1=2\n\
+                    NOW Info y {level=info pod=p}\n";
+    let body = r#"{"streams":[{"stream":{"level":"info","pod":"p"},"values":[
+        ["1718452800000000000","x",{"level":"error","pod":"q","t":"1","t":"2"}],["1718452800000000000","y"]]}]}"#;
+    assert_eq!(json(body).as_deref(), Ok(expected));
+    let twice = r#"{"streams":[{"stream":{"a":"1","a":"2"},"values":[["0","x",{"a":"3"}]]}]}"#;
+    assert_eq!(json(twice).as_deref(), Ok("NOW Unknown x {a=1 a#1=2} a#2=3\n"));
+    let metadata = [("level", "error"), ("pod", "q"), ("t", "1"), ("t", "2")];
+    let lines = [(1_718_452_800, 0, "x", &metadata[..]), (1_718_452_800, 0, "y", &[])];
+    let body = protobuf(&[(r#"{level="info", pod="p"}"#, &lines)]);
+    let mut out = Decoded::default();
+    Push::new(&Params::default()).protobuf(&body, NOW, &mut out).unwrap();
+    assert_eq!(show(&mut out), expected);
+}
+
+#[test]
+fn text_that_is_cut_or_no_utf8_is_kept_as_it_can_be() {
+    let body = r#"{"streams":[{"stream":{"a":"b"},"values":[["0","cut \ud83d"],["0","\ud83d\ude00"]]}]}"#;
+    assert_eq!(json(body).as_deref(), Ok("NOW Unknown cut \\ud83d {a=b}\nNOW Unknown \u{1f600} {a=b}\n"));
+    let mut body = protobuf(&[(r#"{a="?"}"#, &[(0, 0, "h?ss", &[("k", "?")])])]);
+    for byte in body.iter_mut().filter(|byte| **byte == b'?') {
+        *byte = 0xe4;
+    }
+    let mut out = Decoded::default();
+    Push::new(&Params::default()).protobuf(&body, NOW, &mut out).unwrap();
+    assert_eq!(show(&mut out), "NOW Unknown h\\xE4ss {a=\\xE4} k=\\xE4\n");
+}
+
+#[test]
 fn what_is_no_push_is_an_error() {
     for (body, detail) in [
+        ("{\"_msg\":\"x\"}", "it has no `streams`, at byte 0"),
+        (
+            "{\"streams\":[{\"labels\":\"{a=\\\"b\\\"}\",\"entries\":[{\"ts\":\"2024-01-01T00:00:00Z\",\"line\":\"x\"}]}]}",
+            "a stream has no `values`, at byte 12",
+        ),
+        ("{\"streams\":[{\"values\":[[\"1\",\"x\"]],\"values\":[]}]}", "`values` is there twice"),
+        ("{\"streams\":[{\"stream\":{},\"stream\":{},\"values\":[]}]}", "`stream` is there twice"),
         ("", "at byte 0"),
         ("[]", "at byte 0"),
         ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"x\",\"y\"]]}]}", "nanoseconds since 1970"),

@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use duramen::Value;
 use duramen::entry::{MAX_FIELD_NAME_BYTES, MAX_FIELDS};
+use duramen_formats::text_of;
 use std::fmt::Write;
 
 /// How deep maps and lists may lie in each other.
@@ -114,7 +115,7 @@ fn walk(
 pub(super) fn with_value<T>(leaf: Leaf<'_>, text: &mut String, f: impl FnOnce(Value<'_>) -> T) -> Result<T> {
     text.clear();
     Ok(match leaf {
-        Leaf::Text(bytes) => f(Value::Str(&String::from_utf8_lossy(bytes))),
+        Leaf::Text(bytes) => f(Value::Str(&text_of(bytes))),
         Leaf::Bool(b) => f(Value::Bool(b)),
         Leaf::Int(n) => f(Value::Int(n)),
         Leaf::Double(x) => f(Value::Float(x)),
@@ -167,7 +168,7 @@ fn push_json(value: Message<'_>, text: &mut String, depth: usize) -> Result<()> 
             Ok(())
         }
         Any::Leaf(Leaf::Text(bytes)) => {
-            push_text(&String::from_utf8_lossy(bytes), text);
+            push_text(&text_of(bytes), text);
             Ok(())
         }
         Any::Leaf(Leaf::Bool(b)) => write!(text, "{b}"),

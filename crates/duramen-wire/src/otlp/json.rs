@@ -2,6 +2,7 @@
 //! matter in which order the members of an object come.
 
 use crate::error::{Error, Result};
+use crate::json::mended;
 use crate::protobuf::Writer;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -80,6 +81,7 @@ static MAP: [Member; 1] = [member("values", "values", 1, Kind::Messages(&KEY_VAL
 
 /// Writes the request as protobuf.
 pub(super) fn transcode(body: &[u8], out: &mut Writer) -> Result<()> {
+    let body = &*mended(body);
     let mut jiter = Jiter::new(body);
     object(&mut jiter, &REQUEST, out, MAX_DEPTH)?;
     jiter.finish().map_err(wrong)
@@ -114,8 +116,14 @@ fn value(jiter: &mut Jiter<'_>, member: &'static Member, out: &mut Writer, depth
         Kind::Message(members) => message(jiter, number, members, out, depth)?,
         Kind::Messages(members) => {
             let mut element = jiter.next_array().map_err(wrong)?;
-            while element.is_some() {
-                message(jiter, number, members, out, depth)?;
+            while let Some(peek) = element {
+                // In a list, null is a value that is none.
+                if peek == Peek::Null {
+                    jiter.known_null().map_err(wrong)?;
+                    out.bytes(number, &[]);
+                } else {
+                    message(jiter, number, members, out, depth)?;
+                }
                 element = jiter.array_step().map_err(wrong)?;
             }
         }
@@ -190,6 +198,9 @@ fn hex(digits: &str) -> Option<Vec<u8>> {
 /// `SEVERITY_NUMBER_WARN2` is 14.
 fn severity(name: &str) -> Option<u64> {
     let name = name.strip_prefix("SEVERITY_NUMBER_")?;
+    if name == "UNSPECIFIED" {
+        return Some(0);
+    }
     let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let band =
         ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"].iter().position(|known| *known == word)?;

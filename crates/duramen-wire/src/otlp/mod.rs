@@ -33,7 +33,7 @@ use crate::error::Result;
 use crate::params::{MAX_STREAM_FIELDS, Params};
 use crate::protobuf::Message;
 use duramen::EntryBuf;
-use duramen_formats::NameFilter;
+use duramen_formats::{NameFilter, Names};
 
 /// Reads requests, keeping its buffers. Can be sent to another thread, not shared.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ pub struct Logs {
     /// A field's name while its maps are walked.
     path: String,
     text: String,
+    names: Names,
     transcoded: Vec<u8>,
 }
 
@@ -60,6 +61,7 @@ impl Logs {
             resource_names: Vec::new(),
             path: String::new(),
             text: String::new(),
+            names: Names::new(),
             transcoded: Vec::new(),
         }
     }

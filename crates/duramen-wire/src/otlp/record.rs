@@ -5,7 +5,7 @@ use super::attributes::{Any, Leaf, Refusal, any, each_leaf, with_value};
 use crate::error::Result;
 use crate::protobuf::{Message, Wire};
 use duramen::{EntryBuf, Level, Value};
-use duramen_formats::{MESSAGE_FIELDS, NameFilter, level};
+use duramen_formats::{MESSAGE_FIELDS, NameFilter, Names, level, text_of};
 use std::fmt::Write;
 
 /// The parts of a record that are not walked over later.
@@ -61,10 +61,12 @@ impl Logs {
         let mut fields = Fields {
             entry: &mut self.entry,
             left_out: &self.left_out,
+            names: &mut self.names,
             text: &mut self.text,
             level: None,
             error: None,
         };
+        fields.keep_known(&parts);
         self.path.clear();
         let path = &mut self.path;
         if let Err(refusal) = each_leaf(resource, 1, path, &mut |name, leaf| fields.add(name, leaf))? {
@@ -101,6 +103,7 @@ impl Logs {
 struct Fields<'a> {
     entry: &'a mut EntryBuf,
     left_out: &'a NameFilter,
+    names: &'a mut Names,
     text: &'a mut String,
     /// The level that a field showed.
     level: Option<Level>,
@@ -118,8 +121,27 @@ impl Fields<'_> {
         if self.left_out.has(name) {
             return;
         }
+        // Of two of one name the first is what counts: a resource makes the stream, whatever a record says.
+        let name = self.names.take(name);
         if let Err(error) = with_value(leaf, self.text, |value| _ = self.entry.field(name, value)) {
             self.error.get_or_insert(error);
+        }
+    }
+
+    /// Keeps the names of what records have by name from attributes.
+    fn keep_known(&mut self, parts: &Parts<'_>) {
+        self.names.clear();
+        for (name, is_there) in [
+            ("trace_id", parts.trace_id.iter().any(|b| *b != 0)),
+            ("span_id", parts.span_id.iter().any(|b| *b != 0)),
+            ("severity_text", !parts.severity_text.is_empty()),
+            ("event_name", !parts.event_name.is_empty()),
+            ("flags", parts.flags != 0),
+            ("dropped_attributes_count", parts.dropped & 0xffff_ffff != 0),
+        ] {
+            if is_there {
+                self.names.take(name);
+            }
         }
     }
 
@@ -159,15 +181,16 @@ impl Fields<'_> {
                 && best.is_none_or(|(best, _)| rank < best)
             {
                 best = Some((rank, name));
-                self.entry.message(&String::from_utf8_lossy(text));
+                self.entry.message(&text_of(text));
             }
             Ok(())
         })?;
         path.clear();
         each_leaf(map, 1, path, &mut |name, leaf| match best {
             Some((_, message)) if message == name => {
+                best = None;
                 if name != "_msg" && !self.left_out.has(name) {
-                    self.entry.field_same_as_message(name);
+                    self.entry.field_same_as_message(self.names.take(name));
                 }
             }
             _ => self.add(name, leaf),

@@ -110,6 +110,34 @@ fn bodies_that_are_maps_become_fields() {
 }
 
 #[test]
+fn attributes_hide_nothing() {
+    let text = |name: &str, value: &str| format!(r#"{{"key":"{name}","value":{{"stringValue":"{value}"}}}}"#);
+    let attributes =
+        [("service.name", "b"), ("a", "1"), ("a", "2"), ("trace_id", "x")].map(|(n, v)| text(n, v)).join(",");
+    let body = [("a", "3"), ("message", "m"), ("message", "n")].map(|(n, v)| text(n, v)).join(",");
+    let request = format!(
+        r#"{{"resourceLogs":[{{"resource":{{"attributes":[{}]}},"scopeLogs":[{{"logRecords":[
+            {{"traceId":"0a","attributes":[{attributes}],"body":{{"kvlistValue":{{"values":[{body}]}}}}}},{{}}]}}]}}]}}"#,
+        text("service.name", "r")
+    );
+    assert_eq!(
+        json(&request).as_deref(),
+        Ok(
+            "NOW Unknown m {service.name=r} service.name#1=b a=1 a#1=2 trace_id#1=x a#2=3 message=m message#1=n trace_id=0a\n\
+            NOW Unknown  {service.name=r}\n"
+        )
+    );
+}
+
+#[test]
+fn a_value_that_is_odd_does_not_cost_the_request() {
+    let list = r#"{"attributes":[{"key":"k","value":{"arrayValue":{"values":[null,{"intValue":1}]}}}],"severityNumber":"SEVERITY_NUMBER_UNSPECIFIED"}"#;
+    assert_eq!(json(&one(list)).as_deref(), Ok("NOW Unknown  {} k=[null,1]\n"));
+    let cut = r#"{"body":{"stringValue":"cut \ud83d"}}"#;
+    assert_eq!(json(&one(cut)).as_deref(), Ok("NOW Unknown cut \\ud83d {}\n"));
+}
+
+#[test]
 fn severities_are_bands_of_four() {
     let level = |record: &str| json(&one(record)).unwrap().split(' ').nth(1).unwrap().to_owned();
     for (n, expected) in [
