@@ -194,7 +194,7 @@ impl Store {
                 continue;
             }
             let block = handle.open()?;
-            for (row, matched) in matched_rows(&block, matches)?.into_iter().enumerate() {
+            for (row, matched) in matched_rows(&block, times, matches)?.into_iter().enumerate() {
                 found += u64::from(matched && barrier.covers_live(block.identity(row)?));
             }
         }

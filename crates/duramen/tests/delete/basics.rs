@@ -110,6 +110,22 @@ fn only_the_time_that_was_meant_is_looked_at() {
 }
 
 #[test]
+fn what_lies_beside_the_time_that_was_meant_in_the_same_block_stays() {
+    let sim = Sim::new(7);
+    let store = options(sim.env()).open("/logs").unwrap();
+    for n in 0..30 {
+        append(&store, n).unwrap();
+        if n == 20 {
+            store.flush().unwrap();
+        }
+    }
+    // Of the first period: one line in a table, one in the WAL, each with others before or behind it.
+    let report = store.delete(18..=21, &mut |block| rows(block, &|_| true), &|| false).unwrap().unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (2, 0));
+    assert_eq!(numbers(&store), (0..30).filter(|n| !matches!(n, 18 | 21)).collect::<Vec<_>>());
+}
+
+#[test]
 fn damage_is_told_and_costs_nothing_else() {
     let sim = Sim::new(5);
     let store = options(sim.env()).open("/logs").unwrap();
