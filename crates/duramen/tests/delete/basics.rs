@@ -126,6 +126,20 @@ fn what_lies_beside_the_time_that_was_meant_in_the_same_block_stays() {
 }
 
 #[test]
+fn a_table_that_is_gone_is_told_and_costs_nothing_else() {
+    let sim = Sim::new(8);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.close().unwrap();
+    let table = sim.files().into_iter().find(|file| file.ends_with(".sst")).unwrap();
+    sim.env().fs.remove_file(Path::new(&table)).unwrap();
+    let store = options(sim.env()).open("/logs").unwrap();
+    let report = delete(&store, &|_| true).unwrap();
+    assert_eq!((report.lines, report.damaged.len()), (20, 1), "{report:?}");
+    assert!(report.damaged[0].contains("it is missing"), "{report:?}");
+}
+
+#[test]
 fn damage_is_told_and_costs_nothing_else() {
     let sim = Sim::new(5);
     let store = options(sim.env()).open("/logs").unwrap();
