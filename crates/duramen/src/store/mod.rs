@@ -39,6 +39,7 @@ mod table_blocks;
 mod table_facts;
 mod tables;
 mod tail;
+mod unnamed;
 mod verify;
 mod writers;
 
