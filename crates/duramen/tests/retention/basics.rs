@@ -212,6 +212,43 @@ fn the_policy_is_the_stores_and_survives() {
 }
 
 #[test]
+fn what_would_go_of_a_table_that_stays_is_told() {
+    let sim = Sim::new(31);
+    let store = options(sim.env()).open("/logs").unwrap();
+    let now = sim.env().clock.now_unix_ns();
+    // Ten days, of two levels and two streams, in one table.
+    for number in 0..200u64 {
+        let level = if number % 4 == 0 { Level::Debug } else { Level::Info };
+        let app = if number % 5 == 0 { "db" } else { "web" };
+        Line { number, time: now - (number as i64 % 10) * DAY_NS, level, app }.append_to(&store, "").unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(sim.files().iter().filter(|file| file.ends_with(".sst")).count(), 1);
+    let stream = |text: &str, age| RetentionRule::stream(text.parse().unwrap(), age);
+    let policies = [
+        Retention { max_age: Some(3 * DAY), ..Retention::default() },
+        Retention { rules: vec![RetentionRule::level(Level::Debug, Some(DAY))], ..Retention::default() },
+        Retention {
+            max_age: Some(2 * DAY),
+            rules: vec![stream(r#"{app="db"}"#, None), RetentionRule::level(Level::Debug, Some(DAY))],
+            ..Retention::default()
+        },
+    ];
+    let mut gone = 0;
+    for policy in policies {
+        let would = store.retention_would_remove(&policy).unwrap();
+        assert!(would.lines > 0 && would.stored_bytes > 0, "{would:?}");
+        let before = lines_of(&store).len() as u64;
+        store.set_retention(&policy).unwrap();
+        store.enforce_retention().unwrap();
+        gone += would.lines;
+        assert_eq!(before - lines_of(&store).len() as u64, would.lines, "{policy:?}");
+        assert_eq!(store.retention_would_remove(&policy).unwrap().lines, 0);
+    }
+    assert_eq!(store.stats().unwrap().removed.expired.lines, gone);
+}
+
+#[test]
 fn nonsense_is_refused_and_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("logs")).unwrap();
