@@ -212,6 +212,26 @@ fn the_policy_is_the_stores_and_survives() {
 }
 
 #[test]
+fn lines_that_are_dated_in_the_future_protect_only_themselves() {
+    let sim = Sim::new(32);
+    let now = sim.env().clock.now_unix_ns();
+    let store = options(sim.env()).open("/logs").unwrap();
+    for flush in 0..20u64 {
+        // A day to come in the same window of days; one that was, in the one flush or the other.
+        for (number, day) in [(0, -2 - flush as i64 % 3), (1, 1)] {
+            let (number, time) = (flush * 2 + number, now + day * DAY_NS);
+            Line { number, time, level: Level::Info, app: "web" }.append_to(&store, "").unwrap();
+        }
+        store.flush().unwrap();
+    }
+    store.compact().unwrap();
+    store.set_retention(&Retention { max_bytes: Some(1), ..Retention::default() }).unwrap();
+    store.enforce_retention().unwrap();
+    assert!(lines_of(&store).iter().all(|line| line.time > now), "{:?}", lines_of(&store));
+    assert_eq!(lines_of(&store).len(), 20);
+}
+
+#[test]
 fn what_would_go_of_a_table_that_stays_is_told() {
     let sim = Sim::new(31);
     let store = options(sim.env()).open("/logs").unwrap();

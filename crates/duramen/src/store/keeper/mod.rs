@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::store::block_cache::BlockCache;
 use crate::store::compact;
 use crate::store::flush::Flusher;
-use crate::store::layout::Layout;
+use crate::store::layout::{Layout, day_of};
 use crate::store::readers::Generation;
 use crate::store::retention;
 use crate::store::rows::RowSet;
@@ -263,9 +263,9 @@ impl Keeper {
         let state = self.manifest.state().clone();
         let classes_id =
             self.policy().filter(|policy| !policy.rules.is_empty()).map(|policy| policy.classes_id());
-        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id) else {
-            return Ok(false);
-        };
+        let today = day_of(self.shared.env.clock.now_unix_ns());
+        let picked = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id, today);
+        let Some(inputs) = picked else { return Ok(false) };
         let number = self.reserve_table()?;
         let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
         let merged =
