@@ -1,5 +1,5 @@
 use crate::lines::{PERIOD_NS, append, delete, number, numbers, options, rows, text};
-use duramen::{Error, Store, StoreOptions};
+use duramen::{Durability, Error, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;
 use std::path::Path;
 use std::time::Duration;
@@ -137,6 +137,27 @@ fn a_table_that_is_gone_is_told_and_costs_nothing_else() {
     let report = delete(&store, &|_| true).unwrap();
     assert_eq!((report.lines, report.damaged.len()), (20, 1), "{report:?}");
     assert!(report.damaged[0].contains("it is missing"), "{report:?}");
+}
+
+#[test]
+fn what_lies_behind_damage_in_a_dead_writers_segment_goes_too() {
+    let sim = Sim::new(9);
+    let process = sim.spawn_process();
+    let store = options(process.env()).durability(Durability::Sync).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    process.kill();
+    drop(store);
+    let segment = sim.files().into_iter().find(|file| file.ends_with("1.wal")).unwrap();
+    let bytes = sim.read_file(Path::new(&segment)).unwrap();
+    let needle = text(15);
+    let at = bytes.windows(needle.len()).position(|window| window == needle.as_bytes()).unwrap();
+    sim.flip_bit(Path::new(&segment), at as u64 * 8).unwrap();
+    // Who opens it has not flushed what the dead left when it deletes.
+    let store = options(sim.env()).open("/logs").unwrap();
+    let report = delete(&store, &|n| n >= 25).unwrap();
+    assert_eq!((report.lines, report.quarantined.len()), (5, 1), "{report:?}");
+    store.flush().unwrap();
+    assert_eq!(numbers(&store), (0..25).filter(|n| *n != 15).collect::<Vec<_>>());
 }
 
 #[test]
