@@ -2,7 +2,7 @@
 //! still served.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
-use duramen::{EntryBuf, Error, Store, StoreOptions};
+use duramen::{EntryBuf, Error, Retention, Store, StoreOptions};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::OpenMode;
 use duramen_engine::io::sim::Sim;
@@ -299,4 +299,17 @@ fn tables_that_an_older_manifest_does_not_name_are_told_and_kept() {
         kept[0].starts_with("tables-") && before[1].ends_with(&kept[0][7..].replace('-', "/")),
         "{kept:?}"
     );
+}
+
+#[test]
+fn a_store_whose_manifest_is_gone_says_so_to_readers_too() {
+    let sim = Sim::new(10);
+    let (_, store) = store_with_tables(&sim);
+    store.set_retention(&Retention { max_bytes: Some(1 << 30), ..Retention::default() }).unwrap();
+    store.close().unwrap();
+    sim.env().fs.remove_file(Path::new("/logs/MANIFEST")).unwrap();
+    let options = || StoreOptions::new().env(sim.env()).background(false);
+    for error in [options().open("/logs").unwrap_err(), options().open_read_only("/logs").unwrap_err()] {
+        assert!(error.is_corruption() && error.to_string().contains("there are tables"), "{error}");
+    }
 }

@@ -81,7 +81,7 @@ impl Keeper {
             sync_directories(shared)?;
             Manifest::open(env, layout.root())?.0
         } else {
-            refuse_tables_without_manifest(shared)?;
+            refuse_tables_without_manifest(env, layout)?;
             make_directories(shared)?;
             Manifest::create(env, layout.root(), env.random.next_u64())?
         };
@@ -391,8 +391,10 @@ fn sync_directories(shared: &Shared) -> Result<()> {
 }
 
 /// Tables without a manifest are a store whose manifest was lost, not a new one: nothing may be removed.
-fn refuse_tables_without_manifest(shared: &Shared) -> Result<()> {
-    let Shared { env, layout, .. } = shared;
+///
+/// # Errors
+/// Corruption of the manifest; what the file system said.
+pub(crate) fn refuse_tables_without_manifest(env: &Env, layout: &Layout) -> Result<()> {
     for day in list(env, &layout.tables())? {
         let dir = layout.tables().join(&day.name);
         if let Some(table) = list(env, &dir)?.iter().find(|entry| entry.name.ends_with(".sst")) {
