@@ -196,11 +196,14 @@ impl Before {
 
 impl Damage {
     fn of_error(path: PathBuf, block: Option<usize>, lines: Option<u64>, error: &crate::Error) -> Self {
-        let offset = match error {
-            crate::Error::Engine(duramen_engine::Error::Corruption { offset, .. }) => Some(*offset),
-            _ => None,
+        // Which file, and where, is told beside it.
+        let (offset, detail) = match error {
+            crate::Error::Engine(duramen_engine::Error::Corruption { offset, detail, .. }) => {
+                (Some(*offset), detail.clone())
+            }
+            _ => (None, error.to_string()),
         };
-        Self { path, offset, block, lines, detail: error.to_string() }
+        Self { path, offset, block, lines, detail }
     }
 }
 

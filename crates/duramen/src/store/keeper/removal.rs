@@ -74,7 +74,7 @@ impl Keeper {
             env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir))?;
         }
         self.shared.incident(format!(
-            "{} has {lines} lines that are nowhere else, but MANIFEST is older and does not name it: it was moved to quarantine",
+            "{} has lines that are nowhere else ({lines}), but MANIFEST is older and does not name it: it was moved to quarantine",
             path.display()
         ));
         Ok(())
