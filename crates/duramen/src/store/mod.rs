@@ -321,6 +321,13 @@ impl Store {
         self.shut_down(true)
     }
 
+    /// Closes it as [`Store::close`] does, and says what [`Store::incidents`] there were, in closing it, too: only then the last
+    /// lines are put into tables, which may be too late for the retention policy.
+    pub fn close_with_incidents(self) -> (Result<()>, Incidents) {
+        let closed = self.shut_down(true);
+        (closed, self.incidents())
+    }
+
     /// Ends the background threads and the writer; with `fold`, flushes everything, too. Without, what was
     /// appended is sealed and synced, and put into tables by the next keeper.
     pub(crate) fn shut_down(&self, fold: bool) -> Result<()> {
