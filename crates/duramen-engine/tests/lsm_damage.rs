@@ -74,6 +74,35 @@ fn tables_without_a_manifest_are_not_taken_for_orphans() {
     assert_eq!(Lsm::open(DIR, options(&sim)).unwrap().get(b"k").unwrap().unwrap(), b"v");
 }
 
+#[test]
+fn tables_that_an_older_manifest_does_not_name_are_told_and_kept() {
+    let sim = Sim::new(1);
+    let manifest = Path::new(DIR).join("MANIFEST");
+    let store = Lsm::open(DIR, options(&sim)).unwrap();
+    store.put(b"a", b"1").unwrap();
+    store.flush().unwrap();
+    let older = sim.read_file(&manifest).unwrap().len() as u64;
+    store.put(b"b", b"2").unwrap();
+    store.flush().unwrap();
+    store.close().unwrap();
+    sim.env().fs.open(&manifest, OpenMode::ReadWrite).unwrap().set_len(older).unwrap();
+    let found = verify(&sim.env(), DIR, &mut |_| {}).unwrap();
+    let [damage] = &found.damage[..] else { panic!("{found:?}") };
+    assert!(
+        damage.detail.contains("MANIFEST is older") && damage.path.ends_with("sst/00000002.sst"),
+        "{damage:?}"
+    );
+    let store = Lsm::open(DIR, options(&sim)).unwrap();
+    let recovery = store.recovery();
+    assert!(recovery.removed.is_empty() && recovery.quarantined.len() == 1, "{recovery:?}");
+    assert_eq!(store.get(b"a").unwrap().unwrap(), b"1");
+    assert!(store.get(b"b").unwrap().is_none());
+    store.put(b"c", b"3").unwrap();
+    store.flush().unwrap();
+    assert!(sim.read_file(&recovery.quarantined[0]).unwrap().len() > 50);
+    assert!(verify(&sim.env(), DIR, &mut |_| {}).unwrap().damage.is_empty());
+}
+
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A store with tables at several levels, one of them ingested, with deletions and deleted ranges, and writes that are

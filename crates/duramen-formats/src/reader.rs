@@ -94,6 +94,7 @@ impl EntryReader {
         reader.builder.settle(detected);
         if let Some(time) = last_time_ns {
             reader.builder.last_time = time;
+            reader.builder.had_time = true;
         }
         reader
     }
@@ -111,6 +112,16 @@ impl EntryReader {
     /// What became of the lines so far.
     pub fn report(&self) -> &Report {
         &self.builder.report
+    }
+
+    /// What is fed next arrives now, at `now_ns` since the epoch: for an input that comes as it is written, and for long. In
+    /// the place of [`ReaderOptions::reference_time_ns`] it gives the year to stamps without one, and the time to lines before
+    /// the first that has one.
+    pub fn arrives_at(&mut self, now_ns: i64) {
+        self.builder.stamps.refer_to(now_ns);
+        if !self.builder.had_time {
+            self.builder.last_time = now_ns;
+        }
     }
 
     /// Takes the next bytes and hands over every entry that they complete. The first entry comes only after
@@ -166,6 +177,8 @@ struct Builder {
     entry: EntryBuf,
     report: Report,
     last_time: i64,
+    /// Whether some entry had a time of its own.
+    had_time: bool,
     open: Option<Open>,
     /// The lines of the open event.
     text: String,
@@ -195,6 +208,7 @@ impl Builder {
             entry: EntryBuf::new(options.stream_fields.iter().map(String::as_str)),
             report: Report::default(),
             last_time: options.reference_time_ns,
+            had_time: false,
             open: None,
             text: String::new(),
             escaped: String::new(),
@@ -422,6 +436,7 @@ impl Builder {
     fn count(&mut self, format: LineFormat, had_time: bool) {
         self.report.entries += 1;
         self.report.lines_without_time += u64::from(!had_time);
+        self.had_time |= had_time;
         self.report.formats.add(format);
     }
 

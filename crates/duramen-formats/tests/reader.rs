@@ -339,3 +339,24 @@ proptest! {
         prop_assert_eq!(rest.len(), expected.len());
     }
 }
+
+/// An input that is piped in for weeks begins long before its last lines are written.
+#[test]
+fn lines_that_arrive_later_have_a_later_time_and_year() {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let began = 1_733_011_200_000_000_000; // 2024-12-01
+    let mut times = Vec::new();
+    let mut sink = |bytes: &[u8], level: Level, end_offset: u64| {
+        times.push(common::decode(bytes, level, end_offset).time);
+        Ok::<(), std::convert::Infallible>(())
+    };
+    let mut reader = EntryReader::new(ReaderOptions::new(began));
+    for (day, line) in [(0, "ready"), (1, "busy"), (35, "Jan  5 00:00:00 web-1 cron[7]: x"), (36, "no time")]
+    {
+        reader.arrives_at(began + day * DAY_NS);
+        reader.feed(format!("{line}\n").as_bytes(), &mut sink).unwrap();
+        reader.finish(&mut sink).unwrap();
+    }
+    let days: Vec<i64> = times.iter().map(|time| (time - began) / DAY_NS).collect();
+    assert_eq!(days, [0, 1, 35, 35], "the last has the time of the entry before it");
+}

@@ -2,8 +2,9 @@
 //! still served.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
-use duramen::{EntryBuf, Error, Store, StoreOptions};
+use duramen::{EntryBuf, Error, Retention, Store, StoreOptions};
 use duramen_engine::Error as EngineError;
+use duramen_engine::io::OpenMode;
 use duramen_engine::io::sim::Sim;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -256,4 +257,59 @@ fn clock_steps_change_nothing() {
     }
     store.close().unwrap();
     assert_eq!(numbers(&open(&sim)), (0..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn tables_that_an_older_manifest_does_not_name_are_told_and_kept() {
+    let sim = Sim::new(9);
+    let fs = sim.env().fs;
+    let manifest = Path::new("/logs/MANIFEST");
+    let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+    for n in 0..10 {
+        store.append(&entry(n)).unwrap();
+    }
+    store.flush().unwrap();
+    let older = sim.read_file(manifest).unwrap().len() as u64;
+    for n in 10..30 {
+        store.append(&entry(n)).unwrap();
+    }
+    store.flush().unwrap();
+    store.close().unwrap();
+    let tables = |sim: &Sim| sim.files().into_iter().filter(|f| f.ends_with(".sst")).collect::<Vec<_>>();
+    let before = tables(&sim);
+    assert_eq!(before.len(), 2);
+    fs.open(manifest, OpenMode::ReadWrite).unwrap().set_len(older).unwrap();
+
+    let reader = StoreOptions::new().env(sim.env()).open_read_only("/logs").unwrap();
+    let report = reader.verify(&mut |_| {}).unwrap();
+    assert_eq!((report.damage.len(), report.lines), (1, 10), "{:?}", report.damage);
+    let damage = &report.damage[0];
+    assert!(damage.path.ends_with(&before[1]) && damage.lines == Some(20), "{damage:?}");
+    assert!(damage.detail.contains("MANIFEST is older"), "{}", damage.detail);
+
+    let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+    store.append(&entry(30)).unwrap();
+    store.close().unwrap();
+    let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+    assert_eq!(numbers(&store), (0..10).chain([30]).collect::<Vec<_>>());
+    assert!(store.verify(&mut |_| {}).unwrap().damage.is_empty());
+    let kept = store.stats().unwrap().quarantined;
+    assert_eq!(kept.len(), 1);
+    assert!(
+        kept[0].starts_with("tables-") && before[1].ends_with(&kept[0][7..].replace('-', "/")),
+        "{kept:?}"
+    );
+}
+
+#[test]
+fn a_store_whose_manifest_is_gone_says_so_to_readers_too() {
+    let sim = Sim::new(10);
+    let (_, store) = store_with_tables(&sim);
+    store.set_retention(&Retention { max_bytes: Some(1 << 30), ..Retention::default() }).unwrap();
+    store.close().unwrap();
+    sim.env().fs.remove_file(Path::new("/logs/MANIFEST")).unwrap();
+    let options = || StoreOptions::new().env(sim.env()).background(false);
+    for error in [options().open("/logs").unwrap_err(), options().open_read_only("/logs").unwrap_err()] {
+        assert!(error.is_corruption() && error.to_string().contains("there are tables"), "{error}");
+    }
 }

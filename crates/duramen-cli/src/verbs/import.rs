@@ -34,8 +34,8 @@ pub(crate) fn run(args: &ImportArgs, dir: &Path, env: &Env, interrupt: &Interrup
         .open(args.dir.as_deref().unwrap_or(dir))?;
     let copied = copy(&store, &mut table, args, env, interrupt);
     // Whatever happened, what was taken is sealed and, if possible, put into tables.
-    let incidents = store.incidents().messages;
-    let closed = store.close();
+    let (closed, incidents) = store.close_with_incidents();
+    let incidents = incidents.messages;
     incidents.iter().for_each(|why| complain(why));
     let all_well = copied?;
     closed?;

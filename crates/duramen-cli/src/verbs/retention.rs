@@ -2,7 +2,7 @@
 
 use crate::args::{RetentionArgs, Setting};
 use crate::failure::{Failure, Outcome};
-use crate::render::units::{age, bytes, count, counted};
+use crate::render::units::{age, bytes, counted};
 use duramen::store::{Removed, RetentionCounts};
 use duramen::{Error, Level, Retention, RetentionLines, RetentionRule, Store, StoreOptions};
 use serde_json::{Value, json};
@@ -140,7 +140,8 @@ pub(crate) fn describe_counts(counts: &RetentionCounts) -> String {
         }
     }
     if counts.late.lines > 0 {
-        out.push_str(&format!("not taken, expired when they came: {} lines\n", count(counts.late.lines)));
+        let lines = counted(counts.late.lines, "line", "lines");
+        out.push_str(&format!("not taken, expired when they came: {lines}\n"));
     }
     out
 }

@@ -54,6 +54,19 @@ fn what_is_set_is_shown_and_enforced() {
 }
 
 #[test]
+fn who_ingests_what_is_too_old_is_told() {
+    let sandbox = Sandbox::new();
+    ingest_hours(&sandbox, 3);
+    sandbox.run(["retention", "--max-age", "5d"]).expect(0);
+    let old = sandbox.write("old.log", "2021-11-21 10:00:00 INFO too late\n");
+    let ran = sandbox.run(["ingest", old.to_str().unwrap()]).expect(1);
+    assert!(ran.stderr.contains("1 line was older than the retention policy allows"), "{}", ran.stderr);
+    assert_eq!(sandbox.count(), 3);
+    let told = sandbox.run(["retention"]).expect(0).stdout;
+    assert!(told.contains("not taken, expired when they came: 1 line\n"), "{told}");
+}
+
+#[test]
 fn what_cannot_be_meant_changes_nothing() {
     let sandbox = Sandbox::new();
     assert!(sandbox.run(["retention"]).expect(1).stderr.contains("no store at"));

@@ -54,11 +54,17 @@ pub struct StampParser {
 impl StampParser {
     /// For stamps of `timezone`, without a year near `reference_time_ns`, or in `year`.
     pub fn new(timezone: TimeZone, reference_time_ns: i64, year: Option<i16>) -> Self {
-        let zone = Zone::new(timezone);
+        let (zone, year) = (Zone::new(timezone), year.map(i64::from));
+        let mut parser = Self { zone, year, latest: 0, latest_year: 0, order: shapes::Order::default() };
+        parser.refer_to(reference_time_ns);
+        parser
+    }
+
+    /// The same with another reference time: the input is still being written.
+    pub(crate) fn refer_to(&mut self, reference_time_ns: i64) {
         let reference = reference_time_ns.div_euclid(NS);
-        let latest = reference + DAY_SECS + zone.offset_at(reference);
-        let (latest_year, _, _) = civil::date_of_day(latest.div_euclid(DAY_SECS));
-        Self { zone, year: year.map(i64::from), latest, latest_year, order: shapes::Order::default() }
+        self.latest = reference + DAY_SECS + self.zone.offset_at(reference);
+        (self.latest_year, _, _) = civil::date_of_day(self.latest.div_euclid(DAY_SECS));
     }
 
     /// The same for an input whose first lines showed how it writes dates, and whether its times are UTC.

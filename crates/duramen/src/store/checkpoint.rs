@@ -13,7 +13,7 @@
 use super::flush::Flusher;
 use super::keeper::make_readers_locks;
 use super::keeper::retain::policy_of;
-use super::layout::Layout;
+use super::layout::{Layout, day_of};
 use super::live::Prefix;
 use super::rows::RowSet;
 use super::snapshot::{Snapshots, View};
@@ -163,8 +163,10 @@ impl Snapshots {
         let frozen = rows.take();
         let policy = policy_of(&view.state).ok().filter(|policy| !policy.keeps_everything());
         // Nothing is too late for a copy: that is for its own keeper to say.
-        let sorted = retention::sort(policy.as_ref(), i64::MIN, &arenas, frozen.entries())?;
         let shared = self.shared();
+        let today = day_of(shared.env.clock.now_unix_ns());
+        let sorted = retention::sort(policy.as_ref(), i64::MIN, &arenas, frozen.entries())?;
+        let sorted = retention::Sorted { today, ..sorted };
         let mut flusher = Flusher::new(shared.env.clone(), target.clone(), shared.options.flush_threads)?;
         flusher.write(&arenas, &sorted, view.state.next_table)
     }

@@ -31,22 +31,24 @@ const MAX_MERGED_RAW_BYTES: u64 = 2 << 30;
 pub const MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES: u64 = 2 << 20;
 
 /// The tables of one day, or of several that have little, to merge next, if there is anything to merge; none of those in
-/// `not`. With the rules of `classes_id`, tables of one class are merged with one another only, and so are those of several.
+/// `not`. With the rules of `classes_id`, tables of one class are merged with one another only, and so are those of several; and
+/// those with days after `today`.
 pub(crate) fn pick<'s>(
     state: &'s State,
     not: &BTreeSet<u64>,
     max_raw_bytes: u64,
     classes_id: Option<u64>,
+    today: i64,
 ) -> Option<Vec<&'s TableMeta>> {
     let mut days: BTreeMap<(&str, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
-    let mut sparse: BTreeMap<(i64, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
+    let mut sparse: BTreeMap<(i64, bool, Option<u32>), Vec<Candidate<'_>>> = BTreeMap::new();
     let facts_of = |meta: &'s TableMeta| {
         let facts = TableFacts::decode(&meta.user).ok()?;
         let (min_time, max_time) = facts.time_range()?;
         Some((meta, facts, day_of(min_time), day_of(max_time)))
     };
     let tables: Vec<_> = state.tables.values().filter_map(facts_of).collect();
-    let newest = tables.iter().map(|(.., last)| *last).max();
+    let newest = tables.iter().map(|(.., last)| *last).filter(|last| *last <= today).max();
     for (meta, facts, first, last) in tables {
         if not.contains(&meta.number) || facts.raw_bytes > max_raw_bytes {
             continue;
@@ -62,7 +64,7 @@ pub(crate) fn pick<'s>(
         }
         // What comes in now is left to its own day: most questions are about that.
         if window_of(first) == window_of(last) && (first != last || Some(last) != newest) {
-            sparse.entry((window_of(first), class)).or_default().push(candidate);
+            sparse.entry((window_of(first), last > today, class)).or_default().push(candidate);
         }
     }
     let of_day = days.into_values().find_map(|tables| pick_of(tables, MAX_MERGED_RAW_BYTES));
@@ -157,7 +159,7 @@ mod tests {
     }
 
     fn picked(sizes: &[(&str, u64)]) -> Option<Vec<u64>> {
-        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, None)
+        pick(&state(sizes), &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, None, i64::MAX)
             .map(|tables| tables.iter().map(|meta| meta.number).collect())
     }
 
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn days_that_have_little_are_merged_with_each_other() {
-        let of_days = |days: &[i64], raw_bytes| {
+        let of_days_on = |today, days: &[i64], raw_bytes| {
             let mut state = State::default();
             for (number, &day) in (0u64..).zip(days) {
                 let block = BlockFacts { rows: 1, min_time: day * DAY_NS, max_time: day * DAY_NS + 5 };
@@ -191,10 +193,12 @@ mod tests {
                 let meta = TableMeta { number, path, file_bytes: 100, user, ..TableMeta::default() };
                 state.tables.insert(number, meta);
             }
-            let picked = pick(&state, &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, None);
+            let picked = pick(&state, &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, None, today);
             picked.map(|tables| tables.iter().map(|meta| meta.number).collect::<Vec<_>>())
         };
+        let of_days = |days: &[i64], raw_bytes| of_days_on(i64::MAX, days, raw_bytes);
         let nine: Vec<i64> = (366..375).collect();
+        assert_eq!(of_days_on(370, &nine, 1000), None, "five days that were, and four to come");
         assert_eq!(of_days(&nine, 1000), Some((0..8).collect()), "all but the newest");
         assert_eq!(of_days(&nine[1..], 1000), None, "too few");
         assert_eq!(of_days(&nine, SPARSE_BYTES / 8), Some((0..8).collect()));
@@ -221,7 +225,7 @@ mod tests {
             .encode();
         }
         let pick = |id| {
-            let picked = pick(&state, &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, id)?;
+            let picked = pick(&state, &BTreeSet::new(), MAX_MERGE_INPUT_RAW_BYTES, id, i64::MAX)?;
             Some(picked.iter().map(|meta| meta.number % 3).collect::<BTreeSet<_>>())
         };
         assert_eq!(pick(Some(7)), Some([2].into()), "those of several classes with one another");

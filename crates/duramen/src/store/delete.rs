@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! become keeper             the present one hands the role over (keeper/handover.rs)
+//! flush what the dead left  lines behind damage in their segments are in no answer before, and would be in all after
 //! draw the line             what each writer has appended by now: later lines stay, whatever they say
 //! seal                      if lines in WAL segments match, their writers are asked to seal these, and they are flushed
 //! write tables again        without the lines; one manifest edit puts the new ones in the old ones' place
@@ -19,6 +20,7 @@ use crate::block::Block;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +44,8 @@ pub struct DeleteReport {
     /// Matching lines that are still there, in WAL segments of running processes that did not seal them when asked:
     /// those that may not be keeper, or have no background thread. Delete again when they have ended.
     pub unsealed_lines: u64,
-    /// Tables that could not be read, and were left as they are: path and reason.
+    /// Tables that could not be read, and WAL segments of running processes of which only a part could be, all left as they
+    /// are: path and reason.
     pub damaged: Vec<String>,
     /// Files with the deleted lines that somebody still reads. The keeper removes them when nobody does.
     pub files_to_go: usize,
@@ -67,7 +70,11 @@ pub(crate) enum Covered {
 }
 
 impl Barrier {
-    fn draw(store: &Store, view: &View) -> Self {
+    /// Draws the line; what is damaged in WAL segments, and so cannot be looked into, is added to `damaged`.
+    fn draw(store: &Store, view: &View, damaged: &mut Vec<String>) -> Self {
+        let name =
+            |path: &Path| path.strip_prefix(store.shared.layout.root()).unwrap_or(path).display().to_string();
+        damaged.extend(view.live.damaged.iter().map(|(path, e)| format!("{}: {e}", name(path))));
         let mut live = BTreeMap::new();
         let mut prefix = Prefix::default();
         for segment in &view.live.segments {
@@ -76,7 +83,9 @@ impl Barrier {
             }
             let mut rows = RowSet::default();
             rows.follow(segment.reader.clone());
-            prefix.has(&store.shared, rows.extend(), rows.next_seq());
+            let outcome = rows.extend();
+            damaged.extend(outcome.as_ref().err().map(|e| format!("{}: {e}", name(&segment.path))));
+            prefix.has(&store.shared, outcome, rows.next_seq());
             if let Some(last) = rows.next_seq().and_then(|next| next.checked_sub(1)) {
                 let known = live.entry(segment.writer).or_insert(last);
                 *known = last.max(*known);
@@ -140,10 +149,11 @@ impl Store {
             return Err(Error::ReadOnly);
         }
         let claim = Claim::take(&self.shared, &self.keeper)?;
+        background::step(&self.shared, &self.keeper)?;
         let view = self.snapshots.view()?;
-        let barrier = Barrier::draw(self, &view);
-        drop(view);
         let mut report = DeleteReport::default();
+        let barrier = Barrier::draw(self, &view, &mut report.damaged);
+        drop(view);
         if self.matching_live_lines(&barrier, &times, matches)? > 0 {
             claim.ask_to_seal()?;
             self.flush()?;
@@ -174,7 +184,7 @@ impl Store {
         report.lines = deleted.lines;
         report.tables = deleted.tables;
         report.stored_bytes = deleted.stored_bytes;
-        report.damaged = deleted.damaged;
+        report.damaged.extend(deleted.damaged);
         report.files_to_go = keeper.files_to_go();
         report.quarantined = self.snapshots.quarantined()?;
         Ok(Some(report))
@@ -194,7 +204,7 @@ impl Store {
                 continue;
             }
             let block = handle.open()?;
-            for (row, matched) in matched_rows(&block, matches)?.into_iter().enumerate() {
+            for (row, matched) in matched_rows(&block, times, matches)?.into_iter().enumerate() {
                 found += u64::from(matched && barrier.covers_live(block.identity(row)?));
             }
         }

@@ -103,7 +103,7 @@ impl Flusher {
     fn jobs<'a>(&self, arenas: &Arenas, sorted: &'a Sorted<'_>, next_table: u64) -> Result<Vec<Job<'a>>> {
         let mut jobs = Vec::new();
         for pile in &sorted.piles {
-            for period in periods(&pile.rows) {
+            for period in periods(&pile.rows, sorted.today) {
                 let rows = &pile.rows[period];
                 let piece = |(key, at): &RowPlace| Piece { stream: key.stream, bytes: at.len };
                 let pieces: Vec<Piece> = rows.iter().map(piece).collect();
@@ -310,23 +310,25 @@ impl<'a> TableWriter<'a> {
     }
 }
 
-/// Cuts rows into days; days that have little are put together.
-fn periods(rows: &[RowPlace]) -> Vec<Range<usize>> {
+/// Cuts rows into days; days that have little are put together, but for days that are to come with others: lines with a wrong
+/// time would keep those from what takes whole tables by age or size.
+fn periods(rows: &[RowPlace], today: i64) -> Vec<Range<usize>> {
     let mut periods: Vec<Range<usize>> = Vec::new();
-    let (mut last_window, mut last_bytes) = (0, 0u64);
+    let (mut last, mut last_bytes) = (None, 0u64);
     let mut start = 0;
     while let Some(first) = rows.get(start) {
         let day = day_of(first.0.time);
         let end = start + rows[start..].partition_point(|row| day_of(row.0.time) == day);
         let bytes = rows[start..end].iter().map(|(_, location)| location.len as u64).sum();
+        let kind = Some((window_of(day), day > today));
         match periods.last_mut() {
-            Some(last) if window_of(day) == last_window && last_bytes + bytes <= SPARSE_BYTES => {
-                last.end = end;
+            Some(period) if kind == last && last_bytes + bytes <= SPARSE_BYTES => {
+                period.end = end;
                 last_bytes += bytes;
             }
             _ => {
                 periods.push(start..end);
-                (last_window, last_bytes) = (window_of(day), bytes);
+                (last, last_bytes) = (kind, bytes);
             }
         }
         start = end;

@@ -75,7 +75,16 @@ impl Layout {
 
     /// Whether a name in the root may be there before the manifest is: a store whose making was cut short.
     pub(crate) fn is_ours_before_manifest(name: &str) -> bool {
-        let ours = ["KEEPER", "READERS", "READERS.odd", "MANIFEST.tmp", "wal", "tables", "quarantine"];
+        let ours = [
+            "KEEPER",
+            "KEEPER.next",
+            "READERS",
+            "READERS.odd",
+            "MANIFEST.tmp",
+            "wal",
+            "tables",
+            "quarantine",
+        ];
         ours.contains(&name)
     }
 }

@@ -40,6 +40,7 @@ mod table_blocks;
 mod table_facts;
 mod tables;
 mod tail;
+mod unnamed;
 mod verify;
 mod writers;
 
@@ -319,6 +320,13 @@ impl Store {
     /// What the file system said. What was acknowledged is safe all the same: the next keeper recovers it.
     pub fn close(self) -> Result<()> {
         self.shut_down(true)
+    }
+
+    /// Closes it as [`Store::close`] does, and says what [`Store::incidents`] there were, in closing it, too: only then the last
+    /// lines are put into tables, which may be too late for the retention policy.
+    pub fn close_with_incidents(self) -> (Result<()>, Incidents) {
+        let closed = self.shut_down(true);
+        (closed, self.incidents())
     }
 
     /// Ends the background threads and the writer; with `fold`, flushes everything, too. Without, what was

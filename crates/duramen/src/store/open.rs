@@ -2,6 +2,7 @@
 
 use super::Store;
 use super::background::{self, Background, KeeperSlot, Signal};
+use super::keeper::refuse_tables_without_manifest;
 use super::layout::Layout;
 use super::options::StoreOptions;
 use super::shared::Shared;
@@ -90,8 +91,14 @@ fn manifest_exists(env: &Env, layout: &Layout) -> Result<bool> {
     }
 }
 
-/// Refuses a directory that holds anything that is not a store's: it would be a mistyped path.
+/// Refuses a directory without a manifest that holds tables, or anything that is not a store's: it would be a mistyped path.
 fn check_not_foreign(env: &Env, layout: &Layout) -> Result<()> {
+    match refuse_tables_without_manifest(env, layout) {
+        // Unless somebody has just made it.
+        Err(e) if e.is_corruption() => return if manifest_exists(env, layout)? { Ok(()) } else { Err(e) },
+        // What cannot be listed is told below.
+        _ => {}
+    }
     let entries = match env.fs.read_dir(layout.root()) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => {

@@ -25,6 +25,11 @@ impl Origins {
         self.last_seq.extend(other.last_seq);
     }
 
+    /// The writers that its rows are of, some more than once.
+    pub(crate) fn writers(&self) -> impl Iterator<Item = u64> {
+        self.last_seq.keys().map(|&(_, writer)| writer)
+    }
+
     /// Up to which sequence number each writer's rows were put into tables before `table`.
     pub(crate) fn before(&self, table: u64) -> BTreeMap<u64, u64> {
         let mut last = BTreeMap::new();

@@ -8,6 +8,7 @@ use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::shared::lock;
 use crate::store::table_facts::KnownTable;
+use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
 use duramen_engine::manifest::{State, TableMeta};
 use duramen_engine::sstable::{Opening, Table};
@@ -92,7 +93,7 @@ impl TableCache {
         let found = open.table.file_bytes();
         if found != file_bytes {
             let detail = format!("it has {found} bytes, the manifest says {file_bytes}");
-            return Err(duramen_engine::Error::corruption(self.layout.resolve(path), 0, detail).into());
+            return Err(EngineError::corruption(self.layout.resolve(path), 0, detail).into());
         }
         lock(&self.open).insert(number, open.clone());
         Ok(open)
@@ -101,9 +102,14 @@ impl TableCache {
     /// Begins to open a table.
     ///
     /// # Errors
-    /// What the file system said.
+    /// What the file system said; corruption if there is no such file: as with one that is damaged, its lines are lost, and
+    /// nothing else is to wait for it.
     pub(crate) fn begin(&self, path: &str) -> Result<Opening> {
-        Ok(Opening::begin(&self.env, self.layout.resolve(path))?)
+        let path = self.layout.resolve(path);
+        Opening::begin(&self.env, path.clone()).map_err(|e| {
+            let is_gone = e.is_not_found();
+            if is_gone { EngineError::corruption(path, 0, "it is missing") } else { e }.into()
+        })
     }
 
     pub(crate) fn is_open(&self, number: u64) -> bool {

@@ -4,10 +4,12 @@ use crate::block::Block;
 use crate::error::Result;
 use crate::store::live::LiveSegment;
 use crate::store::rows::RowSet;
+use crate::store::shared::Shared;
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::table_blocks::TableBlockHandle;
 use crate::store::table_facts::TableFacts;
-use duramen_engine::manifest::TableMeta;
+use crate::store::unnamed::{only_copy, table_number, unnamed};
+use duramen_engine::manifest::{State, TableMeta};
 use duramen_engine::sstable::Table;
 use std::path::PathBuf;
 
@@ -91,7 +93,30 @@ impl Snapshots {
             report.files += 1;
             report.damage.push(Damage::of_error(path, None, None, &error.into()));
         }
+        self.verify_unnamed(&state, &mut report)?;
         Ok(report)
+    }
+
+    /// Tells tables that the manifest should name.
+    fn verify_unnamed(&self, state: &State, report: &mut VerifyReport) -> Result<()> {
+        let Shared { env, layout, .. } = self.shared();
+        let mut found = Vec::new();
+        for path in unnamed(env, layout, state)? {
+            found.extend(only_copy(env, layout, state, &path)?.map(|lines| (path, lines)));
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        // One that a keeper has put into the manifest since, before it removed the segments, is in order.
+        let next_table = self.state()?.next_table;
+        for (path, lines) in found.into_iter().filter(|(path, _)| table_number(path) >= Some(next_table)) {
+            let detail =
+                "no answer has its lines, which are nowhere else: MANIFEST is older and does not name it"
+                    .to_owned();
+            report.files += 1;
+            report.damage.push(Damage { path, offset: None, block: None, lines: Some(lines), detail });
+        }
+        Ok(())
     }
 
     fn verify_table(&self, meta: &TableMeta, report: &mut VerifyReport) {
@@ -171,11 +196,14 @@ impl Before {
 
 impl Damage {
     fn of_error(path: PathBuf, block: Option<usize>, lines: Option<u64>, error: &crate::Error) -> Self {
-        let offset = match error {
-            crate::Error::Engine(duramen_engine::Error::Corruption { offset, .. }) => Some(*offset),
-            _ => None,
+        // Which file, and where, is told beside it.
+        let (offset, detail) = match error {
+            crate::Error::Engine(duramen_engine::Error::Corruption { offset, detail, .. }) => {
+                (Some(*offset), detail.clone())
+            }
+            _ => (None, error.to_string()),
         };
-        Self { path, offset, block, lines, detail: error.to_string() }
+        Self { path, offset, block, lines, detail }
     }
 }
 

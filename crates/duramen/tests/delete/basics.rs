@@ -1,5 +1,5 @@
 use crate::lines::{PERIOD_NS, append, delete, number, numbers, options, rows, text};
-use duramen::{Error, Store, StoreOptions};
+use duramen::{Durability, Error, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;
 use std::path::Path;
 use std::time::Duration;
@@ -107,6 +107,57 @@ fn only_the_time_that_was_meant_is_looked_at() {
     );
     assert_eq!((report.unwrap().unwrap().lines, asked), (10, 1));
     assert!(numbers(&store).iter().all(|n| n % 3 != 1));
+}
+
+#[test]
+fn what_lies_beside_the_time_that_was_meant_in_the_same_block_stays() {
+    let sim = Sim::new(7);
+    let store = options(sim.env()).open("/logs").unwrap();
+    for n in 0..30 {
+        append(&store, n).unwrap();
+        if n == 20 {
+            store.flush().unwrap();
+        }
+    }
+    // Of the first period: one line in a table, one in the WAL, each with others before or behind it.
+    let report = store.delete(18..=21, &mut |block| rows(block, &|_| true), &|| false).unwrap().unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (2, 0));
+    assert_eq!(numbers(&store), (0..30).filter(|n| !matches!(n, 18 | 21)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_table_that_is_gone_is_told_and_costs_nothing_else() {
+    let sim = Sim::new(8);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.close().unwrap();
+    let table = sim.files().into_iter().find(|file| file.ends_with(".sst")).unwrap();
+    sim.env().fs.remove_file(Path::new(&table)).unwrap();
+    let store = options(sim.env()).open("/logs").unwrap();
+    let report = delete(&store, &|_| true).unwrap();
+    assert_eq!((report.lines, report.damaged.len()), (20, 1), "{report:?}");
+    assert!(report.damaged[0].contains("it is missing"), "{report:?}");
+}
+
+#[test]
+fn what_lies_behind_damage_in_a_dead_writers_segment_goes_too() {
+    let sim = Sim::new(9);
+    let process = sim.spawn_process();
+    let store = options(process.env()).durability(Durability::Sync).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    process.kill();
+    drop(store);
+    let segment = sim.files().into_iter().find(|file| file.ends_with("1.wal")).unwrap();
+    let bytes = sim.read_file(Path::new(&segment)).unwrap();
+    let needle = text(15);
+    let at = bytes.windows(needle.len()).position(|window| window == needle.as_bytes()).unwrap();
+    sim.flip_bit(Path::new(&segment), at as u64 * 8).unwrap();
+    // Who opens it has not flushed what the dead left when it deletes.
+    let store = options(sim.env()).open("/logs").unwrap();
+    let report = delete(&store, &|n| n >= 25).unwrap();
+    assert_eq!((report.lines, report.quarantined.len()), (5, 1), "{report:?}");
+    store.flush().unwrap();
+    assert_eq!(numbers(&store), (0..25).filter(|n| *n != 15).collect::<Vec<_>>());
 }
 
 #[test]

@@ -212,6 +212,63 @@ fn the_policy_is_the_stores_and_survives() {
 }
 
 #[test]
+fn lines_that_are_dated_in_the_future_protect_only_themselves() {
+    let sim = Sim::new(32);
+    let now = sim.env().clock.now_unix_ns();
+    let store = options(sim.env()).open("/logs").unwrap();
+    for flush in 0..20u64 {
+        // A day to come in the same window of days; one that was, in the one flush or the other.
+        for (number, day) in [(0, -2 - flush as i64 % 3), (1, 1)] {
+            let (number, time) = (flush * 2 + number, now + day * DAY_NS);
+            Line { number, time, level: Level::Info, app: "web" }.append_to(&store, "").unwrap();
+        }
+        store.flush().unwrap();
+    }
+    store.compact().unwrap();
+    store.set_retention(&Retention { max_bytes: Some(1), ..Retention::default() }).unwrap();
+    store.enforce_retention().unwrap();
+    assert!(lines_of(&store).iter().all(|line| line.time > now), "{:?}", lines_of(&store));
+    assert_eq!(lines_of(&store).len(), 20);
+}
+
+#[test]
+fn what_would_go_of_a_table_that_stays_is_told() {
+    let sim = Sim::new(31);
+    let store = options(sim.env()).open("/logs").unwrap();
+    let now = sim.env().clock.now_unix_ns();
+    // Ten days, of two levels and two streams, in one table.
+    for number in 0..200u64 {
+        let level = if number % 4 == 0 { Level::Debug } else { Level::Info };
+        let app = if number % 5 == 0 { "db" } else { "web" };
+        Line { number, time: now - (number as i64 % 10) * DAY_NS, level, app }.append_to(&store, "").unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(sim.files().iter().filter(|file| file.ends_with(".sst")).count(), 1);
+    let stream = |text: &str, age| RetentionRule::stream(text.parse().unwrap(), age);
+    let policies = [
+        Retention { max_age: Some(3 * DAY), ..Retention::default() },
+        Retention { rules: vec![RetentionRule::level(Level::Debug, Some(DAY))], ..Retention::default() },
+        Retention {
+            max_age: Some(2 * DAY),
+            rules: vec![stream(r#"{app="db"}"#, None), RetentionRule::level(Level::Debug, Some(DAY))],
+            ..Retention::default()
+        },
+    ];
+    let mut gone = 0;
+    for policy in policies {
+        let would = store.retention_would_remove(&policy).unwrap();
+        assert!(would.lines > 0 && would.stored_bytes > 0, "{would:?}");
+        let before = lines_of(&store).len() as u64;
+        store.set_retention(&policy).unwrap();
+        store.enforce_retention().unwrap();
+        gone += would.lines;
+        assert_eq!(before - lines_of(&store).len() as u64, would.lines, "{policy:?}");
+        assert_eq!(store.retention_would_remove(&policy).unwrap().lines, 0);
+    }
+    assert_eq!(store.stats().unwrap().removed.expired.lines, gone);
+}
+
+#[test]
 fn nonsense_is_refused_and_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("logs")).unwrap();

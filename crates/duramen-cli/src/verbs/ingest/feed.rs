@@ -74,6 +74,7 @@ pub(super) fn feed(
                 if is_file {
                     reader.feed(&bytes, &mut batcher)?;
                 } else {
+                    reader.arrives_at(context.clock.now_unix_ns());
                     feed_whole_lines(&mut reader, &mut batcher, &mut held, &bytes)?;
                 }
                 pump.recycle(bytes);

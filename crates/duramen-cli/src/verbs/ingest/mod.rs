@@ -62,13 +62,13 @@ pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrup
     }
     ingest.finish(&paths);
     let progress = ingest.progress;
-    for incident in store.incidents().messages {
-        progress.suspended(|| complain(&incident));
+    // Whatever happened, what was taken is sealed and, if possible, put into tables.
+    let (closed, incidents) = store.close_with_incidents();
+    progress.clear();
+    for incident in incidents.messages {
+        complain(&incident);
         all_well = false;
     }
-    // Whatever happened, what was taken is sealed and, if possible, put into tables.
-    let closed = store.close();
-    progress.clear();
     outcome?;
     closed?;
     interrupt.check()?;

@@ -1,8 +1,11 @@
 //! Facts about the whole table, by name: for tools that look into one, as text. Only where the deleted ranges lie is
 //! for the reader: `range_tombstones`, offset u64 and length u32 of their chunk, little-endian.
 
-use super::{TableOptions, TableSummary};
-use crate::sstable::{ChunkHandle, TableBuilder};
+use super::{CODEC_ID, TableOptions, TableSummary};
+use crate::io::Env;
+use crate::sstable::{ChunkHandle, Table, TableBuilder};
+use crate::{Error, Result};
+use std::path::Path;
 
 pub(super) const RANGE_TOMBSTONES: &str = "range_tombstones";
 
@@ -23,6 +26,20 @@ pub(super) fn record(builder: &mut TableBuilder, options: &TableOptions, summary
     }
     builder.set_property("compression", format!("{:?}", options.compression));
     builder.set_property("filter", if options.filter { "binary fuse, XXH3-64" } else { "none" });
+}
+
+/// The largest sequence number in a table's file, as it says itself; `None` if it is no whole table.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn max_seq(env: &Env, path: &Path) -> Result<Option<u64>> {
+    match Table::open(env, path, CODEC_ID) {
+        Ok(table) => {
+            Ok(table.property("max_seq").and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()))
+        }
+        Err(e @ Error::Io { .. }) if !e.is_not_found() => Err(e),
+        Err(_) => Ok(None),
+    }
 }
 
 pub(super) fn encode_handle(handle: ChunkHandle) -> Vec<u8> {

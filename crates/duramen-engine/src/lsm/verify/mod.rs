@@ -12,8 +12,10 @@ mod wal;
 pub(super) use table::{TableFindings, check_table, collect};
 pub(super) use wal::is_batch;
 
-use super::paths;
+use super::options::LsmOptions;
+use super::table::max_seq;
 use super::version::{LEVELS, TableFacts};
+use super::{paths, recover};
 use crate::io::Env;
 use crate::kv::{Damage, Progress, VerifyReport, is_live};
 use crate::manifest::{self, ManifestReader, State, TableMeta};
@@ -165,10 +167,25 @@ impl Check<'_> {
         }
     }
 
+    /// The last write that an opening would find, if one would do.
+    fn last_seq(&self) -> Option<u64> {
+        let options = LsmOptions { env: self.env.clone(), ..LsmOptions::default() };
+        recover::open_read_only(self.dir, options).ok().map(|parts| parts.last_seq)
+    }
+
     /// Files that the manifest does not know, if nobody is writing any.
     fn strangers(&mut self, state: &State) -> Result<()> {
         if !is_live(self.env, &self.dir.join(paths::LOCK))? {
-            for path in manifest::orphans(self.env, self.dir, paths::TABLES, state)? {
+            let orphans = manifest::orphans(self.env, self.dir, paths::TABLES, state)?;
+            let last_seq = if orphans.is_empty() { None } else { self.last_seq() };
+            for path in orphans {
+                let is_later = |last| Ok::<_, Error>(max_seq(self.env, &path)?.is_some_and(|seq| seq > last));
+                if last_seq.map_or(Ok(false), is_later)? {
+                    let detail = "it has writes that are nowhere else, but MANIFEST is older and does not name it: the next \
+                                  opening puts it aside";
+                    self.report.damage.push(Damage { detail: detail.to_owned(), ..whole_file(&path) });
+                    continue;
+                }
                 let path = path.display();
                 self.report.notes.push(format!("{path} is in no use: the next opening removes it"));
             }

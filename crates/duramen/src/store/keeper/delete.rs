@@ -144,7 +144,7 @@ impl Keeper {
                     continue;
                 }
                 let block = handle.open()?;
-                let mut keep = matched_rows(&block, matches)?;
+                let mut keep = matched_rows(&block, &order.times, matches)?;
                 let mut deleted = 0;
                 for (row, flag) in keep.iter_mut().enumerate() {
                     let goes = *flag && covered.covers(block.identity(row)?);
@@ -159,15 +159,25 @@ impl Keeper {
     }
 }
 
-/// Which rows of a block match: one flag each.
+/// Which rows of a block have one of these times and match: one flag each.
 ///
 /// # Errors
-/// What `matches` said.
-pub(crate) fn matched_rows(block: &Arc<dyn Block>, matches: &mut Matches<'_>) -> Result<Vec<bool>> {
-    let matched = matches(block)?;
+/// What `matches` said; damage in the block's times.
+pub(crate) fn matched_rows(
+    block: &Arc<dyn Block>,
+    times: &RangeInclusive<i64>,
+    matches: &mut Matches<'_>,
+) -> Result<Vec<bool>> {
+    let mut matched = matches(block)?;
     if matched.len() != block.rows() {
         let detail = format!("{} answers for {} rows", matched.len(), block.rows());
         return Err(Error::Invalid(format!("what is to be deleted cannot be told: {detail}")));
+    }
+    if matched.contains(&true) {
+        // A block may reach over the ends of the range, and `matches` need not look at times.
+        for (flag, time) in matched.iter_mut().zip(&*block.times()?) {
+            *flag &= times.contains(time);
+        }
     }
     Ok(matched)
 }

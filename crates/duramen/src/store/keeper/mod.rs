@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::store::block_cache::BlockCache;
 use crate::store::compact;
 use crate::store::flush::Flusher;
-use crate::store::layout::Layout;
+use crate::store::layout::{Layout, day_of};
 use crate::store::readers::Generation;
 use crate::store::retention;
 use crate::store::rows::RowSet;
@@ -81,7 +81,7 @@ impl Keeper {
             sync_directories(shared)?;
             Manifest::open(env, layout.root())?.0
         } else {
-            refuse_tables_without_manifest(shared)?;
+            refuse_tables_without_manifest(env, layout)?;
             make_directories(shared)?;
             Manifest::create(env, layout.root(), env.random.next_u64())?
         };
@@ -263,9 +263,9 @@ impl Keeper {
         let state = self.manifest.state().clone();
         let classes_id =
             self.policy().filter(|policy| !policy.rules.is_empty()).map(|policy| policy.classes_id());
-        let Some(inputs) = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id) else {
-            return Ok(false);
-        };
+        let today = day_of(self.shared.env.clock.now_unix_ns());
+        let picked = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id, today);
+        let Some(inputs) = picked else { return Ok(false) };
         let number = self.reserve_table()?;
         let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
         let merged =
@@ -391,8 +391,10 @@ fn sync_directories(shared: &Shared) -> Result<()> {
 }
 
 /// Tables without a manifest are a store whose manifest was lost, not a new one: nothing may be removed.
-fn refuse_tables_without_manifest(shared: &Shared) -> Result<()> {
-    let Shared { env, layout, .. } = shared;
+///
+/// # Errors
+/// Corruption of the manifest; what the file system said.
+pub(crate) fn refuse_tables_without_manifest(env: &Env, layout: &Layout) -> Result<()> {
     for day in list(env, &layout.tables())? {
         let dir = layout.tables().join(&day.name);
         if let Some(table) = list(env, &dir)?.iter().find(|entry| entry.name.ends_with(".sst")) {

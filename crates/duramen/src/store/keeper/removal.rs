@@ -1,11 +1,13 @@
 //! Removing the files of tables that no manifest names any more: the keeper's side of the protocol in
 //! [`readers`](crate::store::readers).
 
-use super::{Keeper, list};
+use super::Keeper;
 use crate::error::Result;
 use crate::store::readers::Generation;
+use crate::store::shared::Shared;
+use crate::store::unnamed::{only_copy, table_number, unnamed};
 use duramen_engine::Error as EngineError;
-use duramen_engine::manifest::{Edit, orphans};
+use duramen_engine::manifest::Edit;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -37,22 +39,45 @@ impl Leaving {
 impl Keeper {
     /// Finds tables that a crash left without a manifest entry, or that were replaced while somebody read.
     pub(super) fn find_unnamed(&mut self) -> Result<()> {
-        let (env, layout) = (&self.shared.env, &self.shared.layout);
-        for day in list(env, &layout.tables())?.iter().filter(|entry| entry.is_dir) {
-            let dir = format!("tables/{}", day.name);
-            self.leaving.add(orphans(env, layout.root(), dir, self.manifest.state())?);
-        }
+        let found = unnamed(&self.shared.env, &self.shared.layout, self.manifest.state())?;
+        self.leaving.add(found);
         Ok(())
     }
 
-    /// Removes tables that never were in a manifest: no snapshot has them, and the next flush needs their names.
+    /// Removes tables that never were in a manifest: no snapshot has them, and the next flush needs their names. Those that
+    /// must have been in one, because what they were made of is gone, go to quarantine.
     pub(super) fn remove_unfinished(&mut self) -> Result<()> {
         let next_table = self.manifest.state().next_table;
         let (unfinished, replaced) = std::mem::take(&mut self.leaving.replaced)
             .into_iter()
             .partition::<Vec<_>, _>(|path| table_number(path).is_none_or(|number| number >= next_table));
         self.leaving.replaced = replaced;
-        unfinished.iter().try_for_each(|path| self.remove(path))
+        for path in unfinished {
+            let Shared { env, layout, .. } = &*self.shared;
+            match only_copy(env, layout, self.manifest.state(), &path)? {
+                Some(lines) => self.set_table_apart(&path, lines)?,
+                None => self.remove(&path)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn set_table_apart(&self, path: &Path, lines: u64) -> Result<()> {
+        let Shared { env, layout, .. } = &*self.shared;
+        let dir = layout.quarantine();
+        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+        let name = path.strip_prefix(layout.root()).unwrap_or(path).components();
+        let name: Vec<_> = name.map(|part| part.as_os_str().to_string_lossy()).collect();
+        let to = dir.join(name.join("-"));
+        env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
+        for dir in [&dir, layout.root()] {
+            env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir))?;
+        }
+        self.shared.incident(format!(
+            "{} has lines that are nowhere else ({lines}), but MANIFEST is older and does not name it: it was moved to quarantine",
+            path.display()
+        ));
+        Ok(())
     }
 
     /// Removes tables that no manifest names any more and nobody reads, and takes a turn if others are read. Each step
@@ -107,9 +132,4 @@ impl Keeper {
             other => Ok(other.map_err(EngineError::io("remove", path))?),
         }
     }
-}
-
-/// The number in a table's name, if it has its final one.
-fn table_number(path: &Path) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_suffix(".sst")?.parse().ok()
 }

@@ -122,9 +122,14 @@ impl Keeper {
         let mut counts = counts_of(self.manifest.state()).unwrap_or_default();
         counts.late.add(lines, 0);
         set_values.push((COUNTS_KEY.to_vec(), counts.encode()));
-        self.shared.incident(format!(
-            "{lines} lines were older than the retention policy allows when they came, and were not kept"
-        ));
+        let told = if lines == 1 {
+            "1 line was older than the retention policy allows when it came, and was not kept".to_owned()
+        } else {
+            format!(
+                "{lines} lines were older than the retention policy allows when they came, and were not kept"
+            )
+        };
+        self.shared.incident(told);
     }
 
     fn drop_tables(&mut self, plan: &Plan) -> Result<()> {

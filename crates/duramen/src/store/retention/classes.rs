@@ -8,6 +8,7 @@ use crate::columnar::TableBlock;
 use crate::entry::EntryRef;
 use crate::error::{Error, Result};
 use crate::label_text;
+use crate::store::layout::day_of;
 use crate::store::rows::{Arenas, RowPlace};
 use crate::value::Level;
 use hashbrown::HashMap;
@@ -125,6 +126,8 @@ pub(crate) struct Sorted<'r> {
     pub(crate) piles: Vec<Pile<'r>>,
     /// How many have expired.
     pub(crate) late: u64,
+    /// The UTC day on which they are sorted; later ones are to come.
+    pub(crate) today: i64,
 }
 
 /// Sorts rows, which are in order, into classes.
@@ -137,14 +140,15 @@ pub(crate) fn sort<'r>(
     arenas: &Arenas,
     rows: &'r [RowPlace],
 ) -> Result<Sorted<'r>> {
+    let today = day_of(now_ns);
     let Some(policy) = policy else {
-        return Ok(Sorted { piles: vec![Pile { rows: rows.into(), class: None }], late: 0 });
+        return Ok(Sorted { piles: vec![Pile { rows: rows.into(), class: None }], late: 0, today });
     };
     let expiry_of = |class| policy.age_of_class(class).map_or(i64::MIN, |age| expiry(now_ns, age));
     if policy.rules.is_empty() {
         let late = rows.partition_point(|(key, _)| key.time < expiry_of(0));
         let pile = Pile { rows: rows[late..].into(), class: None };
-        return Ok(Sorted { piles: vec![pile], late: late as u64 });
+        return Ok(Sorted { piles: vec![pile], late: late as u64, today });
     }
     let mut classifier = Classifier::new(policy);
     let expiries: Vec<i64> = (0..classifier.classes()).map(expiry_of).collect();
@@ -161,7 +165,7 @@ pub(crate) fn sort<'r>(
     let id = policy.classes_id();
     let pile = |(class, rows): (u32, Vec<RowPlace>)| Pile { rows: rows.into(), class: Some((id, class)) };
     let piles = (0..).zip(piles).filter(|(_, rows)| !rows.is_empty()).map(pile).collect();
-    Ok(Sorted { piles, late })
+    Ok(Sorted { piles, late, today })
 }
 
 #[cfg(test)]
