@@ -124,6 +124,9 @@ fn check(sim: &Sim, durability: Durability, crash: Crash, progress: &Progress, c
     assert!(after.len() as u64 <= progress.appended && source_after <= after.len() as u64, "{context}");
     let report = store.verify(&mut |_| {}).unwrap();
     assert!(report.damage.is_empty(), "{context}: {:?}", report.damage);
+    // A table that a crash left beside the manifest is no sign of an older manifest.
+    let aside = store.stats().unwrap().quarantined;
+    assert!(!aside.iter().any(|name| name.starts_with("tables-")), "{context}: {aside:?}");
     store.close().unwrap_or_else(|e| panic!("{context}: does not close: {e}"));
 }
 

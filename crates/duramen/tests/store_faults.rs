@@ -5,7 +5,7 @@
 use duramen::{EntryBuf, Error, Retention, Store, StoreOptions};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::OpenMode;
-use duramen_engine::io::sim::Sim;
+use duramen_engine::io::sim::{Fault, Sim};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -298,6 +298,161 @@ fn tables_that_an_older_manifest_does_not_name_are_told_and_kept() {
     assert!(
         kept[0].starts_with("tables-") && before[1].ends_with(&kept[0][7..].replace('-', "/")),
         "{kept:?}"
+    );
+}
+
+/// Appends lines and puts them into tables.
+fn append_and_flush(store: &Store, numbers: std::ops::Range<u64>) {
+    for n in numbers {
+        store.append(&entry(n)).unwrap();
+    }
+    store.flush().unwrap();
+}
+
+fn files_of(sim: &Sim, part: &str) -> Vec<String> {
+    sim.files().into_iter().filter(|file| file.contains(part) && file.contains(".sst")).collect()
+}
+
+fn cut_manifest(sim: &Sim, len: u64) {
+    let manifest = sim.env().fs.open(Path::new("/logs/MANIFEST"), OpenMode::ReadWrite).unwrap();
+    manifest.set_len(len).unwrap();
+}
+
+fn manifest_len(sim: &Sim) -> u64 {
+    sim.read_file(Path::new("/logs/MANIFEST")).unwrap().len() as u64
+}
+
+fn manual(sim: &Sim) -> StoreOptions {
+    StoreOptions::new().env(sim.env()).background(false).write_buffer_size(64 << 10).flush_threads(1)
+}
+
+/// A store whose process has died after it had flushed twice, and the last flush is in no manifest. What is in quarantine with the
+/// name of its table is kept, too.
+#[test]
+fn a_flushed_table_is_kept_when_its_writer_has_logged_nothing_since() {
+    let sim = Sim::new(11);
+    let store = manual(&sim).open("/logs").unwrap();
+    append_and_flush(&store, 0..10);
+    let older = manifest_len(&sim);
+    append_and_flush(&store, 10..30);
+    sim.crash_process();
+    drop(store);
+    cut_manifest(&sim, older);
+    let lost = files_of(&sim, "/tables/").pop().unwrap();
+    let name = lost[lost.find("tables/").unwrap()..].replace('/', "-");
+    sim.env().fs.create_dir_all(Path::new("/logs/quarantine")).unwrap();
+    let before = Path::new("/logs/quarantine").join(&name);
+    let file = sim.env().fs.open(&before, OpenMode::CreateNew).unwrap();
+    file.write_all_at(b"set aside before", 0).unwrap();
+    file.sync_data().unwrap();
+    let damage = manual(&sim).open_read_only("/logs").unwrap().verify(&mut |_| {}).unwrap().damage;
+    assert!(damage.len() == 1 && damage[0].path.ends_with(&lost), "{damage:?}");
+
+    let store = manual(&sim).open("/logs").unwrap();
+    assert_eq!(sim.read_file(&before).unwrap(), b"set aside before");
+    assert_eq!(store.stats().unwrap().quarantined.len(), 2);
+    // The number of what was set aside is no other table's, so that it can be put back.
+    append_and_flush(&store, 30..31);
+    assert!(!files_of(&sim, "/tables/").contains(&lost));
+    assert_eq!(numbers(&store), (0..10).chain([30]).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_merged_table_is_kept_wherever_the_manifest_ends() {
+    let run = |cut: Option<u64>| {
+        let sim = Sim::new(12);
+        let store = manual(&sim).open("/logs").unwrap();
+        (0..12).for_each(|n| append_and_flush(&store, n * 5..n * 5 + 5));
+        let from = manifest_len(&sim);
+        store.compact().unwrap();
+        let to = manifest_len(&sim);
+        store.append(&entry(100)).unwrap();
+        sim.crash_process();
+        drop(store);
+        let merged = files_of(&sim, "/tables/");
+        assert!(merged.len() < 12, "{merged:?}");
+        cut_manifest(&sim, cut.unwrap_or(to));
+        (sim, merged, from..to)
+    };
+    let (_, _, cuts) = run(None);
+    assert!(cuts.end > cuts.start + 20, "{cuts:?}");
+    for cut in cuts.clone().step_by(5) {
+        let (sim, merged, _) = run(Some(cut));
+        let reader = manual(&sim).open_read_only("/logs").unwrap();
+        let report = reader.verify(&mut |_| {}).unwrap();
+        if report.damage.is_empty() {
+            // The edit is whole; what followed it is not.
+            assert_eq!(numbers(&reader).len(), 61, "cut at {cut} of {cuts:?}");
+            assert!(cut > cuts.start + 20);
+            break;
+        }
+        let told = |name: &String| report.damage.iter().any(|d| d.path.ends_with(name) && d.lines.is_some());
+        assert!(merged.iter().all(told), "cut at {cut} of {cuts:?}: {:?}", report.damage);
+        drop(manual(&sim).open("/logs").unwrap());
+        assert_eq!(files_of(&sim, "/quarantine/").len(), merged.len(), "cut at {cut} of {cuts:?}");
+    }
+}
+
+/// A table beside those of the store that is neither a leftover of a flush nor replaced.
+fn add_foreign_table(sim: &Sim) -> std::path::PathBuf {
+    let known = files_of(sim, "/tables/").remove(0);
+    let path = Path::new(&known).with_file_name("00000077.sst");
+    let bytes = sim.read_file(Path::new(&known)).unwrap();
+    let file = sim.env().fs.open(&path, OpenMode::CreateNew).unwrap();
+    file.write_all_at(&bytes, 0).unwrap();
+    file.sync_data().unwrap();
+    path
+}
+
+#[test]
+fn verify_does_not_judge_tables_while_a_keeper_may_be_about_to_name_them() {
+    let sim = Sim::new(13);
+    let keeper = sim.spawn_process();
+    let store = manual(&sim).env(keeper.env()).open("/logs").unwrap();
+    append_and_flush(&store, 0..10);
+    assert!(store.is_keeper());
+    let path = add_foreign_table(&sim);
+    let verify = || manual(&sim).open_read_only("/logs").unwrap().verify(&mut |_| {}).unwrap().damage;
+    assert!(verify().is_empty(), "{:?}", verify());
+    keeper.kill();
+    drop(store);
+    assert!(verify().iter().any(|damage| damage.path.ends_with(&path)), "{:?}", verify());
+}
+
+#[test]
+fn a_table_that_cannot_be_read_is_set_aside_and_keeps_no_store_from_opening() {
+    let lay = || {
+        let sim = Sim::new(14);
+        let store = manual(&sim).open("/logs").unwrap();
+        append_and_flush(&store, 0..10);
+        store.close().unwrap();
+        (add_foreign_table(&sim), sim.operations(), sim)
+    };
+    let reading = |trace: &[String], from: u64| {
+        let is_it = |line: &String| line.contains("00000077.sst");
+        trace.iter().skip(from as usize).position(is_it).unwrap() as u64 + from
+    };
+    let (path, before, sim) = lay();
+    drop(manual(&sim).open_read_only("/logs").unwrap().verify(&mut |_| {}).unwrap());
+    let at = reading(&sim.trace(), before);
+    let (_, _, sim) = lay();
+    sim.fail_at(at, Fault::TooManyFiles);
+    let damage = manual(&sim).open_read_only("/logs").unwrap().verify(&mut |_| {}).unwrap().damage;
+    assert!(damage.len() == 1 && damage[0].path.ends_with(&path) && damage[0].lines.is_none(), "{damage:?}");
+
+    let (_, before, sim) = lay();
+    drop(manual(&sim).open("/logs").unwrap());
+    let at = reading(&sim.trace(), before);
+    let (_, _, sim) = lay();
+    sim.fail_at(at, Fault::TooManyFiles);
+    let store = manual(&sim).open("/logs").unwrap();
+    assert!(!sim.faults_struck().is_empty());
+    assert_eq!(numbers(&store), (0..10).collect::<Vec<_>>());
+    assert_eq!(store.stats().unwrap().quarantined.len(), 1);
+    assert!(
+        store.incidents().messages.iter().any(|told| told.contains("cannot be told")),
+        "{:?}",
+        store.incidents()
     );
 }
 

@@ -30,6 +30,11 @@ impl Origins {
         self.last_seq.keys().map(|&(_, writer)| writer)
     }
 
+    /// The tables that flushes put its rows into, some more than once.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = u64> {
+        self.last_seq.keys().map(|&(table, _)| table)
+    }
+
     /// Up to which sequence number each writer's rows were put into tables before `table`.
     pub(crate) fn before(&self, table: u64) -> BTreeMap<u64, u64> {
         let mut last = BTreeMap::new();

@@ -8,10 +8,14 @@ use crate::store::shared::Shared;
 use crate::store::snapshot::{Snapshots, View};
 use crate::store::table_blocks::TableBlockHandle;
 use crate::store::table_facts::TableFacts;
-use crate::store::unnamed::{only_copy, table_number, unnamed};
-use duramen_engine::manifest::{State, TableMeta};
+use crate::store::unnamed::{Verdict, unnamed};
+use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::Table;
+use std::io::ErrorKind;
 use std::path::PathBuf;
+
+/// How often it is looked which tables no manifest names, before it is given up because keepers come and go.
+const MAX_LOOKS_AT_UNNAMED: usize = 100;
 
 /// How far a verification has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,30 +97,43 @@ impl Snapshots {
             report.files += 1;
             report.damage.push(Damage::of_error(path, None, None, &error.into()));
         }
-        self.verify_unnamed(&state, &mut report)?;
+        self.verify_unnamed(&mut report)?;
         Ok(report)
     }
 
-    /// Tells tables that the manifest should name.
-    fn verify_unnamed(&self, state: &State, report: &mut VerifyReport) -> Result<()> {
+    /// Tells tables that the manifest should name. A keeper has looked after them when it became one, and between a table
+    /// of its own and the edit that names it there is nothing to tell: so only while there is none.
+    fn verify_unnamed(&self, report: &mut VerifyReport) -> Result<()> {
         let Shared { env, layout, .. } = self.shared();
-        let mut found = Vec::new();
-        for path in unnamed(env, layout, state)? {
-            found.extend(only_copy(env, layout, state, &path)?.map(|lines| (path, lines)));
-        }
-        if found.is_empty() {
-            return Ok(());
-        }
-        // One that a keeper has put into the manifest since, before it removed the segments, is in order.
-        let next_table = self.state()?.next_table;
-        for (path, lines) in found.into_iter().filter(|(path, _)| table_number(path) >= Some(next_table)) {
-            let detail =
-                "no answer has its lines, which are nowhere else: MANIFEST is older and does not name it"
-                    .to_owned();
-            report.files += 1;
-            report.damage.push(Damage { path, offset: None, block: None, lines: Some(lines), detail });
+        for _ in 0..MAX_LOOKS_AT_UNNAMED {
+            if self.may_have_keeper() {
+                return Ok(());
+            }
+            let state = self.state()?;
+            let found = unnamed(env, layout, &state);
+            if self.state()?.version != state.version || self.may_have_keeper() {
+                continue;
+            }
+            match found {
+                Ok(found) => report.damage.extend(found.into_iter().filter_map(|(path, verdict)| {
+                    let Verdict::Kept { lines, why } = verdict else { return None };
+                    report.files += 1;
+                    Some(Damage { path, offset: None, block: None, lines, detail: why })
+                })),
+                Err(e) => report.damage.push(Damage::of_error(layout.tables(), None, None, &e)),
+            }
+            break;
         }
         Ok(())
+    }
+
+    /// Whether somebody is keeper; also if that cannot be told.
+    fn may_have_keeper(&self) -> bool {
+        let Shared { env, layout, .. } = self.shared();
+        match env.fs.try_lock_shared(&layout.keeper_lock()) {
+            Ok(free) => free.is_none(),
+            Err(e) => e.kind() != ErrorKind::NotFound,
+        }
     }
 
     fn verify_table(&self, meta: &TableMeta, report: &mut VerifyReport) {

@@ -56,6 +56,8 @@ pub(crate) struct Keeper {
     retain: RetainState,
     /// Whether tables are being read to take the place of others: none of them may go meanwhile.
     rewriting: bool,
+    /// Flushing failed just now, and is not tried again while tables are written anew: it would end that, too.
+    pub(crate) flush_failed: bool,
     _lock: Box<dyn Lock>,
 }
 
@@ -96,10 +98,10 @@ impl Keeper {
             not_mergeable: BTreeSet::new(),
             retain: RetainState::default(),
             rewriting: false,
+            flush_failed: false,
             _lock: lock,
         };
         keeper.find_unnamed()?;
-        keeper.remove_unfinished()?;
         keeper.remove_replaced()?;
         Ok(Some(keeper))
     }
@@ -310,7 +312,7 @@ impl Keeper {
         let mut flush_failed = None;
         let within_other = std::mem::replace(&mut self.rewriting, true);
         let done = work(&mut || {
-            if clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
+            if !self.flush_failed && clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
                 flush_failed = self.step().err();
                 looked = clock.monotonic();
             }

@@ -5,9 +5,10 @@ use super::Keeper;
 use crate::error::Result;
 use crate::store::readers::Generation;
 use crate::store::shared::Shared;
-use crate::store::unnamed::{only_copy, table_number, unnamed};
+use crate::store::unnamed::{Verdict, table_number, unnamed};
 use duramen_engine::Error as EngineError;
 use duramen_engine::manifest::Edit;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ pub(super) struct Leaving {
     unread: Vec<PathBuf>,
     /// Whether it was seen since the last turn that nobody reads in the generation before it.
     others_have_gone: bool,
+    /// Those of all these that are not removed but set aside, and why.
+    kept: BTreeMap<PathBuf, String>,
 }
 
 impl Leaving {
@@ -38,45 +41,57 @@ impl Leaving {
 
 impl Keeper {
     /// Finds tables that a crash left without a manifest entry, or that were replaced while somebody read.
+    ///
+    /// Those that never were in a manifest go at once: no snapshot has them, and the next flush needs their names. Those that
+    /// must have been in one, because what they were made of is gone, go to quarantine, and so does what cannot be judged.
     pub(super) fn find_unnamed(&mut self) -> Result<()> {
-        let found = unnamed(&self.shared.env, &self.shared.layout, self.manifest.state())?;
-        self.leaving.add(found);
-        Ok(())
-    }
-
-    /// Removes tables that never were in a manifest: no snapshot has them, and the next flush needs their names. Those that
-    /// must have been in one, because what they were made of is gone, go to quarantine.
-    pub(super) fn remove_unfinished(&mut self) -> Result<()> {
-        let next_table = self.manifest.state().next_table;
-        let (unfinished, replaced) = std::mem::take(&mut self.leaving.replaced)
-            .into_iter()
-            .partition::<Vec<_>, _>(|path| table_number(path).is_none_or(|number| number >= next_table));
-        self.leaving.replaced = replaced;
-        for path in unfinished {
-            let Shared { env, layout, .. } = &*self.shared;
-            match only_copy(env, layout, self.manifest.state(), &path)? {
-                Some(lines) => self.set_table_apart(&path, lines)?,
-                None => self.remove(&path)?,
+        let Shared { env, layout, .. } = &*self.shared;
+        let state = self.manifest.state().clone();
+        let mut last_kept = None;
+        for (path, verdict) in unnamed(env, layout, &state)? {
+            let number = table_number(&path);
+            let was_named = number.is_some_and(|number| number < state.next_table);
+            match verdict {
+                Verdict::Superfluous if was_named => self.leaving.replaced.push(path),
+                Verdict::Superfluous => self.remove(&path)?,
+                // Somebody may read it.
+                Verdict::Kept { why, .. } if was_named => {
+                    self.leaving.kept.insert(path.clone(), why);
+                    self.leaving.replaced.push(path);
+                }
+                Verdict::Kept { why, .. } => {
+                    self.set_table_apart(&path, &why)?;
+                    last_kept = last_kept.max(number);
+                }
             }
+        }
+        // Its number is another table's no more: it may be put back. Not before it is in quarantine, or it would count as
+        // replaced.
+        if let Some(number) = last_kept {
+            self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
         }
         Ok(())
     }
 
-    fn set_table_apart(&self, path: &Path, lines: u64) -> Result<()> {
+    /// Moves a table to quarantine, beside what is there already.
+    fn set_table_apart(&self, path: &Path, why: &str) -> Result<()> {
         let Shared { env, layout, .. } = &*self.shared;
         let dir = layout.quarantine();
         env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
         let name = path.strip_prefix(layout.root()).unwrap_or(path).components();
         let name: Vec<_> = name.map(|part| part.as_os_str().to_string_lossy()).collect();
-        let to = dir.join(name.join("-"));
+        let name = name.join("-");
+        let mut to = dir.join(&name);
+        let mut nth = 2;
+        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? {
+            to = dir.join(format!("{name}.{nth}"));
+            nth += 1;
+        }
         env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
         for dir in [&dir, layout.root()] {
             env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir))?;
         }
-        self.shared.incident(format!(
-            "{} has lines that are nowhere else ({lines}), but MANIFEST is older and does not name it: it was moved to quarantine",
-            path.display()
-        ));
+        self.shared.incident(format!("{} was moved to quarantine: {why}", path.display()));
         Ok(())
     }
 
@@ -106,9 +121,16 @@ impl Keeper {
             }
         }
         for path in std::mem::take(&mut self.leaving.unread) {
-            if let Err(e) = self.remove(&path) {
-                self.shared.incident(e);
-                self.leaving.unread.push(path);
+            let removed = match self.leaving.kept.get(&path) {
+                Some(why) => self.set_table_apart(&path, why),
+                None => self.remove(&path),
+            };
+            match removed {
+                Ok(()) => drop(self.leaving.kept.remove(&path)),
+                Err(e) => {
+                    self.shared.incident(e);
+                    self.leaving.unread.push(path);
+                }
             }
         }
         Ok(())
