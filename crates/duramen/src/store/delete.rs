@@ -45,7 +45,8 @@ pub struct DeleteReport {
     /// those that may not be keeper, or have no background thread. Delete again when they have ended.
     pub unsealed_lines: u64,
     /// Tables that could not be read, and WAL segments of running processes of which only a part could be, all left as they
-    /// are: path and reason.
+    /// are: path and reason. And what kept WAL segments from being put into tables, so that they were not looked into behind
+    /// damage, and lines of them that match are in `unsealed_lines`.
     pub damaged: Vec<String>,
     /// Files with the deleted lines that somebody still reads. The keeper removes them when nobody does.
     pub files_to_go: usize,
@@ -149,19 +150,22 @@ impl Store {
             return Err(Error::ReadOnly);
         }
         let claim = Claim::take(&self.shared, &self.keeper)?;
-        background::step(&self.shared, &self.keeper)?;
-        let view = self.snapshots.view()?;
         let mut report = DeleteReport::default();
+        self.step_of_deletion(&mut report)?;
+        let view = self.snapshots.view()?;
         let barrier = Barrier::draw(self, &view, &mut report.damaged);
         drop(view);
         if self.matching_live_lines(&barrier, &times, matches)? > 0 {
             claim.ask_to_seal()?;
-            self.flush()?;
+            self.step_of_deletion(&mut report)?;
+            if let Err(e) = self.seal_own() {
+                tell(&mut report, &e);
+            }
             for _ in 0..MAX_LOOKS_FOR_SEALS {
                 if stop() {
                     return Ok(None);
                 }
-                background::step(&self.shared, &self.keeper)?;
+                self.step_of_deletion(&mut report)?;
                 report.unsealed_lines = self.matching_live_lines(&barrier, &times, matches)?;
                 if report.unsealed_lines == 0 {
                     break;
@@ -173,7 +177,9 @@ impl Store {
         let keeper =
             slot.as_mut().ok_or_else(|| Error::NoHandover { path: self.shared.layout.keeper_lock() })?;
         let order = Order { barrier: &barrier, times, stop };
-        let deleted = match keeper.delete(&order, matches) {
+        let deleted = keeper.delete(&order, matches);
+        keeper.flush_failed = false;
+        let deleted = match deleted {
             Ok(Some(deleted)) => deleted,
             Ok(None) => return Ok(None),
             Err(e) => {
@@ -188,6 +194,32 @@ impl Store {
         report.files_to_go = keeper.files_to_go();
         report.quarantined = self.snapshots.quarantined()?;
         Ok(Some(report))
+    }
+
+    /// Flushes what there is to flush. What keeps one writer's segments from it, or all, as a full disk does, is told, and keeps
+    /// no line of a table from being deleted.
+    ///
+    /// # Errors
+    /// What keeps this process from being keeper.
+    fn step_of_deletion(&self, report: &mut DeleteReport) -> Result<()> {
+        let outcome = background::step(&self.shared, &self.keeper);
+        if let Err(e) = &outcome {
+            tell(report, e);
+            background::become_keeper(&self.shared, &self.keeper)?;
+        }
+        if let Some(keeper) = lock(&self.keeper).as_mut() {
+            keeper.flush_failed = outcome.is_err();
+        }
+        Ok(())
+    }
+
+    /// Makes what this process's writer has ready to be flushed.
+    fn seal_own(&self) -> Result<()> {
+        if let Some(wal) = self.shared.wal.newest() {
+            wal.rotate()?;
+            wal.background_step()?;
+        }
+        Ok(())
     }
 
     /// How many lines in WAL segments match.
@@ -209,5 +241,13 @@ impl Store {
             }
         }
         Ok(found)
+    }
+}
+
+/// Adds what kept WAL segments from being flushed to the report, once.
+fn tell(report: &mut DeleteReport, error: &Error) {
+    let told = error.to_string();
+    if !report.damaged.contains(&told) {
+        report.damaged.push(told);
     }
 }

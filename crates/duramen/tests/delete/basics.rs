@@ -161,6 +161,32 @@ fn what_lies_behind_damage_in_a_dead_writers_segment_goes_too() {
 }
 
 #[test]
+fn a_writer_that_cannot_be_flushed_keeps_no_line_of_a_table() {
+    let sim = Sim::new(10);
+    let process = sim.spawn_process();
+    let other = options(process.env()).keeper(false);
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    let before = sim.files();
+    let other = other.open("/logs").unwrap();
+    append(&other, 100).unwrap();
+    let segment =
+        sim.files().into_iter().find(|file| file.ends_with("1.wal") && !before.contains(file)).unwrap();
+    sim.flip_bit(Path::new(&segment), 3).unwrap();
+    // The processes are both there, and the header of what one writes is damaged.
+    let report = delete(&store, &|n| n < 5).unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (5, 0), "{report:?}");
+    assert!(report.damaged.iter().any(|told| told.contains(".wal")), "{report:?}");
+    assert!(store.is_keeper());
+    // Own lines go, too, though they are in no table yet.
+    append(&store, 31).unwrap();
+    let report = delete(&store, &|n| n == 31).unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (1, 0), "{report:?}");
+    assert_eq!(numbers(&store), (5..30).collect::<Vec<_>>());
+}
+
+#[test]
 fn damage_is_told_and_costs_nothing_else() {
     let sim = Sim::new(5);
     let store = options(sim.env()).open("/logs").unwrap();
