@@ -7,7 +7,7 @@ use duramen_engine::io::OpenMode;
 use duramen_engine::io::sim::{Fault, Sim};
 use duramen_engine::kv::{Durability, Engine, RepairOptions, RepairReport, VerifyReport, repair, verify};
 use duramen_engine::lsm::{CompactionStyle, Lsm, LsmOptions};
-use duramen_engine::wal::{Background, Wal, WalOptions, WriteOptions};
+use duramen_engine::wal::{Background, Wal, WalKind, WalOptions, WriteOptions};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -74,33 +74,95 @@ fn tables_without_a_manifest_are_not_taken_for_orphans() {
     assert_eq!(Lsm::open(DIR, options(&sim)).unwrap().get(b"k").unwrap().unwrap(), b"v");
 }
 
-#[test]
-fn tables_that_an_older_manifest_does_not_name_are_told_and_kept() {
-    let sim = Sim::new(1);
+/// A store whose process has died, and whose manifest is as it was before its last edits: tables that it does not name.
+fn with_older_manifest(sim: &Sim, proof: &dyn Fn(&Lsm)) -> Vec<String> {
     let manifest = Path::new(DIR).join("MANIFEST");
-    let store = Lsm::open(DIR, options(&sim)).unwrap();
+    let store = Lsm::open(DIR, options(sim)).unwrap();
     store.put(b"a", b"1").unwrap();
     store.flush().unwrap();
     let older = sim.read_file(&manifest).unwrap().len() as u64;
-    store.put(b"b", b"2").unwrap();
-    store.flush().unwrap();
-    store.close().unwrap();
+    proof(&store);
+    sim.crash_process();
+    drop(store);
     sim.env().fs.open(&manifest, OpenMode::ReadWrite).unwrap().set_len(older).unwrap();
+    sim.files().into_iter().filter(|file| file.ends_with(".sst")).collect()
+}
+
+#[test]
+fn tables_that_an_older_manifest_does_not_name_are_told_and_kept() {
+    let sim = Sim::new(1);
+    let tables = with_older_manifest(&sim, &|store| {
+        store.put(b"b", b"2").unwrap();
+        store.flush().unwrap();
+        store.put(b"c", b"3").unwrap();
+    });
+    assert_eq!(tables.len(), 2);
     let found = verify(&sim.env(), DIR, &mut |_| {}).unwrap();
-    let [damage] = &found.damage[..] else { panic!("{found:?}") };
-    assert!(
-        damage.detail.contains("MANIFEST is older") && damage.path.ends_with("sst/00000002.sst"),
-        "{damage:?}"
-    );
+    let damage = found.damage.iter().find(|damage| damage.path.ends_with("sst/00000002.sst"));
+    assert!(damage.is_some_and(|damage| damage.detail.contains("MANIFEST is older")), "{found:?}");
     let store = Lsm::open(DIR, options(&sim)).unwrap();
     let recovery = store.recovery();
-    assert!(recovery.removed.is_empty() && recovery.quarantined.len() == 1, "{recovery:?}");
+    assert!(recovery.removed.is_empty(), "{recovery:?}");
+    let kept = recovery.quarantined.iter().find(|path| path.to_string_lossy().ends_with(".sst")).unwrap();
     assert_eq!(store.get(b"a").unwrap().unwrap(), b"1");
     assert!(store.get(b"b").unwrap().is_none());
     store.put(b"c", b"3").unwrap();
     store.flush().unwrap();
-    assert!(sim.read_file(&recovery.quarantined[0]).unwrap().len() > 50);
+    assert!(sim.read_file(kept).unwrap().len() > 50);
     assert!(verify(&sim.env(), DIR, &mut |_| {}).unwrap().damage.is_empty());
+}
+
+#[test]
+fn what_was_compacted_or_ingested_is_kept_when_a_table_that_the_manifest_names_is_gone() {
+    let sim = Sim::new(1);
+    let tables = with_older_manifest(&sim, &|store| {
+        store.put(b"b", b"2").unwrap();
+        store.flush().unwrap();
+        store.compact().unwrap();
+        store.ingest(&mut [Ok((b"x".to_vec(), b"4".to_vec()))].into_iter()).unwrap();
+    });
+    assert!(!tables.is_empty() && tables.iter().all(|path| !path.ends_with("00000001.sst")), "{tables:?}");
+    assert!(tables.iter().any(|path| path.contains(".seq")), "{tables:?}");
+    let found = verify(&sim.env(), DIR, &mut |_| {}).unwrap();
+    let told = |name: &str| found.damage.iter().any(|damage| name.ends_with(&*damage.path.to_string_lossy()));
+    assert!(tables.iter().all(|name| told(name)), "{tables:?}: {found:?}");
+    let _whatever_it_says = Lsm::open(DIR, options(&sim)).map(drop);
+    let kept: Vec<String> = sim.files().into_iter().filter(|file| file.contains("quarantine/sst-")).collect();
+    assert_eq!(kept.len(), tables.len(), "{kept:?}");
+}
+
+#[test]
+fn a_process_that_ends_before_a_table_is_in_the_manifest_leaves_nothing_in_quarantine() {
+    for (wal_kind, durability) in [
+        (WalKind::None, Durability::Process),
+        (WalKind::Write, Durability::None),
+        (WalKind::Mmap, Durability::Process),
+    ] {
+        let options =
+            |sim: &Sim| LsmOptions { wal_kind, durability, write_buffer_size: 256 << 10, ..options(sim) };
+        let run = |sim: &Sim| -> Result<(), Error> {
+            let store = Lsm::open(DIR, options(sim))?;
+            for n in 0..5u8 {
+                store.put(&[n], b"value")?;
+                store.flush()?;
+            }
+            Ok(())
+        };
+        let whole = Sim::new(1);
+        run(&whole).unwrap();
+        let mut removed = 0;
+        for index in 0..whole.operations() {
+            let sim = Sim::new(1);
+            sim.fail_at(index, Fault::Crash);
+            let _cut_short = run(&sim);
+            sim.crash_process();
+            let store = Lsm::open(DIR, options(&sim)).unwrap();
+            let recovery = store.recovery();
+            assert!(recovery.quarantined.is_empty(), "{wal_kind:?}, operation {index}: {recovery:?}");
+            removed += recovery.removed.len();
+        }
+        assert!(removed > 0);
+    }
 }
 
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -19,6 +19,7 @@
 //! | `listener` | [`EventListener`]: being told what happens in the background |
 //! | `db` | [`Lsm`]: what its threads share |
 //! | `recover` | opening a directory |
+//! | `unnamed` | tables that the manifest does not name: which of them go |
 //! | `superversion` | where a reader looks: the memtables and tables of one moment |
 //! | `snapshots` | which snapshots are alive |
 //! | `write`, `stall` | the write path, and holding it back |
@@ -55,6 +56,7 @@ mod snapshots;
 mod stall;
 mod superversion;
 mod table;
+mod unnamed;
 mod verify;
 mod version;
 mod write;

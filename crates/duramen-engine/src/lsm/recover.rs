@@ -6,7 +6,8 @@ use super::memtable;
 use super::options::{LsmOptions, MemtableKind};
 use super::paths;
 use super::superversion::{Immutable, Origin};
-use super::table::{self, MAX_SEQ};
+use super::table::MAX_SEQ;
+use super::unnamed::unnamed;
 use super::version::{Obsolete, TableFacts};
 use crate::io::{Env, Lock};
 use crate::kv::{EngineKind, Ops, Quarantine, marker};
@@ -66,6 +67,8 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
             (manifest, state)
         };
     let mut found = Found::new(&state)?;
+    // While the WAL is as it was left.
+    found.clear_away_unnamed(&env, dir, &state)?;
     let mut gone: Vec<u64> = state.writers.keys().copied().collect();
     let mut dead = Vec::new();
     for writer in wal::writers(&env, &dir.join(paths::WAL))? {
@@ -78,7 +81,6 @@ pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
     for path in found.check_order(options.wal_recovery_mode)? {
         found.recovery.quarantined.push(put_aside(&env, dir, &path)?);
     }
-    found.clear_away_orphans(&env, dir, &state)?;
     let mut dead_writers = BTreeMap::new();
     let mut flush_first = false;
     for (writer, lock) in dead {
@@ -228,11 +230,10 @@ impl Found {
         Ok(unused.into_iter().filter_map(|(_, found)| found.origin.path.clone()).collect())
     }
 
-    /// Removes tables that the manifest does not name. One with writes that are nowhere else is put aside: what a crash leaves
-    /// of a flush has them in the WAL, so that here the manifest has lost its end, or is older than what lies beside it.
-    fn clear_away_orphans(&mut self, env: &Env, dir: &Path, state: &State) -> Result<()> {
-        for path in manifest::orphans(env, dir, paths::TABLES, state)? {
-            if table::max_seq(env, &path)?.is_some_and(|seq| seq > self.last_seq) {
+    /// Removes tables that the manifest does not name, but for those that may be the only place for what they hold.
+    fn clear_away_unnamed(&mut self, env: &Env, dir: &Path, state: &State) -> Result<()> {
+        for (path, kept) in unnamed(env, dir, state)? {
+            if kept.is_some() {
                 self.recovery.quarantined.push(put_aside(env, dir, &path)?);
             } else {
                 env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;

@@ -2,9 +2,9 @@
 //! for the reader: `range_tombstones`, offset u64 and length u32 of their chunk, little-endian.
 
 use super::{CODEC_ID, TableOptions, TableSummary};
+use crate::Result;
 use crate::io::Env;
 use crate::sstable::{ChunkHandle, Table, TableBuilder};
-use crate::{Error, Result};
 use std::path::Path;
 
 pub(super) const RANGE_TOMBSTONES: &str = "range_tombstones";
@@ -28,17 +28,15 @@ pub(super) fn record(builder: &mut TableBuilder, options: &TableOptions, summary
     builder.set_property("filter", if options.filter { "binary fuse, XXH3-64" } else { "none" });
 }
 
-/// The largest sequence number in a table's file, as it says itself; `None` if it is no whole table.
+/// Whether a file is a whole table, as its footer and index say; an error if that cannot be told.
 ///
 /// # Errors
-/// [`Error::Io`].
-pub(crate) fn max_seq(env: &Env, path: &Path) -> Result<Option<u64>> {
+/// [`TooNew`](crate::Error::TooNew); [`Io`](crate::Error::Io).
+pub(crate) fn is_whole(env: &Env, path: &Path) -> Result<bool> {
     match Table::open(env, path, CODEC_ID) {
-        Ok(table) => {
-            Ok(table.property("max_seq").and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()))
-        }
-        Err(e @ Error::Io { .. }) if !e.is_not_found() => Err(e),
-        Err(_) => Ok(None),
+        Ok(_) => Ok(true),
+        Err(e) if e.is_corruption() || e.is_not_found() => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

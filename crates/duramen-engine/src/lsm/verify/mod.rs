@@ -12,10 +12,9 @@ mod wal;
 pub(super) use table::{TableFindings, check_table, collect};
 pub(super) use wal::is_batch;
 
-use super::options::LsmOptions;
-use super::table::max_seq;
+use super::paths;
+use super::unnamed::unnamed;
 use super::version::{LEVELS, TableFacts};
-use super::{paths, recover};
 use crate::io::Env;
 use crate::kv::{Damage, Progress, VerifyReport, is_live};
 use crate::manifest::{self, ManifestReader, State, TableMeta};
@@ -167,27 +166,20 @@ impl Check<'_> {
         }
     }
 
-    /// The last write that an opening would find, if one would do.
-    fn last_seq(&self) -> Option<u64> {
-        let options = LsmOptions { env: self.env.clone(), ..LsmOptions::default() };
-        recover::open_read_only(self.dir, options).ok().map(|parts| parts.last_seq)
-    }
-
     /// Files that the manifest does not know, if nobody is writing any.
     fn strangers(&mut self, state: &State) -> Result<()> {
         if !is_live(self.env, &self.dir.join(paths::LOCK))? {
-            let orphans = manifest::orphans(self.env, self.dir, paths::TABLES, state)?;
-            let last_seq = if orphans.is_empty() { None } else { self.last_seq() };
-            for path in orphans {
-                let is_later = |last| Ok::<_, Error>(max_seq(self.env, &path)?.is_some_and(|seq| seq > last));
-                if last_seq.map_or(Ok(false), is_later)? {
-                    let detail = "it has writes that are nowhere else, but MANIFEST is older and does not name it: the next \
-                                  opening puts it aside";
-                    self.report.damage.push(Damage { detail: detail.to_owned(), ..whole_file(&path) });
-                    continue;
+            for (path, kept) in unnamed(self.env, self.dir, state)? {
+                match kept {
+                    Some(why) => {
+                        let detail = format!("{why}. The next opening puts it aside");
+                        self.report.damage.push(Damage { detail, ..whole_file(&path) });
+                    }
+                    None => {
+                        let path = path.display();
+                        self.report.notes.push(format!("{path} is in no use: the next opening removes it"));
+                    }
                 }
-                let path = path.display();
-                self.report.notes.push(format!("{path} is in no use: the next opening removes it"));
             }
         }
         let quarantine = self.dir.join(paths::QUARANTINE);
