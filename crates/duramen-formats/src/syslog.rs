@@ -52,8 +52,8 @@ impl SyslogLine<'_> {
     }
 
     /// Adds the parts as fields: `host`, `app`, `pid`, `priority`, `facility` and `severity` (names), `msgid`,
-    /// and each parameter of the structured data as `sd.ID.PARAM`.
-    pub fn add_to(&self, entry: &mut EntryBuf) {
+    /// and each parameter of the structured data as `sd.ID.PARAM`. `names` is memory to use again for the next line.
+    pub fn add_to(&self, entry: &mut EntryBuf, names: &mut Names) {
         for (name, value) in [("host", self.host), ("app", self.app), ("msgid", self.msgid)] {
             if let Some(value) = value {
                 entry.field(name, value);
@@ -73,15 +73,17 @@ impl SyslogLine<'_> {
         }
         if let Some(data) = self.structured_data {
             // A parameter may be there several times.
-            let (mut name, mut names) = (String::new(), Names::new());
-            let mut count = 0;
+            names.clear();
+            let (mut name, mut count) = (String::new(), 0);
             each_parameter(data, |id, param, value| {
                 count += 1;
                 // One more than an entry takes is enough to have it refused.
                 if count <= MAX_FIELDS + 1 {
                     name.clear();
                     name.extend(["sd.", id, ".", param]);
-                    entry.field(names.take(&name), value);
+                    if let Some(name) = names.take(&name, Value::Str(value)) {
+                        entry.field(name, value);
+                    }
                 }
             });
         }
@@ -317,7 +319,7 @@ mod tests {
         let stamps = StampParser::new(TimeZone::UTC, 1_718_452_800_000_000_000, None);
         let parsed = parse(line, &stamps)?;
         let mut entry = EntryBuf::default();
-        parsed.add_to(entry.start(0));
+        parsed.add_to(entry.start(0), &mut Names::new());
         let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
         let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
         let time = parsed.time_ns.map(|ns| ns / 1_000_000_000);
@@ -348,7 +350,7 @@ mod tests {
                 r#"Some(1717913180) Some(Error) app=Str("%VPC-3-X") priority=Int(187) facility=Str("local7") severity=Str("err") | down"#,
             ),
             (
-                r#"<165>1 - h a - - [origin ip="1" ip="2"][origin ip="3"] x"#,
+                r#"<165>1 - h a - - [origin ip="1" ip="2"][origin ip="1"][origin ip="3"] x"#,
                 r##"None Some(Info) host=Str("h") app=Str("a") priority=Int(165) facility=Str("local4") severity=Str("notice") sd.origin.ip=Str("1") sd.origin.ip#1=Str("2") sd.origin.ip#2=Str("3") | x"##,
             ),
             (
