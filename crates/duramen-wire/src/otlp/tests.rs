@@ -264,6 +264,10 @@ fn what_is_no_request_is_an_error() {
         ("[]", "at byte 0"),
         (r#"{"resourceLogs":{}}"#, "at byte 16"),
         (r#"{"resourceLogs":[]} x"#, "at byte 20"),
+        // A record that is none is not one without anything in it.
+        (r#"{"resourceLogs":[null]}"#, "at byte 17"),
+        (r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[null]}]}]}"#, "at byte 46"),
+        (r#"{"resourceLogs":[{"resource":{"attributes":[null]}}]}"#, "at byte 44"),
     ] {
         let error = json(body).unwrap_err().to_string();
         assert!(error.starts_with("not an OTLP logs request in JSON: ") && error.contains(detail), "{error}");
