@@ -14,6 +14,7 @@ use crate::time::StampParser;
 use duramen::entry::{MAX_FIELD_NAME_BYTES, MAX_FIELDS};
 use duramen::{EntryBuf, Level, Value};
 use foldhash::fast::FixedState;
+use std::collections::HashSet;
 use std::hash::BuildHasher;
 
 /// A range of bytes in one of the buffers. Lines are far below 4 GiB.
@@ -71,6 +72,8 @@ pub struct Fields {
     fields: Vec<Field>,
     slots: Vec<Slot>,
     line: u32,
+    /// Hashes of the names that were added again, each with its value.
+    added: HashSet<(u64, u64), FixedState>,
     hasher: FixedState,
     renamed: String,
 }
@@ -86,6 +89,7 @@ impl Fields {
         self.names.clear();
         self.unescaped.clear();
         self.fields.clear();
+        self.added.clear();
         self.line = self.line.wrapping_add(1);
         if self.line == 0 {
             // Slots of four billion lines ago must not look valid.
@@ -138,9 +142,38 @@ impl Fields {
         Some(())
     }
 
-    /// Calls `f` with a name that no field here has: `name`, or `name#1` and so on, and counts it as had.
-    pub(crate) fn with_free_name(&mut self, name: &str, f: impl FnOnce(&str)) {
-        match self.find(name).and_then(|i| self.fields.get_mut(i)) {
+    /// Calls `f` with a name that no field here has: `name`, or `name#1` and so on, and counts it as had; not if the name
+    /// has this value already. `line` is the line that the fields were read from.
+    pub(crate) fn with_free_name(&mut self, name: &str, value: Value<'_>, line: &str, f: impl FnOnce(&str)) {
+        let number;
+        let value = match value {
+            Value::Str(text) | Value::Number(text) | Value::Json(text) => text,
+            Value::Int(n) => {
+                number = n.to_string();
+                &number
+            }
+            Value::Float(x) => {
+                number = x.to_string();
+                &number
+            }
+            Value::Bool(b) => {
+                if b {
+                    "true"
+                } else {
+                    "false"
+                }
+            }
+            Value::Null => "",
+        };
+        let found = self.find(name);
+        if let Some(i) = found {
+            let hashes = (self.hasher.hash_one(name.as_bytes()), self.hasher.hash_one(value.as_bytes()));
+            let is_first = self.fields.get(i).is_some_and(|field| self.shown(field.value, line) == value);
+            if is_first || !self.added.insert(hashes) {
+                return;
+            }
+        }
+        match found.and_then(|i| self.fields.get_mut(i)) {
             Some(field) => {
                 // As if it had been said before the one that keeps the name.
                 let said = Field { superseded: true, ..*field };
@@ -149,8 +182,25 @@ impl Fields {
             }
             None => {
                 f(name);
-                let _one_more_than_counts = self.push(name, Raw::Null);
+                let _one_more_than_counts =
+                    self.keep(value).and_then(|span| self.push(name, Raw::Unescaped(span)));
             }
+        }
+    }
+
+    /// A value's text.
+    fn shown<'a>(&'a self, value: Raw, line: &'a str) -> &'a str {
+        match value {
+            Raw::Text(span) | Raw::Number(span) | Raw::Json(span) => span.of(line),
+            Raw::Unescaped(span) => span.of(&self.unescaped),
+            Raw::Bool(b) => {
+                if b {
+                    "true"
+                } else {
+                    "false"
+                }
+            }
+            Raw::Null => "",
         }
     }
 

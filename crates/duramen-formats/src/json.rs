@@ -262,10 +262,7 @@ impl JsonFlattener {
         if self.ignored.has(name) {
             return;
         }
-        let known = matches!(value, Value::Str(text) if self.fields.has_text(name, text, line));
-        if !known {
-            self.fields.with_free_name(name, |name| _ = entry.field(name, value));
-        }
+        self.fields.with_free_name(name, value, line, |name| _ = entry.field(name, value));
     }
 }
 

@@ -17,7 +17,7 @@ use crate::lines::{Line, LineSplitter, escape_into, without_bom};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::StampParser;
-use crate::{LineFormat, NameFilter, ReaderOptions, Report, access, logfmt, plain, syslog};
+use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, access, logfmt, plain, syslog};
 use duramen::{EntryBuf, Level};
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
@@ -174,6 +174,7 @@ struct Builder {
     roles: Roles,
     json: JsonParser,
     fields: Fields,
+    names: Names,
     entry: EntryBuf,
     report: Report,
     last_time: i64,
@@ -205,6 +206,7 @@ impl Builder {
             roles: Roles::new(&options),
             json: JsonParser::new(),
             fields: Fields::new(),
+            names: Names::new(),
             entry: EntryBuf::new(options.stream_fields.iter().map(String::as_str)),
             report: Report::default(),
             last_time: options.reference_time_ns,
@@ -360,7 +362,7 @@ impl Builder {
         {
             self.flush(sink)?;
             self.begin(parsed.time_ns, parsed.level(), LineFormat::Syslog);
-            parsed.add_to(&mut self.entry);
+            parsed.add_to(&mut self.entry, &mut self.names);
             self.open(text, line, true);
             return Ok(true);
         }

@@ -52,8 +52,8 @@ impl SyslogLine<'_> {
     }
 
     /// Adds the parts as fields: `host`, `app`, `pid`, `priority`, `facility` and `severity` (names), `msgid`,
-    /// and each parameter of the structured data as `sd.ID.PARAM`.
-    pub fn add_to(&self, entry: &mut EntryBuf) {
+    /// and each parameter of the structured data as `sd.ID.PARAM`. `names` is memory to use again for the next line.
+    pub fn add_to(&self, entry: &mut EntryBuf, names: &mut Names) {
         for (name, value) in [("host", self.host), ("app", self.app), ("msgid", self.msgid)] {
             if let Some(value) = value {
                 entry.field(name, value);
@@ -73,15 +73,17 @@ impl SyslogLine<'_> {
         }
         if let Some(data) = self.structured_data {
             // A parameter may be there several times.
-            let (mut name, mut names) = (String::new(), Names::new());
-            let mut count = 0;
+            names.clear();
+            let (mut name, mut count) = (String::new(), 0);
             each_parameter(data, |id, param, value| {
                 count += 1;
                 // One more than an entry takes is enough to have it refused.
                 if count <= MAX_FIELDS + 1 {
                     name.clear();
                     name.extend(["sd.", id, ".", param]);
-                    entry.field(names.take(&name), value);
+                    if let Some(name) = names.take(&name, Value::Str(value)) {
+                        entry.field(name, value);
+                    }
                 }
             });
         }
@@ -234,8 +236,7 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     };
     let rest = rest.trim_start_matches(' ');
     let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
-    let host_like = !host.is_empty()
-        && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'/'));
+    let host_like = is_host(host);
     if strict && (!host_like || Level::parse(host.trim_end_matches(':')).is_some()) {
         return None;
     }
@@ -260,25 +261,76 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
 }
 
 /// `29: *Oct 11 22:14:15.123: %SYS-5-CONFIG_I: message`, as Cisco's devices number their messages and mark a clock that is
-/// not synchronised. The number is no program, and the time is the time.
+/// not synchronised. The number is no program, and the time is the time. Behind it may stand the device's name, a second
+/// number (`29: router1: 000123: Oct 11 …`), or in the stamp's place how long the device has run (`29: 1d02h: …`), which
+/// stays in the message.
 fn numbered<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
     let (number, rest) = text.split_once(':')?;
-    if !number.bytes().all(|b| b.is_ascii_digit()) {
+    if !is_number(number) {
         return None;
     }
-    let rest = rest.trim_start_matches(' ');
-    let line = bsd(rest.strip_prefix(['*', '.']).unwrap_or(rest), stamps, false)?;
-    Some(SyslogLine { msgid: Some(number).filter(|number| !number.is_empty()), ..line })
+    let msgid = Some(number).filter(|number| !number.is_empty());
+    let message = rest.trim_start_matches(' ');
+    let (mut rest, mut host) = (message, None);
+    for _ in 0..3 {
+        if let Some(line) = bsd(rest.strip_prefix(['*', '.']).unwrap_or(rest), stamps, false) {
+            return Some(SyslogLine { msgid, host: line.host.or(host), ..line });
+        }
+        let Some((head, after)) = rest.split_once(": ") else { break };
+        if !is_number(head) {
+            if host.is_some() || !is_host(head) {
+                break;
+            }
+            host = Some(head);
+        }
+        rest = after.trim_start_matches(' ');
+    }
+    if let Some(line) = of_node(message, stamps) {
+        return Some(SyslogLine { msgid, ..line });
+    }
+    // `12:30 o'clock` is not numbered.
+    msgid.filter(|_| rest_is_parted(text, number))?;
+    match tag(message).filter(|(app, ..)| app.starts_with('%')) {
+        Some((app, pid, message)) => Some(SyslogLine { msgid, app: Some(app), pid, message, ..EMPTY }),
+        None => Some(SyslogLine { msgid, message, ..EMPTY }),
+    }
+}
+
+/// Whether a space stands behind the number and its colon.
+fn rest_is_parted(text: &str, number: &str) -> bool {
+    text.as_bytes().get(number.len() + 1) == Some(&b' ')
+}
+
+/// `vmx01 RP/0/RSP1/CPU0:Mar 28 10:20:30.123 UTC: ifmgr[123]: message`, as IOS-XR says which of its nodes speaks; the host
+/// may be missing. The message is all from the node on.
+fn of_node<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
+    let (head, stamp) = text.split_once(':')?;
+    let (host, node) = head.split_once(' ').map_or((None, head), |(host, node)| (Some(host), node));
+    if !node.contains('/') || !is_host(node) || !host.is_none_or(is_host) {
+        return None;
+    }
+    let SyslogLine { time_ns, .. } = bsd(stamp, stamps, false)?;
+    let message = text.get(head.len() - node.len()..)?;
+    Some(SyslogLine { time_ns, host, message, ..EMPTY })
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_host(text: &str) -> bool {
+    let may_be = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'/');
+    !text.is_empty() && text.bytes().all(may_be)
 }
 
 /// `<PRI>app: message`, as libraries send it that leave time and host to the receiver. A level or a sentence before the
-/// colon is no app.
+/// colon is no app, and neither is a number.
 fn tagged(text: &str) -> Option<SyslogLine<'_>> {
     let (app, pid, message) = tag(text)?;
     let name_like = app.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/'));
     let parted = text[..text.len() - message.len()].ends_with(' ');
     let line = SyslogLine { app: Some(app), pid, message, ..EMPTY };
-    (name_like && parted && Level::parse(app).is_none()).then_some(line)
+    (name_like && parted && !is_number(app) && Level::parse(app).is_none()).then_some(line)
 }
 
 /// `app[pid]: message` and `app: message`.
@@ -307,126 +359,4 @@ fn tag(text: &str) -> Option<(&str, Option<&str>, &str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use duramen::EntryRef;
-    use jiff::tz::TimeZone;
-
-    /// Read in June 2024.
-    fn read(line: &str) -> Option<String> {
-        let stamps = StampParser::new(TimeZone::UTC, 1_718_452_800_000_000_000, None);
-        let parsed = parse(line, &stamps)?;
-        let mut entry = EntryBuf::default();
-        parsed.add_to(entry.start(0));
-        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
-        let time = parsed.time_ns.map(|ns| ns / 1_000_000_000);
-        Some(format!("{time:?} {:?} {} | {}", parsed.level(), fields.join(" "), parsed.message))
-    }
-
-    #[test]
-    fn lines_are_taken_apart() {
-        for (line, expected) in [
-            (
-                "Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster",
-                r#"Some(1702191346) None host=Str("LabSZ") app=Str("sshd") pid=Int(24200) | Invalid user webmaster"#,
-            ),
-            (
-                "Jun 14 15:16:01 combo sshd(pam_unix)[19939]: check pass",
-                r#"Some(1718378161) None host=Str("combo") app=Str("sshd(pam_unix)") pid=Int(19939) | check pass"#,
-            ),
-            (
-                "<163>Jun 09 2024 06:06:20: %ASA-3-106023: Deny tcp",
-                r#"Some(1717913180) Some(Error) app=Str("%ASA-3-106023") priority=Int(163) facility=Str("local4") severity=Str("err") | Deny tcp"#,
-            ),
-            (
-                "<189>29: *Jun  9 06:06:20.123: %SYS-5-CONFIG_I: Configured",
-                r#"Some(1717913180) Some(Info) app=Str("%SYS-5-CONFIG_I") msgid=Str("29") priority=Int(189) facility=Str("local7") severity=Str("notice") | Configured"#,
-            ),
-            (
-                "<187>: Jun  9 06:06:20 UTC: %VPC-3-X: down",
-                r#"Some(1717913180) Some(Error) app=Str("%VPC-3-X") priority=Int(187) facility=Str("local7") severity=Str("err") | down"#,
-            ),
-            (
-                r#"<165>1 - h a - - [origin ip="1" ip="2"][origin ip="3"] x"#,
-                r##"None Some(Info) host=Str("h") app=Str("a") priority=Int(165) facility=Str("local4") severity=Str("notice") sd.origin.ip=Str("1") sd.origin.ip#1=Str("2") sd.origin.ip#2=Str("3") | x"##,
-            ),
-            (
-                "Jun  9 06:06:20 combo kernel: Linux version 2.6",
-                r#"Some(1717913180) None host=Str("combo") app=Str("kernel") | Linux version 2.6"#,
-            ),
-            (
-                "Jun  9 06:06:20 combo syslogd 1.4.1: restart.",
-                r#"Some(1717913180) None host=Str("combo") | syslogd 1.4.1: restart."#,
-            ),
-            (
-                "<34>Oct 11 22:14:15 mymachine su: 'su root' failed",
-                r#"Some(1697062455) Some(Fatal) host=Str("mymachine") app=Str("su") priority=Int(34) facility=Str("auth") severity=Str("crit") | 'su root' failed"#,
-            ),
-            (
-                r#"<165>1 2003-10-11T22:14:15.003Z host.example.com evntslog - ID47 [ex@32473 iut="3" src="a \"b\" \] \\ \x"][o@1 k="v"] BOMless"#,
-                r#"Some(1065910455) Some(Info) host=Str("host.example.com") app=Str("evntslog") msgid=Str("ID47") priority=Int(165) facility=Str("local4") severity=Str("notice") sd.ex@32473.iut=Str("3") sd.ex@32473.src=Str("a \"b\" ] \\ \\x") sd.o@1.k=Str("v") | BOMless"#,
-            ),
-            (
-                "<11>1 - - - - - -",
-                r#"None Some(Error) priority=Int(11) facility=Str("user") severity=Str("err") | "#,
-            ),
-            (
-                "2024-01-02T03:04:05.678901+02:00 web-1 nginx[77]: error: x",
-                r#"Some(1704157445) Some(Error) host=Str("web-1") app=Str("nginx") pid=Int(77) | error: x"#,
-            ),
-            (
-                "<12>shop[7]: out of stock",
-                r#"None Some(Warn) app=Str("shop") pid=Int(7) priority=Int(12) facility=Str("user") severity=Str("warning") | out of stock"#,
-            ),
-            (
-                "<12>error: http://x",
-                r#"None Some(Warn) priority=Int(12) facility=Str("user") severity=Str("warning") | error: http://x"#,
-            ),
-            (
-                "<12>http://x",
-                r#"None Some(Warn) priority=Int(12) facility=Str("user") severity=Str("warning") | http://x"#,
-            ),
-            (
-                "<13>just text",
-                r#"None Some(Info) priority=Int(13) facility=Str("user") severity=Str("notice") | just text"#,
-            ),
-            (
-                "Feb 10 23:15:39 test-pc postgres[10809]: [4-1] db=,user=,app=,client= LOG:  ready",
-                r#"Some(1707606939) Some(Info) host=Str("test-pc") app=Str("postgres") pid=Int(10809) | [4-1] db=,user=,app=,client= LOG:  ready"#,
-            ),
-        ] {
-            assert_eq!(read(line).as_deref(), Some(expected), "{line}");
-        }
-    }
-
-    #[test]
-    fn other_lines_are_none() {
-        for line in [
-            "",
-            "<",
-            "<192>x",
-            "<1234>x",
-            "<a>x",
-            "Mon Jan  2 15:04:05 2006 hello",
-            "Jan  2 15:04:05 2006 hello there: x",
-            "Jan  2 15:04:05 ERROR main: x",
-            "2024-01-02T03:04:05Z INFO main: x",
-            "2024-01-02T03:04:05Z started the server",
-            "2024-01-02 03:04:05 host app: x",
-            "Janitor came",
-        ] {
-            assert_eq!(read(line), None, "{line}");
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_text_makes_it_panic(
-            head in "(<1[0-9]{0,2}>)?(1 )?(- |Jan  2 15:04:05 |2024-01-02T03:04:05Z )?",
-            tail in "[ab:\\[\\]=\"\\\\ é-]{0,30}",
-        ) {
-            read(&format!("{head}{tail}"));
-        }
-    }
-}
+mod tests;

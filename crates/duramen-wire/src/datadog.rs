@@ -139,7 +139,11 @@ impl Tags {
         for tag in self.text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
             match tag.split_once(':') {
                 Some((name, value)) if name != "ddtags" => rows.add(text, name, value),
-                _ => _ = rows.entry.field(names.take("ddtags"), tag),
+                _ => {
+                    if let Some(name) = names.take("ddtags", Value::Str(tag)) {
+                        rows.entry.field(name, tag);
+                    }
+                }
             }
         }
     }
@@ -172,7 +176,7 @@ mod tests {
     fn no_tag_is_lost_and_none_hides_a_field() {
         let mut out = Decoded::default();
         let body = br#"[{"message":"a","ddtags":["env:a","b:c","lone"],"service":"s"},{"message":"b","ddtags":["a:1",5]},
-            {"message":"c","ddtags":7},{"message":"d","service":"s","hostname":"h","ddtags":"service:s,hostname:other,x,y,e:1,e:2"},
+            {"message":"c","ddtags":7},{"message":"d","service":"s","hostname":"h","ddtags":"service:s,hostname:other,x,y,e:1,e:2,e:1,e:2,x,y"},
             {"message":"e","ddtags":"a:1","ddtags":"b:2"}]"#;
         Logs::new(&Params::default(), NOW).read(body, NOW, &mut out).unwrap();
         assert_eq!(

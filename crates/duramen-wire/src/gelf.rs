@@ -7,7 +7,8 @@
 //! ```
 //!
 //! `short_message` is the message, `level` a severity of syslog's: it tells the level and is kept by name as
-//! `severity`. Additional fields lose their underscore. `host` makes the stream.
+//! `severity`. Additional fields lose their underscore; they never take the name of these two, wherever in the message
+//! they stand. `host` makes the stream.
 
 mod chunks;
 
@@ -21,7 +22,7 @@ use duramen::{EntryBuf, Value};
 use duramen_formats::{NameFilter, Names, StampParser, level, syslog::SEVERITIES};
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use jiff::tz::TimeZone;
-use jiter::{Jiter, JiterResult, Peek};
+use jiter::{Jiter, JiterError, JiterResult, Peek};
 use std::io::Read;
 
 /// The stream field, unless others are asked for.
@@ -82,45 +83,32 @@ impl Messages {
         let text = text_of(message)?;
         self.names.clear();
         self.entry.start(now_ns).raw_len(message.len() + 1);
-        let has_message = self.members(text).map_err(|e| format!("not a GELF message: {}", e.error_type))?;
+        let wrong = |e: JiterError| format!("not a GELF message: {}", e.error_type);
+        let (mut has_message, mut has_late) = (false, false);
+        each_member(text, |name, value| {
+            has_message |= name == "short_message" && matches!(value, Value::Str(_));
+            match is_late(name) {
+                true => has_late = true,
+                false => self.member(name, value),
+            }
+        })
+        .map_err(wrong)?;
         if !has_message {
             return Err("not a GELF message: it has no short_message".to_owned());
+        }
+        if has_late {
+            self.names.reserve("host");
+            each_member(text, |name, value| {
+                if is_late(name) {
+                    self.member(name, value);
+                }
+            })
+            .map_err(wrong)?;
         }
         for (name, value) in &self.extra_fields {
             self.entry.field(name, value.as_str());
         }
         Ok(())
-    }
-
-    fn members(&mut self, text: &str) -> JiterResult<bool> {
-        let mut jiter = Jiter::new(text.as_bytes());
-        let (mut name, mut has_message) = (String::new(), false);
-        let mut key = jiter.next_object()?;
-        while let Some(k) = key {
-            name.clear();
-            name.push_str(k);
-            let peek = jiter.peek()?;
-            if peek == Peek::String {
-                let value = jiter.known_str()?;
-                has_message |= name == "short_message";
-                self.member(&name, Value::Str(value));
-            } else {
-                let start = jiter.current_index();
-                jiter.known_skip(peek)?;
-                let raw = text.get(start..jiter.current_index()).unwrap_or_default().trim();
-                let value = match peek {
-                    Peek::Null => Value::Null,
-                    Peek::True | Peek::False => Value::Bool(peek == Peek::True),
-                    Peek::Array => Value::Json(raw),
-                    Peek::Object => Value::Str(raw),
-                    _ => Value::Number(raw),
-                };
-                self.member(&name, value);
-            }
-            key = jiter.next_key()?;
-        }
-        jiter.finish()?;
-        Ok(has_message)
     }
 
     fn member(&mut self, name: &str, value: Value<'_>) {
@@ -138,21 +126,57 @@ impl Messages {
             "level" if text.parse().ok().and_then(level::of_syslog_severity).is_some() => {
                 let severity: u8 = text.parse().unwrap_or_default();
                 entry.level(level::of_syslog_severity(severity).unwrap_or_default());
-                if !left_out.has("severity") {
-                    entry.field(
-                        names.take("severity"),
-                        SEVERITIES.get(usize::from(severity)).copied().unwrap_or_default(),
-                    );
+                let severity = SEVERITIES.get(usize::from(severity)).copied().unwrap_or_default();
+                if !left_out.has("severity")
+                    && let Some(name) = names.take("severity", Value::Str(severity))
+                {
+                    entry.field(name, severity);
                 }
             }
             name => {
                 let name = name.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(name);
-                if !left_out.has(name) {
-                    entry.field(names.take(name), value);
+                if !left_out.has(name)
+                    && let Some(name) = names.take(name, value)
+                {
+                    entry.field(name, value);
                 }
             }
         }
     }
+}
+
+/// Whether a member is looked at after all others: its name is one that others have more right to.
+fn is_late(name: &str) -> bool {
+    matches!(name, "_host" | "_severity" | "severity")
+}
+
+/// Calls `f` with name and value of each member of an object.
+fn each_member(text: &str, mut f: impl FnMut(&str, Value<'_>)) -> JiterResult<()> {
+    let mut jiter = Jiter::new(text.as_bytes());
+    let mut name = String::new();
+    let mut key = jiter.next_object()?;
+    while let Some(k) = key {
+        name.clear();
+        name.push_str(k);
+        let peek = jiter.peek()?;
+        if peek == Peek::String {
+            f(&name, Value::Str(jiter.known_str()?));
+        } else {
+            let start = jiter.current_index();
+            jiter.known_skip(peek)?;
+            let raw = text.get(start..jiter.current_index()).unwrap_or_default().trim();
+            let value = match peek {
+                Peek::Null => Value::Null,
+                Peek::True | Peek::False => Value::Bool(peek == Peek::True),
+                Peek::Array => Value::Json(raw),
+                Peek::Object => Value::Str(raw),
+                _ => Value::Number(raw),
+            };
+            f(&name, value);
+        }
+        key = jiter.next_key()?;
+    }
+    jiter.finish()
 }
 
 /// Unpacks a message that gzip or zlib may have packed; which, its first bytes say.

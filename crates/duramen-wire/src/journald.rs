@@ -186,7 +186,6 @@ impl Export {
         entry.start(now_ns);
         // The journal may have a field several times in an entry.
         names.clear();
-        names.take("MESSAGE");
         let mut has_message = false;
         while let Some(line) = memchr::memchr(b'\n', rest) {
             let (name, value);
@@ -207,7 +206,11 @@ impl Export {
             }
             let (name, value) = (text_of(name), text_of(value));
             match &*name {
-                "MESSAGE" if !std::mem::replace(&mut has_message, true) => _ = entry.message(&value),
+                "MESSAGE" if !std::mem::replace(&mut has_message, true) => {
+                    // Another one is a field beside it.
+                    _ = names.take("MESSAGE", Value::Str(&value));
+                    entry.message(&value);
+                }
                 "__REALTIME_TIMESTAMP" => {
                     if let Some(us) = value.parse::<i64>().ok().and_then(|us| us.checked_mul(1_000)) {
                         entry.time(us);
@@ -218,8 +221,10 @@ impl Export {
                     if let ("PRIORITY", Ok(severity)) = (name, value.parse()) {
                         entry.level(level::of_syslog_severity(severity).unwrap_or_default());
                     }
-                    if !self.left_out.has(name) {
-                        entry.field(names.take(name), Value::Str(&value));
+                    if !self.left_out.has(name)
+                        && let Some(name) = names.take(name, Value::Str(&value))
+                    {
+                        entry.field(name, Value::Str(&value));
                     }
                 }
             }

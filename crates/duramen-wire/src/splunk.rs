@@ -235,13 +235,15 @@ mod tests {
         let mut out = Decoded::default();
         let body = br#"{"event":"x","host":5,"source":true,"sourcetype":null,"time":"abc","foo":"b\"r","o":{"p":1}}
             {"event":{"host":"in","message":"m","source":"o","time":1},"host":"out","source":"o","time":"soon","fields":{"host":"f","_msg":"q"},"message":"y"}
-            {"event":"cut \ud83d"}{"event":"y","fields":null,"time":0}"#;
+            {"event":"cut \ud83d"}{"event":"y","fields":null,"time":0}
+            {"event":"z","host":"h","fields":{"host":"h","n":1,"n":1},"n":1,"o":{"p":1}}"#;
         Events::new(&Params::default(), NOW).events(body, NOW, &mut out).unwrap();
         assert_eq!(
             show(&mut out),
             "NOW Unknown x {host=5 source=true} time=abc foo=b\"r o.p=1\n\
              NOW Unknown m {source=o host=out} host#1=in message=m time=1 time#1=soon host#2=f _msg#1=q message#1=y\n\
-             NOW Unknown cut \\ud83d {}\nNOW Unknown y {}\n"
+             NOW Unknown cut \\ud83d {}\nNOW Unknown y {}\n\
+             NOW Unknown z {host=h} n#1=1 n=1 o.p=1\n"
         );
         let mut params = Params::default();
         params.set("ignore_fields", "source").unwrap();

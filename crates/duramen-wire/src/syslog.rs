@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::framing::Frame;
 use crate::params::Params;
 use duramen::EntryBuf;
-use duramen_formats::{StampParser, syslog, text_of};
+use duramen_formats::{Names, StampParser, syslog, text_of};
 use jiff::tz::TimeZone;
 
 /// The stream fields, unless others are asked for.
@@ -23,6 +23,7 @@ pub struct Messages {
     stamps: StampParser,
     /// When `stamps` were made: they tell the year by it.
     stamps_ns: i64,
+    names: Names,
     extra_fields: Vec<(String, String)>,
 }
 
@@ -41,6 +42,7 @@ impl Messages {
             entry,
             stamps: StampParser::new(timezone.clone(), now_ns, None),
             stamps_ns: now_ns,
+            names: Names::new(),
             timezone,
             extra_fields: params.rules.extra_fields.clone(),
         }
@@ -79,7 +81,7 @@ impl Messages {
             Some(line) => {
                 entry.start(line.time_ns.unwrap_or(now_ns)).message(line.message);
                 entry.level(line.level().unwrap_or_default());
-                line.add_to(entry);
+                line.add_to(entry, &mut self.names);
                 if let (None, Some(peer)) = (line.host, peer) {
                     entry.field("host", peer);
                 }

@@ -79,6 +79,23 @@ fn an_answer_reaches_a_client_that_sends_much_which_nobody_reads() {
     assert_eq!(&first[9..], b"401");
 }
 
+/// Its answer would come behind `100 Continue` else, and a body that nobody wants behind that.
+#[test]
+fn who_asks_before_sending_a_packed_journal_is_not_made_to_send() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    for (path, more, status) in
+        [("/upload", "content-encoding: zstd\r\n", b"415"), ("/upload?extra_fields=x", "", b"400")]
+    {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let head = "host: x\r\nexpect: 100-continue\r\ncontent-length: 1000";
+        write!(stream, "POST {path} HTTP/1.1\r\n{more}{head}\r\n\r\n").unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        assert_eq!(&first[9..], status, "{path}");
+    }
+}
+
 /// A client that has asked for more than connections hold on the way, and has read the first bytes of it.
 fn ask_for_much(server: &Server, query: &str) -> TcpStream {
     let long = "x".repeat(400);

@@ -59,10 +59,17 @@ impl Delivery {
     /// 400 for one that makes no sense, once the body has come, for who is still sending would not see it.
     pub async fn params(&mut self) -> ApiResult<Params> {
         let params = self.read_params();
-        if params.is_err() && !self.headers.contains_key(header::EXPECT) {
-            Box::pin(discard(&self.app, &mut self.body)).await;
+        if params.is_err() {
+            self.let_send().await;
         }
         params
+    }
+
+    /// Before a refusal: has the client send its body, within bounds, for nothing. One that asks first sends none.
+    pub async fn let_send(&mut self) {
+        if !self.headers.contains_key(header::EXPECT) {
+            Box::pin(discard(&self.app, &mut self.body)).await;
+        }
     }
 
     fn read_params(&self) -> ApiResult<Params> {

@@ -11,7 +11,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::intake::Intake;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::journald::Export;
@@ -30,25 +30,21 @@ async fn upload(delivery: Delivery) -> Response {
 
 async fn uploaded(mut delivery: Delivery) -> ApiResult<String> {
     let mut export = Export::new(&delivery.params().await?);
-    let Delivery { app, access, headers, mut body, .. } = delivery;
-    let taken = take(&app, &access, &headers, &mut body, &mut export).await;
-    if taken.is_err() {
+    if delivery.headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        let told = "Content-Encoding: a journal is taken as it is: set Compression=no";
+        delivery.let_send().await;
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
+    }
+    let Delivery { app, access, mut body, .. } = delivery;
+    let taken = take(&app, &access, &mut body, &mut export).await;
+    // Who has not sent for so long is not waited for a second time.
+    if taken.as_ref().is_err_and(|e| e.status != StatusCode::REQUEST_TIMEOUT) {
         Box::pin(discard(&app, &mut body)).await;
     }
     taken
 }
 
-async fn take(
-    app: &Shared,
-    access: &Access,
-    headers: &HeaderMap,
-    body: &mut Body,
-    export: &mut Export,
-) -> ApiResult<String> {
-    if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        let told = "Content-Encoding: a journal is taken as it is: set Compression=no";
-        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
-    }
+async fn take(app: &Shared, access: &Access, body: &mut Body, export: &mut Export) -> ApiResult<String> {
     let mut intake = Intake::new(app, &access.tenant, "journald");
     loop {
         let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await;

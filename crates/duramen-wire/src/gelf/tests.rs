@@ -44,8 +44,28 @@ fn additional_fields_hide_nothing() {
     let message = r#"{"host":"h","short_message":"cut \ud83d","_host":"other","_severity":"q","level":3,"_a":1,"_a":2}"#;
     Messages::new(&Params::default()).message(message.as_bytes(), NOW, &mut out).unwrap();
     Messages::new(&Params::default()).document(message.as_bytes(), NOW, &mut out).unwrap();
-    let line = "NOW Error cut \\ud83d {host=h} host#1=other severity=q severity#1=err a=1 a#1=2\n";
+    let line = "NOW Error cut \\ud83d {host=h} severity=err a=1 a#1=2 host#1=other severity#1=q\n";
     assert_eq!(show(&mut out), line.repeat(2));
+    // Encoders that sort names put those with an underscore first.
+    for (message, expected) in [
+        (
+            r#"{"_host":"other","_severity":"q","host":"h","level":3,"short_message":"m"}"#,
+            "Error m {host=h} severity=err host#1=other severity#1=q",
+        ),
+        (
+            r#"{"severity":"q","_host":"h","host":"h","level":3,"_severity":"err","short_message":"m"}"#,
+            "Error m {host=h} severity=err severity#1=q",
+        ),
+        (
+            r#"{"_host":"h","_severity":"q","short_message":"m","level":"x"}"#,
+            "Unknown m {} level=x host#1=h severity=q",
+        ),
+        (r#"{"short_message":"m","host":"h","_a":"1","_host":"h","_a":"1"}"#, "Unknown m {host=h} a=1"),
+    ] {
+        out.clear();
+        Messages::new(&Params::default()).message(message.as_bytes(), NOW, &mut out).unwrap();
+        assert_eq!(show(&mut out), format!("NOW {expected}\n"), "{message}");
+    }
 }
 
 #[test]

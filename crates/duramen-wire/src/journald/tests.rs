@@ -49,8 +49,12 @@ fn exports_are_read_in_any_pieces() {
 
 #[test]
 fn fields_said_again_and_bytes_that_are_no_text_are_kept() {
-    let bytes =
-        [&b"MESSAGE=a\nMESSAGE=b\nF=1\nF=2\nF=3\n"[..], &bytes_field("L", b"h\xe4ss"), b"\n"].concat();
+    let bytes = [
+        &b"MESSAGE=a\nMESSAGE=b\nMESSAGE=a\nF=1\nF=2\nF=1\nF=3\nF=2\n"[..],
+        &bytes_field("L", b"h\xe4ss"),
+        b"\n",
+    ]
+    .concat();
     let (entries, _) = read(&bytes, 1_000, Limits::default()).unwrap();
     assert_eq!(entries, "NOW Unknown a {} MESSAGE#1=b F=1 F#1=2 F#2=3 L=h\\xE4ss\n");
 }

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::level;
 use crate::params::{MAX_STREAM_FIELDS, Params};
 use duramen::entry::MAX_FIELDS;
-use duramen::{EntryBuf, Level};
+use duramen::{EntryBuf, Level, Value};
 use duramen_formats::{NameFilter, Names, level::of_named};
 
 /// Reads pushes, keeping its buffers. Can be sent to another thread, not shared.
@@ -34,7 +34,7 @@ pub struct Push {
     label_level: Option<Level>,
     /// The labels' names, for [`EntryBuf::set_stream_fields`].
     label_names: Vec<String>,
-    /// Those of the labels; then those of the line, if it has metadata.
+    /// Those of the labels, and behind the mark those of the line.
     names: Names,
     /// Why no line of this stream can be taken.
     wrong_stream: Option<String>,
@@ -64,14 +64,16 @@ impl Push {
 
     /// Adds a label of the stream that begins. Of more than a line may have, one is enough to tell.
     fn add_label(&mut self, name: &str, value: &str) {
-        if self.labels.len() <= MAX_FIELDS {
-            let name = self.names.take(name).to_owned();
-            self.labels.push((name, value.to_owned()));
+        if self.labels.len() <= MAX_FIELDS
+            && let Some(name) = self.names.take(name, Value::Str(value))
+        {
+            self.labels.push((name.to_owned(), value.to_owned()));
         }
     }
 
     /// Begins a stream whose labels are in `self.labels`.
     fn begin_stream(&mut self, labels_bytes: usize, out: &Decoded) {
+        self.names.mark();
         let too_long = out.check_line(labels_bytes).err().map(|e| format!("its labels: {e}"));
         let too_many = || format!("its labels are more than {MAX_FIELDS}");
         self.wrong_stream = too_long.or_else(|| (self.labels.len() > MAX_FIELDS).then(too_many));
@@ -105,17 +107,15 @@ impl Push {
             entry.field(name, value.as_str());
         }
         let mut level = None;
-        let (labels, names) = (&self.labels, &mut self.names);
-        let mut has_metadata = false;
+        // Metadata are no labels, whatever they are called: they must not change the stream, nor hide a label.
+        let names = &mut self.names;
+        names.rewind();
         metadata(&mut |name, value| {
             level = level.or_else(|| of_named(name, value));
-            // Metadata are no labels, whatever they are called: they must not change the stream, nor hide a label.
-            if !std::mem::replace(&mut has_metadata, true) {
-                names.clear();
-                labels.iter().for_each(|(name, _)| _ = names.take(name));
-            }
-            if !self.left_out.has(name) {
-                entry.field(names.take(name), value);
+            if !self.left_out.has(name)
+                && let Some(name) = names.take(name, Value::Str(value))
+            {
+                entry.field(name, value);
             }
         })?;
         for (name, value) in &self.params.rules.extra_fields {

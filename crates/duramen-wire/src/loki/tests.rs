@@ -109,7 +109,8 @@ fn over_long_lines_and_labels_are_rejected_beside_others() {
 #[test]
 fn more_labels_than_a_line_may_have_are_not_collected() {
     for (more, told) in [(0, ""), (1, "row 0: its labels are more than 16384")] {
-        let labels = vec![r#""a":"""#; MAX_FIELDS + more].join(",");
+        let labels: Vec<_> = (0..MAX_FIELDS + more).map(|i| format!(r#""a":"{i}""#)).collect();
+        let labels = labels.join(",");
         let body = format!(r#"{{"streams":[{{"stream":{{{labels}}},"values":[["0","x"]]}}]}}"#);
         let mut push = Push::new(&Params::default());
         let mut out = Decoded::default();
@@ -138,6 +139,14 @@ fn metadata_change_no_label() {
     assert_eq!(json(body).as_deref(), Ok(expected));
     let twice = r#"{"streams":[{"stream":{"a":"1","a":"2"},"values":[["0","x",{"a":"3"}]]}]}"#;
     assert_eq!(json(twice).as_deref(), Ok("NOW Unknown x {a=1 a#1=2} a#2=3\n"));
+    // What is said again means nothing new, and makes no other stream.
+    let alike = r#"{"streams":[{"stream":{"a":"1","a":"1"},"values":[["0","x",{"a":"1","t":"1","t":"1"}],["0","y",{"t":"2"}]]}]}"#;
+    assert_eq!(json(alike).as_deref(), Ok("NOW Unknown x {a=1} t=1\nNOW Unknown y {a=1} t=2\n"));
+    let metadata = [("app", "x"), ("t", "1"), ("t", "1")];
+    let body = protobuf(&[(r#"{app="x",app="x"}"#, &[(0, 0, "l", &metadata)])]);
+    let mut out = Decoded::default();
+    Push::new(&Params::default()).protobuf(&body, NOW, &mut out).unwrap();
+    assert_eq!(show(&mut out), "NOW Unknown l {app=x} t=1\n");
     let metadata = [("level", "error"), ("pod", "q"), ("t", "1"), ("t", "2")];
     let lines = [(1_718_452_800, 0, "x", &metadata[..]), (1_718_452_800, 0, "y", &[])];
     let body = protobuf(&[(r#"{level="info", pod="p"}"#, &lines)]);

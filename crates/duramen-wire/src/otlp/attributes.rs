@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::protobuf::{Message, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use duramen::Value;
 use duramen::entry::{MAX_FIELD_NAME_BYTES, MAX_FIELDS};
-use duramen_formats::text_of;
+use duramen::{Level, Value};
+use duramen_formats::{level, text_of};
 use std::fmt::Write;
 
 /// How deep maps and lists may lie in each other.
@@ -31,6 +31,14 @@ pub(super) enum Leaf<'a> {
     Bytes(&'a [u8]),
     EmptyMap,
     Nothing,
+}
+
+impl Leaf<'_> {
+    /// The level that an attribute of this name and value shows.
+    pub fn level_by(&self, name: &str) -> Option<Level> {
+        let Leaf::Text(value) = self else { return None };
+        level::of_named(name, std::str::from_utf8(value).ok()?)
+    }
 }
 
 /// An `AnyValue`.
@@ -60,23 +68,23 @@ pub(super) fn any(value: Message<'_>) -> Result<Any<'_>> {
 
 /// Calls `f` with name and value of each attribute in the field `number` of a message: what maps hold, by names with
 /// dots, each after what `path` holds.
-pub(super) fn each_leaf(
-    message: Message<'_>,
+pub(super) fn each_leaf<'a>(
+    message: Message<'a>,
     number: u32,
     path: &mut String,
-    f: &mut dyn FnMut(&str, Leaf<'_>),
+    f: &mut dyn FnMut(&str, Leaf<'a>),
 ) -> Result<Result<(), Refusal>> {
     let mut left = MAX_FIELDS;
     walk(message, number, path, MAX_DEPTH, &mut left, f)
 }
 
-fn walk(
-    message: Message<'_>,
+fn walk<'a>(
+    message: Message<'a>,
     number: u32,
     path: &mut String,
     depth: usize,
     left: &mut usize,
-    f: &mut dyn FnMut(&str, Leaf<'_>),
+    f: &mut dyn FnMut(&str, Leaf<'a>),
 ) -> Result<Result<(), Refusal>> {
     let parent = path.len();
     let mut outcome = Ok(());

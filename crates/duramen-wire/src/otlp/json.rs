@@ -22,6 +22,8 @@ struct Member {
 enum Kind {
     Message(&'static [Member]),
     Messages(&'static [Member]),
+    /// The same, where null stands for a value that is none.
+    Values(&'static [Member]),
     Text,
     Hex,
     Base64,
@@ -76,7 +78,7 @@ static ANY: [Member; 7] = [
     member("kvlistValue", "kvlist_value", 6, Kind::Message(&MAP)),
     member("bytesValue", "bytes_value", 7, Kind::Base64),
 ];
-static ARRAY: [Member; 1] = [member("values", "values", 1, Kind::Messages(&ANY))];
+static ARRAY: [Member; 1] = [member("values", "values", 1, Kind::Values(&ANY))];
 static MAP: [Member; 1] = [member("values", "values", 1, Kind::Messages(&KEY_VALUE))];
 
 /// Writes the request as protobuf.
@@ -114,11 +116,10 @@ fn value(jiter: &mut Jiter<'_>, member: &'static Member, out: &mut Writer, depth
     let bad = |what: &str| Error::malformed(WHAT, format!("{} is not {what}", member.names[0]), at);
     match member.kind {
         Kind::Message(members) => message(jiter, number, members, out, depth)?,
-        Kind::Messages(members) => {
+        Kind::Messages(members) | Kind::Values(members) => {
             let mut element = jiter.next_array().map_err(wrong)?;
             while let Some(peek) = element {
-                // In a list, null is a value that is none.
-                if peek == Peek::Null {
+                if peek == Peek::Null && matches!(member.kind, Kind::Values(_)) {
                     jiter.known_null().map_err(wrong)?;
                     out.bytes(number, &[]);
                 } else {

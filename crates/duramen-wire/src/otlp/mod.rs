@@ -32,8 +32,22 @@ use crate::decoded::Decoded;
 use crate::error::Result;
 use crate::params::{MAX_STREAM_FIELDS, Params};
 use crate::protobuf::Message;
-use duramen::EntryBuf;
+use attributes::{Leaf, Refusal};
+use duramen::{EntryBuf, Level, Value};
 use duramen_formats::{NameFilter, Names};
+use std::ops::Range;
+
+/// What the records of a resource share.
+struct Resource<'a> {
+    /// How many bytes it has.
+    bytes: usize,
+    /// Its attributes, each with where its name stands in [`Logs::resource_text`].
+    leaves: Vec<(Range<usize>, Leaf<'a>)>,
+    /// The level that one of them shows.
+    level: Option<Level>,
+    /// Why no record of it can be taken.
+    outcome: std::result::Result<(), Refusal>,
+}
 
 /// Reads requests, keeping its buffers. Can be sent to another thread, not shared.
 #[derive(Debug)]
@@ -43,9 +57,12 @@ pub struct Logs {
     entry: EntryBuf,
     /// The names of the resource's attributes, for [`EntryBuf::set_stream_fields`].
     resource_names: Vec<String>,
+    /// The names that the resource's attributes have as fields.
+    resource_text: String,
     /// A field's name while its maps are walked.
     path: String,
     text: String,
+    /// Those of the resource, and behind the mark those of the record.
     names: Names,
     transcoded: Vec<u8>,
 }
@@ -59,6 +76,7 @@ impl Logs {
             entry: EntryBuf::new(params.stream_fields().iter().map(String::as_str)),
             params: params.clone(),
             resource_names: Vec::new(),
+            resource_text: String::new(),
             path: String::new(),
             text: String::new(),
             names: Names::new(),
@@ -91,17 +109,16 @@ impl Logs {
 
     fn request(&mut self, request: Message<'_>, now_ns: i64, out: &mut Decoded) -> Result<()> {
         request.each(1, |resource_logs| {
-            let resource = resource_logs.message(1)?;
-            self.begin_resource(resource)?;
+            let resource = self.begin_resource(resource_logs.message(1)?)?;
             resource_logs.each(2, |scope_logs| {
                 let scope = scope_logs.message(1)?;
                 scope_logs.each(2, |record| {
-                    let bytes = resource.bytes.len() + scope.bytes.len() + record.bytes.len();
+                    let bytes = resource.bytes + scope.bytes.len() + record.bytes.len();
                     if let Err(e) = out.check_line(bytes) {
                         out.reject(|| e.to_string());
                         return Ok(());
                     }
-                    match self.record(resource, scope, record, now_ns)? {
+                    match self.record(&resource, scope, record, now_ns)? {
                         Ok(()) => _ = out.take(&mut self.entry)?,
                         Err(reason) => out.reject(|| reason.to_owned()),
                     }
@@ -111,23 +128,41 @@ impl Logs {
         })
     }
 
-    fn begin_resource(&mut self, resource: Message<'_>) -> Result<()> {
-        if self.params.stream_fields.is_some() {
-            return Ok(());
-        }
-        let names = &mut self.resource_names;
+    fn begin_resource<'a>(&mut self, resource: Message<'a>) -> Result<Resource<'a>> {
+        let Self { names, resource_names, resource_text, left_out, text, .. } = self;
         names.clear();
-        names.extend(self.params.rules.extra_fields.iter().map(|(name, _)| name.clone()));
+        resource_names.clear();
+        resource_names.extend(self.params.rules.extra_fields.iter().map(|(name, _)| name.clone()));
+        resource_text.clear();
         self.path.clear();
-        attributes::each_leaf(resource, 1, &mut self.path, &mut |name, _| {
-            if names.len() < MAX_STREAM_FIELDS {
-                names.push(name.to_owned());
+        let (mut leaves, mut level, mut error) = (Vec::new(), None, None);
+        let outcome = attributes::each_leaf(resource, 1, &mut self.path, &mut |name, leaf| {
+            if resource_names.len() < MAX_STREAM_FIELDS {
+                resource_names.push(name.to_owned());
             }
-        })?
-        // Its records are rejected for the same reason.
-        .unwrap_or_default();
-        self.entry.set_stream_fields(names);
-        Ok(())
+            level = level.or_else(|| leaf.level_by(name));
+            if left_out.has(name) {
+                return;
+            }
+            let take = |value: Value<'_>| {
+                if let Some(name) = names.take(name, value) {
+                    let start = resource_text.len();
+                    resource_text.push_str(name);
+                    leaves.push((start..resource_text.len(), leaf));
+                }
+            };
+            if let Err(wrong) = attributes::with_value(leaf, text, take) {
+                error.get_or_insert(wrong);
+            }
+        })?;
+        names.mark();
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if self.params.stream_fields.is_none() {
+            self.entry.set_stream_fields(resource_names);
+        }
+        Ok(Resource { bytes: resource.bytes.len(), leaves, level, outcome })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A log record as an entry.
 
-use super::Logs;
 use super::attributes::{Any, Leaf, Refusal, any, each_leaf, with_value};
+use super::{Logs, Resource};
 use crate::error::Result;
 use crate::protobuf::{Message, Wire};
 use duramen::{EntryBuf, Level, Value};
@@ -47,31 +47,37 @@ impl Logs {
     /// Starts the entry of a record.
     pub(super) fn record(
         &mut self,
-        resource: Message<'_>,
+        resource: &Resource<'_>,
         scope: Message<'_>,
         record: Message<'_>,
         now_ns: i64,
     ) -> Result<Result<(), Refusal>> {
         let parts = parts(record)?;
+        if let Err(refusal) = resource.outcome {
+            return Ok(Err(refusal));
+        }
         let time = [parts.time, parts.observed].into_iter().find(|ns| *ns != 0);
         let Ok(time_ns) = time.map_or(Ok(now_ns), i64::try_from) else {
             return Ok(Err("its time is after the year 2261"));
         };
         self.entry.start(time_ns);
+        for (name, leaf) in &resource.leaves {
+            let name = self.resource_text.get(name.clone()).unwrap_or_default();
+            with_value(*leaf, &mut self.text, |value| _ = self.entry.field(name, value))?;
+        }
+        // Of two of one name the first is what counts: a resource makes the stream, whatever a record says.
+        self.names.rewind();
         let mut fields = Fields {
             entry: &mut self.entry,
             left_out: &self.left_out,
             names: &mut self.names,
             text: &mut self.text,
-            level: None,
+            level: resource.level,
             error: None,
         };
-        fields.keep_known(&parts);
         self.path.clear();
         let path = &mut self.path;
-        if let Err(refusal) = each_leaf(resource, 1, path, &mut |name, leaf| fields.add(name, leaf))? {
-            return Ok(Err(refusal));
-        }
+        fields.known(&parts);
         fields.scope_name(scope)?;
         path.push_str("scope.");
         let scoped = each_leaf(scope, 3, path, &mut |name, leaf| fields.add(name, leaf))?;
@@ -83,7 +89,6 @@ impl Logs {
         if let Err(refusal) = fields.body(parts.body, path)? {
             return Ok(Err(refusal));
         }
-        fields.known(&parts);
         let (found, error) = (fields.level, fields.error.take());
         if let Some(error) = error {
             return Err(error);
@@ -112,41 +117,24 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn add(&mut self, name: &str, leaf: Leaf<'_>) {
-        if self.level.is_none()
-            && let Leaf::Text(value) = leaf
-            && let Ok(value) = std::str::from_utf8(value)
-        {
-            self.level = level::of_named(name, value);
-        }
+        self.level = self.level.or_else(|| leaf.level_by(name));
         if self.left_out.has(name) {
             return;
         }
-        // Of two of one name the first is what counts: a resource makes the stream, whatever a record says.
-        let name = self.names.take(name);
-        if let Err(error) = with_value(leaf, self.text, |value| _ = self.entry.field(name, value)) {
+        let put = |value: Value<'_>| {
+            if let Some(name) = self.names.take(name, value) {
+                self.entry.field(name, value);
+            }
+        };
+        if let Err(error) = with_value(leaf, self.text, put) {
             self.error.get_or_insert(error);
         }
     }
 
-    /// Keeps the names of what records have by name from attributes.
-    fn keep_known(&mut self, parts: &Parts<'_>) {
-        self.names.clear();
-        for (name, is_there) in [
-            ("trace_id", parts.trace_id.iter().any(|b| *b != 0)),
-            ("span_id", parts.span_id.iter().any(|b| *b != 0)),
-            ("severity_text", !parts.severity_text.is_empty()),
-            ("event_name", !parts.event_name.is_empty()),
-            ("flags", parts.flags != 0),
-            ("dropped_attributes_count", parts.dropped & 0xffff_ffff != 0),
-        ] {
-            if is_there {
-                self.names.take(name);
-            }
-        }
-    }
-
     fn put(&mut self, name: &str, value: Value<'_>) {
-        if !self.left_out.has(name) {
+        if !self.left_out.has(name)
+            && let Some(name) = self.names.take(name, value)
+        {
             self.entry.field(name, value);
         }
     }
@@ -186,11 +174,14 @@ impl Fields<'_> {
             Ok(())
         })?;
         path.clear();
-        each_leaf(map, 1, path, &mut |name, leaf| match best {
-            Some((_, message)) if message == name => {
+        each_leaf(map, 1, path, &mut |name, leaf| match (best, leaf) {
+            (Some((_, message)), Leaf::Text(text)) if message == name => {
                 best = None;
-                if name != "_msg" && !self.left_out.has(name) {
-                    self.entry.field_same_as_message(self.names.take(name));
+                if name != "_msg"
+                    && !self.left_out.has(name)
+                    && let Some(name) = self.names.take(name, Value::Str(&text_of(text)))
+                {
+                    self.entry.field_same_as_message(name);
                 }
             }
             _ => self.add(name, leaf),
@@ -216,7 +207,7 @@ impl Fields<'_> {
         })
     }
 
-    /// What records have by name.
+    /// What records have by name. Attributes of these names come after.
     fn known(&mut self, parts: &Parts<'_>) {
         for (name, id) in [("trace_id", parts.trace_id), ("span_id", parts.span_id)] {
             // All zeros stand for none.

@@ -39,11 +39,12 @@ const EXAMPLE: &str = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[
   "resource":{"attributes":[{"key":"service.name","value":{"stringValue":"my.service"}}]}}]}"#;
 
 const EXPECTED: &str = concat!(
-    "1544712660300000000 Info Example log record {service.name=my.service} scope.name=my.library scope.version=1.0.0 ",
+    "1544712660300000000 Info Example log record {service.name=my.service} ",
+    "trace_id=5b8efff798038103d269b633813fc60c span_id=eee19b7ec3c1b174 severity_text=Information ",
+    "event_name=e flags=1 dropped_attributes_count=2 scope.name=my.library scope.version=1.0.0 ",
     "scope.my.scope=s string.attribute=some string boolean.attribute=true int.attribute=10 double.attribute=637.704 ",
     "array.attribute=[\"a\\\"b\",-1,1.0,null,[],{\"k\":false}] map.attribute.some.key=v map.attribute.none={} bytes=AQID ",
-    "nothing=null trace_id=5b8efff798038103d269b633813fc60c span_id=eee19b7ec3c1b174 severity_text=Information ",
-    "event_name=e flags=1 dropped_attributes_count=2\n",
+    "nothing=null\n",
     "1544712661000000000 Error 5 {service.name=my.service} scope.name=my.library scope.version=1.0.0 scope.my.scope=s\n",
     "NOW Warn WARN: shaky {service.name=my.service} scope.name=my.library scope.version=1.0.0 scope.my.scope=s\n",
 );
@@ -123,8 +124,47 @@ fn attributes_hide_nothing() {
     assert_eq!(
         json(&request).as_deref(),
         Ok(
-            "NOW Unknown m {service.name=r} service.name#1=b a=1 a#1=2 trace_id#1=x a#2=3 message=m message#1=n trace_id=0a\n\
+            "NOW Unknown m {service.name=r} trace_id=0a service.name#1=b a=1 a#1=2 trace_id#1=x a#2=3 message=m message#1=n\n\
             NOW Unknown  {service.name=r}\n"
+        )
+    );
+}
+
+#[test]
+fn a_resource_keeps_its_names_and_what_is_said_twice_is_there_once() {
+    let text = |name: &str, value: &str| format!(r#"{{"key":"{name}","value":{{"stringValue":"{value}"}}}}"#);
+    let known = [
+        ("event_name", "r"),
+        ("severity_text", "r"),
+        ("trace_id", "r"),
+        ("scope.name", "r"),
+        ("level", "warn"),
+    ];
+    let request = |resource: &str, record: &str| {
+        format!(
+            r#"{{"resourceLogs":[{{"resource":{{"attributes":[{resource}]}},"scopeLogs":[{{"scope":{{"name":"s"}},"logRecords":[{record},{{}}]}}]}}]}}"#
+        )
+    };
+    let record = r#"{"traceId":"0a","severityText":"t","eventName":"e","flags":1}"#;
+    assert_eq!(
+        json(&request(&known.map(|(n, v)| text(n, v)).join(","), record)).as_deref(),
+        Ok(
+            "NOW Warn  {event_name=r severity_text=r trace_id=r scope.name=r level=warn} trace_id#1=0a severity_text#1=t event_name#1=e flags=1 scope.name#1=s\n\
+             NOW Warn  {event_name=r severity_text=r trace_id=r scope.name=r level=warn} scope.name#1=s\n"
+        )
+    );
+    let again =
+        [("a", "1"), ("trace_id", "0a"), ("span_id", "0b"), ("b", "2"), ("b", "2")].map(|(n, v)| text(n, v));
+    let record = format!(
+        r#"{{"traceId":"0a","spanId":"0b","attributes":[{}],"body":{{"kvlistValue":{{"values":[{},{}]}}}}}}"#,
+        again.join(","),
+        text("message", "m"),
+        text("b", "2")
+    );
+    assert_eq!(
+        json(&request(&format!("{},{0}", text("a", "1")), &record)).as_deref(),
+        Ok(
+            "NOW Unknown m {a=1} trace_id=0a span_id=0b scope.name=s b=2 message=m\nNOW Unknown  {a=1} scope.name=s\n"
         )
     );
 }
@@ -165,7 +205,12 @@ fn parameters_count() {
     params.set("ignore_fields", "scope.*,string.attribute,array.*,map.*,flags").unwrap();
     params.set("extra_fields", "host=h").unwrap();
     let got = json_with(&params, EXAMPLE).unwrap();
-    assert!(got.starts_with("1544712660300000000 Info Example log record {host=h} service.name=my.service boolean.attribute=true "), "{got}");
+    assert!(
+        got.starts_with(
+            "1544712660300000000 Info Example log record {host=h} service.name=my.service trace_id=5b8efff7"
+        ),
+        "{got}"
+    );
     assert!(!got.contains("scope.") && !got.contains("flags"), "{got}");
 }
 
@@ -219,6 +264,10 @@ fn what_is_no_request_is_an_error() {
         ("[]", "at byte 0"),
         (r#"{"resourceLogs":{}}"#, "at byte 16"),
         (r#"{"resourceLogs":[]} x"#, "at byte 20"),
+        // A record that is none is not one without anything in it.
+        (r#"{"resourceLogs":[null]}"#, "at byte 17"),
+        (r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[null]}]}]}"#, "at byte 46"),
+        (r#"{"resourceLogs":[{"resource":{"attributes":[null]}}]}"#, "at byte 44"),
     ] {
         let error = json(body).unwrap_err().to_string();
         assert!(error.starts_with("not an OTLP logs request in JSON: ") && error.contains(detail), "{error}");

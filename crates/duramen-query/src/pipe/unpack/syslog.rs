@@ -3,7 +3,7 @@
 use crate::parse::ParseOptions;
 use crate::parse::time::format_time;
 use duramen::{EntryBuf, EntryRef, Value, ValueKind};
-use duramen_formats::StampParser;
+use duramen_formats::{Names, StampParser};
 use duramen_formats::syslog::{self, FACILITIES};
 use jiff::tz::TimeZone;
 
@@ -63,7 +63,7 @@ impl Syslog {
         if parsed.structured_data.is_some() {
             // The reader of log files knows how to take them apart, into an entry.
             let mut entry = EntryBuf::default();
-            parsed.add_to(entry.start(0));
+            parsed.add_to(entry.start(0), &mut Names::new());
             let Some(entry) = entry.finish().ok().and_then(|bytes| EntryRef::decode(bytes).ok()) else {
                 return;
             };
