@@ -3,8 +3,8 @@
 use crate::parse::ParseOptions;
 use crate::parse::time::format_time;
 use duramen::{EntryBuf, EntryRef, Value, ValueKind};
-use duramen_formats::{Names, StampParser};
 use duramen_formats::syslog::{self, FACILITIES};
+use duramen_formats::{Names, StampParser};
 use jiff::tz::TimeZone;
 
 /// How time stamps are read that do not say all.
