@@ -145,30 +145,15 @@ impl Fields {
     /// Calls `f` with a name that no field here has: `name`, or `name#1` and so on, and counts it as had; not if the name
     /// has this value already. `line` is the line that the fields were read from.
     pub(crate) fn with_free_name(&mut self, name: &str, value: Value<'_>, line: &str, f: impl FnOnce(&str)) {
-        let number;
-        let value = match value {
-            Value::Str(text) | Value::Number(text) | Value::Json(text) => text,
-            Value::Int(n) => {
-                number = n.to_string();
-                &number
-            }
-            Value::Float(x) => {
-                number = x.to_string();
-                &number
-            }
-            Value::Bool(b) => {
-                if b {
-                    "true"
-                } else {
-                    "false"
-                }
-            }
-            Value::Null => "",
-        };
+        let mut number = String::new();
+        let value = shown(value, &mut number);
         let found = self.find(name);
         if let Some(i) = found {
             let hashes = (self.hasher.hash_one(name.as_bytes()), self.hasher.hash_one(value.as_bytes()));
-            let is_first = self.fields.get(i).is_some_and(|field| self.shown(field.value, line) == value);
+            let is_first = self.fields.get(i).is_some_and(|field| {
+                let mut number = String::new();
+                shown(text_value(field.value, line, &self.unescaped), &mut number) == value
+            });
             if is_first || !self.added.insert(hashes) {
                 return;
             }
@@ -188,22 +173,6 @@ impl Fields {
         }
     }
 
-    /// A value's text.
-    fn shown<'a>(&'a self, value: Raw, line: &'a str) -> &'a str {
-        match value {
-            Raw::Text(span) | Raw::Number(span) | Raw::Json(span) => span.of(line),
-            Raw::Unescaped(span) => span.of(&self.unescaped),
-            Raw::Bool(b) => {
-                if b {
-                    "true"
-                } else {
-                    "false"
-                }
-            }
-            Raw::Null => "",
-        }
-    }
-
     /// Whether the field of this name has this text.
     pub(crate) fn has_text(&self, name: &str, text: &str, line: &str) -> bool {
         let field = self.find(name).and_then(|i| self.fields.get(i));
@@ -212,17 +181,24 @@ impl Fields {
 
     /// The last field of this name.
     fn find(&self, name: &str) -> Option<usize> {
-        let hash = self.hasher.hash_one(name.as_bytes()) as u32;
-        let mask = self.slots.len().checked_sub(1)?;
+        if self.slots.is_empty() {
+            return None;
+        }
+        let slot = &self.slots[self.slot_of(name, self.hasher.hash_one(name.as_bytes()) as u32)];
+        (slot.line == self.line).then_some(slot.field as usize)
+    }
+
+    /// Where in the table, which has room, a name is, or else has its place.
+    fn slot_of(&self, name: &str, hash: u32) -> usize {
+        let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let slot = self.slots[at];
-            if slot.line != self.line {
-                return None;
-            }
-            let index = slot.field as usize;
-            if slot.hash == hash && self.fields.get(index).is_some_and(|f| f.name.of(&self.names) == name) {
-                return Some(index);
+            let slot = &self.slots[at];
+            let has_name = |field: &Field| field.name.of(&self.names) == name;
+            if slot.line != self.line
+                || slot.hash == hash && self.fields.get(slot.field as usize).is_some_and(has_name)
+            {
+                return at;
             }
             at = (at + 1) & mask;
         }
@@ -234,23 +210,13 @@ impl Fields {
             self.grow();
         }
         let hash = self.hasher.hash_one(name.as_bytes()) as u32;
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.line != self.line {
-                self.slots[at] = Slot { line: self.line, field: index, hash };
-                return None;
-            }
-            if slot.hash == hash
-                && let Some(field) = self.fields.get(slot.field as usize)
-                && field.name.of(&self.names) == name
-            {
-                self.slots[at].field = index;
-                return Some(slot.field);
-            }
-            at = (at + 1) & mask;
+        let at = self.slot_of(name, hash);
+        let slot = &mut self.slots[at];
+        if slot.line != self.line {
+            *slot = Slot { line: self.line, field: index, hash };
+            return None;
         }
+        Some(std::mem::replace(&mut slot.field, index))
     }
 
     fn grow(&mut self) {
@@ -428,6 +394,24 @@ fn text_value<'a>(value: Raw, line: &'a str, unescaped: &'a str) -> Value<'a> {
         Raw::Json(span) => Value::Json(span.of(line)),
         Raw::Bool(b) => Value::Bool(b),
         Raw::Null => Value::Null,
+    }
+}
+
+/// A value's text; `number` is room for that of one.
+fn shown<'a>(value: Value<'a>, number: &'a mut String) -> &'a str {
+    match value {
+        Value::Str(text) | Value::Number(text) | Value::Json(text) => text,
+        Value::Int(n) => {
+            *number = n.to_string();
+            number
+        }
+        Value::Float(x) => {
+            *number = x.to_string();
+            number
+        }
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Null => "",
     }
 }
 

@@ -40,7 +40,7 @@ pub mod time;
 
 pub use detect::{DETECT_BYTES, Detected, is_binary};
 pub use format::{LineFormat, UnknownFormat};
-pub use lines::text_of;
+pub use lines::{text_of, without_bom};
 pub use names::Names;
 pub use options::ReaderOptions;
 pub use reader::{EntryReader, Sink};

@@ -17,7 +17,7 @@ pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The bytes without the mark of UTF-8 that some programs begin a file with.
-pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
+pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 

@@ -13,6 +13,7 @@ use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::json::{ObjectRows, lines};
 use crate::params::Params;
+use duramen_formats::without_bom;
 use jiter::{Jiter, JiterResult, Peek};
 use std::fmt::Write;
 
@@ -90,7 +91,7 @@ impl Bulk {
         self.items.clear();
         self.reasons.clear();
         let start = body.as_ptr() as usize;
-        let mut lines = lines(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body));
+        let mut lines = lines(without_bom(body));
         while let Some(line) = lines.next() {
             let at = line.as_ptr() as usize - start;
             self.action.read(line).map_err(|detail| Error::malformed(WHAT, detail, at))?;

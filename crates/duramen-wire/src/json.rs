@@ -4,9 +4,9 @@ use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::params::Params;
 use duramen::{EntryBuf, Value};
-use duramen_formats::ReaderOptions;
 use duramen_formats::fields::Fields;
 use duramen_formats::json::{JsonFlattener, JsonParser, repaired};
+use duramen_formats::{ReaderOptions, without_bom};
 use jiter::{Jiter, JsonErrorType, Peek};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -122,7 +122,7 @@ pub(crate) fn text_of(row: &[u8]) -> Result<&str, String> {
 /// A body of JSON without the mark of UTF-8 before it, and with lone surrogates (`\ud83d` without its other half) kept as
 /// they were written: one text that a program has cut in the middle of a character must not cost the whole body.
 pub(crate) fn mended(body: &[u8]) -> Cow<'_, [u8]> {
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let body = without_bom(body);
     let escapes = || memchr::memmem::find(body, b"\\ud").or_else(|| memchr::memmem::find(body, b"\\uD"));
     match escapes().and_then(|_| repaired(std::str::from_utf8(body).ok()?)) {
         Some(repaired) => Cow::Owned(repaired.into_bytes()),

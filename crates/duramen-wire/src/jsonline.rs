@@ -12,6 +12,7 @@ use crate::decoded::Decoded;
 use crate::error::Result;
 use crate::json::{ObjectRows, each_value, first_line_is_whole, lines};
 use crate::params::Params;
+use duramen_formats::without_bom;
 
 /// Reads JSON rows, keeping its buffers. Can be sent to another thread, not shared.
 ///
@@ -63,7 +64,7 @@ impl JsonLines {
             }
             return Ok(());
         }
-        let shown = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        let shown = without_bom(body);
         if shown.trim_ascii_start().first() != Some(&b'[') && first_line_is_whole(shown) {
             return self.lines(body, now_ns, out);
         }
