@@ -90,10 +90,13 @@ impl Zstd {
 
     /// Appends `plain` compressed and says 1, or appends nothing and says 0 if that gains nothing.
     pub(crate) fn append(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
-        if self.saves_time() && self.is_free_text(plain)? {
-            return self.as_free_text(|zstd| zstd.compress(plain, out));
-        }
-        self.compress(plain, out)
+        let is_free = self.saves_time() && self.is_free_text(plain)?;
+        self.append_known(plain, is_free, out)
+    }
+
+    /// The same of what is known to be free text, or not to be.
+    pub(crate) fn append_known(&mut self, plain: &[u8], is_free: bool, out: &mut Vec<u8>) -> Result<u8> {
+        if is_free { self.as_free_text(|zstd| zstd.compress(plain, out)) } else { self.compress(plain, out) }
     }
 
     fn saves_time(&self) -> bool {

@@ -53,10 +53,13 @@ pub(crate) struct Streams {
     pub(crate) bytes: Vec<u8>,
     pub(crate) packed: Vec<u8>,
     pub(crate) text: Vec<u8>,
+    /// Whether the text is free ([`Zstd::is_free_text`]), if somebody has looked.
+    pub(crate) is_free: Option<bool>,
 }
 
 impl Streams {
     pub(crate) fn clear(&mut self) {
+        self.is_free = None;
         self.meta.clear();
         self.bytes.clear();
         self.packed.clear();
@@ -92,7 +95,11 @@ impl Streams {
         for (i, plain) in self.all().into_iter().enumerate() {
             let start = body.len();
             // Packed bits are random to a compressor: trying costs time and gives nothing.
-            let method = if i == 2 { 0 } else { zstd.append(plain, &mut body)? };
+            let method = match (i, self.is_free) {
+                (2, _) => 0,
+                (3, Some(is_free)) => zstd.append_known(plain, is_free, &mut body)?,
+                _ => zstd.append(plain, &mut body)?,
+            };
             if method == 0 {
                 body.extend_from_slice(plain);
             }

@@ -11,8 +11,12 @@ const PAGE_BYTES: usize = 128 << 10;
 impl BlockEncoder {
     /// Whether the texts that were encoded lie on pages: those of no kind that are about as small in parts as whole.
     pub(super) fn has_pages(&mut self) -> Result<bool> {
-        let is_plain = self.scratch.meta.first() == Some(&leaf::PLAIN);
-        Ok(is_plain && self.zstd.is_free_text(&self.scratch.text)?)
+        if self.scratch.meta.first() != Some(&leaf::PLAIN) {
+            return Ok(false);
+        }
+        let is_free = self.zstd.is_free_text(&self.scratch.text)?;
+        self.scratch.is_free = Some(is_free);
+        Ok(is_free)
     }
 
     /// Writes `text`, which consists of `values`, as pages.

@@ -76,10 +76,8 @@ pub(crate) fn check_ends(bytes: &[u8], ends: &[u32]) -> Result<()> {
 pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
     let (bytes, ends) = places(part, chosen.count())?;
     let Some(numbers) = chosen.numbers() else {
-        let whole = std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
-        if !ends.iter().all(|&end| whole.is_char_boundary(end as usize)) {
-            return Err(bad("a text is cut inside a character"));
-        }
+        std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
+        check_ends(bytes, &ends)?;
         out.bytes.extend_from_slice(bytes);
         out.ends = ends;
         return Ok(());
