@@ -34,7 +34,11 @@ pub(super) fn unnamed(env: &Env, dir: &Path, state: &State) -> Result<Vec<(PathB
             Err(e) => Some(format!("MANIFEST does not name it, and whether it is of use cannot be told: {e}")),
         }
     };
-    Ok(found.into_iter().map(|path| (judge(&path), path)).map(|(why, path)| (path, why)).collect())
+    let judged = |path: PathBuf| {
+        let kept = judge(&path);
+        (path, kept)
+    };
+    Ok(found.into_iter().map(judged).collect())
 }
 
 /// What shows that the manifest is older than what lies beside it.

@@ -35,16 +35,3 @@ pub fn orphans(env: &Env, root: &Path, dir: impl AsRef<Path>, state: &State) -> 
     found.sort();
     Ok(found)
 }
-
-/// Removes what [`orphans`] lists, and says what that was. The directory is not synced: an orphan that
-/// comes back is found again.
-///
-/// # Errors
-/// [`Error::Io`] if the directory cannot be listed or a file not removed.
-pub fn remove_orphans(env: &Env, root: &Path, dir: impl AsRef<Path>, state: &State) -> Result<Vec<PathBuf>> {
-    let found = orphans(env, root, dir, state)?;
-    for path in &found {
-        env.fs.remove_file(path).map_err(Error::io("remove", path))?;
-    }
-    Ok(found)
-}

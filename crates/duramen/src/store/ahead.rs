@@ -10,7 +10,7 @@ use std::thread::Scope;
 
 /// The most threads that open blocks for one reader.
 const MAX_THREADS: usize = 4;
-/// How many do: asked once, since the answer takes reading files about the process, a tenth of what a short scan takes.
+/// How many do: asked once: the answer takes reading files about the process, and short scans are over soon.
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
 

@@ -61,6 +61,9 @@ pub(crate) fn unnamed(env: &Env, layout: &Layout, state: &State) -> Result<Vec<(
 /// What is to become of a file; `gone` is a table that the manifest names and that is not there.
 fn judge(env: &Env, layout: &Layout, state: &State, gone: Option<&str>, path: &Path) -> Verdict {
     let kept = |lines, why: &str| Verdict::Kept { lines, why: why.to_owned() };
+    let unknown = |lines, e: &dyn std::fmt::Display| {
+        kept(lines, &format!("MANIFEST does not name it, and whether it is of use cannot be told: {e}"))
+    };
     // Those that were replaced have numbers that the manifest knows, as have merged ones that were cut off.
     let number = match table_number(path) {
         Some(number) if number >= state.next_table || gone.is_some() => number,
@@ -69,12 +72,7 @@ fn judge(env: &Env, layout: &Layout, state: &State, gone: Option<&str>, path: &P
     let table = match Table::open(env, path, COLUMN_CODEC_ID) {
         Ok(table) => table,
         Err(e) if e.is_not_found() || e.is_corruption() => return Verdict::Superfluous,
-        Err(e) => {
-            return kept(
-                None,
-                &format!("MANIFEST does not name it, and whether it is of use cannot be told: {e}"),
-            );
-        }
+        Err(e) => return unknown(None, &e),
     };
     let lines = Some(table.entries());
     if let Some(gone) = gone {
@@ -97,10 +95,7 @@ fn judge(env: &Env, layout: &Layout, state: &State, gone: Option<&str>, path: &P
         match has_unflushed(env, layout, state, writer) {
             Ok(true) => {}
             Ok(false) => return kept(lines, only),
-            Err(e) => {
-                let why = format!("MANIFEST does not name it, and whether it is of use cannot be told: {e}");
-                return kept(lines, &why);
-            }
+            Err(e) => return unknown(lines, &e),
         }
     }
     Verdict::Superfluous
