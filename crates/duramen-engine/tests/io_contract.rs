@@ -353,6 +353,26 @@ contract! {
         assert_eq!(read(&*unmapped, 0, 10_000), vec![0; 10_000]);
     }
 
+    fn a_segment_whose_memory_was_given_back_is_as_it_was(fs, dir) {
+        let path = dir.join("a");
+        let segment = fs.create_segment(&path, 1 << 20).unwrap();
+        segment.prefault(0, 1 << 20);
+        write(&*segment, 0, &[1; 300_000]);
+        segment.unload(4_096, 200_000);
+        assert!(read(&*segment, 0, 300_000) == [1; 300_000]);
+        write(&*segment, 100_000, &[2; 100]);
+        segment.unload(0, usize::MAX);
+        segment.unload(2 << 20, 1);
+        let mut expected = vec![1; 300_000];
+        expected[100_000..100_100].fill(2);
+        assert!(read(&*segment, 0, 300_000) == expected);
+        assert!(get(fs, &path)[..300_000] == expected);
+        let unmapped = fs.create_unmapped_segment(&dir.join("unmapped"), 10_000).unwrap();
+        write(&*unmapped, 5_000, b"hello");
+        unmapped.unload(0, 10_000);
+        assert_eq!(read(&*unmapped, 5_000, 5), b"hello");
+    }
+
     fn a_segment_outlives_its_name_and_its_maker(fs, dir) {
         let path = dir.join("a");
         let segment = fs.create_segment(&path, 4096).unwrap();

@@ -209,9 +209,11 @@ pub trait Segment: Send + Sync + Debug {
     fn prefault(&self, offset: usize, len: usize) {
         let _nothing_to_do = (offset, len);
     }
-    /// Gives the memory back that the segment's pages take in this process, where they can be had again from the
-    /// file. Nothing is lost, and reading goes on, somewhat slower. Only a hint.
-    fn unload(&self) {}
+    /// Gives the memory back that the bytes `offset..offset + len` take in this process, where they can be had again from
+    /// the file. Nothing is lost, and reading goes on, somewhat slower. Only a hint.
+    fn unload(&self, offset: usize, len: usize) {
+        let _nothing_to_do = (offset, len);
+    }
     /// Cuts the file to its first `len` bytes and gives the rest of the space back. The memory keeps its
     /// address and its first `len` bytes; past them it must not be touched (mapped, the rest of the page
     /// turns to zeros and the next one ends the process). `InvalidInput` if `len` is more than the segment

@@ -377,7 +377,7 @@ fn wal_options(options: &LsmOptions, first_seq: u64) -> WalOptions {
         max_record_bytes: crate::kv::MAX_BATCH_BYTES,
         // A record is synced when somebody asks for it, or with its table.
         sync_on_seal: false,
-        unload_sealed: false,
+        unload_written: false,
         first_seq,
         background: options.background,
         on_sealed: None,

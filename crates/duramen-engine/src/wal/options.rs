@@ -72,8 +72,9 @@ pub struct WalOptions {
     /// Whether a sealed segment is synced before it counts as sealed. Without, a loss of power may take
     /// records out of any segment that is not in a table yet. Default true.
     pub sync_on_seal: bool,
-    /// Whether the memory of a sealed segment is given back, for who reads segments by their files. Default false.
-    pub unload_sealed: bool,
+    /// Whether the memory of what was written is given back, some 2 MiB behind the last record, for who reads segments by
+    /// their files. Default false.
+    pub unload_written: bool,
     /// The sequence number of the first record, at least 1. Default 1.
     pub first_seq: u64,
     /// Who does the work in the background. Default [`Background::Thread`].
@@ -93,7 +94,7 @@ impl Default for WalOptions {
             durability: Durability::default(),
             max_record_bytes: (32 << 20) + (64 << 10),
             sync_on_seal: true,
-            unload_sealed: false,
+            unload_written: false,
             first_seq: 1,
             background: Background::default(),
             on_sealed: None,
@@ -112,7 +113,7 @@ impl fmt::Debug for WalOptions {
             .field("durability", &self.durability)
             .field("max_record_bytes", &self.max_record_bytes)
             .field("sync_on_seal", &self.sync_on_seal)
-            .field("unload_sealed", &self.unload_sealed)
+            .field("unload_written", &self.unload_written)
             .field("first_seq", &self.first_seq)
             .field("background", &self.background)
             .field("on_sealed", &self.on_sealed.is_some())

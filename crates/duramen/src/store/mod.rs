@@ -245,7 +245,7 @@ impl Store {
             durability: options.durability,
             // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
             sync_on_seal: false,
-            unload_sealed: true,
+            unload_written: true,
             background,
             on_sealed: Some(Arc::new(move |_, bytes| {
                 if let Some(signal) = signal.upgrade() {

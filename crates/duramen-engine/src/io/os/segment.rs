@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs::OpenOptions;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -51,6 +52,11 @@ impl MappedSegment {
         // beside the memory. Only a segment from `create` is ever written.
         let memory = unsafe { SegmentMemory::new(start, map.len()) };
         Ok(Self { memory, map, file: OsFile(file), writable })
+    }
+
+    /// The part of the segment from `offset` on, `len` bytes long or to its end. The kernel wants it to begin with a page.
+    fn pages(&self, offset: usize, len: usize) -> Range<usize> {
+        offset / 4096 * 4096..offset.saturating_add(len).min(self.memory.len())
     }
 }
 
@@ -176,22 +182,25 @@ impl Segment for MappedSegment {
     }
 
     fn prefault(&self, offset: usize, len: usize) {
-        // The kernel wants whole pages; segments are.
-        let start = offset / 4096 * 4096;
-        let end = offset.saturating_add(len).min(self.memory.len());
+        let Range { start, end } = self.pages(offset, len);
         if self.writable && start < end {
             let _older_kernels_fault_later = populate(&self.map, start, end - start);
         }
     }
 
-    fn unload(&self) {
+    fn unload(&self, offset: usize, len: usize) {
+        let Range { start, end } = self.pages(offset, len);
         #[cfg(target_os = "linux")]
-        // SAFETY: the range is exactly the mapping, which is shared: its bytes stay in the file's pages, and the
-        // next access maps them again.
-        let _it_is_only_a_hint = unsafe {
-            let start = self.map.as_mut_ptr().cast();
-            rustix::mm::madvise(start, self.map.len(), rustix::mm::Advice::LinuxDontNeed)
-        };
+        if start < end {
+            // SAFETY: the range lies in the mapping, which is shared: its bytes stay in the file's pages, and the
+            // next access maps them again.
+            let _it_is_only_a_hint = unsafe {
+                let at = self.map.as_mut_ptr().add(start).cast();
+                rustix::mm::madvise(at, end - start, rustix::mm::Advice::LinuxDontNeed)
+            };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _nothing_to_do = start..end;
     }
 
     fn truncate(&self, len: usize) -> io::Result<()> {
@@ -274,6 +283,30 @@ impl Segment for UnmappedSegment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How much of a segment counts as this process's memory.
+    #[cfg(target_os = "linux")]
+    fn resident_kib(segment: &MappedSegment) -> u64 {
+        let start = format!("{:x}-", segment.map.as_mut_ptr().addr());
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut of_it = maps.lines().skip_while(|line| !line.starts_with(&start));
+        let rss = of_it.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        rss.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_that_is_given_back_does_not_count_as_the_processs() {
+        let dir = tempfile::tempdir().unwrap();
+        let segment = MappedSegment::create(&dir.path().join("a"), 1 << 20).unwrap();
+        // SAFETY: nobody writes to it.
+        let sum: u64 = unsafe { segment.memory.slice(0, 1 << 20) }.iter().map(|&byte| u64::from(byte)).sum();
+        assert_eq!((sum, resident_kib(&segment)), (0, 1024));
+        segment.unload(256 << 10, 512 << 10);
+        assert_eq!(resident_kib(&segment), 512);
+        segment.unload(0, usize::MAX);
+        assert_eq!(resident_kib(&segment), 0);
+    }
 
     #[test]
     fn file_systems_that_cannot_reserve_are_unsupported_and_full_ones_are_not() {

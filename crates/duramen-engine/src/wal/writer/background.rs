@@ -78,7 +78,11 @@ impl Inner {
         let mut state = self.state();
         while let Some(mut part) = state.next_prefault() {
             let Range { start, end } = part.range;
+            let behind = part.behind.take().filter(|_| self.options.unload_written);
             drop(state);
+            if let Some(Range { start, end }) = behind {
+                part.handle.segment.unload(start, end - start);
+            }
             part.handle.segment.prefault(start, end.saturating_sub(start).min(PREFAULT_STEP_BYTES));
             part.range.start = start + PREFAULT_STEP_BYTES;
             state = self.state();
@@ -179,8 +183,8 @@ impl Inner {
                 self.poison(handle.segment.sync(0, FIRST_RECORD).map_err(Error::io("sync", path)))?;
             }
         }
-        if self.options.unload_sealed {
-            handle.segment.unload();
+        if self.options.unload_written {
+            handle.segment.unload(0, usize::MAX);
         }
         let mut state = self.state();
         if let Some(immutable) = state.immutable.iter_mut().find(|i| i.handle.number == handle.number) {

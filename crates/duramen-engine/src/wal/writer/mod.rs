@@ -236,7 +236,7 @@ impl Wal {
         drop(state);
         self.inner.room.notify_all();
         for handle in unloaded {
-            handle.segment.unload();
+            handle.segment.unload(0, usize::MAX);
         }
     }
 

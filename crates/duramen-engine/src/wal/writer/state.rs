@@ -73,6 +73,8 @@ pub(super) struct Prepared {
 pub(super) struct Prefault {
     pub(super) handle: Arc<Handle>,
     pub(super) range: Range<usize>,
+    /// What records have gone to before: it is written, and need not count as used any more.
+    pub(super) behind: Option<Range<usize>>,
 }
 
 /// The segment that records go to.
@@ -146,7 +148,10 @@ impl Prefault {
     fn next(handle: &Arc<Handle>, prefaulted: &mut usize) -> Self {
         let start = *prefaulted;
         *prefaulted += PREFAULT_BYTES;
-        Self { handle: Arc::clone(handle), range: start..*prefaulted }
+        // Of the part before, half is still to be written; the very first one has the segment's head, which always is.
+        let behind = start.checked_sub(2 * PREFAULT_BYTES).filter(|&start| start >= FIRST_PREFAULT_BYTES);
+        let behind = behind.map(|start| start..start + PREFAULT_BYTES);
+        Self { handle: Arc::clone(handle), range: start..*prefaulted, behind }
     }
 }
 
@@ -340,13 +345,18 @@ mod tests {
             ..WalOptions::default()
         };
         let wal = Wal::create(&Sim::new(1).env(), Path::new("/wal"), options)?;
-        let mut asked = Vec::new();
+        let (mut asked, mut given_back) = (Vec::new(), Vec::new());
         for _ in 0..9 << 6 {
             wal.append(0, 1, &[7; 16 << 10], WriteOptions::default())?;
             let state = wal.inner.state();
             if let (Some(part), Some(active)) = (&state.prefault, &state.active) {
                 assert!((active.handle.number, active.tail.end()) < (part.handle.number, part.range.end));
                 asked.push((part.handle.number, part.range.clone()));
+                if let Some(behind) = &part.behind {
+                    assert_eq!(active.handle.number, part.handle.number);
+                    assert!(behind.end < active.tail.end());
+                    given_back.push((part.handle.number, behind.clone()));
+                }
             }
             drop(state);
             wal.background_step()?;
@@ -357,6 +367,7 @@ mod tests {
         let parts = [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]
             .map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
         assert_eq!(asked[..5], parts);
+        assert_eq!(given_back[..2], parts[..2], "but for the head, which every record may change");
         assert_eq!(wal.inner.state().active.as_ref().map(|a| a.handle.number), Some(2));
         Ok(())
     }
