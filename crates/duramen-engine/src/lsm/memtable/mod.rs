@@ -24,7 +24,6 @@ mod tests;
 mod vec;
 
 pub(super) use skiplist::SkiplistMemtable;
-#[allow(unused_imports)] // until the flush is there
 pub(super) use sorted::{Sorted, SortedEntry, SortedIter};
 pub(super) use vec::VecMemtable;
 

@@ -2,9 +2,9 @@
 
 #![allow(dead_code)] // compiled with the tests too, so that it stays right
 
-use super::block::Block;
+use super::cache::BlockCache;
 use super::directory::Directory;
-use super::{BlockCache, TableOptions, TableReader, TableWriter, compress, tombstones};
+use super::{TableOptions, TableReader, TableWriter, compress, tombstones};
 use crate::io::Env;
 use crate::kv::{OpKind, Run};
 use crate::lsm::cursor::{Cursor, RangeTombstone};

@@ -2,7 +2,8 @@
 //! `cargo test --release -p duramen-engine --lib lsm::table::measure -- --ignored --nocapture --test-threads 1`
 
 use super::block::{BlockEncoder, shared_len};
-use super::{BlockCache, TableOptions, TableReader, TableWriter};
+use super::cache::BlockCache;
+use super::{TableOptions, TableReader, TableWriter};
 use crate::io::Env;
 use crate::kv::OpKind;
 use crate::lsm::LsmOptions;

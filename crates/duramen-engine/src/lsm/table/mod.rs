@@ -39,8 +39,6 @@
 //! | `walk` | going through a table whatever of it is damaged |
 //! | `open` | [`TableCache`]: the open tables of a store |
 
-#![allow(unused_imports)] // while the engine is being built
-
 mod block;
 mod cache;
 mod compress;
@@ -68,7 +66,6 @@ mod measure;
 mod tests;
 
 pub(crate) use block::MAX_SEQ;
-pub(crate) use cache::{BlockCache, BlockCacheMetrics};
 pub(crate) use cursor::TableCursor;
 pub(crate) use dump::dump;
 pub(crate) use open::TableCache;

@@ -6,7 +6,8 @@ mod faults;
 mod model;
 mod opening;
 
-use super::{BlockCache, TableOptions, TableReader, TableWriter};
+use super::cache::BlockCache;
+use super::{TableOptions, TableReader, TableWriter};
 use crate::io::Env;
 use crate::kv::OpKind;
 use crate::lsm::cursor::Cursor;

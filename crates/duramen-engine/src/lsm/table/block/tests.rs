@@ -1,7 +1,6 @@
 use super::*;
 use crate::kv::Run;
 use proptest::prelude::*;
-use std::sync::Arc;
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 

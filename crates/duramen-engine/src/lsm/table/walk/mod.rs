@@ -23,7 +23,7 @@ use crate::kv::OpKind;
 use crate::lsm::cursor::RangeTombstone;
 use crate::memory::SharedBytes;
 use crate::sstable::filter::FuseFilter;
-use crate::sstable::{ChunkHandle, FRAME_BYTES, HEADER_BYTES, Table, TableParts, check_frame};
+use crate::sstable::{ChunkHandle, FRAME_BYTES, Table, TableParts, check_frame};
 use crate::{Error, Result};
 use check::{Checked, LastRow, rows_of};
 use std::ops::Range;
