@@ -128,6 +128,15 @@ impl By {
         Ok(Self { field, bucket: Some(bucket) })
     }
 
+    /// A name for a result that none of these has: the wanted one, or that with an `s` or more behind it.
+    pub(crate) fn free_name(list: &[Self], wanted: &str) -> Box<str> {
+        let mut name = wanted.to_owned();
+        while list.iter().any(|by| *by.field == *name) {
+            name.push('s');
+        }
+        name.into()
+    }
+
     /// How a list prints.
     pub(crate) fn show(list: &[Self]) -> String {
         format!("({})", list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
