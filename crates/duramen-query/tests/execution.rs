@@ -567,6 +567,21 @@ fn groups_that_are_dropped_on_the_way_do_not_mix_with_those_kept() {
 }
 
 #[test]
+fn a_field_named_as_counts_are_keeps_its_values() {
+    let row = |i: i64| Row::new(i, &[("hits", if i < 3 { "many" } else { "few" }), ("rank", "none")]);
+    let blocks = [Arc::new(TestBlock::new((0..4).map(row).collect(), 0))];
+    for (pipe, first) in [
+        ("uniq by (hits) with hits", [("hits", "few"), ("hitss", "1")].as_slice()),
+        ("fields hits | field_values hits", &[("hits", "few"), ("hitss", "1")]),
+        ("top by (hits, rank) rank", &[("hits", "many"), ("rank", "none"), ("hitss", "3"), ("ranks", "1")]),
+    ] {
+        let (rows, _) = run(&format!("* | {pipe}"), &blocks, &RunOptions::default()).unwrap();
+        let found: Vec<_> = rows[0].iter().map(|(name, text)| (&**name, &**text)).collect();
+        assert_eq!(found, first, "{pipe}");
+    }
+}
+
+#[test]
 fn the_ends_of_a_blocks_range_belong_to_it() {
     let blocks = store(3, 10);
     for n in ["10", "19"] {

@@ -204,6 +204,30 @@ fn names_and_values_for_completion() {
 }
 
 #[test]
+fn a_field_may_be_named_as_counts_are() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let row = |hits: &str| json!({ "_time": "2024-01-01T00:00:00Z", "_msg": "x", "hits": hits }).to_string();
+    let body = [row("few"), row("many"), row("many")].join("\n");
+    assert_eq!(server.post("/insert/jsonline", body).status, 200);
+    let values = server.get("/select/logsql/field_values?query=*&field=hits").json();
+    assert_eq!(
+        values["values"],
+        json!([{ "value": "many", "hits": 2 }, { "value": "few", "hits": 1 }]),
+        "{values}"
+    );
+    let facet = server.get("/api/v1/facets?field=hits").json();
+    assert_eq!(
+        facet["values"],
+        json!([{ "value": "many", "count": 2 }, { "value": "few", "count": 1 }]),
+        "{facet}"
+    );
+    let hits = server.get("/select/logsql/hits?query=*&step=1h&field=hits").json();
+    assert_eq!(hits["hits"][0]["fields"], json!({ "hits": "many" }), "{hits}");
+    assert_eq!(hits["hits"][0]["total"], 2);
+}
+
+#[test]
 fn a_histogram() {
     let (_dir, server) = filled();
     let hits = server.get("/select/logsql/hits?query=*&step=1h&field=level").json();

@@ -79,8 +79,25 @@ impl Parser<'_> {
                     "put texts with such characters between quotes",
                 ));
             }
+            if self.goes_on_a_text() {
+                return Err(self.error(
+                    format!("{} stands directly behind a text", self.token.describe()),
+                    "put a blank between them, or all of it between quotes if it is one text",
+                ));
+            }
             filter = filter.and(self.filter_not(subject)?);
         }
+    }
+
+    /// Whether the token is a text or an operator with no blank between it and a text: of `cart!`, `a=b` and `a"b"`
+    /// nobody can tell whether one text is meant or two filters.
+    fn goes_on_a_text(&self) -> bool {
+        let operator = matches!(
+            self.token.kind,
+            TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Punct('!' | '=' | '<' | '>' | '~')
+        );
+        let before = &self.text[..self.last_end];
+        operator && self.token.start == self.last_end && !before.ends_with([')', ']', '}', '*'])
     }
 
     fn filter_not(&mut self, subject: Subject<'_>) -> Parsed<Filter> {

@@ -106,10 +106,11 @@ impl Parser<'_> {
         if matches!(next, ':' | '=' | '<' | '>' | '!' | '~') {
             return Ok(Pipe::Filter(self.filter(Subject::Message)?));
         }
-        if next == '(' && stats::kind::is_function(&name) {
-            return Ok(Pipe::Stats(stats::Stats::parse(self)?));
-        }
         let Some((_, read)) = PIPES.iter().find(|(names, _)| names.contains(&&*name)) else {
+            // `stats` itself may be left out.
+            if name == "by" || next == '(' && stats::kind::is_function(&name) {
+                return Ok(Pipe::Stats(stats::Stats::parse(self)?));
+            }
             return Err(self.error(format!("unknown pipe `{word}`"), format!("expected one of {}", names())));
         };
         self.advance()?;

@@ -34,10 +34,12 @@ pub(crate) fn parse(pattern: &str, options: &[&str]) -> Result<Vec<Piece>, (usiz
             }
             let inner = &rest[1..end];
             let (option, name) = match inner.split_once(':') {
-                Some((option, name)) if options.contains(&option) => (Some(option.into()), name),
+                Some((option, name)) if options.contains(&option.trim()) => {
+                    (Some(option.trim().into()), name)
+                }
                 _ => (None, inner),
             };
-            pieces.push(Piece::Field { option, name: name.into() });
+            pieces.push(Piece::Field { option, name: name.trim().into() });
             rest = &rest[end + 1..];
         } else if let Some((c, len)) = entity(rest) {
             text.push(c);
@@ -86,7 +88,7 @@ mod tests {
             option: option.map(Into::into),
             name: name.into(),
         };
-        let pieces = parse("a &lt; <b><q:c:d>&#233;<x:y>&nbsp;", &["q"]).unwrap();
+        let pieces = parse("a &lt; < b ><q : c:d>&#233;<x:y>&nbsp;", &["q"]).unwrap();
         let expected = [
             Piece::Text("a < ".into()),
             field(None, "b"),

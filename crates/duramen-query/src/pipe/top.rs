@@ -45,6 +45,10 @@ impl Top {
             };
             if rank { top.rank = Some(name) } else { top.hits = name }
         }
+        // A value that is counted is not replaced by how often it is there.
+        let by = &top.aggregate.by;
+        top.hits = By::free_name(by, &top.hits);
+        top.rank = top.rank.map(|name| By::free_name(by, &name));
         Ok(top)
     }
 

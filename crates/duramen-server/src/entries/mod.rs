@@ -15,6 +15,7 @@ use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::json::ok;
 use crate::select::args::Args;
+use crate::select::count_of;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -107,16 +108,18 @@ async fn facet(
     let field = args.need("field")?.to_owned();
     let limit = args.number("limit")?.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
     let name = Value::from(field.as_str());
+    let count = count_of(std::slice::from_ref(&field));
+    let quoted = Value::from(count.as_str());
     let query = args.query_of(
         &app,
         &filter_of(&args)?,
-        &format!("stats by ({name}) count() hits | sort by (hits desc, {name}) | limit {limit}"),
+        &format!("stats by ({name}) count() {quoted} | sort by ({quoted} desc, {name}) | limit {limit}"),
     )?;
     let by = field.clone();
     let (values, _) = run(&app, &access, args.question_of(&app, query)?, Vec::new(), move |values, row| {
         if let Some(value) = row.get(&by).filter(|value| !value.is_empty()) {
-            let count: u64 = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
-            values.push(json!({ "value": value, "count": count }));
+            let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
+            values.push(json!({ "value": value, "count": hits }));
         }
         ControlFlow::Continue(())
     })

@@ -57,9 +57,12 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         What::StreamIds => Some("_stream_id"),
         What::Streams | What::StreamFieldNames | What::StreamFieldValues => Some("_stream"),
     };
-    let pipe = match by {
-        None => "field_names".to_owned(),
-        Some(field) => format!("stats by ({}) count() hits", quoted(field)),
+    let (pipe, count) = match by {
+        None => ("field_names".to_owned(), "hits".to_owned()),
+        Some(field) => {
+            let count = super::count_of(&[field.to_owned()]);
+            (format!("stats by ({}) count() {}", quoted(field), quoted(&count)), count)
+        }
     };
     let by = by.unwrap_or("name").to_owned();
     let question = match args.says("ignore_pipes") {
@@ -67,7 +70,7 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         false => args.question(app, &pipe)?,
     };
     let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new(), move |found, row| {
-        let hits = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
+        let hits = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
         *found.entry(row.get(&by).unwrap_or_default().to_owned()).or_default() += hits;
         ControlFlow::Continue(())
     })

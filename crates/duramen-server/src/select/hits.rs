@@ -36,7 +36,8 @@ async fn hits(
         offset_ns => bucket.push_str(&format!(" offset {offset_ns}ns")),
     }
     let by: Vec<_> = std::iter::once(bucket).chain(fields.iter().map(|name| quoted(name))).collect();
-    let pipe = format!("stats by ({}) count() hits", by.join(", "));
+    let count = super::count_of(&fields);
+    let pipe = format!("stats by ({}) count() {}", by.join(", "), quoted(&count));
     let query = args.query(&app, "")?;
     if query.pipes().iter().any(|pipe| pipe.passes() == duramen_query::pipe::Passes::All) {
         return Err(ApiError::bad_request(
@@ -47,7 +48,7 @@ async fn hits(
     let names = fields.clone();
     let start: BTreeMap<Vec<String>, BTreeMap<String, u64>> = BTreeMap::new();
     let (groups, _) = run(&app, &access, question, start, move |groups, row| {
-        let hits: u64 = row.get("hits").and_then(|hits| hits.parse().ok()).unwrap_or(0);
+        let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
         let key = names.iter().map(|name| row.get(name).unwrap_or_default().to_owned()).collect();
         let time = row.get("_time").unwrap_or_default().to_owned();
         if hits > 0 {

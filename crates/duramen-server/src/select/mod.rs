@@ -25,6 +25,11 @@ mod tail;
 use crate::app::Shared;
 use axum::Router;
 
+/// A name for how many rows have each of these fields' values: longer than all of theirs, so that it is none of them.
+pub(crate) fn count_of(fields: &[String]) -> String {
+    format!("hits of {}", fields.join(", "))
+}
+
 /// The routes.
 pub(crate) fn routes() -> Router<Shared> {
     Router::new()

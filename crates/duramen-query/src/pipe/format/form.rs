@@ -90,7 +90,7 @@ impl Form {
             Self::Ipv4 => write!(out, "{}", Ipv4Addr::from(value.parse::<u32>().ok()?)).ok()?,
             // A size or a duration is a number, too, but no time.
             Self::Time if !value.ends_with(|c: char| c.is_ascii_digit()) => return None,
-            Self::Time => out.push_str(&format_time(unix_ns(Number::parse(value)?)?)),
+            Self::Time => out.push_str(&format_time(unix_ns(value)?)),
             Self::Duration => duration(Number::parse(value)?.as_int()?, out),
             Self::DurationSeconds => {
                 let ns = parse_duration_ns(value)?;
@@ -106,7 +106,8 @@ impl Form {
 }
 
 /// Seconds, milli-, micro- or nanoseconds since the epoch, by their size, as nanoseconds.
-fn unix_ns(n: Number) -> Option<i64> {
+fn unix_ns(text: &str) -> Option<i64> {
+    let n = Number::parse(text)?;
     let size = n.as_f64().abs();
     let unit: i64 = match size {
         _ if size < 1e11 => 1_000_000_000,
@@ -116,8 +117,17 @@ fn unix_ns(n: Number) -> Option<i64> {
     };
     match n {
         Number::Int(n) => n.checked_mul(unit),
-        Number::Float(x) => Some(x * unit as f64).filter(|ns| ns.abs() < 9.2e18).map(|ns| ns as i64),
+        Number::Float(x) => decimal(text, unit)
+            .or_else(|| Some(x * unit as f64).filter(|ns| ns.abs() < 9.2e18).map(|ns| ns as i64)),
     }
+}
+
+/// Digits with a point between them, times `unit`: floats have too few digits for today's nanoseconds.
+fn decimal(text: &str, unit: i64) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.')?;
+    let n: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    i64::try_from(n.checked_mul(unit.into())? / scale).ok()
 }
 
 /// `1h33m5s20ms`: whole units, the greatest first.
@@ -165,6 +175,8 @@ mod tests {
             ("hexnumencode", "255", "00000000000000FF"),
             ("time", "1717328141", "2024-06-02T11:35:41Z"),
             ("time", "1717328141.5", "2024-06-02T11:35:41.5Z"),
+            ("time", "1717328141.123456789", "2024-06-02T11:35:41.123456789Z"),
+            ("time", "-1717328141.123", "1915-08-01T12:24:18.877Z"),
             ("time", "1717328141000000", "2024-06-02T11:35:41Z"),
             ("time", "soon", "soon"),
             ("time", "50ms", "50ms"),

@@ -36,7 +36,7 @@ pub enum Bucket {
     Month,
     /// Time stamps to the start of the year.
     Year,
-    /// Numbers to multiples of this, which is more than 0.
+    /// Numbers to multiples of this, which is more than 0; time stamps to multiples of so many nanoseconds.
     Number(Number),
     /// Addresses of version 4 to their networks, by the length of the prefix in bits.
     Network(u8),
@@ -128,6 +128,15 @@ impl By {
         Ok(Self { field, bucket: Some(bucket) })
     }
 
+    /// A name for a result that none of these has: the wanted one, or that with an `s` or more behind it.
+    pub(crate) fn free_name(list: &[Self], wanted: &str) -> Box<str> {
+        let mut name = wanted.to_owned();
+        while list.iter().any(|by| *by.field == *name) {
+            name.push('s');
+        }
+        name.into()
+    }
+
     /// How a list prints.
     pub(crate) fn show(list: &[Self]) -> String {
         format!("({})", list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
@@ -139,7 +148,12 @@ impl By {
             None => text.into(),
             Some(Bucket::Number(step)) => match Number::parse(text) {
                 Some(n) => round_down(n, *step).to_string().into(),
-                None => text.into(),
+                None => match (step.as_int(), time_stamp(text)) {
+                    (Some(step), Some(time)) => {
+                        format_time(time.div_euclid(step).saturating_mul(step)).into()
+                    }
+                    _ => text.into(),
+                },
             },
             Some(Bucket::Network(bits)) => match parse_v4(text) {
                 Some(address) => {
@@ -208,6 +222,11 @@ fn calendar(time: i64, first: fn(Date) -> Date) -> i64 {
     civil(time).map(first).and_then(midnight).unwrap_or(i64::MIN)
 }
 
+/// A time stamp in a field other than `_time`. Most texts are told by their first byte to be none.
+fn time_stamp(text: &str) -> Option<i64> {
+    text.starts_with(|c: char| c.is_ascii_digit()).then(|| parse_time(text))?
+}
+
 fn round_down(n: Number, step: Number) -> Number {
     match (n, step) {
         (Number::Int(n), Number::Int(step)) => {
@@ -261,6 +280,22 @@ mod tests {
     use super::*;
     use crate::parse::ParseOptions;
     use crate::query::Query;
+
+    #[test]
+    fn buckets_of_a_duration_round_time_stamps_in_any_field() {
+        let query = Query::parse("* | stats by (ts:1h) count() n", &ParseOptions::default()).unwrap();
+        let Some(crate::pipe::Pipe::Stats(stats)) = query.pipes().first() else { panic!("no stats") };
+        for (text, bucket) in [
+            ("2024-05-17T11:59:30.5Z", "2024-05-17T11:00:00Z"),
+            ("2024-05-17T11:59:30+02:00", "2024-05-17T09:00:00Z"),
+            ("1969-12-31T23:59:59Z", "1969-12-31T23:00:00Z"),
+            ("90m", "3600000000000"),
+            ("2024-05-17", "2024-05-17"),
+            ("soon", "soon"),
+        ] {
+            assert_eq!(stats.aggregate.by[0].value(text), bucket, "{text}");
+        }
+    }
 
     #[test]
     fn weeks_begin_on_monday_wherever_that_is() {
