@@ -9,8 +9,12 @@ use duramen_query::filter::Filter;
 use duramen_query::{ParseError, ParseOptions, Query, ResultRow};
 use std::collections::BTreeSet;
 
-/// A query whose rows say, for each set of values of some labels, how many entries a filter finds (`hits`), and, if asked,
-/// how many bytes their lines have (`bytes`). What the values are, [`label_of`] tells.
+/// What no field is called that a label comes from.
+const HITS: &str = "how many";
+const BYTES: &str = "how long";
+
+/// A query whose rows say, for each set of values of some labels, how many entries a filter finds ([`hits_of`]), and, if
+/// asked, how many bytes their lines have ([`bytes_of`]). What the values are, [`label_of`] tells.
 ///
 /// # Errors
 /// Only if a label's name cannot be written in LogsQL, which none of letters, digits and `_` is.
@@ -42,10 +46,24 @@ pub(crate) fn count_over_time(
 }
 
 fn counted(filter: Filter, by: &str, bytes: bool) -> Result<Query, ParseError> {
-    let bytes = if bytes { format!(", sum_len({}) bytes", names::MESSAGE) } else { String::new() };
-    let text = format!("* | stats by ({by}) count() hits{bytes}");
+    let bytes = if bytes { format!(", sum_len({}) {}", names::MESSAGE, quote(BYTES)) } else { String::new() };
+    let text = format!("* | stats by ({by}) count() {}{bytes}", quote(HITS));
     let counting = Query::parse(&text, &ParseOptions::default())?;
     Ok(Query::new(filter, counting.pipes().to_vec(), None))
+}
+
+/// How many entries a row of these queries counts.
+pub fn hits_of(row: &ResultRow) -> u64 {
+    number_of(row, HITS)
+}
+
+/// How many bytes their lines have; 0 if the query was not asked for them.
+pub fn bytes_of(row: &ResultRow) -> u64 {
+    number_of(row, BYTES)
+}
+
+fn number_of(row: &ResultRow, name: &str) -> u64 {
+    row.get(name).and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// The value of a label in a row of [`count_by`], which was asked for it; `None` if the entries do not have it.

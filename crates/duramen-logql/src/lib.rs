@@ -42,7 +42,7 @@ mod stage;
 mod template;
 mod units;
 
-pub use census::{count_by, count_streams, label_of};
+pub use census::{bytes_of, count_by, count_streams, hits_of, label_of};
 pub use error::{Error, Result};
 pub use labels::{Entry, Label, Origin, stream_labels};
 pub use log::LogQuery;

@@ -573,11 +573,28 @@ fn a_field_named_as_counts_are_keeps_its_values() {
     for (pipe, first) in [
         ("uniq by (hits) with hits", [("hits", "few"), ("hitss", "1")].as_slice()),
         ("fields hits | field_values hits", &[("hits", "few"), ("hitss", "1")]),
+        ("top by (hits) hits as n rank as n", &[("hits", "many"), ("n", "3"), ("ns", "1")]),
         ("top by (hits, rank) rank", &[("hits", "many"), ("rank", "none"), ("hitss", "3"), ("ranks", "1")]),
     ] {
         let (rows, _) = run(&format!("* | {pipe}"), &blocks, &RunOptions::default()).unwrap();
         let found: Vec<_> = rows[0].iter().map(|(name, text)| (&**name, &**text)).collect();
         assert_eq!(found, first, "{pipe}");
+    }
+}
+
+/// As they are stored, and as a pipe has made them.
+#[test]
+fn time_stamps_of_a_field_are_grouped_by_the_hour() {
+    for seed in 0..4 {
+        let row = |i: i64| Row::new(i, &[("ts", &format!("2024-05-17T{:02}:59:30+02:00", 10 + i % 3))]);
+        let blocks = [Arc::new(TestBlock::new((0..30).map(row).collect(), seed))];
+        for made in ["", "| copy ts as t | delete ts | rename t as ts "] {
+            let text = format!("* {made}| stats by (ts:1h) count() n");
+            let (rows, _) = run(&text, &blocks, &RunOptions::default()).unwrap();
+            let values: Vec<String> = rows.concat().into_iter().map(|(_, v)| v).collect();
+            let expected = ["2024-05-17T08:00:00Z", "2024-05-17T09:00:00Z", "2024-05-17T10:00:00Z"];
+            assert_eq!(values, expected.map(|hour| [hour, "10"]).concat(), "{text} {seed}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{LabelSet, Run, Series};
 use crate::ast::{Grouping, RangeAggregation, RangeFunction};
-use crate::census::{count_over_time, label_of};
+use crate::census::{bytes_of, count_over_time, hits_of, label_of};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use duramen::block::names;
@@ -123,10 +123,8 @@ impl Run<'_> {
         row: &ResultRow,
         series: &mut BTreeMap<LabelSet, Series>,
     ) -> Result<(), Error> {
-        let number = row.get(if bytes { "bytes" } else { "hits" }).and_then(|n| n.parse::<f64>().ok());
-        let (Some(start), Some(number)) = (row.get(names::TIME).and_then(parse_time), number) else {
-            return Ok(());
-        };
+        let number = if bytes { bytes_of(row) } else { hits_of(row) } as f64;
+        let Some(start) = row.get(names::TIME).and_then(parse_time) else { return Ok(()) };
         let of = |label: &&str| label_of(row, label).map(|value| ((*label).into(), value.into()));
         let mut labels: LabelSet = labels.iter().filter_map(of).collect();
         labels.sort_unstable();

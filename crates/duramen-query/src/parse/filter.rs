@@ -70,7 +70,8 @@ impl Parser<'_> {
     fn filter_and(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
         let mut filter = self.filter_not(subject)?;
         loop {
-            if !self.eat_word("and")? && (self.at_pipe_end() || self.at_word("or")) {
+            let is_said = self.eat_word("and")?;
+            if !is_said && (self.at_pipe_end() || self.at_word("or")) {
                 return Ok(filter);
             }
             if self.at_punct(',') || self.at_punct(']') || self.at_punct('}') || self.at_punct(':') {
@@ -79,25 +80,24 @@ impl Parser<'_> {
                     "put texts with such characters between quotes",
                 ));
             }
-            if self.goes_on_a_text() {
+            if !is_said && self.goes_on_a_text() {
                 return Err(self.error(
                     format!("{} stands directly behind a text", self.token.describe()),
-                    "put a blank between them, or all of it between quotes if it is one text",
+                    if self.text[..self.last_end].ends_with('*') {
+                        "for anything between two texts write a regular expression, such as ~\"foo.*bar\""
+                    } else {
+                        "put a blank between them, or all of it between quotes if it is one text"
+                    },
                 ));
             }
             filter = filter.and(self.filter_not(subject)?);
         }
     }
 
-    /// Whether the token is a text or an operator with no blank between it and a text: of `cart!`, `a=b` and `a"b"`
-    /// nobody can tell whether one text is meant or two filters.
+    /// Whether there is no blank between the token and a text before it: of `wow!such`, `foo*bar` and `a"b"` nobody can
+    /// tell whether one text is meant or two filters. Behind a bracket anybody can.
     fn goes_on_a_text(&self) -> bool {
-        let operator = matches!(
-            self.token.kind,
-            TokenKind::Word(_) | TokenKind::Quoted(_) | TokenKind::Punct('!' | '=' | '<' | '>' | '~')
-        );
-        let before = &self.text[..self.last_end];
-        operator && self.token.start == self.last_end && !before.ends_with([')', ']', '}', '*'])
+        self.token.start == self.last_end && !self.text[..self.last_end].ends_with([')', ']', '}'])
     }
 
     fn filter_not(&mut self, subject: Subject<'_>) -> Parsed<Filter> {

@@ -47,8 +47,8 @@ impl Top {
         }
         // A value that is counted is not replaced by how often it is there.
         let by = &top.aggregate.by;
-        top.hits = By::free_name(by, &top.hits);
-        top.rank = top.rank.map(|name| By::free_name(by, &name));
+        top.hits = By::free_name(by, &top.hits, "");
+        top.rank = top.rank.map(|name| By::free_name(by, &name, &top.hits));
         Ok(top)
     }
 

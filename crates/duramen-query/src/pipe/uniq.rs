@@ -47,7 +47,7 @@ impl Uniq {
     }
 
     pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
-        groups.into_rows(&[By::free_name(&self.aggregate.by, "hits")], None)
+        groups.into_rows(&[By::free_name(&self.aggregate.by, "hits", "")], None)
     }
 }
 

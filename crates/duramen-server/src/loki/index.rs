@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use duramen_logql::{LabelSet, LogQl, LogQuery, Steps, count_by, format_value, label_of};
+use duramen_logql::{LabelSet, LogQl, LogQuery, Steps, bytes_of, count_by, format_value, label_of};
 use duramen_query::RunStats;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,7 +108,7 @@ async fn volumes(
     let names: Vec<&str> = targets.iter().map(String::as_str).collect();
     let query = count_by(within(span, query), &names, true)?;
     rows(app, access, query, volumes, move |volumes, row| {
-        let bytes: u64 = row.get("bytes").and_then(|n| n.parse().ok()).unwrap_or(0);
+        let bytes = bytes_of(row);
         let of = |name: &String| label_of(row, name).map(|value| (name.as_str().into(), value.into()));
         let mut labels: LabelSet = targets.iter().filter_map(of).collect();
         labels.sort_unstable();

@@ -13,7 +13,9 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use duramen_logql::{LabelSet, LogQuery, count_by, count_streams, label_of, stream_labels};
+use duramen_logql::{
+    LabelSet, LogQuery, bytes_of, count_by, count_streams, hits_of, label_of, stream_labels,
+};
 use duramen_query::{ParseOptions, Query};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,10 +47,9 @@ pub(super) async fn streams(
 ) -> LokiResult<BTreeMap<LabelSet, Counted>> {
     let query = count_streams(within(span, query), bytes)?;
     let (found, _) = rows(app, access, query, BTreeMap::<LabelSet, Counted>::new(), |found, row| {
-        let number = |name: &str| row.get(name).and_then(|n| n.parse().ok()).unwrap_or(0);
         let counted = found.entry(stream_labels(row.get("_stream").unwrap_or_default())).or_default();
-        counted.entries += number("hits");
-        counted.bytes += number("bytes");
+        counted.entries += hits_of(row);
+        counted.bytes += bytes_of(row);
     })
     .await?;
     Ok(found)

@@ -115,11 +115,11 @@ fn unix_ns(text: &str) -> Option<i64> {
         _ if size < 1e17 => 1_000,
         _ => 1,
     };
-    match n {
+    // Digits first: the nearest float of a time just before a whole second is that second.
+    decimal(text, unit).or_else(|| match n {
         Number::Int(n) => n.checked_mul(unit),
-        Number::Float(x) => decimal(text, unit)
-            .or_else(|| Some(x * unit as f64).filter(|ns| ns.abs() < 9.2e18).map(|ns| ns as i64)),
-    }
+        Number::Float(x) => Some(x * unit as f64).filter(|ns| ns.abs() < 9.2e18).map(|ns| ns as i64),
+    })
 }
 
 /// Digits with a point between them, times `unit`: floats have too few digits for today's nanoseconds.
@@ -176,6 +176,8 @@ mod tests {
             ("time", "1717328141", "2024-06-02T11:35:41Z"),
             ("time", "1717328141.5", "2024-06-02T11:35:41.5Z"),
             ("time", "1717328141.123456789", "2024-06-02T11:35:41.123456789Z"),
+            ("time", "1717328141.999999999", "2024-06-02T11:35:41.999999999Z"),
+            ("time", "1717328141000000.1", "2024-06-02T11:35:41.0000001Z"),
             ("time", "-1717328141.123", "1915-08-01T12:24:18.877Z"),
             ("time", "1717328141000000", "2024-06-02T11:35:41Z"),
             ("time", "soon", "soon"),

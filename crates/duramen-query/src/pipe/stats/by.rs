@@ -128,10 +128,10 @@ impl By {
         Ok(Self { field, bucket: Some(bucket) })
     }
 
-    /// A name for a result that none of these has: the wanted one, or that with an `s` or more behind it.
-    pub(crate) fn free_name(list: &[Self], wanted: &str) -> Box<str> {
+    /// A name for a result that none of these has, nor another result: the wanted one, or that with an `s` or more behind it.
+    pub(crate) fn free_name(list: &[Self], wanted: &str, other: &str) -> Box<str> {
         let mut name = wanted.to_owned();
-        while list.iter().any(|by| *by.field == *name) {
+        while name == other || list.iter().any(|by| *by.field == *name) {
             name.push('s');
         }
         name.into()
