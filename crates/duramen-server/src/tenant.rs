@@ -22,6 +22,9 @@ use tokio::sync::Semaphore;
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
 const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
+/// So many of a store's newest tables are opened when it is, beside all else: 64 KiB of each are read.
+const TABLES_TO_OPEN: usize = 64;
+
 /// Most tenants that are open at once.
 const MAX_TENANTS: usize = 1_000;
 
@@ -86,6 +89,7 @@ impl Tenant {
             .write_buffer_size(WRITE_BUFFER_BYTES)
             .block_cache(blocks.clone());
         let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
+        open_tables_beside(&logger);
         Ok(Self {
             name: name.to_owned(),
             dir: dir.to_path_buf(),
@@ -176,6 +180,15 @@ impl Tenant {
         self.hub.stop();
         self.logger.close()
     }
+}
+
+/// Has a thread open a store's newest tables, which most questions are about: the first need not wait for it, nor does anybody
+/// for the thread.
+fn open_tables_beside(logger: &Logger) {
+    // What keeps them from being read is told to who asks.
+    let Ok(snapshot) = logger.store().and_then(Store::snapshot) else { return };
+    let open = move || snapshot.open_newest_tables(TABLES_TO_OPEN);
+    let _no_thread = std::thread::Builder::new().name("duramen-open".into()).spawn(open);
 }
 
 /// How much of the memory of all bodies those of a tenant may take: half, so that there is some for others; but enough for
