@@ -30,6 +30,7 @@ const NOT_SUPPORTED: &str = "entries are only ever added: update and delete are 
 pub struct Bulk {
     rows: ObjectRows,
     items: Vec<Item>,
+    indexes: Indexes,
     reasons: Vec<String>,
     action: Action,
 }
@@ -61,6 +62,44 @@ impl Verb {
     }
 }
 
+/// The names of the items' indexes, as JSON: one that items in a row have is there once.
+#[derive(Debug, Default)]
+struct Indexes {
+    names: String,
+    /// Of each run its first item, and where its name ends. A name that is not said is empty.
+    runs: Vec<(usize, usize)>,
+    last: String,
+}
+
+impl Indexes {
+    fn clear(&mut self) {
+        self.names.clear();
+        self.runs.clear();
+    }
+
+    fn push(&mut self, item: usize, name: &str) {
+        if !self.runs.is_empty() && self.last == name {
+            return;
+        }
+        name.clone_into(&mut self.last);
+        if !name.is_empty() {
+            let _infallible = write!(self.names, "{}", serde_json::Value::from(name));
+        }
+        self.runs.push((item, self.names.len()));
+    }
+
+    /// The name of each item, for items that are asked for in order.
+    fn in_order<'n>(&'n self) -> impl FnMut(usize) -> &'n str {
+        let (mut runs, mut name) = (self.runs.iter().peekable(), 0..0);
+        move |item| {
+            while let Some((_, end)) = runs.next_if(|(first, _)| *first <= item) {
+                name = name.end..*end;
+            }
+            &self.names[name.clone()]
+        }
+    }
+}
+
 /// The action line that was read last.
 #[derive(Debug, Default)]
 struct Action {
@@ -77,6 +116,7 @@ impl Bulk {
         Self {
             rows: ObjectRows::new(params, now_ns),
             items: Vec::new(),
+            indexes: Indexes::default(),
             reasons: Vec::new(),
             action: Action::default(),
         }
@@ -89,6 +129,7 @@ impl Bulk {
     /// [`crate::Limits::max_entries_bytes`].
     pub fn read(&mut self, body: &[u8], index: Option<&str>, now_ns: i64, out: &mut Decoded) -> Result<()> {
         self.items.clear();
+        self.indexes.clear();
         self.reasons.clear();
         let start = body.as_ptr() as usize;
         let mut lines = lines(without_bom(body));
@@ -96,6 +137,11 @@ impl Bulk {
             let at = line.as_ptr() as usize - start;
             self.action.read(line).map_err(|detail| Error::malformed(WHAT, detail, at))?;
             let verb = self.action.verb;
+            let index = match self.action.index.as_str() {
+                "" => index.unwrap_or_default(),
+                named => named,
+            };
+            self.indexes.push(self.items.len(), index);
             if verb == Verb::Delete {
                 self.refuse(verb, out);
                 continue;
@@ -107,8 +153,7 @@ impl Bulk {
                 self.refuse(verb, out);
                 continue;
             }
-            let index = if self.action.index.is_empty() { index } else { Some(self.action.index.as_str()) };
-            let beside = [("es_index", index.unwrap_or_default()), ("es_id", &self.action.id)];
+            let beside = [("es_index", index), ("es_id", &self.action.id)];
             let beside = match beside.map(|(_, value)| !value.is_empty()) {
                 [true, true] => &beside[..],
                 [true, false] => &beside[..1],
@@ -145,8 +190,10 @@ impl Bulk {
         self.items.len()
     }
 
-    /// Writes the reply to the request that was read last: each item with 201, or 400 and why. Clients match the
-    /// bytes `"errors":false,"items":[` where their buffer cuts the rest off, so nothing stands between.
+    /// Writes the reply to the request that was read last: each item with its index and 201, or 400 and why. Clients match
+    /// the bytes `"errors":false,"items":[` where their buffer cuts the rest off, so nothing stands between. Java's take no
+    /// item without its index; of bad items it is told as long as they have reasons of their own, for a path's name is
+    /// sent once, and a bad item is short.
     pub fn write_reply(&self, took_ms: u64, reply: &mut String) {
         self.write_items(took_ms, [usize::MAX; 2], reply);
     }
@@ -162,8 +209,9 @@ impl Bulk {
         let errors = self.items.iter().any(|item| !item.ok);
         let _infallible = write!(reply, "{{\"took\":{took_ms},\"errors\":{errors},\"items\":[");
         let mut reasons = self.reasons.iter();
+        let mut index_of = self.indexes.in_order();
         let mut separator = "{\"";
-        for Item { verb, ok } in &self.items {
+        for (i, Item { verb, ok }) in self.items.iter().enumerate() {
             let left = &mut most[usize::from(!*ok)];
             if *left == 0 {
                 continue;
@@ -171,18 +219,22 @@ impl Bulk {
             *left -= 1;
             reply.push_str(std::mem::replace(&mut separator, ",{\""));
             reply.push_str(verb.name());
-            if *ok {
-                reply.push_str("\":{\"status\":201}}");
+            let reason = if *ok { None } else { Some(reasons.next().map_or(OTHER_REASON, String::as_str)) };
+            let index = if reason == Some(OTHER_REASON) { "" } else { index_of(i) };
+            reply.push_str(if index.is_empty() { "\":{" } else { "\":{\"_index\":" });
+            reply.push_str(index);
+            reply.push_str(if index.is_empty() { "" } else { "," });
+            let Some(reason) = reason else {
+                reply.push_str("\"status\":201}}");
                 continue;
-            }
+            };
             let kind = match verb {
                 Verb::Create | Verb::Index => "document_parsing_exception",
                 Verb::Update | Verb::Delete => "action_request_validation_exception",
             };
-            let reason = reasons.next().map_or(OTHER_REASON, String::as_str);
             let _infallible = write!(
                 reply,
-                "\":{{\"status\":400,\"error\":{{\"type\":\"{kind}\",\"reason\":{}}}}}}}",
+                "\"status\":400,\"error\":{{\"type\":\"{kind}\",\"reason\":{}}}}}}}",
                 serde_json::Value::from(reason)
             );
         }
@@ -237,8 +289,12 @@ impl Action {
             }
             key = jiter.next_key()?;
         }
-        if jiter.next_key()?.is_some() {
-            return Ok(Err("an action line has more than one action".to_owned()));
+        // winston-elasticsearch keeps its count of attempts here.
+        while let Some(name) = jiter.next_key()? {
+            if matches!(name, "create" | "index" | "update" | "delete") {
+                return Ok(Err("an action line has more than one action".to_owned()));
+            }
+            jiter.next_skip()?;
         }
         jiter.finish()?;
         Ok(Ok(()))

@@ -33,9 +33,33 @@ fn documents_become_entries() {
     );
     assert_eq!(
         reply,
-        "{\"took\":3,\"errors\":false,\"items\":[{\"create\":{\"status\":201}},{\"index\":{\"status\":201}},{\"create\":{\"status\":201}}]}"
+        "{\"took\":3,\"errors\":false,\"items\":[{\"create\":{\"_index\":\"logs-a\",\"status\":201}},{\"index\":{\"_index\":\"path\",\"status\":201}},{\"create\":{\"_index\":\"path\",\"status\":201}}]}"
     );
     assert_eq!(bulk("", None).unwrap().1, "{\"took\":3,\"errors\":false,\"items\":[]}");
+}
+
+#[test]
+fn each_item_names_its_index_as_clients_for_java_need_it() {
+    let item = |index: &str| format!("{{\"index\":{{\"_index\":{index}}}}}\n{{\"message\":\"m\"}}\n");
+    let (a, b, none) = (item("\"a\""), item("\"b\\\"\""), item("null"));
+    let body =
+        [&a, &a, &b, &none, "{\"delete\":{\"_index\":\"d\"}}\n", "{\"create\":{\"_index\":\"c\"}}\n[]\n", &a]
+            .map(|s| &s[..]);
+    let indexes = |path| {
+        let reply: serde_json::Value = serde_json::from_str(&bulk(&body.concat(), path).unwrap().1).unwrap();
+        let items = reply["items"].as_array().unwrap().clone();
+        let named =
+            items.iter().map(|item| item.as_object().unwrap().values().next().unwrap()["_index"].clone());
+        serde_json::Value::Array(named.collect()).to_string()
+    };
+    assert_eq!(indexes(None), r#"["a","a","b\"",null,"d","c","a"]"#);
+    assert_eq!(indexes(Some("p")), r#"["a","a","b\"","p","d","c","a"]"#);
+}
+
+#[test]
+fn what_stands_beside_an_action_is_passed_over() {
+    let body = "{\"index\":{\"_index\":\"i\"},\"attempts\":0,\"x\":{\"create\":[1]}}\n{\"message\":\"m\"}\n";
+    assert_eq!(bulk(body, None).unwrap().0, "NOW Unknown m {} message=m es_index=i\n");
 }
 
 #[test]
@@ -92,6 +116,7 @@ fn a_broken_action_is_an_error_as_a_whole() {
         ("{\"upsert\":{}}\n{}\n", "and not \"upsert\", at byte 0"),
         ("{}\n{}\n", "empty object"),
         ("{\"create\":{},\"index\":{}}\n{}\n", "more than one action"),
+        ("{\"create\":{},\"x\":}\n{}\n", "no JSON object"),
         ("{\"create\":1}\n{}\n", "no JSON object"),
         ("{\"create\":{}} x\n{}\n", "no JSON object"),
     ] {
@@ -105,9 +130,10 @@ fn a_broken_action_is_an_error_as_a_whole() {
 
 #[test]
 fn millions_of_bad_items_have_a_bounded_reply() {
-    let (_, reply) = bulk(&"{\"index\":{}}\nx\n".repeat(3_000), None).unwrap();
+    let (_, reply) = bulk(&"{\"index\":{}}\nx\n".repeat(3_000), Some("path")).unwrap();
     assert_eq!(reply.matches("begins with something else").count(), REASONS_KEPT);
     assert_eq!(reply.matches(OTHER_REASON).count(), 3_000 - REASONS_KEPT);
+    assert_eq!(reply.matches("\"_index\":\"path\"").count(), REASONS_KEPT);
 }
 
 proptest::proptest! {
