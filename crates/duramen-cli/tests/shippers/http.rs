@@ -55,6 +55,25 @@ fn otlp_packed_as_the_collector_does() {
     }
 }
 
+/// As graypy packs: with zlib, whatever it says. What says so may be gzip as well.
+#[test]
+fn gelf_packed_as_graypy_does() {
+    let zlib =
+        [&b"\x78\x01\x01\x17\x00\xe8\xff"[..], br#"{"short_message":"gpy"}"#, b"\x69\xc7\x08\x7f"].concat();
+    let gzip = [
+        &b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x01\x17\x00\xe8\xff"[..],
+        br#"{"short_message":"gpy"}"#,
+        b"\xe0\xd2\xdc\xc9\x17\x00\x00\x00",
+    ]
+    .concat();
+    let server = Server::start(&[]);
+    for (body, lines) in [(&zlib, 1), (&gzip, 2)] {
+        let answer = server.request("POST", "/gelf", &[("Content-Encoding", "gzip,deflate")], body);
+        assert_eq!(answer.status, 202, "{answer:?}");
+        assert_eq!(server.query("gpy").len(), lines);
+    }
+}
+
 #[test]
 fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let server = Server::start(&[]);
