@@ -180,7 +180,7 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
             }
             "severity_number" | "severityNumber" | "SeverityNumber" => of_otel_severity(n),
             "Level" if windows => of_windows_level(n),
-            _ => of_pino_level(n),
+            _ => Level::of_value(value),
         };
     }
     // MongoDB's letters, of which `D1` to `D5` have a number.
@@ -195,18 +195,6 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
 pub fn of_named(name: &str, value: &str) -> Option<Level> {
     let known = name == "detected_level" || crate::LEVEL_FIELDS.contains(&name);
     if known { of_field(name, value, false) } else { None }
-}
-
-fn of_pino_level(n: u8) -> Option<Level> {
-    Some(match n {
-        10 => Level::Trace,
-        20 => Level::Debug,
-        30 => Level::Info,
-        40 => Level::Warn,
-        50 => Level::Error,
-        60 => Level::Fatal,
-        _ => return None,
-    })
 }
 
 /// The level of OpenTelemetry's severity number: bands of four from 1 (trace) to 24 (fatal).
