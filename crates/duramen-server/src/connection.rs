@@ -1,7 +1,8 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
+use crate::answering::Answering;
 use crate::app::{Shared, stopped, take};
-use crate::insert::Direct;
+use crate::insert::{self, Direct};
 use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::extract::Request;
@@ -139,12 +140,14 @@ async fn talk(
     let service = service_fn(move |request: Request<Incoming>| {
         let request = request.map(axum::body::Body::new);
         let (app, mut router) = (app.clone(), router.clone());
-        async move {
+        let brings_logs = insert::brings_logs(request.method(), request.uri().path());
+        let answer = async move {
             Ok::<_, Infallible>(match Direct::of(request.method(), request.uri().path()) {
                 Some(route) => take(app, route, request).await,
                 None => router.call(request).await.unwrap_or_else(|never| match never {}),
             })
-        }
+        };
+        Answering::new(answer, brings_logs)
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
     if let Err(e) = watcher.watch(connection).await {

@@ -1,7 +1,11 @@
 //! HTTP protocols: what each answers, to good bodies and to bad ones.
 
+use crate::sandbox::PATIENCE;
 use crate::server::Server;
 use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Instant;
 
 const JSON: &str = "application/json";
 
@@ -74,6 +78,31 @@ fn gelf_packed_as_graypy_does() {
     }
 }
 
+/// As graypy sends, and others that do not wait: what has come whole is kept, though nobody takes the answer.
+#[test]
+fn who_sends_and_goes_has_sent() {
+    const EACH: usize = 100;
+    let server = Server::start(&[]);
+    for (path, body) in [
+        ("/insert/jsonline", r#"{"_msg":"gone","path":"jsonline"}"#),
+        ("/gelf", r#"{"short_message":"gone","_path":"gelf"}"#),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+        for _ in 0..EACH {
+            let mut stream = TcpStream::connect(server.http).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(body.as_bytes()).unwrap();
+        }
+    }
+    let all = ["gelf", "jsonline"].map(|path| json!({ "path": path, "lines": EACH.to_string() }));
+    let query = "gone | stats by (path) count() as lines | sort by (path)";
+    let began = Instant::now();
+    while server.query(query) != all {
+        assert!(began.elapsed() < PATIENCE, "{:?}", server.query(query));
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let server = Server::start(&[]);
@@ -86,7 +115,7 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         assert_eq!(answer.status, 200, "{answer:?}");
         assert!(answer.head.contains("x-elastic-product: elasticsearch"), "{answer:?}");
         assert!(
-            answer.body.contains("\"errors\":false,\"items\":[{\"create\":{\"status\":201}}]"),
+            answer.body.contains("\"errors\":false,\"items\":[{\"create\":{\"_index\":\"logs\",\"status\":201}}]"),
             "{answer:?}"
         );
     }
