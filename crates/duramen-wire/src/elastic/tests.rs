@@ -42,9 +42,15 @@ fn documents_become_entries() {
 fn each_item_names_its_index_as_clients_for_java_need_it() {
     let item = |index: &str| format!("{{\"index\":{{\"_index\":{index}}}}}\n{{\"message\":\"m\"}}\n");
     let (a, b, none) = (item("\"a\""), item("\"b\\\"\""), item("null"));
-    let body =
-        [&a, &a, &b, &none, "{\"delete\":{\"_index\":\"d\"}}\n", "{\"create\":{\"_index\":\"c\"}}\n[]\n", &a]
-            .map(|s| &s[..]);
+    let body = [
+        &a[..],
+        &a,
+        &b,
+        &none,
+        "{\"delete\":{\"_index\":\"d\"}}\n",
+        "{\"create\":{\"_index\":\"c\"}}\n[]\n",
+        &a,
+    ];
     let indexes = |path| {
         let reply: serde_json::Value = serde_json::from_str(&bulk(&body.concat(), path).unwrap().1).unwrap();
         let items = reply["items"].as_array().unwrap().clone();
