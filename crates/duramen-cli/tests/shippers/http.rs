@@ -115,7 +115,9 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         assert_eq!(answer.status, 200, "{answer:?}");
         assert!(answer.head.contains("x-elastic-product: elasticsearch"), "{answer:?}");
         assert!(
-            answer.body.contains("\"errors\":false,\"items\":[{\"create\":{\"_index\":\"logs\",\"status\":201}}]"),
+            answer
+                .body
+                .contains("\"errors\":false,\"items\":[{\"create\":{\"_index\":\"logs\",\"status\":201}}]"),
             "{answer:?}"
         );
     }
