@@ -139,6 +139,11 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let answer = server.post("/_bulk", JSON, "hello\n{}\n");
     let reply: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    // What a path says once, the reply has in each item.
+    let answer = server.post(&format!("/{}/_bulk", "%01".repeat(256)), JSON, "{\"create\":{}}\n{\"a\":1}\n");
+    let reply: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    assert!(answer.body.contains("256 bytes, and the name of an index at most 255"), "{answer:?}");
     // A chunk of short lines of Fluent Bit, which sends it again if the reply has more than 512,000 bytes.
     let chunk = "{\"create\":{\"_index\":\"fluent-bit\"}}\n{\"log\":\"l\"}\n".repeat(30_000);
     let headers = [("User-Agent", "Fluent-Bit"), ("Content-Type", "application/x-ndjson")];

@@ -139,7 +139,48 @@ fn millions_of_bad_items_have_a_bounded_reply() {
     let (_, reply) = bulk(&"{\"index\":{}}\nx\n".repeat(3_000), Some("path")).unwrap();
     assert_eq!(reply.matches("begins with something else").count(), REASONS_KEPT);
     assert_eq!(reply.matches(OTHER_REASON).count(), 3_000 - REASONS_KEPT);
-    assert_eq!(reply.matches("\"_index\":\"path\"").count(), REASONS_KEPT);
+    assert_eq!(reply.matches("\"_index\":\"path\"").count(), 3_000);
+}
+
+/// A path is sent once, and its name is in each item of the reply, also where no entry has it.
+#[test]
+fn the_name_of_an_index_has_a_limit() {
+    let (longest, longer) = ("\u{e9}".repeat(127) + "e", "\u{e9}".repeat(128));
+    let good = "{\"create\":{}}\n{\"message\":\"m\"}\n";
+    assert!(
+        bulk(good, Some(&longest))
+            .unwrap()
+            .1
+            .contains(&format!("{{\"_index\":\"{longest}\",\"status\":201}}"))
+    );
+    let error = bulk(good, Some(&longer)).unwrap_err();
+    assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
+    assert!(error.to_string().contains("256 bytes, and the name of an index at most 255"), "{error}");
+    // Of an action it is its item's fault.
+    let named = |index: &str| format!("{{\"index\":{{\"_index\":\"{index}\"}}}}\n{{\"message\":\"m\"}}\n");
+    let (entries, reply) = bulk(&(named(&longer) + &named(&longest)), Some("p")).unwrap();
+    assert_eq!(entries, format!("NOW Unknown m {{}} message=m es_index={longest}\n"));
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    let [refused, taken] = [0, 1].map(|i| &reply["items"][i]["index"]);
+    assert_eq!((&refused["status"], &taken["status"]), (&400.into(), &201.into()));
+    assert!(refused["error"]["reason"].as_str().unwrap().contains("at most 255"), "{refused}");
+    assert_eq!(refused["_index"], "\u{e9}".repeat(127), "as much as it may have");
+}
+
+#[test]
+fn the_names_in_a_reply_have_a_limit_together() {
+    let mut params = Params::default();
+    params.set("ignore_fields", "es_index").unwrap();
+    let limits = crate::Limits { max_entries_bytes: 64 << 10, ..crate::Limits::default() };
+    let (mut out, mut bulk) = (Decoded::new(limits), Bulk::new(&params, NOW));
+    let name = "\u{1}".repeat(MAX_INDEX_BYTES);
+    let mut read =
+        |items: usize, item: &str| bulk.read(item.repeat(items).as_bytes(), Some(&name), NOW, &mut out);
+    for item in ["{\"create\":{}}\n{\"m\":1}\n", "{\"delete\":{}}\n"] {
+        assert_eq!(read(40, item), Ok(()));
+        let error = read(50, item).unwrap_err();
+        assert!(matches!(error, Error::Limit { name: "max_entries_bytes", .. }), "{error}");
+    }
 }
 
 proptest::proptest! {
