@@ -38,12 +38,11 @@ pub(crate) fn routes() -> Router<Shared> {
         .merge(gelf::routes())
 }
 
-/// Whether a request is one that brings logs, by its path.
+/// Whether a request that is of no [`Direct`] route is one that brings logs, by its path.
 pub(crate) fn brings_logs(method: &Method, path: &str) -> bool {
     const OTHERS: [&str; 4] = ["/_bulk", "/gelf", "/upload", "/api/v2/logs"];
-    Direct::of(method, path).is_some()
-        || matches!(*method, Method::POST | Method::PUT)
-            && (path.starts_with("/services/collector") || OTHERS.iter().any(|end| path.ends_with(end)))
+    matches!(*method, Method::POST | Method::PUT)
+        && (path.starts_with("/services/collector") || OTHERS.iter().any(|end| path.ends_with(end)))
 }
 
 impl From<duramen_wire::Error> for ApiError {
