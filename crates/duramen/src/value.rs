@@ -136,7 +136,7 @@ impl Level {
     }
 
     /// Reads the value of a field that is a level: a spelling, or one of the numbers of pino and bunyan, 10 (trace) to 60
-    /// (fatal). (No word of a query or of a line is such a number.)
+    /// (fatal), written so. (No word of a query or of a line is such a number.)
     pub fn of_value(text: &str) -> Option<Self> {
         Self::parse(text).or(match text.trim() {
             "10" => Some(Self::Trace),
