@@ -119,7 +119,7 @@ impl Encoding {
             "gzip" | "x-gzip" => Ok(Self::Gzip),
             // OpenTelemetry's Collector calls HTTP's deflate by the name of its format.
             // graypy says both, and means zlib's.
-            "deflate" | "zlib" | "gzip,deflate" => Ok(Self::Deflate),
+            "deflate" | "zlib" | "gzip,deflate" | "gzip, deflate" => Ok(Self::Deflate),
             "zstd" => Ok(Self::Zstd),
             "snappy" | "x-snappy-framed" => Ok(Self::Snappy),
             other => Err(ApiError::new(
