@@ -315,7 +315,11 @@ mod tests {
         assert_eq!(of_field("PRIORITY", " 4 ", false), Some(Level::Warn));
         assert_eq!(of_field("level", " 50 ", false), Some(Level::Error));
         for text in ["50", " 50 ", "\t10\n", "050", "+50", "55", "5", "50.0", "", " ", " Warn ", "D2"] {
-            assert_eq!(of_field("level", text, false), Level::of_value(text), "{text:?} is found as it is kept");
+            assert_eq!(
+                of_field("level", text, false),
+                Level::of_value(text),
+                "{text:?} is found as it is kept"
+            );
         }
         assert_eq!(of_field("s", "W", false), Some(Level::Warn));
         assert_eq!(of_field("s", "D2", false), Some(Level::Debug));
