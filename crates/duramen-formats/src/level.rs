@@ -173,14 +173,14 @@ pub fn of_syslog_severity(severity: u8) -> Option<Level> {
 /// The level that a field of this name means by this value. `windows` says that the entry is an event of
 /// Windows' event log, whose `Level` is 1 (critical) to 5 (verbose).
 pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> {
-    if let Ok(n) = value.parse::<u8>() {
+    if let Ok(n) = value.trim().parse::<u8>() {
         return match name {
             "PRIORITY" | "syslog_severity" | "syslog.severity" | "log.syslog.severity.code" => {
                 of_syslog_severity(n)
             }
             "severity_number" | "severityNumber" | "SeverityNumber" => of_otel_severity(n),
             "Level" if windows => of_windows_level(n),
-            _ => of_pino_level(n),
+            _ => Level::of_value(value),
         };
     }
     // MongoDB's letters, of which `D1` to `D5` have a number.
@@ -195,18 +195,6 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
 pub fn of_named(name: &str, value: &str) -> Option<Level> {
     let known = name == "detected_level" || crate::LEVEL_FIELDS.contains(&name);
     if known { of_field(name, value, false) } else { None }
-}
-
-fn of_pino_level(n: u8) -> Option<Level> {
-    Some(match n {
-        10 => Level::Trace,
-        20 => Level::Debug,
-        30 => Level::Info,
-        40 => Level::Warn,
-        50 => Level::Error,
-        60 => Level::Fatal,
-        _ => return None,
-    })
 }
 
 /// The level of OpenTelemetry's severity number: bands of four from 1 (trace) to 24 (fatal).
@@ -324,6 +312,15 @@ mod tests {
         assert_eq!(of_field("Level", "2", true), Some(Level::Error));
         assert_eq!(of_field("Level", "2", false), None);
         assert_eq!(of_field("level", "Warning", false), Some(Level::Warn));
+        assert_eq!(of_field("PRIORITY", " 4 ", false), Some(Level::Warn));
+        assert_eq!(of_field("level", " 50 ", false), Some(Level::Error));
+        for text in ["50", " 50 ", "\t10\n", "050", "+50", "55", "5", "50.0", "", " ", " Warn ", "D2"] {
+            assert_eq!(
+                of_field("level", text, false),
+                Level::of_value(text),
+                "{text:?} is found as it is kept"
+            );
+        }
         assert_eq!(of_field("s", "W", false), Some(Level::Warn));
         assert_eq!(of_field("s", "D2", false), Some(Level::Debug));
         assert_eq!(of_field("s", "error", false), None);

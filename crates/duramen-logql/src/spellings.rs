@@ -2,7 +2,8 @@
 //! their own names.
 //!
 //! They cannot be asked for by a pattern, so those that there may be are tried: dots, as OpenTelemetry has them, hyphens, as
-//! headers and many programs have them, and both as Kubernetes has them, with its `domain/name`.
+//! headers and many programs have them, and both as Kubernetes has them, with its `domain/name`; and `#1`, which the store puts
+//! behind a name that is there again with another value.
 
 use duramen::block::names;
 use std::collections::BTreeSet;
@@ -14,6 +15,22 @@ const UNMIXED: usize = 4;
 
 /// The names of fields that are this label, the label itself first.
 pub(crate) fn spellings(label: &str) -> Vec<String> {
+    let mut all = once(label);
+    if let Some((name, number)) = again(label) {
+        all.extend(once(name).into_iter().map(|name| format!("{name}#{number}")));
+    }
+    all
+}
+
+/// The name and the number of a label that may be of a name that is there again.
+fn again(label: &str) -> Option<(&str, &str)> {
+    let (name, number) = label.rsplit_once('_')?;
+    let is_number = number.len() <= 2 && number.parse::<u8>().is_ok() && !number.starts_with(['0', '+']);
+    (!name.is_empty() && !is_stores(name) && is_number).then_some((name, number))
+}
+
+/// Those of a name that is there once.
+fn once(label: &str) -> Vec<String> {
     let mut all = vec![own(label)];
     let mut seen: BTreeSet<String> = all.iter().cloned().collect();
     let mut add = |name: String| {
@@ -114,15 +131,21 @@ mod tests {
             "topology.kubernetes.io/zone",
             "a_b.c",
             "a_b-c",
+            "level#1",
+            "k8s.pod-name#12",
+            "x-1",
+            "app.kubernetes.io/name#2",
         ] {
             let label = sanitize(field);
             let all = spellings(&label);
             assert!(all.iter().any(|name| name == field), "{field}: {all:?}");
-            assert!(all.len() <= 45 && all[0] == label, "{field}: {all:?}");
+            assert!(all.len() <= 90 && all[0] == label, "{field}: {all:?}");
             assert!(all.iter().all(|name| sanitize(name) == label), "{field}: {all:?}");
             assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:?}");
         }
         assert_eq!(spellings("_msg"), ["_msg#1"]);
+        assert_eq!(spellings("a_1"), ["a_1", "a.1", "a-1", "a/1", "a#1"]);
+        assert_eq!(spellings("a_01").last().unwrap(), "a/01");
         assert_eq!(spellings("a_b"), ["a_b", "a.b", "a-b", "a/b"]);
         assert_eq!(dotted("a_b"), ["a_b", "a.b"]);
     }

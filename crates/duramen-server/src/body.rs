@@ -118,7 +118,8 @@ impl Encoding {
             "" | "identity" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
             // OpenTelemetry's Collector calls HTTP's deflate by the name of its format.
-            "deflate" | "zlib" => Ok(Self::Deflate),
+            // graypy says both, and means zlib's.
+            "deflate" | "zlib" | "gzip,deflate" | "gzip, deflate" => Ok(Self::Deflate),
             "zstd" => Ok(Self::Zstd),
             "snappy" | "x-snappy-framed" => Ok(Self::Snappy),
             other => Err(ApiError::new(
@@ -325,6 +326,10 @@ impl Received {
     pub fn decompressed(&mut self) -> ApiResult<Bytes> {
         let bytes = self.bytes.clone();
         let from = BufReader::with_capacity(64 << 10, &*bytes);
+        // No deflate begins so.
+        if self.encoding == Encoding::Deflate && bytes.starts_with(&[0x1f, 0x8b]) {
+            self.encoding = Encoding::Gzip;
+        }
         let name = match self.encoding {
             Encoding::Identity => return Ok(bytes),
             Encoding::Gzip => "gzip",

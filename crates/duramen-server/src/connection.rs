@@ -1,16 +1,18 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
+use crate::answering::{Answering, Making};
 use crate::app::{Shared, stopped, take};
-use crate::insert::Direct;
+use crate::insert::{Direct, brings_logs};
 use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::extract::Request;
+use axum::http::Version;
+use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +41,13 @@ pub(crate) struct Door {
     pub idle_timeout: Duration,
     pub read_timeout: Duration,
     pub stopping: watch::Receiver<bool>,
+}
+
+/// What a connection holds until it has ended, and so has each request that outlives it.
+struct Held {
+    _place: OwnedSemaphorePermit,
+    /// A graceful stop waits for it.
+    _watcher: Watcher,
 }
 
 /// A connection, whose it is, and leave to hold it.
@@ -100,17 +109,22 @@ pub(crate) async fn listen(
         .max_concurrent_streams(256);
     let builder = Arc::new(builder);
     while let Some((socket, _, place)) = door.next(&listener).await {
-        let (router, door, builder, watcher) =
-            (router.clone(), door.clone(), builder.clone(), graceful.watcher());
-        let app = app.clone();
+        let (app, router, door, builder) = (app.clone(), router.clone(), door.clone(), builder.clone());
+        let held = Arc::new(Held { _place: place, _watcher: graceful.watcher() });
+        let watcher = graceful.watcher();
+        let answer = move |route: Option<&'static Direct>, request: Request| -> Making {
+            match route {
+                Some(route) => Box::pin(take(app.clone(), route, request)),
+                None => Box::pin(router.clone().call(request).map(|Ok(answer)| answer)),
+            }
+        };
         tokio::spawn(async move {
-            let _place = place;
             let _slower_without = socket.set_nodelay(true);
             close_if_stuck(&socket, door.idle_timeout);
             match door.tls.load_full() {
-                None => talk(socket, app, router, watcher, &builder).await,
+                None => talk(socket, answer, held, watcher, &builder).await,
                 Some(config) => match door.handshake(config, socket).await {
-                    Ok(stream) => talk(stream, app, router, watcher, &builder).await,
+                    Ok(stream) => talk(stream, answer, held, watcher, &builder).await,
                     Err(e) => tracing::debug!(error = %e, "a TLS handshake failed"),
                 },
             }
@@ -129,25 +143,79 @@ fn close_if_stuck(socket: &TcpStream, idle_timeout: Duration) {
     let _no_such_setting = (socket, idle_timeout);
 }
 
+/// Has the requests of a connection answered. Over HTTP/1 those that bring logs may outlive it; a stream of HTTP/2 that a
+/// client resets has ended, or there would be more of them than a connection may have.
 async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    app: Shared,
-    router: Router,
+    answer: impl Fn(Option<&'static Direct>, Request) -> Making + Send + 'static,
+    held: Arc<Held>,
     watcher: Watcher,
     builder: &Builder<TokioExecutor>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let request = request.map(axum::body::Body::new);
-        let (app, mut router) = (app.clone(), router.clone());
-        async move {
-            Ok::<_, Infallible>(match Direct::of(request.method(), request.uri().path()) {
-                Some(route) => take(app, route, request).await,
-                None => router.call(request).await.unwrap_or_else(|never| match never {}),
-            })
-        }
+        let (method, path) = (request.method(), request.uri().path());
+        let route = Direct::of(method, path);
+        let outlives = request.version() < Version::HTTP_2 && (route.is_some() || brings_logs(method, path));
+        Answering::new(answer(route, request), outlives.then(|| held.clone()))
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
     if let Err(e) = watcher.watch(connection).await {
         tracing::debug!(error = %e, "a connection ended badly");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::response::IntoResponse;
+    use tokio::io::AsyncWriteExt;
+    use tokio::sync::mpsc;
+
+    const HTTP_1: &[u8] = b"POST /gelf HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}";
+    const QUESTION: &[u8] = b"GET /gelf HTTP/1.1\r\nhost: x\r\n\r\n";
+    /// No settings, then the head of `POST /gelf`, as HPACK writes it without a table, and all of its body.
+    const HTTP_2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
+        \x00\x00\x00\x04\x00\x00\x00\x00\x00\
+        \x00\x00\x0c\x01\x04\x00\x00\x00\x01\x83\x86\x04\x05/gelf\x01\x01x\
+        \x00\x00\x02\x00\x01\x00\x00\x00\x01{}";
+
+    #[tokio::test]
+    async fn logs_of_a_client_that_has_gone_hold_its_place_and_a_stop() {
+        for (sent, outlives) in [(HTTP_1, true), (QUESTION, false), (HTTP_2, false)] {
+            let (places, graceful) = (Arc::new(Semaphore::new(1)), GracefulShutdown::new());
+            let place = places.clone().acquire_owned().await.unwrap();
+            let held = Arc::new(Held { _place: place, _watcher: graceful.watcher() });
+            let (begins, mut begun) = mpsc::channel(1);
+            let (may_end, end) = watch::channel(false);
+            let (ends, mut ended) = mpsc::channel(1);
+            let answer = move |_, _| -> Making {
+                let (begins, mut end, ends) = (begins.clone(), end.clone(), ends.clone());
+                Box::pin(async move {
+                    begins.send(()).await.unwrap();
+                    end.wait_for(|may| *may).await.unwrap();
+                    ends.send(()).await.unwrap();
+                    ().into_response()
+                })
+            };
+            let (mut client, stream) = tokio::io::duplex(1024);
+            let watcher = graceful.watcher();
+            let connection = tokio::spawn(async move {
+                talk(stream, answer, held, watcher, &Builder::new(TokioExecutor::new())).await;
+            });
+            client.write_all(sent).await.unwrap();
+            begun.recv().await.unwrap();
+            drop(client);
+            connection.await.unwrap();
+            let mut stop = Box::pin(graceful.shutdown());
+            assert_eq!((&mut stop).now_or_never().is_none(), outlives);
+            assert_eq!(places.available_permits(), usize::from(!outlives));
+            if outlives {
+                may_end.send(true).unwrap();
+                stop.await;
+                assert_eq!(places.available_permits(), 1);
+            }
+            assert_eq!(ended.recv().await.is_some(), outlives);
+        }
     }
 }

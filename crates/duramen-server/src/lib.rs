@@ -30,6 +30,7 @@
 
 mod admin;
 mod answer;
+mod answering;
 mod app;
 mod auth;
 mod body;

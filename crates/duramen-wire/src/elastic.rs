@@ -18,11 +18,15 @@ use jiter::{Jiter, JiterResult, Peek};
 use std::fmt::Write;
 
 const WHAT: &str = "an Elasticsearch bulk request";
+/// The longest name of an index, in bytes, as in Elasticsearch. The path's is sent once and stands in each item of a reply.
+pub const MAX_INDEX_BYTES: usize = 255;
 /// How many failed items are told with their own reason; those beyond get a general one.
 const REASONS_KEPT: usize = 1_000;
 /// The longest action line that is compared with the next.
 const MAX_KEPT_ACTION_BYTES: usize = 256;
 const OTHER_REASON: &str = "malformed; the reasons of the first failed items say more";
+/// An item of the reply that was taken, without the name of its index.
+const GOOD_ITEM: &str = r#",{"create":{"_index":,"status":201}}"#;
 const NOT_SUPPORTED: &str = "entries are only ever added: update and delete are not supported";
 
 /// Reads bulk requests, keeping its buffers, and writes the replies. Can be sent to another thread, not shared.
@@ -30,6 +34,7 @@ const NOT_SUPPORTED: &str = "entries are only ever added: update and delete are 
 pub struct Bulk {
     rows: ObjectRows,
     items: Vec<Item>,
+    indexes: Indexes,
     reasons: Vec<String>,
     action: Action,
 }
@@ -61,6 +66,64 @@ impl Verb {
     }
 }
 
+/// The names of the items' indexes, as JSON: one that items in a row have is there once.
+#[derive(Debug, Default)]
+struct Indexes {
+    names: String,
+    /// Of each run its first item, and where its name ends. A name that is not said is empty.
+    runs: Vec<(usize, usize)>,
+    last: String,
+    last_json_bytes: usize,
+    /// What they take in a reply, where each item has its own.
+    reply_bytes: usize,
+}
+
+impl Indexes {
+    fn clear(&mut self) {
+        self.names.clear();
+        self.runs.clear();
+        self.reply_bytes = 0;
+    }
+
+    fn push(&mut self, item: usize, name: &str) {
+        if self.runs.is_empty() || self.last != name {
+            name.clone_into(&mut self.last);
+            let start = self.names.len();
+            if !name.is_empty() {
+                let _infallible = write!(self.names, "{}", serde_json::Value::from(name));
+            }
+            self.last_json_bytes = self.names.len() - start;
+            self.runs.push((item, self.names.len()));
+        }
+        self.reply_bytes += self.last_json_bytes;
+    }
+
+    /// The name of each item, for items that are asked for in order.
+    fn in_order<'n>(&'n self) -> impl FnMut(usize) -> &'n str {
+        let (mut runs, mut name) = (self.runs.iter().peekable(), 0..0);
+        move |item| {
+            while let Some((_, end)) = runs.next_if(|(first, _)| *first <= item) {
+                name = name.end..*end;
+            }
+            &self.names[name.clone()]
+        }
+    }
+}
+
+/// The name, or as much of it as one may have.
+fn start_of(index: &str) -> &str {
+    let most = index.len().min(MAX_INDEX_BYTES);
+    let end = (0..=most).rev().find(|&end| index.is_char_boundary(end));
+    &index[..end.unwrap_or(0)]
+}
+
+/// What is wrong with a name of an index that is too long.
+fn too_long(index: &str) -> Option<String> {
+    let bytes = index.len();
+    (bytes > MAX_INDEX_BYTES)
+        .then(|| format!("it has {bytes} bytes, and the name of an index at most {MAX_INDEX_BYTES}"))
+}
+
 /// The action line that was read last.
 #[derive(Debug, Default)]
 struct Action {
@@ -77,6 +140,7 @@ impl Bulk {
         Self {
             rows: ObjectRows::new(params, now_ns),
             items: Vec::new(),
+            indexes: Indexes::default(),
             reasons: Vec::new(),
             action: Action::default(),
         }
@@ -85,58 +149,77 @@ impl Bulk {
     /// Takes a body; `index` is the one in the path. Rejected rows are counted by item, from 0.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if an action is none, or has no document; [`Error::Limit`] over
+    /// [`Error::Malformed`] if an action is none, or has no document; [`Error::Parameter`] if `index` is over
+    /// [`MAX_INDEX_BYTES`]; [`Error::Limit`] if the entries, or the names of indexes in the reply, are over
     /// [`crate::Limits::max_entries_bytes`].
     pub fn read(&mut self, body: &[u8], index: Option<&str>, now_ns: i64, out: &mut Decoded) -> Result<()> {
         self.items.clear();
+        self.indexes.clear();
         self.reasons.clear();
+        if let Some(detail) = index.and_then(too_long) {
+            return Err(Error::Parameter { name: "index, in the path".into(), detail });
+        }
+        let limit = out.limits().max_entries_bytes;
         let start = body.as_ptr() as usize;
         let mut lines = lines(without_bom(body));
         while let Some(line) = lines.next() {
             let at = line.as_ptr() as usize - start;
             self.action.read(line).map_err(|detail| Error::malformed(WHAT, detail, at))?;
             let verb = self.action.verb;
+            let index = match self.action.index.as_str() {
+                "" => index.unwrap_or_default(),
+                named => named,
+            };
+            // Of one that is too long the start: clients for Java take no item without.
+            self.indexes.push(self.items.len(), start_of(index));
+            if self.indexes.reply_bytes > limit {
+                let detail = "the reply, which has each item's index, takes more bytes; send fewer at a time";
+                return Err(Error::Limit { name: "max_entries_bytes", limit, detail: detail.into() });
+            }
             if verb == Verb::Delete {
-                self.refuse(verb, out);
+                self.refuse(verb, NOT_SUPPORTED.to_owned(), out);
                 continue;
             }
             let document = lines
                 .next()
                 .ok_or_else(|| Error::malformed(WHAT, "an action without a document", body.len()))?;
             if verb == Verb::Update {
-                self.refuse(verb, out);
+                self.refuse(verb, NOT_SUPPORTED.to_owned(), out);
                 continue;
             }
-            let index = if self.action.index.is_empty() { index } else { Some(self.action.index.as_str()) };
-            let beside = [("es_index", index.unwrap_or_default()), ("es_id", &self.action.id)];
+            if let Some(detail) = too_long(index) {
+                self.refuse(verb, format!("the action's _index: {detail}"), out);
+                continue;
+            }
+            let beside = [("es_index", index), ("es_id", &self.action.id)];
             let beside = match beside.map(|(_, value)| !value.is_empty()) {
                 [true, true] => &beside[..],
                 [true, false] => &beside[..1],
                 [false, true] => &beside[1..],
                 [false, false] => &[],
             };
-            let outcome = match self.rows.read(document, beside, now_ns, out) {
-                Ok(_) => out.take(&mut self.rows.entry)?,
-                Err(reason) => {
-                    out.reject(|| reason.clone());
-                    Err(reason)
+            match self.rows.read(document, beside, now_ns, out) {
+                Ok(_) => {
+                    let outcome = out.take(&mut self.rows.entry)?;
+                    self.push(verb, outcome);
                 }
-            };
-            self.items.push(Item { verb, ok: outcome.is_ok() });
-            if let Err(reason) = outcome
-                && self.reasons.len() < REASONS_KEPT
-            {
-                self.reasons.push(reason);
+                Err(reason) => self.refuse(verb, reason, out),
             }
         }
         Ok(())
     }
 
-    fn refuse(&mut self, verb: Verb, out: &mut Decoded) {
-        out.reject(|| NOT_SUPPORTED.to_owned());
-        self.items.push(Item { verb, ok: false });
-        if self.reasons.len() < REASONS_KEPT {
-            self.reasons.push(NOT_SUPPORTED.to_owned());
+    fn refuse(&mut self, verb: Verb, reason: String, out: &mut Decoded) {
+        out.reject(|| reason.clone());
+        self.push(verb, Err(reason));
+    }
+
+    fn push(&mut self, verb: Verb, outcome: Result<(), String>) {
+        self.items.push(Item { verb, ok: outcome.is_ok() });
+        if let Err(reason) = outcome
+            && self.reasons.len() < REASONS_KEPT
+        {
+            self.reasons.push(reason);
         }
     }
 
@@ -145,9 +228,12 @@ impl Bulk {
         self.items.len()
     }
 
-    /// Writes the reply to the request that was read last: each item with 201, or 400 and why. Clients match the
-    /// bytes `"errors":false,"items":[` where their buffer cuts the rest off, so nothing stands between.
+    /// Writes the reply to the request that was read last: each item with its index and 201, or 400 and why. Clients match
+    /// the bytes `"errors":false,"items":[` where their buffer cuts the rest off, so nothing stands between. Java's take no
+    /// item without its index.
     pub fn write_reply(&self, took_ms: u64, reply: &mut String) {
+        // What it takes if all is well.
+        reply.reserve(64 + self.items.len() * GOOD_ITEM.len() + self.indexes.reply_bytes);
         self.write_items(took_ms, [usize::MAX; 2], reply);
     }
 
@@ -162,8 +248,9 @@ impl Bulk {
         let errors = self.items.iter().any(|item| !item.ok);
         let _infallible = write!(reply, "{{\"took\":{took_ms},\"errors\":{errors},\"items\":[");
         let mut reasons = self.reasons.iter();
+        let mut index_of = self.indexes.in_order();
         let mut separator = "{\"";
-        for Item { verb, ok } in &self.items {
+        for (i, Item { verb, ok }) in self.items.iter().enumerate() {
             let left = &mut most[usize::from(!*ok)];
             if *left == 0 {
                 continue;
@@ -171,8 +258,12 @@ impl Bulk {
             *left -= 1;
             reply.push_str(std::mem::replace(&mut separator, ",{\""));
             reply.push_str(verb.name());
+            let index = index_of(i);
+            reply.push_str(if index.is_empty() { "\":{" } else { "\":{\"_index\":" });
+            reply.push_str(index);
+            reply.push_str(if index.is_empty() { "" } else { "," });
             if *ok {
-                reply.push_str("\":{\"status\":201}}");
+                reply.push_str("\"status\":201}}");
                 continue;
             }
             let kind = match verb {
@@ -182,7 +273,7 @@ impl Bulk {
             let reason = reasons.next().map_or(OTHER_REASON, String::as_str);
             let _infallible = write!(
                 reply,
-                "\":{{\"status\":400,\"error\":{{\"type\":\"{kind}\",\"reason\":{}}}}}}}",
+                "\"status\":400,\"error\":{{\"type\":\"{kind}\",\"reason\":{}}}}}}}",
                 serde_json::Value::from(reason)
             );
         }
@@ -237,8 +328,12 @@ impl Action {
             }
             key = jiter.next_key()?;
         }
-        if jiter.next_key()?.is_some() {
-            return Ok(Err("an action line has more than one action".to_owned()));
+        // winston-elasticsearch keeps its count of attempts here.
+        while let Some(name) = jiter.next_key()? {
+            if matches!(name, "create" | "index" | "update" | "delete") {
+                return Ok(Err("an action line has more than one action".to_owned()));
+            }
+            jiter.next_skip()?;
         }
         jiter.finish()?;
         Ok(Ok(()))

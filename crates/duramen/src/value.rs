@@ -134,6 +134,20 @@ impl Level {
             _ => return None,
         })
     }
+
+    /// Reads the value of a field that is a level: a spelling, or one of the numbers of pino and bunyan, 10 (trace) to 60
+    /// (fatal), written so. (No word of a query or of a line is such a number.)
+    pub fn of_value(text: &str) -> Option<Self> {
+        Self::parse(text).or(match text.trim() {
+            "10" => Some(Self::Trace),
+            "20" => Some(Self::Debug),
+            "30" => Some(Self::Info),
+            "40" => Some(Self::Warn),
+            "50" => Some(Self::Error),
+            "60" => Some(Self::Fatal),
+            _ => None,
+        })
+    }
 }
 
 impl fmt::Display for Level {

@@ -77,7 +77,7 @@ impl LineRenderer {
             }
             return;
         };
-        let level = Level::parse(text);
+        let level = Level::of_value(text);
         let style = self.styles.level(level.unwrap_or_default());
         let name = match level {
             Some(level) => level.name().to_uppercase(),
@@ -207,6 +207,8 @@ mod tests {
         assert_eq!(render(&quiet, false), "2023-11-14 23:13:20.123       hm\n");
         let odd = LogLine { level: Some("sev\n1"), ..line("hm", &[]) };
         assert_eq!(render(&odd, false), "2023-11-14 23:13:20.123 sev\\n1 hm\n");
+        let of_pino = LogLine { level: Some("50"), ..line("hm", &[]) };
+        assert_eq!(render(&of_pino, true), render(&line("hm", &[]), true));
         let stamped = LogLine { message_skip: 8, ..line("22:13:20 hello", &[]) };
         assert_eq!(render(&stamped, false), "2023-11-14 23:13:20.123 ERROR hello\n");
         let beyond = LogLine { message_skip: 1, ..line("ä", &[]) };

@@ -1,7 +1,11 @@
 //! HTTP protocols: what each answers, to good bodies and to bad ones.
 
+use crate::sandbox::PATIENCE;
 use crate::server::Server;
 use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Instant;
 
 const JSON: &str = "application/json";
 
@@ -55,6 +59,54 @@ fn otlp_packed_as_the_collector_does() {
     }
 }
 
+/// As graypy packs: with zlib, whatever it says. What says so may be gzip as well.
+#[test]
+fn gelf_packed_as_graypy_does() {
+    let zlib =
+        [&b"\x78\x01\x01\x17\x00\xe8\xff"[..], br#"{"short_message":"gpy"}"#, b"\x69\xc7\x08\x7f"].concat();
+    let gzip = [
+        &b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x01\x17\x00\xe8\xff"[..],
+        br#"{"short_message":"gpy"}"#,
+        b"\xe0\xd2\xdc\xc9\x17\x00\x00\x00",
+    ]
+    .concat();
+    let server = Server::start(&[]);
+    let mut lines = 0;
+    for packed in ["gzip,deflate", "gzip, deflate"] {
+        for body in [&zlib, &gzip] {
+            let answer = server.request("POST", "/gelf", &[("Content-Encoding", packed)], body);
+            assert_eq!(answer.status, 202, "{answer:?}");
+            lines += 1;
+            assert_eq!(server.query("gpy").len(), lines);
+        }
+    }
+}
+
+/// As graypy sends, and others that do not wait: what has come whole is kept, though nobody takes the answer.
+#[test]
+fn who_sends_and_goes_has_sent() {
+    const EACH: usize = 100;
+    let server = Server::start(&[]);
+    for (path, body) in [
+        ("/insert/jsonline", r#"{"_msg":"gone","path":"jsonline"}"#),
+        ("/gelf", r#"{"short_message":"gone","_path":"gelf"}"#),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+        for _ in 0..EACH {
+            let mut stream = TcpStream::connect(server.http).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(body.as_bytes()).unwrap();
+        }
+    }
+    let all = ["gelf", "jsonline"].map(|path| json!({ "path": path, "lines": EACH.to_string() }));
+    let query = "gone | stats by (path) count() as lines | sort by (path)";
+    let began = Instant::now();
+    while server.query(query) != all {
+        assert!(began.elapsed() < PATIENCE, "{:?}", server.query(query));
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let server = Server::start(&[]);
@@ -67,7 +119,9 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
         assert_eq!(answer.status, 200, "{answer:?}");
         assert!(answer.head.contains("x-elastic-product: elasticsearch"), "{answer:?}");
         assert!(
-            answer.body.contains("\"errors\":false,\"items\":[{\"create\":{\"status\":201}}]"),
+            answer
+                .body
+                .contains("\"errors\":false,\"items\":[{\"create\":{\"_index\":\"logs\",\"status\":201}}]"),
             "{answer:?}"
         );
     }
@@ -89,6 +143,11 @@ fn elasticsearch_answers_each_item_and_what_clients_ask_first() {
     let answer = server.post("/_bulk", JSON, "hello\n{}\n");
     let reply: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    // What a path says once, the reply has in each item.
+    let answer = server.post(&format!("/{}/_bulk", "%01".repeat(256)), JSON, "{\"create\":{}}\n{\"a\":1}\n");
+    let reply: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!((answer.status, &reply["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    assert!(answer.body.contains("256 bytes, and the name of an index at most 255"), "{answer:?}");
     // A chunk of short lines of Fluent Bit, which sends it again if the reply has more than 512,000 bytes.
     let chunk = "{\"create\":{\"_index\":\"fluent-bit\"}}\n{\"log\":\"l\"}\n".repeat(30_000);
     let headers = [("User-Agent", "Fluent-Bit"), ("Content-Type", "application/x-ndjson")];

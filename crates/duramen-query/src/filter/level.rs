@@ -36,7 +36,7 @@ impl LevelTest {
 
     /// Whether `text` is such a level; for equality, also if it holds the very word (`error: disk`).
     pub fn matches(&self, text: &str) -> bool {
-        let level = Level::parse(text);
+        let level = Level::of_value(text);
         match self.relation {
             Relation::Is => level == Some(self.level) || self.word.matches(text),
             Relation::Above => level.is_some_and(|l| l > self.level),
@@ -71,8 +71,11 @@ mod tests {
             assert!(error.matches(text), "{text}");
         }
         assert!(!error.matches("warn") && !error.matches(""));
+        assert!(error.matches("50") && !error.matches("30") && !error.matches("5"), "pino's");
         let above = LevelTest::new(Relation::AtLeast, "WARN").unwrap();
         assert!(above.matches("warning") && above.matches("crit") && !above.matches("info"));
+        assert!(above.matches("40") && above.matches("60") && !above.matches("30") && !above.matches("70"));
         assert_eq!(LevelTest::new(Relation::Is, "disk"), None);
+        assert_eq!(LevelTest::new(Relation::Above, "30"), None, "numbers are compared as numbers");
     }
 }

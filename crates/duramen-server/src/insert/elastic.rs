@@ -132,7 +132,7 @@ async fn reply(mut delivery: Delivery, index: Option<String>) -> ApiResult<Strin
     let bulk = &kept.decoder;
     let took = clock.monotonic().saturating_sub(started);
     let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    let mut reply = String::with_capacity(if short { 64 } else { 64 + bulk.items() * 27 });
+    let mut reply = String::new();
     match short {
         true => bulk.write_short_reply(took_ms, &mut reply),
         false => bulk.write_reply(took_ms, &mut reply),

@@ -21,7 +21,7 @@ mod splunk;
 use crate::app::Shared;
 use crate::error::ApiError;
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 pub(crate) use delivery::Delivery;
 use delivery::Taken;
 pub(crate) use direct::Direct;
@@ -36,6 +36,13 @@ pub(crate) fn routes() -> Router<Shared> {
         .merge(datadog::routes())
         .merge(journald::routes())
         .merge(gelf::routes())
+}
+
+/// Whether a request that is of no [`Direct`] route is one that brings logs, by its path.
+pub(crate) fn brings_logs(method: &Method, path: &str) -> bool {
+    const OTHERS: [&str; 4] = ["/_bulk", "/gelf", "/upload", "/api/v2/logs"];
+    matches!(*method, Method::POST | Method::PUT)
+        && (path.starts_with("/services/collector") || OTHERS.iter().any(|end| path.ends_with(end)))
 }
 
 impl From<duramen_wire::Error> for ApiError {

@@ -33,9 +33,39 @@ fn documents_become_entries() {
     );
     assert_eq!(
         reply,
-        "{\"took\":3,\"errors\":false,\"items\":[{\"create\":{\"status\":201}},{\"index\":{\"status\":201}},{\"create\":{\"status\":201}}]}"
+        "{\"took\":3,\"errors\":false,\"items\":[{\"create\":{\"_index\":\"logs-a\",\"status\":201}},{\"index\":{\"_index\":\"path\",\"status\":201}},{\"create\":{\"_index\":\"path\",\"status\":201}}]}"
     );
     assert_eq!(bulk("", None).unwrap().1, "{\"took\":3,\"errors\":false,\"items\":[]}");
+}
+
+#[test]
+fn each_item_names_its_index_as_clients_for_java_need_it() {
+    let item = |index: &str| format!("{{\"index\":{{\"_index\":{index}}}}}\n{{\"message\":\"m\"}}\n");
+    let (a, b, none) = (item("\"a\""), item("\"b\\\"\""), item("null"));
+    let body = [
+        &a[..],
+        &a,
+        &b,
+        &none,
+        "{\"delete\":{\"_index\":\"d\"}}\n",
+        "{\"create\":{\"_index\":\"c\"}}\n[]\n",
+        &a,
+    ];
+    let indexes = |path| {
+        let reply: serde_json::Value = serde_json::from_str(&bulk(&body.concat(), path).unwrap().1).unwrap();
+        let items = reply["items"].as_array().unwrap().clone();
+        let named =
+            items.iter().map(|item| item.as_object().unwrap().values().next().unwrap()["_index"].clone());
+        serde_json::Value::Array(named.collect()).to_string()
+    };
+    assert_eq!(indexes(None), r#"["a","a","b\"",null,"d","c","a"]"#);
+    assert_eq!(indexes(Some("p")), r#"["a","a","b\"","p","d","c","a"]"#);
+}
+
+#[test]
+fn what_stands_beside_an_action_is_passed_over() {
+    let body = "{\"index\":{\"_index\":\"i\"},\"attempts\":0,\"x\":{\"create\":[1]}}\n{\"message\":\"m\"}\n";
+    assert_eq!(bulk(body, None).unwrap().0, "NOW Unknown m {} message=m es_index=i\n");
 }
 
 #[test]
@@ -92,6 +122,7 @@ fn a_broken_action_is_an_error_as_a_whole() {
         ("{\"upsert\":{}}\n{}\n", "and not \"upsert\", at byte 0"),
         ("{}\n{}\n", "empty object"),
         ("{\"create\":{},\"index\":{}}\n{}\n", "more than one action"),
+        ("{\"create\":{},\"x\":}\n{}\n", "no JSON object"),
         ("{\"create\":1}\n{}\n", "no JSON object"),
         ("{\"create\":{}} x\n{}\n", "no JSON object"),
     ] {
@@ -105,9 +136,51 @@ fn a_broken_action_is_an_error_as_a_whole() {
 
 #[test]
 fn millions_of_bad_items_have_a_bounded_reply() {
-    let (_, reply) = bulk(&"{\"index\":{}}\nx\n".repeat(3_000), None).unwrap();
+    let (_, reply) = bulk(&"{\"index\":{}}\nx\n".repeat(3_000), Some("path")).unwrap();
     assert_eq!(reply.matches("begins with something else").count(), REASONS_KEPT);
     assert_eq!(reply.matches(OTHER_REASON).count(), 3_000 - REASONS_KEPT);
+    assert_eq!(reply.matches("\"_index\":\"path\"").count(), 3_000);
+}
+
+/// A path is sent once, and its name is in each item of the reply, also where no entry has it.
+#[test]
+fn the_name_of_an_index_has_a_limit() {
+    let (longest, longer) = ("\u{e9}".repeat(127) + "e", "\u{e9}".repeat(128));
+    let good = "{\"create\":{}}\n{\"message\":\"m\"}\n";
+    assert!(
+        bulk(good, Some(&longest))
+            .unwrap()
+            .1
+            .contains(&format!("{{\"_index\":\"{longest}\",\"status\":201}}"))
+    );
+    let error = bulk(good, Some(&longer)).unwrap_err();
+    assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
+    assert!(error.to_string().contains("256 bytes, and the name of an index at most 255"), "{error}");
+    // Of an action it is its item's fault.
+    let named = |index: &str| format!("{{\"index\":{{\"_index\":\"{index}\"}}}}\n{{\"message\":\"m\"}}\n");
+    let (entries, reply) = bulk(&(named(&longer) + &named(&longest)), Some("p")).unwrap();
+    assert_eq!(entries, format!("NOW Unknown m {{}} message=m es_index={longest}\n"));
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    let [refused, taken] = [0, 1].map(|i| &reply["items"][i]["index"]);
+    assert_eq!((&refused["status"], &taken["status"]), (&400.into(), &201.into()));
+    assert!(refused["error"]["reason"].as_str().unwrap().contains("at most 255"), "{refused}");
+    assert_eq!(refused["_index"], "\u{e9}".repeat(127), "as much as it may have");
+}
+
+#[test]
+fn the_names_in_a_reply_have_a_limit_together() {
+    let mut params = Params::default();
+    params.set("ignore_fields", "es_index").unwrap();
+    let limits = crate::Limits { max_entries_bytes: 64 << 10, ..crate::Limits::default() };
+    let (mut out, mut bulk) = (Decoded::new(limits), Bulk::new(&params, NOW));
+    let name = "\u{1}".repeat(MAX_INDEX_BYTES);
+    let mut read =
+        |items: usize, item: &str| bulk.read(item.repeat(items).as_bytes(), Some(&name), NOW, &mut out);
+    for item in ["{\"create\":{}}\n{\"m\":1}\n", "{\"delete\":{}}\n"] {
+        assert_eq!(read(40, item), Ok(()));
+        let error = read(50, item).unwrap_err();
+        assert!(matches!(error, Error::Limit { name: "max_entries_bytes", .. }), "{error}");
+    }
 }
 
 proptest::proptest! {
