@@ -22,7 +22,8 @@ use tokio::sync::Semaphore;
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
 const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
-/// So many of a store's newest tables are opened when it is, beside all else: 64 KiB of each are read.
+/// So many of the newest tables of the server's own store are opened when it is, beside all else: 64 KiB of each are read, and
+/// each takes a file descriptor. There may be too many tenants for that.
 const TABLES_TO_OPEN: usize = 64;
 
 /// Most tenants that are open at once.
@@ -89,7 +90,9 @@ impl Tenant {
             .write_buffer_size(WRITE_BUFFER_BYTES)
             .block_cache(blocks.clone());
         let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
-        open_tables_beside(&logger);
+        if name.is_empty() {
+            open_tables_beside(&logger);
+        }
         Ok(Self {
             name: name.to_owned(),
             dir: dir.to_path_buf(),
