@@ -91,7 +91,8 @@ impl Tenant {
             .block_cache(blocks.clone());
         let logger = Logger::builder(dir).store_options(options).sync_levels(&[]).open()?;
         if name.is_empty() {
-            open_tables_beside(&logger);
+            // What keeps them from being read is told to who asks.
+            let _only_slower = logger.store().and_then(|store| store.open_newest_tables(TABLES_TO_OPEN));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -183,15 +184,6 @@ impl Tenant {
         self.hub.stop();
         self.logger.close()
     }
-}
-
-/// Has a thread open a store's newest tables, which most questions are about: the first need not wait for it, nor does anybody
-/// for the thread.
-fn open_tables_beside(logger: &Logger) {
-    // What keeps them from being read is told to who asks.
-    let Ok(snapshot) = logger.store().and_then(Store::snapshot) else { return };
-    let open = move || snapshot.open_newest_tables(TABLES_TO_OPEN);
-    let _no_thread = std::thread::Builder::new().name("duramen-open".into()).spawn(open);
 }
 
 /// How much of the memory of all bodies those of a tenant may take: half, so that there is some for others; but enough for

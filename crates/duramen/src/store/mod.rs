@@ -16,6 +16,7 @@ mod kind;
 mod layout;
 mod live;
 mod merge;
+mod newest;
 mod open;
 mod options;
 mod origins;

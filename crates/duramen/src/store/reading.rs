@@ -132,19 +132,6 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_tables_are_opened_for_who_comes() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = store_of(dir.path(), 8);
-        let (cache, tables) = tables_of(&store);
-        store.shared.env.fs.remove_file(&dir.path().join(&tables[6].path)).unwrap();
-        store.snapshot().unwrap().open_newest_tables(3);
-        let open: Vec<bool> = tables.iter().map(|table| cache.is_open(table.number)).collect();
-        assert_eq!(open, [false, false, false, false, false, true, false, true]);
-        store.snapshot().unwrap().open_newest_tables(100);
-        assert_eq!(tables.iter().filter(|table| cache.is_open(table.number)).count(), 7);
-    }
-
-    #[test]
     fn the_next_tables_are_asked_of_the_device_when_one_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         let store = store_of(dir.path(), 8);

@@ -149,13 +149,6 @@ impl Snapshot {
         of_tables.chain(self.live.iter().filter(overlaps).cloned()).collect()
     }
 
-    /// Opens the tables that were written last, at most so many, so that who asks first does not wait for it: the last 64 KiB
-    /// of each are read, and its index stays in memory, as long as it is one of the [`MAX_OPEN_TABLES`](super::MAX_OPEN_TABLES)
-    /// that were asked for last. What cannot be opened is passed over; who asks for it is told why.
-    pub fn open_newest_tables(&self, at_most: usize) {
-        self.tables.open_newest(at_most);
-    }
-
     /// How many rows it has.
     pub fn rows(&self) -> u64 {
         self.tables.rows() + self.live.iter().map(|b| b.rows() as u64).sum::<u64>()

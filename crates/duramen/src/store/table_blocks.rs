@@ -43,18 +43,6 @@ impl TableBlocks {
         handles.filter(|handle| overlaps((handle.min_time(), handle.max_time()))).map(Arc::new).collect()
     }
 
-    /// [`Snapshot::open_newest_tables`](super::Snapshot::open_newest_tables).
-    pub(crate) fn open_newest(&self, at_most: usize) {
-        let newest = self.tables[self.tables.len().saturating_sub(at_most)..].to_vec();
-        let reading = Reading::new(&self.cache, &self.pin, newest);
-        for table in reading.tables().iter().rev() {
-            // What cannot be opened is told to who asks for it.
-            if let Ok(open) = reading.open(table) {
-                open.streams();
-            }
-        }
-    }
-
     pub(crate) fn rows(&self) -> u64 {
         // Each may say anything, if the manifest is damaged.
         self.tables
