@@ -5,13 +5,15 @@
 //! that breaks off still ends with an error. A question is not answered to nobody.
 //!
 //! What its connection holds, such a request holds on to: a client that goes has no more of them under way than one that
-//! stays, and a stop waits for both.
+//! stays, and a stop waits for both. But not for long: while the store takes nothing, clients that give up and send again must
+//! not fill the queue with what nobody waits for.
 
 use axum::response::Response;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::runtime::Handle;
 
 /// What becomes an answer.
@@ -20,13 +22,21 @@ pub(crate) type Making = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// See [the module](self).
 pub(crate) struct Answering<H: Send + Sync + 'static> {
     making: Option<Making>,
-    held: Option<Arc<H>>,
+    outliving: Option<Outliving<H>>,
+}
+
+/// How an answer is made for nobody.
+pub(crate) struct Outliving<H> {
+    /// What is held meanwhile.
+    pub held: Arc<H>,
+    /// How long after its client has gone.
+    pub at_most: Duration,
 }
 
 impl<H: Send + Sync + 'static> Answering<H> {
-    /// The answer that `making` becomes: also to nobody, if this is what is held meanwhile.
-    pub fn new(making: Making, held: Option<Arc<H>>) -> Self {
-        Self { making: Some(making), held }
+    /// The answer that `making` becomes: also to nobody, if it may outlive who waits.
+    pub fn new(making: Making, outliving: Option<Outliving<H>>) -> Self {
+        Self { making: Some(making), outliving }
     }
 }
 
@@ -46,11 +56,13 @@ impl<H: Send + Sync + 'static> Future for Answering<H> {
 
 impl<H: Send + Sync + 'static> Drop for Answering<H> {
     fn drop(&mut self) {
-        if let (Some(held), Some(making), Ok(runtime)) =
-            (self.held.take(), self.making.take(), Handle::try_current())
+        if let (Some(Outliving { held, at_most }), Some(making), Ok(runtime)) =
+            (self.outliving.take(), self.making.take(), Handle::try_current())
         {
             runtime.spawn(async move {
-                making.await;
+                if tokio::time::timeout(at_most, making).await.is_err() {
+                    tracing::debug!("logs were not taken in time after their client had gone");
+                }
                 drop(held);
             });
         }
@@ -75,12 +87,27 @@ mod tests {
                 kept.send(()).unwrap();
                 ().into_response()
             };
-            let mut answer = Answering::new(Box::pin(making), outlives.then(|| held.clone()));
+            let outliving = || Outliving { held: held.clone(), at_most: Duration::from_secs(3600) };
+            let mut answer = Answering::new(Box::pin(making), outlives.then(outliving));
             assert!(!polled || (&mut answer).now_or_never().is_none());
             drop(answer);
             assert_eq!(Arc::strong_count(&held), 1 + usize::from(outlives));
             assert_eq!(has_come.send(()).is_ok(), outlives);
             assert_eq!(is_kept.await.is_ok(), outlives);
         }
+    }
+
+    #[tokio::test]
+    async fn who_has_gone_is_not_served_for_ever() {
+        let held = Arc::new(());
+        let (hangs, ended) = oneshot::channel::<()>();
+        let making = async {
+            let _ends_with_it = hangs;
+            std::future::pending::<Response>().await
+        };
+        let outliving = Outliving { held: held.clone(), at_most: Duration::from_millis(1) };
+        drop(Answering::new(Box::pin(making), Some(outliving)));
+        assert!(ended.await.is_err());
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
-use crate::answering::{Answering, Making};
+use crate::answering::{Answering, Making, Outliving};
 use crate::app::{Shared, stopped, take};
 use crate::insert::{Direct, brings_logs};
 use arc_swap::ArcSwapOption;
@@ -48,6 +48,8 @@ struct Held {
     _place: OwnedSemaphorePermit,
     /// A graceful stop waits for it.
     _watcher: Watcher,
+    /// How long a request outlives it at most.
+    outlived_for: Duration,
 }
 
 /// A connection, whose it is, and leave to hold it.
@@ -110,7 +112,8 @@ pub(crate) async fn listen(
     let builder = Arc::new(builder);
     while let Some((socket, _, place)) = door.next(&listener).await {
         let (app, router, door, builder) = (app.clone(), router.clone(), door.clone(), builder.clone());
-        let held = Arc::new(Held { _place: place, _watcher: graceful.watcher() });
+        let (watcher, outlived_for) = (graceful.watcher(), app.limits.stall_timeout);
+        let held = Arc::new(Held { _place: place, _watcher: watcher, outlived_for });
         let watcher = graceful.watcher();
         let answer = move |route: Option<&'static Direct>, request: Request| -> Making {
             match route {
@@ -157,7 +160,8 @@ async fn talk(
         let (method, path) = (request.method(), request.uri().path());
         let route = Direct::of(method, path);
         let outlives = request.version() < Version::HTTP_2 && (route.is_some() || brings_logs(method, path));
-        Answering::new(answer(route, request), outlives.then(|| held.clone()))
+        let outliving = || Outliving { held: held.clone(), at_most: held.outlived_for };
+        Answering::new(answer(route, request), outlives.then(outliving))
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
     if let Err(e) = watcher.watch(connection).await {
@@ -185,7 +189,8 @@ mod tests {
         for (sent, outlives) in [(HTTP_1, true), (QUESTION, false), (HTTP_2, false)] {
             let (places, graceful) = (Arc::new(Semaphore::new(1)), GracefulShutdown::new());
             let place = places.clone().acquire_owned().await.unwrap();
-            let held = Arc::new(Held { _place: place, _watcher: graceful.watcher() });
+            let (watcher, outlived_for) = (graceful.watcher(), Duration::from_secs(3600));
+            let held = Arc::new(Held { _place: place, _watcher: watcher, outlived_for });
             let (begins, mut begun) = mpsc::channel(1);
             let (may_end, end) = watch::channel(false);
             let (ends, mut ended) = mpsc::channel(1);
