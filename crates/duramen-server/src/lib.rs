@@ -7,6 +7,7 @@
 //! | `retention` | how long lines are kept, as the settings say it |
 //! | `server` | starts and stops: store, listeners, signals |
 //! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
+//! | `answering` | the answer to a request in the making, also when the client has gone |
 //! | `app` | what every request can reach, and the table of routes |
 //! | `auth` | tokens: who may do what, as which tenant |
 //! | `tenant` | a tenant's store |

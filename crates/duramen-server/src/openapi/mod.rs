@@ -178,6 +178,25 @@ mod tests {
         assert_eq!(described.len(), OPERATIONS.len() + ELASTIC.len(), "each once");
     }
 
+    /// Those over HTTP/1: a call of gRPC ends with its stream.
+    #[test]
+    fn what_brings_logs_outlives_its_client_and_nothing_else() {
+        use crate::insert::{Direct, brings_logs};
+        use axum::http::Method;
+
+        for operation in OPERATIONS.iter().chain(ELASTIC) {
+            let path = operation.path;
+            for name in operation.methods {
+                let method: Method = name.to_uppercase().parse().unwrap();
+                let outlives = Direct::of(&method, path).is_some() || brings_logs(&method, path);
+                let takes_logs = operation.scope == "ingest"
+                    && ["post", "put"].contains(name)
+                    && operation.takes.is_some_and(|kind| kind != "application/grpc");
+                assert_eq!(outlives, takes_logs, "{method} {path}");
+            }
+        }
+    }
+
     #[test]
     fn the_page_for_people_tells_of_every_route_and_nothing_else() {
         let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
