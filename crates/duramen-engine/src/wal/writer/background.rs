@@ -80,10 +80,11 @@ impl Inner {
             let Range { start, end } = part.range;
             let behind = part.behind.take().filter(|_| self.options.unload_written);
             drop(state);
+            part.handle.segment.prefault(start, end.saturating_sub(start).min(PREFAULT_STEP_BYTES));
+            // What records are about to need comes first.
             if let Some(Range { start, end }) = behind {
                 part.handle.segment.unload(start, end - start);
             }
-            part.handle.segment.prefault(start, end.saturating_sub(start).min(PREFAULT_STEP_BYTES));
             part.range.start = start + PREFAULT_STEP_BYTES;
             state = self.state();
             if part.range.start < end && state.prefault.is_none() && !state.closed {
