@@ -336,10 +336,19 @@ contract! {
     }
 
     fn a_segment_whose_memory_was_taken_at_once_is_zeros_like_any_other(fs, dir) {
-        for (name, len) in [("small", 10_000), ("large", (1 << 20) + 10_000)] {
+        let (small, large) = (10_000, (1 << 20) + 10_000);
+        for (name, len, most, piece) in [
+            ("small", small, small, 256 << 10),
+            ("large", large, large, 256 << 10),
+            ("large, small pieces", large, large, 32 << 10),
+            ("large, its start", large, 100_000, 32 << 10),
+            ("large, more than it has", large, usize::MAX, 32 << 10),
+            ("pieces of no length", large, large, 0),
+            ("odd pieces", large, large, 50_000),
+        ] {
             let path = dir.join(name);
             let segment = fs.create_segment(&path, len).unwrap();
-            segment.fill();
+            segment.fill(most, piece);
             assert!(get(fs, &path) == vec![0; len]);
             segment.prefault(0, len);
             write(&*segment, len - 9_000, b"hello");
@@ -349,7 +358,7 @@ contract! {
             assert_eq!(fs.read_dir(dir).unwrap().iter().find(|file| file.name == name).unwrap().len, len as u64);
         }
         let unmapped = fs.create_unmapped_segment(&dir.join("unmapped"), 10_000).unwrap();
-        unmapped.fill();
+        unmapped.fill(10_000, 4096);
         assert_eq!(read(&*unmapped, 0, 10_000), vec![0; 10_000]);
     }
 

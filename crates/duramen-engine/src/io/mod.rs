@@ -200,10 +200,12 @@ pub trait Segment: Send + Sync + Debug {
     /// is written there then has nothing else to write, neither which blocks are the file's nor that they are in use.
     /// Takes as long as writing them does. `InvalidInput` if the segment has not so many.
     fn sync_zeros(&self, len: usize) -> io::Result<()>;
-    /// Takes the memory for all of the segment's bytes, which must all still be zeros, from the system at once, in pieces as
-    /// large as it has, so that readying it ([`Segment::prefault`]), finding bytes in it, and giving it back cost less. A sync
+    /// Takes the memory for the segment's first `len` bytes, which must all still be zeros, from the system at once, in pieces
+    /// of `piece_bytes`, so that readying it ([`Segment::prefault`]), finding bytes in it, and giving it back cost less. A sync
     /// of a byte then writes all of the piece. Nothing of it counts as this process's memory until it is used. Only a hint.
-    fn fill(&self) {}
+    fn fill(&self, len: usize, piece_bytes: usize) {
+        let _nothing_to_do = (len, piece_bytes);
+    }
     /// Gets the memory of the bytes `offset..offset + len` ready, so that the first write to each page takes no
     /// fault. Only a hint: it never fails, and where it does nothing, writes are somewhat slower.
     fn prefault(&self, offset: usize, len: usize) {

@@ -53,7 +53,7 @@ pub struct WalOptions {
     /// Length of a segment in bytes: 64 KiB to 2 GiB, rounded up to 4096. Default 64 MiB.
     pub write_buffer_size: usize,
     /// Length of a writer's first segment in bytes; each next one is twice as long, up to
-    /// `write_buffer_size`, so that a short-lived process costs little. From 8 KiB; default 4 MiB.
+    /// `write_buffer_size`, so that a short-lived process costs little. From 8 KiB; default 2 MiB.
     pub first_segment_bytes: usize,
     /// Length in bytes of the segment after one that was not filled in time, but rotated:
     /// [`Wal::rotate`](crate::wal::Wal::rotate). From there on each next one is twice as long again, so that an idle
@@ -87,7 +87,7 @@ impl Default for WalOptions {
     fn default() -> Self {
         Self {
             write_buffer_size: 64 << 20,
-            first_segment_bytes: 4 << 20,
+            first_segment_bytes: 2 << 20,
             idle_segment_bytes: 1 << 20,
             max_write_buffer_number: 2,
             wal_kind: WalKind::default(),

@@ -175,9 +175,9 @@ impl Segment for MappedSegment {
         sync_zeros(&self.file, len)
     }
 
-    fn fill(&self) {
+    fn fill(&self, len: usize, piece_bytes: usize) {
         if self.writable {
-            super::pieces::fill(&self.file.0, &self.map);
+            super::pieces::fill(&self.file.0, &self.map, len.min(self.map.len()), piece_bytes);
         }
     }
 

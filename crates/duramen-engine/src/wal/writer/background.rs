@@ -2,8 +2,8 @@
 
 use super::Inner;
 use super::durable::raise;
-use super::handle::Handle;
-use super::state::{Active, PREFAULT_STEP_BYTES, PrepareError, Prepared, State};
+use super::handle::{Handle, Takes};
+use super::state::{Active, PREFAULT_STEP_BYTES, PrepareError, State};
 use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// From this length on it pays to take a segment's memory at once.
+/// From this length on it pays to take all of a segment's memory at once.
 const LEAST_AT_ONCE_BYTES: usize = 4 << 20;
 /// If a segment takes longer than this to fill, its memory is not taken at once: by then the system may have begun to write
 /// zeros to the device.
@@ -109,17 +109,17 @@ impl Inner {
             return Ok(());
         }
         let (number, bytes) = state.next_segment(wanted);
-        let at_once = bytes >= LEAST_AT_ONCE_BYTES && self.fills_fast(&state);
+        let fast = bytes >= LEAST_AT_ONCE_BYTES && self.fills_fast(&state);
+        let takes = if fast { Takes::All } else { Takes::Little };
         drop(state);
-        let mut made = self.make_segment(number, bytes, at_once);
+        let mut made = self.make_segment(number, bytes, takes);
         // A segment that is not used may have the space that is missing: after a rotation, one that was ready.
         if made.is_err() && self.discard() {
-            made = self.make_segment(number, bytes, at_once);
+            made = self.make_segment(number, bytes, takes);
         }
         let mut state = self.state();
         let done = match made {
-            Ok((handle, tail)) => {
-                let made = Prepared::new(handle, tail);
+            Ok(made) => {
                 let unused = if state.closed { Some(made) } else { state.prepared.replace(made) };
                 state.discarded.extend(unused.and_then(|unused| unused.handle.path.clone()));
                 state.prepare_error = None;
@@ -209,7 +209,12 @@ mod tests {
     use crate::wal::{Wal, WalOptions, WriteOptions};
 
     fn wal(sim: &Sim, durability: Durability) -> Result<Wal> {
-        let options = WalOptions { background: Background::Manual, durability, ..WalOptions::default() };
+        let options = WalOptions {
+            background: Background::Manual,
+            durability,
+            first_segment_bytes: 4 << 20,
+            ..WalOptions::default()
+        };
         Wal::create(&sim.env(), Path::new("/wal"), options)
     }
 

@@ -1,6 +1,7 @@
 //! A directory and a lock of one's own.
 
-use super::state::{Active, Prepared, State};
+use super::handle::Takes;
+use super::state::{Active, State};
 use super::threads::{Threads, Work};
 use super::{Inner, Wal};
 use crate::io::os::fork_generation;
@@ -85,10 +86,10 @@ impl Wal {
             generation: fork_generation(),
         };
         let (number, capacity) = inner.state().next_segment(0);
-        let (handle, tail) = inner.make_segment(number, capacity, false)?;
+        let first = inner.make_segment(number, capacity, Takes::Start)?;
         let now = inner.env.clock.monotonic();
         let mut state = inner.state();
-        state.active = Some(Active::new(Prepared::new(handle, tail), now));
+        state.active = Some(Active::new(first, now));
         state.grow();
         drop(state);
         let inner = Arc::new(inner);

@@ -1,7 +1,7 @@
 //! One segment, made and remembered.
 
 use super::Inner;
-use super::state::FIRST_PREFAULT_BYTES;
+use super::state::Prepared;
 use crate::io::Segment;
 use crate::wal::anonymous::AnonymousSegment;
 use crate::wal::arena::Tail;
@@ -38,18 +38,46 @@ pub(super) struct Handle {
 /// metadata to write. Of a writer's first segment only so much is, for somebody waits for that.
 const FIRST_ZEROS_BYTES: usize = 4 << 20;
 
+/// How much memory a segment takes from the system when it is made. What is taken then costs a fifth of what is taken
+/// later, page by page, but is written to the device, be it used or not, if nothing is done with it for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// All of it: it will be full within seconds, and nobody syncs single records.
+    All,
+    /// What a program writes when it starts, or all that a short-lived one does.
+    Start,
+    /// Little, for it may be long until more is needed.
+    Little,
+}
+
+impl Takes {
+    /// How much of a segment is ready for its first record when it is made; the rest is made ready ahead of the records.
+    fn ready_bytes(self) -> usize {
+        match self {
+            Self::Start => START_BYTES,
+            Self::All | Self::Little => LITTLE_BYTES,
+        }
+    }
+}
+
+/// What a writer's first segment has ready: taking it is half a millisecond.
+pub(super) const START_BYTES: usize = 2 << 20;
+
+/// What each later one has ready when it is made, for an append may wait for it.
+pub(super) const LITTLE_BYTES: usize = 256 << 10;
+
+/// Larger pieces gain little more, and a system that has run for a while has few of them.
+const LARGE_PIECE_BYTES: usize = 256 << 10;
+
+/// Where records may be synced, for a sync writes all of the piece that a record lies in: no slower than a page.
+const SMALL_PIECE_BYTES: usize = 32 << 10;
+
 impl Inner {
     /// Makes a segment of `bytes`, ready for its first record. All the work is here, so that making it active
     /// is none. If it fails, nothing is left of it.
-    /// `at_once`: its memory is taken at once, for it will be filled soon.
-    pub(super) fn make_segment(
-        &self,
-        number: u64,
-        bytes: usize,
-        at_once: bool,
-    ) -> Result<(Arc<Handle>, Tail)> {
+    pub(super) fn make_segment(&self, number: u64, bytes: usize, takes: Takes) -> Result<Prepared> {
         let path = self.dir.as_deref().map(|dir| segment_path(dir, number));
-        let made = self.try_make_segment(number, bytes, path.as_deref(), at_once);
+        let made = self.try_make_segment(number, bytes, path.as_deref(), takes);
         if let (Err(_), Some(path)) = (&made, &path) {
             let _best_effort = self.env.fs.remove_file(path);
         }
@@ -61,22 +89,25 @@ impl Inner {
         number: u64,
         bytes: usize,
         path: Option<&Path>,
-        at_once: bool,
-    ) -> Result<(Arc<Handle>, Tail)> {
+        takes: Takes,
+    ) -> Result<Prepared> {
         let segment = match path {
             None => Arc::new(AnonymousSegment::new(bytes).map_err(Error::io("allocate", "a WAL segment"))?),
             Some(path) => self.create_file(path, bytes)?,
         };
         let id = SegmentId { writer_id: self.writer_id, number };
         let kind = if segment.is_mapped() { SegmentKind::Mapped } else { SegmentKind::Written };
-        if let (Some(path), Durability::Sync) = (path, self.options.durability) {
-            let len = if number == 1 { bytes.min(FIRST_ZEROS_BYTES) } else { bytes };
-            segment.sync_zeros(len).map_err(Error::io("sync", path))?;
+        match (path, self.options.durability) {
+            (Some(path), Durability::Sync) => {
+                let len = if number == 1 { bytes.min(FIRST_ZEROS_BYTES) } else { bytes };
+                segment.sync_zeros(len).map_err(Error::io("sync", path))?;
+            }
+            _ => match takes {
+                Takes::All => segment.fill(bytes, LARGE_PIECE_BYTES),
+                Takes::Start | Takes::Little => segment.fill(takes.ready_bytes(), SMALL_PIECE_BYTES),
+            },
         }
-        if at_once {
-            segment.fill();
-        }
-        segment.prefault(0, FIRST_PREFAULT_BYTES);
+        segment.prefault(0, takes.ready_bytes());
         let boot_id = self.env.clock.boot_id();
         let identity =
             Identity { id, kind, capacity: bytes as u64, boot_id, log_first_seq: self.options.first_seq };
@@ -105,7 +136,7 @@ impl Inner {
             synced: AtomicU64::new(0),
             published: AtomicU64::new(0),
         };
-        Ok((Arc::new(handle), tail))
+        Ok(Prepared { handle: Arc::new(handle), tail, prefaulted: takes.ready_bytes() })
     }
 
     fn create_file(&self, path: &Path, bytes: usize) -> Result<Arc<dyn Segment>> {

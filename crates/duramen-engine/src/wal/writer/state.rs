@@ -1,7 +1,7 @@
 //! What the writer's lock guards.
 
 use super::WalMetrics;
-use super::handle::Handle;
+use super::handle::{Handle, LITTLE_BYTES};
 use crate::Error;
 use crate::wal::arena::Tail;
 use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own, payload_hash};
@@ -65,7 +65,7 @@ pub(super) struct Prepared {
     pub(super) handle: Arc<Handle>,
     pub(super) tail: Tail,
     /// How far its memory was asked for.
-    prefaulted: usize,
+    pub(super) prefaulted: usize,
 }
 
 /// A part of a segment's memory.
@@ -149,15 +149,9 @@ impl Prefault {
         let start = *prefaulted;
         *prefaulted += PREFAULT_BYTES;
         // Of the part before, half is still to be written; the very first one has the segment's head, which always is.
-        let behind = start.checked_sub(2 * PREFAULT_BYTES).filter(|&start| start >= FIRST_PREFAULT_BYTES);
+        let behind = start.checked_sub(2 * PREFAULT_BYTES).filter(|&start| start >= LITTLE_BYTES);
         let behind = behind.map(|start| start..start + PREFAULT_BYTES);
         Self { handle: Arc::clone(handle), range: start..*prefaulted, behind }
-    }
-}
-
-impl Prepared {
-    pub(super) fn new(handle: Arc<Handle>, tail: Tail) -> Self {
-        Self { handle, tail, prefaulted: FIRST_PREFAULT_BYTES }
     }
 }
 
@@ -186,10 +180,6 @@ impl Active {
         self.put(id, header, payload_hash(&payload), &payload);
     }
 }
-
-/// How much of a segment's memory is ready when it is made: little, for somebody may wait for it. The rest of the first
-/// part is asked for with the first record, or before that, at the end of the segment before.
-pub(super) const FIRST_PREFAULT_BYTES: usize = 256 << 10;
 
 /// How much of a segment's memory is made ready at a time: much more would count as used long before it is.
 const PREFAULT_BYTES: usize = 2 << 20;
@@ -333,6 +323,7 @@ mod tests {
     use crate::Result;
     use crate::io::sim::{Fault, Sim};
     use crate::wal::options::Background;
+    use crate::wal::writer::handle::{LITTLE_BYTES, START_BYTES};
     use crate::wal::{Wal, WalOptions, WriteOptions};
     use std::path::Path;
 
@@ -362,12 +353,12 @@ mod tests {
             wal.background_step()?;
             assert!(wal.inner.state().prefault.is_none());
         }
-        let first = super::FIRST_PREFAULT_BYTES;
         let part = super::PREFAULT_BYTES;
-        let parts = [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]
-            .map(|(number, n)| (number, first + n * part..first + (n + 1) * part));
-        assert_eq!(asked[..5], parts);
-        assert_eq!(given_back[..2], parts[..2], "but for the head, which every record may change");
+        let parts =
+            [(1, START_BYTES), (1, START_BYTES + part), (1, START_BYTES + 2 * part), (2, LITTLE_BYTES)]
+                .map(|(number, start)| (number, start..start + part));
+        assert_eq!(asked[..4], parts);
+        assert_eq!(given_back[0], parts[0], "but for the head, which every record may change");
         assert_eq!(wal.inner.state().active.as_ref().map(|a| a.handle.number), Some(2));
         Ok(())
     }
@@ -381,6 +372,8 @@ mod tests {
         };
         let wal = Wal::create(&Sim::new(1).env(), Path::new("/wal"), options)?;
         wal.append(0, 1, b"first", WriteOptions::default())?;
+        assert!(wal.inner.state().prefault.is_none(), "what is ready when it is made lasts");
+        wal.append(0, 1, &vec![7; START_BYTES / 2], WriteOptions::default())?;
         let mut state = wal.inner.state();
         let asked = state.next_prefault();
         assert!(asked.is_some());
