@@ -2,16 +2,15 @@
 //!
 //! ```text
 //! key     random: mix(n) u64 | mix(~n) u64      sequential: n u64 | "00000000"      big endian
-//! value   92 bytes from somewhere in a pool of 1 MiB of noise | tag(n, version) u64 little endian
+//! value   mix(tag + 1), mix(tag + 2), ... little endian, 92 bytes of it | tag(n, version) u64 little endian
 //! ```
 //!
-//! Both are computed when they are needed, which takes about as long as copying them (the row `generator` of the
-//! load study says how long), so that the memory that is measured is the system's. The tag tells on every read,
-//! at the price of looking at the value, whether it is the right one.
+//! Both are computed when they are needed, in registers (the row `generator` of the load study says how long that takes), so
+//! that the memory and the caches that are measured are the system's. The tag tells on every read, at the price of looking at
+//! the value, whether it is the right one.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use std::sync::LazyLock;
 
 pub(crate) const KEY_BYTES: usize = 16;
 pub(crate) const VALUE_BYTES: usize = 100;
@@ -19,11 +18,6 @@ pub(crate) const VALUE_BYTES: usize = 100;
 pub(crate) const ENTRY_BYTES: usize = KEY_BYTES + VALUE_BYTES;
 
 const TAG_AT: usize = VALUE_BYTES - 8;
-const POOL_BYTES: usize = 1 << 20;
-
-static POOL: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    (0..POOL_BYTES as u64 / 8 + 16).flat_map(|n| mix(n ^ 0x706f_6f6c).to_le_bytes()).collect()
-});
 
 /// How keys come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum)]
@@ -94,22 +88,15 @@ pub(crate) fn tag(n: u64, version: u64) -> u64 {
     mix(n ^ version.rotate_left(40) ^ 0x7461_6700)
 }
 
-/// The value of entry `n`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Values(&'static [u8]);
-
-impl Values {
-    pub(crate) fn new() -> Self {
-        Self(&POOL)
+/// Makes the value of entry `n` when it is written for the `version`-th time.
+#[inline]
+pub(crate) fn fill(n: u64, version: u64, value: &mut [u8; VALUE_BYTES]) {
+    let tag = tag(n, version);
+    let (noise, end) = value.split_at_mut(TAG_AT);
+    for (at, part) in (1..).zip(noise.chunks_mut(8)) {
+        part.copy_from_slice(&mix(tag.wrapping_add(at)).to_le_bytes()[..part.len()]);
     }
-
-    #[inline]
-    pub(crate) fn fill(self, n: u64, version: u64, value: &mut [u8; VALUE_BYTES]) {
-        let tag = tag(n, version);
-        let at = (tag >> 20) as usize & (POOL_BYTES - 1);
-        value[..TAG_AT].copy_from_slice(&self.0[at..at + TAG_AT]);
-        value[TAG_AT..].copy_from_slice(&tag.to_le_bytes());
-    }
+    end.copy_from_slice(&tag.to_le_bytes());
 }
 
 /// The tag that a value which was read ends with.
@@ -155,7 +142,6 @@ pub(crate) struct Entries {
     numbers: std::ops::Range<u64>,
     /// Set by `sort`: the start of each key, and its number.
     sorted: Option<Vec<(u64, u32)>>,
-    values: Values,
     key: [u8; KEY_BYTES],
     value: [u8; VALUE_BYTES],
 }
@@ -167,8 +153,7 @@ impl Entries {
 
     /// Those with these numbers.
     pub(crate) fn of(order: Order, numbers: std::ops::Range<u64>) -> Self {
-        let values = Values::new();
-        Self { order, numbers, sorted: None, values, key: [0; KEY_BYTES], value: [0; VALUE_BYTES] }
+        Self { order, numbers, sorted: None, key: [0; KEY_BYTES], value: [0; VALUE_BYTES] }
     }
 
     /// Brings what is left into the order of the keys, as a bulk load wants it.
@@ -189,7 +174,7 @@ impl Entries {
             Some(sorted) => u64::from(sorted[at as usize].1),
         };
         self.key = key(self.order, n);
-        self.values.fill(n, 0, &mut self.value);
+        fill(n, 0, &mut self.value);
         Some((&self.key, &self.value))
     }
 }

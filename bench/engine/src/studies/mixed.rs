@@ -4,7 +4,7 @@
 use super::{figures, ns_each, repeat, stride};
 use crate::Result;
 use crate::case::{Case, Figures};
-use crate::data::{Random, VALUE_BYTES, Values, key, tag};
+use crate::data::{Random, VALUE_BYTES, fill, key, tag};
 use crate::store::Session;
 use crate::systems::named;
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Mix<'_> {
     fn put(&mut self, n: u64) -> Result<()> {
         let version = &mut self.versions[n as usize];
         *version += 1;
-        Values::new().fill(n, *version, &mut self.value);
+        fill(n, *version, &mut self.value);
         self.session.put(&key(self.case.order, n), &self.value)
     }
 

@@ -11,7 +11,7 @@ pub(crate) use structures::NAMES as STRUCTURES;
 
 use crate::Result;
 use crate::case::{Case, Figures, Study};
-use crate::data::{Entries, Fold, Order, Random, VALUE_BYTES, Values, key};
+use crate::data::{Entries, Fold, Order, Random, VALUE_BYTES, fill, key};
 use crate::store::{Reader, Store};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn check_some(reader: &mut dyn Reader, order: Order, entries: u64, how_many: u64
     let mut expected = [0; VALUE_BYTES];
     for _ in 0..how_many {
         let n = random.below(entries);
-        Values::new().fill(n, 0, &mut expected);
+        fill(n, 0, &mut expected);
         if reader.get_value(&key(order, n))?.as_deref() != Some(&expected) {
             return Err(format!("the value of entry {n} is not the one that was written").into());
         }
