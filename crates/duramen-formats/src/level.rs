@@ -10,6 +10,9 @@ pub const LEVEL_WITHIN_BYTES: usize = 100;
 /// brackets (`[info]`, `<warn>`, `[core:error]`), between bars, dashes or tabs (`|Warn|`), after `level=` or
 /// `"level":`, or before a colon where it is the text's first word or follows a colon (`error: `, `auth: Info: `).
 pub fn find(text: &str) -> Option<(Level, usize)> {
+    if let Some(found) = of_php(text) {
+        return Some(found);
+    }
     let s = text.as_bytes();
     let s = &s[..s.len().min(LEVEL_WITHIN_BYTES)];
     let mut i = 0;
@@ -61,6 +64,10 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
         },
         Some(b'>') => before == Some(b'<'),
         Some(b')') => before == Some(b'('),
+        Some(b' ') if before == Some(b'[') => {
+            // structlog and others fill the brackets up: `[error    ]`.
+            s[start + word.len()..].iter().find(|b| **b != b' ') == Some(&b']')
+        }
         Some(b' ' | b'\t' | b'|') => is_column(&s[..start], &s[start + word.len()..]),
         _ => false,
     };
@@ -71,11 +78,23 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     if !(capitals || bracketed || assigned || leading) {
         return None;
     }
-    let level = Level::parse(std::str::from_utf8(word).ok()?)?;
+    let level = spelled(std::str::from_utf8(word).ok()?)?;
     // Words that are as often something else count only where they stand as a level does.
     let ambiguous = matches!(
         word,
-        b"LOG" | b"FINE" | b"FINER" | b"SILLY" | b"CONFIG" | b"ALERT" | b"VERBOSE" | b"INF" | b"FAILURE"
+        b"LOG"
+            | b"FINE"
+            | b"FINER"
+            | b"SILLY"
+            | b"CONFIG"
+            | b"ALERT"
+            | b"VERBOSE"
+            | b"INF"
+            | b"FAILURE"
+            | b"FAIL"
+            | b"NOTE"
+            | b"VRB"
+            | b"PNC"
     );
     let ends_like_one =
         after == Some(b':') || first_word || before == Some(b' ') && s[..start].ends_with(b"] ");
@@ -85,6 +104,46 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
     let part_of_name = (matches!(before, Some(b'-' | b'.' | b'/' | b'$' | b'@' | b'\\')) && !named)
         || matches!(after, Some(b'.' | b'$' | b'@' | b'\\' | b'=' | b'('));
     (bracketed || assigned || leading || (!part_of_name && (!ambiguous || ends_like_one))).then_some(level)
+}
+
+/// A level as lines of text spell it: as fields do, or in the four and three letters of .NET, logrus, supervisord, Serilog
+/// and zerolog, MySQL's `Note`, zap's `DPANIC` and Apache's `trace1` to `trace8`. A field of these is no level: what a
+/// field's text means is part of the format on disk ([`Level::parse`]).
+pub(crate) fn spelled(text: &str) -> Option<Level> {
+    const MORE: [(&str, Level); 14] = [
+        ("trce", Level::Trace),
+        ("trac", Level::Trace),
+        ("vrb", Level::Trace),
+        ("dbug", Level::Debug),
+        ("debu", Level::Debug),
+        ("debg", Level::Debug),
+        ("note", Level::Info),
+        ("erro", Level::Error),
+        ("fail", Level::Error),
+        ("fata", Level::Fatal),
+        ("pani", Level::Fatal),
+        ("pnc", Level::Fatal),
+        ("dpanic", Level::Fatal),
+        ("dpani", Level::Fatal),
+    ];
+    let more = || MORE.iter().find(|(known, _)| text.eq_ignore_ascii_case(known)).map(|(_, level)| *level);
+    let numbered =
+        || matches!(text.as_bytes(), [b't', b'r', b'a', b'c', b'e', b'1'..=b'8']).then_some(Level::Trace);
+    Level::parse(text).or_else(more).or_else(numbered)
+}
+
+/// `PHP Warning:  Undefined variable`, which PHP's error log has after the time, and its output at the start.
+fn of_php(text: &str) -> Option<(Level, usize)> {
+    let after_stamp = text.trim_start_matches([']', ' ']);
+    let (kind, _) = after_stamp.strip_prefix("PHP ")?.split_once(':')?;
+    let level = match kind {
+        "Fatal error" | "Recoverable fatal error" => Level::Fatal,
+        "Parse error" => Level::Error,
+        "Warning" => Level::Warn,
+        "Notice" | "Deprecated" | "Strict Standards" => Level::Info,
+        _ => return None,
+    };
+    Some((level, text.len() - after_stamp.len()))
 }
 
 /// `%ASA-3-106023: `: the number is syslog's severity.
@@ -251,6 +310,25 @@ mod tests {
             (" [app] warn: x", Level::Warn),
             (": %ASA-3-106023: Deny tcp", Level::Error),
             (" UTC: %SYS-5-CONFIG_I: x", Level::Info),
+            ("fail: Microsoft.AspNetCore.Server.Kestrel[13]", Level::Error),
+            ("dbug: X[0]", Level::Debug),
+            ("trce: X[0]", Level::Trace),
+            ("crit: X[0]", Level::Fatal),
+            (" [VRB] x", Level::Trace),
+            (" PNC x", Level::Fatal),
+            ("\tDPANIC\tfoo/bar.go:12\tfailed", Level::Fatal),
+            (" ERRO pool x", Level::Error),
+            (" DEBG fd 7", Level::Debug),
+            ("ERRO[0000] x", Level::Error),
+            ("DEBU[0001] x", Level::Debug),
+            (" 0 [Note] [MY-1] [Server] x", Level::Info),
+            ("] [http2:trace3] [pid 1] x", Level::Trace),
+            (" [error    ] structlog            a=1", Level::Error),
+            ("] PHP Fatal error:  Uncaught Exception: x", Level::Fatal),
+            ("] PHP Parse error:  x", Level::Error),
+            ("] PHP Warning:  Undefined variable", Level::Warn),
+            ("PHP Notice:  x", Level::Info),
+            ("] PHP Deprecated:  x", Level::Info),
         ] {
             assert_eq!(find(text).map(|(l, _)| l), Some(expected), "{text}");
         }
@@ -273,6 +351,12 @@ mod tests {
             "a.info: x",
             "100% - 3 - X",
             "at 50%-3-X",
+            "login FAIL for root",
+            "the PNC bank",
+            "take NOTE of it",
+            "[error in line 7]",
+            "PHP message: none",
+            "trace9 x",
             "",
             "é",
         ] {

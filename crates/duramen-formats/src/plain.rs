@@ -33,6 +33,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
         if let Some((time, consumed)) = stamps.parse(rest) {
             let level = glog_letter(rest.as_bytes())
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
+                .or_else(|| redis_sign(&s[..at], &rest.as_bytes()[consumed..]))
                 .or_else(|| level::first_word(&rest[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
                 .or_else(|| level::find(line.get(start - bracketed..at)?).map(|(level, _)| level))
@@ -156,7 +157,7 @@ fn skip_word(s: &[u8], at: usize) -> Option<usize> {
     let word = &rest[..len];
     let text = std::str::from_utf8(word).ok()?;
     let bare = text.trim_end_matches([':', ',', ']']);
-    let is_level = || Level::parse(bare).is_some();
+    let is_level = || level::spelled(bare).is_some();
     let is_number = || word.first().is_some_and(u8::is_ascii_digit) && word.len() <= 12;
     let before_bar = || rest[len..].iter().find(|b| **b != b' ') == Some(&b'|');
     // The first word may be a label: `APPREAD`, `web-1`, `V2`, but no word of a sentence.
@@ -196,6 +197,13 @@ fn android_letter(s: &[u8]) -> Option<Level> {
     match s.get(at + 1) {
         Some(b' ') if bounded && numbers == 2 => level::of_letter(letter),
         Some(b'/') if bounded && numbers == 0 => level::of_letter(letter),
+        // etcd before 3.5: `W | etcdserver: message`
+        Some(b' ') if at == 1 && s.get(at + 2..at + 4) == Some(b"| ") => match letter {
+            b'C' => Some(Level::Fatal),
+            b'N' => Some(Level::Info),
+            b'T' => Some(Level::Trace),
+            letter => level::of_letter(letter),
+        },
         // MongoDB before 4.4: a component in capitals follows, or a dash.
         Some(b' ') if at == 1 && numbers == 0 && letter != b'A' => {
             let component = s.get(at + 2..)?.trim_ascii_start();
@@ -203,6 +211,21 @@ fn android_letter(s: &[u8]) -> Option<Level> {
             let capitals = component.len() > 1 && component.iter().all(u8::is_ascii_uppercase);
             if capitals || component == b"-" { level::of_letter(letter) } else { None }
         }
+        _ => None,
+    }
+}
+
+/// `1:M 01 Jun 2024 10:00:00.123 * Ready`: Redis says by a sign how much a message matters, after a process id and a role.
+fn redis_sign(before: &[u8], after: &[u8]) -> Option<Level> {
+    let role = before.strip_suffix(b" ").and_then(|before| before.split_last_chunk());
+    let (pid, [b':', b'M' | b'S' | b'C' | b'X']) = role? else { return None };
+    if pid.is_empty() || !pid.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    match after {
+        [b' ', b'.' | b'-', b' ', ..] => Some(Level::Debug),
+        [b' ', b'*', b' ', ..] => Some(Level::Info),
+        [b' ', b'#', b' ', ..] => Some(Level::Warn),
         _ => None,
     }
 }
@@ -236,7 +259,13 @@ mod tests {
             ("ERROR [2024-06-01 00:00:00] x", Some(1717200000), Some(Error), true),
             ("[INFO] 2024-06-01 00:00:00 x", Some(1717200000), Some(Info), true),
             ("[main] 2024-06-01 00:00:00 DEBUG x", Some(1717200000), Some(Debug), true),
-            ("1234:M 01 Jun 2024 00:00:00.000 * Ready", Some(1717200000), None, true),
+            ("1234:M 01 Jun 2024 00:00:00.000 * Ready", Some(1717200000), Some(Info), true),
+            ("1:C 01 Jun 2024 00:00:00.000 # WARNING overcommit_memory", Some(1717200000), Some(Warn), true),
+            ("1:X 01 Jun 2024 00:00:00.000 - Accepted", Some(1717200000), Some(Debug), true),
+            ("12 01 Jun 2024 00:00:00.000 * x", Some(1717200000), None, true),
+            ("2024-06-01 00:00:00.123456 W | etcdserver: x", Some(1717200000), Some(Warn), true),
+            ("2024-06-01 00:00:00.123456 N | raft: x", Some(1717200000), Some(Info), true),
+            ("2024-06-01T00:00:00Z fail: X[0]", Some(1717200000), Some(Error), true),
             ("web_1  | 2024-06-01 00:00:00 x", Some(1717200000), None, true),
             ("[INFO] Scanning for projects...", None, Some(Info), true),
             ("WARN: x", None, Some(Warn), true),

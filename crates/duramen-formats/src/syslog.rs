@@ -237,7 +237,7 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     let rest = rest.trim_start_matches(' ');
     let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
     let host_like = is_host(host);
-    if strict && (!host_like || Level::parse(host.trim_end_matches(':')).is_some()) {
+    if strict && (!host_like || level::spelled(host.trim_matches(':')).is_some()) {
         return None;
     }
     let line = SyslogLine { time_ns: Some(time_ns), ..EMPTY };
@@ -330,7 +330,7 @@ fn tagged(text: &str) -> Option<SyslogLine<'_>> {
     let name_like = app.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/'));
     let parted = text[..text.len() - message.len()].ends_with(' ');
     let line = SyslogLine { app: Some(app), pid, message, ..EMPTY };
-    (name_like && parted && !is_number(app) && Level::parse(app).is_none()).then_some(line)
+    (name_like && parted && !is_number(app) && level::spelled(app).is_none()).then_some(line)
 }
 
 /// `app[pid]: message` and `app: message`.

@@ -149,6 +149,8 @@ fn other_lines_are_none() {
         "Jan  2 15:04:05 ERROR main: x",
         "2024-01-02T03:04:05Z INFO main: x",
         "2024-01-02T03:04:05Z started the server",
+        "2024-01-02T03:04:05Z fail: X[0] x",
+        "2024-01-02T03:04:05Z ::error file=a.js,line=1::x",
         "2024-01-02 03:04:05 host app: x",
         "Janitor came",
     ] {
