@@ -245,13 +245,21 @@ impl Fields {
         let mut found = Found::default();
         let (mut time_rank, mut message_rank, mut level_rank) = (u8::MAX, u8::MAX, u8::MAX);
         for (i, field) in self.fields.iter().enumerate() {
+            let name = field.name.of(&self.names);
+            // `type=USER_LOGIN msg=audit(1717200000.123:45): … msg='op=login …'`: the time is in the first of two.
+            if found.audit_time.is_none() && name == "msg" {
+                let audit = self.string(field.value, line).and_then(|s| s.strip_prefix("audit("));
+                found.audit_time = audit.and_then(|audit| stamps.parse(audit)).map(|(time, _)| time);
+            }
             if field.superseded {
                 continue;
             }
-            let name = field.name.of(&self.names);
             match roles.of(name) {
                 Some(Role::Time(rank)) if rank < time_rank => {
                     let time = match field.value {
+                        Raw::Number(span) if name == "instant.epochSecond" => {
+                            stamps.parse_number(span.of(line)).map(|time| time + self.nanos_of_instant(line))
+                        }
                         Raw::Number(span) => stamps.parse_number(span.of(line)),
                         _ => self.string(field.value, line).and_then(|s| stamps.parse_value(s)),
                     };
@@ -261,13 +269,6 @@ impl Fields {
                     }
                 }
                 Some(Role::Message(rank)) if rank < message_rank => {
-                    if found.time.is_none()
-                        && let Some(audit) =
-                            self.string(field.value, line).and_then(|s| s.strip_prefix("audit("))
-                    {
-                        // `msg=audit(1717200000.123:45):`
-                        found.time = stamps.parse(audit).map(|(time, _)| time);
-                    }
                     let is_message = match field.value {
                         Raw::Text(_) | Raw::Unescaped(_) => {
                             self.string(field.value, line).is_some_and(|s| !s.is_empty())
@@ -299,9 +300,21 @@ impl Fields {
                 _ => {}
             }
         }
+        found.time = found.time.or(found.audit_time);
         found.own_time = time_rank <= roles.own_time;
         found.own_message = message_rank <= roles.own_message;
         found
+    }
+
+    /// The rest of `"instant":{"epochSecond":1717200000,"nanoOfSecond":123000000}`, as Log4j writes it.
+    fn nanos_of_instant(&self, line: &str) -> i64 {
+        let field = self.find("instant.nanoOfSecond").and_then(|i| self.fields.get(i));
+        match field.map(|field| field.value) {
+            Some(Raw::Number(span)) => {
+                span.of(line).parse().ok().filter(|ns| (0..1_000_000_000).contains(ns)).unwrap_or(0)
+            }
+            _ => 0,
+        }
     }
 
     /// The time of `date=2024-06-01 time=00:00:07 tz="+0200"`, as firewalls write it.
@@ -362,6 +375,10 @@ impl Fields {
             match name {
                 "_msg" if matches!(value, Value::Str("") | Value::Null) => {}
                 "_time" if matches!(value, Value::Str("" | "0") | Value::Number("0") | Value::Null) => {}
+                // A field of this name is what is asked for levels: one that says none would hide the one that was found.
+                "level" if found.level.is_some() && !is_level(value) => {
+                    entry.field(&format!("level#{}", field.ordinal), value);
+                }
                 name => _ = entry.field(name, value),
             }
         }
@@ -372,6 +389,8 @@ impl Fields {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
     pub time: Option<i64>,
+    /// The time of Linux's audit, which stands in its `msg`.
+    audit_time: Option<i64>,
     time_field: usize,
     own_time: bool,
     pub message: Option<usize>,
@@ -413,6 +432,12 @@ fn shown<'a>(value: Value<'a>, number: &'a mut String) -> &'a str {
         Value::Bool(false) => "false",
         Value::Null => "",
     }
+}
+
+/// Whether a field of this value, called `level`, is found as some level.
+fn is_level(value: Value<'_>) -> bool {
+    let mut number = String::new();
+    Level::of_value(shown(value, &mut number)).is_some()
 }
 
 fn final_name<'a>(field: &Field, names: &'a str, renamed: &'a mut String) -> &'a str {

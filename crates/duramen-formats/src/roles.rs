@@ -75,6 +75,10 @@ pub const MESSAGE_FIELDS: &[&str] = &[
     "@message",
     "@m",
     "@mt",
+    "fields.message",
+    "textPayload",
+    "RenderedMessage",
+    "MessageTemplate",
 ];
 
 /// The fields looked at for the level, the first that reads as one wins. Numbers are read as those of pino
@@ -91,6 +95,7 @@ pub const LEVEL_FIELDS: &[&str] = &[
     "logLevel",
     "log_level",
     "levelname",
+    "level_name",
     "Severity",
     "severity_text",
     "severityText",
@@ -99,6 +104,7 @@ pub const LEVEL_FIELDS: &[&str] = &[
     "LEVEL",
     "LogLevel",
     "@l",
+    "@level",
     "PRIORITY",
     "syslog_severity",
     "syslog.severity",

@@ -195,6 +195,11 @@ fn fields_of_other_systems_hold_time_and_level() {
         (r#"{"date":"2024-06-01","time":"00:00:07","msg":"x"}"#, at, Level::Unknown),
         (r#"date=2024-06-01 time=02:00:07 devname="fw" tz="+0200" level="warning""#, at, Level::Warn),
         ("type=SYSCALL msg=audit(1717200007.000:295): arch=c000003e syscall=59 exit=0", at, Level::Unknown),
+        (
+            "type=USER_LOGIN msg=audit(1717200007.000:46): pid=1 uid=0 msg='op=login res=failed'",
+            at,
+            Level::Unknown,
+        ),
         (r#"{"EdgeStartTimestamp":1717200007000000000,"ClientIP":"192.0.2.1"}"#, at, Level::Unknown),
     ] {
         let (got, report) = read(LineFormat::Auto, line);

@@ -44,6 +44,32 @@ fn lines_become_entries() {
         (r#"{"a":1,"b":2,"a":3,"a":4}"#, r#"7 Unknown "" a#1=Int(1) b=Int(2) a#2=Int(3) a=Int(4)"#),
         (r#"{"a":{"b":1},"a.b":2}"#, r#"7 Unknown "" a.b#1=Int(1) a.b=Int(2)"#),
         (r#"{"level":30}"#, r#"7 Info "" level=Int(30)"#),
+        (r#"{"short_message":"x","level":3}"#, r##"7 Error "x" short_message=Str("x") level#1=Int(3)"##),
+        (
+            r#"{"message":"x","level":400,"level_name":"ERROR","level":401}"#,
+            r##"7 Error "x" message=Str("x") level#1=Int(400) level_name=Str("ERROR") level#2=Int(401)"##,
+        ),
+        (r#"{"msg":"x","level":3}"#, r#"7 Unknown "x" msg=Str("x") level=Int(3)"#),
+        (
+            r#"{"@level":"error","@message":"x","@module":"terraform.ui"}"#,
+            r#"7 Error "x" @level=Str("error") @message=Str("x") @module=Str("terraform.ui")"#,
+        ),
+        (
+            r#"{"level":"INFO","fields":{"message":"up","port":80},"target":"x"}"#,
+            r#"7 Info "up" level=Str("INFO") fields.message=Str("up") fields.port=Int(80) target=Str("x")"#,
+        ),
+        (
+            r#"{"severity":"ERROR","textPayload":"up"}"#,
+            r#"7 Error "up" severity=Str("ERROR") textPayload=Str("up")"#,
+        ),
+        (
+            r#"{"Level":"Fatal","MessageTemplate":"x {A}","RenderedMessage":"x 1"}"#,
+            r#"7 Fatal "x 1" Level=Str("Fatal") MessageTemplate=Str("x {A}") RenderedMessage=Str("x 1")"#,
+        ),
+        (
+            r#"{"instant":{"epochSecond":1717236000,"nanoOfSecond":123000000}}"#,
+            r#"1717236000123000000 Unknown "" instant.epochSecond=Int(1717236000) instant.nanoOfSecond=Int(123000000)"#,
+        ),
         (
             r#"{"log":"17:20:29.299 ERROR o.a.c\n"}"#,
             r#"7 Error "17:20:29.299 ERROR o.a.c\n" log=Str("17:20:29.299 ERROR o.a.c\n")"#,

@@ -97,7 +97,8 @@ impl Logs {
             self.entry.field(name, value.as_str());
         }
         let severity = u8::try_from(parts.severity).ok().and_then(level::of_otel_severity);
-        let named = || if parts.severity_text.is_empty() { None } else { Level::parse(parts.severity_text) };
+        let named =
+            || if parts.severity_text.is_empty() { None } else { Level::of_value(parts.severity_text) };
         let level = severity.or_else(named).or(found).unwrap_or_default();
         self.entry.level(level);
         Ok(Ok(()))

@@ -194,6 +194,7 @@ fn severities_are_bands_of_four() {
         assert_eq!(level(&format!("{{\"severityNumber\":{n}}}")), expected, "{n}");
     }
     assert_eq!(level(r#"{"severityText":"ERR"}"#), "Error");
+    assert_eq!(level(r#"{"severityText":"50"}"#), "Error", "as a line of JSON with it has");
     assert_eq!(level(r#"{"attributes":[{"key":"level","value":{"stringValue":"warn"}}]}"#), "Warn");
     assert_eq!(level(r#"{"severityNumber":"SEVERITY_NUMBER_WARN2","severityText":"ERR"}"#), "Warn");
 }
