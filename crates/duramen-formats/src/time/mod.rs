@@ -16,7 +16,8 @@
 //! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude |
 //!
 //! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `UTC`, `CET` and the
-//! other abbreviations of [`zone::ABBREVIATIONS`]. Others are read in the zone that the options give.
+//! other abbreviations of [`zone::ABBREVIATIONS`], or after a space `Europe/Berlin`, as PHP names it, where the system knows
+//! it. Others are read in the zone that the options give.
 //! Only times from 1970 to 2261 are stamps: what reads as another is some other number.
 
 mod civil;
@@ -28,6 +29,7 @@ pub mod zone;
 
 use civil::Civil;
 use jiff::tz::TimeZone;
+use std::cell::RefCell;
 use zone::Zone;
 
 const NS: i64 = 1_000_000_000;
@@ -49,13 +51,16 @@ pub struct StampParser {
     latest: i64,
     latest_year: i64,
     order: shapes::Order,
+    /// The zone that a stamp named last as `Europe/Berlin`; `None` if there is none of that name.
+    named: RefCell<(String, Option<Zone>)>,
 }
 
 impl StampParser {
     /// For stamps of `timezone`, without a year near `reference_time_ns`, or in `year`.
     pub fn new(timezone: TimeZone, reference_time_ns: i64, year: Option<i16>) -> Self {
         let (zone, year) = (Zone::new(timezone), year.map(i64::from));
-        let mut parser = Self { zone, year, latest: 0, latest_year: 0, order: shapes::Order::default() };
+        let (order, named) = (shapes::Order::default(), RefCell::default());
+        let mut parser = Self { zone, year, latest: 0, latest_year: 0, order, named };
         parser.refer_to(reference_time_ns);
         parser
     }
@@ -92,7 +97,27 @@ impl StampParser {
             shapes::Stamp::Civil(civil, end) => (civil, end),
             shapes::Stamp::Epoch(ns, end) => return Some((ns, end)),
         };
+        if civil.offset.is_none()
+            && let Some(name) = zone::name(text, end)
+            && let Some(offset) = self.offset_by_name(&civil, name)
+        {
+            let civil = Civil { offset: i32::try_from(offset).ok(), ..civil };
+            return Some((self.resolve(&civil)?, end + 1 + name.len()));
+        }
         Some((self.resolve(&civil)?, end))
+    }
+
+    /// Seconds east of UTC at this time in the zone of a name.
+    fn offset_by_name(&self, civil: &Civil, name: &str) -> Option<i64> {
+        let mut named = self.named.borrow_mut();
+        if named.0 != name {
+            *named = (name.to_owned(), TimeZone::get(name).ok().map(Zone::new));
+        }
+        let local = match civil.year.or(self.year) {
+            Some(year) => civil.local_secs(year)?,
+            None => self.nearest_year(civil)?,
+        };
+        named.1.as_ref().map(|zone| zone.offset_of_local(local))
     }
 
     /// Fills in year and zone.

@@ -120,6 +120,30 @@ pub(crate) fn read(s: &[u8], at: usize) -> (Option<i32>, usize) {
     }
 }
 
+/// The first parts of the names that zones have in the time zone database, but for old ones.
+const REGIONS: [&str; 11] = [
+    "Africa",
+    "America",
+    "Antarctica",
+    "Arctic",
+    "Asia",
+    "Atlantic",
+    "Australia",
+    "Etc",
+    "Europe",
+    "Indian",
+    "Pacific",
+];
+
+/// The name that follows a stamp's end after a space, if it looks like that of a zone: `Europe/Berlin`.
+pub(crate) fn name(text: &str, at: usize) -> Option<&str> {
+    let rest = text.get(at..)?.strip_prefix(' ')?;
+    let may_be = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+');
+    let name = rest.get(..rest.bytes().take(64).take_while(may_be).count())?;
+    let (region, _) = name.split_once('/')?;
+    REGIONS.contains(&region).then_some(name)
+}
+
 /// `+hh:mm`, `+hhmm`, and `+hh` where a number alone can be nothing else.
 fn numeric(s: &[u8], at: usize, hours_alone: bool) -> Option<(i32, usize)> {
     let sign = if s.get(at)? == &b'-' { -1 } else { 1 };
