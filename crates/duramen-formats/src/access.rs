@@ -95,7 +95,7 @@ fn looks_like_address(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':'))
 }
 
-fn http(request: &str) -> Option<HttpRequest<'_>> {
+pub(crate) fn http(request: &str) -> Option<HttpRequest<'_>> {
     let (method, rest) = request.split_once(' ')?;
     if method.is_empty() || method.len() > 20 || !method.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
     {
@@ -110,7 +110,7 @@ fn http(request: &str) -> Option<HttpRequest<'_>> {
 }
 
 /// The text up to the closing quote, and what follows it. Quotes inside are escaped by a backslash.
-fn until_quote(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn until_quote(text: &str) -> Option<(&str, &str)> {
     let s = text.as_bytes();
     let mut at = 0;
     loop {

@@ -4,7 +4,7 @@ use crate::fields::Fields;
 use crate::json::JsonParser;
 use crate::lines::without_bom;
 use crate::time::StampParser;
-use crate::{LineFormat, access, event, logfmt, plain, syslog};
+use crate::{LineFormat, access, aws, cef, event, logfmt, plain, syslog};
 
 /// How much of an input is looked at before the first entry comes out of it, in bytes.
 pub const DETECT_BYTES: usize = 64 << 10;
@@ -92,9 +92,9 @@ impl Counts {
             return;
         }
         self.heads += 1;
-        let known = if access::parse(line, stamps).is_some() {
+        let known = if access::parse(line, stamps).is_some() || aws::parse(line, stamps).is_some() {
             &mut self.access
-        } else if syslog::parse(line, stamps).is_some() {
+        } else if is_security_event(line, fields, stamps) || syslog::parse(line, stamps).is_some() {
             &mut self.syslog
         } else if is_logfmt(line, fields) {
             &mut self.logfmt
@@ -139,6 +139,10 @@ impl Counts {
             is_utc: self.is_utc,
         }
     }
+}
+
+fn is_security_event(line: &str, fields: &mut Fields, stamps: &StampParser) -> bool {
+    cef::start(line).is_some_and(|at| cef::parse(line, at, fields, stamps).is_some())
 }
 
 /// Whether a line is logfmt: at least two pairs, and at most one word outside them (a key without a value)

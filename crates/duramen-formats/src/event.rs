@@ -24,6 +24,8 @@ enum State {
     Go,
     /// The line of MySQL's slow query log that names the client has been seen: another is of the next query.
     SlowQuery,
+    /// The head of a report of Erlang's has been seen: what follows is of it, up to the next that leads.
+    Report,
 }
 
 impl Trace {
@@ -38,6 +40,8 @@ impl Trace {
             State::Go
         } else if line.starts_with(SLOW_QUERY) {
             State::SlowQuery
+        } else if report_stamp(line).is_some() {
+            State::Report
         } else if self.state == State::Traceback && !line.is_empty() && !is_indented(line) {
             State::AfterTraceback
         } else {
@@ -57,7 +61,7 @@ impl Trace {
             return true;
         }
         match self.state {
-            State::None => false,
+            State::None | State::Report => false,
             State::SlowQuery => line.starts_with("use "),
             State::Traceback => is_last_of_traceback(line),
             State::AfterTraceback => {
@@ -83,6 +87,21 @@ impl Trace {
             || line.starts_with("SET timestamp=")
             || (line.starts_with(SLOW_QUERY) && self.state != State::SlowQuery)
     }
+}
+
+impl Trace {
+    /// Whether all lines that do not lead go on with the event.
+    pub fn is_report(self) -> bool {
+        self.state == State::Report
+    }
+}
+
+/// Where the time stands in the head of a report as Erlang's programs wrote them before 2018, RabbitMQ among them:
+/// `=INFO REPORT==== 16-Jan-2013::15:58:33 ===`.
+pub(crate) fn report_stamp(line: &str) -> Option<usize> {
+    let (kind, _) = line.strip_prefix('=')?.split_once(" REPORT==== ")?;
+    let is_kind = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_uppercase() || b == b' ');
+    is_kind.then_some(1 + kind.len() + " REPORT==== ".len())
 }
 
 /// How MySQL's slow query log names the client of a query.

@@ -12,9 +12,9 @@ pub enum LineFormat {
     Ndjson,
     /// `key=value key="quoted value"`.
     Logfmt,
-    /// RFC 3164 or RFC 5424, with or without `<PRI>`.
+    /// RFC 3164 or RFC 5424, with or without `<PRI>`; CEF and LEEF, in syslog or by themselves.
     Syslog,
-    /// Common or combined log format of web servers.
+    /// Common or combined log format of web servers; access logs of AWS's load balancers and of S3.
     AccessLog,
     /// Text; only its time stamp and level are looked for.
     Plain,

@@ -11,6 +11,7 @@
 //! | [`detect`] | what the first lines of an input tell about the rest |
 //! | [`event`] | which lines continue the event before them: stack traces, indentation |
 //! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
+//! | `aws`, `cef` | access logs of AWS, read as access logs; CEF and LEEF, read as syslog |
 //! | [`time`] | time stamps as logs write them |
 //! | [`level`] | levels as logs write them |
 //! | [`rules`] | which fields a sender wants taken for time and message, left out, or added |
@@ -20,6 +21,8 @@
 //! finds; what could be parsed is there as fields besides. Of a JSON line it is the field that holds it.
 
 pub mod access;
+mod aws;
+mod cef;
 pub mod detect;
 pub mod event;
 pub mod fields;

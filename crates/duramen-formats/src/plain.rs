@@ -45,7 +45,9 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             _ => break,
         }
     }
-    if let Some(lead) = windows_event(line, stamps).or_else(|| audit(line, stamps)) {
+    let known =
+        windows_event(line, stamps).or_else(|| audit(line, stamps)).or_else(|| erlang_report(line, stamps));
+    if let Some(lead) = known {
         return lead;
     }
     let found = line.get(start - bracketed..).and_then(level::find);
@@ -75,6 +77,15 @@ fn audit(line: &str, stamps: &StampParser) -> Option<Lead> {
     let (_, stamp) = if audited { line.split_once("msg=audit(")? } else { return None };
     let (time_ns, _) = stamps.parse(stamp)?;
     Some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
+}
+
+/// `=INFO REPORT==== 16-Jan-2013::15:58:33 ===`
+fn erlang_report(line: &str, stamps: &StampParser) -> Option<Lead> {
+    let at = event::report_stamp(line)?;
+    let (time_ns, _) = stamps.parse(line.get(at..)?)?;
+    let kind = line.get(1..at)?.split(' ').next()?;
+    let level = if kind == "CRASH" { Some(Level::Error) } else { level::spelled(kind) };
+    Some(Lead { time_ns: Some(time_ns), level, begins_event: true })
 }
 
 /// The word of a line, counted from 0, that is a time stamp, if one is: not the first, and at most the 15th after it.
@@ -253,6 +264,9 @@ mod tests {
             ("- 1117838570 2005.06.03 R02 RAS KERNEL FATAL x", Some(1117838570), Some(Fatal), true),
             ("APPREAD 1117838570 2005.06.03 R02 RAS APP FATAL x", Some(1117838570), Some(Fatal), true),
             ("Started 2024-06-01 00:00:00 x", None, None, false),
+            ("=WARNING REPORT==== 1-Jun-2024::00:00:00 ===", Some(1717200000), Some(Warn), true),
+            ("=CRASH REPORT==== 1-Jun-2024::00:00:00 ===", Some(1717200000), Some(Error), true),
+            ("=PROGRESS REPORT==== 1-Jun-2024::00:00:00 ===", Some(1717200000), None, true),
             ("17/06/09 20:10:40 INFO executor.C: x", Some(1497039040), Some(Info), true),
             ("081109 203615 148 INFO dfs.D: x", Some(1226262975), Some(Info), true),
             ("[Sun Dec 04 04:47:44 2005] [error] mod_jk", Some(1133671664), Some(Error), true),

@@ -11,13 +11,13 @@
 
 use crate::detect::{DETECT_BYTES, Detected, is_logfmt};
 use crate::event::{Trace, is_indented};
-use crate::fields::Fields;
+use crate::fields::{Fields, Found};
 use crate::json::{self, JsonParser};
 use crate::lines::{Line, LineSplitter, escape_into, without_bom};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::StampParser;
-use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, access, logfmt, plain, syslog};
+use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, access, aws, cef, logfmt, plain, syslog};
 use duramen::{EntryBuf, Level};
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
@@ -299,7 +299,8 @@ impl Builder {
         }
         let lead = self.lead(text);
         let events_lead = self.detected.is_some_and(|d| d.events_lead);
-        let goes_on = events_lead && !lead.begins_event && self.open.is_some_and(|open| open.led);
+        let of_event = |open: Open| open.led && (events_lead || open.trace.is_report());
+        let goes_on = !lead.begins_event && self.open.is_some_and(of_event);
         if goes_on && self.can_join(text) {
             self.join(text, line);
             return Ok(());
@@ -316,7 +317,8 @@ impl Builder {
     fn joins(&self, text: &str) -> bool {
         let (Some(open), Some(detected)) = (self.open, self.detected) else { return false };
         if text.trim_ascii().is_empty() {
-            return (open.lines > 1 || (open.led && detected.events_lead)) && self.can_join(text);
+            let goes_on = open.lines > 1 || (open.led && detected.events_lead) || open.trace.is_report();
+            return goes_on && self.can_join(text);
         }
         let shape = if is_indented(text) { detected.indentation_joins } else { open.trace.continues(text) };
         shape && self.can_join(text)
@@ -357,6 +359,24 @@ impl Builder {
             self.single(text, line, sink)?;
             return Ok(true);
         }
+        if tries(LineFormat::AccessLog)
+            && let Some(parsed) = aws::parse(text, &self.stamps)
+        {
+            self.flush(sink)?;
+            self.begin(Some(parsed.time_ns), None, LineFormat::AccessLog);
+            parsed.add_to(&mut self.entry);
+            self.single(text, line, sink)?;
+            return Ok(true);
+        }
+        if tries(LineFormat::Syslog)
+            && let Some(at) = cef::start(text)
+            && let Some(found) = cef::parse(text, at, &mut self.fields, &self.stamps)
+        {
+            self.flush(sink)?;
+            self.security_event(text, at, &found);
+            self.open(text, line, true);
+            return Ok(true);
+        }
         if tries(LineFormat::Syslog)
             && let Some(parsed) = syslog::parse(text, &self.stamps)
         {
@@ -384,6 +404,30 @@ impl Builder {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Starts an entry of CEF or LEEF, whose fields are read, with those of the head of syslog's before it, if there is one.
+    fn security_event(&mut self, text: &str, at: usize, found: &Found) {
+        let head = if at > 0 { syslog::parse(text, &self.stamps) } else { None };
+        self.names.clear();
+        let Some(mut head) = head else {
+            self.begin(found.time, found.level, LineFormat::Syslog);
+            self.fields.add_to(&mut self.entry, text, found, &NameFilter::default());
+            return;
+        };
+        // `CEF:` looks like a program's name.
+        head.app = head.app.filter(|app| !matches!(*app, "CEF" | "LEEF"));
+        self.begin(head.time_ns.or(found.time), found.level.or(head.level()), LineFormat::Syslog);
+        head.add_to(&mut self.entry, &mut self.names);
+        for name in ["host", "app", "pid", "msgid", "priority", "facility", "severity"] {
+            self.names.reserve(name);
+        }
+        let Self { fields, names, entry, .. } = self;
+        fields.for_each(text, |name, value| {
+            if let Some(name) = names.take(name, value) {
+                entry.field(name, value);
+            }
+        });
     }
 
     /// Counts a line kept as text where something else was promised.

@@ -91,6 +91,18 @@ fn stack_traces_are_one_entry() {
 }
 
 #[test]
+fn reports_of_erlang_are_one_entry_each() {
+    let info = "=INFO REPORT==== 16-Jan-2013::15:58:33 ===\napplication: mnesia\n    exited: stopped\n    type: permanent\n";
+    let error = "=ERROR REPORT==== 16-Jan-2013::15:58:34 ===\nconnection <0.1.0>, channel 1 - soft error:\n{amqp_error,not_found,\"x\"}\na: 1\nb\nc\nd\ne";
+    let (got, report) = read(LineFormat::Auto, &format!("{info}\n{error}\n"));
+    assert_eq!(messages(&got), [info, error]);
+    assert_eq!((got[0].level, got[1].level), (Level::Info, Level::Error));
+    assert_eq!(got[1].time - got[0].time, 1_000_000_000);
+    assert_eq!(report.lines_without_time, 0);
+    assert!(report.balances());
+}
+
+#[test]
 fn lines_are_joined_only_when_asked_and_up_to_the_limits() {
     let input = format!("2024-06-01 00:00:00 x\n{}", "\ty\n".repeat(10));
     let (got, _) = read(LineFormat::Plain, &input);
@@ -364,4 +376,31 @@ fn lines_that_arrive_later_have_a_later_time_and_year() {
     }
     let days: Vec<i64> = times.iter().map(|time| (time - began) / DAY_NS).collect();
     assert_eq!(days, [0, 1, 35, 35], "the last has the time of the entry before it");
+}
+
+#[test]
+fn security_events_have_their_fields_behind_a_head_of_syslog_too() {
+    let bare = "CEF:0|a|b|1.0|100|worm stopped|10|src=192.0.2.1 rt=1717200007000";
+    let leef = "LEEF:2.0|a|b|1.0|41|^|src=192.0.2.1^sev=5^devTime=1717200008000";
+    let behind =
+        "<134>Jun  1 00:00:09 fw CEF:0|a|b|1.0|100|n|7|app=HTTP host=x src=192.0.2.1 rt=1717200007000";
+    let (got, report) = read(LineFormat::Auto, &format!("{bare}\n{leef}\n{behind}\n"));
+    assert_eq!(messages(&got), [bare, leef, behind]);
+    let told: Vec<_> = got.iter().map(|g| (g.time / 1_000_000_000, g.level)).collect();
+    let expected =
+        [(1_717_200_007, Level::Fatal), (1_717_200_008, Level::Warn), (1_717_200_009, Level::Error)];
+    assert_eq!(told, expected);
+    assert!(got.iter().all(|g| g.field("src") == Some("\"192.0.2.1\"")));
+    let fields = |name| got[2].field(name);
+    assert_eq!((fields("host"), fields("host#1")), (Some("\"fw\""), Some("\"x\"")));
+    assert_eq!((fields("severity"), fields("deviceSeverity")), (Some("\"info\""), Some("7")));
+    assert_eq!((report.formats.syslog, report.lines_without_time, report.unparsed_lines), (3, 0, 0));
+}
+
+#[test]
+fn access_logs_of_aws_have_fields() {
+    let line = r#"https 2024-06-01T00:00:07Z app/lb/50dc 192.0.2.1:2817 10.0.0.1:80 0.1 0 0 502 - 0 57 "GET https://a:443/ HTTP/1.1" "-" - -"#;
+    let (got, report) = read(LineFormat::Auto, line);
+    assert_eq!((got[0].time, got[0].field("status")), (1_717_200_007_000_000_000, Some("502")));
+    assert_eq!((report.formats.access_log, report.lines_without_time), (1, 0));
 }

@@ -75,7 +75,7 @@ fn from_digit(s: &[u8], order: &Order) -> Option<Stamp> {
             (b'-', _) => month_day(s),
             _ => None,
         },
-        1 if s.get(1) == Some(&b' ') => day_month_name(s, 1),
+        1 if matches!(s.get(1), Some(b' ' | b'-')) => day_month_name(s, 1),
         6 => compact(s, i64::from(two_digit_year(two(s, 0)?)), 2),
         8 => compact(s, i64::from(four(s, 0)?), 4),
         10 | 13 | 16 | 19 => from_epoch(s),
@@ -160,10 +160,13 @@ fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
         return None;
     }
     let year = four(s, year_at)?;
-    if !matches!(s.get(year_at + 4)?, b':' | b' ') {
-        return None;
-    }
-    with_zone(s, Some(i64::from(year)), month, day, clock::read(s, year_at + 5, false)?)
+    let clock_at = match s.get(year_at + 4..)? {
+        // `16-Jan-2013::15:58:33`, as Erlang has it.
+        [b':', b':', ..] => year_at + 6,
+        [b':' | b' ', ..] => year_at + 5,
+        _ => return None,
+    };
+    with_zone(s, Some(i64::from(year)), month, day, clock::read(s, clock_at, false)?)
 }
 
 /// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so.
