@@ -6,6 +6,8 @@
 //!
 //! [`Detected::events_lead`]: crate::Detected::events_lead
 
+use duramen::Level;
+
 /// What an open event has shown so far that its next lines are judged by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
@@ -26,6 +28,8 @@ enum State {
     SlowQuery,
     /// The head of a report of Erlang's has been seen: what follows is of it, up to the next that leads.
     Report,
+    /// The first line of two of java.util.logging has been seen: `Jun 01, 2024 10:00:06 AM org.x.Y start`.
+    JavaUtil,
 }
 
 impl Trace {
@@ -42,6 +46,10 @@ impl Trace {
             State::SlowQuery
         } else if report_stamp(line).is_some() {
             State::Report
+        } else if is_java_util(line) {
+            State::JavaUtil
+        } else if self.state == State::JavaUtil {
+            State::None
         } else if self.state == State::Traceback && !line.is_empty() && !is_indented(line) {
             State::AfterTraceback
         } else {
@@ -63,6 +71,7 @@ impl Trace {
         match self.state {
             State::None | State::Report => false,
             State::SlowQuery => line.starts_with("use "),
+            State::JavaUtil => java_util_level(line).is_some(),
             State::Traceback => is_last_of_traceback(line),
             State::AfterTraceback => {
                 line.starts_with("During handling of the above exception")
@@ -90,10 +99,37 @@ impl Trace {
 }
 
 impl Trace {
+    /// The level that a line says of the event that it goes on with.
+    pub fn level_in(self, line: &str) -> Option<Level> {
+        if self.state == State::JavaUtil { java_util_level(line) } else { None }
+    }
+
     /// Whether all lines that do not lead go on with the event.
     pub fn is_report(self) -> bool {
         self.state == State::Report
     }
+}
+
+/// `Jun 01, 2024 10:00:06 AM org.x.Y start`: java.util.logging says the level in the line below.
+fn is_java_util(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let date = words
+        .next()
+        .is_some_and(|month| month.len() == 3 && month.starts_with(|c: char| c.is_ascii_uppercase()))
+        && words.next().is_some_and(|day| day.ends_with(',') && day.len() <= 3)
+        && words.next().is_some_and(|year| year.len() == 4 && year.bytes().all(|b| b.is_ascii_digit()))
+        && words.next().is_some_and(|clock| clock.contains(':'))
+        && words.next().is_some_and(|half| matches!(half, "AM" | "PM"));
+    date && words.next().is_some_and(|class| class.contains('.'))
+        && words.next().is_some()
+        && words.next().is_none()
+}
+
+/// `SEVERE: message`
+fn java_util_level(line: &str) -> Option<Level> {
+    let (word, _) = line.split_once(": ")?;
+    let known = ["SEVERE", "WARNING", "INFO", "CONFIG", "FINE", "FINER", "FINEST"].contains(&word);
+    if known { Level::parse(word) } else { None }
 }
 
 /// Where the time stands in the head of a report as Erlang's programs wrote them before 2018, RabbitMQ among them:

@@ -33,6 +33,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
         if let Some((time, consumed)) = stamps.parse(rest) {
             let level = glog_letter(rest.as_bytes())
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
+                .or_else(|| postgres_column(&rest[consumed..]))
                 .or_else(|| redis_sign(&s[..at], &rest.as_bytes()[consumed..]))
                 .or_else(|| level::first_word(&rest[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
@@ -226,6 +227,20 @@ fn android_letter(s: &[u8]) -> Option<Level> {
     }
 }
 
+/// The column of the severity in PostgreSQL's log as CSV, the eleventh after the time:
+/// `,"app","db",7,"192.0.2.1:5000",665ad1c3.7,1,"SELECT",2024-06-01 09:00:00 UTC,3/4,0,LOG,00000,"message",…`
+fn postgres_column(after: &str) -> Option<Level> {
+    let mut rest = after.strip_prefix(',')?;
+    for _ in 0..10 {
+        let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+        (_, rest) = quoted.map_or(rest, |(_, rest)| rest).split_once(',')?;
+    }
+    let (severity, rest) = rest.split_once(',')?;
+    let is_state = rest.as_bytes().get(5) == Some(&b',');
+    let is_severity = severity.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    if is_state && is_severity { Level::parse(severity) } else { None }
+}
+
 /// `1:M 01 Jun 2024 10:00:00.123 * Ready`: Redis says by a sign how much a message matters, after a process id and a role.
 fn redis_sign(before: &[u8], after: &[u8]) -> Option<Level> {
     let role = before.strip_suffix(b" ").and_then(|before| before.split_last_chunk());
@@ -279,6 +294,18 @@ mod tests {
             ("12 01 Jun 2024 00:00:00.000 * x", Some(1717200000), None, true),
             ("2024-06-01 00:00:00.123456 W | etcdserver: x", Some(1717200000), Some(Warn), true),
             ("2024-06-01 00:00:00.123456 N | raft: x", Some(1717200000), Some(Info), true),
+            (
+                r#"2024-06-01 00:00:00.123 UTC,"a_long_user","a_long_database",12345,"192.0.2.123:50000",665ad1c3.3039,12,"idle in transaction",2024-06-01 00:00:00 UTC,3/4567,89012,LOG,00000,"x",,"#,
+                Some(1717200000),
+                Some(Info),
+                true,
+            ),
+            (
+                r#"2024-06-01 00:00:00.123 UTC,,,7,,665a.7,1,,2024-06-01 00:00:00 UTC,,0,WARNING,01000,"ERROR, x",,"#,
+                Some(1717200000),
+                Some(Warn),
+                true,
+            ),
             ("2024-06-01T00:00:00Z fail: X[0]", Some(1717200000), Some(Error), true),
             ("web_1  | 2024-06-01 00:00:00 x", Some(1717200000), None, true),
             ("[INFO] Scanning for projects...", None, Some(Info), true),

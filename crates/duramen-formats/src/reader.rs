@@ -332,6 +332,11 @@ impl Builder {
 
     fn join(&mut self, text: &str, line: Line<'_>) {
         let Some(open) = &mut self.open else { return };
+        if let Some(level) = open.trace.level_in(text)
+            && self.entry.current_level() == Level::Unknown
+        {
+            self.entry.level(level);
+        }
         open.lines += 1;
         open.raw_len += line.raw_len;
         open.end_offset = line.end_offset;

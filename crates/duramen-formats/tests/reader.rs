@@ -103,6 +103,16 @@ fn reports_of_erlang_are_one_entry_each() {
 }
 
 #[test]
+fn the_two_lines_of_java_util_logging_are_one_entry() {
+    let severe = "Jun 01, 2024 12:00:06 AM org.apache.catalina.core.StandardService startInternal\nSEVERE: no: x\njava.lang.X: y\n\tat a.B.c(B.java:1)";
+    let info = "Jun 1, 2024 12:00:07 AM org.apache.X y\nINFO: up";
+    let (got, report) = read(LineFormat::Auto, &format!("{severe}\n{info}\n{severe}\n"));
+    assert_eq!(messages(&got), [severe, info, severe]);
+    assert_eq!((got[0].level, got[1].level, got[2].level), (Level::Error, Level::Info, Level::Error));
+    assert_eq!(report.lines_without_time, 0);
+}
+
+#[test]
 fn lines_are_joined_only_when_asked_and_up_to_the_limits() {
     let input = format!("2024-06-01 00:00:00 x\n{}", "\ty\n".repeat(10));
     let (got, _) = read(LineFormat::Plain, &input);

@@ -53,14 +53,20 @@ pub(crate) fn read(s: &[u8], at: usize, seconds_may_miss: bool) -> Option<Clock>
     if end == i + 6 {
         (nanos, end) = fraction(s, end);
     }
-    if s.get(end) == Some(&b' ') && s.get(end + 2).is_some_and(|m| m | 0x20 == b'm') {
-        let boundary = !s.get(end + 3).is_some_and(u8::is_ascii_alphanumeric);
-        match s.get(end + 1).map(|b| b | 0x20) {
+    // Java since 20 has a narrow space there that does not break.
+    let half = match s.get(end..) {
+        Some([b' ', ..]) => end + 1,
+        Some([0xe2, 0x80, 0xaf, ..]) => end + 3,
+        _ => s.len(),
+    };
+    if s.get(half + 1).is_some_and(|m| m | 0x20 == b'm') {
+        let boundary = !s.get(half + 2).is_some_and(u8::is_ascii_alphanumeric);
+        match s.get(half).map(|b| b | 0x20) {
             Some(b'a') if boundary && (1..=12).contains(&hour) => {
-                (hour, end) = (hour % 12, end + 3);
+                (hour, end) = (hour % 12, half + 2);
             }
             Some(b'p') if boundary && (1..=12).contains(&hour) => {
-                (hour, end) = (hour % 12 + 12, end + 3);
+                (hour, end) = (hour % 12 + 12, half + 2);
             }
             _ => {}
         }
