@@ -33,6 +33,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
         if let Some((time, consumed)) = stamps.parse(rest) {
             let level = glog_letter(rest.as_bytes())
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
+                .or_else(|| klog_behind(&rest[consumed..]))
                 .or_else(|| postgres_column(&rest[consumed..]))
                 .or_else(|| redis_sign(&s[..at], &rest.as_bytes()[consumed..]))
                 .or_else(|| level::first_word(&rest[consumed..]))
@@ -227,6 +228,19 @@ fn android_letter(s: &[u8]) -> Option<Level> {
     }
 }
 
+/// ` I0601 10:00:00.123456 7 main.go:12] x` behind the time at which a container wrote it, with ` stderr F` between them or not.
+fn klog_behind(after: &str) -> Option<Level> {
+    let line = [" stderr F", " stdout F"].iter().find_map(|stream| after.strip_prefix(stream));
+    let line = line.unwrap_or(after).strip_prefix(' ')?;
+    if starts_klog(line) { glog_letter(line.as_bytes()) } else { None }
+}
+
+/// Whether a line begins as klog's do: `I0601 10:00:00`.
+pub(crate) fn starts_klog(line: &str) -> bool {
+    matches!(line.as_bytes(), [b'I' | b'W' | b'E' | b'F', date @ ..]
+        if date.len() > 13 && date[..4].iter().all(u8::is_ascii_digit) && date[4] == b' ' && is_clock(date, 5))
+}
+
 /// The column of the severity in PostgreSQL's log as CSV, the eleventh after the time:
 /// `,"app","db",7,"192.0.2.1:5000",665ad1c3.7,1,"SELECT",2024-06-01 09:00:00 UTC,3/4,0,LOG,00000,"message",…`
 fn postgres_column(after: &str) -> Option<Level> {
@@ -302,6 +316,18 @@ mod tests {
             ),
             (
                 r#"2024-06-01 00:00:00.123 UTC,,,7,,665a.7,1,,2024-06-01 00:00:00 UTC,,0,WARNING,01000,"ERROR, x",,"#,
+                Some(1717200000),
+                Some(Warn),
+                true,
+            ),
+            (
+                "2024-06-01T00:00:00Z E0601 00:00:00.123456       1 main.go:12] x",
+                Some(1717200000),
+                Some(Error),
+                true,
+            ),
+            (
+                "2024-06-01T00:00:00Z stderr F W0601 00:00:00.123456       1 main.go:12] x",
                 Some(1717200000),
                 Some(Warn),
                 true,

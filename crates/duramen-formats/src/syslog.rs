@@ -235,6 +235,10 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
         rest.strip_prefix(':').unwrap_or(rest).strip_prefix(' ')?
     };
     let rest = rest.trim_start_matches(' ');
+    // `kubectl logs --timestamps` puts a time before klog's own.
+    if strict && crate::plain::starts_klog(rest) {
+        return None;
+    }
     let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
     let host_like = is_host(host);
     if strict && (!host_like || level::spelled(host.trim_matches(':')).is_some()) {

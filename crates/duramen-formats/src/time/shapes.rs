@@ -143,6 +143,8 @@ fn year_first(s: &[u8]) -> Option<Stamp> {
         b'-' if s.get(13) == Some(&b'.') => clock::read_dotted(s, 11)?,
         b'T' | b't' => clock::read(s, 11, true)?,
         b' ' if s.get(11) == Some(&b' ') => clock::read(s, 12, false)?,
+        // Airflow's: `[2024-06-01, 10:00:01 UTC]`
+        b',' if s.get(11) == Some(&b' ') => clock::read(s, 12, false)?,
         b' ' if s.get(11..13) == Some(b"- ") => clock::read(s, 13, false)?,
         b' ' | b'_' | b'-' | b':' | b'\t' => clock::read(s, 11, true)?,
         _ => return None,
