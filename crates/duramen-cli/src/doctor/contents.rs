@@ -77,10 +77,8 @@ fn one(findings: &mut Findings, dir: &Path, of: &str, verify: bool, env: &Env, i
                 );
             }
             if !stats.quarantined.is_empty() {
-                let told = format!(
-                    "{of}{} set aside",
-                    counted(stats.quarantined.len() as u64, "damaged file", "damaged files")
-                );
+                let told =
+                    format!("{of}{} set aside", counted(stats.quarantined.len() as u64, "file", "files"));
                 let advice = format!("{REPAIR}; remove the files in quarantine/ when you need them no more");
                 findings.warn("quarantine", told, advice);
             }
@@ -97,6 +95,26 @@ fn one(findings: &mut Findings, dir: &Path, of: &str, verify: bool, env: &Env, i
     }
     if verify {
         verified(findings, &store, of, interrupt);
+    } else {
+        lost(findings, &store, of);
+    }
+}
+
+/// Tables that no answer has.
+fn lost(findings: &mut Findings, store: &Store, of: &str) {
+    match store.lost_tables() {
+        Ok(lost) => {
+            for table in lost {
+                let lines =
+                    table.lines.map_or_else(String::new, |n| format!(" ({})", counted(n, "line", "lines")));
+                findings.error(
+                    "damage",
+                    format!("{of}{}: {}{lines}", table.path.display(), table.detail),
+                    REPAIR,
+                );
+            }
+        }
+        Err(e) => findings.error("damage", format!("{of}{e}"), REPAIR),
     }
 }
 

@@ -94,7 +94,7 @@ fn write_text(stats: &StoreStats, styles: &Styles, out: &mut dyn Write) -> io::R
     write_classes(stats, styles, out)?;
     if !stats.quarantined.is_empty() {
         let bad = styles.bad;
-        writeln!(out, "{bad}set aside as damaged, in quarantine/: {}{bad:#}", stats.quarantined.join(", "))?;
+        writeln!(out, "{bad}set aside, in quarantine/: {}{bad:#}", stats.quarantined.join(", "))?;
     }
     if stats.fields.fields.is_empty() {
         return Ok(());

@@ -120,7 +120,7 @@ fn what_was_set_aside_and_what_nobody_keeps() {
     let sandbox = filled();
     fs::create_dir_all(sandbox.store().join("quarantine")).unwrap();
     fs::write(sandbox.store().join("quarantine/0000000000000001-00000001.wal"), "x").unwrap();
-    told(&sandbox, &[], "quarantine", "warning", "1 damaged file set aside");
+    told(&sandbox, &[], "quarantine", "warning", "1 file set aside");
     // A writer that ended without its lines being put into tables.
     let options = duramen::StoreOptions::new().keeper(false).background(false);
     let store = options.open(sandbox.store()).unwrap();
@@ -167,4 +167,14 @@ fn what_a_server_reads() {
     told(&sandbox, &["--config", &path], "tls", "ok", "can be used");
     fs::write(sandbox.store().join("server/tokens.json"), "{").unwrap();
     told(&sandbox, &[], "tokens", "error", "tokens.json");
+}
+
+#[test]
+fn a_table_that_the_manifest_has_lost() {
+    let sandbox = filled();
+    let manifest = sandbox.store().join("MANIFEST");
+    let bytes = fs::read(&manifest).unwrap();
+    fs::write(&manifest, &bytes[..100]).unwrap();
+    told(&sandbox, &[], "damage", "error", "MANIFEST is older and does not name it (2 lines)");
+    told(&sandbox, &["--verify"], "verify", "error", "MANIFEST is older and does not name it");
 }

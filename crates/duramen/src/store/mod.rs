@@ -419,6 +419,16 @@ impl Store {
         self.snapshots.verify(progress)
     }
 
+    /// Of what [`Store::verify`] finds, what the tables' names and heads tell: those that may be the only place for their
+    /// lines, and that the manifest does not name. None while some process is keeper, which looked after them when it
+    /// became one.
+    ///
+    /// # Errors
+    /// What keeps it from looking at all.
+    pub fn lost_tables(&self) -> Result<Vec<Damage>> {
+        self.snapshots.lost_tables()
+    }
+
     /// What went wrong in the background. Nothing is known of it in a forked child.
     pub fn incidents(&self) -> Incidents {
         if self.shared.not_forked().is_ok() { self.shared.incidents() } else { Incidents::default() }

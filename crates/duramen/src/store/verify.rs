@@ -97,34 +97,36 @@ impl Snapshots {
             report.files += 1;
             report.damage.push(Damage::of_error(path, None, None, &error.into()));
         }
-        self.verify_unnamed(&mut report)?;
+        let lost = self.lost_tables()?;
+        report.files += lost.iter().filter(|damage| damage.path.extension().is_some()).count() as u64;
+        report.damage.extend(lost);
         Ok(report)
     }
 
-    /// Tells tables that the manifest should name. A keeper has looked after them when it became one, and between a table
+    /// Tables that the manifest should name. A keeper has looked after them when it became one, and between a table
     /// of its own and the edit that names it there is nothing to tell: so only while there is none.
-    fn verify_unnamed(&self, report: &mut VerifyReport) -> Result<()> {
+    pub(crate) fn lost_tables(&self) -> Result<Vec<Damage>> {
         let Shared { env, layout, .. } = self.shared();
         for _ in 0..MAX_LOOKS_AT_UNNAMED {
             if self.may_have_keeper() {
-                return Ok(());
+                return Ok(Vec::new());
             }
             let state = self.state()?;
             let found = unnamed(env, layout, &state);
             if self.state()?.version != state.version || self.may_have_keeper() {
                 continue;
             }
-            match found {
-                Ok(found) => report.damage.extend(found.into_iter().filter_map(|(path, verdict)| {
-                    let Verdict::Kept { lines, why } = verdict else { return None };
-                    report.files += 1;
-                    Some(Damage { path, offset: None, block: None, lines, detail: why })
-                })),
-                Err(e) => report.damage.push(Damage::of_error(layout.tables(), None, None, &e)),
-            }
-            break;
+            let found = match found {
+                Ok(found) => found,
+                Err(e) => return Ok(vec![Damage::of_error(layout.tables(), None, None, &e)]),
+            };
+            let lost = found.into_iter().filter_map(|(path, verdict)| {
+                let Verdict::Kept { lines, why } = verdict else { return None };
+                Some(Damage { path, offset: None, block: None, lines, detail: why })
+            });
+            return Ok(lost.collect());
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Whether somebody is keeper; also if that cannot be told.
