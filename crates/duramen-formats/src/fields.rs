@@ -377,7 +377,10 @@ impl Fields {
                 "_time" if matches!(value, Value::Str("" | "0") | Value::Number("0") | Value::Null) => {}
                 // A field of this name is what is asked for levels: one that says none would hide the one that was found.
                 "level" if found.level.is_some() && !is_level(value) => {
-                    entry.field(&format!("level#{}", field.ordinal), value);
+                    let mut others = (field.ordinal..).map(|ordinal| format!("level#{ordinal}"));
+                    if let Some(free) = others.find(|name| self.find(name).is_none()) {
+                        entry.field(&free, value);
+                    }
                 }
                 name => _ = entry.field(name, value),
             }

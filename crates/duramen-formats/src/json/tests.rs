@@ -49,6 +49,10 @@ fn lines_become_entries() {
             r#"{"message":"x","level":400,"level_name":"ERROR","level":401}"#,
             r##"7 Error "x" message=Str("x") level#1=Int(400) level_name=Str("ERROR") level#2=Int(401)"##,
         ),
+        (
+            r#"{"level":"custom","level#1":"x","severity":"warn"}"#,
+            r##"7 Warn "" level#2=Str("custom") level#1=Str("x") severity=Str("warn")"##,
+        ),
         (r#"{"msg":"x","level":3}"#, r#"7 Unknown "x" msg=Str("x") level=Int(3)"#),
         (
             r#"{"@level":"error","@message":"x","@module":"terraform.ui"}"#,
