@@ -2,6 +2,7 @@
 //!
 //! Sizes count bytes and durations count nanoseconds, so that `took:>10ms` finds `took=1.5s`.
 
+use duramen::column::{IntText, Scale};
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -85,6 +86,21 @@ impl Number {
             duration(body)?
         };
         Some(if negative { number.negated() } else { number })
+    }
+
+    /// The number that an integer of a column of decimal fractions stands for: what its text reads as.
+    pub(crate) fn of_decimal(n: i64, scale: Scale) -> Self {
+        /// Integers up to this are floating-point numbers, too, and divided by a power of ten they are the nearest to the text.
+        const MOST_EXACT: u64 = 1 << 53;
+        let power = scale.power();
+        if n % power == 0 {
+            Self::Int(n / power)
+        } else if n.unsigned_abs() <= MOST_EXACT {
+            Self::Float(n as f64 / power as f64)
+        } else {
+            let text = IntText::default().format_decimal(n, scale).parse();
+            Self::from_f64(text.unwrap_or(n as f64 / power as f64))
+        }
     }
 
     /// Reads a number that stands in a query, which may also be hexadecimal, octal or binary: `0xff`, `0o17`, `0b101`.
@@ -361,6 +377,18 @@ mod tests {
         assert!(a > b);
         assert!(Number::Int(3) < Number::Float(3.5) && Number::Int(-3) > Number::Float(-3.5));
         assert!(Number::Int(i64::MAX) < Number::Float(1e19));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn decimal_fractions_of_columns_are_what_their_texts_read_as(
+            n in proptest::prop_oneof![proptest::prelude::any::<i64>(), -100_000i64..100_000], most in 0u8..=18, least in 0u8..=18,
+        ) {
+            let Some(scale) = Scale::new(most, least) else { return Ok(()) };
+            let text = IntText::default().format_decimal(n, scale).to_owned();
+            let (read, told) = (Number::parse(&text), Number::of_decimal(n, scale));
+            proptest::prop_assert_eq!(format!("{read:?}"), format!("{:?}", Some(told)), "{}", text);
+        }
     }
 
     #[test]

@@ -27,10 +27,18 @@ fn row() -> impl Strategy<Value = Row> {
         optional(vec!["error", "ERR", "warn", "INFO", "odd"]),
         optional(vec!["{host=\"h1\"}", "{host=\"h2\"}"]),
         optional(vec!["10.1.2.3", "10.255.0.0", "11.0.0.0", "10.1.2", "a"]),
+        optional(vec!["-3", "0.25", "1", "2.5", "10", "10.5"]),
     )
-        .prop_map(|(time, message, app, n, mix, level, stream, ip)| {
-            let optional =
-                [("app", app), ("n", n), ("mix", mix), ("level", level), ("_stream", stream), ("ip", ip)];
+        .prop_map(|(time, message, app, n, mix, level, stream, ip, part)| {
+            let optional = [
+                ("app", app),
+                ("n", n),
+                ("mix", mix),
+                ("level", level),
+                ("_stream", stream),
+                ("ip", ip),
+                ("part", part),
+            ];
             let mut fields: Vec<(&str, &str)> = vec![("_msg", &message)];
             fields.extend(optional.iter().filter_map(|(name, value)| Some((*name, (*value)?))));
             Row::new(time * 1_000_000_000 + 500_000_000, &fields)

@@ -4,6 +4,8 @@
 //! stored); [`Column::slot`] leads from the row to the value. Whoever looks at every value does so in the
 //! order of the data (each constant or dictionary entry once) and asks for slots only of rows that matter.
 
+use crate::decimal::MAX_TEXT_BYTES;
+pub use crate::decimal::Scale;
 pub use crate::narrow::{Codes, Ints, Narrow};
 pub use crate::strings::Strings;
 use crate::value::ValueKind;
@@ -104,6 +106,15 @@ pub enum ColumnData {
         /// One bit a slot, least significant first, set where the row has the field; `None`: all have.
         present: Option<Vec<u64>>,
     },
+    /// Numbers whose text is a plain decimal fraction.
+    Decimal {
+        /// One integer a slot, so many times too large as the scale says; any where absent.
+        values: Ints,
+        /// How the integers stand for the numbers.
+        scale: Scale,
+        /// As for `Int`.
+        present: Option<Vec<u64>>,
+    },
     /// Any texts. The text of slot `s` is `text[ends[s - 1]..ends[s]]` (from 0 for the first).
     Text {
         /// All texts, one after another.
@@ -154,7 +165,7 @@ impl Column {
             + match &self.data {
                 ColumnData::Const(text) => text.len(),
                 ColumnData::Dict { values, codes } => codes.bytes() + values.bytes(),
-                ColumnData::Int { values, .. } => values.bytes(),
+                ColumnData::Int { values, .. } | ColumnData::Decimal { values, .. } => values.bytes(),
                 ColumnData::Text { text, ends, .. } => text.len() + ends.len() * 4,
             }
     }
@@ -164,7 +175,7 @@ impl Column {
         self.order.slot(row)
     }
 
-    /// The text in a slot, `None` where the row does not have the field. `buf` holds the digits of integers.
+    /// The text in a slot, `None` where the row does not have the field. `buf` holds the digits of numbers.
     pub fn text_at<'a>(&'a self, slot: usize, buf: &'a mut IntText) -> Option<&'a str> {
         match &self.data {
             ColumnData::Const(text) => Some(text),
@@ -172,6 +183,10 @@ impl Column {
             ColumnData::Int { values, present } => {
                 present.as_ref().is_none_or(|p| bit(p, slot)).then(|| buf.format(values.get(slot)))
             }
+            ColumnData::Decimal { values, scale, present } => present
+                .as_ref()
+                .is_none_or(|p| bit(p, slot))
+                .then(|| buf.format_decimal(values.get(slot), *scale)),
             ColumnData::Text { text, ends, present } => {
                 if present.as_ref().is_some_and(|p| !bit(p, slot)) {
                     return None;
@@ -198,14 +213,19 @@ impl Column {
     }
 }
 
-/// Room for the decimal digits of an integer.
+/// Room for the decimal digits of a number.
 #[derive(Clone, Default)]
-pub struct IntText(itoa::Buffer);
+pub struct IntText(itoa::Buffer, [u8; MAX_TEXT_BYTES]);
 
 impl IntText {
     /// The decimal text of `n`.
     pub fn format(&mut self, n: i64) -> &str {
         self.0.format(n)
+    }
+
+    /// The text of the decimal fraction that `n` stands for.
+    pub fn format_decimal(&mut self, n: i64, scale: Scale) -> &str {
+        scale.write(n, &mut self.1)
     }
 }
 

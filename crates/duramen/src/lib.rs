@@ -4,6 +4,7 @@ pub mod block;
 mod cbor;
 pub mod column;
 pub mod columnar;
+mod decimal;
 pub mod entry;
 pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -13,6 +13,9 @@ pub(crate) fn cell(column: Option<&Column>, row: usize) -> Cell<'_> {
         ColumnData::Int { values, present } if present.as_ref().is_none_or(|p| bit(p, slot)) => {
             Cell::Int(values.get(slot))
         }
+        ColumnData::Decimal { values, scale, present } if present.as_ref().is_none_or(|p| bit(p, slot)) => {
+            Cell::Decimal(values.get(slot), *scale)
+        }
         _ => Cell::Text(plain_text(column, slot).unwrap_or("")),
     }
 }
@@ -26,7 +29,7 @@ pub(super) fn has_value(column: &Column, row: usize) -> bool {
         ColumnData::Dict { values, codes } => {
             values.get(codes.get(slot) as usize).is_some_and(|text| !text.is_empty())
         }
-        ColumnData::Int { present, .. } => is_there(present),
+        ColumnData::Int { present, .. } | ColumnData::Decimal { present, .. } => is_there(present),
         ColumnData::Text { ends, present, .. } => {
             let start = slot.checked_sub(1).map_or(0, |before| ends[before]);
             is_there(present) && start < ends[slot]

@@ -84,7 +84,7 @@ fn texts_of(column: Option<&Column>) -> Option<usize> {
     match column.map(|column| &column.data) {
         None | Some(ColumnData::Const(_)) => Some(1),
         Some(ColumnData::Dict { values, .. }) => Some(values.len() + 1),
-        Some(ColumnData::Int { .. } | ColumnData::Text { .. }) => None,
+        Some(ColumnData::Int { .. } | ColumnData::Decimal { .. } | ColumnData::Text { .. }) => None,
     }
 }
 
@@ -147,11 +147,11 @@ fn charge_for(bytes: usize, charged: &mut usize, memory: &Memory) -> Result<()> 
     Ok(())
 }
 
-/// A row's text, of a column that has no integers.
+/// A row's text, of a column that has no numbers as such.
 fn text(column: Option<&Option<Arc<Column>>>, row: usize) -> &str {
     match cell(column.and_then(|column| column.as_deref()), row) {
         Cell::Text(text) => text,
-        Cell::Int(_) => "",
+        Cell::Int(_) | Cell::Decimal(..) => "",
     }
 }
 
@@ -165,22 +165,23 @@ fn by_row(
 ) -> Result<(Vec<Column>, usize)> {
     let mut made = vec![Made::default(); maker.writes.len()];
     let mut values = vec![Values::default(); made.len()];
-    // Integers are written here; all other texts lie in their columns.
-    let (mut digits, mut buf) = (vec![String::new(); columns.len()], IntText::default());
+    // Numbers are written here; all other texts lie in their columns.
+    let mut digits = vec![String::new(); columns.len()];
     let mut charged = 0;
     for (i, row) in found.iter().enumerate() {
         if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && stop() {
             break;
         }
         for (column, digits) in columns.iter().zip(&mut digits) {
-            if let Cell::Int(n) = cell(column.as_deref(), row) {
+            let cell = cell(column.as_deref(), row);
+            if !matches!(cell, Cell::Text(_)) {
                 digits.clear();
-                digits.push_str(buf.format(n));
+                cell.with_text(|text| digits.push_str(text));
             }
         }
         let text_of = |i: usize| match (cell(columns.get(i).and_then(Option::as_deref), row), digits.get(i)) {
             (Cell::Text(text), _) => text,
-            (Cell::Int(_), digits) => digits.map_or("", String::as_str),
+            (Cell::Int(_) | Cell::Decimal(..), digits) => digits.map_or("", String::as_str),
         };
         (maker.make)(&text_of, &mut made);
         values.iter_mut().zip(&mut made).for_each(|(values, made)| values.push(row, made));

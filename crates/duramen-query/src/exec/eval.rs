@@ -9,6 +9,7 @@ use crate::bitmap::Bitmap;
 use crate::filter::phrase::Phrase;
 use crate::filter::storage::StorageKind;
 use crate::filter::{Filter, Test};
+use crate::number::Number;
 use duramen::Result;
 use duramen::block::{Needle, names};
 use duramen::column::{Column, ColumnData, IntText, Order, bit};
@@ -116,7 +117,7 @@ pub(crate) fn eval(
                 return Ok(among(candidates, words));
             }
             let column = open.column(names::STREAM)?;
-            Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), &|_| None, stop))
+            Ok(scan(column.as_deref(), candidates, &|text| selector.matches(text), None, stop))
         }
         Filter::Field { field, test } => {
             field_rows((field, true), test, &|text| test.matches(text), open, candidates, stop)
@@ -179,7 +180,7 @@ fn field_rows(
         {
             search(phrase, (text.as_bytes(), ends, present.as_deref()), column, &left)
         } else {
-            scan(column.as_deref(), &left, passes, &|n| test.matches_int(n), stop)
+            scan(column.as_deref(), &left, passes, Some(test), stop)
         }
     };
     if let Some(mut certain) = certain {
@@ -210,12 +211,13 @@ fn cheapest_first<'f>(parts: &'f [Filter], open: &Open) -> Vec<&'f Filter> {
     parts
 }
 
-/// Tests values one by one, each distinct one once where the column knows them.
+/// Tests values one by one, each distinct one once where the column knows them. What `of_numbers` can tell of numbers without
+/// their texts, it is asked for.
 fn scan(
     column: Option<&Column>,
     candidates: &Bitmap,
     test: &dyn Fn(&str) -> bool,
-    test_int: &dyn Fn(i64) -> Option<bool>,
+    of_numbers: Option<&Test>,
     stop: &dyn Fn() -> bool,
 ) -> Bitmap {
     let all_or_none = |all: bool| if all { candidates.clone() } else { Bitmap::none(candidates.len()) };
@@ -238,7 +240,8 @@ fn scan(
         ColumnData::Int { values, present } => {
             let absent = test("");
             let mut digits = IntText::default();
-            let mut test = |n| test_int(n).unwrap_or_else(|| test(digits.format(n)));
+            let told = |n| of_numbers.and_then(|test| test.matches_int(n));
+            let mut test = |n| told(n).unwrap_or_else(|| test(digits.format(n)));
             let is_absent = |slot| present.as_ref().is_some_and(|p| !bit(p, slot));
             match range_of_few(values, candidates.count()).zip(values.above()) {
                 Some((range, above)) => {
@@ -250,6 +253,14 @@ fn scan(
                     among.one_by_one(matches)
                 }
             }
+        }
+        ColumnData::Decimal { values, scale, present } => {
+            let absent = test("");
+            let mut digits = IntText::default();
+            let told = |n| of_numbers.and_then(|test| test.matches_decimal(Number::of_decimal(n, *scale)));
+            let mut test = |n| told(n).unwrap_or_else(|| test(digits.format_decimal(n, *scale)));
+            let is_absent = |slot| present.as_ref().is_some_and(|p| !bit(p, slot));
+            among.one_by_one(|slot| if is_absent(slot) { absent } else { test(values.get(slot)) })
         }
         ColumnData::Text { .. } => among.one_by_one(|slot| test(plain_text(column, slot).unwrap_or(""))),
     }
@@ -291,6 +302,7 @@ fn search(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::compare::{Bound, Range};
     use duramen::column::{Ints, Kinds};
     use std::sync::Arc;
 
@@ -335,8 +347,9 @@ mod tests {
             let passes = |n: Option<i64>| n.map_or(absent, |n| n >= limit);
             let expected = Bitmap::from_fn(rows, |row| chosen[row] && passes(values[row]));
             let text = |text: &str| if text.is_empty() { absent } else { text.parse().is_ok_and(|n: i64| n >= limit) };
+            let test = Test::Compare(Range::Numbers(Bound::Included(Number::Int(limit)), Bound::Open));
             for column in [as_stored, by_slots] {
-                let found = scan(Some(&column), &candidates, &text, &|n| Some(n >= limit), &|| false);
+                let found = scan(Some(&column), &candidates, &text, Some(&test), &|| false);
                 assert_eq!(found, expected);
             }
         }

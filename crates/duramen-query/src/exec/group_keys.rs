@@ -8,7 +8,7 @@ use crate::bitmap::Bitmap;
 use crate::parse::time::format_time as time_text;
 use crate::pipe::stats::{By, Cell};
 use duramen::block::names;
-use duramen::column::{Column, ColumnData, IntText, Narrow, Order, bit};
+use duramen::column::{Column, ColumnData, Narrow, Order, bit};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(super) fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key
             first = *range.start();
             range.count() + 1
         }),
-        Some(ColumnData::Text { .. }) => None,
+        Some(ColumnData::Decimal { .. } | ColumnData::Text { .. }) => None,
     };
     Ok(Key { by, column, codes, buckets: Vec::new(), first })
 }
@@ -141,7 +141,7 @@ impl Key<'_> {
         }
         match cell(self.column.as_deref(), row) {
             Cell::Text(text) => self.by.value(text),
-            Cell::Int(n) => self.by.value(IntText::default().format(n)).into_owned().into(),
+            number => number.with_text(|text| self.by.value(text).into_owned()).into(),
         }
     }
 }

@@ -139,7 +139,7 @@ impl Seen {
             columns.iter().try_fold(1usize, |n, (_, column)| match column.as_ref().map(|c| &c.data) {
                 None | Some(ColumnData::Const(_)) => Some(n),
                 Some(ColumnData::Dict { values, .. }) => n.checked_mul(values.len() + 1),
-                Some(ColumnData::Int { .. } | ColumnData::Text { .. }) => None,
+                Some(ColumnData::Int { .. } | ColumnData::Decimal { .. } | ColumnData::Text { .. }) => None,
             })?;
         (combinations <= MAX_SEEN_BITS).then(|| Self { combinations, bits: Vec::new() })
     }

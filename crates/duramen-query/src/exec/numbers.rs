@@ -45,6 +45,10 @@ impl Numbers {
                 let is_there = present.as_ref().is_none_or(|present| bit(present, slot));
                 is_there.then(|| Number::Int(values.get(slot)))
             }
+            ColumnData::Decimal { values, scale, present } => {
+                let is_there = present.as_ref().is_none_or(|present| bit(present, slot));
+                is_there.then(|| Number::of_decimal(values.get(slot), *scale))
+            }
             ColumnData::Text { .. } if self.read.is_empty() => Number::parse(plain_text(column, slot)?),
             ColumnData::Text { .. } => *self.read.get(slot)?,
         }

@@ -282,7 +282,7 @@ fn stream_id_column(stream: &Column) -> Arc<Column> {
         }
         other => {
             let slots = match other {
-                ColumnData::Int { values, .. } => values.len(),
+                ColumnData::Int { values, .. } | ColumnData::Decimal { values, .. } => values.len(),
                 ColumnData::Text { ends, .. } => ends.len(),
                 _ => 0,
             };
@@ -319,7 +319,7 @@ fn check(column: &Column, rows: usize) -> Result<()> {
     let slots = match &column.data {
         ColumnData::Const(_) => return Ok(()),
         ColumnData::Dict { codes, .. } => codes.len(),
-        ColumnData::Int { values, .. } => values.len(),
+        ColumnData::Int { values, .. } | ColumnData::Decimal { values, .. } => values.len(),
         ColumnData::Text { ends, .. } => ends.len(),
     };
     let is_whole = match &column.order {
@@ -333,12 +333,12 @@ fn check(column: &Column, rows: usize) -> Result<()> {
     if is_whole { Ok(()) } else { Err(Error::decode("a column", "not as many values as rows")) }
 }
 
-/// The text in a slot; `None` where it is missing, or an integer.
+/// The text in a slot; `None` where it is missing, or a number that lies there as such.
 pub(crate) fn plain_text(column: &Column, slot: usize) -> Option<&str> {
     match &column.data {
         ColumnData::Const(text) => Some(text),
         ColumnData::Dict { values, codes } => values.get(codes.get(slot) as usize),
-        ColumnData::Int { .. } => None,
+        ColumnData::Int { .. } | ColumnData::Decimal { .. } => None,
         // Where a field has the message's text in some rows, that of all rows lies there.
         ColumnData::Text { present: Some(present), .. } if !bit(present, slot) => None,
         ColumnData::Text { text, ends, .. } => {

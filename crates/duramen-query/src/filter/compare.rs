@@ -60,13 +60,10 @@ impl Range {
         }
     }
 
-    /// Whether the integer lies in a range of numbers.
-    pub fn matches_int(&self, n: i64) -> Option<bool> {
+    /// Whether the number lies in a range of numbers.
+    pub fn matches_number(&self, n: Number) -> Option<bool> {
         match self {
-            Self::Numbers(from, to) => {
-                let n = Number::Int(n);
-                Some(above(&n, from) && below(&n, to))
-            }
+            Self::Numbers(from, to) => Some(above(&n, from) && below(&n, to)),
             Self::Times(..) | Self::Texts(..) => None,
         }
     }

@@ -13,14 +13,21 @@ pub enum StorageKind {
     Dict,
     /// Integers.
     Int64,
+    /// Decimal fractions.
+    Float64,
     /// Texts.
     String,
 }
 
 impl StorageKind {
     /// All, by name.
-    pub const NAMES: [(&'static str, Self); 4] =
-        [("const", Self::Const), ("dict", Self::Dict), ("int64", Self::Int64), ("string", Self::String)];
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("const", Self::Const),
+        ("dict", Self::Dict),
+        ("int64", Self::Int64),
+        ("float64", Self::Float64),
+        ("string", Self::String),
+    ];
 
     /// That of a column.
     pub fn of(data: &ColumnData) -> Self {
@@ -28,6 +35,7 @@ impl StorageKind {
             ColumnData::Const(_) => Self::Const,
             ColumnData::Dict { .. } => Self::Dict,
             ColumnData::Int { .. } => Self::Int64,
+            ColumnData::Decimal { .. } => Self::Float64,
             ColumnData::Text { .. } => Self::String,
         }
     }

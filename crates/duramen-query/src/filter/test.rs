@@ -3,6 +3,7 @@
 use super::{
     Needs, compare, contains, exact, fold, ip, length, level, literals, pattern, phrase, regex, sequence, set,
 };
+use crate::number::Number;
 use duramen::block::Word;
 use std::fmt;
 
@@ -72,8 +73,18 @@ impl Test {
     /// Whether an integer's text passes, for tests that can tell without the text.
     pub fn matches_int(&self, n: i64) -> Option<bool> {
         match self {
-            Self::Compare(t) => t.matches_int(n),
+            Self::Compare(t) => t.matches_number(Number::Int(n)),
             Self::Exact(t) => t.matches_int(n),
+            Self::Ip(_) => Some(false),
+            Self::Any => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether the text of a decimal fraction passes, for tests that can tell without the text.
+    pub fn matches_decimal(&self, n: Number) -> Option<bool> {
+        match self {
+            Self::Compare(t) => t.matches_number(n),
             Self::Ip(_) => Some(false),
             Self::Any => Some(true),
             _ => None,

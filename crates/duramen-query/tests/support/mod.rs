@@ -6,7 +6,7 @@ pub mod naive;
 pub mod query;
 
 use duramen::block::{Block, BlockHandle, Looks};
-use duramen::column::{Codes, Column, ColumnData, Ints, Kinds};
+use duramen::column::{Codes, Column, ColumnData, Ints, Kinds, Scale};
 use duramen::{Result, ValueKind, entry::plain_integer, token};
 use duramen_query::{Cancel, Error, ParseOptions, Query, ResultRow, RunOptions, RunStats, Text};
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,6 +161,12 @@ impl Block for TestBlock {
         } else if all_int && seed % 4 > 0 {
             let values = texts.iter().map(|t| t.and_then(plain_integer).unwrap_or(0)).collect();
             ColumnData::Int { values: Ints::new(values), present: bits(&present) }
+        } else if seed % 4 > 0
+            && let Some((scale, numbers)) = Scale::of_texts(texts.iter().flatten().map(|t| t.as_bytes()))
+        {
+            let mut numbers = numbers.into_iter();
+            let values = texts.iter().map(|t| t.and_then(|_| numbers.next()).unwrap_or(0)).collect();
+            ColumnData::Decimal { values: Ints::new(values), scale, present: bits(&present) }
         } else if seed % 2 == 0 {
             let values: Vec<&str> =
                 texts.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();

@@ -174,7 +174,7 @@ impl P {
     }
 }
 
-pub const FIELDS: &[&str] = &["_msg", "app", "n", "mix", "level", "none", "ip"];
+pub const FIELDS: &[&str] = &["_msg", "app", "n", "mix", "level", "none", "ip", "part"];
 
 fn field() -> impl Strategy<Value = &'static str> {
     select(FIELDS)
@@ -229,7 +229,7 @@ pub fn filter() -> impl Strategy<Value = F> {
 }
 
 fn names(max: usize) -> impl Strategy<Value = Vec<&'static str>> {
-    proptest::sample::subsequence(vec!["app", "level", "mix", "n", "none"], 1..=max)
+    proptest::sample::subsequence(vec!["app", "level", "mix", "n", "none", "part"], 1..=max)
 }
 
 pub fn pipe() -> impl Strategy<Value = P> {
@@ -268,7 +268,7 @@ pub fn pipe() -> impl Strategy<Value = P> {
             .prop_map(|(a, b)| P::Copy(a, b)),
         filter().prop_map(P::Where),
         (
-            vec((select(vec!["app", "n", "mix", "_time", "_msg"]), any::<bool>()), 1..3),
+            vec((select(vec!["app", "n", "mix", "part", "_time", "_msg"]), any::<bool>()), 1..3),
             0usize..3,
             proptest::option::of(0usize..6)
         )
@@ -279,7 +279,7 @@ pub fn pipe() -> impl Strategy<Value = P> {
             any::<bool>(),
             names(1),
             select(vec!["sum", "count", "min", "max"]),
-            select(vec!["n", "mix", "none"])
+            select(vec!["n", "mix", "none", "part"])
         )
             .prop_map(|(total, by, f, field)| P::Window(total, by, f, field)),
         (0usize..4, names(2)).prop_map(|(n, by)| P::Top(n, by)),

@@ -41,7 +41,9 @@ use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::path::Path;
 
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
+/// Where decimal fractions of different lengths are texts as any others, and all else is as it is now.
+const VERSION_BEFORE_DECIMALS: u8 = 5;
 /// Where no texts have pages.
 const VERSION_BEFORE_PAGES: u8 = 4;
 /// Where it is not known whether a text is empty, and all else is as it is now.
@@ -184,7 +186,11 @@ impl Directory {
         let mut r = Reader::new(&plain);
         let version = r.u8()?;
         match version {
-            VERSION | VERSION_BEFORE_PAGES | VERSION_BEFORE_EMPTY | VERSION_BEFORE_GRAMS => {}
+            VERSION
+            | VERSION_BEFORE_DECIMALS
+            | VERSION_BEFORE_PAGES
+            | VERSION_BEFORE_EMPTY
+            | VERSION_BEFORE_GRAMS => {}
             0 | 1 => return Err(bad("it is of a format version that is no longer read")),
             newer => {
                 let (found, supported) = (u32::from(newer), u32::from(VERSION));
@@ -371,7 +377,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 6, supported: 5, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 7, supported: 6, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");

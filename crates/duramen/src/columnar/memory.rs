@@ -141,6 +141,9 @@ fn alias(held: &Collected, message: &Collected, rows: usize) -> Result<ColumnDat
         }
         ColumnData::Text { text, ends, .. } => ColumnData::Text { text, ends, present: map(held, rows) },
         ColumnData::Int { values, .. } => ColumnData::Int { values, present: map(held, rows) },
+        ColumnData::Decimal { values, scale, .. } => {
+            ColumnData::Decimal { values, scale, present: map(held, rows) }
+        }
     })
 }
 

@@ -174,7 +174,7 @@ impl<'a> Census<'a> {
                         add(text, hits)?;
                     }
                 }
-                ColumnData::Int { .. } | ColumnData::Text { .. } => {
+                ColumnData::Int { .. } | ColumnData::Decimal { .. } | ColumnData::Text { .. } => {
                     let mut digits = IntText::default();
                     for row in found.iter() {
                         if let Some(text) = column.text(row, &mut digits)

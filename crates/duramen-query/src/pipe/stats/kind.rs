@@ -1,7 +1,7 @@
 //! The functions of `stats` by name, and what they are given.
 
 use duramen::ValueKind;
-use duramen::column::IntText;
+use duramen::column::{IntText, Scale};
 
 use crate::number::Number;
 
@@ -137,6 +137,8 @@ impl Kind {
 pub enum Cell<'a> {
     /// An integer, not yet text.
     Int(i64),
+    /// A decimal fraction, not yet text.
+    Decimal(i64, Scale),
     /// A text; empty where missing.
     Text(&'a str),
 }
@@ -149,6 +151,7 @@ impl Cell<'_> {
     pub(super) fn number(self) -> Option<Number> {
         match self {
             Self::Int(n) => Some(Number::Int(n)),
+            Self::Decimal(n, scale) => Some(Number::of_decimal(n, scale)),
             Self::Text(text) => Number::parse(text),
         }
     }
@@ -157,6 +160,7 @@ impl Cell<'_> {
     pub fn with_text<T>(self, see: impl FnOnce(&str) -> T) -> T {
         match self {
             Self::Int(n) => see(IntText::default().format(n)),
+            Self::Decimal(n, scale) => see(IntText::default().format_decimal(n, scale)),
             Self::Text(text) => see(text),
         }
     }

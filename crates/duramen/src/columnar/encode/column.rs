@@ -79,6 +79,9 @@ impl BlockEncoder {
     /// Encodes the texts of column `i`, as templates if they have any. Says whether it added their grams: those of
     /// texts that are dear to decode.
     fn encode_texts(&mut self, c: &Columnizer, i: usize, numbers: &[u32], values: Spans<'_>) -> bool {
+        if leaf::encode_numbers(values, &mut self.scratch, &mut self.words) {
+            return false;
+        }
         let column = &c.columns()[i];
         let near = times_of(c, column);
         let references = &self.references;

@@ -5,7 +5,9 @@ use super::super::MAX_ROWS;
 use super::super::bytes::bad;
 use super::super::streams::{MAX_STREAM_BYTES, Part};
 use super::sought::Sought;
-use super::{AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY};
+use super::{
+    AFFIX, CONSTANT, DECIMAL, DECIMALS, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY,
+};
 use crate::error::Result;
 use crate::token::is_word_char;
 
@@ -37,7 +39,7 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
     Ok(match part.meta.u8()? {
         CONSTANT if sought.find(part.meta.bytes()?).is_some() => Presence::Everywhere,
         CONSTANT => Presence::Nowhere,
-        INTEGERS | DECIMAL | IPV4 => all(u8::is_ascii_digit),
+        INTEGERS | DECIMAL | DECIMALS | IPV4 => all(u8::is_ascii_digit),
         // These are one word each, all of one length.
         PADDED if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
         PADDED => all(u8::is_ascii_digit),

@@ -5,7 +5,7 @@ use super::super::bytes::bad;
 use super::super::ints;
 use super::super::streams::Part;
 use super::{
-    AFFIX, CONSTANT, DECIMAL, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY, plain,
+    AFFIX, CONSTANT, DECIMAL, DECIMALS, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY, plain,
 };
 use crate::error::Result;
 use crate::token::is_word_char;
@@ -73,8 +73,8 @@ pub(super) fn skip_nested(part: &mut Part<'_>, count: usize, depth: u32) -> Resu
             ints::skip(part, count)?;
             WordKinds::DIGITS
         }
-        PADDED | DECIMAL => {
-            part.meta.u8()?;
+        tag @ (PADDED | DECIMAL | DECIMALS) => {
+            part.meta.take(if tag == DECIMALS { 2 } else { 1 })?;
             ints::skip(part, count)?;
             WordKinds::DIGITS
         }

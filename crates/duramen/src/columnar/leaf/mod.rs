@@ -13,10 +13,12 @@
 //!   7  dictionary size varint, its texts, codes as integers            code = code of the text
 //!   8  recency    as 7                                                 new texts are coded 0, known ones
 //!                                                                      by how many new ones ago they came
+//!  10  decimals   most u8, least u8, a sequence of integers             -12.5 as -1250 where 2 digits stand after
+//!                                                                      the point at most, and 0 or 1 at least
 //!   9  plain      length of all varint, lengths as integers; in text: the bytes, unless the column has pages
 //! ```
 //!
-//! Integers are those of `ints`. Numbers (1, 2, 6) are in `decimal`, codes (7, 8) in `dictionary`, the others in a
+//! Integers are those of `ints`. Numbers (1, 2, 6, 10) are in `decimal`, codes (7, 8) in `dictionary`, the others in a
 //! file of their name. Every text comes back byte for byte: an encoding is used only if each text is exactly
 //! what decoding will write.
 
@@ -44,7 +46,7 @@ use super::ints;
 use super::streams::{Part, Streams};
 use super::texts::Texts;
 use super::words::Words;
-use crate::column::IntText;
+use crate::column::{IntText, Scale};
 use crate::error::Result;
 
 const CONSTANT: u8 = 0;
@@ -57,6 +59,7 @@ const DECIMAL: u8 = 6;
 const DICTIONARY: u8 = 7;
 const RECENCY: u8 = 8;
 pub(crate) const PLAIN: u8 = 9;
+const DECIMALS: u8 = 10;
 
 /// Texts as places in a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +78,7 @@ impl<'a> Spans<'a> {
         self.spans.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let Self { bytes, spans } = *self;
         spans.iter().map(move |&(start, end)| &bytes[start as usize..end as usize])
     }
@@ -93,6 +96,15 @@ pub(crate) fn spans_of(texts: &Texts) -> Vec<(u32, u32)> {
             span
         })
         .collect()
+}
+
+/// Encodes texts that are all numbers, and adds their words; says whether they are, and writes nothing if not.
+pub(crate) fn encode_numbers(values: Spans<'_>, out: &mut Streams, words: &mut Words) -> bool {
+    let are_numbers = decimal::encode_fractions(values, out);
+    if are_numbers {
+        values.iter().for_each(|v| words.add(v));
+    }
+    are_numbers
 }
 
 /// Encodes texts, and adds their words.
@@ -134,6 +146,7 @@ fn encode_nested(values: Spans<'_>, out: &mut Streams, words: &mut Words, dictio
 pub(crate) enum Leaf {
     Constant(Vec<u8>),
     Integers(Vec<i64>),
+    Decimals(Scale, Vec<i64>),
     Dictionary { values: Texts, codes: Vec<u32> },
     Texts(Texts),
 }
@@ -195,12 +208,15 @@ fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, depth: u32) -> Result<
             return Ok(Leaf::Constant(text.into()));
         }
         INTEGERS => return Ok(Leaf::Integers(ints::decode_chosen(part, chosen)?)),
+        tag @ (DECIMAL | DECIMALS) => {
+            let (scale, values) = decimal::decode_fractions(part, tag, chosen)?;
+            return Ok(Leaf::Decimals(scale, values));
+        }
         tag @ (DICTIONARY | RECENCY) if depth > 0 => return dictionary::decode(part, tag, chosen, depth),
         PADDED => decimal::decode_padded(part, chosen, &mut out)?,
         AFFIX if depth > 0 => affix::decode(part, chosen, depth, &mut out)?,
         HEX => hex::decode(part, chosen, &mut out)?,
         IPV4 => ipv4::decode(part, chosen, &mut out)?,
-        DECIMAL => decimal::decode_fractions(part, chosen, &mut out)?,
         PLAIN => plain::decode(part, chosen, &mut out)?,
         _ => return Err(bad("an encoding of texts is unknown")),
     }
@@ -215,6 +231,7 @@ impl Leaf {
         match self {
             Self::Constant(text) => text,
             Self::Integers(values) => digits.format(values[i]).as_bytes(),
+            Self::Decimals(scale, values) => digits.format_decimal(values[i], *scale).as_bytes(),
             Self::Dictionary { values, codes } => values.get(codes[i] as usize),
             Self::Texts(texts) => texts.get(i),
         }
@@ -228,6 +245,11 @@ impl Leaf {
                 let digits =
                     |n: i64| i64::from(n.unsigned_abs().checked_ilog10().unwrap_or(0)) + 1 + i64::from(n < 0);
                 lens.iter_mut().zip(values).for_each(|(len, &n)| *len += digits(n));
+            }
+            Self::Decimals(scale, values) => {
+                let mut digits = IntText::default();
+                let bytes = |&n: &i64| digits.format_decimal(n, *scale).len() as i64;
+                lens.iter_mut().zip(values.iter().map(bytes)).for_each(|(len, bytes)| *len += bytes);
             }
             Self::Dictionary { values, codes } => {
                 let of: Vec<i64> = (0..values.len()).map(|i| values.get(i).len() as i64).collect();
@@ -296,6 +318,8 @@ mod tests {
         assert_eq!(round_trip(&["00FF", "A0B1"]), HEX);
         assert_eq!(round_trip(&["10.0.0.1", "255.255.255.255"]), IPV4);
         assert_eq!(round_trip(&["0.50", "-12.05", "-0.01"]), DECIMAL);
+        assert_eq!(round_trip(&["0.5", "-12.05", "-1", "3", "40"]), DECIMALS);
+        assert_eq!(round_trip(&["(0.5)", "(-12.05)", "(3)"]), AFFIX);
         assert_eq!(round_trip(&["a", "bb", "a", "bb", "a", "a", "bb"]), DICTIONARY);
         assert_eq!(round_trip(&["a", "bb"]), PLAIN);
         assert_eq!(round_trip(&["01.0", "-0.0", "1.", "00", "ä", "ö", "\0", ""]), PLAIN);
@@ -341,6 +365,8 @@ mod tests {
         assert_eq!(decoded_before_refusal(&dictionary, 1 << 20), 0);
         assert_eq!(decoded_before_refusal(&[PADDED, 255, 0, 0], 1 << 20), 0);
         assert_eq!(decoded_before_refusal(&[DECIMAL, 255, 0, 0], 1 << 20), 0);
+        assert_eq!(decoded_before_refusal(&[DECIMALS, 255, 0, 0, 0], 1 << 20), 0);
+        assert_eq!(decoded_before_refusal(&[DECIMALS, 1, 2, 0, 0], 1 << 20), 0);
         // 8 MiB of integers from three bytes, again and again.
         assert_eq!(decoded_before_refusal(&[INTEGERS, 0, 0].repeat(1000), 1 << 20), 48);
     }

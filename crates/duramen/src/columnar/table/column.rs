@@ -247,6 +247,9 @@ fn restrict(data: &ColumnData, map: Option<&[u64]>, rows: usize) -> ColumnData {
             ColumnData::Dict { values, codes }
         }
         ColumnData::Int { values, present } => ColumnData::Int { values, present: Some(both(present, map)) },
+        ColumnData::Decimal { values, scale, present } => {
+            ColumnData::Decimal { values, scale, present: Some(both(present, map)) }
+        }
         ColumnData::Text { text, ends, present } => {
             ColumnData::Text { text, ends, present: Some(both(present, map)) }
         }
@@ -270,6 +273,11 @@ fn from_leaf(leaf: Leaf, count: usize, map: Option<&Vec<u64>>, rows: usize) -> R
             }
         }
         Leaf::Integers(values) => integers(values, map, rows),
+        Leaf::Decimals(scale, values) => ColumnData::Decimal {
+            values: Ints::new(values).spread(map.map(Vec::as_slice), rows),
+            scale,
+            present: map.cloned(),
+        },
         Leaf::Dictionary { values, codes } if values.len() <= count => dictionary(values, codes, map, rows)?,
         leaf => texts(leaf.into_texts(count)?, map, rows)?,
     })

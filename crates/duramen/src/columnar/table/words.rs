@@ -112,7 +112,7 @@ impl TableBlock {
             return Ok(match &column.data {
                 ColumnData::Const(text) => has_words(text, words),
                 ColumnData::Dict { values, .. } => values.iter().any(|v| has_words(v, words)),
-                ColumnData::Int { .. } | ColumnData::Text { .. } => true,
+                ColumnData::Int { .. } | ColumnData::Decimal { .. } | ColumnData::Text { .. } => true,
             });
         }
         match &entry.form {

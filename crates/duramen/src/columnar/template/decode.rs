@@ -188,7 +188,7 @@ impl Sources<'_> {
         let mut numbers = Vec::with_capacity(1 + self.templates.len());
         for number in std::iter::once(whole).chain(templates) {
             match number {
-                Some(None | Some((_, Some(Leaf::Texts(_)), _))) => return Ok(None),
+                Some(None | Some((_, Some(Leaf::Texts(_) | Leaf::Decimals(..)), _))) => return Ok(None),
                 number => numbers.push(number.flatten()),
             }
         }
@@ -228,7 +228,7 @@ impl Sources<'_> {
                     distinct.iter().try_for_each(|&n| add(digits.format(n).as_bytes()))?;
                     codes.into()
                 }
-                Some(Leaf::Dictionary { .. } | Leaf::Texts(_)) => return Ok(None),
+                Some(Leaf::Dictionary { .. } | Leaf::Decimals(..) | Leaf::Texts(_)) => return Ok(None),
             });
         }
         if values.len() > plan.numbers.len() {
