@@ -385,3 +385,59 @@ fn lengths_are_those_of_the_texts_whoever_asks() {
         }
     }
 }
+
+/// Rows of several streams, whose times and values come again and again: what stands first in a table is not what came first.
+#[test]
+fn the_first_of_equal_values_are_those_that_came_last_however_rows_are_stored() {
+    let mut random = Random(3);
+    let blocks: Vec<Vec<(i64, String, String)>> = (0..6)
+        .map(|block| {
+            let mut rows: Vec<_> = (0..500)
+                .map(|row| {
+                    let value = match random.below(8) {
+                        0 => String::new(),
+                        n => format!("{}.{}", random.below(9), n),
+                    };
+                    (block * 10 + random.below(10) as i64, format!("{block}-{row}"), value)
+                })
+                .collect();
+            rows.sort_by_key(|row| row.0);
+            rows
+        })
+        .collect();
+    let mut handles_of: [Vec<Arc<dyn BlockHandle>>; 2] = Default::default();
+    for rows in &blocks {
+        let mut buf = EntryBuf::new(["app"]);
+        let entries: Vec<Vec<u8>> = rows
+            .iter()
+            .map(|(time, id, value)| {
+                buf.start(*time).message("m");
+                buf.field("app", ["a", "b", "c"][random.below(3)]).field("id", &**id);
+                if !value.is_empty() {
+                    buf.field("value", &**value);
+                }
+                buf.finish().unwrap().to_vec()
+            })
+            .collect();
+        for (all, (_, handle)) in handles_of.iter_mut().zip(handles(&entries)) {
+            all.push(handle);
+        }
+    }
+    let text = |value: &str| value.parse::<f64>().unwrap_or(-1.0);
+    let mut expected: Vec<_> = blocks.iter().flatten().rev().collect();
+    expected.sort_by(|a, b| text(&b.2).total_cmp(&text(&a.2)));
+    let expected: Vec<&str> = expected.iter().map(|row| &*row.1).collect();
+    for (handles, threads) in handles_of.iter().flat_map(|handles| [(handles, 1), (handles, 3)]) {
+        for (offset, limit) in [(0, 7), (100, 900), (0, 3000)] {
+            let query = format!("* | sort by (value desc) offset {offset} limit {limit} | fields id");
+            let query = Query::parse(&query, &ParseOptions::default()).unwrap();
+            let mut found: Vec<String> = Vec::new();
+            let options = RunOptions { threads, ..RunOptions::default() };
+            let stats = query.run(handles.clone(), &options, &Cancel::new(), &mut |row| {
+                found.push(row.get("id").unwrap().to_string());
+                ControlFlow::Continue(())
+            });
+            assert_eq!(found, expected[offset..(offset + limit).min(3000)], "{stats:?}");
+        }
+    }
+}

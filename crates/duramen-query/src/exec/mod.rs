@@ -64,6 +64,15 @@ impl Order {
         }
     }
 
+    /// Where the first of some rows comes at the earliest, whose times lie between these.
+    pub(crate) fn earliest(self, (min_time, max_time): (i64, i64)) -> [i64; 3] {
+        let time = match self {
+            Self::NewestFirst => !max_time,
+            Self::OldestFirst => min_time,
+        };
+        [time, i64::MIN, i64::MIN]
+    }
+
     /// The place of a row in this order, the first being the least.
     pub(crate) fn arrival(self, time: i64, block: usize, row: usize) -> [i64; 3] {
         let (block, row) = (block as i64, row as i64);

@@ -101,6 +101,11 @@ impl Reader<'_> {
         }
     }
 
+    /// What [`Reader::open`] gave, with rows in order of time. If the query is being stopped meanwhile, the rows mean nothing.
+    pub fn in_order(&self, handle: &dyn BlockHandle) -> duramen::Result<Option<(Open, Bitmap)>> {
+        Self { in_order: true, ..*self }.select(handle, &mut RunStats::default())
+    }
+
     fn select(
         &self,
         handle: &dyn BlockHandle,

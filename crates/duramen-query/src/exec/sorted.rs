@@ -2,7 +2,7 @@
 //! by side on several threads, each of which keeps what is first of its own.
 
 use super::ahead::Ahead;
-use super::cells::cell;
+use super::cells::{cell, has_value};
 use super::context::Run;
 use super::memory::Memory;
 use super::numbers::Numbers;
@@ -15,7 +15,7 @@ use super::{Order, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::order::SortKey;
-use crate::pipe::sort::{Directed, Sort, Sorter};
+use crate::pipe::sort::{Arrival, Directed, Sort, Sorter};
 use crate::row::ResultRow;
 use duramen::block::{BlockHandle, names};
 use std::collections::BTreeMap;
@@ -27,6 +27,9 @@ pub(crate) struct SortedScan<'a> {
     pub projection: &'a Projection,
     pub order: Order,
 }
+
+/// Before all others.
+const ANY_ARRIVAL: Arrival = [i64::MIN; 3];
 
 /// What a block has of a field to sort by.
 enum KeyColumn {
@@ -48,6 +51,14 @@ impl KeyColumn {
             Self::Times(times) => Some(SortKey::int(times[row])),
             Self::Values(numbers) => numbers.get(row).map(SortKey::Number),
         }
+    }
+
+    /// The key of a row, if it is soon told: that of a number, or of nothing.
+    fn quick(&self, row: usize) -> Option<SortKey> {
+        self.number(row).or_else(|| match self {
+            Self::Values(numbers) if numbers.column().is_some_and(|column| has_value(column, row)) => None,
+            _ => Some(SortKey::Empty),
+        })
     }
 
     fn key(&self, row: usize) -> SortKey {
@@ -77,13 +88,40 @@ impl<'a> SortedScan<'a> {
     /// The rows of all blocks, with their fields if they are to be `fills`ed now.
     fn sorted(&self, run: &Run<'a>, fills: Option<&Projection>, stats: &mut RunStats) -> Result<Sorter<'a>> {
         let Run { blocks, memory, cancel, .. } = *run;
-        let threads = over_blocks(Ahead { reader: self.reader, blocks }, |shared| {
+        // Most blocks have no row that can be in the answer, which their first key tells in any order of rows.
+        let is_by_time = self.sort.by.iter().any(|(name, _)| **name == *names::TIME);
+        let reader = Reader { in_order: self.sort.limit.is_none() || is_by_time, ..self.reader };
+        // Of equal rows the first ones are in the answer: blocks that come behind them have none then.
+        let turned: Vec<Arc<dyn BlockHandle>>;
+        let (in_turn, last) = match self.order {
+            Order::OldestFirst => (blocks, None),
+            Order::NewestFirst => {
+                turned = blocks.iter().rev().cloned().collect();
+                (&*turned, blocks.len().checked_sub(1))
+            }
+        };
+        let threads = over_blocks(Ahead { reader, blocks: in_turn }, |shared| {
             let (mut sorter, mut stats) = (Sorter::new(self.sort, memory, cancel), RunStats::default());
-            while let Some((number, handle)) = shared.take() {
-                if let Some((mut open, found)) = self.reader.open(handle, &mut stats)? {
-                    self.block((number, &mut open), &found, fills, &mut sorter, &mut stats)?;
+            while let Some((turn, handle)) = shared.take() {
+                let number = last.map_or(turn, |last| last - turn);
+                let Some((mut open, mut found)) = reader.open(handle, &mut stats)? else { continue };
+                if !open.in_order {
+                    let earliest = self.order.earliest((handle.min_time(), handle.max_time()));
+                    let told = self.is_beyond(&mut open, &found, earliest, &sorter);
                     stats.bytes_read += open.bytes_since_last();
+                    let in_order = told.and_then(|is| if is { Ok(None) } else { reader.in_order(handle) });
+                    cancel.check()?;
+                    match in_order {
+                        Ok(Some(opened)) => (open, found) = opened,
+                        Ok(None) => continue,
+                        Err(e) => {
+                            stats.failed(e);
+                            continue;
+                        }
+                    }
                 }
+                self.block((number, &mut open), &found, fills, &mut sorter, &mut stats)?;
+                stats.bytes_read += open.bytes_since_last();
             }
             Ok((sorter, stats))
         })?;
@@ -93,6 +131,21 @@ impl<'a> SortedScan<'a> {
             all.merge(sorter);
         }
         Ok(all)
+    }
+
+    /// Whether none of a block's rows, the `earliest` of which comes there, can be in the answer, as far as their first keys tell.
+    fn is_beyond(
+        &self,
+        open: &mut Open,
+        found: &Bitmap,
+        earliest: Arrival,
+        sorter: &Sorter<'_>,
+    ) -> duramen::Result<bool> {
+        let Some((name, desc)) = self.sort.by.first().filter(|_| sorter.is_full()) else { return Ok(false) };
+        let column = KeyColumn::read(name, open, found)?;
+        let is_beyond =
+            |row| column.quick(row).is_some_and(|key| sorter.is_beyond(&Directed::new(key, *desc), earliest));
+        Ok(found.iter().all(is_beyond))
     }
 
     /// Gives the sorter a block's rows, with their fields if they are to be `fills`ed now.
@@ -120,8 +173,8 @@ impl<'a> SortedScan<'a> {
                 self.reader.cancel.check()?;
             }
             // Most rows are told by the first key alone.
-            let first = first.and_then(|(column, (_, desc))| Some(Directed::new(column.number(row)?, *desc)));
-            if first.is_some_and(|key| sorter.is_beyond(&key)) {
+            let first = first.and_then(|(column, (_, desc))| Some(Directed::new(column.quick(row)?, *desc)));
+            if first.is_some_and(|key| sorter.is_beyond(&key, ANY_ARRIVAL)) {
                 continue;
             }
             let keys = self.sort.directed(columns.iter().map(|column| column.key(row)));

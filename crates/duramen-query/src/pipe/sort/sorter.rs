@@ -134,10 +134,22 @@ impl<'a> Sorter<'a> {
         Self { sort, memory, cancel, partitions: BTreeMap::new(), keep }
     }
 
-    /// Whether no row with this first key can be in the answer, if there are no partitions.
-    pub fn is_beyond(&self, first: &Directed) -> bool {
-        let worst = self.partitions.values().next().and_then(|partition| partition.worst.as_ref());
-        worst.and_then(|(keys, _)| keys.first()).is_some_and(|worst| first > worst)
+    /// The last row that can be in the answer, once there are so many, and if there are no partitions.
+    fn worst(&self) -> Option<&(Box<[Directed]>, Arrival)> {
+        self.partitions.values().next()?.worst.as_ref()
+    }
+
+    /// Whether there are as many rows as can be in the answer, so that some are beyond it.
+    pub fn is_full(&self) -> bool {
+        self.worst().is_some()
+    }
+
+    /// Whether no row with this first key, that comes there or later, can be in the answer, if there are no partitions.
+    pub fn is_beyond(&self, first: &Directed, arrival: Arrival) -> bool {
+        self.worst().is_some_and(|(keys, of_worst)| match &**keys {
+            [worst] => (first, arrival) > (worst, *of_worst),
+            keys => keys.first().is_some_and(|worst| first > worst),
+        })
     }
 
     /// The first rows, if there is a limit: those that the answer has, and those before its offset. In no order.
