@@ -217,13 +217,23 @@ impl<'a> Aggregation<'a> {
         // How many, and one of them.
         let mut counts = vec![(0u32, 0u32); combinations];
         let codes = RowCodes::new(keys, found);
-        for (i, row) in found.iter().enumerate() {
-            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
-                self.reader.cancel.check()?;
-            }
-            let (count, one) = &mut counts[codes.of(row)];
+        let mut add = |row: usize, code: usize| {
+            let (count, one) = &mut counts[code];
             *count += 1;
             *one = row as u32;
+        };
+        if let RowCodes::All(all) = &codes
+            && found.count() == found.len()
+        {
+            self.reader.cancel.check()?;
+            all.iter().enumerate().for_each(|(row, &code)| add(row, code as usize));
+        } else {
+            for (i, row) in found.iter().enumerate() {
+                if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                    self.reader.cancel.check()?;
+                }
+                add(row, codes.of(row));
+            }
         }
         for (i, (count, row)) in counts.into_iter().filter(|(count, _)| *count > 0).enumerate() {
             let group = Self::group(keys, row as usize, groups)?;

@@ -2,7 +2,7 @@
 
 use super::memory::Memory;
 use super::project::Projection;
-use super::read::{Reader, RowLimit};
+use super::read::{InOrder, Reader, RowLimit};
 use super::told::Told;
 use super::written::Last;
 use super::{Cancel, RunOptions, RunStats, skip};
@@ -36,7 +36,7 @@ impl Run<'_> {
     ) -> Reader<'f> {
         let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
         let looks = skip::looks(told.filter());
-        Reader { told, needs, looks, cancel: self.cancel, rows: self.rows, threads, in_order: true }
+        Reader { told, needs, looks, cancel: self.cancel, rows: self.rows, threads, in_order: InOrder::All }
     }
 
     /// Adds to what the run has cost so far.

@@ -30,6 +30,10 @@ pub(super) struct Key<'a> {
 /// What a block has of a field to group by.
 pub(super) fn key_column<'a>(by: &'a By, open: &mut Open) -> duramen::Result<Key<'a>> {
     if *by.field == *names::TIME && by.bucket.is_some() {
+        if let Some(text) = common_time_bucket(by, open.span) {
+            let buckets = vec![(text, open.block.rows() as u32)];
+            return Ok(Key { by, column: None, codes: Some(1), buckets, first: 0 });
+        }
         // Rows are in order of time, so that each bucket is one run of them.
         let times = open.times()?;
         let (mut buckets, mut row) = (Vec::new(), 0);
@@ -67,6 +71,12 @@ fn count_below(times: &[i64], end: i64) -> usize {
     from + times[from..to].partition_point(|&time| time < end)
 }
 
+/// Whether rows between these times are all in one bucket of each of these that groups by time.
+pub(super) fn are_in_one_bucket(by: &[By], (min_time, max_time): (i64, i64)) -> bool {
+    let is_one = |by: &By| by.bucket.is_some() && by.time_bucket(min_time) == by.time_bucket(max_time);
+    by.iter().filter(|by| *by.field == *names::TIME).all(is_one)
+}
+
 /// The group of the block's rows, if they are all in one bucket of time.
 pub(super) fn common_time_bucket(by: &By, (min_time, max_time): (i64, i64)) -> Option<String> {
     if *by.field != *names::TIME || by.bucket.is_none() {
@@ -90,6 +100,20 @@ impl Key<'_> {
         fn add(all: &mut [u32], count: usize, codes: impl Iterator<Item = u32>) {
             all.iter_mut().zip(codes).for_each(|(all, code)| *all = *all * count as u32 + code);
         }
+        fn add_numbers<T: Copy + Into<u32>>(
+            all: &mut [u32],
+            count: usize,
+            order: &Order,
+            numbers: &[T],
+            code: impl Fn(u32) -> u32,
+        ) {
+            match order {
+                Order::Slots(slots) => {
+                    add(all, count, slots.iter().map(|&slot| code(numbers[slot as usize].into())));
+                }
+                _ => add(all, count, numbers.iter().map(|&n| code(n.into()))),
+            }
+        }
         match self.column.as_deref() {
             _ if !self.buckets.is_empty() => {
                 let mut start = 0;
@@ -99,13 +123,15 @@ impl Key<'_> {
                     start = end as usize;
                 }
             }
-            Some(Column { data: ColumnData::Dict { values, codes }, order: Order::Rows, .. }) => {
+            Some(Column { data: ColumnData::Dict { values, codes }, order, .. })
+                if !matches!(order, Order::Few(_)) =>
+            {
                 // Rows without the field have the number 0, and the code behind all others.
                 let code = |number: u32| number.wrapping_sub(1).min(values.len() as u32);
                 match codes.numbers() {
-                    Narrow::U8(numbers) => add(all, count, numbers.iter().map(|&n| code(n.into()))),
-                    Narrow::U16(numbers) => add(all, count, numbers.iter().map(|&n| code(n.into()))),
-                    Narrow::U32(numbers) => add(all, count, numbers.iter().map(|&n| code(n))),
+                    Narrow::U8(numbers) => add_numbers(all, count, order, numbers, code),
+                    Narrow::U16(numbers) => add_numbers(all, count, order, numbers, code),
+                    Narrow::U32(numbers) => add_numbers(all, count, order, numbers, code),
                 }
             }
             Some(Column { data: ColumnData::Dict { .. } | ColumnData::Int { .. }, rows, .. }) => {

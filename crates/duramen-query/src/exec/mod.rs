@@ -36,10 +36,10 @@ use crate::query::Query;
 use crate::row::ResultRow;
 pub use cancel::Cancel;
 use context::Run;
-use duramen::block::BlockHandle;
+use duramen::block::{BlockHandle, names};
 use memory::Memory;
 use project::Projection;
-use read::RowLimit;
+use read::{InOrder, RowLimit};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use written::{Cut, Last, SideBySide, Text};
@@ -199,6 +199,17 @@ fn run_into(
     Ok(RunStats { elapsed: cancel.elapsed(), ..cost })
 }
 
+/// Which blocks' rows are to be in order of time to be grouped so.
+fn in_order(aggregate: &Aggregate) -> InOrder<'_> {
+    if aggregate.looks_at_time() {
+        InOrder::All
+    } else if aggregate.by.iter().any(|by| *by.field == *names::TIME) {
+        InOrder::UnlessInOneBucket(&aggregate.by)
+    } else {
+        InOrder::None
+    }
+}
+
 /// Runs a query, alone or inside another, into a last stage that takes `limit` rows at most.
 pub(crate) fn execute<'a>(
     run: &'a Run<'a>,
@@ -230,11 +241,12 @@ pub(crate) fn execute<'a>(
         let mut next = chain(rest, run, last.stage())?;
         let (order, memory) = (run.options.order, run.memory);
         let groups = if each.is_empty() || derived::makers(each, aggregate).is_some() {
-            let reader = read::Reader { in_order: aggregate.looks_at_time(), ..reader };
+            let reader = read::Reader { in_order: in_order(aggregate), ..reader };
             aggregate::Aggregation { reader, pipes: each, aggregate, memory, order }
                 .run(run.blocks, &mut stats)?
         } else {
-            let reader = read::Reader { in_order: aggregate.is_ordered(), ..reader };
+            let in_order = if aggregate.is_ordered() { InOrder::All } else { InOrder::None };
+            let reader = read::Reader { in_order, ..reader };
             let (pipes, projection) = (each, &of_pipes);
             piped::PipedAggregation { reader, pipes, projection, aggregate, order }.run(run, &mut stats)?
         };

@@ -1,12 +1,14 @@
 //! Opening a block and finding its matching rows, within the limits of the query.
 
+use super::group_keys::are_in_one_bucket;
 use super::open::Open;
 use super::project::Projection;
 use super::told::Told;
 use super::{Cancel, RunStats, eval, skip};
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
-use duramen::block::{BlockHandle, Looks};
+use crate::pipe::stats::By;
+use duramen::block::{BlockHandle, Looks, names};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many rows a query may look at, counted across its threads and the queries inside it.
@@ -44,8 +46,17 @@ pub(crate) struct Reader<'a> {
     pub rows: &'a RowLimit,
     /// How many of it may work side by side.
     pub threads: usize,
-    /// Whether rows are to be in order of time. Blocks that lie in the time range in part have them in order anyway.
-    pub in_order: bool,
+    /// Which blocks' rows are to be in order of time. Blocks that lie in the time range in part have them in order anyway.
+    pub in_order: InOrder<'a>,
+}
+
+/// Blocks whose rows are to be in order of time.
+#[derive(Clone, Copy)]
+pub(crate) enum InOrder<'a> {
+    All,
+    /// All that do not lie in one bucket of time each of these groups.
+    UnlessInOneBucket(&'a [By]),
+    None,
 }
 
 impl Reader<'_> {
@@ -88,22 +99,44 @@ impl Reader<'_> {
         from <= handle.min_time() && handle.max_time() <= to
     }
 
+    /// Whether nothing but the groups looks at the block's times, and they know all they need: it lies in one bucket of each.
+    fn is_of_known_buckets(&self, handle: &dyn BlockHandle) -> bool {
+        match self.in_order {
+            InOrder::UnlessInOneBucket(by) => {
+                self.is_inside(handle) && are_in_one_bucket(by, (handle.min_time(), handle.max_time()))
+            }
+            InOrder::All | InOrder::None => false,
+        }
+    }
+
+    /// Whether the block's rows are to be in order of time.
+    fn is_in_order(&self, handle: &dyn BlockHandle) -> bool {
+        !self.is_inside(handle)
+            || match self.in_order {
+                InOrder::All => true,
+                InOrder::UnlessInOneBucket(_) => !self.is_of_known_buckets(handle),
+                InOrder::None => false,
+            }
+    }
+
     /// Asks for what will be read of a block that is read soon, if it may match.
     pub fn will_read(&self, handle: &dyn BlockHandle) {
         if !handle.is_worth_opening_ahead() {
             return;
         }
         // What fails here fails again when it is the block's turn, and is told then.
-        if let Ok(open) = Open::of(handle, self.in_order || !self.is_inside(handle))
+        if let Ok(open) = Open::of(handle, self.is_in_order(handle))
             && skip::may_match(self.told.filter(), &*open.block).is_ok_and(|may| may)
         {
-            open.block.will_read(&|name| self.needs.wants(name));
+            let needs_times = !self.is_of_known_buckets(handle);
+            let needs = |name: &str| self.needs.wants(name) && (needs_times || name != names::TIME);
+            open.block.will_read(&needs);
         }
     }
 
     /// What [`Reader::open`] gave, with rows in order of time. If the query is being stopped meanwhile, the rows mean nothing.
     pub fn in_order(&self, handle: &dyn BlockHandle) -> duramen::Result<Option<(Open, Bitmap)>> {
-        Self { in_order: true, ..*self }.select(handle, &mut RunStats::default())
+        Self { in_order: InOrder::All, ..*self }.select(handle, &mut RunStats::default())
     }
 
     fn select(
@@ -118,7 +151,7 @@ impl Reader<'_> {
         if told == Some(false) {
             return Ok(None);
         }
-        let mut open = Open::of(handle, self.in_order || !self.is_inside(handle))?;
+        let mut open = Open::of(handle, self.is_in_order(handle))?;
         if !skip::may_match(self.told.filter(), &*open.block)? {
             return Ok(None);
         }

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::numbers::Numbers;
 use super::open::Open;
 use super::project::Projection;
-use super::read::Reader;
+use super::read::{InOrder, Reader};
 use super::scan::CANCEL_INTERVAL_ROWS;
 use super::threads::{over_blocks, side_by_side};
 use super::{Order, RunStats};
@@ -90,7 +90,8 @@ impl<'a> SortedScan<'a> {
         let Run { blocks, memory, cancel, .. } = *run;
         // Most blocks have no row that can be in the answer, which their first key tells in any order of rows.
         let is_by_time = self.sort.by.iter().any(|(name, _)| **name == *names::TIME);
-        let reader = Reader { in_order: self.sort.limit.is_none() || is_by_time, ..self.reader };
+        let in_order = if self.sort.limit.is_none() || is_by_time { InOrder::All } else { InOrder::None };
+        let reader = Reader { in_order, ..self.reader };
         // Of equal rows the first ones are in the answer: blocks that come behind them have none then.
         let turned: Vec<Arc<dyn BlockHandle>>;
         let (in_turn, last) = match self.order {

@@ -50,12 +50,11 @@ impl Aggregate {
         self.functions.iter().any(|f| f.kind.is_ordered())
     }
 
-    /// Whether it needs the rows' order, or their times, which are cheaper to have in order. Conditions on the time do with any.
+    /// Whether its functions need the rows' order, or their times, which are cheaper to have in order. Conditions on the time do
+    /// with any.
     pub(crate) fn looks_at_time(&self) -> bool {
         let fields = self.functions.iter().flat_map(|function| &function.fields);
-        self.is_ordered()
-            || self.by.iter().any(|by| *by.field == *names::TIME)
-            || fields.into_iter().any(|pattern| pattern.matches(names::TIME))
+        self.is_ordered() || fields.into_iter().any(|pattern| pattern.matches(names::TIME))
     }
 
     /// For each function the first that remembers the same: it remembers for all of them.

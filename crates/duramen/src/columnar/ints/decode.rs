@@ -139,22 +139,34 @@ fn read_layout(
         129..=136 => {
             let planes = usize::from(layout - PLANES);
             let area = part.bytes.take(count.checked_mul(planes).ok_or_else(|| bad("too many integers"))?)?;
-            let from_planes = |i: usize| {
-                (0..planes).fold(0, |v, plane| v | u64::from(area[plane * count + i]) << (8 * plane))
-            };
-            match (chosen.numbers(), planes) {
-                (Some(numbers), _) => out.extend(numbers.iter().map(|&i| each(from_planes(i as usize)))),
-                (None, 1) => out.extend(area.iter().map(|&b| each(u64::from(b)))),
-                (None, 2) => {
-                    let (low, high) = area.split_at(count);
-                    out.extend(
-                        low.iter().zip(high).map(|(&l, &h)| each(u64::from(u16::from_le_bytes([l, h])))),
-                    );
+            match chosen.numbers() {
+                None => all_of_planes(area, count, out, each),
+                Some(numbers) => {
+                    let from_planes = |i: usize| {
+                        (0..planes).fold(0, |v, plane| v | u64::from(area[plane * count + i]) << (8 * plane))
+                    };
+                    out.extend(numbers.iter().map(|&i| each(from_planes(i as usize))));
                 }
-                (None, _) => out.extend((0..count).map(|i| each(from_planes(i)))),
             }
             Ok(())
         }
         _ => Err(bad("a layout of integers is unknown")),
+    }
+}
+
+/// So many values are put together at a time.
+const PLANES_STEP: usize = 128;
+
+/// Adds what `each` makes of `count` values, whose lowest bytes come first in `area`, and then the others.
+fn all_of_planes(area: &[u8], count: usize, out: &mut Vec<i64>, mut each: impl FnMut(u64) -> i64) {
+    let mut values = [0u64; PLANES_STEP];
+    for start in (0..count).step_by(PLANES_STEP) {
+        let values = &mut values[..PLANES_STEP.min(count - start)];
+        values.fill(0);
+        for (plane, bytes) in area.chunks_exact(count).enumerate() {
+            let bytes = &bytes[start..start + values.len()];
+            values.iter_mut().zip(bytes).for_each(|(v, &byte)| *v |= u64::from(byte) << (8 * plane));
+        }
+        out.extend(values.iter().map(|&v| each(v)));
     }
 }
