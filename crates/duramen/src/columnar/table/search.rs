@@ -24,6 +24,25 @@ fn row_of(order: &[u32], slot: u32) -> Option<usize> {
     Some(chunk + within)
 }
 
+/// The first of these slots and how many they are, if there are no others between them.
+fn range_of(slots: &[u64]) -> Option<(u32, u32)> {
+    let (at, word) = slots.iter().enumerate().find(|(_, word)| **word != 0)?;
+    let first = at as u32 * 64 + word.trailing_zeros();
+    let (at, word) = slots.iter().enumerate().rfind(|(_, word)| **word != 0)?;
+    let len = at as u32 * 64 + (64 - word.leading_zeros()) - first;
+    (len == slots.iter().map(|word| word.count_ones()).sum::<u32>()).then_some((first, len))
+}
+
+/// Which of up to 64 slots are wanted, one bit each.
+fn which(order: &[u32], is_wanted: impl Fn(u32) -> bool) -> u64 {
+    let mut wanted = [0u8; 64];
+    wanted.iter_mut().zip(order).for_each(|(wanted, &slot)| *wanted = u8::from(is_wanted(slot)));
+    let (eights, _) = wanted.as_chunks::<8>();
+    // The product has the eight lowest bits of the bytes side by side in its highest byte.
+    let bits = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    eights.iter().zip((0..64).step_by(8)).fold(0, |all, (eight, shift)| all | bits(eight) << shift)
+}
+
 /// The slots of some texts of a column with this map, which tells the slots that have one. Where none of them is, a word of
 /// the map is passed over.
 fn slots_of_texts(chosen: &[u64], map: Option<&Vec<u64>>) -> Vec<u64> {
@@ -144,11 +163,15 @@ impl TableBlock {
             }
             return Ok(found);
         }
+        // Streams whose labels have something in common lie together.
+        let range = range_of(&slots);
         for (found, order) in found.iter_mut().zip(order.chunks(64)) {
-            for (row, &slot) in order.iter().enumerate() {
-                let word = slots.get(slot as usize / 64).copied().unwrap_or(0);
-                *found |= (word >> (slot % 64) & 1) << row;
-            }
+            *found = match range {
+                Some((first, len)) => which(order, |slot| slot.wrapping_sub(first) < len),
+                None => which(order, |slot| {
+                    slots.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+                }),
+            };
         }
         Ok(found)
     }
@@ -195,6 +218,20 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn ranges_of_slots_and_wanted_ones_are_told(
+            is_set in proptest::collection::vec(proptest::bool::weighted(0.9), 0..200), from in 0..200usize, to in 0..200usize,
+        ) {
+            let mut slots = vec![0u64; 4];
+            (from..to).filter(|&slot| is_set.get(slot) == Some(&true)).for_each(|slot| slots[slot / 64] |= 1 << (slot % 64));
+            let set: Vec<u32> = (0..256).filter(|slot| slots[*slot as usize / 64] >> (slot % 64) & 1 == 1).collect();
+            let whole = set.first().zip(set.last()).filter(|(first, last)| (*last - *first) as usize + 1 == set.len());
+            assert_eq!(range_of(&slots), whole.map(|(first, _)| (*first, set.len() as u32)));
+            let order: Vec<u32> = (0..64.min(is_set.len() as u32)).map(|row| row * 37 % 200).collect();
+            let expected = (0..).zip(&order).fold(0, |all, (row, slot)| all | u64::from(set.contains(slot)) << row);
+            assert_eq!(which(&order, |slot| set.contains(&slot)), expected);
+        }
+
         #[test]
         fn slots_of_texts_are_found(
             has_text in proptest::collection::vec(proptest::bool::weighted(0.7), 0..400),
