@@ -37,7 +37,7 @@ const SIZES: &[(&str, i64)] = &[
 ];
 
 /// Duration suffixes, and how many nanoseconds each is.
-pub(crate) const DURATIONS: &[(&str, i64)] = &[
+const DURATIONS: &[(&str, i64)] = &[
     ("ns", 1),
     ("µs", 1_000),
     ("μs", 1_000),
@@ -93,13 +93,13 @@ impl Number {
         /// Integers up to this are floating-point numbers, too, and divided by a power of ten they are the nearest to the text.
         const MOST_EXACT: u64 = 1 << 53;
         let power = scale.power();
-        if n % power == 0 {
+        if n.unsigned_abs() > MOST_EXACT {
+            let read = Self::parse(IntText::default().format_decimal(n, scale));
+            read.unwrap_or(Self::Float(n as f64 / power as f64))
+        } else if n % power == 0 {
             Self::Int(n / power)
-        } else if n.unsigned_abs() <= MOST_EXACT {
-            Self::Float(n as f64 / power as f64)
         } else {
-            let text = IntText::default().format_decimal(n, scale).parse();
-            Self::from_f64(text.unwrap_or(n as f64 / power as f64))
+            Self::Float(n as f64 / power as f64)
         }
     }
 
@@ -141,7 +141,7 @@ impl Number {
         }
     }
 
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) if a.checked_add(b).is_some() => Self::Int(a.saturating_add(b)),
             (a, b) => Self::from_f64(a.as_f64() + b.as_f64()),
@@ -179,6 +179,28 @@ fn plain_decimal(text: &str) -> Option<f64> {
     let behind = digits.get(point? + 1..)?.len();
     let x = n as f64 / POWERS.get(behind).filter(|_| behind > 0)?;
     Some(if digits.len() < text.len() { -x } else { x })
+}
+
+/// `1h33m5s20ms`: whole units, the greatest first.
+pub(crate) fn duration_text(ns: i64) -> String {
+    let mut out = String::new();
+    if ns < 0 {
+        out.push('-');
+    }
+    let mut left = ns.unsigned_abs();
+    if left == 0 {
+        out.push('0');
+    }
+    // Years are not of one length to people.
+    for &(unit, size) in DURATIONS.iter().rev().filter(|(unit, _)| !matches!(*unit, "y" | "us" | "\u{3bc}s"))
+    {
+        let count = left / size.unsigned_abs();
+        left %= size.unsigned_abs();
+        if count > 0 {
+            out.push_str(&format!("{count}{unit}"));
+        }
+    }
+    out
 }
 
 /// Splits digits, fraction and exponent off the front, and gives what follows.

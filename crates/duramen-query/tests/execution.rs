@@ -912,3 +912,16 @@ fn bytes_read_do_not_depend_on_the_threads() {
         assert_eq!(read(1), read(3), "{text}");
     }
 }
+
+#[test]
+fn what_is_made_of_nothing_is_neither_the_least_nor_the_greatest() {
+    let blocks = store(2, 5);
+    let (rows, _) =
+        run("* | math none * 2 as x | stats min(x) a, max(x) b, count() c", &blocks, &RunOptions::default())
+            .unwrap();
+    let answer: Vec<(&str, &str)> = rows[0].iter().map(|(name, text)| (&**name, &**text)).collect();
+    assert_eq!(answer, [("a", ""), ("b", ""), ("c", "10")]);
+    let text = "* | math n + (none default n) as x | math x / (n % 3) as y | stats max(y) b";
+    let (rows, _) = run(text, &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows[0][0].1, "Inf");
+}

@@ -73,9 +73,9 @@ fn every_spelling_has_one_plan() {
         ("a | order by _time desc", "a | sort by (_time desc)"),
         (
             "a | stats by (app) count() errors, max(duration)",
-            "a | stats by (app) count() as errors, max(duration) as \"max(duration)\"",
+            "a | stats by (app) count(*) as errors, max(duration) as \"max(duration)\"",
         ),
-        ("a | count()", "a | stats count() as \"count()\""),
+        ("a | count()", "a | stats count(*) as \"count(*)\""),
         (
             "a | stats by (_time:5m, n:10) quantile(0.99, x) p99",
             "a | stats by (_time:300000000000ns, n:10) quantile(0.99, x) as p99",
@@ -153,12 +153,20 @@ fn every_spelling_has_one_plan() {
         ),
         (
             "a | stats by (ip:/24) count() if (x or y) n, rate(), row_max(x, y*) m, json_values() sort by (x desc) limit 3 j",
-            "a | stats by (ip:/24) count() if (x or y) as n, rate() as \"rate()\", row_max(x, y*) as m, json_values() sort by (x desc) limit 3 as j",
+            "a | stats by (ip:/24) count(*) if (x or y) as n, rate() as \"rate()\", row_max(x, y*) as m, json_values() sort by (x desc) limit 3 as j",
         ),
         (
             "a | count(*), sum(x*), row_any(), values(x) limit 2, any(y), stddev(z), histogram(z)",
-            "a | stats count() as \"count()\", sum(x*) as \"sum(x*)\", row_any() as \"row_any()\", values(x) limit 2 as \"values(x) limit 2\", any(y) as \"any(y)\", stddev(z) as \"stddev(z)\", histogram(z) as \"histogram(z)\"",
+            "a | stats count(*) as \"count(*)\", sum(x*) as \"sum(x*)\", row_any() as \"row_any()\", values(x) limit 2 as \"values(x) limit 2\", any(y) as \"any(y)\", stddev(z) as \"stddev(z)\", histogram(z) as \"histogram(z)\"",
         ),
+        (
+            "a | stats by (n:10.5 offset 3, size:1KiB offset 1KB) count() m",
+            "a | stats by (n:10.5 offset 3, size:1024 offset 1000) count(*) as m",
+        ),
+        ("a | top x", "a | top 10 by (x)"),
+        ("a | top 3 x, y rank r hits h", "a | top 3 by (x, y) hits as h rank as r"),
+        ("a | uniq x, y with hits limit 2", "a | uniq by (x, y) with hits limit 2"),
+        ("a | len x n | hash y h", "a | len(x) as n | hash(y) as h"),
         (
             "a | math a+b*2 x, -y^2, round(a-b, 0.1) as z",
             "a | math a + b * 2 as x, -y ^ 2 as \"-y ^ 2\", round(a - b, 0.1) as z",
@@ -193,7 +201,7 @@ fn every_spelling_has_one_plan() {
         ),
         (
             "a | set_stream_fields x, y* | running_stats by (x) sum(y) z | total_stats count()",
-            "a | set_stream_fields x, y* | running_stats by (x) sum(y) as z | total_stats count() as \"count()\"",
+            "a | set_stream_fields x, y* | running_stats by (x) sum(y) as z | total_stats count(*) as \"count(*)\"",
         ),
         (
             "a | field_names | field_values x limit 3 | facets",

@@ -174,6 +174,11 @@ impl<'a> Parser<'a> {
         Ok(self.text_token("a field name")?.into())
     }
 
+    /// Whether a number is next.
+    pub fn at_count(&self) -> bool {
+        matches!(self.token.kind, TokenKind::Word(w) if w.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
     /// A whole number that is not negative.
     pub fn count(&mut self, what: &str) -> Parsed<usize> {
         let number = match self.token.kind {

@@ -18,12 +18,8 @@ pub struct Top {
 
 impl Top {
     pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        let limit = if p.at_word("by") || p.at_punct('(') {
-            10
-        } else {
-            p.count("a number of values, or `by (…)`")?
-        };
-        let by = By::parse_list(p)?;
+        let limit = if p.at_count() { p.count("a number of values")? } else { 10 };
+        let by = By::parse_fields(p)?;
         let mut top = Self {
             limit,
             hits: "hits".into(),
@@ -36,7 +32,8 @@ impl Top {
             if rank == hits {
                 return Err(p.expected("`hits as name`, `rank` or `|`"));
             }
-            let name = if p.eat_word("as")? {
+            let is_next = ["with", "rank", "hits"].iter().any(|word| p.at_word(word));
+            let name = if p.eat_word("as")? || !(p.at_pipe_end() || is_next) {
                 p.field_name()?
             } else if rank {
                 "rank".into()

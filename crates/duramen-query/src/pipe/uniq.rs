@@ -22,7 +22,7 @@ impl Uniq {
     }
 
     pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        let by = By::parse_list(p)?;
+        let by = By::parse_fields(p)?;
         let mut aggregate = Aggregate { by, functions: Vec::new(), keep: None };
         while !p.at_pipe_end() {
             if p.eat_word("limit")? {

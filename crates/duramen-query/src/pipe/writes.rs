@@ -64,9 +64,11 @@ impl Parser<'_> {
         if self.eat_word(word)? { self.field_name() } else { Ok(names::MESSAGE.into()) }
     }
 
-    /// `(name)`.
+    /// `(name)`, or `name`.
     pub(crate) fn field_in_parentheses(&mut self) -> Result<Box<str>, ParseError> {
-        self.expect_punct('(')?;
+        if !self.eat_punct('(')? {
+            return self.field_name();
+        }
         let field = self.field_name()?;
         self.expect_punct(')')?;
         Ok(field)

@@ -60,8 +60,11 @@ fn rows(n: u64) -> usize {
 }
 
 /// An object whose values are all text, as VictoriaLogs' clients expect; of a whole entry, with its stream, though that be
-/// empty.
+/// empty. Of a row without a value there is none.
 pub(super) fn write_texts(row: &ResultRow, is_entry: bool, out: &mut Vec<u8>) {
+    if row.iter().all(|(_, text, _)| text.is_empty()) {
+        return;
+    }
     out.push(b'{');
     let mut first = true;
     let mut pair = |name: &str, text: &str, out: &mut Vec<u8>| {

@@ -2,7 +2,7 @@
 //! is written as it is.
 
 use super::codec;
-use crate::number::{DURATIONS, Number, format_rounded, parse_duration_ns};
+use crate::number::{Number, duration_text, format_rounded, parse_duration_ns};
 use crate::parse::time::format_time;
 use crate::row::write_json_string;
 use std::fmt::Write;
@@ -91,7 +91,7 @@ impl Form {
             // A size or a duration is a number, too, but no time.
             Self::Time if !value.ends_with(|c: char| c.is_ascii_digit()) => return None,
             Self::Time => out.push_str(&format_time(unix_ns(value)?)),
-            Self::Duration => duration(Number::parse(value)?.as_int()?, out),
+            Self::Duration => out.push_str(&duration_text(Number::parse(value)?.as_int()?)),
             Self::DurationSeconds => {
                 let ns = parse_duration_ns(value)?;
                 let seconds = match ns % 1_000_000_000 {
@@ -128,26 +128,6 @@ fn decimal(text: &str, unit: i64) -> Option<i64> {
     let n: i128 = format!("{whole}{fraction}").parse().ok()?;
     let scale = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     i64::try_from(n.checked_mul(unit.into())? / scale).ok()
-}
-
-/// `1h33m5s20ms`: whole units, the greatest first.
-fn duration(ns: i64, out: &mut String) {
-    if ns < 0 {
-        out.push('-');
-    }
-    let mut left = ns.unsigned_abs();
-    if left == 0 {
-        out.push('0');
-    }
-    // Years are not of one length to people.
-    for &(unit, size) in DURATIONS.iter().rev().filter(|(unit, _)| !matches!(*unit, "y" | "us" | "\u{3bc}s"))
-    {
-        let count = left / size.unsigned_abs();
-        left %= size.unsigned_abs();
-        if count > 0 {
-            out.push_str(&format!("{count}{unit}"));
-        }
-    }
 }
 
 #[cfg(test)]

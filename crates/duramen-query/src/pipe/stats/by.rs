@@ -2,7 +2,7 @@
 
 use crate::error::ParseError;
 use crate::filter::ip::parse_v4;
-use crate::number::{Number, parse_duration_ns};
+use crate::number::{Number, duration_text, parse_duration_ns};
 use crate::parse::time::{format_time, parse_time};
 use crate::parse::{Parser, quote};
 use duramen::block::names;
@@ -36,13 +36,30 @@ pub enum Bucket {
     Month,
     /// Time stamps to the start of the year.
     Year,
-    /// Numbers to multiples of this, which is more than 0; time stamps to multiples of so many nanoseconds.
-    Number(Number),
+    /// Numbers to multiples of `step`, which is more than 0, beside `offset`; time stamps to multiples of so many nanoseconds.
+    Number {
+        /// More than 0.
+        step: Number,
+        /// What the buckets begin at, and that many steps further.
+        offset: Number,
+    },
     /// Addresses of version 4 to their networks, by the length of the prefix in bits.
     Network(u8),
 }
 
 impl By {
+    /// `by (a, b)`, or `a, b` without anything around.
+    pub(crate) fn parse_fields(p: &mut Parser<'_>) -> Result<Vec<Self>, ParseError> {
+        if p.at_word("by") || p.at_punct('(') || p.at_pipe_end() {
+            return Self::parse_list(p);
+        }
+        let mut list = vec![Self::parse(p)?];
+        while p.eat_punct(',')? {
+            list.push(Self::parse(p)?);
+        }
+        Self::each_once(p, list)
+    }
+
     /// `by (a, b:10, _time:5m offset 1h)`; the word `by` may be left out.
     pub(crate) fn parse_list(p: &mut Parser<'_>) -> Result<Vec<Self>, ParseError> {
         if p.eat_word("by")? && !p.at_punct('(') {
@@ -52,6 +69,10 @@ impl By {
             return Err(p.expected("`by (field, …)`"));
         }
         let list = p.list(Self::parse)?;
+        Self::each_once(p, list)
+    }
+
+    fn each_once(p: &Parser<'_>, list: Vec<Self>) -> Result<Vec<Self>, ParseError> {
         for (i, by) in list.iter().enumerate() {
             if list[..i].iter().any(|b| b.field == by.field) {
                 return Err(p.error(format!("`{}` is there twice", by.field), "name each field once"));
@@ -112,7 +133,7 @@ impl By {
             },
             (false, _) => {
                 match Number::parse(&text).filter(|&n| n > Number::Int(0) && n.as_f64().is_finite()) {
-                    Some(step) => Bucket::Number(step),
+                    Some(step) => Bucket::Number { step, offset: number_offset(p)? },
                     None => {
                         let message = format!("`{text}` is no size of a bucket");
                         return Err(ParseError::new(
@@ -146,11 +167,18 @@ impl By {
     pub fn value<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.bucket {
             None => text.into(),
-            Some(Bucket::Number(step)) => match Number::parse(text) {
-                Some(n) => round_down(n, *step).to_string().into(),
-                None => match (step.as_int(), time_stamp(text)) {
-                    (Some(step), Some(time)) => {
-                        format_time(time.div_euclid(step).saturating_mul(step)).into()
+            Some(Bucket::Number { step, offset }) => match Number::parse(text) {
+                Some(n) => {
+                    let start = round_down(n.plus(offset.negated()), *step).plus(*offset);
+                    match start.as_int().filter(|_| parse_duration_ns(text).is_some()) {
+                        Some(ns) => duration_text(ns).into(),
+                        None => start.to_string().into(),
+                    }
+                }
+                None => match (step.as_int(), offset.as_int(), time_stamp(text)) {
+                    (Some(step), Some(offset), Some(time)) => {
+                        let start = time.saturating_sub(offset).div_euclid(step).saturating_mul(step);
+                        format_time(start.saturating_add(offset)).into()
                     }
                     _ => text.into(),
                 },
@@ -188,7 +216,7 @@ impl By {
             }
             Some(Bucket::Month) => calendar(time, Date::first_of_month),
             Some(Bucket::Year) => calendar(time, Date::first_of_year),
-            Some(Bucket::Number(_) | Bucket::Network(_)) | None => time,
+            Some(Bucket::Number { .. } | Bucket::Network(_)) | None => time,
         }
     }
 
@@ -205,7 +233,7 @@ impl By {
                 let next = civil(start).and_then(|d| d.checked_add(span).ok()).and_then(midnight);
                 next.unwrap_or(i64::MAX)
             }
-            Some(Bucket::Number(_) | Bucket::Network(_)) | None => start.saturating_add(1),
+            Some(Bucket::Number { .. } | Bucket::Network(_)) | None => start.saturating_add(1),
         }
     }
 }
@@ -220,6 +248,18 @@ fn midnight(date: Date) -> Option<i64> {
 
 fn calendar(time: i64, first: fn(Date) -> Date) -> i64 {
     civil(time).map(first).and_then(midnight).unwrap_or(i64::MIN)
+}
+
+/// Where buckets of numbers begin: 0, if nothing is said.
+fn number_offset(p: &mut Parser<'_>) -> Result<Number, ParseError> {
+    let at = p.token.start;
+    if !p.eat_word("offset")? {
+        return Ok(Number::Int(0));
+    }
+    let text = p.text_token("a number such as 5 or 10KB")?;
+    Number::parse(&text).filter(|n| n.as_f64().is_finite()).ok_or_else(|| {
+        ParseError::new(p.text, at, "not a number", "expected offset and a number such as 5 or 10KB")
+    })
 }
 
 /// A time stamp in a field other than `_time`. Most texts are told by their first byte to be none.
@@ -269,7 +309,8 @@ impl fmt::Display for By {
             Some(Bucket::Time { step_ns, offset_ns }) => write!(f, ":{step_ns}ns offset {offset_ns}ns"),
             Some(Bucket::Month) => f.write_str(":month"),
             Some(Bucket::Year) => f.write_str(":year"),
-            Some(Bucket::Number(step)) => write!(f, ":{step}"),
+            Some(Bucket::Number { step, offset: Number::Int(0) }) => write!(f, ":{step}"),
+            Some(Bucket::Number { step, offset }) => write!(f, ":{step} offset {offset}"),
             Some(Bucket::Network(bits)) => write!(f, ":/{bits}"),
         }
     }
@@ -289,7 +330,10 @@ mod tests {
             ("2024-05-17T11:59:30.5Z", "2024-05-17T11:00:00Z"),
             ("2024-05-17T11:59:30+02:00", "2024-05-17T09:00:00Z"),
             ("1969-12-31T23:59:59Z", "1969-12-31T23:00:00Z"),
-            ("90m", "3600000000000"),
+            ("90m", "1h"),
+            ("-90m", "-2h"),
+            ("20m", "0"),
+            ("7200000000001", "7200000000000"),
             ("2024-05-17", "2024-05-17"),
             ("soon", "soon"),
         ] {

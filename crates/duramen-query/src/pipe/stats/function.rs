@@ -153,7 +153,9 @@ impl fmt::Display for Function {
             _ => {}
         }
         let all = matches!(&*self.fields, [one] if one.is_all());
-        if !(self.kind.takes_rows() && all) {
+        if self.kind == Kind::Count && self.fields.is_empty() {
+            arguments.push("*".into());
+        } else if !(self.kind.takes_rows() && all) {
             arguments.extend(self.fields.iter().map(ToString::to_string));
         }
         write!(f, "{})", arguments.join(", "))?;

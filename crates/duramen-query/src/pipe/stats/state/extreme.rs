@@ -22,7 +22,8 @@ impl Extreme {
     /// Takes a value, and the number that it is.
     pub fn offer(&mut self, function: &Function, number: Option<Number>, cell: Cell<'_>) {
         let wanted = if function.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
-        if cell.is_empty() {
+        // What `math` makes of nothing is no number, and no text either.
+        if cell.is_empty() || matches!(cell, Cell::Text("NaN")) {
             return;
         }
         if let (Some(number), Some(Best { number: Some(best), .. })) = (number, &self.0)
