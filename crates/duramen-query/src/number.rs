@@ -90,17 +90,18 @@ impl Number {
 
     /// The number that an integer of a column of decimal fractions stands for: what its text reads as.
     pub(crate) fn of_decimal(n: i64, scale: Scale) -> Self {
-        /// Integers up to this are floating-point numbers, too, and divided by a power of ten they are the nearest to the text.
-        const MOST_EXACT: u64 = 1 << 53;
+        /// Up to this, an integer divided by a power of ten is the floating-point number nearest to the text, and a whole one
+        /// only if that is whole.
+        const MOST_EXACT: u64 = 1 << 52;
         let power = scale.power();
+        let x = n as f64 / power as f64;
         if n.unsigned_abs() > MOST_EXACT {
             let read = Self::parse(IntText::default().format_decimal(n, scale));
-            read.unwrap_or(Self::Float(n as f64 / power as f64))
-        } else if n % power == 0 {
-            Self::Int(n / power)
-        } else {
-            Self::Float(n as f64 / power as f64)
+            return read.unwrap_or(Self::Float(x));
         }
+        // Dividing integers, or asking the library for the fraction, takes several times as long.
+        let whole = x as i64;
+        if whole as f64 == x { Self::Int(whole) } else { Self::Float(x) }
     }
 
     /// Reads a number that stands in a query, which may also be hexadecimal, octal or binary: `0xff`, `0o17`, `0b101`.

@@ -11,11 +11,13 @@ Examples:
   duramen delete 'app:checkout password' --since 2h --yes
   duramen delete '_time:2026-11-21 path:/health' --yes
 
-The query is a filter, without pipes. What it finds of the lines that are there now is gone from every query when
-the command ends, and from the disk once no query reads any more that began before. It works while programs log.
+The query is a filter, without pipes. What it finds of the lines that are there now is gone from
+every query when the command ends, and from the disk once no query reads any more that began
+before. It works while programs log.
 
-Exit codes: 0 deleted, also when there was nothing to delete; 1 failure, or something could not be looked into;
-2 the query cannot be understood, or nobody said yes; 130 after Ctrl-C, and nothing was deleted.";
+Exit codes: 0 deleted, also when there was nothing to delete; 1 failure, or something could not be
+looked into; 2 the query cannot be understood, or nobody said yes; 130 after Ctrl-C, and nothing
+was deleted.";
 
 /// What to delete.
 #[derive(Args, Debug)]

@@ -10,10 +10,12 @@ Examples:
   duramen doctor --verify                         and read every byte
   duramen doctor --json | jq '.checks[] | select(.status != \"ok\")'
 
-It looks at the directory, its file system and room, limits, the clock, writers and keeper, tables, damage, tokens,
-settings and certificate, says what is wrong, and what to do. It changes nothing, and may run while programs log.
+It looks at the directory, its file system and room, limits, the clock, writers and keeper,
+tables, damage, tokens, settings and certificate, says what is wrong, and what to do. It changes
+nothing, and may run while programs log.
 
-Exit codes: 0 all is well; 1 there are warnings; 2 there are errors, or what was given cannot be understood.";
+Exit codes: 0 all is well; 1 there are warnings; 2 there are errors, or what was given cannot be
+understood.";
 
 /// What to look at.
 #[derive(Args, Debug)]

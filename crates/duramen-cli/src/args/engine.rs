@@ -9,8 +9,8 @@ Examples:
   duramen engine repair --dry-run /var/lib/app/state say what a repair would do, and what is lost
   duramen engine dump /var/lib/app/state/MANIFEST    what is in a file, line by line
 
-DIR is a key-value store of the crate duramen-engine, of either engine. The log store, too, is made of
-such files: `dump` reads them; `duramen verify` checks it.";
+DIR is a key-value store of the crate duramen-engine, of either engine. The log store, too, is
+made of such files: `dump` reads them; `duramen verify` checks it.";
 
 const DUMP_EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,8 @@ Examples:
 A line is a thing and its fields; what lies inside something is indented. Offsets and sizes are in
 bytes. Keys and values are bytes: what is not printable ASCII is shown as \\xff, also in JSON.
 
-Exit codes: 0 all could be told; 1 something is damaged (a line `damage` says where), or unreadable.";
+Exit codes: 0 all could be told; 1 something is damaged (a line `damage` says where), or
+unreadable.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -38,9 +39,9 @@ Examples:
   duramen engine repair --dry-run state              changes nothing
   duramen engine repair state
 
-Blocks, records and tables that are whole are kept; a manifest that is lost or damaged is made anew
-from them. Damaged files are not deleted: they are in DIR/quarantine afterwards. The store must not be
-open. A repair that was stopped can be run again.
+Blocks, records and tables that are whole are kept; a manifest that is lost or damaged is made
+anew from them. Damaged files are not deleted: they are in DIR/quarantine afterwards. The store
+must not be open. A repair that was stopped can be run again.
 
 Exit codes: 0 nothing is lost; 1 something is (a line `lost` says what), or it cannot be repaired.";
 

@@ -11,9 +11,11 @@ Examples:
   duramen health --config /etc/duramen.toml       the one with these settings
   HEALTHCHECK CMD [\"duramen\", \"health\"]           of a container
 
-It asks `/health` of a server on this machine: at the address, and with the certificate, of its settings.
+It asks `/health` of a server on this machine: at the address, and with the certificate, of its
+settings.
 
-Exit codes: 0 lines can be taken; 1 they cannot, or nobody answers; 2 what was given cannot be understood.";
+Exit codes: 0 lines can be taken; 1 they cannot, or nobody answers; 2 what was given cannot be
+understood.";
 
 /// Which server.
 #[derive(Args, Debug)]

@@ -131,11 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn every_verb_has_examples() {
+    fn every_verb_has_examples_and_no_line_too_wide() {
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {
             let help = command.clone().render_help().to_string();
             assert!(help.contains("Examples:\n  "), "{}", command.get_name());
+            // Longer lines would be broken once more, each with a word or two left over.
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(below.lines().all(|line| line.chars().count() <= 100), "{below}");
             commands.extend(command.get_subcommands().filter(|verb| verb.get_name() != "help").cloned());
         }
     }

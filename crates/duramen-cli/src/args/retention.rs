@@ -14,9 +14,10 @@ Examples:
   duramen retention --level debug=none                 debug is like every other line again
   duramen retention --clear                            everything is kept
 
-Each flag changes what it names, and the rest stays as it is. A line has the age of the first stream rule that
-fits it, else that of its level's rule, else --max-age. Lines go a UTC day's worth at a time, so they may stay up
-to a day longer. By bytes or free space, the oldest go first, and never the newest day's.
+Each flag changes what it names, and the rest stays as it is. A line has the age of the first
+stream rule that fits it, else that of its level's rule, else --max-age. Lines go a UTC day's
+worth at a time, so they may stay up to a day longer. By bytes or free space, the oldest go first,
+and never the newest day's.
 
 Exit codes: 0 done; 1 failure; 2 what was given cannot be understood.";
 

@@ -36,8 +36,8 @@ Examples:
   duramen --store /backup/logs-2026-11-21 query error     the copy is a store like any other
   duramen snapshot daily && rsync -a daily backup-host:   elsewhere, once it is made
 
-To restore, open the copy, or move it to where the store was. On the same file system it takes hardly any room: tables
-are the same files under a second name. Programs may go on logging.
+To restore, open the copy, or move it to where the store was. On the same file system it takes
+hardly any room: tables are the same files under a second name. Programs may go on logging.
 
 Exit codes: 0 the copy is whole; 1 there is none, or something could not be read.";
 
