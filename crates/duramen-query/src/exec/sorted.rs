@@ -144,9 +144,10 @@ impl<'a> SortedScan<'a> {
     ) -> duramen::Result<bool> {
         let Some((name, desc)) = self.sort.by.first().filter(|_| sorter.is_full()) else { return Ok(false) };
         let column = KeyColumn::read(name, open, found)?;
-        let is_beyond =
-            |row| column.quick(row).is_some_and(|key| sorter.is_beyond(&Directed::new(key, *desc), earliest));
-        Ok(found.iter().all(is_beyond))
+        let is_beyond = |row| sorter.is_beyond(&Directed::new(column.key(row), *desc), earliest);
+        let is_stopped =
+            |i| i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && self.reader.cancel.check().is_err();
+        Ok(found.iter().enumerate().all(|(i, row)| is_beyond(row) && !is_stopped(i)))
     }
 
     /// Gives the sorter a block's rows, with their fields if they are to be `fills`ed now.
