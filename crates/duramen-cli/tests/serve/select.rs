@@ -42,6 +42,9 @@ fn rows_come_newest_first_and_no_more_than_asked_for() {
     let csv = server.get("/select/logsql/query?query=*%7Cstats+by+(level)+count()+lines&format=csv");
     assert!(csv.body.starts_with("level,lines\r\n"), "{csv:?}");
     assert_eq!(server.get("/select/logsql/query?query=nothere&format=csv").body, "");
+    // What has no value is no row.
+    let extracted = server.get("/select/logsql/query?query=*%7Cextract+%22line+9%3Cx%3E%22%7Cfields+x");
+    assert_eq!(extracted.lines().len(), 10, "{extracted:?}");
 }
 
 #[test]
