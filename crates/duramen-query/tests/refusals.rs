@@ -77,6 +77,7 @@ fn errors_point_at_the_place() {
         ("a | format x foo", 13, "expected `as field`"),
         ("a | replace_regexp ('(', '')", 20, "not a regular expression"),
         ("a | len (x y)", 11, "expected `)`"),
+        ("a | uniq with hits", 9, "expected `by (field, …)`"),
         ("a | top x,", 10, "expected a field name"),
         ("a | stats by (n:10 offset x) count()", 19, "not a number"),
         ("a | math a +", 12, "expected a number, a field or a function"),

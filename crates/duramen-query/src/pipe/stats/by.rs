@@ -50,7 +50,9 @@ pub enum Bucket {
 impl By {
     /// `by (a, b)`, or `a, b` without anything around.
     pub(crate) fn parse_fields(p: &mut Parser<'_>) -> Result<Vec<Self>, ParseError> {
-        if p.at_word("by") || p.at_punct('(') || p.at_pipe_end() {
+        // A field of such a name stands in quotes or parentheses.
+        let is_option = ["with", "hits", "rank", "limit"].iter().any(|word| p.at_word(word));
+        if p.at_word("by") || p.at_punct('(') || p.at_pipe_end() || is_option {
             return Self::parse_list(p);
         }
         let mut list = vec![Self::parse(p)?];
@@ -169,16 +171,18 @@ impl By {
             None => text.into(),
             Some(Bucket::Number { step, offset }) => match Number::parse(text) {
                 Some(n) => {
-                    let start = round_down(n.plus(offset.negated()), *step).plus(*offset);
-                    match start.as_int().filter(|_| parse_duration_ns(text).is_some()) {
+                    let start = sum(round_down(sum(n, offset.negated()), *step), *offset);
+                    let plain = text.strip_prefix('+').unwrap_or(text);
+                    match start.as_int().filter(|_| parse_duration_ns(plain).is_some()) {
                         Some(ns) => duration_text(ns).into(),
                         None => start.to_string().into(),
                     }
                 }
                 None => match (step.as_int(), offset.as_int(), time_stamp(text)) {
                     (Some(step), Some(offset), Some(time)) => {
-                        let start = time.saturating_sub(offset).div_euclid(step).saturating_mul(step);
-                        format_time(start.saturating_add(offset)).into()
+                        // Days begin where they begin for `_time`.
+                        let start = time.saturating_add(offset).div_euclid(step).saturating_mul(step);
+                        format_time(start.saturating_sub(offset)).into()
                     }
                     _ => text.into(),
                 },
@@ -267,6 +271,14 @@ fn time_stamp(text: &str) -> Option<i64> {
     text.starts_with(|c: char| c.is_ascii_digit()).then(|| parse_time(text))?
 }
 
+/// Of floats without what they cannot hold: `0.1 + 0.05` is 0.15.
+fn sum(a: Number, b: Number) -> Number {
+    match a.plus(b) {
+        Number::Float(x) => Number::parse(&crate::number::format_rounded(x)).unwrap_or(Number::Float(x)),
+        whole => whole,
+    }
+}
+
 fn round_down(n: Number, step: Number) -> Number {
     match (n, step) {
         (Number::Int(n), Number::Int(step)) => {
@@ -338,6 +350,25 @@ mod tests {
             ("soon", "soon"),
         ] {
             assert_eq!(stats.aggregate.by[0].value(text), bucket, "{text}");
+        }
+    }
+
+    #[test]
+    fn buckets_of_numbers_begin_at_the_offset() {
+        for (by, cases) in [
+            ("n:10 offset 3", &[("2", "-7"), ("3", "3"), ("13", "13"), ("-8", "-17"), ("x", "x")][..]),
+            ("n:0.1 offset 0.05", &[("0.2", "0.15"), ("0.15", "0.15"), ("0.149", "0.05")]),
+            ("n:1h", &[("+90m", "1h"), ("90m", "1h")]),
+            ("n:1d offset 2h", &[("2024-05-17T23:00:00Z", "2024-05-17T22:00:00Z")]),
+        ] {
+            let text = format!("* | stats by ({by}) count() lines");
+            for text in [&text, &Query::parse(&text, &ParseOptions::default()).unwrap().to_string()] {
+                let query = Query::parse(text, &ParseOptions::default()).unwrap();
+                let Some(crate::pipe::Pipe::Stats(stats)) = query.pipes().first() else { panic!("no stats") };
+                for (value, bucket) in cases {
+                    assert_eq!(stats.aggregate.by[0].value(value), *bucket, "{text}: {value}");
+                }
+            }
         }
     }
 
