@@ -90,8 +90,9 @@ impl<'a> SortedScan<'a> {
         let Run { blocks, memory, cancel, .. } = *run;
         // Most blocks have no row that can be in the answer, which their first key tells in any order of rows.
         let is_by_time = self.sort.by.iter().any(|(name, _)| **name == *names::TIME);
-        let in_order = if self.sort.limit.is_none() || is_by_time { InOrder::All } else { InOrder::None };
-        let reader = Reader { in_order, ..self.reader };
+        let is_always_in_order = self.sort.limit.is_none() || is_by_time;
+        let ordered = Reader { in_order: InOrder::All, ..self.reader };
+        let reader = if is_always_in_order { ordered } else { Reader { in_order: InOrder::None, ..ordered } };
         // Of equal rows the first ones are in the answer: blocks that come behind them have none then.
         let turned: Vec<Arc<dyn BlockHandle>>;
         let (in_turn, last) = match self.order {
@@ -105,7 +106,9 @@ impl<'a> SortedScan<'a> {
             let (mut sorter, mut stats) = (Sorter::new(self.sort, memory, cancel), RunStats::default());
             while let Some((turn, handle)) = shared.take() {
                 let number = last.map_or(turn, |last| last - turn);
-                let Some((mut open, mut found)) = reader.open(handle, &mut stats)? else { continue };
+                // As long as each row can be in the answer, each is read.
+                let first = if sorter.is_full() { reader } else { ordered };
+                let Some((mut open, mut found)) = first.open(handle, &mut stats)? else { continue };
                 if !open.in_order {
                     let earliest = self.order.earliest((handle.min_time(), handle.max_time()));
                     let told = self.is_beyond(&mut open, &found, earliest, &sorter);
@@ -142,7 +145,7 @@ impl<'a> SortedScan<'a> {
         earliest: Arrival,
         sorter: &Sorter<'_>,
     ) -> duramen::Result<bool> {
-        let Some((name, desc)) = self.sort.by.first().filter(|_| sorter.is_full()) else { return Ok(false) };
+        let Some((name, desc)) = self.sort.by.first() else { return Ok(false) };
         let column = KeyColumn::read(name, open, found)?;
         let is_beyond = |row| sorter.is_beyond(&Directed::new(column.key(row), *desc), earliest);
         let is_stopped =
