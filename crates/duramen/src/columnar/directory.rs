@@ -135,6 +135,18 @@ fn put_location(out: &mut Vec<u8>, at: &Location) {
 }
 
 impl Directory {
+    /// Which bundles several parts lie in.
+    pub(crate) fn shared_bundles(&self) -> Vec<bool> {
+        let mut parts = vec![0u32; self.bundles.len()];
+        let of_columns = self.columns.iter().flat_map(|column| column.form.locations());
+        for at in [&self.structure, &self.label_sets].into_iter().chain(&self.maps).chain(of_columns) {
+            if let Some(parts) = parts.get_mut(at.bundle) {
+                *parts += 1;
+            }
+        }
+        parts.into_iter().map(|parts| parts > 1).collect()
+    }
+
     /// Writes the chunk into `out`, which is cleared first.
     pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<()> {
         let mut p = vec![VERSION];

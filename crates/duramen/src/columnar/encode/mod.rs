@@ -49,7 +49,7 @@ impl Default for EncodeOptions {
 }
 
 /// Parts over this size do not share a chunk.
-pub(crate) const OWN_BUNDLE_BYTES: usize = 12 << 10;
+const OWN_BUNDLE_BYTES: usize = 12 << 10;
 /// A shared chunk is closed beyond this size.
 const SHARED_BUNDLE_BYTES: usize = 128 << 10;
 

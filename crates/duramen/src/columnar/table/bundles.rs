@@ -1,7 +1,6 @@
 //! Which bundles stay decompressed: those that several columns share. What one column has for itself goes with it.
 
 use super::super::directory::Location;
-use super::super::encode::OWN_BUNDLE_BYTES;
 use super::super::streams::{Bundle, Part};
 use super::{TableBlock, get_or_make};
 use crate::error::Result;
@@ -69,7 +68,7 @@ impl TableBlock {
     }
 
     /// Whether it is kept.
-    pub(super) fn is_shared(&self, at: &Location) -> bool {
-        self.bundles[at.bundle].get().is_some() || at.lens.iter().sum::<usize>() <= OWN_BUNDLE_BYTES
+    fn is_shared(&self, at: &Location) -> bool {
+        self.bundles[at.bundle].get().is_some() || self.are_shared.get(at.bundle) == Some(&true)
     }
 }

@@ -55,6 +55,8 @@ pub struct TableBlock {
     slots: OnceLock<(Order, Vec<u32>)>,
     streams: OnceLock<StreamTable>,
     bundles: Vec<OnceLock<Bundle>>,
+    /// Which of them have several parts.
+    are_shared: Vec<bool>,
     maps: Vec<OnceLock<Arc<Vec<u64>>>>,
     columns: Vec<OnceLock<Arc<Column>>>,
     /// Of columns of templates.
@@ -93,6 +95,7 @@ impl TableBlock {
             slots: OnceLock::new(),
             streams: OnceLock::new(),
             bundles: directory.bundles.iter().map(|_| OnceLock::new()).collect(),
+            are_shared: directory.shared_bundles(),
             maps: directory.maps.iter().map(|_| OnceLock::new()).collect(),
             columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
             outlines: directory.columns.iter().map(|_| OnceLock::new()).collect(),

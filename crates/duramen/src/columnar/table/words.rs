@@ -46,6 +46,9 @@ fn integers_may_have(min: i64, max: i64, hashes: &[u64]) -> bool {
     })
 }
 
+/// Dictionaries of larger columns are not looked at before their column is decoded.
+const LOOKED_AT_BYTES: usize = 48 << 10;
+
 impl TableBlock {
     /// [`crate::block::Block::may_contain_words`].
     pub(super) fn may_contain(&self, name: &str, words: &[u64]) -> Result<bool> {
@@ -116,16 +119,17 @@ impl TableBlock {
             });
         }
         match &entry.form {
-            Form::Texts { at, .. } if self.is_shared(at) && entry.count > 0 => {
+            Form::Texts { at, .. } if entry.count > 0 && at.lens.iter().sum::<usize>() <= LOOKED_AT_BYTES => {
                 self.dictionary_may_contain(entry, at, words)
             }
             _ => Ok(true),
         }
     }
 
-    /// The same of a column that shares its bundle, which is small and kept: of its dictionary, if it has one.
+    /// The same of a small column: of its dictionary, if it has one.
     fn dictionary_may_contain(&self, entry: &ColumnEntry, at: &Location, words: &[u64]) -> Result<bool> {
-        self.with_part(at, true, |part| {
+        // What is looked at here is mostly read right after.
+        self.with_part(at, false, |part| {
             if entry.kind.is_none() {
                 part.bytes.take(entry.count)?;
             }
