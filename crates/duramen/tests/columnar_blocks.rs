@@ -9,6 +9,7 @@ use duramen::column::{ColumnData, IntText};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{Level, token};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 #[test]
 fn all_kinds_of_fields_come_back() {
@@ -243,6 +244,29 @@ fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
     block.column("status").unwrap();
     assert!(!has("status", "took") && has("status", "ok"));
     assert_eq!(block.stream_field_names().unwrap(), ["app"]);
+}
+
+/// Where a field has few values, they are asked, also if their codes lie in a chunk of their own.
+#[test]
+fn words_of_messages_do_not_show_in_a_field_of_few_values() {
+    let mut rows = Rows::new(&[]);
+    for i in 0..20_000i64 {
+        let state = ["open", "half open", "shut"][(i * i % 7 % 3) as usize];
+        let fields = vec![("state", Field::Str(state.into()))];
+        rows.add(i, Level::Info, &format!("door {i} ajar"), fields);
+    }
+    let mut chunks = columnar_common::Chunks::default();
+    let encoded =
+        BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    let chunks = Arc::new(chunks);
+    let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
+    let has = |word: &str| block.may_contain_words("state", &[token::hash(word)]).unwrap();
+    assert!(has("half") && has("shut") && !has("ajar"));
+    let reads = || chunks.reads.lock().unwrap().len();
+    block.column("_stream").unwrap();
+    let before = reads();
+    block.column("state").unwrap().unwrap();
+    assert_eq!(reads(), before, "what was looked at is kept");
 }
 
 #[test]
