@@ -171,9 +171,11 @@ impl By {
             None => text.into(),
             Some(Bucket::Number { step, offset }) => match Number::parse(text) {
                 Some(n) => {
-                    let start = sum(round_down(sum(n, offset.negated()), *step), *offset);
-                    let plain = text.strip_prefix('+').unwrap_or(text);
-                    match start.as_int().filter(|_| parse_duration_ns(plain).is_some()) {
+                    let start = match offset {
+                        Number::Int(0) => round_down(n, *step),
+                        offset => sum(round_down(sum(n, offset.negated()), *step), *offset),
+                    };
+                    match start.as_int().filter(|_| is_duration(text)) {
                         Some(ns) => duration_text(ns).into(),
                         None => start.to_string().into(),
                     }
@@ -271,10 +273,20 @@ fn time_stamp(text: &str) -> Option<i64> {
     text.starts_with(|c: char| c.is_ascii_digit()).then(|| parse_time(text))?
 }
 
-/// Of floats without what they cannot hold: `0.1 + 0.05` is 0.15.
+/// Whether a number is one of time. Most are told by their last byte to be none.
+fn is_duration(text: &str) -> bool {
+    let plain = text.strip_prefix('+').unwrap_or(text);
+    plain.ends_with(|c: char| c.is_ascii_alphabetic()) && parse_duration_ns(plain).is_some()
+}
+
+/// A float without what it cannot hold: `0.1 + 0.05` is 0.15.
+fn rounded(x: f64) -> Number {
+    Number::parse(&crate::number::format_rounded(x)).unwrap_or(Number::Float(x))
+}
+
 fn sum(a: Number, b: Number) -> Number {
     match a.plus(b) {
-        Number::Float(x) => Number::parse(&crate::number::format_rounded(x)).unwrap_or(Number::Float(x)),
+        Number::Float(x) => rounded(x),
         whole => whole,
     }
 }
@@ -285,12 +297,8 @@ fn round_down(n: Number, step: Number) -> Number {
             n.div_euclid(step).checked_mul(step).map_or(Number::Int(i64::MIN), Number::Int)
         }
         (n, step) => {
-            let rounded = (n.as_f64() / step.as_f64()).floor() * step.as_f64();
-            if rounded.is_nan() {
-                n
-            } else {
-                Number::parse(&crate::number::format_rounded(rounded)).unwrap_or(n)
-            }
+            let start = (n.as_f64() / step.as_f64()).floor() * step.as_f64();
+            if start.is_nan() { n } else { rounded(start) }
         }
     }
 }
@@ -358,6 +366,8 @@ mod tests {
         for (by, cases) in [
             ("n:10 offset 3", &[("2", "-7"), ("3", "3"), ("13", "13"), ("-8", "-17"), ("x", "x")][..]),
             ("n:0.1 offset 0.05", &[("0.2", "0.15"), ("0.15", "0.15"), ("0.149", "0.05")]),
+            // As it is written, where nothing is added to it.
+            ("n:1", &[("2.9999999999999996", "2"), ("3.0", "3")]),
             ("n:1h", &[("+90m", "1h"), ("90m", "1h")]),
             ("n:1d offset 2h", &[("2024-05-17T23:00:00Z", "2024-05-17T22:00:00Z")]),
         ] {
