@@ -368,7 +368,8 @@ fn a_message_that_repeats_its_fields_costs_next_to_nothing() {
 #[test]
 fn what_a_column_takes_can_be_asked_for_ahead() {
     let mut rows = Rows::new(&["app"]);
-    // Each of the columns takes a chunk of its own.
+    // Each of the columns takes a chunk of its own, as in any large block.
+    let filling = "x".repeat(500);
     let text = |i: i64, n: i64| format!("{:032x}", (i * n) as u128 * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced);
     for i in 0..8000i64 {
         let fields = vec![
@@ -376,6 +377,7 @@ fn what_a_column_takes_can_be_asked_for_ahead() {
             ("one", Field::Str(text(i, 3))),
             ("two", if i % 3 > 0 { Field::Str(text(i, 7)) } else { Field::None }),
             ("same", Field::SameAsMessage),
+            ("filling", Field::Str(filling.clone())),
         ];
         rows.add(i * 1_000_003 + i * i % 999, Level::Info, &text(i, 5), fields);
     }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use duramen_engine::memory;
 use std::cell::RefCell;
 use zstd::bulk::Decompressor;
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, get_error_name};
 
 /// The most that a byte of a zstd frame can stand for: a block of 128 KiB may be 4 bytes, header and one to repeat.
 const ZSTD_MAX_RATIO: usize = (128 << 10) / 4;
@@ -36,6 +37,9 @@ const REPETITIVE_RATIO: usize = 4;
 /// what it takes from the whole: being new to the text costs the quick level more.
 const LEAST_GAIN: usize = 16;
 
+/// The method of what is compressed with something else before it.
+pub(crate) const AFTER: u8 = 2;
+
 /// A compressor and its room, kept from block to block.
 pub(crate) struct Zstd {
     compressor: zstd::bulk::Compressor<'static>,
@@ -55,6 +59,11 @@ impl std::fmt::Debug for Zstd {
 /// What the compressor says about its own state is a fault of the program.
 fn zstd_error(e: impl std::fmt::Display) -> Error {
     Error::Invalid(format!("zstd: {e}"))
+}
+
+/// What one of zstd's codes says.
+fn code_error(code: usize) -> Error {
+    zstd_error(get_error_name(code))
 }
 
 impl Zstd {
@@ -134,21 +143,48 @@ impl Zstd {
         Ok(if method == 0 { plain.len() } else { out.len() })
     }
 
-    fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
-        if plain.len() < 24 {
-            return Ok(0);
+    /// Appends `plain` as it is compressed by who has read `before`, and says [`AFTER`]; or appends nothing and says 0 if that
+    /// gains nothing.
+    pub(crate) fn append_after(&mut self, before: &[u8], plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
+        let mut context = CCtx::try_create().ok_or_else(|| zstd_error("no memory"))?;
+        let parameters = [
+            CParameter::CompressionLevel(self.level),
+            CParameter::ContentSizeFlag(false),
+            CParameter::DictIdFlag(false),
+            CParameter::ChecksumFlag(false),
+        ];
+        for parameter in parameters {
+            context.set_parameter(parameter).map_err(code_error)?;
         }
-        let start = out.len();
-        let room = zstd::zstd_safe::compress_bound(plain.len());
-        out.resize(start + room, 0);
-        let n = self.compressor.compress_to_buffer(plain, &mut out[start..]).map_err(zstd_error)?;
-        if n >= plain.len() {
-            out.truncate(start);
-            return Ok(0);
-        }
-        out.truncate(start + n);
-        Ok(1)
+        context.ref_prefix(before).map_err(code_error)?;
+        let method = append_if_less(plain, out, |out| context.compress2(out, plain).map_err(code_error))?;
+        Ok(method * AFTER)
     }
+
+    fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<u8> {
+        append_if_less(plain, out, |out| self.compressor.compress_to_buffer(plain, out).map_err(zstd_error))
+    }
+}
+
+/// Appends what `compress` writes, and says 1; or nothing, and says 0, if it is no less.
+fn append_if_less(
+    plain: &[u8],
+    out: &mut Vec<u8>,
+    compress: impl FnOnce(&mut [u8]) -> Result<usize>,
+) -> Result<u8> {
+    if plain.len() < 24 {
+        return Ok(0);
+    }
+    let start = out.len();
+    let room = zstd::zstd_safe::compress_bound(plain.len());
+    out.resize(start + room, 0);
+    let n = compress(&mut out[start..])?;
+    if n >= plain.len() {
+        out.truncate(start);
+        return Ok(0);
+    }
+    out.truncate(start + n);
+    Ok(1)
 }
 
 /// Parts of a text of at least [`SAMPLED_BYTES`], as far from each other as from its ends.
@@ -179,19 +215,36 @@ fn decompress(stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
     with_decompressor(|zstd| zstd.decompress_to_buffer(stored, &mut plain)).map(|_len| plain)
 }
 
+/// Whether so many compressed bytes can stand for so many.
+fn check_claim(stored: &[u8], plain_len: usize) -> Result<()> {
+    if plain_len > MAX_STREAM_BYTES.min(stored.len().saturating_mul(ZSTD_MAX_RATIO)) {
+        return Err(bad("compressed bytes claim to be more than they can be"));
+    }
+    Ok(())
+}
+
 /// Undoes [`Zstd::append`]. Allocates no more than so many compressed bytes can stand for.
 pub(crate) fn expand(method: u8, stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
     match method {
         0 if stored.len() == plain_len => Ok(stored.to_vec()),
-        1 if plain_len > MAX_STREAM_BYTES.min(stored.len().saturating_mul(ZSTD_MAX_RATIO)) => {
-            Err(bad("compressed bytes claim to be more than they can be"))
-        }
         1 => {
+            check_claim(stored, plain_len)?;
             let plain = decompress(stored, plain_len)?;
             if plain.len() == plain_len { Ok(plain) } else { Err(bad("decompressed bytes are too few")) }
         }
         _ => Err(bad("a compression method is unknown")),
     }
+}
+
+/// Undoes [`Zstd::append_after`]. Allocates no more than so many compressed bytes can stand for.
+pub(crate) fn expand_after(before: &[u8], stored: &[u8], plain_len: usize) -> Result<Vec<u8>> {
+    check_claim(stored, plain_len)?;
+    let mut context = DCtx::try_create().ok_or_else(|| zstd_error("no memory"))?;
+    context.ref_prefix(before).map_err(code_error)?;
+    let mut plain = memory::room(plain_len);
+    let damaged = |_code| bad("compressed bytes do not decompress");
+    context.decompress(&mut plain, stored).map_err(damaged)?;
+    if plain.len() == plain_len { Ok(plain) } else { Err(bad("decompressed bytes are too few")) }
 }
 
 /// Undoes [`Zstd::append`], of a text that is as long as `plain`, where it is wanted.
@@ -292,6 +345,34 @@ mod tests {
         // Too little to be worth a sample.
         let less = &free[..SAMPLED_BYTES - 1];
         assert!(compressed(EncodeOptions::default(), less) == compressed(at(8, false), less));
+    }
+
+    #[test]
+    fn what_was_before_is_needed_to_read_what_came_after() {
+        let before = free_text(100_000);
+        let plain = format!("{}!{}", &before[60_000..], &before[..50_000]);
+        let mut stored = b"x".to_vec();
+        let method =
+            Zstd::of_level(8).append_after(before.as_bytes(), plain.as_bytes(), &mut stored).unwrap();
+        assert_eq!(method, AFTER);
+        let stored = &stored[1..];
+        assert!(stored.len() < 100, "{}", stored.len());
+        assert_eq!(expand_after(before.as_bytes(), stored, plain.len()).unwrap(), plain.as_bytes());
+        for (before, stored, len) in [
+            (&before[..], &stored[..stored.len() - 1], plain.len()),
+            (&before, stored, plain.len() - 1),
+            (&before, stored, plain.len() + 1),
+            (&before, stored, usize::MAX),
+            (&before[..40_000], stored, plain.len()),
+            ("", stored, plain.len()),
+        ] {
+            assert!(expand_after(before.as_bytes(), stored, len).unwrap_err().is_corruption());
+        }
+        assert!(expand(AFTER, stored, plain.len()).unwrap_err().is_corruption());
+        // What gains nothing is not written.
+        let mut nothing = Vec::new();
+        assert_eq!(Zstd::of_level(8).append_after(before.as_bytes(), b"too short", &mut nothing).unwrap(), 0);
+        assert!(nothing.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 5
+//!   version u8 = 7
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
 //!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
@@ -22,6 +22,8 @@
 //!     alias       nothing: every value is the message
 //!     integers    min zigzag, max - min varint, location
 //!     texts       location (3 to 10); then of 7 to 10: pages: count varint, then each: location
+//!   bases       count varint, then each: bundle varint, ascending, and its base varint, a bundle before it that has none:
+//!               who decompresses streams of the bundle has those of the base before
 //!
 //! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
 //! Parts of one bundle follow one another in the order of their locations here.
@@ -39,9 +41,12 @@ use super::compress::{Zstd, expand};
 use super::streams::{MAX_STREAM_BYTES, STREAMS};
 use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
+/// Where no bundle has a base, and all else is as it is now.
+const VERSION_BEFORE_BASES: u8 = 6;
 /// Where decimal fractions of different lengths are texts as any others, and all else is as it is now.
 const VERSION_BEFORE_DECIMALS: u8 = 5;
 /// Where no texts have pages.
@@ -127,6 +132,8 @@ pub(crate) struct Directory {
     pub(crate) label_sets: Location,
     pub(crate) maps: Vec<Location>,
     pub(crate) columns: Vec<ColumnEntry>,
+    /// Bundles that have a base, and which: one that has none.
+    pub(crate) bases: BTreeMap<usize, usize>,
 }
 
 fn put_location(out: &mut Vec<u8>, at: &Location) {
@@ -177,6 +184,11 @@ impl Directory {
         for column in &self.columns {
             column.write(&mut p);
         }
+        put_varint(&mut p, self.bases.len() as u64);
+        for (&bundle, &base) in &self.bases {
+            put_varint(&mut p, bundle as u64);
+            put_varint(&mut p, base as u64);
+        }
         out.clear();
         let mut body = Vec::new();
         let method = zstd.append(&p, &mut body)?;
@@ -199,6 +211,7 @@ impl Directory {
         let version = r.u8()?;
         match version {
             VERSION
+            | VERSION_BEFORE_BASES
             | VERSION_BEFORE_DECIMALS
             | VERSION_BEFORE_PAGES
             | VERSION_BEFORE_EMPTY
@@ -241,6 +254,7 @@ impl Directory {
         for _ in 0..count {
             columns.push(ColumnEntry::read(&mut r, rows, maps.len(), &mut locations)?);
         }
+        let bases = if version < VERSION { BTreeMap::new() } else { read_bases(&mut r, bundles.len())? };
         Ok(Self {
             rows,
             min_time,
@@ -254,8 +268,23 @@ impl Directory {
             label_sets,
             maps,
             columns,
+            bases,
         })
     }
+}
+
+/// Which of so many bundles have bases.
+fn read_bases(r: &mut Reader<'_>, bundles: usize) -> Result<BTreeMap<usize, usize>> {
+    let mut bases = BTreeMap::new();
+    for _ in 0..r.count(bundles)? {
+        let (bundle, base) = (r.count(bundles)?, r.count(bundles)?);
+        let is_next = bases.last_key_value().is_none_or(|(&last, _)| last < bundle);
+        if bundle == bundles || base >= bundle || !is_next || bases.contains_key(&base) {
+            return Err(bad("a bundle has a base that cannot be one"));
+        }
+        bases.insert(bundle, base);
+    }
+    Ok(bases)
 }
 
 /// A chunk that there may be, its offset told from `end` on.
@@ -389,7 +418,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 7, supported: 6, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 8, supported: 7, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");
@@ -411,6 +440,7 @@ mod tests {
             max_time: 8,
             raw_bytes: 7,
             bundles: vec![ChunkHandle { offset: 64, len: 40 }],
+            bases: BTreeMap::new(),
             filter: Some(ChunkHandle { offset: 104, len: 8 }),
             grams: None,
             structure: at(0),
@@ -452,14 +482,38 @@ mod tests {
                 directory.bundles.extend([104, 140].map(|offset| ChunkHandle { offset, len: 9 }));
             }
             directory.columns[0].form = Form::Texts { at: at(15), in_grams, has_empty, pages };
+            directory.bases.extend((form & 4 != 0).then_some((1, 0)));
             directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
             assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         }
+        assert_eq!(plain.pop(), Some(0), "no bases");
+        plain[0] = VERSION_BEFORE_BASES;
+        assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
         plain[0] = VERSION_BEFORE_EMPTY;
         assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
         // It is not read as what it is not.
         plain[0] = VERSION_BEFORE_GRAMS;
         assert_ne!(Directory::read(&chunk_of(&plain), Path::new("x")).ok(), Some(directory));
+    }
+
+    #[test]
+    fn bases_are_bundles_before_that_have_none() {
+        let read = |bytes: &[u8]| read_bases(&mut Reader::new(bytes), 4);
+        assert_eq!(read(&[0]).unwrap(), BTreeMap::new());
+        assert_eq!(read(&[2, 1, 0, 3, 2]).unwrap(), BTreeMap::from([(1, 0), (3, 2)]));
+        assert_eq!(read(&[2, 1, 0, 3, 0]).unwrap(), BTreeMap::from([(1, 0), (3, 0)]));
+        for (bytes, why) in [
+            (&[1, 1, 1][..], "itself"),
+            (&[1, 1, 2], "one behind it"),
+            (&[1, 4, 2], "no bundle"),
+            (&[2, 1, 0, 2, 1], "one that has a base"),
+            (&[2, 2, 1, 1, 0], "not in order"),
+            (&[2, 2, 1, 2, 0], "twice"),
+            (&[5], "too many"),
+            (&[1, 1], "cut off"),
+        ] {
+            assert!(read(bytes).unwrap_err().is_corruption(), "{why}");
+        }
     }
 
     #[test]

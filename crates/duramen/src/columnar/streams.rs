@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! bundle (one chunk):
-//!   4 times  method u8        0 stored, 1 zstd
+//!   4 times  method u8        0 stored, 1 zstd, 2 zstd after the same stream of the bundle's base (`directory`)
 //!            plain_len varint
 //!            stored_len varint
 //!   4 times  stored bytes
@@ -19,7 +19,7 @@
 //! ```
 
 use super::bytes::{Reader, bad, put_varint};
-use super::compress::{Zstd, expand, expand_into};
+use super::compress::{AFTER, Zstd, expand, expand_after, expand_into};
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::Result;
@@ -74,7 +74,7 @@ impl Streams {
         self.lens().iter().sum()
     }
 
-    fn all(&self) -> [&Vec<u8>; STREAMS] {
+    pub(crate) fn all(&self) -> [&Vec<u8>; STREAMS] {
         [&self.meta, &self.bytes, &self.packed, &self.text]
     }
 
@@ -88,14 +88,25 @@ impl Streams {
 
     /// Compresses into `out`, which is cleared first. Says how many bytes each stream takes.
     pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<[usize; STREAMS]> {
+        self.write_after(&Self::default(), zstd, out)
+    }
+
+    /// The same, of what `base` is read before.
+    pub(crate) fn write_after(
+        &self,
+        base: &Self,
+        zstd: &mut Zstd,
+        out: &mut Vec<u8>,
+    ) -> Result<[usize; STREAMS]> {
         out.clear();
         let mut body = std::mem::take(&mut zstd.body);
         body.clear();
         let mut stored = [0; STREAMS];
-        for (i, plain) in self.all().into_iter().enumerate() {
+        for (i, (plain, before)) in self.all().into_iter().zip(base.all()).enumerate() {
             let start = body.len();
             // Packed bits are random to a compressor: trying costs time and gives nothing.
             let method = match (i, self.is_free) {
+                _ if !before.is_empty() => zstd.append_after(before, plain, &mut body)?,
                 (2, _) => 0,
                 (3, Some(is_free)) => zstd.append_known(plain, is_free, &mut body)?,
                 _ => zstd.append(plain, &mut body)?,
@@ -146,12 +157,17 @@ fn read_heads(r: &mut Reader<'_>, chunk_len: usize) -> Result<[(u8, usize, usize
 }
 
 impl Bundle {
-    pub(crate) fn read(chunk: &[u8]) -> Result<Self> {
+    /// Reads a bundle; and of its base, if it has one, what is needed.
+    pub(crate) fn read(chunk: &[u8], base: Option<&Self>) -> Result<Self> {
         let mut r = Reader::new(chunk);
         let heads = read_heads(&mut r, chunk.len())?;
         let mut streams: [Vec<u8>; STREAMS] = Default::default();
-        for (stream, (method, plain_len, stored_len)) in streams.iter_mut().zip(heads) {
-            *stream = expand(method, r.take(stored_len)?, plain_len)?;
+        for (i, (method, plain_len, stored_len)) in heads.into_iter().enumerate() {
+            let stored = r.take(stored_len)?;
+            streams[i] = match base {
+                Some(base) if method == AFTER => expand_after(&base.streams[i], stored, plain_len)?,
+                _ => expand(method, stored, plain_len)?,
+            };
         }
         Ok(Self { streams })
     }
@@ -283,7 +299,7 @@ impl Streams {
     pub(crate) fn reread(&self) -> Bundle {
         let mut chunk = Vec::new();
         self.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
-        Bundle::read(&chunk).unwrap()
+        Bundle::read(&chunk, None).unwrap()
     }
 }
 
@@ -299,6 +315,6 @@ mod tests {
             put_varint(&mut chunk, len);
             put_varint(&mut chunk, 0);
         }
-        assert!(Bundle::read(&chunk).unwrap_err().is_corruption());
+        assert!(Bundle::read(&chunk, None).unwrap_err().is_corruption());
     }
 }

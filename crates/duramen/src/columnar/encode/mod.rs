@@ -1,5 +1,6 @@
 //! Rows to a block.
 
+mod bases;
 mod column;
 mod copy;
 mod pages;
@@ -12,15 +13,17 @@ use super::compress::Zstd;
 use super::directory::{ColumnEntry, Directory, Location};
 use super::grams::Grams;
 use super::references::References;
-use super::streams::{MAX_STREAM_BYTES, Streams};
+use super::streams::{MAX_STREAM_BYTES, STREAMS, Streams};
 use super::table_streams::{StreamRows, TableStreamsBuilder};
 use super::template::Templates;
 use super::words::Words;
-use super::{Row, filter, presence, structure};
+use super::{Row, TARGET_BLOCK_RAW_BYTES, filter, presence, structure};
 use crate::error::{Error, Result};
+use bases::Bases;
 use duramen_engine::sstable::{ChunkHandle, ChunkSink};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::collections::BTreeMap;
 use summary::{BundleSizes, summary};
 
 /// How blocks are encoded.
@@ -48,10 +51,26 @@ impl Default for EncodeOptions {
     }
 }
 
-/// Parts over this size do not share a chunk.
-const OWN_BUNDLE_BYTES: usize = 12 << 10;
-/// A shared chunk is closed beyond this size.
-const SHARED_BUNDLE_BYTES: usize = 128 << 10;
+/// Which parts share a chunk.
+#[derive(Clone, Copy, Debug)]
+struct Sharing {
+    /// Parts over this size do not.
+    own_bundle_bytes: usize,
+    /// A shared chunk is closed beyond this size.
+    shared_bundle_bytes: usize,
+}
+
+impl Sharing {
+    /// What is read of a large block should be little of it; a small one is decompressed soon, and smaller the more of it is
+    /// seen at once.
+    fn of_block(raw_bytes: u64) -> Self {
+        if raw_bytes * 4 < TARGET_BLOCK_RAW_BYTES {
+            Self { own_bundle_bytes: 128 << 10, shared_bundle_bytes: 256 << 10 }
+        } else {
+            Self { own_bundle_bytes: 12 << 10, shared_bundle_bytes: 128 << 10 }
+        }
+    }
+}
 
 /// Encodes blocks, one after another, with the same buffers. Not to be shared between threads; make one each.
 #[derive(Debug)]
@@ -62,6 +81,7 @@ pub struct BlockEncoder {
     grams: Grams,
     templates: Templates,
     references: References,
+    bases: Bases,
     shared: Streams,
     scratch: Streams,
     chunk: Vec<u8>,
@@ -71,6 +91,9 @@ pub struct BlockEncoder {
 struct Progress<'a> {
     sink: &'a mut dyn ChunkSink,
     bundles: Vec<BundleSizes>,
+    /// Bundles that have a base, and which.
+    bases: BTreeMap<usize, usize>,
+    sharing: Sharing,
     /// Which bundle the shared streams will be.
     shared: Option<usize>,
 }
@@ -78,10 +101,23 @@ struct Progress<'a> {
 impl Progress<'_> {
     /// Writes a bundle of one part.
     fn add(&mut self, part: &Streams, zstd: &mut Zstd, chunk: &mut Vec<u8>) -> Result<Location> {
-        let (stored, plain) = (part.write(zstd, chunk)?, part.lens());
+        let stored = part.write(zstd, chunk)?;
+        self.add_chunk(chunk, part.lens(), stored, None)
+    }
+
+    /// Writes a bundle of one part, compressed.
+    fn add_chunk(
+        &mut self,
+        chunk: &[u8],
+        plain: [usize; STREAMS],
+        stored: [usize; STREAMS],
+        base: Option<usize>,
+    ) -> Result<Location> {
+        let bundle = self.bundles.len();
         let handle = Some(self.sink.add_chunk(chunk)?);
         self.bundles.push(BundleSizes { handle, plain, stored });
-        Ok(Location { bundle: self.bundles.len() - 1, starts: [0; 4], lens: plain })
+        self.bases.extend(base.map(|base| (bundle, base)));
+        Ok(Location { bundle, starts: [0; STREAMS], lens: plain })
     }
 }
 
@@ -98,6 +134,7 @@ impl BlockEncoder {
             grams: Grams::default(),
             templates: Templates::default(),
             references: References::default(),
+            bases: Bases::default(),
             shared: Streams::default(),
             scratch: Streams::default(),
             chunk: Vec::new(),
@@ -121,6 +158,7 @@ impl BlockEncoder {
         self.columnizer.fill(rows)?;
         self.words.clear();
         self.grams.clear();
+        self.bases.clear();
         self.shared.clear();
         let columnizer = std::mem::take(&mut self.columnizer);
         let result = self.encode_columns(&columnizer, sink);
@@ -130,7 +168,13 @@ impl BlockEncoder {
 
     fn encode_columns(&mut self, c: &Columnizer, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         let rows = c.times.len();
-        let mut progress = Progress { sink, bundles: Vec::new(), shared: None };
+        let mut progress = Progress {
+            sink,
+            bundles: Vec::new(),
+            bases: BTreeMap::new(),
+            sharing: Sharing::of_block(c.raw_bytes),
+            shared: None,
+        };
         self.scratch.clear();
         structure::encode(c, &mut self.scratch);
         let structure = self.place(&mut progress)?;
@@ -182,6 +226,7 @@ impl BlockEncoder {
             label_sets,
             maps,
             columns,
+            bases: std::mem::take(&mut progress.bases),
         };
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;
@@ -220,8 +265,8 @@ impl BlockEncoder {
         if let Some(len) = lens.iter().find(|&&len| len > MAX_STREAM_BYTES) {
             return Err(too_large("a part", *len));
         }
-        if self.scratch.total() > OWN_BUNDLE_BYTES {
-            return progress.add(&self.scratch, &mut self.zstd, &mut self.chunk);
+        if self.scratch.total() > progress.sharing.own_bundle_bytes {
+            return self.place_alone(progress);
         }
         let bundle = *progress.shared.get_or_insert_with(|| {
             progress.bundles.push(BundleSizes::default());
@@ -229,7 +274,7 @@ impl BlockEncoder {
         });
         let starts = self.shared.lens();
         self.shared.append(&self.scratch);
-        if self.shared.total() > SHARED_BUNDLE_BYTES {
+        if self.shared.total() > progress.sharing.shared_bundle_bytes {
             self.flush_shared(progress)?;
         }
         Ok(Location { bundle, starts, lens })

@@ -46,7 +46,17 @@ impl TableBlock {
     }
 
     fn read_bundle(&self, i: usize) -> Result<Bundle> {
-        Bundle::read(&self.source.read_chunk(self.directory.bundles[i])?)
+        let chunk = self.source.read_chunk(self.directory.bundles[i])?;
+        let Some(&base) = self.directory.bases.get(&i) else { return Bundle::read(&chunk, None) };
+        let read;
+        let base = match self.bundles[base].get() {
+            Some(kept) => kept,
+            None => {
+                read = self.read_bundle(base)?;
+                &read
+            }
+        };
+        Bundle::read(&chunk, Some(base))
     }
 
     /// The bundle with a part. One with no other part is not kept if all that is in it is decoded and kept.

@@ -1,0 +1,125 @@
+//! Columns that repeat another of their block: they take little, and come back whichever is read.
+#![allow(clippy::unwrap_used)] // helpers of tests may
+
+mod columnar_common;
+
+use columnar_common::{Chunks, Field, Rows, check};
+use duramen::Level;
+use duramen::block::Block;
+use duramen::column::IntText;
+use duramen::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, TableBlock};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const ROWS: i64 = 12_000;
+
+/// Numbers in no order.
+fn below(seed: &mut u64, most: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % most
+}
+
+fn letters(seed: &mut u64, count: usize) -> String {
+    (0..count).map(|_| char::from(b'a' + below(seed, 26) as u8)).collect()
+}
+
+/// A time in nanoseconds, and as it is written; paths, and pages that led there, which are most often other rows' paths; text that
+/// no other field has; and filling that makes the block a large one.
+fn rows(count: i64) -> Rows {
+    let mut rows = Rows::new(&["app"]);
+    let (mut seed, mut paths) = (7, Vec::new());
+    let filling = "x".repeat(400);
+    for i in 0..count {
+        let ns = 1_700_000_000_000_000_000 + i * 1_000_000_000 + below(&mut seed, 1_000_000_000) as i64;
+        let at = (ns / 1_000_000_000 % 86_400, ns % 1_000_000_000);
+        let (h, m, s) = (at.0 / 3600, at.0 / 60 % 60, at.0 % 60);
+        let of_day =
+            format!("2023-11-{:02}T{h:02}:{m:02}:{s:02}.{:09}Z", ns / 86_400_000_000_000 % 28 + 1, at.1);
+        paths.push(format!("/{}/{}", letters(&mut seed, 12), letters(&mut seed, 9)));
+        let led = &paths[below(&mut seed, paths.len() as u64) as usize];
+        let fields = vec![
+            ("at", Field::Str(of_day.clone())),
+            ("path", Field::Str(paths.last().unwrap().clone())),
+            (
+                "referer",
+                if i % 9 == 0 { Field::None } else { Field::Str(format!("https://shop{led}?x={i}")) },
+            ),
+            ("until", Field::Str(of_day.replace('T', " ").replace('Z', ""))),
+            ("wholly", Field::Str(letters(&mut seed, 20))),
+            ("filling", Field::Str(filling.clone())),
+        ];
+        rows.add(i * 1_000_000_000, Level::Info, "GET", fields);
+    }
+    rows
+}
+
+fn encoded(rows: &Rows) -> (Arc<Chunks>, EncodedBlock) {
+    let mut chunks = Chunks::default();
+    let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+    let encoded = encoder.encode(&rows.rows(), &mut chunks).unwrap();
+    (Arc::new(chunks), encoded)
+}
+
+#[test]
+fn columns_that_repeat_others_come_back() {
+    check(&rows(ROWS));
+}
+
+#[test]
+fn a_column_that_repeats_another_takes_little() {
+    let rows = rows(ROWS);
+    let (chunks, encoded) = encoded(&rows);
+    let bytes = |name: &str| encoded.fields.iter().find(|field| field.name == name).unwrap().stored_bytes;
+    assert!(bytes("until") * 10 < bytes("at"), "{} of {}", bytes("until"), bytes("at"));
+    assert!(bytes("referer") * 2 < bytes("path"), "{} of {}", bytes("referer"), bytes("path"));
+    assert!(bytes("wholly") * 2 > bytes("path"), "{} of {}", bytes("wholly"), bytes("path"));
+    // Each is read without having read the other, and what that takes is known before.
+    for (name, count) in [("path", 1), ("referer", 3), ("wholly", 1)] {
+        let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
+        let block = block.unordered();
+        chunks.reads.lock().unwrap().clear();
+        chunks.asked.lock().unwrap().clear();
+        block.will_read(&|wanted| wanted == name);
+        let column = block.column(name).unwrap().unwrap();
+        let mut digits = IntText::default();
+        assert!(column.text(ROWS as usize - 1, &mut digits).unwrap().len() > 8);
+        let (read, asked) = (chunks.reads.lock().unwrap(), chunks.asked.lock().unwrap());
+        assert_eq!(read.len(), count, "{name}: {read:?}, with the map of rows that have none");
+        assert!(read.iter().all(|chunk| asked.contains(chunk)), "{name}: {read:?} without {asked:?}");
+    }
+}
+
+#[test]
+fn a_damaged_base_is_an_error_of_all_that_repeat_it() {
+    let rows = rows(ROWS);
+    let (chunks, encoded) = encoded(&rows);
+    let read_of = |name: &str| {
+        let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap().unordered();
+        chunks.reads.lock().unwrap().clear();
+        block.column(name).unwrap().unwrap();
+        chunks.reads.lock().unwrap().clone()
+    };
+    let (of_path, of_referer) = (read_of("path"), read_of("referer"));
+    let base = of_path.iter().find(|chunk| of_referer.contains(chunk)).unwrap();
+    let mut damaged = chunks.chunks.clone();
+    let middle = damaged[*base as usize].len() / 2;
+    damaged[*base as usize][middle..].fill(0xa5);
+    let damaged = Arc::new(Chunks { chunks: damaged, ..Chunks::default() });
+    let block = TableBlock::open(damaged, encoded.directory).unwrap().unordered();
+    for name in ["path", "referer"] {
+        assert!(block.column(name).is_err_and(|error| error.is_corruption()), "{name}");
+    }
+    assert!(
+        ["at", "until", "wholly"].iter().all(|name| block.column(name).is_ok_and(|column| column.is_some()))
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn damaged_blocks_do_not_panic(
+        flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        columnar_common::read_damaged(&rows(9_500), &flips);
+    }
+}
