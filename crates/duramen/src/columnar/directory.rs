@@ -22,8 +22,9 @@
 //!     alias       nothing: every value is the message
 //!     integers    min zigzag, max - min varint, location
 //!     texts       location (3 to 10); then of 7 to 10: pages: count varint, then each: location
-//!   bases       count varint, then each: bundle varint, ascending, and its base varint, a bundle before it that has none:
-//!               who decompresses streams of the bundle has those of the base before
+//!   needs       count varint, then each: bundle varint, ascending; its base varint, its key varint: 0 none, else 1 more than
+//!               the bundle, one before it that needs none. Who decompresses streams of the bundle has those of the base
+//!               before (`encode::bases`), and the integers of the key tell most of its own (`keyed`)
 //!
 //! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
 //! Parts of one bundle follow one another in the order of their locations here.
@@ -45,8 +46,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const VERSION: u8 = 7;
-/// Where no bundle has a base, and all else is as it is now.
-const VERSION_BEFORE_BASES: u8 = 6;
+/// Where no bundle needs another, and all else is as it is now.
+const VERSION_BEFORE_NEEDS: u8 = 6;
 /// Where decimal fractions of different lengths are texts as any others, and all else is as it is now.
 const VERSION_BEFORE_DECIMALS: u8 = 5;
 /// Where no texts have pages.
@@ -115,6 +116,22 @@ pub(crate) struct ColumnEntry {
     pub(crate) count: usize,
 }
 
+/// What is read before a bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Whose streams come before its own, for zstd.
+    pub(crate) base: Option<usize>,
+    /// Whose integers tell its own.
+    pub(crate) key: Option<usize>,
+}
+
+impl Needs {
+    /// The one or two.
+    pub(crate) fn bundles(self) -> impl Iterator<Item = usize> {
+        self.base.into_iter().chain(self.key)
+    }
+}
+
 /// The directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Directory {
@@ -132,8 +149,8 @@ pub(crate) struct Directory {
     pub(crate) label_sets: Location,
     pub(crate) maps: Vec<Location>,
     pub(crate) columns: Vec<ColumnEntry>,
-    /// Bundles that have a base, and which: one that has none.
-    pub(crate) bases: BTreeMap<usize, usize>,
+    /// Bundles that need others.
+    pub(crate) needs: BTreeMap<usize, Needs>,
 }
 
 fn put_location(out: &mut Vec<u8>, at: &Location) {
@@ -184,10 +201,12 @@ impl Directory {
         for column in &self.columns {
             column.write(&mut p);
         }
-        put_varint(&mut p, self.bases.len() as u64);
-        for (&bundle, &base) in &self.bases {
+        put_varint(&mut p, self.needs.len() as u64);
+        for (&bundle, needs) in &self.needs {
             put_varint(&mut p, bundle as u64);
-            put_varint(&mut p, base as u64);
+            for needed in [needs.base, needs.key] {
+                put_varint(&mut p, needed.map_or(0, |needed| needed as u64 + 1));
+            }
         }
         out.clear();
         let mut body = Vec::new();
@@ -211,7 +230,7 @@ impl Directory {
         let version = r.u8()?;
         match version {
             VERSION
-            | VERSION_BEFORE_BASES
+            | VERSION_BEFORE_NEEDS
             | VERSION_BEFORE_DECIMALS
             | VERSION_BEFORE_PAGES
             | VERSION_BEFORE_EMPTY
@@ -254,7 +273,7 @@ impl Directory {
         for _ in 0..count {
             columns.push(ColumnEntry::read(&mut r, rows, maps.len(), &mut locations)?);
         }
-        let bases = if version < VERSION { BTreeMap::new() } else { read_bases(&mut r, bundles.len())? };
+        let needs = if version < VERSION { BTreeMap::new() } else { read_needs(&mut r, bundles.len())? };
         Ok(Self {
             rows,
             min_time,
@@ -268,23 +287,26 @@ impl Directory {
             label_sets,
             maps,
             columns,
-            bases,
+            needs,
         })
     }
 }
 
-/// Which of so many bundles have bases.
-fn read_bases(r: &mut Reader<'_>, bundles: usize) -> Result<BTreeMap<usize, usize>> {
-    let mut bases = BTreeMap::new();
+/// Which of so many bundles need others.
+fn read_needs(r: &mut Reader<'_>, bundles: usize) -> Result<BTreeMap<usize, Needs>> {
+    let mut all = BTreeMap::new();
     for _ in 0..r.count(bundles)? {
-        let (bundle, base) = (r.count(bundles)?, r.count(bundles)?);
-        let is_next = bases.last_key_value().is_none_or(|(&last, _)| last < bundle);
-        if bundle == bundles || base >= bundle || !is_next || bases.contains_key(&base) {
-            return Err(bad("a bundle has a base that cannot be one"));
+        let bundle = r.count(bundles)?;
+        let mut needed = || r.count(bundles).map(|n| n.checked_sub(1));
+        let needs = Needs { base: needed()?, key: needed()? };
+        let is_next = all.last_key_value().is_none_or(|(&last, _)| last < bundle);
+        let can_be_needed = |needed: usize| needed < bundle && !all.contains_key(&needed);
+        if bundle == bundles || !is_next || !needs.bundles().all(can_be_needed) {
+            return Err(bad("a bundle needs what cannot be read before it"));
         }
-        bases.insert(bundle, base);
+        all.insert(bundle, needs);
     }
-    Ok(bases)
+    Ok(all)
 }
 
 /// A chunk that there may be, its offset told from `end` on.
@@ -440,7 +462,7 @@ mod tests {
             max_time: 8,
             raw_bytes: 7,
             bundles: vec![ChunkHandle { offset: 64, len: 40 }],
-            bases: BTreeMap::new(),
+            needs: BTreeMap::new(),
             filter: Some(ChunkHandle { offset: 104, len: 8 }),
             grams: None,
             structure: at(0),
@@ -482,12 +504,12 @@ mod tests {
                 directory.bundles.extend([104, 140].map(|offset| ChunkHandle { offset, len: 9 }));
             }
             directory.columns[0].form = Form::Texts { at: at(15), in_grams, has_empty, pages };
-            directory.bases.extend((form & 4 != 0).then_some((1, 0)));
+            directory.needs.extend((form & 4 != 0).then_some((1, Needs { base: Some(0), key: None })));
             directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
             assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         }
-        assert_eq!(plain.pop(), Some(0), "no bases");
-        plain[0] = VERSION_BEFORE_BASES;
+        assert_eq!(plain.pop(), Some(0), "no needs");
+        plain[0] = VERSION_BEFORE_NEEDS;
         assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
         plain[0] = VERSION_BEFORE_EMPTY;
         assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
@@ -497,20 +519,24 @@ mod tests {
     }
 
     #[test]
-    fn bases_are_bundles_before_that_have_none() {
-        let read = |bytes: &[u8]| read_bases(&mut Reader::new(bytes), 4);
+    fn what_is_needed_is_before_and_needs_nothing() {
+        let read = |bytes: &[u8]| read_needs(&mut Reader::new(bytes), 4);
+        let of = |base, key| Needs { base, key };
         assert_eq!(read(&[0]).unwrap(), BTreeMap::new());
-        assert_eq!(read(&[2, 1, 0, 3, 2]).unwrap(), BTreeMap::from([(1, 0), (3, 2)]));
-        assert_eq!(read(&[2, 1, 0, 3, 0]).unwrap(), BTreeMap::from([(1, 0), (3, 0)]));
+        assert_eq!(read(&[1, 1, 0, 0]).unwrap(), BTreeMap::from([(1, of(None, None))]));
+        let two = BTreeMap::from([(1, of(Some(0), None)), (3, of(Some(2), Some(0)))]);
+        assert_eq!(read(&[2, 1, 1, 0, 3, 3, 1]).unwrap(), two);
         for (bytes, why) in [
-            (&[1, 1, 1][..], "itself"),
-            (&[1, 1, 2], "one behind it"),
-            (&[1, 4, 2], "no bundle"),
-            (&[2, 1, 0, 2, 1], "one that has a base"),
-            (&[2, 2, 1, 1, 0], "not in order"),
-            (&[2, 2, 1, 2, 0], "twice"),
+            (&[1, 1, 2, 0][..], "itself"),
+            (&[1, 1, 0, 3], "one behind it"),
+            (&[1, 4, 2, 0], "no bundle"),
+            (&[1, 3, 5, 0], "none"),
+            (&[2, 1, 1, 0, 2, 2, 0], "one that needs another"),
+            (&[2, 1, 1, 0, 2, 0, 2], "one that needs another"),
+            (&[2, 2, 1, 0, 1, 1, 0], "not in order"),
+            (&[2, 2, 1, 0, 2, 1, 0], "twice"),
             (&[5], "too many"),
-            (&[1, 1], "cut off"),
+            (&[1, 1, 1], "cut off"),
         ] {
             assert!(read(bytes).unwrap_err().is_corruption(), "{why}");
         }

@@ -39,6 +39,7 @@ mod encode;
 mod filter;
 mod grams;
 mod ints;
+mod keyed;
 mod labels;
 mod leaf;
 mod memory;

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! bundle (one chunk):
-//!   4 times  method u8        0 stored, 1 zstd, 2 zstd after the same stream of the bundle's base (`directory`)
+//!   4 times  method u8        0 stored, 1 zstd, 2 zstd after the same stream of the bundle's base (`directory`),
+//!                             3 what the integers of the bundle's key do not tell (`keyed`)
 //!            plain_len varint
 //!            stored_len varint
 //!   4 times  stored bytes
@@ -20,6 +21,7 @@
 
 use super::bytes::{Reader, bad, put_varint};
 use super::compress::{AFTER, Zstd, expand, expand_after, expand_into};
+use super::keyed::{self, Area};
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::Result;
@@ -46,6 +48,16 @@ const _: () = assert!(MAX_STREAM_BYTES <= u32::MAX as usize);
 /// most 8 Mi values (those of templates) besides the rows: 3.6 times [`MAX_STREAM_BYTES`].
 const MAX_DECODED_BYTES: usize = 4 * MAX_STREAM_BYTES;
 
+/// The method of a stream of integers that mostly follow from those of a key.
+const KEYED: u8 = 3;
+
+/// What is read before a bundle, if it needs others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before<'a> {
+    pub(crate) base: Option<&'a Bundle>,
+    pub(crate) key: Option<&'a Bundle>,
+}
+
 /// The four streams, being written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
@@ -55,11 +67,14 @@ pub(crate) struct Streams {
     pub(crate) text: Vec<u8>,
     /// Whether the text is free ([`Zstd::is_free_text`]), if somebody has looked.
     pub(crate) is_free: Option<bool>,
+    /// Where the most integers lie as planes.
+    pub(crate) area: Area,
 }
 
 impl Streams {
     pub(crate) fn clear(&mut self) {
         self.is_free = None;
+        self.area = Area::default();
         self.meta.clear();
         self.bytes.clear();
         self.packed.clear();
@@ -86,15 +101,23 @@ impl Streams {
         self.text.extend_from_slice(&other.text);
     }
 
-    /// Compresses into `out`, which is cleared first. Says how many bytes each stream takes.
-    pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<[usize; STREAMS]> {
-        self.write_after(&Self::default(), zstd, out)
+    /// Says where integers lie.
+    pub(crate) fn note_area(&mut self, area: Area) {
+        if area.count > self.area.count {
+            self.area = area;
+        }
     }
 
-    /// The same, of what `base` is read before.
+    /// Compresses into `out`, which is cleared first. Says how many bytes each stream takes.
+    pub(crate) fn write(&self, zstd: &mut Zstd, out: &mut Vec<u8>) -> Result<[usize; STREAMS]> {
+        self.write_after(&Self::default(), None, zstd, out)
+    }
+
+    /// The same, of what `base` is read before; and if others tell most of its integers, with what takes the place of `bytes`.
     pub(crate) fn write_after(
         &self,
         base: &Self,
+        keyed: Option<&[u8]>,
         zstd: &mut Zstd,
         out: &mut Vec<u8>,
     ) -> Result<[usize; STREAMS]> {
@@ -106,6 +129,10 @@ impl Streams {
             let start = body.len();
             // Packed bits are random to a compressor: trying costs time and gives nothing.
             let method = match (i, self.is_free) {
+                (1, _) if let Some(keyed) = keyed => {
+                    body.extend_from_slice(keyed);
+                    KEYED
+                }
                 _ if !before.is_empty() => zstd.append_after(before, plain, &mut body)?,
                 (2, _) => 0,
                 (3, Some(is_free)) => zstd.append_known(plain, is_free, &mut body)?,
@@ -157,15 +184,20 @@ fn read_heads(r: &mut Reader<'_>, chunk_len: usize) -> Result<[(u8, usize, usize
 }
 
 impl Bundle {
-    /// Reads a bundle; and of its base, if it has one, what is needed.
-    pub(crate) fn read(chunk: &[u8], base: Option<&Self>) -> Result<Self> {
+    /// Reads a bundle, having read what it needs.
+    pub(crate) fn read(chunk: &[u8], before: Before<'_>) -> Result<Self> {
         let mut r = Reader::new(chunk);
         let heads = read_heads(&mut r, chunk.len())?;
         let mut streams: [Vec<u8>; STREAMS] = Default::default();
         for (i, (method, plain_len, stored_len)) in heads.into_iter().enumerate() {
             let stored = r.take(stored_len)?;
-            streams[i] = match base {
-                Some(base) if method == AFTER => expand_after(&base.streams[i], stored, plain_len)?,
+            streams[i] = match (method, before) {
+                (AFTER, Before { base: Some(base), .. }) => {
+                    expand_after(&base.streams[i], stored, plain_len)?
+                }
+                (KEYED, Before { key: Some(key), .. }) if i == 1 => {
+                    keyed::decode(&key.streams[1], stored, plain_len)?
+                }
                 _ => expand(method, stored, plain_len)?,
             };
         }
@@ -299,7 +331,7 @@ impl Streams {
     pub(crate) fn reread(&self) -> Bundle {
         let mut chunk = Vec::new();
         self.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
-        Bundle::read(&chunk, None).unwrap()
+        Bundle::read(&chunk, Before::default()).unwrap()
     }
 }
 
@@ -315,6 +347,6 @@ mod tests {
             put_varint(&mut chunk, len);
             put_varint(&mut chunk, 0);
         }
-        assert!(Bundle::read(&chunk, None).unwrap_err().is_corruption());
+        assert!(Bundle::read(&chunk, Before::default()).unwrap_err().is_corruption());
     }
 }

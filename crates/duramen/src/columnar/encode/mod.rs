@@ -1,6 +1,6 @@
 //! Rows to a block.
 
-mod bases;
+mod alone;
 mod column;
 mod copy;
 mod pages;
@@ -10,7 +10,7 @@ pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
 
 use super::columnize::{Collected, Columnizer};
 use super::compress::Zstd;
-use super::directory::{ColumnEntry, Directory, Location};
+use super::directory::{ColumnEntry, Directory, Location, Needs};
 use super::grams::Grams;
 use super::references::References;
 use super::streams::{MAX_STREAM_BYTES, STREAMS, Streams};
@@ -19,7 +19,7 @@ use super::template::Templates;
 use super::words::Words;
 use super::{Row, TARGET_BLOCK_RAW_BYTES, filter, presence, structure};
 use crate::error::{Error, Result};
-use bases::Bases;
+use alone::Earlier;
 use duramen_engine::sstable::{ChunkHandle, ChunkSink};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -81,7 +81,7 @@ pub struct BlockEncoder {
     grams: Grams,
     templates: Templates,
     references: References,
-    bases: Bases,
+    earlier: Earlier,
     shared: Streams,
     scratch: Streams,
     chunk: Vec<u8>,
@@ -91,8 +91,8 @@ pub struct BlockEncoder {
 struct Progress<'a> {
     sink: &'a mut dyn ChunkSink,
     bundles: Vec<BundleSizes>,
-    /// Bundles that have a base, and which.
-    bases: BTreeMap<usize, usize>,
+    /// Bundles that need others.
+    needs: BTreeMap<usize, Needs>,
     sharing: Sharing,
     /// Which bundle the shared streams will be.
     shared: Option<usize>,
@@ -102,7 +102,7 @@ impl Progress<'_> {
     /// Writes a bundle of one part.
     fn add(&mut self, part: &Streams, zstd: &mut Zstd, chunk: &mut Vec<u8>) -> Result<Location> {
         let stored = part.write(zstd, chunk)?;
-        self.add_chunk(chunk, part.lens(), stored, None)
+        self.add_chunk(chunk, part.lens(), stored, Needs::default())
     }
 
     /// Writes a bundle of one part, compressed.
@@ -111,12 +111,14 @@ impl Progress<'_> {
         chunk: &[u8],
         plain: [usize; STREAMS],
         stored: [usize; STREAMS],
-        base: Option<usize>,
+        needs: Needs,
     ) -> Result<Location> {
         let bundle = self.bundles.len();
         let handle = Some(self.sink.add_chunk(chunk)?);
         self.bundles.push(BundleSizes { handle, plain, stored });
-        self.bases.extend(base.map(|base| (bundle, base)));
+        if needs != Needs::default() {
+            self.needs.insert(bundle, needs);
+        }
         Ok(Location { bundle, starts: [0; STREAMS], lens: plain })
     }
 }
@@ -134,7 +136,7 @@ impl BlockEncoder {
             grams: Grams::default(),
             templates: Templates::default(),
             references: References::default(),
-            bases: Bases::default(),
+            earlier: Earlier::default(),
             shared: Streams::default(),
             scratch: Streams::default(),
             chunk: Vec::new(),
@@ -158,7 +160,7 @@ impl BlockEncoder {
         self.columnizer.fill(rows)?;
         self.words.clear();
         self.grams.clear();
-        self.bases.clear();
+        self.earlier.clear();
         self.shared.clear();
         let columnizer = std::mem::take(&mut self.columnizer);
         let result = self.encode_columns(&columnizer, sink);
@@ -171,7 +173,7 @@ impl BlockEncoder {
         let mut progress = Progress {
             sink,
             bundles: Vec::new(),
-            bases: BTreeMap::new(),
+            needs: BTreeMap::new(),
             sharing: Sharing::of_block(c.raw_bytes),
             shared: None,
         };
@@ -226,7 +228,7 @@ impl BlockEncoder {
             label_sets,
             maps,
             columns,
-            bases: std::mem::take(&mut progress.bases),
+            needs: std::mem::take(&mut progress.needs),
         };
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;

@@ -2,6 +2,7 @@
 
 use super::super::bitpack::{bits, pack};
 use super::super::bytes::{put_varint, put_zigzag};
+use super::super::keyed::Area;
 use super::super::streams::Streams;
 use super::{CONSTANT, DELTA, DICTIONARY, LINEAR, PLANES, REFERENCE};
 use hashbrown::HashMap;
@@ -155,6 +156,7 @@ fn layout(stored: impl Iterator<Item = u64>, count: usize, width: u32, cost: f32
     if count >= 64 && (cost < packed * 0.97 || width.is_multiple_of(8)) {
         out.meta.push(PLANES + planes as u8);
         let start = out.bytes.len();
+        out.note_area(Area { start, count, planes, is_recency: false });
         out.bytes.resize(start + count * planes, 0);
         let area = &mut out.bytes[start..];
         match planes {

@@ -81,7 +81,11 @@ pub(crate) fn write(distinct: Spans<'_>, codes: &mut [i64], out: &mut Streams, w
             }
         }
     }
+    let before = out.area;
     ints::encode(codes, out);
+    if !small && out.area != before {
+        out.area.is_recency = true;
+    }
 }
 
 /// The distinct texts, which come first. One that a later value of the same row replaced is among them, too.

@@ -1,7 +1,7 @@
 //! Which bundles stay decompressed: those that several columns share. What one column has for itself goes with it.
 
 use super::super::directory::Location;
-use super::super::streams::{Bundle, Part};
+use super::super::streams::{Before, Bundle, Part};
 use super::{TableBlock, get_or_make};
 use crate::error::Result;
 use std::ops::Deref;
@@ -47,16 +47,21 @@ impl TableBlock {
 
     fn read_bundle(&self, i: usize) -> Result<Bundle> {
         let chunk = self.source.read_chunk(self.directory.bundles[i])?;
-        let Some(&base) = self.directory.bases.get(&i) else { return Bundle::read(&chunk, None) };
-        let read;
-        let base = match self.bundles[base].get() {
-            Some(kept) => kept,
-            None => {
-                read = self.read_bundle(base)?;
-                &read
-            }
+        let Some(&needs) = self.directory.needs.get(&i) else {
+            return Bundle::read(&chunk, Before::default());
         };
-        Bundle::read(&chunk, Some(base))
+        let base = needs.base.map(|base| self.needed(base)).transpose()?;
+        let key = needs.key.filter(|&key| needs.base != Some(key)).map(|key| self.needed(key)).transpose()?;
+        let (base, key) = (base.as_deref(), key.as_deref());
+        Bundle::read(&chunk, Before { base, key: key.or(base.filter(|_| needs.key.is_some())) })
+    }
+
+    /// A bundle that another needs. It is not kept for that.
+    fn needed(&self, i: usize) -> Result<ReadBundle<'_>> {
+        Ok(match self.bundles[i].get() {
+            Some(kept) => ReadBundle::Kept(kept),
+            None => ReadBundle::Own(self.read_bundle(i)?),
+        })
     }
 
     /// The bundle with a part. One with no other part is not kept if all that is in it is decoded and kept.

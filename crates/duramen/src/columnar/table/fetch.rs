@@ -29,7 +29,8 @@ impl TableBlock {
             bundles.extend(map.map(|map| directory.maps[map].bundle));
             bundles.extend(column.form.location().map(|at| at.bundle));
         }
-        bundles.extend(bundles.clone().iter().filter_map(|bundle| directory.bases.get(bundle)));
+        let needs = |bundle| directory.needs.get(bundle).copied().unwrap_or_default().bundles();
+        bundles.extend(bundles.clone().iter().flat_map(needs));
         for bundle in bundles {
             if self.bundles.get(bundle).is_some_and(|bundle| bundle.get().is_none()) {
                 self.source.will_read(directory.bundles[bundle]);

@@ -1,4 +1,4 @@
-//! Columns that repeat another of their block: they take little, and come back whichever is read.
+//! Columns that repeat another of their block, or follow from it: they take little, and come back whichever is read.
 #![allow(clippy::unwrap_used)] // helpers of tests may
 
 mod columnar_common;
@@ -24,10 +24,12 @@ fn letters(seed: &mut u64, count: usize) -> String {
 }
 
 /// A time in nanoseconds, and as it is written; paths, and pages that led there, which are most often other rows' paths; text that
-/// no other field has; and filling that makes the block a large one.
+/// no other field has; clients, their agents and how much they get, most often as before; and filling that makes the block a
+/// large one.
 fn rows(count: i64) -> Rows {
     let mut rows = Rows::new(&["app"]);
     let (mut seed, mut paths) = (7, Vec::new());
+    let agents: Vec<String> = (0..1500).map(|_| letters(&mut seed, 15)).collect();
     let filling = "x".repeat(400);
     for i in 0..count {
         let ns = 1_700_000_000_000_000_000 + i * 1_000_000_000 + below(&mut seed, 1_000_000_000) as i64;
@@ -37,8 +39,17 @@ fn rows(count: i64) -> Rows {
             format!("2023-11-{:02}T{h:02}:{m:02}:{s:02}.{:09}Z", ns / 86_400_000_000_000 % 28 + 1, at.1);
         paths.push(format!("/{}/{}", letters(&mut seed, 12), letters(&mut seed, 9)));
         let led = &paths[below(&mut seed, paths.len() as u64) as usize];
+        let client = below(&mut seed, 1000);
+        let agent = if i % 50 == 7 { below(&mut seed, 1500) } else { client * 7 % 1500 };
         let fields = vec![
+            ("agent", Field::Str(agents[agent as usize].clone())),
             ("at", Field::Str(of_day.clone())),
+            ("client", Field::Str(format!("10.7.{}.{}", client / 256, client % 256))),
+            (
+                "got",
+                if i % 9 == 4 { Field::None } else { Field::Int((agent * agent * 31 % 1_000_003) as i64) },
+            ),
+            ("given", Field::Int((agent * 7919 % 100_003 + i as u64 % 97 / 96) as i64)),
             ("path", Field::Str(paths.last().unwrap().clone())),
             (
                 "referer",
@@ -61,20 +72,24 @@ fn encoded(rows: &Rows) -> (Arc<Chunks>, EncodedBlock) {
 }
 
 #[test]
-fn columns_that_repeat_others_come_back() {
+fn columns_that_others_tell_come_back() {
     check(&rows(ROWS));
 }
 
 #[test]
-fn a_column_that_repeats_another_takes_little() {
+fn a_column_that_another_tells_takes_little() {
     let rows = rows(ROWS);
     let (chunks, encoded) = encoded(&rows);
     let bytes = |name: &str| encoded.fields.iter().find(|field| field.name == name).unwrap().stored_bytes;
     assert!(bytes("until") * 10 < bytes("at"), "{} of {}", bytes("until"), bytes("at"));
     assert!(bytes("referer") * 2 < bytes("path"), "{} of {}", bytes("referer"), bytes("path"));
     assert!(bytes("wholly") * 2 > bytes("path"), "{} of {}", bytes("wholly"), bytes("path"));
+    assert!(bytes("client") * 3 < bytes("agent"), "{} of {}", bytes("client"), bytes("agent"));
+    assert!(bytes("given") * 3 < ROWS as u64, "{}", bytes("given"));
     // Each is read without having read the other, and what that takes is known before.
-    for (name, count) in [("path", 1), ("referer", 3), ("wholly", 1)] {
+    for (name, count) in
+        [("path", 1), ("referer", 3), ("wholly", 1), ("agent", 1), ("client", 2), ("given", 2)]
+    {
         let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
         let block = block.unordered();
         chunks.reads.lock().unwrap().clear();
@@ -90,7 +105,7 @@ fn a_column_that_repeats_another_takes_little() {
 }
 
 #[test]
-fn a_damaged_base_is_an_error_of_all_that_repeat_it() {
+fn what_is_damaged_is_an_error_of_all_that_need_it() {
     let rows = rows(ROWS);
     let (chunks, encoded) = encoded(&rows);
     let read_of = |name: &str| {
@@ -99,19 +114,19 @@ fn a_damaged_base_is_an_error_of_all_that_repeat_it() {
         block.column(name).unwrap().unwrap();
         chunks.reads.lock().unwrap().clone()
     };
-    let (of_path, of_referer) = (read_of("path"), read_of("referer"));
-    let base = of_path.iter().find(|chunk| of_referer.contains(chunk)).unwrap();
-    let mut damaged = chunks.chunks.clone();
-    let middle = damaged[*base as usize].len() / 2;
-    damaged[*base as usize][middle..].fill(0xa5);
-    let damaged = Arc::new(Chunks { chunks: damaged, ..Chunks::default() });
-    let block = TableBlock::open(damaged, encoded.directory).unwrap().unordered();
-    for name in ["path", "referer"] {
-        assert!(block.column(name).is_err_and(|error| error.is_corruption()), "{name}");
+    for (needed, needing) in [("path", "referer"), ("agent", "client"), ("agent", "given")] {
+        let (of_needed, of_needing) = (read_of(needed), read_of(needing));
+        let both = of_needed.iter().find(|chunk| of_needing.contains(chunk)).unwrap();
+        let mut damaged = chunks.chunks.clone();
+        let middle = damaged[*both as usize].len() / 2;
+        damaged[*both as usize][middle..].fill(0xa5);
+        let damaged = Arc::new(Chunks { chunks: damaged, ..Chunks::default() });
+        let block = TableBlock::open(damaged, encoded.directory).unwrap().unordered();
+        for name in [needed, needing] {
+            assert!(block.column(name).is_err_and(|error| error.is_corruption()), "{name}");
+        }
+        assert!(["at", "until", "wholly"].iter().all(|name| block.column(name).is_ok_and(|it| it.is_some())));
     }
-    assert!(
-        ["at", "until", "wholly"].iter().all(|name| block.column(name).is_ok_and(|column| column.is_some()))
-    );
 }
 
 proptest! {

@@ -1,0 +1,157 @@
+//! Bundles of one part, and what earlier ones of the block tell about them.
+//!
+//! Some repeat what an earlier one holds: one time in two notations, paths that are also in referrers, names that the message
+//! has. zstd is given that one, the *base*, as what comes before. Of others the integers mostly follow from those of an earlier
+//! one, the *key*: the agent from the address. What follows is left out ([`keyed`]).
+//!
+//! Reading such a bundle takes decompressing what it needs as well. So that needs nothing itself, is not large, and must save
+//! enough.
+
+use super::super::compress::Zstd;
+use super::super::directory::{Location, Needs};
+use super::super::keyed;
+use super::super::streams::{STREAMS, Streams};
+use super::{BlockEncoder, Progress};
+use crate::error::Result;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// How many bytes of a bundle may be decompressed for another: what zstd makes in a millisecond.
+const MAX_NEEDED_BYTES: usize = 1 << 20;
+/// Of so many bytes that are decompressed for it one must be saved, and of so many that a bundle takes without.
+const NEEDED_BYTES_PER_SAVED: usize = 64;
+const STORED_BYTES_PER_SAVED: usize = 8;
+
+/// One in so many samples of a bundle must be in its base, for trying to be worth the time.
+const SAMPLES_PER_HIT: usize = 8;
+const LEAST_HITS: usize = 4;
+/// How long a sample is, and that of all places one in so many is one: which, its bytes tell.
+const SAMPLE_BYTES: usize = 16;
+const PLACES_PER_SAMPLE_LOG2: u32 = 6;
+
+/// So many of its first integers tell how well a key does.
+const TRIED_INTEGERS: usize = 4096;
+/// Of integers that take less, those of no key are tried.
+const LEAST_KEYED_BYTES: usize = 1 << 10;
+
+/// The bundles of a block that others may need. Reusable.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    kept: Vec<Kept>,
+    /// Which of them had a sample first.
+    seen: HashMap<u64, usize, FixedState>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    bundle: usize,
+    streams: Streams,
+    /// Of the area of its streams; empty if it has none.
+    integers: Vec<u32>,
+}
+
+impl Earlier {
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+        self.seen.clear();
+    }
+
+    fn keep(&mut self, bundle: usize, streams: &Streams, samples: &[u64], integers: Vec<u32>) {
+        for &sample in samples {
+            self.seen.entry(sample).or_insert(self.kept.len());
+        }
+        self.kept.push(Kept { bundle, streams: streams.clone(), integers });
+    }
+
+    /// The one with most of these samples, if it has enough.
+    fn base(&self, samples: &[u64]) -> Option<&Kept> {
+        let mut hits = vec![0; self.kept.len()];
+        samples.iter().filter_map(|sample| self.seen.get(sample)).for_each(|&kept| hits[kept] += 1);
+        let (kept, &most) = hits.iter().enumerate().max_by_key(|(_, hits)| **hits)?;
+        (most >= LEAST_HITS.max(samples.len() / SAMPLES_PER_HIT)).then(|| &self.kept[kept])
+    }
+
+    /// The one whose integers tell these best, if that may save as much as it must.
+    fn key(&self, integers: &[u32]) -> Option<&Kept> {
+        let tried = integers.len().min(TRIED_INTEGERS);
+        let expected = |kept: &&Kept| keyed::expected(&integers[..tried], &kept.integers[..tried]);
+        let of_as_many = self.kept.iter().filter(|kept| tried > 0 && kept.integers.len() == integers.len());
+        let best = of_as_many.max_by_key(expected)?;
+        (expected(&best) * STORED_BYTES_PER_SAVED > tried).then_some(best)
+    }
+}
+
+/// The different samples of what is compressed.
+fn samples_of(streams: &Streams) -> Vec<u64> {
+    let mut samples = Vec::new();
+    for (i, stream) in streams.all().into_iter().enumerate() {
+        for window in stream.windows(SAMPLE_BYTES) {
+            let (low, high) = window.split_at(8);
+            let word = |half: &[u8]| half.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            let hash = (word(low) ^ word(high).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if hash >> (u64::BITS - PLACES_PER_SAMPLE_LOG2) == 0 {
+                samples.push(hash << 2 | i as u64);
+            }
+        }
+    }
+    samples.sort_unstable();
+    samples.dedup();
+    samples
+}
+
+/// A bundle, compressed.
+struct Written {
+    chunk: Vec<u8>,
+    stored: [usize; STREAMS],
+    needs: Needs,
+}
+
+impl Written {
+    /// The other one instead, if it saves enough for so many more bytes to be decompressed.
+    fn or(self, other: Self, needed: &Streams) -> Self {
+        let least = (needed.total() / NEEDED_BYTES_PER_SAVED).max(self.chunk.len() / STORED_BYTES_PER_SAVED);
+        if other.chunk.len() + least < self.chunk.len() { other } else { self }
+    }
+}
+
+impl BlockEncoder {
+    /// Writes what is in `scratch` as a bundle of its own.
+    pub(super) fn place_alone(&mut self, progress: &mut Progress<'_>) -> Result<Location> {
+        let Self { scratch, zstd, earlier, .. } = self;
+        if scratch.total() > MAX_NEEDED_BYTES {
+            return progress.add(scratch, zstd, &mut self.chunk);
+        }
+        let write =
+            |zstd: &mut Zstd, base: &Streams, keyed: Option<&[u8]>, needs: Needs| -> Result<Written> {
+                let mut chunk = Vec::new();
+                let stored = scratch.write_after(base, keyed, zstd, &mut chunk)?;
+                Ok(Written { chunk, stored, needs })
+            };
+        let nothing = Streams::default();
+        let mut best = write(zstd, &nothing, None, Needs::default())?;
+        let samples = samples_of(scratch);
+        let base = earlier.base(&samples);
+        if let Some(base) = base {
+            let needs = Needs { base: Some(base.bundle), key: None };
+            best = best.or(write(zstd, &base.streams, None, needs)?, &base.streams);
+        }
+        let area = scratch.area;
+        let integers = area.integers(&scratch.bytes).unwrap_or_default();
+        if best.stored[1] >= LEAST_KEYED_BYTES
+            && let Some(key) = earlier.key(&integers)
+        {
+            let mut keyed = Vec::new();
+            let of_key = (key.streams.area, &key.integers[..]);
+            keyed::encode(&scratch.bytes, (area, &integers), of_key, zstd, &mut keyed)?;
+            let base = base.filter(|_| best.needs.base.is_some());
+            let needs = Needs { key: Some(key.bundle), ..best.needs };
+            let base = base.map_or(&nothing, |base| &base.streams);
+            best = best.or(write(zstd, base, Some(&keyed), needs)?, &key.streams);
+        }
+        let at = progress.add_chunk(&best.chunk, scratch.lens(), best.stored, best.needs)?;
+        if best.needs == Needs::default() {
+            earlier.keep(at.bundle, scratch, &samples, integers);
+        }
+        Ok(at)
+    }
+}
