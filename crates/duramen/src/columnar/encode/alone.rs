@@ -9,7 +9,7 @@
 
 use super::super::compress::Zstd;
 use super::super::directory::{Location, Needs};
-use super::super::keyed;
+use super::super::keyed::{self, TriedKey};
 use super::super::streams::{STREAMS, Streams};
 use super::{BlockEncoder, Progress};
 use crate::error::Result;
@@ -26,13 +26,17 @@ const STORED_BYTES_PER_SAVED: usize = 8;
 const SAMPLES_PER_HIT: usize = 8;
 const LEAST_HITS: usize = 4;
 /// How long a sample is, and that of all places one in so many is one: which, its bytes tell.
-const SAMPLE_BYTES: usize = 16;
-const PLACES_PER_SAMPLE_LOG2: u32 = 6;
+const SAMPLE_BYTES: usize = 8;
+const PLACES_PER_SAMPLE_LOG2: u32 = 7;
+/// Only every other place is looked at: what repeats a text from an odd one on is seen if it does so in several pieces.
+const PLACES_STEP: usize = 2;
 
 /// So many of its first integers tell how well a key does.
-const TRIED_INTEGERS: usize = 4096;
-/// Of integers that take less, those of no key are tried.
+const TRIED_INTEGERS: usize = 2048;
+/// Integers that take less are worth no key.
 const LEAST_KEYED_BYTES: usize = 1 << 10;
+/// What the others and the bits are expected to take must be less than this of what all take, for trying to be worth the time.
+const MOST_OF_STORED: f64 = 0.75;
 
 /// The bundles of a block that others may need. Reusable.
 #[derive(Debug, Default)]
@@ -40,6 +44,8 @@ pub(super) struct Earlier {
     kept: Vec<Kept>,
     /// Which of them had a sample first.
     seen: HashMap<u64, usize, FixedState>,
+    /// Room of those that went.
+    spare: Vec<Streams>,
 }
 
 #[derive(Debug)]
@@ -48,19 +54,25 @@ struct Kept {
     streams: Streams,
     /// Of the area of its streams; empty if it has none.
     integers: Vec<u32>,
+    /// The first of them as a key to try.
+    tried: TriedKey,
 }
 
 impl Earlier {
     pub(super) fn clear(&mut self) {
-        self.kept.clear();
+        self.spare.extend(self.kept.drain(..).map(|kept| kept.streams));
         self.seen.clear();
     }
 
-    fn keep(&mut self, bundle: usize, streams: &Streams, samples: &[u64], integers: Vec<u32>) {
+    /// Keeps the streams, and leaves empty ones in their place.
+    fn keep(&mut self, bundle: usize, streams: &mut Streams, samples: &[u64], integers: Vec<u32>) {
         for &sample in samples {
             self.seen.entry(sample).or_insert(self.kept.len());
         }
-        self.kept.push(Kept { bundle, streams: streams.clone(), integers });
+        let tried = TriedKey::of(&integers[..integers.len().min(TRIED_INTEGERS)]);
+        let mut spare = self.spare.pop().unwrap_or_default();
+        spare.clear();
+        self.kept.push(Kept { bundle, streams: std::mem::replace(streams, spare), integers, tried });
     }
 
     /// The one with most of these samples, if it has enough.
@@ -71,13 +83,20 @@ impl Earlier {
         (most >= LEAST_HITS.max(samples.len() / SAMPLES_PER_HIT)).then(|| &self.kept[kept])
     }
 
-    /// The one whose integers tell these best, if that may save as much as it must.
-    fn key(&self, integers: &[u32]) -> Option<&Kept> {
+    /// The one whose integers tell these, which take so many bytes, best, if that seems to save enough.
+    fn key(&self, integers: &[u32], stored_bytes: usize) -> Option<&Kept> {
         let tried = integers.len().min(TRIED_INTEGERS);
-        let expected = |kept: &&Kept| keyed::expected(&integers[..tried], &kept.integers[..tried]);
-        let of_as_many = self.kept.iter().filter(|kept| tried > 0 && kept.integers.len() == integers.len());
-        let best = of_as_many.max_by_key(expected)?;
-        (expected(&best) * STORED_BYTES_PER_SAVED > tried).then_some(best)
+        let is_enough = |expected: usize| {
+            let share = expected as f64 / tried as f64;
+            let bits = -(share * share.log2() + (1.0 - share) * (1.0 - share).log2());
+            let others = (1.0 - share) * stored_bytes as f64;
+            share == 1.0 || bits / 8.0 * integers.len() as f64 + others < MOST_OF_STORED * stored_bytes as f64
+        };
+        let of_as_many = self.kept.iter().filter(|kept| kept.integers.len() == integers.len());
+        let may_do = of_as_many.filter(|kept| is_enough(kept.tried.repeated()));
+        let (expected, best) =
+            may_do.map(|kept| (kept.tried.expected(integers), kept)).max_by_key(|(expected, _)| *expected)?;
+        is_enough(expected).then_some(best)
     }
 }
 
@@ -85,10 +104,9 @@ impl Earlier {
 fn samples_of(streams: &Streams) -> Vec<u64> {
     let mut samples = Vec::new();
     for (i, stream) in streams.all().into_iter().enumerate() {
-        for window in stream.windows(SAMPLE_BYTES) {
-            let (low, high) = window.split_at(8);
-            let word = |half: &[u8]| half.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-            let hash = (word(low) ^ word(high).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for window in stream.windows(SAMPLE_BYTES).step_by(PLACES_STEP) {
+            let Some(sample) = window.first_chunk() else { break };
+            let hash = u64::from_le_bytes(*sample).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             if hash >> (u64::BITS - PLACES_PER_SAMPLE_LOG2) == 0 {
                 samples.push(hash << 2 | i as u64);
             }
@@ -138,7 +156,7 @@ impl BlockEncoder {
         let area = scratch.area;
         let integers = area.integers(&scratch.bytes).unwrap_or_default();
         if best.stored[1] >= LEAST_KEYED_BYTES
-            && let Some(key) = earlier.key(&integers)
+            && let Some(key) = earlier.key(&integers, best.stored[1])
         {
             let mut keyed = Vec::new();
             let of_key = (key.streams.area, &key.integers[..]);
