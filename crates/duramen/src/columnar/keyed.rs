@@ -6,23 +6,26 @@
 //! instead of a bundle's `bytes`:
 //!   area           of its own integers: start varint, form u8
 //!   area           of the key's integers, in the `bytes` of the key's bundle: the same
-//!   count varint   how many integers each has
-//!   3 times        method u8, stored_len varint, stored bytes:
+//!   count varint   how many integers it has
+//!   count varint   how many the key has, which are as many or more
+//!   3 or 4 times   method u8, stored_len varint, stored bytes:
+//!     taken        only if the key has more: one bit for each of its integers, whether one of these has it
 //!     rest         what is before and behind its integers
-//!     as expected  one bit an integer, of each byte the lowest first
+//!     as expected  one bit an integer
 //!     others       as many planes as the integers have, of those that are not as expected
 //!
 //! form           how many planes, 1 to 4; 128 more: they are codes that say how recent a text is (`leaf`), and are compared
 //!                as which text it is
 //! ```
 //!
-//! The integers are planes of `ints`; of a key not seen before, 0 is expected.
+//! Bits of a byte go from the lowest on. The integers are planes of `ints`; of a key not seen before, 0 is expected.
 
 use super::bytes::{Reader, bad, put_varint};
 use super::compress::{Zstd, expand};
 use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::borrow::Cow;
 
 /// The most planes.
 const MAX_PLANES: usize = 4;
@@ -98,6 +101,59 @@ impl Area {
     }
 }
 
+/// Which of the integers of a key have one that follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    All,
+    /// One bit each.
+    Some(Vec<u8>),
+}
+
+impl Taken {
+    /// Of values of which so many lie in the slots of `own`, and others in those of `key` (nothing: in all): which of the key's
+    /// are in the same slot as another. `None` if one of those has no key.
+    pub(crate) fn new(own: &[u64], key: &[u64]) -> Option<Self> {
+        if own == key {
+            return Some(Self::All);
+        }
+        let mut bits = Vec::new();
+        let mut n = 0;
+        for i in 0..own.len().max(key.len()) {
+            let all_or =
+                |map: &[u64]| if map.is_empty() { u64::MAX } else { map.get(i).copied().unwrap_or(0) };
+            let (own, mut of_key) = (all_or(own), all_or(key));
+            if own & !of_key != 0 {
+                return None;
+            }
+            while of_key != 0 {
+                if n % 8 == 0 {
+                    bits.push(0);
+                }
+                bits[n / 8] |= u8::from(own & (of_key & of_key.wrapping_neg()) != 0) << (n % 8);
+                of_key &= of_key - 1;
+                n += 1;
+            }
+        }
+        Some(Self::Some(bits))
+    }
+
+    fn is(&self, i: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(bits) => bits.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1),
+        }
+    }
+
+    fn of<'a, T: Copy>(&self, keys: &'a [T]) -> Cow<'a, [T]> {
+        match self {
+            Self::All => Cow::Borrowed(keys),
+            Self::Some(_) => {
+                keys.iter().enumerate().filter(|(i, _)| self.is(*i)).map(|(_, &key)| key).collect()
+            }
+        }
+    }
+}
+
 /// The last integer of each key.
 enum Last {
     Table(Vec<u32>),
@@ -139,58 +195,63 @@ impl TriedKey {
         Self { numbers, distinct: index.len() }
     }
 
-    /// How many are not the first of their kind: no more integers can be as expected, but for zeros.
-    pub(crate) fn repeated(&self) -> usize {
-        self.numbers.len() - self.distinct
+    /// What share is not the first of its kind. No larger one of the integers can be as expected, but for zeros.
+    pub(crate) fn repeated_share(&self) -> f64 {
+        1.0 - self.distinct as f64 / self.numbers.len().max(1) as f64
     }
 
-    /// How many of the first integers are as these keys let expect.
-    pub(crate) fn expected(&self, integers: &[u32]) -> usize {
+    /// What share of the first integers, which have those of these keys that are taken, is as they let expect.
+    pub(crate) fn expected_share(&self, integers: &[u32], taken: &Taken) -> f64 {
         let mut last = vec![0; self.distinct];
         let mut is_expected = |n: u32, key: u16| std::mem::replace(&mut last[usize::from(key)], n) == n;
-        integers.iter().zip(&self.numbers).filter(|(n, key)| is_expected(**n, **key)).count()
+        let keys = taken.of(&self.numbers);
+        let tried = integers.len().min(keys.len()).max(1);
+        integers.iter().zip(&*keys).filter(|(n, key)| is_expected(**n, **key)).count() as f64 / tried as f64
     }
 }
 
-/// What takes the place of `bytes` where `area` lies, whose integers are these and have these keys, which lie in `key`.
-/// Leaves `out` empty if one of the two has other than one each.
+/// What takes the place of `bytes` where `area` lies, whose integers are these. Of `keys`, which lie in `key`, those that are
+/// `taken` are theirs, one each.
 pub(crate) fn encode(
     bytes: &[u8],
     (area, integers): (Area, &[u32]),
-    (key, keys): (Area, &[u32]),
+    (key, keys, taken): (Area, &[u32], &Taken),
     zstd: &mut Zstd,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    out.clear();
-    if integers.len() != keys.len() || area.count != integers.len() {
-        return Ok(());
-    }
-    let mut last = Last::of(keys);
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let their = taken.of(keys);
+    let mut last = Last::of(&their);
     let mut as_expected = vec![0u8; area.count.div_ceil(8)];
     let mut others = Vec::new();
-    for (i, (&n, &key)) in integers.iter().zip(keys).enumerate() {
+    for (i, (&n, &key)) in integers.iter().zip(&*their).enumerate() {
         if std::mem::replace(last.of_key(key), n) == n {
             as_expected[i / 8] |= 1 << (i % 8);
         } else {
             others.push(n);
         }
     }
-    area.write(out);
-    key.write(out);
-    put_varint(out, area.count as u64);
+    area.write(&mut out);
+    key.write(&mut out);
+    put_varint(&mut out, area.count as u64);
+    put_varint(&mut out, key.count as u64);
     let rest = [&bytes[..area.start], &bytes[area.start + area.len()..]].concat();
     let plane = |plane: usize| others.iter().map(move |n| (n >> (8 * plane)) as u8);
     let others: Vec<u8> = (0..area.planes).flat_map(plane).collect();
     let mut body = Vec::new();
-    for plain in [&rest, &as_expected, &others] {
+    let taken = match taken {
+        Taken::All => None,
+        // Behind the last key is nothing.
+        Taken::Some(bits) => Some(&bits[..bits.len().min(key.count.div_ceil(8))]),
+    };
+    for plain in taken.into_iter().chain([&rest[..], &as_expected, &others]) {
         body.clear();
         let method = zstd.append(plain, &mut body)?;
         let stored = if method == 0 { plain } else { &body };
         out.push(method);
-        put_varint(out, stored.len() as u64);
+        put_varint(&mut out, stored.len() as u64);
         out.extend_from_slice(stored);
     }
-    Ok(())
+    Ok(out)
 }
 
 /// Undoes [`encode`]: `stored` becomes so many bytes, `key_bytes` are those that the keys lie in.
@@ -203,8 +264,8 @@ pub(crate) fn decode(key_bytes: &[u8], stored: &[u8], plain_len: usize) -> Resul
     let mut area = Area::read(&mut r, plain_len)?;
     let mut key = Area::read(&mut r, key_bytes.len())?;
     let count = r.count(key_bytes.len())?;
-    (area.count, key.count) = (count, count);
-    let keys = key.integers(key_bytes).ok_or_else(|| bad("keys lie outside their bundle"))?;
+    (area.count, key.count) = (count, r.count(key_bytes.len())?);
+    let mut keys = key.integers(key_bytes).ok_or_else(|| bad("keys lie outside their bundle"))?;
     let rest_len = plain_len.checked_sub(area.len()).filter(|&rest| area.start <= rest);
     let rest_len =
         rest_len.ok_or_else(|| bad("integers that follow from others lie outside their bundle"))?;
@@ -213,6 +274,12 @@ pub(crate) fn decode(key_bytes: &[u8], stored: &[u8], plain_len: usize) -> Resul
         let stored_len = r.count(stored.len())?;
         expand(method, r.take(stored_len)?, len)
     };
+    if count < key.count {
+        keys = Taken::Some(section(key.count.div_ceil(8))?).of(&keys).into_owned();
+    }
+    if keys.len() != count {
+        return Err(bad("there is another number of keys than of integers that follow from them"));
+    }
     let mut plain = section(rest_len)?;
     let as_expected = section(count.div_ceil(8))?;
     let is_expected = |i: usize| as_expected[i / 8] >> (i % 8) & 1 == 1;
@@ -246,11 +313,16 @@ mod tests {
         (0..planes).flat_map(|plane| integers.iter().map(move |n| (n >> (8 * plane)) as u8)).collect()
     }
 
-    fn round_trip(before: &[u8], area: Area, key: Area, own: &[u8], key_bytes: &[u8]) -> usize {
+    fn round_trip(
+        before: &[u8],
+        (area, own): (Area, &[u8]),
+        (key, key_bytes): (Area, &[u8]),
+        taken: &Taken,
+    ) -> usize {
         let bytes = [before, own, b"behind"].concat();
         let (integers, keys) = (area.integers(&bytes).unwrap(), key.integers(key_bytes).unwrap());
-        let mut stored = vec![1];
-        encode(&bytes, (area, &integers), (key, &keys), &mut Zstd::of_level(3), &mut stored).unwrap();
+        let key = (key, &keys[..], taken);
+        let stored = encode(&bytes, (area, &integers), key, &mut Zstd::of_level(3)).unwrap();
         assert_eq!(decode(key_bytes, &stored, bytes.len()).unwrap(), bytes);
         for len in 0..stored.len() {
             assert!(decode(key_bytes, &stored[..len], bytes.len()).unwrap_err().is_corruption());
@@ -271,12 +343,38 @@ mod tests {
         let of_key: Vec<u32> = (0..300).map(|_| below(1 << 24)).collect();
         let integers: Vec<u32> = keys.iter().map(|&key| of_key[key as usize]).collect();
         let area = |start, planes| Area { start, count: 4000, planes, is_recency: false };
-        let told = round_trip(b"xyz", area(3, 3), area(0, 2), &planes(&integers, 3), &planes(&keys, 2));
+        let told = round_trip(
+            b"xyz",
+            (area(3, 3), &planes(&integers, 3)),
+            (area(0, 2), &planes(&keys, 2)),
+            &Taken::All,
+        );
         assert!(told < 1500, "{told}");
         let tried = TriedKey::of(&keys);
-        assert_eq!((tried.expected(&integers), tried.repeated()), (4000 - 300, 4000 - 300));
+        let share = tried.expected_share(&integers, &Taken::All);
+        assert!((0.92..0.93).contains(&share) && (share - tried.repeated_share()).abs() < 1e-9, "{share}");
+        // Where only some of the keys have one.
+        let slots: Vec<u64> = (0..4000u64.div_ceil(64)).map(|i| 0x1234_5678_9abc_def1 >> (i % 5)).collect();
+        let has = |slot: &usize| slots[slot / 64] >> (slot % 64) & 1 == 1;
+        let some: Vec<u32> = (0..4000).filter(has).map(|slot| integers[slot]).collect();
+        let taken = Taken::new(&slots, &[]).unwrap();
+        let share = tried.expected_share(&some, &taken);
+        assert!((0.8..0.92).contains(&share), "{share}");
+        let few = Area { start: 0, count: some.len(), planes: 3, is_recency: false };
+        let (some, of_all) = (planes(&some, 3), planes(&keys, 2));
+        let told_some = round_trip(b"", (few, &some), (area(0, 2), &of_all), &taken);
+        assert!(told_some < 2000, "{told_some}");
+        assert_eq!(Taken::new(&slots, &slots), Some(Taken::All));
+        assert_eq!(Taken::new(&[], &slots), None);
+        assert_eq!(Taken::new(&[0b1001], &[0b1011, 0b1]), Some(Taken::Some(vec![0b101])));
+        assert_eq!(Taken::new(&[0b1101], &[0b1011]), None);
         let others: Vec<u32> = (0..4000).map(|_| below(1 << 24)).collect();
-        let not = round_trip(b"xyz", area(3, 3), area(0, 2), &planes(&others, 3), &planes(&keys, 2));
+        let not = round_trip(
+            b"xyz",
+            (area(3, 3), &planes(&others, 3)),
+            (area(0, 2), &planes(&keys, 2)),
+            &Taken::All,
+        );
         assert!(not > 11_000, "{not}");
         // The same keys as codes that tell how recent they are.
         let (mut known, mut first) = (0, vec![None; 300]);
@@ -287,7 +385,8 @@ mod tests {
             known += u32::from(code == known);
         }
         let key = Area { is_recency: true, ..area(0, 2) };
-        let so = round_trip(b"xyz", area(3, 3), key, &planes(&integers, 3), &planes(&recency, 2));
+        let so =
+            round_trip(b"xyz", (area(3, 3), &planes(&integers, 3)), (key, &planes(&recency, 2)), &Taken::All);
         assert!(so.abs_diff(told) < 20, "{so} {told}");
     }
 
@@ -302,8 +401,8 @@ mod tests {
             let keys: Vec<u32> = rows.iter().map(|row| wide(row.1, row.3, row.4[1])).collect();
             let area = |start, planes, is_recency| Area { start, count: rows.len(), planes, is_recency };
             round_trip(
-                &before, area(before.len(), own, are_recency[0]), area(0, of_key, are_recency[1]),
-                &planes(&integers, own), &planes(&keys, of_key),
+                &before, (area(before.len(), own, are_recency[0]), &planes(&integers, own)),
+                (area(0, of_key, are_recency[1]), &planes(&keys, of_key)), &Taken::All,
             );
         }
 

@@ -69,12 +69,17 @@ pub(crate) struct Streams {
     pub(crate) is_free: Option<bool>,
     /// Where the most integers lie as planes.
     pub(crate) area: Area,
+    /// Of a column: how many values it has, and in which slots, one bit each; nothing if in all.
+    pub(crate) values: usize,
+    pub(crate) slots: Vec<u64>,
 }
 
 impl Streams {
     pub(crate) fn clear(&mut self) {
         self.is_free = None;
         self.area = Area::default();
+        self.values = 0;
+        self.slots.clear();
         self.meta.clear();
         self.bytes.clear();
         self.packed.clear();

@@ -9,7 +9,7 @@
 
 use super::super::compress::Zstd;
 use super::super::directory::{Location, Needs};
-use super::super::keyed::{self, TriedKey};
+use super::super::keyed::{self, Taken, TriedKey};
 use super::super::streams::{STREAMS, Streams};
 use super::{BlockEncoder, Progress};
 use crate::error::Result;
@@ -20,6 +20,8 @@ use hashbrown::HashMap;
 const MAX_NEEDED_BYTES: usize = 1 << 20;
 /// Of so many bytes that are decompressed for it one must be saved, and of so many that a bundle takes without.
 const NEEDED_BYTES_PER_SAVED: usize = 64;
+/// How many bytes of a block are kept at once for later ones to need. They are in memory until the block is written.
+const MAX_KEPT_BYTES: usize = 6 << 20;
 const STORED_BYTES_PER_SAVED: usize = 8;
 
 /// One in so many samples of a bundle must be in its base, for trying to be worth the time.
@@ -44,6 +46,7 @@ pub(super) struct Earlier {
     kept: Vec<Kept>,
     /// Which of them had a sample first.
     seen: HashMap<u64, usize, FixedState>,
+    kept_bytes: usize,
     /// Room of those that went.
     spare: Vec<Streams>,
 }
@@ -52,7 +55,7 @@ pub(super) struct Earlier {
 struct Kept {
     bundle: usize,
     streams: Streams,
-    /// Of the area of its streams; empty if it has none.
+    /// Those of its area, or none.
     integers: Vec<u32>,
     /// The first of them as a key to try.
     tried: TriedKey,
@@ -62,6 +65,7 @@ impl Earlier {
     pub(super) fn clear(&mut self) {
         self.spare.extend(self.kept.drain(..).map(|kept| kept.streams));
         self.seen.clear();
+        self.kept_bytes = 0;
     }
 
     /// Keeps the streams, and leaves empty ones in their place.
@@ -70,6 +74,7 @@ impl Earlier {
             self.seen.entry(sample).or_insert(self.kept.len());
         }
         let tried = TriedKey::of(&integers[..integers.len().min(TRIED_INTEGERS)]);
+        self.kept_bytes += streams.total();
         let mut spare = self.spare.pop().unwrap_or_default();
         spare.clear();
         self.kept.push(Kept { bundle, streams: std::mem::replace(streams, spare), integers, tried });
@@ -83,21 +88,30 @@ impl Earlier {
         (most >= LEAST_HITS.max(samples.len() / SAMPLES_PER_HIT)).then(|| &self.kept[kept])
     }
 
-    /// The one whose integers tell these, which take so many bytes, best, if that seems to save enough.
-    fn key(&self, integers: &[u32], stored_bytes: usize) -> Option<&Kept> {
-        let tried = integers.len().min(TRIED_INTEGERS);
-        let is_enough = |expected: usize| {
-            let share = expected as f64 / tried as f64;
+    /// The one whose integers tell these of `own` best, and which do, if that seems to save enough of what they take.
+    fn key(&self, own: &Streams, integers: &[u32], stored_bytes: usize) -> Option<(&Kept, Taken)> {
+        let is_enough = |share: f64| {
             let bits = -(share * share.log2() + (1.0 - share) * (1.0 - share).log2());
             let others = (1.0 - share) * stored_bytes as f64;
             share == 1.0 || bits / 8.0 * integers.len() as f64 + others < MOST_OF_STORED * stored_bytes as f64
         };
-        let of_as_many = self.kept.iter().filter(|kept| kept.integers.len() == integers.len());
-        let may_do = of_as_many.filter(|kept| is_enough(kept.tried.repeated()));
-        let (expected, best) =
-            may_do.map(|kept| (kept.tried.expected(integers), kept)).max_by_key(|(expected, _)| *expected)?;
-        is_enough(expected).then_some(best)
+        let may_do = self.kept.iter().filter(|kept| is_enough(kept.tried.repeated_share()));
+        let tried = may_do.filter_map(|kept| {
+            let taken = taken(own, &kept.streams)?;
+            Some((kept.tried.expected_share(integers, &taken), kept, taken))
+        });
+        let (share, kept, taken) = tried.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+        is_enough(share).then_some((kept, taken))
     }
+}
+
+/// Which integers of a key those of `own` have, if each has one.
+fn taken(own: &Streams, key: &Streams) -> Option<Taken> {
+    let is_one_a_value = |streams: &Streams| streams.area.count == streams.values;
+    if own.slots == key.slots && own.area.count == key.area.count {
+        return Some(Taken::All);
+    }
+    (is_one_a_value(own) && is_one_a_value(key)).then(|| Taken::new(&own.slots, &key.slots)).flatten()
 }
 
 /// The different samples of what is compressed.
@@ -153,21 +167,20 @@ impl BlockEncoder {
             let needs = Needs { base: Some(base.bundle), key: None };
             best = best.or(write(zstd, &base.streams, None, needs)?, &base.streams);
         }
-        let area = scratch.area;
-        let integers = area.integers(&scratch.bytes).unwrap_or_default();
-        if best.stored[1] >= LEAST_KEYED_BYTES
-            && let Some(key) = earlier.key(&integers, best.stored[1])
+        let integers = scratch.area.integers(&scratch.bytes).unwrap_or_default();
+        if !integers.is_empty()
+            && best.stored[1] >= LEAST_KEYED_BYTES
+            && let Some((key, taken)) = earlier.key(scratch, &integers, best.stored[1])
         {
-            let mut keyed = Vec::new();
-            let of_key = (key.streams.area, &key.integers[..]);
-            keyed::encode(&scratch.bytes, (area, &integers), of_key, zstd, &mut keyed)?;
+            let of_key = (key.streams.area, &key.integers[..], &taken);
+            let keyed = keyed::encode(&scratch.bytes, (scratch.area, &integers), of_key, zstd)?;
             let base = base.filter(|_| best.needs.base.is_some());
             let needs = Needs { key: Some(key.bundle), ..best.needs };
             let base = base.map_or(&nothing, |base| &base.streams);
             best = best.or(write(zstd, base, Some(&keyed), needs)?, &key.streams);
         }
         let at = progress.add_chunk(&best.chunk, scratch.lens(), best.stored, best.needs)?;
-        if best.needs == Needs::default() {
+        if best.needs == Needs::default() && earlier.kept_bytes + scratch.total() <= MAX_KEPT_BYTES {
             earlier.keep(at.bundle, scratch, &samples, integers);
         }
         Ok(at)

@@ -6,7 +6,7 @@ use super::super::ints;
 use super::super::leaf::{self, Spans, spans_of};
 use super::super::streams::MAX_STREAM_BYTES;
 use super::super::template::Hit;
-use super::{BlockEncoder, Progress, too_large};
+use super::{BlockEncoder, Progress, full_map, too_large};
 use crate::column::{Order, bit};
 use crate::error::Result;
 
@@ -28,6 +28,10 @@ impl BlockEncoder {
             return Err(too_large(&format!("the field {:?}", column.name), decoded));
         }
         self.scratch.clear();
+        self.scratch.values = column.count;
+        if !column.is_dense(c.times.len()) {
+            self.scratch.slots = full_map(column, c.times.len());
+        }
         self.scratch.bytes.extend_from_slice(&column.kinds);
         match column.form {
             Held::Alias => return Ok(Form::Alias),
