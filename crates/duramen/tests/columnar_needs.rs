@@ -103,6 +103,30 @@ fn a_column_that_another_tells_takes_little() {
     }
 }
 
+/// Blocks without anything to save cost the next ones the look, but not those a while later.
+#[test]
+fn after_blocks_that_nothing_is_saved_of_it_is_looked_for_again() {
+    let mut others = Rows::new(&[]);
+    let mut seed = 3;
+    for i in 0..ROWS {
+        let fields =
+            vec![("some", Field::Str(letters(&mut seed, 60))), ("more", Field::Str("x".repeat(400)))];
+        others.add(i, Level::Info, "", fields);
+    }
+    let rows = rows(ROWS);
+    let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+    let mut columns_of = |rows: &Rows| {
+        let encoded = encoder.encode(&rows.rows(), &mut Chunks::default()).unwrap();
+        encoded.sizes.column_bytes
+    };
+    let first = columns_of(&rows);
+    assert_eq!(columns_of(&rows), first);
+    columns_of(&others);
+    let after: Vec<u64> = (0..9).map(|_| columns_of(&rows)).collect();
+    assert!(after[..7].iter().all(|&bytes| bytes > first * 11 / 10), "{after:?} {first}");
+    assert_eq!(after[7..], [first; 2]);
+}
+
 #[test]
 fn what_is_damaged_is_an_error_of_all_that_need_it() {
     let rows = rows(ROWS);

@@ -40,6 +40,11 @@ const LEAST_KEYED_BYTES: usize = 1 << 10;
 /// What the others and the bits are expected to take must be less than this of what all take, for trying to be worth the time.
 const MOST_OF_STORED: f64 = 0.75;
 
+/// A block of which less than one in so many bytes is saved says that the next ones, so many, are not worth a look: they are
+/// mostly of the same kind.
+const STORED_BYTES_PER_SAVED_OF_BLOCK: usize = 50;
+const BLOCKS_NOT_LOOKED_AT: u32 = 7;
+
 /// The bundles of a block that others may need. Reusable.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
@@ -47,6 +52,11 @@ pub(super) struct Earlier {
     /// Which of them had a sample first.
     seen: HashMap<u64, usize, FixedState>,
     kept_bytes: usize,
+    /// Of this block's bundles that were looked at.
+    saved_bytes: usize,
+    stored_bytes: usize,
+    /// How many blocks, this one included, are not looked at.
+    not_looked_at: u32,
     /// Room of those that went.
     spare: Vec<Streams>,
 }
@@ -62,7 +72,14 @@ struct Kept {
 }
 
 impl Earlier {
-    pub(super) fn clear(&mut self) {
+    /// Goes on to the next block.
+    pub(super) fn next_block(&mut self) {
+        if self.saved_bytes * STORED_BYTES_PER_SAVED_OF_BLOCK < self.stored_bytes {
+            self.not_looked_at = BLOCKS_NOT_LOOKED_AT;
+        } else {
+            self.not_looked_at = self.not_looked_at.saturating_sub(1);
+        }
+        (self.saved_bytes, self.stored_bytes) = (0, 0);
         self.spare.extend(self.kept.drain(..).map(|kept| kept.streams));
         self.seen.clear();
         self.kept_bytes = 0;
@@ -150,7 +167,7 @@ impl BlockEncoder {
     /// Writes what is in `scratch` as a bundle of its own.
     pub(super) fn place_alone(&mut self, progress: &mut Progress<'_>) -> Result<Location> {
         let Self { scratch, zstd, earlier, .. } = self;
-        if scratch.total() > MAX_NEEDED_BYTES {
+        if scratch.total() > MAX_NEEDED_BYTES || earlier.not_looked_at > 0 {
             return progress.add(scratch, zstd, &mut self.chunk);
         }
         let write =
@@ -161,6 +178,7 @@ impl BlockEncoder {
             };
         let nothing = Streams::default();
         let mut best = write(zstd, &nothing, None, Needs::default())?;
+        let alone_bytes = best.chunk.len();
         let samples = samples_of(scratch);
         let base = earlier.base(&samples);
         if let Some(base) = base {
@@ -179,6 +197,8 @@ impl BlockEncoder {
             let base = base.map_or(&nothing, |base| &base.streams);
             best = best.or(write(zstd, base, Some(&keyed), needs)?, &key.streams);
         }
+        earlier.stored_bytes += best.chunk.len();
+        earlier.saved_bytes += alone_bytes - best.chunk.len();
         let at = progress.add_chunk(&best.chunk, scratch.lens(), best.stored, best.needs)?;
         if best.needs == Needs::default() && earlier.kept_bytes + scratch.total() <= MAX_KEPT_BYTES {
             earlier.keep(at.bundle, scratch, &samples, integers);

@@ -160,7 +160,7 @@ impl BlockEncoder {
         self.columnizer.fill(rows)?;
         self.words.clear();
         self.grams.clear();
-        self.earlier.clear();
+        self.earlier.next_block();
         self.shared.clear();
         let columnizer = std::mem::take(&mut self.columnizer);
         let result = self.encode_columns(&columnizer, sink);
