@@ -103,28 +103,38 @@ fn a_column_that_another_tells_takes_little() {
     }
 }
 
-/// Blocks without anything to save cost the next ones the look, but not those a while later.
+/// Blocks without anything to save cost the next ones of their kind the look, but not those a while later, nor others.
 #[test]
 fn after_blocks_that_nothing_is_saved_of_it_is_looked_for_again() {
-    let mut others = Rows::new(&[]);
-    let mut seed = 3;
-    for i in 0..ROWS {
-        let fields =
-            vec![("some", Field::Str(letters(&mut seed, 60))), ("more", Field::Str("x".repeat(400)))];
-        others.add(i, Level::Info, "", fields);
-    }
-    let rows = rows(ROWS);
-    let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
-    let mut columns_of = |rows: &Rows| {
-        let encoded = encoder.encode(&rows.rows(), &mut Chunks::default()).unwrap();
-        encoded.sizes.column_bytes
+    let filling = "x".repeat(400);
+    let others = |is_told: bool, name: &str| {
+        let (mut others, mut seed) = (Rows::new(&[]), 3);
+        for i in 0..ROWS {
+            let text = letters(&mut seed, 30);
+            let more = if is_told { text.to_uppercase().to_lowercase() } else { letters(&mut seed, 30) };
+            let fields = vec![
+                ("filling", Field::Str(filling.clone())),
+                ("more", Field::Str(more + &letters(&mut seed, 3))),
+                (name, Field::Str(text)),
+            ];
+            others.add(i, Level::Info, "", fields);
+        }
+        others
     };
-    let first = columns_of(&rows);
-    assert_eq!(columns_of(&rows), first);
-    columns_of(&others);
-    let after: Vec<u64> = (0..9).map(|_| columns_of(&rows)).collect();
-    assert!(after[..7].iter().all(|&bytes| bytes > first * 11 / 10), "{after:?} {first}");
+    let (told, not_told, of_other_fields) = (others(true, "a"), others(false, "a"), others(true, "b"));
+    let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+    let mut bytes_of =
+        |rows: &Rows| encoder.encode(&rows.rows(), &mut Chunks::default()).unwrap().sizes.column_bytes;
+    let first = bytes_of(&told);
+    assert_eq!(bytes_of(&told), first);
+    let most = bytes_of(&not_told);
+    assert!(most > first * 3 / 2, "{most} {first}");
+    let after: Vec<u64> = (0..9).map(|_| bytes_of(&told)).collect();
+    assert!(after[..7].iter().all(|&bytes| bytes > first * 5 / 4), "{after:?} {first}");
     assert_eq!(after[7..], [first; 2]);
+    bytes_of(&not_told);
+    assert!(bytes_of(&told) > first * 5 / 4);
+    assert!(bytes_of(&of_other_fields) < first * 11 / 10);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! Reading such a bundle takes decompressing what it needs as well. So that needs nothing itself, is not large, and must save
 //! enough.
 
+use super::super::columnize::Collected;
 use super::super::compress::Zstd;
 use super::super::directory::{Location, Needs};
 use super::super::keyed::{self, Taken, TriedKey};
@@ -15,6 +16,7 @@ use super::{BlockEncoder, Progress};
 use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::hash::BuildHasher;
 
 /// How many bytes of a bundle may be decompressed for another: what zstd makes in a millisecond.
 const MAX_NEEDED_BYTES: usize = 1 << 20;
@@ -40,10 +42,11 @@ const LEAST_KEYED_BYTES: usize = 1 << 10;
 /// What the others and the bits are expected to take must be less than this of what all take, for trying to be worth the time.
 const MOST_OF_STORED: f64 = 0.75;
 
-/// A block of which less than one in so many bytes is saved says that the next ones, so many, are not worth a look: they are
-/// mostly of the same kind.
+/// A block of which less than one in so many bytes is saved says that the next ones of its kind, so many, are not worth a look.
 const STORED_BYTES_PER_SAVED_OF_BLOCK: usize = 50;
 const BLOCKS_NOT_LOOKED_AT: u32 = 7;
+/// Of how many kinds it is known how many blocks are not looked at; of more, nothing is.
+const MAX_KINDS: usize = 64;
 
 /// The bundles of a block that others may need. Reusable.
 #[derive(Debug, Default)]
@@ -55,8 +58,11 @@ pub(super) struct Earlier {
     /// Of this block's bundles that were looked at.
     saved_bytes: usize,
     stored_bytes: usize,
-    /// How many blocks, this one included, are not looked at.
-    not_looked_at: u32,
+    /// This block's kind, and whether it is looked at.
+    kind: u64,
+    is_looked_at: bool,
+    /// How many of the next blocks of a kind are not looked at.
+    not_looked_at: HashMap<u64, u32, FixedState>,
     /// Room of those that went.
     spare: Vec<Streams>,
 }
@@ -72,14 +78,25 @@ struct Kept {
 }
 
 impl Earlier {
-    /// Goes on to the next block.
-    pub(super) fn next_block(&mut self) {
+    /// Goes on to a block with these columns.
+    pub(super) fn next_block(&mut self, columns: &[Collected], rows: usize) {
         if self.saved_bytes * STORED_BYTES_PER_SAVED_OF_BLOCK < self.stored_bytes {
-            self.not_looked_at = BLOCKS_NOT_LOOKED_AT;
-        } else {
-            self.not_looked_at = self.not_looked_at.saturating_sub(1);
+            if self.not_looked_at.len() >= MAX_KINDS {
+                self.not_looked_at.clear();
+            }
+            self.not_looked_at.insert(self.kind, BLOCKS_NOT_LOOKED_AT);
         }
         (self.saved_bytes, self.stored_bytes) = (0, 0);
+        // Fields that few rows have come and go.
+        let of_most = columns.iter().filter(|column| column.count * 2 > rows).map(|column| &column.name);
+        self.kind = FixedState::default().hash_one(of_most.collect::<Vec<_>>());
+        self.is_looked_at = match self.not_looked_at.get_mut(&self.kind) {
+            Some(left @ 1..) => {
+                *left -= 1;
+                false
+            }
+            _ => true,
+        };
         self.spare.extend(self.kept.drain(..).map(|kept| kept.streams));
         self.seen.clear();
         self.kept_bytes = 0;
@@ -167,7 +184,7 @@ impl BlockEncoder {
     /// Writes what is in `scratch` as a bundle of its own.
     pub(super) fn place_alone(&mut self, progress: &mut Progress<'_>) -> Result<Location> {
         let Self { scratch, zstd, earlier, .. } = self;
-        if scratch.total() > MAX_NEEDED_BYTES || earlier.not_looked_at > 0 {
+        if scratch.total() > MAX_NEEDED_BYTES || !earlier.is_looked_at {
             return progress.add(scratch, zstd, &mut self.chunk);
         }
         let write =

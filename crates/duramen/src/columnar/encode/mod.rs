@@ -160,7 +160,6 @@ impl BlockEncoder {
         self.columnizer.fill(rows)?;
         self.words.clear();
         self.grams.clear();
-        self.earlier.next_block();
         self.shared.clear();
         let columnizer = std::mem::take(&mut self.columnizer);
         let result = self.encode_columns(&columnizer, sink);
@@ -170,6 +169,7 @@ impl BlockEncoder {
 
     fn encode_columns(&mut self, c: &Columnizer, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         let rows = c.times.len();
+        self.earlier.next_block(c.columns(), rows);
         let mut progress = Progress {
             sink,
             bundles: Vec::new(),
