@@ -42,10 +42,11 @@ const LEAST_KEYED_BYTES: usize = 1 << 10;
 /// What the others and the bits are expected to take must be less than this of what all take, for trying to be worth the time.
 const MOST_OF_STORED: f64 = 0.75;
 
-/// A block of which less than one in so many bytes is saved says that the next ones of its kind, so many, are not worth a look.
+/// A block of which less than one in so many bytes is saved says that the next of its kind is not worth a look; after one more
+/// the next three are not, and then always so many.
 const STORED_BYTES_PER_SAVED_OF_BLOCK: usize = 50;
-const BLOCKS_NOT_LOOKED_AT: u32 = 7;
-/// Of how many kinds it is known how many blocks are not looked at; of more, nothing is.
+const MAX_BLOCKS_NOT_LOOKED_AT: u32 = 7;
+/// Of how many kinds this is known; of more, it is forgotten.
 const MAX_KINDS: usize = 64;
 
 /// The bundles of a block that others may need. Reusable.
@@ -61,8 +62,8 @@ pub(super) struct Earlier {
     /// This block's kind, and whether it is looked at.
     kind: u64,
     is_looked_at: bool,
-    /// How many of the next blocks of a kind are not looked at.
-    not_looked_at: HashMap<u64, u32, FixedState>,
+    /// Of kinds that little was saved of: how many blocks are not looked at in a row, and how many still.
+    not_looked_at: HashMap<u64, (u32, u32), FixedState>,
     /// Room of those that went.
     spare: Vec<Streams>,
 }
@@ -84,14 +85,18 @@ impl Earlier {
             if self.not_looked_at.len() >= MAX_KINDS {
                 self.not_looked_at.clear();
             }
-            self.not_looked_at.insert(self.kind, BLOCKS_NOT_LOOKED_AT);
+            let (in_a_row, left) = self.not_looked_at.entry(self.kind).or_default();
+            *in_a_row = (*in_a_row * 2 + 1).min(MAX_BLOCKS_NOT_LOOKED_AT);
+            *left = *in_a_row;
+        } else if self.stored_bytes > 0 {
+            self.not_looked_at.remove(&self.kind);
         }
         (self.saved_bytes, self.stored_bytes) = (0, 0);
         // Fields that few rows have come and go.
         let of_most = columns.iter().filter(|column| column.count * 2 > rows).map(|column| &column.name);
         self.kind = FixedState::default().hash_one(of_most.collect::<Vec<_>>());
         self.is_looked_at = match self.not_looked_at.get_mut(&self.kind) {
-            Some(left @ 1..) => {
+            Some((_, left @ 1..)) => {
                 *left -= 1;
                 false
             }
