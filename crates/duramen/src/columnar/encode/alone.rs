@@ -42,10 +42,10 @@ const LEAST_KEYED_BYTES: usize = 1 << 10;
 /// What the others and the bits are expected to take must be less than this of what all take, for trying to be worth the time.
 const MOST_OF_STORED: f64 = 0.75;
 
-/// A block of which less than one in so many bytes is saved says that the next of its kind is not worth a look; after one more
-/// the next three are not, and then always so many.
+/// A block of which less than one in so many bytes is saved says that the next of its kind is not worth a look; after one more,
+/// so many are not.
 const STORED_BYTES_PER_SAVED_OF_BLOCK: usize = 50;
-const MAX_BLOCKS_NOT_LOOKED_AT: u32 = 7;
+const MAX_BLOCKS_NOT_LOOKED_AT: u32 = 3;
 /// Of how many kinds this is known; of more, it is forgotten.
 const MAX_KINDS: usize = 64;
 
