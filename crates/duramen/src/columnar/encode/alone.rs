@@ -228,3 +228,51 @@ impl BlockEncoder {
         Ok(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::EncodeOptions;
+    use super::*;
+    use crate::columnar::Row;
+    use crate::{EntryBuf, EntryRef, Value};
+    use duramen_engine::sstable::{ChunkHandle, ChunkSink};
+
+    struct Nowhere;
+
+    impl ChunkSink for Nowhere {
+        fn add_chunk(&mut self, bytes: &[u8]) -> duramen_engine::Result<ChunkHandle> {
+            Ok(ChunkHandle { offset: 0, len: bytes.len() as u32 })
+        }
+    }
+
+    #[test]
+    fn no_more_is_kept_of_a_block_than_may_be() {
+        let names: Vec<String> = (0..12).map(|i| format!("field{i}")).collect();
+        let (mut buf, mut seed) = (EntryBuf::new([""; 0]), 1u64);
+        let mut entries = Vec::new();
+        for time in 0..9_000 {
+            buf.start(time);
+            for name in &names {
+                let mut letter = |_| {
+                    seed =
+                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    char::from(b'a' + (seed >> 33) as u8 % 26)
+                };
+                let text: String = (0..100).map(&mut letter).collect();
+                buf.field(name, Value::Str(&text));
+            }
+            entries.push(buf.finish().unwrap().to_vec());
+        }
+        let rows = entries.iter().zip(0..);
+        let rows: Vec<Row<'_>> = rows
+            .map(|(entry, seq)| Row { entry: EntryRef::decode(entry).unwrap(), writer: 1, seq })
+            .collect();
+        let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+        encoder.encode(&rows, &mut Nowhere).unwrap();
+        let kept: usize = encoder.earlier.kept.iter().map(|kept| kept.streams.total()).sum();
+        assert_eq!(kept, encoder.earlier.kept_bytes);
+        assert!((MAX_KEPT_BYTES - MAX_NEEDED_BYTES..=MAX_KEPT_BYTES).contains(&kept), "{kept}");
+        let largest = encoder.earlier.kept.iter().map(|kept| kept.streams.total()).max();
+        assert!(largest.is_some_and(|bytes| bytes <= MAX_NEEDED_BYTES));
+    }
+}
