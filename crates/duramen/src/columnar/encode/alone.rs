@@ -64,8 +64,6 @@ pub(super) struct Earlier {
     is_looked_at: bool,
     /// Of kinds that little was saved of: how many blocks are not looked at in a row, and how many still.
     not_looked_at: HashMap<u64, (u32, u32), FixedState>,
-    /// Room of those that went.
-    spare: Vec<Streams>,
 }
 
 #[derive(Debug)]
@@ -102,21 +100,19 @@ impl Earlier {
             }
             _ => true,
         };
-        self.spare.extend(self.kept.drain(..).map(|kept| kept.streams));
+        self.kept.clear();
         self.seen.clear();
         self.kept_bytes = 0;
     }
 
-    /// Keeps the streams, and leaves empty ones in their place.
-    fn keep(&mut self, bundle: usize, streams: &mut Streams, samples: &[u64], integers: Vec<u32>) {
+    /// Keeps a copy, no larger than what is in it.
+    fn keep(&mut self, bundle: usize, streams: &Streams, samples: &[u64], integers: Vec<u32>) {
         for &sample in samples {
             self.seen.entry(sample).or_insert(self.kept.len());
         }
         let tried = TriedKey::of(&integers[..integers.len().min(TRIED_INTEGERS)]);
         self.kept_bytes += streams.total();
-        let mut spare = self.spare.pop().unwrap_or_default();
-        spare.clear();
-        self.kept.push(Kept { bundle, streams: std::mem::replace(streams, spare), integers, tried });
+        self.kept.push(Kept { bundle, streams: streams.clone(), integers, tried });
     }
 
     /// The one with most of these samples, if it has enough.
