@@ -70,10 +70,14 @@ enum Piece {
     Time(usize),
     Field(&'static str),
     Nothing,
+    /// One of many words.
+    Word,
+    /// Words of which few lines have the same.
+    Saying,
 }
 
 fn piece(random: &mut Random, fields: &[&'static str]) -> Piece {
-    match random.below(22) {
+    match random.below(25) {
         0..=6 => Piece::Literal(random.one(&WORDS)),
         7..=8 => Piece::Number([3, 60, 400, 1_000_000][random.below(4)]),
         9 => Piece::Padded,
@@ -88,6 +92,8 @@ fn piece(random: &mut Random, fields: &[&'static str]) -> Piece {
         15 => Piece::Negative,
         16 => Piece::Time(random.below(14)),
         17 => Piece::Nothing,
+        18..=19 => Piece::Word,
+        20 => Piece::Saying,
         _ if fields.is_empty() => Piece::Literal(random.one(&WORDS)),
         _ => Piece::Field(fields[random.below(fields.len())]),
     }
@@ -140,6 +146,17 @@ fn write(
             }
             Piece::Field(name) => text.push_str(fields.get(name).map_or("", |text| text)),
             Piece::Nothing => {}
+            Piece::Word => {
+                for _ in 0..2 {
+                    text.push_str(random.one(&["ve", "ra", "no", "mi", "lé", "ta", "so", "ku", "pi"]));
+                }
+            }
+            Piece::Saying => {
+                for _ in 0..1 + random.below(6) {
+                    text.push_str(random.one(&WORDS));
+                    text.push_str(random.one(&BETWEEN));
+                }
+            }
         }
     }
     text

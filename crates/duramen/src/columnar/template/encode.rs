@@ -6,14 +6,13 @@ use super::super::leaf::{self, Spans};
 use super::super::streams::Streams;
 use super::super::words::Words;
 use super::pattern::{Piece, pieces};
+use super::rare::Texts;
 use super::split::{Hit, Split};
-use super::{MAX_PIECES, MAX_VALUES, TEMPLATES};
+use super::{MAX_PIECES, MAX_VALUES, MIN_USES, TEMPLATES};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// A template must have this many texts to be worth its columns.
-const MIN_USES: u32 = 6;
 /// How many texts are looked at to see whether there are templates at all.
 const SAMPLE: usize = 512;
 
@@ -27,7 +26,7 @@ struct Template {
 /// Taking texts apart, with room that is kept from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
-    split: Split,
+    pub(super) split: Split,
     patterns: Vec<u8>,
     templates: Vec<Template>,
     index: HashTable<u32>,
@@ -45,7 +44,7 @@ impl Templates {
         &mut self,
         values: Spans<'_>,
         near: &[i64],
-        mut hits_of: impl FnMut(usize, &mut Vec<Hit>),
+        hits_of: impl FnMut(usize, &mut Vec<Hit>),
         out: &mut Streams,
         words: &mut Words,
     ) -> bool {
@@ -55,13 +54,11 @@ impl Templates {
         self.of_text.clear();
         self.variables.clear();
         self.times.clear();
-        let mut hits = Vec::new();
+        let mut texts = Texts { values, near, hits_of, hits: Vec::new() };
         let step = (values.len() / SAMPLE).max(1);
         let mut sampled = 0;
         for i in (0..values.len()).step_by(step) {
-            hits.clear();
-            hits_of(i, &mut hits);
-            self.add(values, i, near[i], &hits);
+            self.add(&mut texts, i);
             sampled += 1;
         }
         if self.templates.len() * 3 > sampled * 2 || sampled < 4 {
@@ -71,20 +68,22 @@ impl Templates {
         self.of_text.clear();
         self.variables.clear();
         self.times.clear();
-        for (i, &time) in near.iter().enumerate().take(values.len()) {
-            hits.clear();
-            hits_of(i, &mut hits);
-            self.add(values, i, time, &hits);
+        for i in 0..values.len() {
+            self.add(&mut texts, i);
         }
+        self.join_rare(&mut texts);
         self.write(values, near, out, words)
     }
 
-    fn add(&mut self, values: Spans<'_>, i: usize, near: i64, hits: &[Hit]) {
-        let Self { split, patterns, templates, index, of_text, variables, times } = self;
-        if !split.split(values.bytes, values.spans[i], near, hits) {
-            of_text.push((u32::MAX, 0));
-            return;
-        }
+    fn add<H: FnMut(usize, &mut Vec<Hit>)>(&mut self, texts: &mut Texts<'_, H>, i: usize) {
+        let is_split = texts.split(i, &mut self.split, |_| false);
+        let place = if is_split { self.take_split() } else { (u32::MAX, 0) };
+        self.of_text.push(place);
+    }
+
+    /// Takes in what the text was split into: its template, and where its variables start.
+    pub(super) fn take_split(&mut self) -> (u32, u32) {
+        let Self { split, patterns, templates, index, variables, times, .. } = self;
         let hash = FixedState::default().hash_one(&*split.pattern);
         let same = |&t: &u32| {
             let t = &templates[t as usize];
@@ -102,9 +101,33 @@ impl Templates {
             }
         };
         templates[template as usize].uses += 1;
-        of_text.push((template, variables.len() as u32));
+        let place = (template, variables.len() as u32);
         variables.extend_from_slice(&split.variables);
         times.extend_from_slice(&split.times);
+        place
+    }
+
+    /// The texts whose templates are rare.
+    pub(super) fn rare(&self) -> Vec<usize> {
+        let is_rare = |(template, _): &(u32, u32)| {
+            self.templates.get(*template as usize).is_some_and(|template| template.uses < MIN_USES)
+        };
+        self.of_text.iter().enumerate().filter(|(_, place)| is_rare(place)).map(|(i, _)| i).collect()
+    }
+
+    /// Gives these texts these templates, but for those that are rare again.
+    pub(super) fn take_if_not_rare(&mut self, found: &[(usize, (u32, u32))]) {
+        let is_rare: Vec<bool> = found
+            .iter()
+            .map(|(_, (template, _))| self.templates[*template as usize].uses < MIN_USES)
+            .collect();
+        for (&(i, place), is_rare) in found.iter().zip(is_rare) {
+            if is_rare {
+                self.templates[place.0 as usize].uses -= 1;
+            } else {
+                self.of_text[i] = place;
+            }
+        }
     }
 
     fn write(&mut self, values: Spans<'_>, near: &[i64], out: &mut Streams, words: &mut Words) -> bool {

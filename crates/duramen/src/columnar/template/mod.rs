@@ -3,7 +3,9 @@
 //! A *token* is a longest run of letters, digits, `_` and what is not ASCII, with single `.` and `-` inside. A
 //! token with a digit is a variable; so is a time stamp, and so is another field's value that the text repeats
 //! (a *reference*: it costs nothing). All else is the template. The variables of one place of one template are
-//! a column of their own, encoded as what they turn out to be. Texts whose template is rare are kept whole.
+//! a column of their own, encoded as what they turn out to be. Texts whose template is rare are given one that more have
+//! (`rare`): with a word or two as variables, or with all that is behind their start as one. If there is none, they are kept
+//! whole.
 //!
 //! ```text
 //! in meta:
@@ -30,6 +32,7 @@ mod find;
 mod lens;
 mod parts;
 mod pattern;
+mod rare;
 mod split;
 mod sure;
 
@@ -43,6 +46,8 @@ pub(crate) use sure::Elsewhere;
 /// The tag, apart from those of `leaf`.
 pub(crate) const TEMPLATES: u8 = 16;
 
+/// A template must have this many texts to be worth its columns.
+const MIN_USES: u32 = 16;
 /// Longer texts are kept whole: they are dumps, not messages.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 /// No template is longer than this. A reference takes 4 bytes for a value of at least one.

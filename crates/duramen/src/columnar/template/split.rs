@@ -22,14 +22,41 @@ pub(super) struct Split {
     /// Its variables: spans of the text's buffer, or for time stamps the time.
     pub(super) variables: Vec<(u32, u32)>,
     pub(super) times: Vec<i64>,
+    /// The words that are part of the template.
+    pub(super) words: Vec<(u32, u32)>,
+    /// Where it could be cut in two.
+    pub(super) cuts: Vec<Cut>,
+    /// How many of the variables are words that are rare.
+    pub(super) rare_words: usize,
+}
+
+/// Where a token, a time or a reference begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// In the template.
+    pub(super) pattern: u32,
+    /// In the text's buffer.
+    pub(super) text: u32,
+    /// How many variables are before it.
+    pub(super) variables: u32,
 }
 
 impl Split {
-    /// Takes `bytes[start..end]` apart; `false` if it has to be kept whole.
-    pub(super) fn split(&mut self, bytes: &[u8], span: (u32, u32), near: i64, hits: &[Hit]) -> bool {
+    /// Takes `bytes[start..end]` apart; `false` if it has to be kept whole. Words that `is_rare` are variables, too.
+    pub(super) fn split(
+        &mut self,
+        bytes: &[u8],
+        span: (u32, u32),
+        near: i64,
+        hits: &[Hit],
+        is_rare: impl Fn(&[u8]) -> bool,
+    ) -> bool {
         self.pattern.clear();
         self.variables.clear();
         self.times.clear();
+        self.words.clear();
+        self.cuts.clear();
+        self.rare_words = 0;
         let (mut at, end) = (span.0 as usize, span.1 as usize);
         if end - at > MAX_TEXT_BYTES {
             return false;
@@ -41,6 +68,7 @@ impl Split {
             if let Some(h) = hit
                 && h.start as usize == at
             {
+                self.cut(at, literal);
                 self.pattern.extend_from_slice(&bytes[literal..at]);
                 self.pattern.push(REFERENCE);
                 self.pattern.extend_from_slice(&h.column.to_le_bytes()[..3]);
@@ -70,6 +98,7 @@ impl Split {
                 }
                 at += 1;
             }
+            self.cut(start, literal);
             let may_be_time =
                 if class == 2 { digits } else { at - start == 3 && bytes[start].is_ascii_uppercase() };
             if may_be_time && let Some((form, len, time)) = timetext::parse(&bytes[start..limit], near) {
@@ -85,12 +114,15 @@ impl Split {
                 literal = at;
                 self.variables.push((start as u32, at as u32));
                 self.times.push(time);
-            } else if digits {
+            } else if digits || is_rare(&bytes[start..at]) {
+                self.rare_words += usize::from(!digits);
                 self.pattern.extend_from_slice(&bytes[literal..start]);
                 self.pattern.push(VARIABLE);
                 literal = at;
                 self.variables.push((start as u32, at as u32));
                 self.times.push(0);
+            } else {
+                self.words.push((start as u32, at as u32));
             }
             if self.variables.len() > MAX_VARIABLES {
                 return false;
@@ -98,5 +130,13 @@ impl Split {
         }
         self.pattern.extend_from_slice(&bytes[literal..end]);
         true
+    }
+    /// Notes that something begins at `at`; what stands for itself before it began at `literal`.
+    fn cut(&mut self, at: usize, literal: usize) {
+        self.cuts.push(Cut {
+            pattern: (self.pattern.len() + at - literal) as u32,
+            text: at as u32,
+            variables: self.variables.len() as u32,
+        });
     }
 }
