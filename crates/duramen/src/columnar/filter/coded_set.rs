@@ -1,26 +1,26 @@
-//! A Golomb-coded set: hashes brought down to a range of 32 for each, sorted, their differences in Rice's code.
+//! A Golomb-coded set: hashes brought down to a range of 16 for each, sorted, their differences in Rice's code.
 //!
 //! ```text
 //! words varint | bits, of each byte the lowest first: for each word, ascending, what it is more than the one before
-//!                (the first: than 0), by 32: so many ones and a zero; and the rest, 5 bits
+//!                (the first: than 0), by 16: so many ones and a zero; and the rest, 4 bits
 //! ```
 //!
-//! The hash `h` of one of `n` words becomes `h * 32 n / 2^64`. A word takes 6.6 bits, an array of fingerprints that is
-//! wrong as rarely 6.15 and more (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters",
-//! 2007). It is read as a whole, for which it has no more than [`MAX_WORDS`].
+//! The hash `h` of one of `n` words becomes `h * 16 n / 2^64`; earlier sets have 32 and 5 bits. A word takes 5.6 bits, an array
+//! of fingerprints that is wrong as rarely 4.9 and more (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient
+//! Bloom Filters", 2007). It is read as a whole, for which it has no more than [`MAX_WORDS`].
 
 use crate::columnar::bytes::{Reader, bad, put_varint};
 use crate::error::Result;
 
 /// How many bits of a difference are the rest: a word that is not in the set seems to be once in 2 to this.
-const REST_BITS: u32 = 5;
+pub(super) const REST_BITS: u32 = 4;
 
 /// The most words of a set.
 pub(super) const MAX_WORDS: usize = 8192;
 
 /// Where a hash lies in the range of `words` words.
-fn place(hash: u64, words: u64) -> u64 {
-    ((u128::from(hash) * (u128::from(words) << REST_BITS)) >> 64) as u64
+fn place(hash: u64, words: u64, rest_bits: u32) -> u64 {
+    ((u128::from(hash) * (u128::from(words) << rest_bits)) >> 64) as u64
 }
 
 /// Appends the set of these hashes.
@@ -31,7 +31,7 @@ pub(super) fn encode(hashes: &mut [u64], out: &mut Vec<u8>) {
     let mut bits = Bits { out, free: 0 };
     let mut last = 0;
     for &hash in &*hashes {
-        let place = place(hash, words);
+        let place = place(hash, words, REST_BITS);
         let more = place - last;
         last = place;
         (0..more >> REST_BITS).for_each(|_| bits.push(true));
@@ -42,12 +42,15 @@ pub(super) fn encode(hashes: &mut [u64], out: &mut Vec<u8>) {
 
 /// A set that was read: where its words lie, ascending.
 #[derive(Debug)]
-pub(crate) struct CodedSet(Vec<u32>);
+pub(crate) struct CodedSet {
+    places: Vec<u32>,
+    rest_bits: u32,
+}
 
 impl CodedSet {
     /// # Errors
     /// [`crate::Error::Decode`] if it ends too early, or too late, has no words, or more than [`MAX_WORDS`].
-    pub(super) fn read(set: &[u8]) -> Result<Self> {
+    pub(super) fn read(set: &[u8], rest_bits: u32) -> Result<Self> {
         let mut r = Reader::new(set);
         let words = r.count(MAX_WORDS)?;
         let mut bits = r.rest().iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
@@ -57,9 +60,9 @@ impl CodedSet {
         for _ in 0..words {
             // Each of these adds a bit of the set to it, which has not so many.
             while next()? == 1 {
-                place = place.saturating_add(1 << REST_BITS);
+                place = place.saturating_add(1 << rest_bits);
             }
-            for bit in 0..REST_BITS {
+            for bit in 0..rest_bits {
                 place = place.saturating_add(next()? << bit);
             }
             places.push(place);
@@ -68,18 +71,18 @@ impl CodedSet {
         if words == 0 || rest.len() >= 8 || rest.contains(&1) {
             return Err(bad("a set of words is not what it says"));
         }
-        Ok(Self(places))
+        Ok(Self { places, rest_bits })
     }
 
     /// Whether a word is in it, or seems to be.
     pub(super) fn may_contain(&self, hash: u64) -> bool {
-        let place = place(hash, self.0.len() as u64);
-        u32::try_from(place).is_ok_and(|place| self.0.binary_search(&place).is_ok())
+        let place = place(hash, self.places.len() as u64, self.rest_bits);
+        u32::try_from(place).is_ok_and(|place| self.places.binary_search(&place).is_ok())
     }
 
     /// How many bytes it takes in memory.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.0[..])
+        size_of_val(&self.places[..])
     }
 }
 
@@ -119,11 +122,11 @@ mod tests {
     fn words_that_are_not_in_it_are_seldom_found_and_few_bits_tell() {
         let hashes: Vec<u64> = (0..3000).map(|n| token::hash(&format!("word{n}"))).collect();
         let bytes = encoded(&hashes);
-        assert!(bytes.len() * 8 < 3000 * 67 / 10, "{}", bytes.len());
-        let set = CodedSet::read(&bytes).unwrap();
+        assert!(bytes.len() * 8 < 3000 * 57 / 10, "{}", bytes.len());
+        let set = CodedSet::read(&bytes, REST_BITS).unwrap();
         assert!(hashes.iter().all(|&h| set.may_contain(h)));
         let others = (0..10_000).filter(|n| set.may_contain(token::hash(&format!("other{n}"))));
-        assert!((200..450).contains(&others.count()), "one in 32");
+        assert!((500..750).contains(&others.count()), "one in 16");
     }
 
     #[test]
@@ -131,16 +134,18 @@ mod tests {
         let hashes: Vec<u64> = (0..100).map(|n| token::hash(&n.to_string())).collect();
         let set = encoded(&hashes);
         for len in 0..set.len() {
-            assert!(CodedSet::read(&set[..len]).is_err(), "{len}");
+            assert!(CodedSet::read(&set[..len], REST_BITS).is_err(), "{len}");
         }
-        assert!(CodedSet::read(&[&set[..], &[0]].concat()).is_err(), "or too late");
-        assert!(CodedSet::read(&[5, 255, 255]).is_err() && CodedSet::read(&[0]).is_err());
+        assert!(CodedSet::read(&[&set[..], &[0]].concat(), REST_BITS).is_err(), "or too late");
+        assert!(
+            CodedSet::read(&[5, 255, 255], REST_BITS).is_err() && CodedSet::read(&[0], REST_BITS).is_err()
+        );
     }
 
     proptest! {
         #[test]
         fn what_is_in_is_found(hashes in proptest::collection::vec(any::<u64>(), 1..200)) {
-            let set = CodedSet::read(&encoded(&hashes)).unwrap();
+            let set = CodedSet::read(&encoded(&hashes), REST_BITS).unwrap();
             for &hash in &hashes {
                 prop_assert!(set.may_contain(hash));
             }
@@ -148,7 +153,7 @@ mod tests {
 
         #[test]
         fn any_bytes_can_be_read(set in proptest::collection::vec(any::<u8>(), 0..40), hash in any::<u64>()) {
-            if let Ok(set) = CodedSet::read(&set) {
+            if let Ok(set) = CodedSet::read(&set, REST_BITS) {
                 let _whatever = set.may_contain(hash);
             }
         }
