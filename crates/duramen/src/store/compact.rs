@@ -144,6 +144,7 @@ pub(crate) fn merge(
 mod tests {
     use super::*;
     use crate::store::layout::DAY_NS;
+    use crate::store::layout::WINDOW_DAYS;
     use crate::store::table_facts::BlockFacts;
 
     fn state(sizes: &[(&str, u64)]) -> State {
@@ -197,13 +198,13 @@ mod tests {
             picked.map(|tables| tables.iter().map(|meta| meta.number).collect::<Vec<_>>())
         };
         let of_days = |days: &[i64], raw_bytes| of_days_on(i64::MAX, days, raw_bytes);
-        let nine: Vec<i64> = (366..375).collect();
-        assert_eq!(of_days_on(370, &nine, 1000), None, "five days that were, and four to come");
+        let nine: Vec<i64> = (WINDOW_DAYS..WINDOW_DAYS + 9).collect();
+        assert_eq!(of_days_on(WINDOW_DAYS + 4, &nine, 1000), None, "five days that were, and four to come");
         assert_eq!(of_days(&nine, 1000), Some((0..8).collect()), "all but the newest");
         assert_eq!(of_days(&nine[1..], 1000), None, "too few");
         assert_eq!(of_days(&nine, SPARSE_BYTES / 8), Some((0..8).collect()));
         assert_eq!(of_days(&nine, SPARSE_BYTES / 8 + 1), None, "too much");
-        let edge: Vec<i64> = (366 - 4..366 + 5).collect();
+        let edge: Vec<i64> = (WINDOW_DAYS - 4..WINDOW_DAYS + 5).collect();
         assert_eq!(of_days(&edge, 1000), None, "four days of one window, and four of the next");
     }
 

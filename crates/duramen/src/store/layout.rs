@@ -98,8 +98,9 @@ pub(crate) fn day_of(time_ns: i64) -> i64 {
 /// become a table a day, each with little to compress.
 pub(crate) const SPARSE_BYTES: u64 = 1 << 20;
 
-/// A table never reaches over the edge of such a window of days.
-const WINDOW_DAYS: i64 = 366;
+/// A table never reaches over the edge of such a window of days, about ten years: lines with dates that are decades off
+/// share no tables with the others.
+pub(crate) const WINDOW_DAYS: i64 = 3660;
 
 /// The window that a day lies in.
 pub(crate) fn window_of(day: i64) -> i64 {
