@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// So far apart that no table holds lines of two periods.
-pub const PERIOD_NS: i64 = 400 * 86_400_000_000_000;
+pub const PERIOD_NS: i64 = 4000 * 86_400_000_000_000;
 
 pub fn options(env: Env) -> StoreOptions {
     StoreOptions::new().env(env).background(false).write_buffer_size(64 << 10).flush_threads(1)
