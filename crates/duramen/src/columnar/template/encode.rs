@@ -17,10 +17,10 @@ use std::hash::BuildHasher;
 const SAMPLE: usize = 512;
 
 #[derive(Debug)]
-struct Template {
+pub(super) struct Template {
     pattern: (u32, u32),
     hash: u64,
-    uses: u32,
+    pub(super) uses: u32,
 }
 
 /// Taking texts apart, with room that is kept from block to block.
@@ -28,10 +28,10 @@ struct Template {
 pub(crate) struct Templates {
     pub(super) split: Split,
     patterns: Vec<u8>,
-    templates: Vec<Template>,
+    pub(super) templates: Vec<Template>,
     index: HashTable<u32>,
     /// Per text: its template and where its variables start; `u32::MAX` if kept whole.
-    of_text: Vec<(u32, u32)>,
+    pub(super) of_text: Vec<(u32, u32)>,
     variables: Vec<(u32, u32)>,
     times: Vec<i64>,
 }
@@ -107,27 +107,21 @@ impl Templates {
         place
     }
 
-    /// The texts whose templates are rare.
-    pub(super) fn rare(&self) -> Vec<usize> {
-        let is_rare = |(template, _): &(u32, u32)| {
-            self.templates.get(*template as usize).is_some_and(|template| template.uses < MIN_USES)
-        };
-        self.of_text.iter().enumerate().filter(|(_, place)| is_rare(place)).map(|(i, _)| i).collect()
+    /// The templates that are rare, and how many texts have each.
+    pub(super) fn rare(&self) -> Vec<(u32, u32)> {
+        let uses = (0..).zip(&self.templates).map(|(number, template)| (number, template.uses));
+        uses.filter(|(_, uses)| (1..MIN_USES).contains(uses)).collect()
     }
 
-    /// Gives these texts these templates, but for those that are rare again.
-    pub(super) fn take_if_not_rare(&mut self, found: &[(usize, (u32, u32))]) {
-        let is_rare: Vec<bool> = found
-            .iter()
-            .map(|(_, (template, _))| self.templates[*template as usize].uses < MIN_USES)
-            .collect();
-        for (&(i, place), is_rare) in found.iter().zip(is_rare) {
-            if is_rare {
-                self.templates[place.0 as usize].uses -= 1;
-            } else {
-                self.of_text[i] = place;
-            }
-        }
+    /// How many texts have the template of this hash.
+    pub(super) fn uses_of(&self, hash: u64) -> u32 {
+        let template = self.index.find(hash, |&t| self.templates[t as usize].hash == hash);
+        template.map_or(0, |&t| self.templates[t as usize].uses)
+    }
+
+    pub(super) fn pattern(&self, template: u32) -> &[u8] {
+        let (start, end) = self.templates[template as usize].pattern;
+        &self.patterns[start as usize..end as usize]
     }
 
     fn write(&mut self, values: Spans<'_>, near: &[i64], out: &mut Streams, words: &mut Words) -> bool {
@@ -160,8 +154,7 @@ impl Templates {
         let mut of_pattern = Vec::new();
         let mut piece_count = 0;
         for &t in &chosen {
-            let (start, end) = self.templates[t as usize].pattern;
-            pieces(&self.patterns[start as usize..end as usize], &mut of_pattern);
+            pieces(self.pattern(t), &mut of_pattern);
             piece_count += of_pattern.len();
         }
         if self.variables.len() > MAX_VALUES || piece_count > MAX_PIECES {
@@ -170,16 +163,14 @@ impl Templates {
         out.meta.push(TEMPLATES);
         put_varint(&mut out.meta, chosen.len() as u64);
         for &t in &chosen {
-            let (start, end) = self.templates[t as usize].pattern;
-            put_varint(&mut out.meta, u64::from(end - start));
-            out.text.extend_from_slice(&self.patterns[start as usize..end as usize]);
+            put_varint(&mut out.meta, self.pattern(t).len() as u64);
+            out.text.extend_from_slice(self.pattern(t));
         }
         ints::encode(&numbers, out);
         leaf::encode(Spans { bytes: values.bytes, spans: &whole }, out, words);
         let mut column: Vec<(u32, u32)> = Vec::new();
         for (&t, texts) in chosen.iter().zip(&texts_of) {
-            let (start, end) = self.templates[t as usize].pattern;
-            let pattern = &self.patterns[start as usize..end as usize];
+            let pattern = self.pattern(t);
             let mut variable = 0;
             pieces(pattern, &mut of_pattern);
             for piece in &of_pattern {

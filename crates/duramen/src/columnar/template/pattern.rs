@@ -69,3 +69,74 @@ pub(super) fn pieces(pattern: &[u8], out: &mut Vec<Piece>) -> Option<()> {
     }
     Some(())
 }
+
+/// What a token of a template is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word that stands for itself.
+    Word,
+    /// A variable or a time: it has a value of its own.
+    Variable,
+    Reference,
+}
+
+/// Part of a template that begins where a word does in its texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: Kind,
+}
+
+/// The tokens of a template, as a text is split into them.
+pub(super) fn tokens(pattern: &[u8]) -> impl Iterator<Item = Token> {
+    let class = |at: usize| pattern.get(at).map_or(0, |&c| CLASS[c as usize]);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while matches!(class(at), 0 | 3) {
+            if at >= pattern.len() {
+                return None;
+            }
+            at += 1;
+        }
+        let start = at;
+        let (len, kind) = match pattern[start] {
+            VARIABLE => (1, Kind::Variable),
+            TIME => (5, Kind::Variable),
+            REFERENCE => (4, Kind::Reference),
+            _ => {
+                let goes_on =
+                    |at| matches!(class(at), 1 | 2) || class(at) == 3 && matches!(class(at + 1), 1 | 2);
+                ((start..).take_while(|&at| goes_on(at)).count(), Kind::Word)
+            }
+        };
+        at = (start + len).min(pattern.len());
+        Some(Token { start, end: at, kind })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_has_the_tokens_of_its_texts() {
+        let found = |pattern: &[u8]| {
+            tokens(pattern).map(|t| (pattern[t.start..t.end].to_vec(), t.kind)).collect::<Vec<_>>()
+        };
+        let word = |text: &str| (text.as_bytes().to_vec(), Kind::Word);
+        assert_eq!(found(b""), []);
+        assert_eq!(found(b" [a-b.c] d- .e"), [word("a-b.c"), word("d"), word("e")]);
+        // The bytes behind a mark may be any.
+        let marks =
+            [b"x=" as &[u8], &[TIME, 7, b'.', 3, 0], b": ", &[REFERENCE, b'a', VARIABLE, 0], &[VARIABLE]];
+        let wanted = [
+            word("x"),
+            (vec![TIME, 7, b'.', 3, 0], Kind::Variable),
+            (vec![REFERENCE, b'a', VARIABLE, 0], Kind::Reference),
+            (vec![VARIABLE], Kind::Variable),
+        ];
+        assert_eq!(found(&marks.concat()), wanted);
+        assert_eq!(found(&[b'a', b' ', TIME, 1]).len(), 2, "one that is cut off is none, and does no harm");
+    }
+}

@@ -9,13 +9,13 @@
 //!
 //! Words that vary are what LogCluster looks for (R. Vaarandi, M. Pihelgas, "LogCluster: A data clustering and pattern mining
 //! algorithm for event logs", 2015), heads what Drain does (P. He et al., "Drain: An online log parsing approach with fixed
-//! depth tree", 2017).
+//! depth tree", 2017). Both look at the templates alone: only texts that get another are taken apart once more.
 
 use super::super::leaf::Spans;
 use super::MIN_USES;
 use super::encode::Templates;
-use super::pattern::VARIABLE;
-use super::split::{Cut, Hit, Split};
+use super::pattern::{Kind, VARIABLE, tokens};
+use super::split::{Hit, Split};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
@@ -27,8 +27,8 @@ const MAX_RARE_WORDS: usize = 2;
 /// So many texts must start alike to be cut there: what is cut is compressed as it is, and each place where texts are cut
 /// takes columns of its own.
 const MIN_HEAD_USES: u32 = 64;
-/// Starts are no longer than so many tokens, times and references.
-const MAX_HEAD_TOKENS: usize = 8;
+/// Starts are no longer than so many tokens.
+const MAX_HEAD_TOKENS: usize = 16;
 /// So many starts are told apart.
 const MAX_HEADS: usize = 1 << 16;
 
@@ -67,79 +67,107 @@ impl Templates {
 
     fn join_by_words<H: FnMut(usize, &mut Vec<Hit>)>(&mut self, texts: &mut Texts<'_, H>) {
         let rare = self.rare();
-        if rare.len() < MIN_USES as usize {
+        if rare.iter().map(|&(_, uses)| uses).sum::<u32>() < MIN_USES {
             return;
         }
-        let mut uses = Uses::default();
-        for &i in &rare {
-            texts.split(i, &mut self.split, |_| false);
-            for &(start, end) in &self.split.words {
-                *uses.entry(hash(&texts.values.bytes[start as usize..end as usize])).or_default() += 1;
+        let mut words = Uses::default();
+        for &(template, uses) in &rare {
+            let pattern = self.pattern(template);
+            for token in tokens(pattern).filter(|token| token.kind == Kind::Word) {
+                *words.entry(hash(&pattern[token.start..token.end])).or_default() += uses;
             }
         }
-        let is_rare = |word: &[u8]| uses.get(&hash(word)).is_none_or(|&uses| uses < MIN_WORD_USES);
-        let mut found = Vec::new();
-        for i in rare {
-            if texts.split(i, &mut self.split, is_rare)
-                && (1..=MAX_RARE_WORDS).contains(&self.split.rare_words)
-            {
-                found.push((i, self.take_split()));
+        let is_rare = |word: &[u8]| words.get(&hash(word)).is_none_or(|&uses| uses < MIN_WORD_USES);
+        let (mut without, mut changed) = (Vec::new(), Vec::new());
+        let mut together = Uses::default();
+        for &(template, uses) in &rare {
+            let rare_words = without_words(self.pattern(template), is_rare, &mut without);
+            if (1..=MAX_RARE_WORDS).contains(&rare_words) {
+                let other = hash(&without);
+                *together.entry(other).or_default() += uses;
+                changed.push((template, other));
             }
         }
-        self.take_if_not_rare(&found);
+        changed.retain(|(_, other)| together[other] + self.uses_of(*other) >= MIN_USES);
+        let changed: HashMap<u32, (), FixedState> = changed.into_iter().map(|(t, _)| (t, ())).collect();
+        self.move_texts(&changed, |split, (), i| texts.split(i, split, is_rare));
     }
 
     fn join_by_heads<H: FnMut(usize, &mut Vec<Hit>)>(&mut self, texts: &mut Texts<'_, H>) {
         let rare = self.rare();
-        if rare.len() < MIN_HEAD_USES as usize {
+        if rare.iter().map(|&(_, uses)| uses).sum::<u32>() < MIN_HEAD_USES {
             return;
         }
         let mut heads = Heads::default();
-        let of_text: Vec<u32> = rare
-            .iter()
-            .map(|&i| {
-                texts.split(i, &mut self.split, |_| false);
-                heads.add(&self.split)
+        let longest: Vec<(u32, u32)> =
+            rare.iter().map(|&(t, uses)| (heads.add(self.pattern(t), uses), uses)).collect();
+        let cuts: HashMap<u32, usize, FixedState> = rare
+            .into_iter()
+            .zip(heads.shared(longest))
+            .filter_map(|((template, _), head)| {
+                Some((template, Heads::end(self.pattern(template), heads.depth(head))?))
             })
             .collect();
-        let mut found = Vec::new();
-        for (i, head) in rare.into_iter().zip(heads.shared(of_text)) {
-            texts.split(i, &mut self.split, |_| false);
-            if let Some(cut) = heads.cut(head, &self.split) {
-                self.split.cut_off(cut, texts.values.spans[i].1);
-                found.push((i, self.take_split()));
+        self.move_texts(&cuts, |split, &at, i| {
+            let is_split = texts.split(i, split, |_| false);
+            if is_split {
+                split.cut(at, texts.values.spans[i], &texts.hits);
+            }
+            is_split
+        });
+    }
+
+    /// Gives the texts of these templates the ones that `split` makes, which says whether it did.
+    fn move_texts<T>(
+        &mut self,
+        of: &HashMap<u32, T, FixedState>,
+        mut split: impl FnMut(&mut Split, &T, usize) -> bool,
+    ) {
+        if of.is_empty() {
+            return;
+        }
+        for i in 0..self.of_text.len() {
+            let (template, _) = self.of_text[i];
+            if let Some(how) = of.get(&template)
+                && split(&mut self.split, how, i)
+            {
+                self.templates[template as usize].uses -= 1;
+                self.of_text[i] = self.take_split();
             }
         }
-        self.take_if_not_rare(&found);
     }
 }
 
-impl Split {
-    /// Makes one variable of what is behind a cut, up to the text's end.
-    fn cut_off(&mut self, cut: Cut, end: u32) {
-        let variables = cut.variables as usize;
-        self.pattern.truncate(cut.pattern as usize);
-        self.pattern.push(VARIABLE);
-        self.variables.truncate(variables);
-        self.variables.push((cut.text, end));
-        self.times.truncate(variables);
-        self.times.push(0);
+/// Makes variables of some of a template's words: the template without them, into `out`, and how many they are.
+fn without_words(pattern: &[u8], is_rare: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) -> usize {
+    out.clear();
+    let (mut at, mut words) = (0, 0);
+    for token in tokens(pattern).filter(|token| token.kind == Kind::Word) {
+        if is_rare(&pattern[token.start..token.end]) {
+            words += 1;
+            out.extend_from_slice(&pattern[at..token.start]);
+            out.push(VARIABLE);
+            at = token.end;
+        }
     }
+    out.extend_from_slice(&pattern[at..]);
+    words
 }
 
-/// The starts of texts, a tree: each goes on from a shorter one by a token, or the like.
+/// The starts of templates, a tree: each goes on from a shorter one by a token.
 struct Heads {
     all: Vec<Head>,
     /// The one that goes on from this one with text of this hash.
     next: HashMap<(u32, u64), u32, FixedState>,
 }
 
-/// A start of texts.
+/// A start of templates.
 struct Head {
     /// The one that is shorter by one.
     before: u32,
     /// How many it goes on from; the first is nothing at all.
     depth: usize,
+    /// How many texts have it.
     uses: u32,
 }
 
@@ -153,57 +181,59 @@ impl Default for Heads {
 }
 
 impl Heads {
-    /// Where a text may be cut, the shortest start first.
-    fn cuts(split: &Split) -> impl Iterator<Item = &Cut> {
-        split.cuts.iter().filter(|cut| cut.pattern > 0).take(MAX_HEAD_TOKENS)
+    /// Where a template may be cut, the shortest start first: where its tokens begin.
+    fn ends(pattern: &[u8]) -> impl Iterator<Item = usize> {
+        tokens(pattern).map(|token| token.start).filter(|&start| start > 0).take(MAX_HEAD_TOKENS)
     }
 
-    /// Counts the starts of one more text; the longest of them.
-    fn add(&mut self, split: &Split) -> u32 {
+    /// Where the start of this depth ends; `None` if it is nothing.
+    fn end(pattern: &[u8], depth: usize) -> Option<usize> {
+        depth.checked_sub(1).and_then(|i| Self::ends(pattern).nth(i))
+    }
+
+    fn depth(&self, head: u32) -> usize {
+        self.all[head as usize].depth
+    }
+
+    /// Counts the starts of one more template, of so many texts; the longest of them.
+    fn add(&mut self, pattern: &[u8], uses: u32) -> u32 {
         let (mut head, mut start) = (NOTHING, 0);
-        for cut in Self::cuts(split) {
-            let more = (head, hash(&split.pattern[start..cut.pattern as usize]));
-            start = cut.pattern as usize;
+        for end in Self::ends(pattern) {
+            let more = (head, hash(&pattern[start..end]));
+            start = end;
             head = match self.next.get(&more) {
                 Some(&next) => next,
                 None if self.all.len() == MAX_HEADS => break,
                 None => {
                     let next = self.all.len() as u32;
-                    let depth = self.all[head as usize].depth + 1;
-                    self.all.push(Head { before: head, depth, uses: 0 });
+                    self.all.push(Head { before: head, depth: self.depth(head) + 1, uses: 0 });
                     self.next.insert(more, next);
                     next
                 }
             };
-            self.all[head as usize].uses += 1;
+            self.all[head as usize].uses += uses;
         }
         head
     }
 
-    /// Of texts with these starts, those that enough of them share.
-    fn shared(&self, mut of_text: Vec<u32>) -> Vec<u32> {
+    /// Of templates with these starts, and so many texts, the starts that enough of them share.
+    fn shared(&self, mut of: Vec<(u32, u32)>) -> impl Iterator<Item = u32> {
         let before = |head: u32| self.all[head as usize].before;
-        for head in &mut of_text {
+        for (head, _) in &mut of {
             while self.all[*head as usize].uses < MIN_HEAD_USES && *head != NOTHING {
                 *head = before(*head);
             }
         }
         // Where most of those that start alike go on together for longer, the others are too few.
         for _ in 0..MAX_HEAD_TOKENS {
-            let mut uses = vec![0; self.all.len()];
-            of_text.iter().for_each(|&head| uses[head as usize] += 1);
-            for head in &mut of_text {
-                if uses[*head as usize] < MIN_HEAD_USES {
+            let mut left = vec![0; self.all.len()];
+            of.iter().for_each(|&(head, uses)| left[head as usize] += uses);
+            for (head, _) in &mut of {
+                if left[*head as usize] < MIN_HEAD_USES {
                     *head = before(*head);
                 }
             }
         }
-        of_text
-    }
-
-    /// Where a start of this text ends; `None` if it is nothing.
-    fn cut(&self, head: u32, split: &Split) -> Option<Cut> {
-        let depth = self.all[head as usize].depth;
-        depth.checked_sub(1).and_then(|i| Self::cuts(split).nth(i)).copied()
+        of.into_iter().map(|(head, _)| head)
     }
 }

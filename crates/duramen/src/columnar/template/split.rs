@@ -2,7 +2,7 @@
 
 use super::super::timetext;
 use super::MAX_TEXT_BYTES;
-use super::pattern::{CLASS, REFERENCE, TIME, VARIABLE};
+use super::pattern::{CLASS, Kind, REFERENCE, TIME, VARIABLE, tokens};
 
 /// Texts with more variables are kept whole.
 const MAX_VARIABLES: usize = 96;
@@ -22,23 +22,6 @@ pub(super) struct Split {
     /// Its variables: spans of the text's buffer, or for time stamps the time.
     pub(super) variables: Vec<(u32, u32)>,
     pub(super) times: Vec<i64>,
-    /// The words that are part of the template.
-    pub(super) words: Vec<(u32, u32)>,
-    /// Where it could be cut in two.
-    pub(super) cuts: Vec<Cut>,
-    /// How many of the variables are words that are rare.
-    pub(super) rare_words: usize,
-}
-
-/// Where a token, a time or a reference begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
-    /// In the template.
-    pub(super) pattern: u32,
-    /// In the text's buffer.
-    pub(super) text: u32,
-    /// How many variables are before it.
-    pub(super) variables: u32,
 }
 
 impl Split {
@@ -54,9 +37,6 @@ impl Split {
         self.pattern.clear();
         self.variables.clear();
         self.times.clear();
-        self.words.clear();
-        self.cuts.clear();
-        self.rare_words = 0;
         let (mut at, end) = (span.0 as usize, span.1 as usize);
         if end - at > MAX_TEXT_BYTES {
             return false;
@@ -68,7 +48,6 @@ impl Split {
             if let Some(h) = hit
                 && h.start as usize == at
             {
-                self.cut(at, literal);
                 self.pattern.extend_from_slice(&bytes[literal..at]);
                 self.pattern.push(REFERENCE);
                 self.pattern.extend_from_slice(&h.column.to_le_bytes()[..3]);
@@ -98,7 +77,6 @@ impl Split {
                 }
                 at += 1;
             }
-            self.cut(start, literal);
             let may_be_time =
                 if class == 2 { digits } else { at - start == 3 && bytes[start].is_ascii_uppercase() };
             if may_be_time && let Some((form, len, time)) = timetext::parse(&bytes[start..limit], near) {
@@ -115,14 +93,11 @@ impl Split {
                 self.variables.push((start as u32, at as u32));
                 self.times.push(time);
             } else if digits || is_rare(&bytes[start..at]) {
-                self.rare_words += usize::from(!digits);
                 self.pattern.extend_from_slice(&bytes[literal..start]);
                 self.pattern.push(VARIABLE);
                 literal = at;
                 self.variables.push((start as u32, at as u32));
                 self.times.push(0);
-            } else {
-                self.words.push((start as u32, at as u32));
             }
             if self.variables.len() > MAX_VARIABLES {
                 return false;
@@ -131,12 +106,34 @@ impl Split {
         self.pattern.extend_from_slice(&bytes[literal..end]);
         true
     }
-    /// Notes that something begins at `at`; what stands for itself before it began at `literal`.
-    fn cut(&mut self, at: usize, literal: usize) {
-        self.cuts.push(Cut {
-            pattern: (self.pattern.len() + at - literal) as u32,
-            text: at as u32,
-            variables: self.variables.len() as u32,
-        });
+
+    /// Makes one variable of what is behind so much of the template: there the template says a word, or has a mark. The text,
+    /// which was split with these references, lies in `span` of its buffer.
+    pub(super) fn cut(&mut self, at: usize, span: (u32, u32), hits: &[Hit]) {
+        let (mut variables, mut references) = (0, 0);
+        let mut text = span.0;
+        let mut pattern = 0;
+        for token in tokens(&self.pattern).take_while(|token| token.start < at) {
+            text += (token.start - pattern) as u32;
+            pattern = token.end;
+            text += match token.kind {
+                Kind::Word => (token.end - token.start) as u32,
+                Kind::Variable => {
+                    variables += 1;
+                    self.variables.get(variables - 1).map_or(0, |(start, end)| end - start)
+                }
+                Kind::Reference => {
+                    references += 1;
+                    hits.get(references - 1).map_or(0, |hit| hit.end - hit.start)
+                }
+            };
+        }
+        text += at.saturating_sub(pattern) as u32;
+        self.pattern.truncate(at);
+        self.pattern.push(VARIABLE);
+        self.variables.truncate(variables);
+        self.variables.push((text, span.1));
+        self.times.truncate(variables);
+        self.times.push(0);
     }
 }
