@@ -1,4 +1,4 @@
-//! Access logs of AWS: application, network and classic load balancers, and S3. Words, some in quotes, in an order of
+//! Access logs of AWS: application, network and classic load balancers, S3, and VPC flow logs in their default format. Words, some in quotes, in an order of
 //! their own; later fields may be missing, and ones that are not known here be added.
 //!
 //! ```text
@@ -6,6 +6,7 @@
 //! NLB       tls 2.0 2024-06-01T10:00:00 net/name/id listener 192.0.2.1:51341 10.0.0.1:443 5 2 98 246 …
 //! classic   2024-06-01T10:00:00.123456Z name 192.0.2.1:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET … HTTP/1.1" …
 //! S3        owner bucket [01/Jun/2024:10:00:00 +0000] 192.0.2.1 requester id REST.GET.OBJECT key "GET … HTTP/1.1" 200 - 113 …
+//! VPC       2 123456789010 eni-1235b8ca 172.31.16.139 172.31.16.21 20641 22 6 20 4249 1717236000 1717236060 ACCEPT OK
 //! ```
 
 use crate::access::{http, until_quote};
@@ -15,7 +16,7 @@ use duramen::{EntryBuf, Value};
 /// A line, which kind it is told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AwsLine<'a> {
-    /// When the request was answered, or of S3 received, ns since the epoch. A load balancer's times are UTC.
+    /// When the request was answered, of S3 received, or the flow first seen, ns since the epoch. A load balancer's times are UTC.
     pub time_ns: i64,
     names: &'static [&'static str],
     text: &'a str,
@@ -125,10 +126,30 @@ const S3: &[&str] = &[
     "acl_required",
 ];
 
+const VPC: &[&str] = &[
+    "version",
+    "account_id",
+    "interface_id",
+    "srcaddr",
+    "dstaddr",
+    "srcport",
+    "dstport",
+    "protocol",
+    "packets",
+    "bytes",
+    "start",
+    "end",
+    "action",
+    "log_status",
+];
+
 /// Reads a line; `None` if it is of none of these logs.
 pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AwsLine<'a>> {
     let mut words = Words(line);
     let (first, second, third) = (words.next()?, words.next()?, words.next()?);
+    if first == "2" && third.starts_with("eni-") {
+        return flow(line);
+    }
     let is_type = matches!(first, "http" | "https" | "h2" | "grpcs" | "ws" | "wss");
     let (names, stamp, least) = if is_type && third.starts_with("app/") {
         (ALB, second, 12)
@@ -149,6 +170,19 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AwsLine<'
     let parsed = AwsLine { time_ns, names, text: line };
     let has_status = parsed.word("status").is_none_or(is_status);
     (has_status && Words(line).take(least).count() == least).then_some(parsed)
+}
+
+/// Reads a line of a VPC flow log: its time is that of the first packet, in seconds.
+fn flow(line: &str) -> Option<AwsLine<'_>> {
+    let parsed = AwsLine { time_ns: 0, names: VPC, text: line };
+    let seconds = |name: &str| {
+        let word =
+            parsed.word(name).filter(|word| word.len() == 10 && word.bytes().all(|b| b.is_ascii_digit()))?;
+        word.parse::<i64>().ok()?.checked_mul(1_000_000_000)
+    };
+    let (time_ns, _) = (seconds("start")?, seconds("end")?);
+    let is_status = matches!(parsed.word("log_status")?, "OK" | "NODATA" | "SKIPDATA");
+    is_status.then_some(AwsLine { time_ns, ..parsed })
 }
 
 impl AwsLine<'_> {
@@ -273,6 +307,14 @@ mod tests {
                 format!(r#"{owner} bucket [01/Jun/2024:12:00:00 +0200] 192.0.2.3 - 3E57 REST.GET.OBJECT a/b.txt "GET /a/b.txt HTTP/1.1" 404 NoSuchKey 113 - 7 - "-" "S3Console/0.4" -"#),
                 r#"1717236000000 bucket_owner=Str("79a59df900b949e55d96a1e698fbacedfd6e09d98eacf8f8d5218e7cd47ef2be") bucket=Str("bucket") ip=Str("192.0.2.3") request_id=Str("3E57") operation=Str("REST.GET.OBJECT") key=Str("a/b.txt") method=Str("GET") path=Str("/a/b.txt") protocol=Str("HTTP/1.1") status=Int(404) error_code=Str("NoSuchKey") bytes=Int(113) total_time=Int(7) agent=Str("S3Console/0.4")"#,
             ),
+            (
+                "2 123456789010 eni-1235b8ca 172.31.16.139 172.31.16.21 20641 22 6 20 4249 1717236000 1717236060 REJECT OK".to_owned(),
+                r#"1717236000000 version=Int(2) account_id=Int(123456789010) interface_id=Str("eni-1235b8ca") srcaddr=Str("172.31.16.139") dstaddr=Str("172.31.16.21") srcport=Int(20641) dstport=Int(22) protocol=Int(6) packets=Int(20) bytes=Int(4249) start=Int(1717236000) end=Int(1717236060) action=Str("REJECT") log_status=Str("OK")"#,
+            ),
+            (
+                "2 123456789010 eni-1 - - - - - - - 1717236000 1717236060 - NODATA".to_owned(),
+                r#"1717236000000 version=Int(2) account_id=Int(123456789010) interface_id=Str("eni-1") start=Int(1717236000) end=Int(1717236060) log_status=Str("NODATA")"#,
+            ),
         ] {
             assert_eq!(read(&line).as_deref(), Some(expected), "{line}");
         }
@@ -287,6 +329,8 @@ mod tests {
             "2024-06-01T10:00:00Z web-1 app[7]: a b c d e f g h i j k",
             "2024-06-01T10:00:00Z web-1 192.0.2.1:5 a b c d e f g h i j k",
             "- - [01/Jun/2024:12:00:00 +0200] a",
+            "2 123456789010 eni-1 - - - - - - - 1717236000 1717236060 -",
+            "2 123456789010 eni-1 - - - - - - - 1717236000 9 - NODATA",
             "192.0.2.1 - [01/Jun/2024:12:00:00 +0200] a b c d e f g h i j",
         ] {
             assert_eq!(read(line), None, "{line}");
@@ -295,7 +339,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(line in "(https 2024-06-01T10:00:00Z app/|2024-06-01T10:00:00Z a 1.1:5|- - \\[01/Jun/2024:10:00:00 \\+0000\\])( [a\"é:\\[\\]-]{0,4}){0,16}") {
+        fn no_text_makes_it_panic(line in "(https 2024-06-01T10:00:00Z app/|2 1 eni-1|2024-06-01T10:00:00Z a 1.1:5|- - \\[01/Jun/2024:10:00:00 \\+0000\\])( [a\"é:\\[\\]-]{0,4}){0,16}") {
             read(&line);
         }
     }
