@@ -228,10 +228,14 @@ impl Heads {
         for _ in 0..MAX_HEAD_TOKENS {
             let mut left = vec![0; self.all.len()];
             of.iter().for_each(|&(head, uses)| left[head as usize] += uses);
-            for (head, _) in &mut of {
-                if left[*head as usize] < MIN_HEAD_USES {
-                    *head = before(*head);
-                }
+            let too_few = |head: u32| head != NOTHING && left[head as usize] < MIN_HEAD_USES;
+            let mut all_are_enough = true;
+            for (head, _) in of.iter_mut().filter(|(head, _)| too_few(*head)) {
+                *head = before(*head);
+                all_are_enough = false;
+            }
+            if all_are_enough {
+                break;
             }
         }
         of.into_iter().map(|(head, _)| head)
