@@ -241,3 +241,60 @@ impl Heads {
         of.into_iter().map(|(head, _)| head)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::streams::Streams;
+    use super::super::super::words::Words;
+    use super::*;
+
+    /// The templates that so many of the texts have in the end.
+    fn templates_of(texts: &[String]) -> Vec<(String, usize)> {
+        let bytes = texts.concat().into_bytes();
+        let mut end = 0;
+        let spans: Vec<(u32, u32)> = texts
+            .iter()
+            .map(|text| {
+                let start = end;
+                end += text.len() as u32;
+                (start, end)
+            })
+            .collect();
+        let values = Spans { bytes: &bytes, spans: &spans };
+        let near = vec![1_767_607_200_000_000_000; texts.len()];
+        let mut templates = Templates::default();
+        assert!(templates.encode(values, &near, |_, _| {}, &mut Streams::default(), &mut Words::default()));
+        let mut found = std::collections::BTreeMap::new();
+        for (template, _) in &templates.of_text {
+            let pattern = String::from_utf8_lossy(templates.pattern(*template)).into_owned();
+            *found.entry(pattern).or_default() += 1;
+        }
+        found.into_iter().collect()
+    }
+
+    /// A word of letters, another for each number.
+    fn word(number: usize) -> String {
+        let letter = |n: usize| char::from(b'a' + (n % 26) as u8);
+        [letter(number / 26), letter(number), 'x'].iter().collect()
+    }
+
+    #[test]
+    fn words_that_few_texts_have_are_variables() {
+        let usual = (0..40).map(|n| format!("close {n}"));
+        let rare = (0..40).map(|n| format!("open {}.example through {n}", word(n)));
+        let texts: Vec<String> = usual.chain(rare).collect();
+        let wanted = [("close \u{11}", 40), ("open \u{11} through \u{11}", 40)];
+        assert_eq!(templates_of(&texts), wanted.map(|(text, count)| (text.to_owned(), count)));
+    }
+
+    #[test]
+    fn what_is_said_differently_is_cut_where_its_start_ends() {
+        let usual = (0..200).map(|n| format!("{n} done"));
+        let said = |n: usize| (n..n + 3 + n % 4).map(word).collect::<Vec<_>>().join(" ");
+        let rare = (0..100).map(|n| format!("10:00:{:02} app[{n}]: {}", n % 60, said(n * 7)));
+        let texts: Vec<String> = usual.chain(rare).collect();
+        let time = "\u{12}\u{7}\0\0\0";
+        let wanted = [("\u{11} done".to_owned(), 200), (format!("{time} app[\u{11}]: \u{11}"), 100)];
+        assert_eq!(templates_of(&texts), wanted);
+    }
+}
