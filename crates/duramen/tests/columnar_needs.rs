@@ -178,3 +178,57 @@ proptest! {
         columnar_common::read_damaged(&rows(9_500), &flips);
     }
 }
+
+/// The session of a worker is new in 3 of 100 rows: more texts than a byte can number, each soon repeated.
+#[test]
+fn codes_of_very_many_texts_that_follow_from_a_key_come_back() {
+    let mut rows = Rows::new(&["app"]);
+    let mut seed = 7;
+    let filling = "x".repeat(800);
+    let pids: Vec<i64> = (0..20).map(|_| 1000 + below(&mut seed, 60000) as i64).collect();
+    let mut act: Vec<String> = (0..20).map(|_| letters(&mut seed, 24)).collect();
+    for i in 0..20_000i64 {
+        let k = below(&mut seed, 20) as usize;
+        if below(&mut seed, 100) < 3 {
+            act[k] = letters(&mut seed, 24);
+        }
+        let fields = vec![
+            ("filling", Field::Str(filling.clone())),
+            ("pid", Field::Int(pids[k])),
+            ("session", Field::Str(act[k].clone())),
+        ];
+        rows.add(i * 1_000_000_000, Level::Info, "GET", fields);
+    }
+    check(&rows);
+}
+
+/// Which of the two is taken for the field depends on the text before.
+#[test]
+fn a_text_that_says_another_field_twice_comes_back() {
+    let mut rows = Rows::new(&["app"]);
+    let mut seed = 9;
+    let vs = ["quartzite", "zebrawood"];
+    for i in 0..3000i64 {
+        let v = vs[below(&mut seed, 2) as usize];
+        let mut r = |n| letters(&mut seed, n);
+        let said = format!(
+            "{} {} {} {}",
+            [
+                "walnuts", "bananas", "cherrys", "apricot", "pumpkin", "lettuce", "spinach", "mustard",
+                "coconut", "peanuts"
+            ][i as usize % 10],
+            r(7),
+            r(7),
+            r(7)
+        );
+        let kind = if i >= 2990 { 2 } else { below(&mut seed, 6) };
+        let message = match kind {
+            0 => format!("{v} {said} {v}"),
+            1 | 2 => format!("{v} only {i}"),
+            _ => format!("{}: {v} {i}", "p".repeat(9 + 1 + 31 + 1 - 2)),
+        };
+        let fields = vec![("code", Field::Str(v.into()))];
+        rows.add(i * 1_000_000_000, Level::Info, &message, fields);
+    }
+    check(&rows);
+}

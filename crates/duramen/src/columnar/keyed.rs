@@ -12,7 +12,7 @@
 //!     taken        only if the key has more: one bit for each of its integers, whether one of these has it
 //!     rest         what is before and behind its integers
 //!     as expected  one bit an integer
-//!     others       as many planes as the integers have, of those that are not as expected
+//!     others       as many planes as the integers have, of those that are not as expected: their lowest bytes
 //!
 //! form           how many planes, 1 to 4; 128 more: they are codes that say how recent a text is (`leaf`), and are compared
 //!                as which text it is
@@ -277,7 +277,7 @@ pub(crate) fn decode(key_bytes: &[u8], stored: &[u8], plain_len: usize) -> Resul
     if count < key.count {
         keys = Taken::Some(section(key.count.div_ceil(8))?).of(&keys).into_owned();
     }
-    if keys.len() != count {
+    if keys.len() != count || count == 0 {
         return Err(bad("there is another number of keys than of integers that follow from them"));
     }
     let mut plain = section(rest_len)?;
@@ -286,6 +286,8 @@ pub(crate) fn decode(key_bytes: &[u8], stored: &[u8], plain_len: usize) -> Resul
     let others_count = (0..count).filter(|&i| !is_expected(i)).count();
     let others = section(others_count * area.planes)?;
     let mut next_other = 0;
+    let mut known = 0u32;
+    let mask = u32::MAX >> (32 - 8 * area.planes);
     let mut last = Last::of(&keys);
     let integers = keys.iter().enumerate().map(|(i, &key)| {
         let n = last.of_key(key);
@@ -293,6 +295,13 @@ pub(crate) fn decode(key_bytes: &[u8], stored: &[u8], plain_len: usize) -> Resul
             *n = (0..area.planes)
                 .fold(0, |n, plane| n | u32::from(others[plane * others_count + next_other]) << (8 * plane));
             next_other += 1;
+            if area.is_recency {
+                // Of which text it is, there are as many bytes as say how long ago that was: that tells the others.
+                *n = known.wrapping_sub(known.wrapping_sub(*n) & mask);
+            }
+        }
+        if area.is_recency {
+            known += u32::from(*n == known);
         }
         *n
     });
@@ -390,7 +399,38 @@ mod tests {
         assert!(so.abs_diff(told) < 20, "{so} {told}");
     }
 
+    #[test]
+    fn codes_of_more_texts_than_their_bytes_can_number_come_back() {
+        // 300 texts, each twice in a row, at a distance of 1.
+        let codes: Vec<u32> = (0..600).map(|i| i % 2).collect();
+        let keys: Vec<u32> = (0..600).map(|i| i % 7).collect();
+        let area = |is_recency| Area { start: 0, count: 600, planes: 1, is_recency };
+        round_trip(b"", (area(true), &planes(&codes, 1)), (area(false), &planes(&keys, 1)), &Taken::All);
+    }
+
+    #[test]
+    fn no_integers_follow_from_any() {
+        let none_of_one = [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+        assert!(decode(&[0], &none_of_one, 0).unwrap_err().is_corruption());
+    }
+
     proptest! {
+        #[test]
+        fn codes_of_any_number_of_texts_come_back(
+            near in proptest::collection::vec((0u32..4, 0u32..9), 1000..3000),
+            planes_of_codes in 1usize..=2,
+        ) {
+            let codes: Vec<u32> = near.iter().map(|&(n, _)| if n < 2 { 0 } else { n * 50 }).collect();
+            let keys: Vec<u32> = near.iter().map(|&(_, key)| key).collect();
+            let area = |planes, is_recency| Area { start: 0, count: near.len(), planes, is_recency };
+            let bytes = planes(&codes, planes_of_codes);
+            let codes = area(planes_of_codes, true);
+            let key = (area(1, false), &keys[..], &Taken::All);
+            let integers = codes.integers(&bytes).unwrap();
+            let stored = encode(&bytes, (codes, &integers), key, &mut Zstd::of_level(1)).unwrap();
+            prop_assert!(decode(&planes(&keys, 1), &stored, bytes.len()).unwrap() == bytes);
+        }
+
         #[test]
         fn any_integers_come_back(
             rows in proptest::collection::vec((0u32..9, 0u32..9, any::<u32>(), any::<u32>(), any::<[bool; 2]>()), 1..300),

@@ -101,17 +101,19 @@ impl Templates {
         let mut heads = Heads::default();
         let longest: Vec<(u32, u32)> =
             rare.iter().map(|&(t, uses)| (heads.add(self.pattern(t), uses), uses)).collect();
-        let cuts: HashMap<u32, usize, FixedState> = rare
-            .into_iter()
-            .zip(heads.shared(longest))
-            .filter_map(|((template, _), head)| {
-                Some((template, Heads::end(self.pattern(template), heads.depth(head))?))
+        let shared = rare.iter().zip(heads.shared(longest));
+        let cuts: HashMap<u32, (usize, Vec<u8>), FixedState> = shared
+            .filter_map(|(&(template, _), head)| {
+                let pattern = self.pattern(template);
+                Some((template, (Heads::end(pattern, heads.depth(head))?, pattern.to_vec())))
             })
             .collect();
-        self.move_texts(&cuts, |split, &at, i| {
-            let is_split = texts.split(i, split, |_| false);
+        self.move_texts(&cuts, |split, (at, pattern), i| {
+            // The references found in a text depend on those in the text before: it may be taken apart otherwise now, and
+            // what was decided is about another template then.
+            let is_split = texts.split(i, split, |_| false) && split.pattern == *pattern;
             if is_split {
-                split.cut(at, texts.values.spans[i], &texts.hits);
+                split.cut(*at, texts.values.spans[i], &texts.hits);
             }
             is_split
         });
