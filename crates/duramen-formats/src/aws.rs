@@ -1,5 +1,5 @@
-//! Access logs of AWS: application, network and classic load balancers, S3, and VPC flow logs in their default format. Words, some in quotes, in an order of
-//! their own; later fields may be missing, and ones that are not known here be added.
+//! Access logs of AWS: application, network and classic load balancers, S3, and VPC flow logs in their default format. Words,
+//! some in quotes, in an order of their own; later fields may be missing, and ones that are not known here be added.
 //!
 //! ```text
 //! ALB       https 2024-06-01T10:00:00.123456Z app/name/id 192.0.2.1:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "GET … HTTP/1.1" …

@@ -18,16 +18,21 @@ const SAMPLE: usize = 512;
 
 #[derive(Debug)]
 pub(super) struct Template {
-    pattern: (u32, u32),
+    pub(super) pattern: (u32, u32),
     hash: u64,
     pub(super) uses: u32,
+}
+
+/// What templates, and parts of them, are told apart by.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    FixedState::default().hash_one(bytes)
 }
 
 /// Taking texts apart, with room that is kept from block to block.
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
     pub(super) split: Split,
-    patterns: Vec<u8>,
+    pub(super) patterns: Vec<u8>,
     pub(super) templates: Vec<Template>,
     index: HashTable<u32>,
     /// Per text: its template and where its variables start; `u32::MAX` if kept whole.
@@ -84,7 +89,7 @@ impl Templates {
     /// Takes in what the text was split into: its template, and where its variables start.
     pub(super) fn take_split(&mut self) -> (u32, u32) {
         let Self { split, patterns, templates, index, variables, times, .. } = self;
-        let hash = FixedState::default().hash_one(&*split.pattern);
+        let hash = hash(&split.pattern);
         let same = |&t: &u32| {
             let t = &templates[t as usize];
             t.hash == hash && patterns[t.pattern.0 as usize..t.pattern.1 as usize] == *split.pattern

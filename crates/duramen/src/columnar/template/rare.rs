@@ -13,12 +13,11 @@
 
 use super::super::leaf::Spans;
 use super::MIN_USES;
-use super::encode::Templates;
+use super::encode::{Templates, hash};
 use super::pattern::{Kind, VARIABLE, tokens};
 use super::split::{Hit, Split};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use std::hash::BuildHasher;
+use hashbrown::{HashMap, HashSet};
 
 /// A word that fewer of these texts have is a variable.
 const MIN_WORD_USES: u32 = 32;
@@ -34,10 +33,6 @@ const MAX_HEADS: usize = 1 << 16;
 
 /// A count of texts for each hash.
 type Uses = HashMap<u64, u32, FixedState>;
-
-fn hash(bytes: &[u8]) -> u64 {
-    FixedState::default().hash_one(bytes)
-}
 
 /// The texts of a column.
 pub(super) struct Texts<'a, H> {
@@ -89,8 +84,10 @@ impl Templates {
             }
         }
         changed.retain(|(_, other)| together[other] + self.uses_of(*other) >= MIN_USES);
-        let changed: HashMap<u32, (), FixedState> = changed.into_iter().map(|(t, _)| (t, ())).collect();
-        self.move_texts(&changed, |split, (), i| texts.split(i, split, is_rare));
+        let changed: HashSet<u32, FixedState> = changed.into_iter().map(|(template, _)| template).collect();
+        self.move_texts(|template, _, split, i| {
+            changed.contains(&template) && texts.split(i, split, is_rare)
+        });
     }
 
     fn join_by_heads<H: FnMut(usize, &mut Vec<Hit>)>(&mut self, texts: &mut Texts<'_, H>) {
@@ -102,38 +99,30 @@ impl Templates {
         let longest: Vec<(u32, u32)> =
             rare.iter().map(|&(t, uses)| (heads.add(self.pattern(t), uses), uses)).collect();
         let shared = rare.iter().zip(heads.shared(longest));
-        let cuts: HashMap<u32, (usize, Vec<u8>), FixedState> = shared
-            .filter_map(|(&(template, _), head)| {
-                let pattern = self.pattern(template);
-                Some((template, (Heads::end(pattern, heads.depth(head))?, pattern.to_vec())))
-            })
+        let cuts: HashMap<u32, usize, FixedState> = shared
+            .filter_map(|(&(t, _), head)| Some((t, Heads::end(self.pattern(t), heads.depth(head))?)))
             .collect();
-        self.move_texts(&cuts, |split, (at, pattern), i| {
+        self.move_texts(|template, pattern, split, i| {
+            let Some(&at) = cuts.get(&template) else { return false };
             // The references found in a text depend on those in the text before: it may be taken apart otherwise now, and
             // what was decided is about another template then.
-            let is_split = texts.split(i, split, |_| false) && split.pattern == *pattern;
-            if is_split {
-                split.cut(*at, texts.values.spans[i], &texts.hits);
+            let is_same = texts.split(i, split, |_| false) && split.pattern == pattern;
+            if is_same {
+                split.cut(at, texts.values.spans[i], &texts.hits);
             }
-            is_split
+            is_same
         });
     }
 
-    /// Gives the texts of these templates the ones that `split` makes, which says whether it did.
-    fn move_texts<T>(
-        &mut self,
-        of: &HashMap<u32, T, FixedState>,
-        mut split: impl FnMut(&mut Split, &T, usize) -> bool,
-    ) {
-        if of.is_empty() {
-            return;
-        }
+    /// Gives texts that have a template another one, if `split`, which is told that template, its bytes and the text's number,
+    /// has taken the text apart anew.
+    fn move_texts(&mut self, mut split: impl FnMut(u32, &[u8], &mut Split, usize) -> bool) {
         for i in 0..self.of_text.len() {
-            let (template, _) = self.of_text[i];
-            if let Some(how) = of.get(&template)
-                && split(&mut self.split, how, i)
-            {
-                self.templates[template as usize].uses -= 1;
+            let (number, _) = self.of_text[i];
+            let Some(template) = self.templates.get_mut(number as usize) else { continue };
+            let (start, end) = template.pattern;
+            if split(number, &self.patterns[start as usize..end as usize], &mut self.split, i) {
+                template.uses -= 1;
                 self.of_text[i] = self.take_split();
             }
         }
