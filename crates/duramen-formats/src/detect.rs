@@ -3,7 +3,7 @@
 use crate::fields::Fields;
 use crate::json::JsonParser;
 use crate::lines::without_bom;
-use crate::time::StampParser;
+use crate::time::{Seen, StampParser};
 use crate::{LineFormat, access, aws, cef, event, logfmt, plain, syslog};
 
 /// How much of an input is looked at before the first entry comes out of it, in bytes.
@@ -29,6 +29,8 @@ pub struct Detected {
     pub day_first: bool,
     /// Whether dates with a year of two digits have it last.
     pub year_last: bool,
+    /// Whether dates of numbers and dashes with the year last have the month before the day.
+    pub month_first: bool,
     /// Whether times without a zone are UTC: in the W3C's extended format, as IIS and CloudFront write it.
     pub is_utc: bool,
 }
@@ -47,8 +49,8 @@ impl Detected {
             let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
             counts.look_at(&line, stamps, &mut json, &mut fields);
         }
-        let (day_first, year_last) = stamps.order_seen();
-        Detected { day_first, year_last, ..counts.conclude() }
+        let Seen { day_first, year_last, month_first } = stamps.order_seen();
+        Detected { day_first, year_last, month_first, ..counts.conclude() }
     }
 }
 
@@ -136,6 +138,7 @@ impl Counts {
             stamp_word: stamp_word.and_then(|word| u8::try_from(word).ok()),
             day_first: false,
             year_last: false,
+            month_first: false,
             is_utc: self.is_utc,
         }
     }

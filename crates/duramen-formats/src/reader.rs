@@ -16,7 +16,7 @@ use crate::json::{self, JsonParser};
 use crate::lines::{Line, LineSplitter, escape_into, without_bom};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
-use crate::time::StampParser;
+use crate::time::{Seen, StampParser};
 use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, access, aws, cef, logfmt, plain, syslog};
 use duramen::{EntryBuf, Level};
 
@@ -219,7 +219,8 @@ impl Builder {
     }
 
     fn settle(&mut self, detected: Detected) {
-        self.stamps.settle(detected.day_first, detected.year_last, detected.is_utc);
+        let Detected { day_first, year_last, month_first, is_utc, .. } = detected;
+        self.stamps.settle(Seen { day_first, year_last, month_first }, is_utc);
         self.detected = Some(detected);
     }
 

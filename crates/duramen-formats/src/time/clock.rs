@@ -34,7 +34,7 @@ pub(crate) struct Clock {
 }
 
 /// `hh:mm:ss` with a fraction after `.` or `,` (or three digits after `:`), also `h:mm:ss`; without seconds
-/// only where `seconds_may_miss`; ` AM` or ` PM` after it counts.
+/// only where `seconds_may_miss`; ` AM`, `PM` or ` p.m.` after it counts.
 pub(crate) fn read(s: &[u8], at: usize, seconds_may_miss: bool) -> Option<Clock> {
     let (mut hour, i) = one_or_two(s, at)?;
     if s.get(i) != Some(&b':') {
@@ -57,21 +57,29 @@ pub(crate) fn read(s: &[u8], at: usize, seconds_may_miss: bool) -> Option<Clock>
     let half = match s.get(end..) {
         Some([b' ', ..]) => end + 1,
         Some([0xe2, 0x80, 0xaf, ..]) => end + 3,
-        _ => s.len(),
+        _ => end,
     };
-    if s.get(half + 1).is_some_and(|m| m | 0x20 == b'm') {
-        let boundary = !s.get(half + 2).is_some_and(u8::is_ascii_alphanumeric);
-        match s.get(half).map(|b| b | 0x20) {
-            Some(b'a') if boundary && (1..=12).contains(&hour) => {
-                (hour, end) = (hour % 12, half + 2);
-            }
-            Some(b'p') if boundary && (1..=12).contains(&hour) => {
-                (hour, end) = (hour % 12 + 12, half + 2);
-            }
-            _ => {}
-        }
+    if (1..=12).contains(&hour)
+        && let Some((is_pm, after)) = half_of_day(s, half)
+    {
+        (hour, end) = (hour % 12 + if is_pm { 12 } else { 0 }, after);
     }
     build(hour, minute, second, nanos, end)
+}
+
+/// `AM`, `pm` or `p.m.` at `at`: whether it is the second half, and where it ends.
+fn half_of_day(s: &[u8], at: usize) -> Option<(bool, usize)> {
+    let is_pm = match s.get(at)? | 0x20 {
+        b'a' => false,
+        b'p' => true,
+        _ => return None,
+    };
+    let end = match s.get(at + 1..)? {
+        [b'm' | b'M', ..] => at + 2,
+        [b'.', b'm' | b'M', b'.', ..] => at + 4,
+        _ => return None,
+    };
+    (!s.get(end).is_some_and(u8::is_ascii_alphanumeric)).then_some((is_pm, end))
 }
 
 /// `h:m:s:ms`, where none of the numbers has leading zeros: `0:5:9:4` is nine seconds and four milliseconds.

@@ -3,19 +3,20 @@
 //! | shape | example |
 //! |---|---|
 //! | RFC 3339 and its relatives | `2024-06-27T00:00:07.123Z`, `2015-07-29 17:41:44,747`, `2024/06/27 00:00:07 CEST` |
-//! | ISO 8601, basic | `20240627T000007Z`, `20171223-22:15:29:606`, `20171224-0:5:9:4` |
+//! | ISO 8601, basic | `20240627T000007Z`, `20240627000007`, `20171223-22:15:29:606`, `20171224-0:5:9:4` |
 //! | dots (Blue Gene) | `2005-06-03-15.42.50.675872` |
 //! | BSD syslog, `ctime` | `Dec 10 06:55:46`, `Mon Jan  2 15:04:05 2006`, `Mon Jan  2 15:04:05 UTC 2006` |
-//! | mail, Java, web servers | `Mon, 02 Jan 2006 15:04:05 GMT`, `Jun 14, 2024 3:04:05 PM`, `26/Jan/2019:19:45:25 +0330` |
-//! | day, month's name, year | `02-Jan-2006 15:04:05.123`, `02 Jan 2006 15:04:05` |
-//! | month, day, year | `01/02/2006 15:04:05` (day first if the first number is over 12, in this line or in the input's first ones) |
-//! | day, month, year | `31.12.2006 15:04:05` |
-//! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx); `06/30/17 20:10:41` where the first lines show it |
+//! | mail, Java, web servers | `Mon, 02 Jan 2006 15:04:05 GMT`, `Jun 14, 2024, 3:04:05 PM`, `26/Jan/2019:19:45:25 +0330` |
+//! | systemd, browsers | `Sat 2024-06-01 10:00:03 CEST`, `Sat Jun 01 2024 10:00:03 GMT+0200 (Central European Summer Time)` |
+//! | day, month's name, year | `02-Jan-2006 15:04:05.123`, `02 Jan 2006 15:04:05`, `2006-Jan-02 15:04:05` |
+//! | month, day, year | `01/02/2006 15:04:05`, `1/2/2006 3:04:05 PM` (day first if the first number is over 12, in this line or in the input's first ones) |
+//! | day, month, year | `31.12.2006 15:04:05`, `31-12-2006 15:04:05` (with dashes, month first if numbers show it) |
+//! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx); `06/30/17 20:10:41` where the first lines show it, `6/1/24 20:10:41` |
 //! | Google's | `I0109 12:34:56.789012`, `I20240109 12:34:56.789012` |
-//! | no year | `03-17 16:13:38.811`, `10.30 16:49:06` |
+//! | no year | `03-17 16:13:38.811`, `10.30 16:49:06`, `01 Jun 10:00:04.123` |
 //! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude |
 //!
-//! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `UTC`, `CET` and the
+//! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `-03`, `GMT+1`, `UTC`, `CET` and the
 //! other abbreviations of [`zone::ABBREVIATIONS`], or after a space `Europe/Berlin`, as PHP names it, where the system knows
 //! it. Others are read in the zone that the options give.
 //! Only times from 1970 to 2261 are stamps: what reads as another is some other number.
@@ -29,6 +30,7 @@ pub mod zone;
 
 use civil::Civil;
 use jiff::tz::TimeZone;
+pub(crate) use shapes::Seen;
 use std::cell::RefCell;
 use zone::Zone;
 
@@ -73,8 +75,8 @@ impl StampParser {
     }
 
     /// The same for an input whose first lines showed how it writes dates, and whether its times are UTC.
-    pub(crate) fn settle(&mut self, day_first: bool, year_last: bool, is_utc: bool) {
-        self.order = shapes::Order::new(day_first, year_last);
+    pub(crate) fn settle(&mut self, dates: Seen, is_utc: bool) {
+        self.order = shapes::Order::new(dates);
         if is_utc {
             self.zone = Zone::new(TimeZone::UTC);
         }
@@ -85,8 +87,8 @@ impl StampParser {
         Self { order: shapes::Order::default(), ..self.clone() }
     }
 
-    /// Whether some date so far had its day before its month, and whether some had a year of two digits last.
-    pub(crate) fn order_seen(&self) -> (bool, bool) {
+    /// What the dates so far showed of their order.
+    pub(crate) fn order_seen(&self) -> Seen {
         self.order.seen()
     }
 

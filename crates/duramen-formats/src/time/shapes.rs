@@ -28,25 +28,46 @@ pub(crate) struct Order {
     pub day_first: bool,
     /// `17/06/09` is month, day and year, and not year, month and day; with `day_first` day, month and year.
     pub year_last: bool,
+    /// `06-01-2024` is month, day and year, and not day, month and year.
+    pub month_first: bool,
     /// What the dates so far showed.
-    seen: Cell<(bool, bool)>,
+    seen: Cell<Seen>,
+}
+
+/// What dates showed of their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Some date had its day before its month.
+    pub day_first: bool,
+    /// Some had a year of two digits last.
+    pub year_last: bool,
+    /// Some with dashes had its month before its day.
+    pub month_first: bool,
 }
 
 impl Order {
     /// An order that reads as these say.
-    pub fn new(day_first: bool, year_last: bool) -> Self {
-        Self { day_first, year_last, seen: Cell::default() }
+    pub fn new(seen: Seen) -> Self {
+        let Seen { day_first, year_last, month_first } = seen;
+        Self { day_first, year_last, month_first, seen: Cell::default() }
     }
 
-    /// Whether some date had its day before its month, and whether some had a year of two digits last.
-    pub fn seen(&self) -> (bool, bool) {
+    pub fn seen(&self) -> Seen {
         self.seen.get()
+    }
+
+    /// Month and day of `a-b-yyyy`, which more write with the day first.
+    fn of_dashes(&self, a: u32, b: u32) -> (u32, u32) {
+        if b > 12 && a <= 12 {
+            self.seen.set(Seen { month_first: true, ..self.seen.get() });
+        }
+        if b > 12 || (self.month_first && a <= 12) { (a, b) } else { (b, a) }
     }
 
     /// Month and day of `a/b/yyyy`.
     fn month_and_day(&self, a: u32, b: u32) -> (u32, u32) {
         if a > 12 && b <= 12 {
-            self.seen.set((true, self.seen.get().1));
+            self.seen.set(Seen { day_first: true, ..self.seen.get() });
         }
         if a > 12 || (self.day_first && b <= 12) { (b, a) } else { (a, b) }
     }
@@ -55,7 +76,7 @@ impl Order {
     fn of_two_digits(&self, a: u32, b: u32, c: u32) -> (u32, u32, u32) {
         let year_first = (1..=12).contains(&b) && (1..=31).contains(&c);
         if !year_first {
-            self.seen.set((self.seen.get().0, true));
+            self.seen.set(Seen { year_last: true, ..self.seen.get() });
         }
         if year_first && !self.year_last {
             return (a, b, c);
@@ -67,17 +88,19 @@ impl Order {
 
 fn from_digit(s: &[u8], order: &Order) -> Option<Stamp> {
     match digits(s, 0) {
-        4 => year_first(s),
+        4 => year_first(s).or_else(|| year_month_name(s)),
         2 => match (s.get(2)?, s.get(3)?) {
             (b'/' | b'-' | b' ', b'A'..=b'Z' | b'a'..=b'z') => day_month_name(s, 2),
             (b'/', _) => slashes(s, order),
             (b'.', _) => dots(s),
-            (b'-', _) => month_day(s),
+            (b'-', _) => month_day(s).or_else(|| dashes(s, order)),
             _ => None,
         },
         1 if matches!(s.get(1), Some(b' ' | b'-')) => day_month_name(s, 1),
+        1 if s.get(1) == Some(&b'/') => slashes(s, order),
         6 => compact(s, i64::from(two_digit_year(two(s, 0)?)), 2),
         8 => compact(s, i64::from(four(s, 0)?), 4),
+        14 | 17 => all_digits(s),
         10 | 13 | 16 | 19 => from_epoch(s),
         _ => None,
     }
@@ -98,8 +121,12 @@ fn from_letter(s: &[u8]) -> Option<Stamp> {
         return match s.get(at + 1)? {
             b'0'..=b'9' => {
                 let shifted = s.get(at + 1..)?;
-                let days = one_or_two(shifted, 0)?.1;
-                match day_month_name(shifted, days)? {
+                let stamp = match digits(shifted, 0) {
+                    // `Sat 2024-06-01 10:00:03 CEST`, as systemd writes it.
+                    4 => year_first(shifted)?,
+                    days => day_month_name(shifted, days)?,
+                };
+                match stamp {
                     Stamp::Civil(civil, end) => Some(Stamp::Civil(civil, end + at + 1)),
                     epoch @ Stamp::Epoch(..) => Some(epoch),
                 }
@@ -152,12 +179,50 @@ fn year_first(s: &[u8]) -> Option<Stamp> {
     with_zone(s, Some(i64::from(year)), month, day, clock)
 }
 
-/// `dd/Mon/yyyy:hh:mm:ss`, `dd-Mon-yyyy hh:mm:ss`, `d Mon yyyy hh:mm:ss`; the month's name begins at `at + 1`.
+/// `yyyy-Mon-dd hh:mm:ss`, with `-`, `/` or spaces in the date.
+fn year_month_name(s: &[u8]) -> Option<Stamp> {
+    let separator = *s.get(4)?;
+    if !matches!(separator, b'-' | b'/' | b' ') || s.get(8) != Some(&separator) {
+        return None;
+    }
+    let month = month_of_name(s.get(5..8)?)?;
+    let (day, end) = one_or_two(s, 9)?;
+    match s.get(end)? {
+        b' ' | b'T' | b':' => {
+            with_zone(s, Some(i64::from(four(s, 0)?)), month, day, clock::read(s, end + 1, false)?)
+        }
+        _ => None,
+    }
+}
+
+/// `yyyymmddhhmmss`, with milliseconds or not, as a word of its own.
+fn all_digits(s: &[u8]) -> Option<Stamp> {
+    let len = digits(s, 0);
+    let year = i64::from(four(s, 0)?);
+    if !(1990..2100).contains(&year) {
+        return None;
+    }
+    let millis = s.get(14..len)?.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+    let clock = clock::read_compact(s.get(..14)?, 8)?;
+    let (nanos, end) = if len == 14 { clock::fraction(s, 14) } else { (millis * 1_000_000, len) };
+    let clock = Clock { nanos, end, ..clock };
+    let (offset, end) = zone::read(s, clock.end);
+    if !ends_a_word(s, end) {
+        return None;
+    }
+    finish(Some(year), two(s, 4)?, two(s, 6)?, clock, offset, end)
+}
+
+/// `dd/Mon/yyyy:hh:mm:ss`, `dd-Mon-yyyy hh:mm:ss`, `d Mon yyyy hh:mm:ss`; the month's name begins at `at + 1`. Redis
+/// before 5 leaves out the year: `01 Jun 10:00:04.123`.
 fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
     let (day, _) = one_or_two(s, 0)?;
     let month = month_of_name(s.get(at + 1..)?)?;
     let separator = s.get(at)?;
     let year_at = at + 5;
+    if separator == &b' ' && s.get(at + 4) == Some(&b' ') && digits(s, year_at) == 2 {
+        return with_zone(s, None, month, day, clock::read(s, year_at, false)?);
+    }
     if s.get(at + 4) != Some(separator) || digits(s, year_at) != 4 {
         return None;
     }
@@ -171,14 +236,17 @@ fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
     with_zone(s, Some(i64::from(year)), month, day, clock::read(s, clock_at, false)?)
 }
 
-/// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so.
+/// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so; `m/d/yyyy`
+/// and `m/d/yy` as well.
 fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
-    let (a, b) = (two(s, 0)?, two(s, 3)?);
-    if s.get(5) != Some(&b'/') {
+    let (a, at) = one_or_two(s, 0)?;
+    let (b, end) = one_or_two(s, at + 1)?;
+    if s.get(end) != Some(&b'/') {
         return None;
     }
-    let width = digits(s, 6);
-    let after = 6 + width + usize::from(s.get(6 + width) == Some(&b','));
+    let (is_short, at) = (end < 5, end + 1);
+    let width = digits(s, at);
+    let after = at + width + usize::from(s.get(at + width) == Some(&b','));
     let clock_at = match s.get(after..after + 3)? {
         b" - " => after + 3,
         [b' ', ..] => after + 1,
@@ -186,16 +254,36 @@ fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     };
     let clock = clock::read(s, clock_at, false)?;
     match width {
+        // A year is not written with one digit.
+        2 if is_short => {
+            let (month, day) = order.month_and_day(a, b);
+            with_zone(s, Some(i64::from(two_digit_year(two(s, at)?))), month, day, clock)
+        }
         2 => {
-            let (year, month, day) = order.of_two_digits(a, b, two(s, 6)?);
+            let (year, month, day) = order.of_two_digits(a, b, two(s, at)?);
             with_zone(s, Some(i64::from(two_digit_year(year))), month, day, clock)
         }
         4 => {
             let (month, day) = order.month_and_day(a, b);
-            with_zone(s, Some(i64::from(four(s, 6)?)), month, day, clock)
+            with_zone(s, Some(i64::from(four(s, at)?)), month, day, clock)
         }
         _ => None,
     }
+}
+
+/// `dd-mm-yyyy hh:mm:ss`, or `mm-dd-yyyy` where a number shows it.
+fn dashes(s: &[u8], order: &Order) -> Option<Stamp> {
+    let (a, b) = (two(s, 0)?, two(s, 3)?);
+    if s.get(5) != Some(&b'-') || digits(s, 6) != 4 {
+        return None;
+    }
+    let clock = match s.get(10..)? {
+        [b',', b' ', ..] => clock::read(s, 12, false)?,
+        [b' ' | b'T' | b'_', ..] => clock::read(s, 11, false)?,
+        _ => return None,
+    };
+    let (month, day) = order.of_dashes(a, b);
+    with_zone(s, Some(i64::from(four(s, 6)?)), month, day, clock)
 }
 
 /// `dd.mm.yyyy hh:mm:ss` and `mm.dd hh:mm:ss`.
@@ -276,9 +364,16 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
         return None;
     }
     i += 1;
-    if digits(s, i) == 4 && s.get(i + 4) == Some(&b' ') {
+    if digits(s, i) == 4 {
+        let clock_at = match s.get(i + 4..)? {
+            // Kibana's.
+            [b' ', b'@', b' ', ..] => i + 7,
+            [b',', b' ', ..] => i + 6,
+            [b' ', ..] => i + 5,
+            _ => return None,
+        };
         let year = Some(i64::from(four(s, i)?));
-        return with_zone(s, year, month, day, clock::read(s, i + 5, false)?);
+        return with_zone(s, year, month, day, clock::read(s, clock_at, false)?);
     }
     let clock = clock::read(s, i, false)?;
     let (offset, end) = zone::read(s, clock.end);

@@ -9,8 +9,9 @@ impl StampParser {
         let text = text.trim();
         if let Some((ns, end)) = self.parse(text) {
             let rest = &text[end..];
-            // `2024-06-27T00:00:07+02:00[Europe/Berlin]`: the offset has said it.
-            return (rest.is_empty() || (rest.starts_with('[') && rest.ends_with(']'))).then_some(ns);
+            // `2024-06-27T00:00:07+02:00[Europe/Berlin]`, `… GMT+0200 (Central European Summer Time)`: the offset has said it.
+            let is_name = |open, close| rest.trim_start().starts_with(open) && rest.ends_with(close);
+            return (rest.is_empty() || is_name('[', ']') || is_name('(', ')')).then_some(ns);
         }
         self.parse_number(text).or_else(|| self.date_alone(text.as_bytes()))
     }

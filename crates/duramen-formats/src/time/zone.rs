@@ -111,7 +111,9 @@ pub(crate) fn read(s: &[u8], at: usize) -> (Option<i32>, usize) {
         Some(b'Z' | b'z') => (Some(0), at + 1),
         Some(b'+' | b'-') => numeric(s, at, true).map_or(none, |(o, end)| (Some(o), end)),
         Some(b' ') => match s.get(at + 1) {
-            Some(b'+' | b'-') => numeric(s, at + 1, false).map_or(none, |(o, end)| (Some(o), end)),
+            Some(b'+' | b'-') => numeric(s, at + 1, false)
+                .or_else(|| hours_alone(s, at + 1))
+                .map_or(none, |(o, end)| (Some(o), end)),
             Some(b'A'..=b'Z') => abbreviation(s, at + 1).map_or(none, |(o, end)| (Some(o), end)),
             _ => none,
         },
@@ -159,6 +161,26 @@ fn numeric(s: &[u8], at: usize, hours_alone: bool) -> Option<(i32, usize)> {
         .then_some((sign * i32::try_from(hours * 3600 + minutes * 60).ok()?, end))
 }
 
+/// `-03`, as PostgreSQL writes zones that have no letters: a word of its own.
+fn hours_alone(s: &[u8], at: usize) -> Option<(i32, usize)> {
+    let (offset, end) = numeric(s, at, true)?;
+    let ends = s.get(end).is_none_or(|b| matches!(b, b' ' | b'\t' | b']' | b')' | b',' | b'|' | b'"'));
+    (end == at + 3 && ends && offset.abs() <= 14 * 3600).then_some((offset, end))
+}
+
+/// What follows `GMT` and `UTC` where they only say from where is counted: `GMT+0200`, `GMT+02:00`, `UTC+5`.
+fn counted_from_utc(s: &[u8], at: usize) -> Option<(i32, usize)> {
+    if !matches!(s.get(at), Some(b'+' | b'-')) {
+        return None;
+    }
+    numeric(s, at, true).or_else(|| {
+        let sign = if s[at] == b'-' { -1 } else { 1 };
+        let hour = s.get(at + 1)?.wrapping_sub(b'0');
+        let ends = !s.get(at + 2).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':');
+        (hour < 10 && ends).then_some((sign * i32::from(hour) * 3600, at + 2))
+    })
+}
+
 fn abbreviation(s: &[u8], at: usize) -> Option<(i32, usize)> {
     let rest = s.get(at..)?;
     let len = rest.iter().take(6).take_while(|b| b.is_ascii_uppercase()).count();
@@ -168,6 +190,11 @@ fn abbreviation(s: &[u8], at: usize) -> Option<(i32, usize)> {
     let name = &rest[..len];
     if name == b"Z" {
         return Some((0, at + 1));
+    }
+    if matches!(name, b"GMT" | b"UTC")
+        && let Some(found) = counted_from_utc(s, at + len)
+    {
+        return Some(found);
     }
     let (_, minutes) = ABBREVIATIONS.iter().find(|(n, _)| n.as_bytes() == name)?;
     Some((minutes * 60, at + len))
