@@ -1,7 +1,7 @@
 //! Access logs of web servers: common and combined log format, and what nginx and Apache add after them.
 //!
 //! ```text
-//! [vhost] ip ident user [26/Jan/2019:19:45:25 +0330] "GET /a HTTP/1.1" 200 512 "referer" "agent" "forwarded for" …
+//! [before: ] [vhost] ip ident user [26/Jan/2019:19:45:25 +0330] "GET /a HTTP/1.1" 200 512 "referer" "agent" "forwarded for" …
 //! ```
 
 use crate::time::StampParser;
@@ -30,6 +30,8 @@ pub struct AccessLine<'a> {
     pub bytes: Option<&'a str>,
     /// The rest of the line: more fields, in quotes or not.
     pub rest: &'a str,
+    /// What stands before it: the head of syslog, of a container's log or of the program's own; mostly empty.
+    pub before: &'a str,
 }
 
 /// A request line of HTTP.
@@ -52,7 +54,8 @@ pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AccessLine<'a>> 
         at > 0 && s[at - 1] == b' ' && s.get(at + 3) == Some(&b'/') && s.get(at + 7) == Some(&b'/')
     })?;
     let (time_ns, consumed) = stamps.parse(line.get(bracket + 1..)?)?;
-    let (vhost, ip, ident, user) = client(line.get(..bracket - 1)?)?;
+    let (before, [vhost, ip, ident, user]) = client(line.get(..bracket - 1)?, stamps)?;
+    let vhost = Some(vhost).filter(|vhost| !vhost.is_empty());
     let rest = line.get(bracket + 1 + consumed..)?.strip_prefix("] \"")?;
     let (request, rest) = until_quote(rest)?;
     let (status, rest) = word(rest);
@@ -72,26 +75,70 @@ pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AccessLine<'a>> 
         status: dash(status),
         bytes: dash(bytes),
         rest: rest.trim_end(),
+        before,
     })
 }
 
-/// `[vhost] ip ident user`; a user's name may have spaces.
-fn client(text: &str) -> Option<(Option<&str>, &str, &str, &str)> {
+/// `[before: ] [vhost] ip ident user`, the first of which may be empty; a user's name may have spaces.
+fn client<'a>(text: &'a str, stamps: &StampParser) -> Option<(&'a str, [&'a str; 4])> {
     let (first, rest) = text.split_once(' ')?;
     let (second, rest) = rest.split_once(' ')?;
     if first.is_empty() {
         return None;
     }
+    if looks_like_address(first) {
+        return Some(("", ["", first, second, rest]));
+    }
     if let Some((third, user)) = rest.split_once(' ')
         && looks_like_address(second)
+        && is_name(first)
+        && stamps.parse(first).is_none()
     {
-        return Some((Some(first), second, third, user));
+        return Some(("", [first, second, third, user]));
     }
-    Some((None, first, second, rest))
+    if let Some(behind) = behind(text) {
+        return Some(behind);
+    }
+    // The client may have a name; what begins with a time or holds ` - ` is no list of words.
+    let is_other = rest.contains(" - ") || !is_name(first) || stamps.parse(text).is_some();
+    (!is_other).then_some(("", ["", first, second, rest]))
+}
+
+/// The last address behind which two words stand, and what stands before it. Flask's log joins it to its own name:
+/// `INFO:werkzeug:192.0.2.1 - -`.
+fn behind(text: &str) -> Option<(&str, [&str; 4])> {
+    let mut end = text.len();
+    for _ in 0..MAX_WORDS_BEHIND {
+        let at = text.get(..end)?.rfind(' ').map_or(0, |space| space + 1);
+        let word = text.get(at..end)?;
+        let joined = word.rsplit_once(':').filter(|(_, ip)| ip.contains('.')).map(|(_, ip)| ip);
+        let found =
+            Some(word).filter(|word| looks_like_address(word)).or(joined.filter(|ip| looks_like_address(ip)));
+        if let Some(ip) = found
+            && let Some((ident, user)) = text.get(end..)?.trim_start().split_once(' ')
+        {
+            return Some((text.get(..end - ip.len())?.trim_end(), ["", ip, ident, user]));
+        }
+        end = at.checked_sub(1)?;
+    }
+    None
+}
+
+/// How far before the time the client's address is looked for, in words: a user's name may have spaces.
+const MAX_WORDS_BEHIND: usize = 6;
+
+/// Whether a host may be called so.
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']') || b >= 0x80
+    }) && !text.ends_with(':')
 }
 
 fn looks_like_address(text: &str) -> bool {
-    text.bytes().filter(|b| matches!(b, b'.' | b':')).count() >= 2
+    let parts = text.bytes().filter(|b| matches!(b, b'.' | b':')).count();
+    let is_v6 = text.contains(':');
+    // `10:00:00` is a time of day, and `1.2.3` a version.
+    (if is_v6 { text.contains("::") || parts == 7 || (parts >= 5 && text.contains('.')) } else { parts == 3 })
         && text.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':'))
 }
 
@@ -217,7 +264,8 @@ mod tests {
         parsed.add_to(entry.start(parsed.time_ns));
         let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
         let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
-        Some(format!("{} {}", e.time / 1_000_000_000, fields.join(" ")))
+        let before = if parsed.before.is_empty() { String::new() } else { format!("({}) ", parsed.before) };
+        Some(format!("{before}{} {}", e.time / 1_000_000_000, fields.join(" ")))
     }
 
     #[test]
@@ -239,6 +287,26 @@ mod tests {
                 r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "\x16\x03\x01" 400 157"#,
                 r#"1548519325 ip=Str("192.0.2.1") request=Str("\\x16\\x03\\x01") status=Int(400) bytes=Int(157)"#,
             ),
+            (
+                r#"web-1.example.org - - [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"1548519325 ip=Str("web-1.example.org") status=Int(408)"#,
+            ),
+            (
+                r#"<190>Jan 26 19:45:25 web-1 nginx: 192.0.2.1 - ann [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"(<190>Jan 26 19:45:25 web-1 nginx:) 1548519325 ip=Str("192.0.2.1") user=Str("ann") status=Int(408)"#,
+            ),
+            (
+                r#"2019-01-26T19:45:25Z 2001:db8::1 - - [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"(2019-01-26T19:45:25Z) 1548519325 ip=Str("2001:db8::1") status=Int(408)"#,
+            ),
+            (
+                r#"web_1  | 192.0.2.1 - ann smith [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"(web_1  |) 1548519325 ip=Str("192.0.2.1") user=Str("ann smith") status=Int(408)"#,
+            ),
+            (
+                r#"INFO:werkzeug:192.0.2.1 - - [26/Jan/2019 19:45:25] "-" 408 -"#,
+                r#"(INFO:werkzeug:) 1548531925 ip=Str("192.0.2.1") status=Int(408)"#,
+            ),
         ] {
             assert_eq!(read(line).as_deref(), Some(expected), "{line}");
         }
@@ -250,6 +318,8 @@ mod tests {
             "",
             "[26/Jan/2019:19:45:25 +0330]",
             r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "GET"#,
+            r#"<13>Jan 26 10:00:00 web-1 - - [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
+            r#"Jan 26 10:00:00 web-1 app: a - b [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
             r#"192.0.2.1 - - [26/Foo/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
             r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" ok 1"#,
             r#"192.0.2.1 [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,

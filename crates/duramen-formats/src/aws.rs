@@ -240,7 +240,9 @@ impl<'a> Iterator for Words<'a> {
         if text.is_empty() {
             return None;
         }
+        // `"h2","http/1.1"` is one word.
         let quoted = text.strip_prefix('"').and_then(until_quote);
+        let quoted = quoted.filter(|(_, rest)| rest.is_empty() || rest.starts_with(' '));
         let bracketed =
             || text.starts_with('[').then(|| text.find("] ")).flatten().map(|end| text.split_at(end + 1));
         let bare = || text.split_at(text.find(' ').unwrap_or(text.len()));
@@ -298,6 +300,10 @@ mod tests {
             (
                 "tls 2.0 2024-06-01T10:00:00 net/lb/c6 g3d 192.0.2.1:51341 10.0.0.1:443 5 2 98 246 -".to_owned(),
                 r#"1717236000000 type=Str("tls") version=Number("2.0") elb=Str("net/lb/c6") listener=Str("g3d") ip=Str("192.0.2.1") client_port=Int(51341) destination=Str("10.0.0.1:443") connection_time=Int(5) tls_handshake_time=Int(2) received_bytes=Int(98) bytes=Int(246)"#,
+            ),
+            (
+                r#"tls 2.0 2024-06-01T10:00:00 net/lb/c6 g3d 192.0.2.1:51341 10.0.0.1:443 5 2 98 246 - arn - c tlsv12 - example.org h2 h2 "h2","http/1.1" 2024-06-01T09:59:59"#.to_owned(),
+                r#"1717236000000 type=Str("tls") version=Number("2.0") elb=Str("net/lb/c6") listener=Str("g3d") ip=Str("192.0.2.1") client_port=Int(51341) destination=Str("10.0.0.1:443") connection_time=Int(5) tls_handshake_time=Int(2) received_bytes=Int(98) bytes=Int(246) chosen_cert_arn=Str("arn") tls_cipher=Str("c") tls_protocol_version=Str("tlsv12") domain_name=Str("example.org") alpn_fe_protocol=Str("h2") alpn_be_protocol=Str("h2") alpn_client_preference_list=Str("\"h2\",\"http/1.1\"") tls_connection_creation_time=Str("2024-06-01T09:59:59")"#,
             ),
             (
                 r#"2024-06-01T10:00:00.123456Z lb [2001:db8::1]:2817 - -1 -1 -1 503 0 0 0 "- - - " "-" - -"#.to_owned(),

@@ -51,11 +51,19 @@ pub(crate) fn parse(line: &str, at: usize, fields: &mut Fields, stamps: &StampPa
         push(fields, line, key, span, !leef)
     };
     if leef {
-        let delimiter = if line.get(version.0..version.1)?.starts_with('1') {
-            '\t'
-        } else {
-            let span = parts.next()?;
-            delimiter(line.get(span.0..span.1)?)?
+        // What says the delimiter may miss from version 2, too.
+        let said = match line.get(version.0..version.1)?.starts_with('1') {
+            true => None,
+            false => Parts { line, ..parts }
+                .next()
+                .filter(|span| line.get(span.0..span.1).is_some_and(|text| text.len() < 8)),
+        };
+        let delimiter = match said {
+            Some(span) => {
+                parts.at = span.1 + 1;
+                delimiter(line.get(span.0..span.1)?)?
+            }
+            None => '\t',
         };
         let mut from = parts.at;
         for text in line.get(parts.at..)?.split(delimiter) {
@@ -176,11 +184,11 @@ fn unescaped(text: &str) -> String {
 
 /// CEF's bands of severities, 0 to 10, and its names of them.
 fn level(severity: &str) -> Option<Level> {
-    Some(match severity.trim() {
-        "0" | "1" | "2" | "3" | "Low" => Level::Info,
-        "4" | "5" | "6" | "Medium" => Level::Warn,
-        "7" | "8" | "High" => Level::Error,
-        "9" | "10" | "Very-High" => Level::Fatal,
+    Some(match severity.trim().to_ascii_lowercase().as_str() {
+        "0" | "1" | "2" | "3" | "low" => Level::Info,
+        "4" | "5" | "6" | "medium" => Level::Warn,
+        "7" | "8" | "high" => Level::Error,
+        "9" | "10" | "very-high" => Level::Fatal,
         _ => return None,
     })
 }
@@ -216,6 +224,14 @@ mod tests {
             (
                 "LEEF:1.0|a|b|c|15345|src=192.0.2.1\tsev=5\tdevTime=Jun 01 2024 10:00:00\turl=/?a=b",
                 r#"Some(1717236000000) Some(Warn) deviceVendor=Str("a") deviceProduct=Str("b") deviceVersion=Str("c") deviceEventClassId=Number("15345") src=Str("192.0.2.1") sev=Number("5") devTime=Str("Jun 01 2024 10:00:00") url=Str("/?a=b")"#,
+            ),
+            (
+                "LEEF:2.0|a|b|c|41|src=192.0.2.1\tsev=9\turl=a|b",
+                r#"None Some(Fatal) deviceVendor=Str("a") deviceProduct=Str("b") deviceVersion=Str("c") deviceEventClassId=Number("41") src=Str("192.0.2.1") sev=Number("9") url=Str("a|b")"#,
+            ),
+            (
+                "CEF:0|a|b|c|x|n|very-high|",
+                r#"None Some(Fatal) deviceVendor=Str("a") deviceProduct=Str("b") deviceVersion=Str("c") deviceEventClassId=Str("x") name=Str("n") deviceSeverity=Str("very-high")"#,
             ),
             (
                 "LEEF:2.0|a|b|c|41|x5E|src=192.0.2.1^sev=9",

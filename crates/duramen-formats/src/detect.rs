@@ -19,6 +19,8 @@ pub struct Detected {
     pub has_json: bool,
     /// Whether some line was logfmt.
     pub has_logfmt: bool,
+    /// Whether four fifths of the lines that could are syslog, so that those are which alone might be something else.
+    pub is_syslog: bool,
     /// Whether events lead with a time stamp or level, so that lines without one go on with the event.
     pub events_lead: bool,
     /// Whether indentation means anything: not where every line is indented.
@@ -132,6 +134,7 @@ impl Counts {
             format,
             has_json: self.json > 0,
             has_logfmt: self.logfmt > 0,
+            is_syslog: self.syslog > 0 && self.syslog * 5 >= self.heads * 4,
             // A third, because every event may carry a line or two of its own that do not lead.
             events_lead: stamp_word.is_some() || (self.leads > 0 && self.leads * 3 >= self.heads),
             indentation_joins: self.indented < self.lines,

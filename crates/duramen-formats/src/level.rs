@@ -71,7 +71,14 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
         Some(b' ' | b'\t' | b'|') => is_column(&s[..start], &s[start + word.len()..]),
         _ => false,
     };
-    let assigned = matches!(before, Some(b'=' | b'"')) && is_assigned(&s[..start]);
+    let assigned = match before {
+        Some(b'=' | b'"') => match assignment(&s[..start]) {
+            Assignment::Level => true,
+            Assignment::Setting => return None,
+            Assignment::Other => false,
+        },
+        _ => false,
+    };
     let leading = after == Some(b':')
         && !capitals
         && (first_word || s[..start].ends_with(b": ") || s[..start].ends_with(b"] "));
@@ -79,6 +86,10 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
         return None;
     }
     let level = spelled(std::str::from_utf8(word).ok()?)?;
+    // `TRACE /a`: a method of HTTP.
+    if matches!(word, b"TRACE" | b"DEBUG") && s[start + word.len()..].starts_with(b" /") {
+        return None;
+    }
     // Words that are as often something else count only where they stand as a level does.
     let ambiguous = matches!(
         word,
@@ -146,7 +157,12 @@ fn of_php(text: &str) -> Option<(Level, usize)> {
     Some((level, text.len() - after_stamp.len()))
 }
 
-/// `%ASA-3-106023: `: the number is syslog's severity.
+/// `%ASA-3-106023`: the number is syslog's severity.
+pub(crate) fn of_cisco_tag(tag: &str) -> Option<Level> {
+    of_cisco(tag.strip_prefix('%')?.as_bytes())
+}
+
+/// The same of what follows the `%`.
 fn of_cisco(s: &[u8]) -> Option<Level> {
     let name = s.iter().take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'0'..=b'9')).count();
     match s.get(name..)? {
@@ -177,20 +193,37 @@ fn is_column(before: &[u8], after: &[u8]) -> bool {
     }
 }
 
-/// Whether a value follows that a field for levels has: `level=`, `level="`, `"severity": "`.
-fn is_assigned(before: &[u8]) -> bool {
+/// What stands before a value.
+enum Assignment {
+    /// `level=`, `level="`, `"severity": "`: the value is the line's level.
+    Level,
+    /// `--log-level=`, `LOG_LEVEL=`, `?level=`: the value says from which level on something logs.
+    Setting,
+    Other,
+}
+
+fn assignment(before: &[u8]) -> Assignment {
     let name = match before {
         [name @ .., b'"', b':', b'"'] | [name @ .., b'"', b':', b' ', b'"'] => name,
         [name @ .., b'='] | [name @ .., b'=', b'"'] => name,
-        _ => return false,
+        _ => return Assignment::Other,
     };
     let letters = name.iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
-    let name = &name[name.len() - letters..];
-    ["level", "severity", "lvl", "loglevel"].iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    let (before, name) = name.split_at(name.len() - letters);
+    let is_known = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
+    if !["level", "severity", "lvl", "loglevel"].iter().any(is_known) {
+        return Assignment::Other;
+    }
+    match before.last() {
+        Some(b'-' | b'?' | b'&') => Assignment::Setting,
+        Some(b'_') if name.iter().all(u8::is_ascii_uppercase) => Assignment::Setting,
+        _ => Assignment::Level,
+    }
 }
 
 /// The level that is the first word of what follows a time stamp, in any case: `info vpxd[1]: `, `, Info  CBS`.
-/// Words that often begin a sentence are none.
+/// Words that often begin a sentence are none, and some only where no other word in small letters follows:
+/// `critical path found`, `trace id 7`.
 pub(crate) fn first_word(text: &str) -> Option<Level> {
     let text = text.trim_start_matches([' ', '\t', ',', ':', ']', ')', '|', '-']);
     let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -200,7 +233,15 @@ pub(crate) fn first_word(text: &str) -> Option<Level> {
     const WORDS: [&str; 11] = [
         "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical", "severe",
     ];
-    let known = bounded && WORDS.iter().any(|w| word.eq_ignore_ascii_case(w));
+    const OF_SENTENCES: [&str; 6] = ["trace", "notice", "warning", "fatal", "critical", "severe"];
+    let is_one_of = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
+    let goes_on = || {
+        let capitals = word.bytes().all(|b| b.is_ascii_uppercase());
+        let next = text.get(len..).and_then(|rest| rest.strip_prefix(' ')).unwrap_or_default();
+        let next = next.split(' ').next().unwrap_or_default().trim_end_matches(['.', ',']);
+        !capitals && !next.is_empty() && next.bytes().all(|b| b.is_ascii_lowercase())
+    };
+    let known = bounded && is_one_of(&WORDS) && !(is_one_of(&OF_SENTENCES) && goes_on());
     if known { Level::parse(word) } else { None }
 }
 
@@ -310,6 +351,8 @@ mod tests {
             (" [app] warn: x", Level::Warn),
             (": %ASA-3-106023: Deny tcp", Level::Error),
             (" UTC: %SYS-5-CONFIG_I: x", Level::Info),
+            (" log_level=warn x", Level::Warn),
+            (" status=ERROR x", Level::Error),
             ("fail: Microsoft.AspNetCore.Server.Kestrel[13]", Level::Error),
             ("dbug: X[0]", Level::Debug),
             ("trce: X[0]", Level::Trace),
@@ -352,6 +395,11 @@ mod tests {
             "100% - 3 - X",
             "at 50%-3-X",
             "login FAIL for root",
+            "exec: app --log-level=error",
+            "env LOG_LEVEL=ERROR LEVEL_X=1",
+            "GET /logs?level=error&severity=warn",
+            "W3SVC1 192.0.2.1 TRACE / - 80",
+            "DEBUG /a HTTP/1.1",
             "the PNC bank",
             "take NOTE of it",
             "[error in line 7]",
@@ -375,6 +423,16 @@ mod tests {
             (", Info                  CBS    x", Some(Level::Info)),
             ("] warning [cpaneld] x", Some(Level::Warn)),
             (" Error: x", Some(Level::Error)),
+            (" error connecting", Some(Level::Error)),
+            (" trace id 7", None),
+            (" critical path, found", None),
+            (" Warning threshold is 5", None),
+            (" notice board", None),
+            (" fatal: x", Some(Level::Fatal)),
+            (" warning [a] x", Some(Level::Warn)),
+            (" Warning  x", Some(Level::Warn)),
+            (" WARNING low on memory", Some(Level::Warn)),
+            (" notice Redis up", Some(Level::Info)),
             (" information x", None),
             (" debug=1", None),
             (" error_count 5", None),

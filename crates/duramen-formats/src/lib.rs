@@ -28,6 +28,7 @@ pub mod event;
 pub mod fields;
 mod format;
 pub mod json;
+mod letters;
 pub mod level;
 pub mod lines;
 pub mod logfmt;

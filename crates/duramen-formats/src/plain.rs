@@ -1,8 +1,12 @@
 //! Text lines: the time stamp and the level they begin with.
 
+mod others;
+
+use crate::letters::{android_letter, glog_letter, klog_behind, only_letter, redis_sign, websphere_letter};
 use crate::time::{StampParser, is_clock};
 use crate::{event, level};
 use duramen::Level;
+use others::{audit, console, erlang_report, kernel, mark_len, windows_event};
 
 /// What stands at the start of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +27,7 @@ const STAMP_WITHIN_BYTES: usize = 96;
 /// words that are a level, a number, in brackets, before a `|`, or, at the very start, a label (`APPREAD`, `web-1`).
 pub fn lead(line: &str, stamps: &StampParser) -> Lead {
     let s = line.as_bytes();
-    // `# Time: ` is how MySQL's slow query log begins an event.
-    let start = after_prefix(s, if line.starts_with("# Time: ") { 8 } else { 0 });
+    let start = after_prefix(s, mark_len(line, stamps));
     // Its bracket tells that `[info]` is a level.
     let bracketed = usize::from(start > 0 && matches!(s[start - 1], b'[' | b'('));
     let mut at = start;
@@ -35,6 +38,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
                 .or_else(|| klog_behind(&rest[consumed..]))
                 .or_else(|| postgres_column(&rest[consumed..]))
+                .or_else(|| websphere_letter(&rest[consumed..]))
                 .or_else(|| redis_sign(&s[..at], &rest.as_bytes()[consumed..]))
                 .or_else(|| level::first_word(&rest[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
@@ -47,8 +51,11 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             _ => break,
         }
     }
-    let known =
-        windows_event(line, stamps).or_else(|| audit(line, stamps)).or_else(|| erlang_report(line, stamps));
+    let known = windows_event(line, stamps)
+        .or_else(|| audit(line, stamps))
+        .or_else(|| erlang_report(line, stamps))
+        .or_else(|| kernel(line, stamps))
+        .or_else(|| console(line, start));
     if let Some(lead) = known {
         return lead;
     }
@@ -61,33 +68,6 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             || line.starts_with(event::SLOW_QUERY)
             || (start < 3 && found.is_some_and(|(_, at)| at == bracketed)),
     }
-}
-
-/// `<Event xmlns=…><System>…<Level>4</Level>…<TimeCreated SystemTime='2024-…'/>`: an event of Windows as XML.
-fn windows_event(line: &str, stamps: &StampParser) -> Option<Lead> {
-    let event = line.strip_prefix("<Event ")?;
-    let (_, time) = event.split_once("SystemTime=")?;
-    let (time_ns, _) = stamps.parse(time.get(1..)?)?;
-    let level = event.split_once("<Level>").and_then(|(_, rest)| rest.split_once('<'));
-    let level = level.and_then(|(level, _)| level::of_field("Level", level, true));
-    Some(Lead { time_ns: Some(time_ns), level, begins_event: true })
-}
-
-/// `type=USER_LOGIN msg=audit(1717200000.123:45): pid=7 msg='op=login'`: what Linux audits, where it is no logfmt.
-fn audit(line: &str, stamps: &StampParser) -> Option<Lead> {
-    let audited = line.starts_with("type=") || line.starts_with("node=");
-    let (_, stamp) = if audited { line.split_once("msg=audit(")? } else { return None };
-    let (time_ns, _) = stamps.parse(stamp)?;
-    Some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
-}
-
-/// `=INFO REPORT==== 16-Jan-2013::15:58:33 ===`
-fn erlang_report(line: &str, stamps: &StampParser) -> Option<Lead> {
-    let at = event::report_stamp(line)?;
-    let (time_ns, _) = stamps.parse(line.get(at..)?)?;
-    let kind = line.get(1..at)?.split(' ').next()?;
-    let level = if kind == "CRASH" { Some(Level::Error) } else { level::spelled(kind) };
-    Some(Lead { time_ns: Some(time_ns), level, begins_event: true })
 }
 
 /// The word of a line, counted from 0, that is a time stamp, if one is: not the first, and at most the 15th after it.
@@ -184,63 +164,6 @@ fn skip_word(s: &[u8], at: usize) -> Option<usize> {
     (bracketed || is_level() || is_number() || is_label() || before_bar()).then_some(at + len + end)
 }
 
-/// `I0109 12:34:56.789012`: the letter is the level.
-fn glog_letter(s: &[u8]) -> Option<Level> {
-    (s.len() > 5 && s[1..5].iter().all(u8::is_ascii_digit)).then(|| level::of_letter(s[0])).flatten()
-}
-
-/// `[I 2024-…`, `(W) 2024-…`, `<E>2024-…`, `I, [2024-…`: the one letter before the stamp is the level.
-fn only_letter(before: &[u8]) -> Option<Level> {
-    let mut letters = before.iter().filter(|b| b.is_ascii_alphanumeric());
-    match (letters.next(), letters.next()) {
-        (Some(b'A'), _) => None,
-        (Some(letter), None) => level::of_letter(*letter),
-        _ => None,
-    }
-}
-
-/// `  1702  2395 D Tag: message`, ` D/Tag( 1702): message` and ` I NETWORK  [main] message` after the stamp.
-fn android_letter(s: &[u8]) -> Option<Level> {
-    let (letter, at) = s.iter().take(24).enumerate().find_map(|(i, b)| match b {
-        b' ' | b'0'..=b'9' => None,
-        b => Some((*b, i)),
-    })?;
-    let bounded = at > 0 && s[at - 1] == b' ';
-    let numbers = s[..at].split(|b| *b == b' ').filter(|word| !word.is_empty()).count();
-    match s.get(at + 1) {
-        Some(b' ') if bounded && numbers == 2 => level::of_letter(letter),
-        Some(b'/') if bounded && numbers == 0 => level::of_letter(letter),
-        // etcd before 3.5: `W | etcdserver: message`
-        Some(b' ') if at == 1 && s.get(at + 2..at + 4) == Some(b"| ") => match letter {
-            b'C' => Some(Level::Fatal),
-            b'N' => Some(Level::Info),
-            b'T' => Some(Level::Trace),
-            letter => level::of_letter(letter),
-        },
-        // MongoDB before 4.4: a component in capitals follows, or a dash.
-        Some(b' ') if at == 1 && numbers == 0 && letter != b'A' => {
-            let component = s.get(at + 2..)?.trim_ascii_start();
-            let component = component.split(|b| *b == b' ').next().unwrap_or_default();
-            let capitals = component.len() > 1 && component.iter().all(u8::is_ascii_uppercase);
-            if capitals || component == b"-" { level::of_letter(letter) } else { None }
-        }
-        _ => None,
-    }
-}
-
-/// ` I0601 10:00:00.123456 7 main.go:12] x` behind the time at which a container wrote it, with ` stderr F` between them or not.
-fn klog_behind(after: &str) -> Option<Level> {
-    let line = [" stderr F", " stdout F"].iter().find_map(|stream| after.strip_prefix(stream));
-    let line = line.unwrap_or(after).strip_prefix(' ')?;
-    if starts_klog(line) { glog_letter(line.as_bytes()) } else { None }
-}
-
-/// Whether a line begins as klog's do: `I0601 10:00:00`.
-pub(crate) fn starts_klog(line: &str) -> bool {
-    matches!(line.as_bytes(), [b'I' | b'W' | b'E' | b'F', date @ ..]
-        if date.len() > 13 && date[..4].iter().all(u8::is_ascii_digit) && date[4] == b' ' && is_clock(date, 5))
-}
-
 /// The column of the severity in PostgreSQL's log as CSV, the eleventh after the time:
 /// `,"app","db",7,"192.0.2.1:5000",665ad1c3.7,1,"SELECT",2024-06-01 09:00:00 UTC,3/4,0,LOG,00000,"message",…`
 fn postgres_column(after: &str) -> Option<Level> {
@@ -253,21 +176,6 @@ fn postgres_column(after: &str) -> Option<Level> {
     let is_state = rest.as_bytes().get(5) == Some(&b',');
     let is_severity = severity.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     if is_state && is_severity { Level::parse(severity) } else { None }
-}
-
-/// `1:M 01 Jun 2024 10:00:00.123 * Ready`: Redis says by a sign how much a message matters, after a process id and a role.
-fn redis_sign(before: &[u8], after: &[u8]) -> Option<Level> {
-    let role = before.strip_suffix(b" ").and_then(|before| before.split_last_chunk());
-    let (pid, [b':', b'M' | b'S' | b'C' | b'X']) = role? else { return None };
-    if pid.is_empty() || !pid.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    match after {
-        [b' ', b'.' | b'-', b' ', ..] => Some(Level::Debug),
-        [b' ', b'*', b' ', ..] => Some(Level::Info),
-        [b' ', b'#', b' ', ..] => Some(Level::Warn),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -306,6 +214,34 @@ mod tests {
             ("1:C 01 Jun 2024 00:00:00.000 # WARNING overcommit_memory", Some(1717200000), Some(Warn), true),
             ("1:X 01 Jun 2024 00:00:00.000 - Accepted", Some(1717200000), Some(Debug), true),
             ("12 01 Jun 2024 00:00:00.000 * x", Some(1717200000), None, true),
+            ("[12] 01 Jun 00:00:00.000 # x", Some(1717200000), Some(Warn), true),
+            ("1:M 01 Jun 00:00:00.000 * x", Some(1717200000), Some(Info), true),
+            ("2024-06-01 00:00:00 I/O error on sda", Some(1717200000), None, true),
+            ("2024-06-01 00:00:00 I/O: failed", Some(1717200000), None, true),
+            ("2024-06-01 00:00:00 A/B test (3): x", Some(1717200000), None, true),
+            ("03-17 16:13:38.811 W/Tag     (  12): x", Some(1710692018), Some(Warn), true),
+            ("03-17 16:13:38.811 W/Tag: x", Some(1710692018), Some(Warn), true),
+            ("####<Jun 1, 2024 12:00:00,123 AM UTC> <Error> <S> x", Some(1717200000), Some(Error), true),
+            ("<Jun 1, 2024 12:00:00 AM UTC> <Warning> <S> x", Some(1717200000), Some(Warn), true),
+            ("<Junk>", None, None, false),
+            (
+                "[6/1/24 0:00:00:123 UTC] 00000001 WsServerImpl  A   WSVR0001I: x",
+                Some(1717200000),
+                Some(Info),
+                true,
+            ),
+            (
+                "[6/1/24 0:00:00:123 UTC] 0000003a c.i.w.x  E CWWKF0012I: x",
+                Some(1717200000),
+                Some(Error),
+                true,
+            ),
+            ("kern  :err   : [    0.000000] x", None, Some(Error), true),
+            ("daemon:warn  : [Sat Jun  1 00:00:00 2024] x", Some(1717200000), Some(Warn), true),
+            ("kern: info x: y", None, None, false),
+            ("10:00AM INF up", None, Some(Info), true),
+            ("\x1b[90m10:00PM\x1b[0m \x1b[31mERR\x1b[0m up", None, Some(Error), true),
+            ("10:00AM is the time", None, None, true),
             ("2024-06-01 00:00:00.123456 W | etcdserver: x", Some(1717200000), Some(Warn), true),
             ("2024-06-01 00:00:00.123456 N | raft: x", Some(1717200000), Some(Info), true),
             (

@@ -9,15 +9,15 @@
 //! The event stays open, its fields already in the [`EntryBuf`] and its lines in a buffer, until a line
 //! shows that the next one begins. Which formats are tried depends on [`ReaderOptions::format`].
 
-use crate::detect::{DETECT_BYTES, Detected, is_logfmt};
+use crate::detect::{DETECT_BYTES, Detected};
 use crate::event::{Trace, is_indented};
-use crate::fields::{Fields, Found};
+use crate::fields::Fields;
 use crate::json::{self, JsonParser};
 use crate::lines::{Line, LineSplitter, escape_into, without_bom};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::{Seen, StampParser};
-use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, access, aws, cef, logfmt, plain, syslog};
+use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, plain};
 use duramen::{EntryBuf, Level};
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
@@ -198,6 +198,8 @@ struct Open {
     led: bool,
 }
 
+mod formats;
+
 impl Builder {
     fn new(options: ReaderOptions) -> Self {
         Self {
@@ -231,6 +233,8 @@ impl Builder {
             Some(word) if lead.time_ns.is_none() => {
                 plain::lead_at_word(text, word, &self.stamps).unwrap_or(lead)
             }
+            // The words of the W3C's extended format are columns, and none of them is a level: `TRACE` is a method.
+            _ if self.detected.is_some_and(|detected| detected.is_utc) => plain::Lead { level: None, ..lead },
             _ => lead,
         }
     }
@@ -345,95 +349,6 @@ impl Builder {
         self.text.push('\n');
         self.text.push_str(text);
         self.report.joined_lines += 1;
-    }
-
-    /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
-    fn structured_line<S: Sink + ?Sized>(
-        &mut self,
-        text: &str,
-        line: Line<'_>,
-        sink: &mut S,
-    ) -> Result<bool, S::Error> {
-        let format = self.options.format;
-        let tries = |f| format == f || format == LineFormat::Auto;
-        if tries(LineFormat::AccessLog)
-            && let Some(parsed) = access::parse(text, &self.stamps)
-        {
-            self.flush(sink)?;
-            self.begin(Some(parsed.time_ns), None, LineFormat::AccessLog);
-            parsed.add_to(&mut self.entry);
-            self.single(text, line, sink)?;
-            return Ok(true);
-        }
-        if tries(LineFormat::AccessLog)
-            && let Some(parsed) = aws::parse(text, &self.stamps)
-        {
-            self.flush(sink)?;
-            self.begin(Some(parsed.time_ns), None, LineFormat::AccessLog);
-            parsed.add_to(&mut self.entry);
-            self.single(text, line, sink)?;
-            return Ok(true);
-        }
-        if tries(LineFormat::Syslog)
-            && let Some(at) = cef::start(text)
-            && let Some(found) = cef::parse(text, at, &mut self.fields, &self.stamps)
-        {
-            self.flush(sink)?;
-            self.security_event(text, at, &found);
-            self.open(text, line, true);
-            return Ok(true);
-        }
-        if tries(LineFormat::Syslog)
-            && let Some(parsed) = syslog::parse(text, &self.stamps)
-        {
-            self.flush(sink)?;
-            self.begin(parsed.time_ns, parsed.level(), LineFormat::Syslog);
-            parsed.add_to(&mut self.entry, &mut self.names);
-            self.open(text, line, true);
-            return Ok(true);
-        }
-        let is_logfmt = match format {
-            LineFormat::Logfmt => logfmt::parse(text, &mut self.fields).is_some_and(|l| l.pairs > 0),
-            // Where events lead and none of the first was logfmt, `a=b c=d` is some event's second line.
-            LineFormat::Auto => {
-                self.detected.is_none_or(|d| d.has_logfmt || !d.events_lead)
-                    && is_logfmt(text, &mut self.fields)
-            }
-            _ => false,
-        };
-        if is_logfmt {
-            self.flush(sink)?;
-            let found = self.fields.find_roles(text, &self.roles, &self.stamps).without_message();
-            self.begin(found.time, found.level, LineFormat::Logfmt);
-            self.fields.add_to(&mut self.entry, text, &found, &NameFilter::default());
-            self.open(text, line, true);
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    /// Starts an entry of CEF or LEEF, whose fields are read, with those of the head of syslog's before it, if there is one.
-    fn security_event(&mut self, text: &str, at: usize, found: &Found) {
-        let head = if at > 0 { syslog::parse(text, &self.stamps) } else { None };
-        self.names.clear();
-        let Some(mut head) = head else {
-            self.begin(found.time, found.level, LineFormat::Syslog);
-            self.fields.add_to(&mut self.entry, text, found, &NameFilter::default());
-            return;
-        };
-        // `CEF:` looks like a program's name.
-        head.app = head.app.filter(|app| !matches!(*app, "CEF" | "LEEF"));
-        self.begin(head.time_ns.or(found.time), found.level.or(head.level()), LineFormat::Syslog);
-        head.add_to(&mut self.entry, &mut self.names);
-        for name in ["host", "app", "pid", "msgid", "priority", "facility", "severity"] {
-            self.names.reserve(name);
-        }
-        let Self { fields, names, entry, .. } = self;
-        fields.for_each(text, |name, value| {
-            if let Some(name) = names.take(name, value) {
-                entry.field(name, value);
-            }
-        });
     }
 
     /// Counts a line kept as text where something else was promised.

@@ -79,6 +79,7 @@ pub const MESSAGE_FIELDS: &[&str] = &[
     "textPayload",
     "RenderedMessage",
     "MessageTemplate",
+    "event",
 ];
 
 /// The fields looked at for the level, the first that reads as one wins. Numbers are read as those of pino

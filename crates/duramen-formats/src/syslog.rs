@@ -8,7 +8,7 @@
 //! ```
 
 use crate::time::StampParser;
-use crate::{Names, level};
+use crate::{Names, letters, level};
 use duramen::entry::MAX_FIELDS;
 use duramen::{EntryBuf, Level, Value};
 
@@ -47,7 +47,12 @@ impl SyslogLine<'_> {
     pub fn level(&self) -> Option<Level> {
         match self.priority {
             Some(priority) => level::of_syslog_severity(priority & 7),
-            None => level::find(self.message).map(|(level, _)| level),
+            None => (self.app.and_then(level::of_cisco_tag))
+                .or_else(|| {
+                    letters::starts_klog(self.message)
+                        .then(|| letters::glog_letter(self.message.as_bytes()))?
+                })
+                .or_else(|| level::find(self.message).map(|(level, _)| level)),
         }
     }
 
@@ -88,6 +93,12 @@ impl SyslogLine<'_> {
             });
         }
     }
+}
+
+/// Whether a line that [`parse`] read is syslog beyond doubt: of two words with a colon behind a time as RFC 3339 has it,
+/// other logs have some, too (`2024-06-01T00:00:00Z worker stopped: x`).
+pub(crate) fn is_certain(line: &str, parsed: &SyslogLine<'_>) -> bool {
+    parsed.pid.is_some() || !line.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Reads a line that has a `<PRI>`, a BSD time stamp, or an RFC 3339 one followed by host and program;
@@ -217,14 +228,15 @@ fn each_parameter(data: &str, mut f: impl FnMut(&str, &str, &str)) -> Option<usi
 /// other logs have, too, needs a program after the host.
 fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLine<'a>> {
     let s = text.as_bytes();
-    let named_month = s.first()?.is_ascii_uppercase() && s.get(3) == Some(&b' ');
+    let named = s.first()?.is_ascii_uppercase() && s.get(3) == Some(&b' ');
     let rfc3339 = matches!(s.get(10), Some(b'T')) && s.get(4) == Some(&b'-');
-    if !(named_month || rfc3339) {
+    if !(named || rfc3339) {
         return None;
     }
     let (time_ns, end) = stamps.parse(text)?;
+    let shape = Shape::of(text.get(..end)?);
     // `Mon Jan  2 15:04:05 2006` is the ctime of some other log, and not a host called 2006.
-    if strict && named_month && (end > 15 || matches!(s.get(4), Some(b'A'..=b'Z'))) {
+    if strict && shape == Shape::Other {
         return None;
     }
     let rest = text.get(end..)?;
@@ -236,7 +248,7 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     };
     let rest = rest.trim_start_matches(' ');
     // `kubectl logs --timestamps` puts a time before klog's own.
-    if strict && crate::plain::starts_klog(rest) {
+    if strict && letters::starts_klog(rest) {
         return None;
     }
     let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -255,12 +267,41 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
         return Some(line.with_message(rest));
     }
     let after_host = after_host.trim_start_matches(' ');
+    // As Cisco's firewalls part host and message.
+    let after_host = after_host.strip_prefix(": ").unwrap_or(after_host);
     match tag(after_host) {
         Some((app, pid, message)) => {
             Some(SyslogLine { host: Some(host), app: Some(app), pid, message, ..line })
         }
-        None if strict && !named_month => None,
+        None if strict && shape != Shape::Bsd => None,
         None => Some(SyslogLine { host: Some(host), message: after_host, ..line }),
+    }
+}
+
+/// What a stamp looks like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// `Oct 11 22:14:15`
+    Bsd,
+    /// One that syslog has, and other logs as well: RFC 3339, `Oct 11 22:14:15.123456` and `Sat 2024-06-01 10:00:03 CEST` of
+    /// systemd, `Jun 01 2024 10:00:07` of Cisco.
+    Shared,
+    Other,
+}
+
+impl Shape {
+    fn of(stamp: &str) -> Self {
+        let s = stamp.as_bytes();
+        let digits_from = |at: usize| s.get(at..).is_some_and(|rest| rest.iter().all(u8::is_ascii_digit));
+        match s {
+            [b'0'..=b'9', ..] | [_, _, _, b' ', b'0'..=b'9', _, _, _, b'-', ..] => Shape::Shared,
+            // `Mon Jan  2 15:04:05`: a day's name before the month's.
+            [_, _, _, b' ', b'A'..=b'Z', ..] => Shape::Other,
+            _ if s.len() <= 15 => Shape::Bsd,
+            _ if s[15] == b'.' && digits_from(16) => Shape::Shared,
+            [_, _, _, b' ', _, _, b' ', year @ ..] if s.len() == 20 && year[4] == b' ' => Shape::Shared,
+            _ => Shape::Other,
+        }
     }
 }
 

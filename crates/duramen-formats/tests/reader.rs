@@ -414,3 +414,60 @@ fn access_logs_of_aws_have_fields() {
     assert_eq!((got[0].time, got[0].field("status")), (1_717_200_007_000_000_000, Some("502")));
     assert_eq!((report.formats.access_log, report.lines_without_time), (1, 0));
 }
+
+#[test]
+fn a_firewall_that_leaves_the_time_to_its_message_has_pairs() {
+    let fortigate = r#"<189>date=2024-06-01 time=00:00:07 devname="FG" type="traffic" level="warning" tz="+0000" priority=9"#;
+    let sonicwall = r#"<134>id=firewall sn=17 time="2024-06-01 00:00:08 UTC" pri=6 msg="Connection Closed""#;
+    let (got, report) = read(LineFormat::Auto, &format!("{fortigate}\n{sonicwall}\n<13>a=1 b c d e\n"));
+    let base = 1_717_200_000_000_000_000;
+    assert_eq!(got.iter().map(|g| (g.time - base) / 1_000_000_000).collect::<Vec<_>>(), [7, 8, 8]);
+    assert_eq!((got[0].message.as_str(), got[0].level), (fortigate, Level::Info), "the priority's level");
+    assert_eq!((got[0].field("devname"), got[0].field("facility")), (Some("\"FG\""), Some("\"local7\"")));
+    assert_eq!((got[0].field("priority"), got[0].field("priority#1")), (Some("189"), Some("9")));
+    assert_eq!(got[1].field("msg"), Some("\"Connection Closed\""));
+    assert_eq!(got[2].field("a"), None);
+    assert_eq!((report.lines_without_time, report.formats.syslog), (1, 3));
+}
+
+#[test]
+fn what_looks_like_syslog_is_where_most_lines_are() {
+    let doubtful = "2024-06-01T00:00:00Z worker stopped: no more work\n";
+    let plain = "2024-06-01T00:00:01Z started\n";
+    let (got, _) = read(LineFormat::Auto, &format!("{doubtful}{plain}"));
+    assert_eq!(got[0].fields, []);
+    let kernel = "2024-06-01T00:00:00+00:00 web-1 kernel: up\n";
+    let certain = "2024-06-01T00:00:00+00:00 web-1 sshd[7]: x\n";
+    let (got, _) = read(LineFormat::Auto, &format!("{kernel}{certain}"));
+    assert_eq!(got.iter().filter(|g| g.field("host") == Some("\"web-1\"")).count(), 2);
+    let (got, _) = read(LineFormat::Syslog, &format!("{doubtful}{plain}"));
+    assert_eq!(got[0].field("host"), Some("\"worker\""));
+}
+
+#[test]
+fn an_access_log_behind_a_head_has_the_fields_of_both() {
+    let nginx = r#"<190>Jun  1 00:00:00 web-1 nginx: 192.0.2.1 - - [01/Jun/2024:00:00:01 +0000] "GET /a HTTP/1.1" 200 512"#;
+    let flask = r#"2024-06-01 00:00:00,123 - werkzeug - WARNING - 192.0.2.1 - - [01/Jun/2024 00:00:01] "GET /a HTTP/1.1" 404 -"#;
+    let (got, report) = read(LineFormat::Auto, &format!("{nginx}\n{flask}\n"));
+    for (g, status) in got.iter().zip(["200", "404"]) {
+        assert_eq!((g.time, g.field("status")), (1_717_200_001_000_000_000, Some(status)));
+        assert_eq!(g.field("ip"), Some("\"192.0.2.1\""));
+    }
+    assert_eq!((got[0].field("host"), got[0].field("app")), (Some("\"web-1\""), Some("\"nginx\"")));
+    assert_eq!((got[0].level, got[1].level), (Level::Info, Level::Warn));
+    assert_eq!(report.formats.access_log, 2);
+}
+
+#[test]
+fn columns_of_the_extended_format_are_no_levels() {
+    let iis = "#Fields: date time s-ip cs-method cs-uri-stem sc-status\n2024-06-01 00:00:01 192.0.2.1 TRACE - 501\n";
+    let (got, _) = read(LineFormat::Auto, iis);
+    assert_eq!((got[1].time, got[1].level), (1_717_200_001_000_000_000, Level::Unknown));
+}
+
+#[test]
+fn an_event_is_a_message_where_nothing_else_is() {
+    let (got, _) =
+        read(LineFormat::Auto, "{\"event\":\"login\",\"user\":\"a\"}\n{\"event\":\"x\",\"msg\":\"y\"}\n");
+    assert_eq!(messages(&got), ["login", "y"]);
+}

@@ -112,6 +112,22 @@ fn lines_are_taken_apart() {
             r#"Some(1704157445) Some(Error) host=Str("web-1") app=Str("nginx") pid=Int(77) | error: x"#,
         ),
         (
+            "Jun 09 06:06:20.123456 web-1 sshd[7]: x",
+            r#"Some(1717913180) None host=Str("web-1") app=Str("sshd") pid=Int(7) | x"#,
+        ),
+        (
+            "Sun 2024-06-09 06:06:20 UTC web-1 sshd[7]: x",
+            r#"Some(1717913180) None host=Str("web-1") app=Str("sshd") pid=Int(7) | x"#,
+        ),
+        (
+            "Jun 09 2024 06:06:20 fw-1 : %ASA-4-106023: Deny tcp",
+            r#"Some(1717913180) Some(Warn) host=Str("fw-1") app=Str("%ASA-4-106023") | Deny tcp"#,
+        ),
+        (
+            "Jun  9 06:06:20 node-1 kubelet[7]: E0609 06:06:20.123456       7 a.go:1] INFO x",
+            r#"Some(1717913180) Some(Error) host=Str("node-1") app=Str("kubelet") pid=Int(7) | E0609 06:06:20.123456       7 a.go:1] INFO x"#,
+        ),
+        (
             "<12>shop[7]: out of stock",
             r#"None Some(Warn) app=Str("shop") pid=Int(7) priority=Int(12) facility=Str("user") severity=Str("warning") | out of stock"#,
         ),
@@ -148,6 +164,9 @@ fn other_lines_are_none() {
         "Jan  2 15:04:05 2006 hello there: x",
         "Jan  2 15:04:05 ERROR main: x",
         "2024-01-02T03:04:05Z INFO main: x",
+        "Jun 09 2024 06:06:20 Starting server",
+        "Jun 09 06:06:20.123456 Starting server",
+        "Jun 09 06:06:20 UTC 2024 a b: x",
         "2024-01-02T03:04:05Z started the server",
         "2024-01-02T03:04:05Z fail: X[0] x",
         "2024-01-02T03:04:05Z I0102 03:04:05.123456       1 main.go:12] x",
