@@ -24,7 +24,7 @@
 //!     texts       location (3 to 10); then of 7 to 10: pages: count varint, then each: location
 //!   needs       count varint, then each: bundle varint, ascending; its base varint, its key varint: 0 none, else 1 more than
 //!               the bundle, one before it that needs none. Who decompresses streams of the bundle has those of the base
-//!               before (`encode::bases`), and the integers of the key tell most of its own (`keyed`)
+//!               before (`encode::alone`), and the integers of the key tell most of its own (`keyed`)
 //!
 //! location = bundle varint, then how long the part is in each of the bundle's four streams: 4 varints.
 //! Parts of one bundle follow one another in the order of their locations here.

@@ -51,6 +51,9 @@ const MAX_DECODED_BYTES: usize = 4 * MAX_STREAM_BYTES;
 /// The method of a stream of integers that mostly follow from those of a key.
 const KEYED: u8 = 3;
 
+/// How many bytes of a bundle may be decompressed for another, all streams together: what zstd makes in a millisecond.
+pub(crate) const MAX_NEEDED_BYTES: usize = 1 << 20;
+
 /// What is read before a bundle, if it needs others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before<'a> {

@@ -11,18 +11,16 @@ use super::super::columnize::Collected;
 use super::super::compress::Zstd;
 use super::super::directory::{Location, Needs};
 use super::super::keyed::{self, Taken, TriedKey};
-use super::super::streams::{STREAMS, Streams};
+use super::super::streams::{MAX_NEEDED_BYTES, STREAMS, Streams};
 use super::{BlockEncoder, Progress};
 use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
 
-/// How many bytes of a bundle may be decompressed for another: what zstd makes in a millisecond.
-const MAX_NEEDED_BYTES: usize = 1 << 20;
 /// Of so many bytes that are decompressed for it one must be saved, and of so many that a bundle takes without.
 const NEEDED_BYTES_PER_SAVED: usize = 64;
-/// How many bytes of a block are kept at once for later ones to need. They are in memory until the block is written.
+/// How many bytes of a block's bundles, and of their integers, are kept at once for later ones to need, until the block is written.
 const MAX_KEPT_BYTES: usize = 6 << 20;
 const STORED_BYTES_PER_SAVED: usize = 8;
 
@@ -77,6 +75,13 @@ struct Kept {
 }
 
 impl Earlier {
+    /// The block is written: nothing of it is kept.
+    pub(super) fn end_block(&mut self) {
+        self.kept.clear();
+        self.seen.clear();
+        self.kept_bytes = 0;
+    }
+
     /// Goes on to a block with these columns.
     pub(super) fn next_block(&mut self, columns: &[Collected], rows: usize) {
         if self.saved_bytes * STORED_BYTES_PER_SAVED_OF_BLOCK < self.stored_bytes {
@@ -100,9 +105,7 @@ impl Earlier {
             }
             _ => true,
         };
-        self.kept.clear();
-        self.seen.clear();
-        self.kept_bytes = 0;
+        self.end_block();
     }
 
     /// Keeps a copy, no larger than what is in it.
@@ -111,7 +114,7 @@ impl Earlier {
             self.seen.entry(sample).or_insert(self.kept.len());
         }
         let tried = TriedKey::of(&integers[..integers.len().min(TRIED_INTEGERS)]);
-        self.kept_bytes += streams.total();
+        self.kept_bytes += kept_bytes(streams, &integers);
         self.kept.push(Kept { bundle, streams: streams.clone(), integers, tried });
     }
 
@@ -138,6 +141,11 @@ impl Earlier {
         let (share, kept, taken) = tried.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
         is_enough(share).then_some((kept, taken))
     }
+}
+
+/// How many bytes are kept of a bundle.
+fn kept_bytes(streams: &Streams, integers: &[u32]) -> usize {
+    streams.total() + size_of_val(integers)
 }
 
 /// Which integers of a key those of `own` have, if each has one.
@@ -218,7 +226,8 @@ impl BlockEncoder {
         earlier.stored_bytes += best.chunk.len();
         earlier.saved_bytes += alone_bytes - best.chunk.len();
         let at = progress.add_chunk(&best.chunk, scratch.lens(), best.stored, best.needs)?;
-        if best.needs == Needs::default() && earlier.kept_bytes + scratch.total() <= MAX_KEPT_BYTES {
+        let more = kept_bytes(scratch, &integers);
+        if best.needs == Needs::default() && earlier.kept_bytes + more <= MAX_KEPT_BYTES {
             earlier.keep(at.bundle, scratch, &samples, integers);
         }
         Ok(at)
@@ -264,11 +273,16 @@ mod tests {
             .map(|(entry, seq)| Row { entry: EntryRef::decode(entry).unwrap(), writer: 1, seq })
             .collect();
         let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
-        encoder.encode(&rows, &mut Nowhere).unwrap();
-        let kept: usize = encoder.earlier.kept.iter().map(|kept| kept.streams.total()).sum();
+        let mut columns = crate::columnar::columnize::Columnizer::default();
+        columns.fill(&rows).unwrap();
+        encoder.encode_columns(&columns, &mut Nowhere).unwrap();
+        let kept = encoder.earlier.kept.iter().map(|kept| kept_bytes(&kept.streams, &kept.integers));
+        let kept: usize = kept.sum();
         assert_eq!(kept, encoder.earlier.kept_bytes);
         assert!((MAX_KEPT_BYTES - MAX_NEEDED_BYTES..=MAX_KEPT_BYTES).contains(&kept), "{kept}");
         let largest = encoder.earlier.kept.iter().map(|kept| kept.streams.total()).max();
         assert!(largest.is_some_and(|bytes| bytes <= MAX_NEEDED_BYTES));
+        encoder.encode(&rows, &mut Nowhere).unwrap();
+        assert!(encoder.earlier.kept.is_empty() && encoder.earlier.kept_bytes == 0, "the block is written");
     }
 }

@@ -163,6 +163,7 @@ impl BlockEncoder {
         self.shared.clear();
         let columnizer = std::mem::take(&mut self.columnizer);
         let result = self.encode_columns(&columnizer, sink);
+        self.earlier.end_block();
         self.columnizer = columnizer;
         result
     }

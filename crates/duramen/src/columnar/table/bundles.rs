@@ -1,7 +1,8 @@
 //! Which bundles stay decompressed: those that several columns share. What one column has for itself goes with it.
 
+use super::super::bytes::bad;
 use super::super::directory::Location;
-use super::super::streams::{Before, Bundle, Part};
+use super::super::streams::{Before, Bundle, MAX_NEEDED_BYTES, Part};
 use super::{TableBlock, get_or_make};
 use crate::error::Result;
 use std::ops::Deref;
@@ -56,11 +57,18 @@ impl TableBlock {
         Bundle::read(&chunk, Before { base, key: key.or(base.filter(|_| needs.key.is_some())) })
     }
 
-    /// A bundle that another needs. It is not kept for that.
+    /// A bundle that another needs, which needs none itself. It is not kept for that.
     fn needed(&self, i: usize) -> Result<ReadBundle<'_>> {
         Ok(match self.bundles[i].get() {
             Some(kept) => ReadBundle::Kept(kept),
-            None => ReadBundle::Own(self.read_bundle(i)?),
+            None => {
+                let chunk = self.source.read_chunk(self.directory.bundles[i])?;
+                let (sizes, _) = Bundle::sizes(&chunk)?;
+                if sizes.iter().sum::<usize>() > MAX_NEEDED_BYTES {
+                    return Err(bad("a bundle needs one of more than 1 MiB"));
+                }
+                ReadBundle::Own(Bundle::read(&chunk, Before::default())?)
+            }
         })
     }
 
@@ -85,5 +93,70 @@ impl TableBlock {
     /// Whether it is kept.
     fn is_shared(&self, at: &Location) -> bool {
         self.bundles[at.bundle].get().is_some() || self.are_shared.get(at.bundle) == Some(&true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::directory::Needs;
+    use super::*;
+    use crate::columnar::{BlockEncoder, EncodeOptions, Row};
+    use crate::{EntryBuf, EntryRef};
+    use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
+    use std::sync::Arc;
+
+    #[derive(Debug, Default)]
+    struct Chunks(Vec<Vec<u8>>);
+
+    impl ChunkSink for Chunks {
+        fn add_chunk(&mut self, bytes: &[u8]) -> duramen_engine::Result<ChunkHandle> {
+            self.0.push(bytes.to_vec());
+            Ok(ChunkHandle { offset: self.0.len() as u64 - 1, len: bytes.len() as u32 })
+        }
+    }
+
+    impl ChunkSource for Chunks {
+        fn read_chunk(&self, h: ChunkHandle) -> duramen_engine::Result<Vec<u8>> {
+            Ok(self.0[h.offset as usize].clone())
+        }
+    }
+
+    #[test]
+    fn what_is_needed_may_not_be_large() {
+        let (mut buf, mut seed) = (EntryBuf::new([""; 0]), 1u64);
+        let entries: Vec<Vec<u8>> = (0..9_000)
+            .map(|time| {
+                buf.start(time).message("x");
+                for (name, len) in [("a", MAX_NEEDED_BYTES / 9_000 + 10), ("b", 100)] {
+                    let letters = std::iter::repeat_with(|| {
+                        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(7);
+                        char::from(b'a' + (seed >> 33) as u8 % 26)
+                    });
+                    buf.field(name, letters.take(len).collect::<String>().as_str());
+                }
+                buf.finish().unwrap().to_vec()
+            })
+            .collect();
+        let rows = entries.iter().zip(0..);
+        let rows: Vec<Row<'_>> =
+            rows.map(|(e, seq)| Row { entry: EntryRef::decode(e).unwrap(), writer: 1, seq }).collect();
+        let mut chunks = Chunks::default();
+        let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+        let encoded = encoder.encode(&rows, &mut chunks).unwrap();
+        let mut block = TableBlock::open(Arc::new(chunks), encoded.directory).unwrap();
+        let bundle_of = |block: &TableBlock, name| {
+            let column = &block.directory.columns[block.by_name[name]];
+            column.form.location().unwrap().bundle
+        };
+        let (large, other) = (bundle_of(&block, "a"), bundle_of(&block, "b"));
+        assert!(large < other);
+        block.directory.needs.insert(other, Needs { base: Some(large), key: None });
+        let error = block.read_bundle(other).unwrap_err().to_string();
+        assert!(error.contains("more than 1 MiB"), "{error}");
+        block
+            .directory
+            .needs
+            .insert(other, Needs { base: Some(block.directory.structure.bundle), key: None });
+        block.read_bundle(other).unwrap();
     }
 }

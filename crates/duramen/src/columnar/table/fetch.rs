@@ -29,12 +29,14 @@ impl TableBlock {
             bundles.extend(map.map(|map| directory.maps[map].bundle));
             bundles.extend(column.form.location().map(|at| at.bundle));
         }
+        // What is there does not ask for what it was made with.
+        let is_missing =
+            |bundle: &usize| self.bundles.get(*bundle).is_some_and(|bundle| bundle.get().is_none());
+        bundles.retain(is_missing);
         let needs = |bundle| directory.needs.get(bundle).copied().unwrap_or_default().bundles();
         bundles.extend(bundles.clone().iter().flat_map(needs));
-        for bundle in bundles {
-            if self.bundles.get(bundle).is_some_and(|bundle| bundle.get().is_none()) {
-                self.source.will_read(directory.bundles[bundle]);
-            }
+        for bundle in bundles.into_iter().filter(is_missing) {
+            self.source.will_read(directory.bundles[bundle]);
         }
     }
 }
