@@ -86,9 +86,6 @@ fn client<'a>(text: &'a str, stamps: &StampParser) -> Option<(&'a str, [&'a str;
     if first.is_empty() {
         return None;
     }
-    if looks_like_address(first) {
-        return Some(("", ["", first, second, rest]));
-    }
     if let Some((third, user)) = rest.split_once(' ')
         && looks_like_address(second)
         && is_name(first)
@@ -96,12 +93,16 @@ fn client<'a>(text: &'a str, stamps: &StampParser) -> Option<(&'a str, [&'a str;
     {
         return Some(("", [first, second, third, user]));
     }
+    if looks_like_address(first) {
+        return Some(("", ["", first, second, rest]));
+    }
     if let Some(behind) = behind(text) {
         return Some(behind);
     }
-    // The client may have a name; what begins with a time or holds ` - ` is no list of words.
-    let is_other = rest.contains(" - ") || !is_name(first) || stamps.parse(text).is_some();
-    (!is_other).then_some(("", ["", first, second, rest]))
+    // The client may have a name, or be `unix:`; what begins with a time or holds ` - ` is no list of words.
+    let are_three = !rest.contains(' ') && !first.starts_with('<');
+    let is_other = (rest.contains(" - ") || !is_name(first)) && !are_three;
+    (!is_other && stamps.parse(text).is_none()).then_some(("", ["", first, second, rest]))
 }
 
 /// The last address behind which two words stand, and what stands before it. Flask's log joins it to its own name:
@@ -130,16 +131,22 @@ const MAX_WORDS_BEHIND: usize = 6;
 /// Whether a host may be called so.
 fn is_name(text: &str) -> bool {
     text.bytes().all(|b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']') || b >= 0x80
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']' | b'*') || b >= 0x80
     }) && !text.ends_with(':')
 }
 
 fn looks_like_address(text: &str) -> bool {
-    let parts = text.bytes().filter(|b| matches!(b, b'.' | b':')).count();
-    let is_v6 = text.contains(':');
     // `10:00:00` is a time of day, and `1.2.3` a version.
-    (if is_v6 { text.contains("::") || parts == 7 || (parts >= 5 && text.contains('.')) } else { parts == 3 })
-        && text.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':'))
+    let dots = |text: &str| text.bytes().filter(|b| *b == b'.').count();
+    let with_port = text.split_once(':').filter(|(address, _)| dots(address) == 3);
+    let colons = text.bytes().filter(|b| *b == b':').count();
+    let is_v6 = text.contains("::") || colons == 7 || (colons >= 5 && dots(text) == 3);
+    let is_v4 = |text: &str| dots(text) == 3 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    match with_port {
+        Some((address, port)) => is_v4(address) && port.bytes().all(|b| b.is_ascii_digit()),
+        None if is_v6 => text.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':')),
+        None => is_v4(text),
+    }
 }
 
 pub(crate) fn http(request: &str) -> Option<HttpRequest<'_>> {
@@ -290,6 +297,18 @@ mod tests {
             (
                 r#"web-1.example.org - - [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
                 r#"1548519325 ip=Str("web-1.example.org") status=Int(408)"#,
+            ),
+            (
+                r#"203.0.113.5 10.0.0.1:7 - - [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"1548519325 vhost=Str("203.0.113.5") ip=Str("10.0.0.1:7") status=Int(408)"#,
+            ),
+            (
+                r#"unix: - - [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"1548519325 ip=Str("unix:") status=Int(408)"#,
+            ),
+            (
+                r#"*.example.org ::ffff:192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,
+                r#"1548519325 vhost=Str("*.example.org") ip=Str("::ffff:192.0.2.1") status=Int(408)"#,
             ),
             (
                 r#"<190>Jan 26 19:45:25 web-1 nginx: 192.0.2.1 - ann [26/Jan/2019:19:45:25 +0330] "-" 408 -"#,

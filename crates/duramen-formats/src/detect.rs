@@ -1,5 +1,6 @@
 //! What the first lines of an input tell about the rest.
 
+use crate::columns::Header;
 use crate::fields::Fields;
 use crate::json::JsonParser;
 use crate::lines::without_bom;
@@ -19,7 +20,7 @@ pub struct Detected {
     pub has_json: bool,
     /// Whether some line was logfmt.
     pub has_logfmt: bool,
-    /// Whether four fifths of the lines that could are syslog, so that those are which alone might be something else.
+    /// Whether four fifths of the lines that lead with a time or a level are syslog, so that those are which alone might be something else.
     pub is_syslog: bool,
     /// Whether events lead with a time stamp or level, so that lines without one go on with the event.
     pub events_lead: bool,
@@ -70,6 +71,8 @@ struct Counts {
     logfmt: usize,
     syslog: usize,
     access: usize,
+    columns: usize,
+    header: Header,
     stamp_words: [usize; 16],
     is_utc: bool,
 }
@@ -96,7 +99,10 @@ impl Counts {
             return;
         }
         self.heads += 1;
-        let known = if access::parse(line, stamps).is_some() || aws::parse(line, stamps).is_some() {
+        self.header.saw(line, self.lines == 1);
+        let known = if self.header.parse(line, stamps).is_some() {
+            &mut self.columns
+        } else if access::parse(line, stamps).is_some() || aws::parse(line, stamps).is_some() {
             &mut self.access
         } else if is_security_event(line, fields, stamps) || syslog::parse(line, stamps).is_some() {
             &mut self.syslog
@@ -124,6 +130,7 @@ impl Counts {
             (self.logfmt, LineFormat::Logfmt),
             (self.syslog, LineFormat::Syslog),
             (self.access, LineFormat::AccessLog),
+            (self.columns, LineFormat::Columns),
         ]
         .into_iter()
         .find(|(count, _)| *count > 0 && count * 5 >= self.lines * 4)
@@ -134,7 +141,7 @@ impl Counts {
             format,
             has_json: self.json > 0,
             has_logfmt: self.logfmt > 0,
-            is_syslog: self.syslog > 0 && self.syslog * 5 >= self.heads * 4,
+            is_syslog: self.syslog > 0 && self.syslog * 5 >= self.leads * 4,
             // A third, because every event may carry a line or two of its own that do not lead.
             events_lead: stamp_word.is_some() || (self.leads > 0 && self.leads * 3 >= self.heads),
             indentation_joins: self.indented < self.lines,

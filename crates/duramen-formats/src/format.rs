@@ -16,14 +16,16 @@ pub enum LineFormat {
     Syslog,
     /// Common or combined log format of web servers; access logs of AWS's load balancers and of S3.
     AccessLog,
+    /// Columns whose names a header says: the W3C's extended log format (IIS, CloudFront), Zeek's tables, VPC flow logs.
+    Columns,
     /// Text; only its time stamp and level are looked for.
     Plain,
 }
 
 impl LineFormat {
     /// Every format, `auto` first.
-    pub fn all() -> [Self; 6] {
-        [Self::Auto, Self::Ndjson, Self::Logfmt, Self::Syslog, Self::AccessLog, Self::Plain]
+    pub fn all() -> [Self; 7] {
+        [Self::Auto, Self::Ndjson, Self::Logfmt, Self::Syslog, Self::AccessLog, Self::Columns, Self::Plain]
     }
 
     /// Its name, as [`FromStr`] reads it.
@@ -34,6 +36,7 @@ impl LineFormat {
             Self::Logfmt => "logfmt",
             Self::Syslog => "syslog",
             Self::AccessLog => "access",
+            Self::Columns => "columns",
             Self::Plain => "plain",
         }
     }
@@ -47,7 +50,7 @@ impl fmt::Display for LineFormat {
 
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no format is called {0:?}: use auto, ndjson, logfmt, syslog, access or plain")]
+#[error("no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns or plain")]
 pub struct UnknownFormat(
     /// The name.
     pub String,
@@ -56,7 +59,7 @@ pub struct UnknownFormat(
 impl FromStr for LineFormat {
     type Err = UnknownFormat;
 
-    /// Reads a name in any case; also `json`, `jsonl`, `access-log`, `combined`, `common` and `text`.
+    /// Reads a name in any case; also `json`, `jsonl`, `access-log`, `combined`, `common`, `w3c`, `zeek` and `text`.
     fn from_str(s: &str) -> Result<Self, UnknownFormat> {
         Ok(match &*s.to_ascii_lowercase() {
             "auto" => Self::Auto,
@@ -64,6 +67,7 @@ impl FromStr for LineFormat {
             "logfmt" => Self::Logfmt,
             "syslog" => Self::Syslog,
             "access" | "access-log" | "access_log" | "accesslog" | "combined" | "common" => Self::AccessLog,
+            "columns" | "w3c" | "zeek" => Self::Columns,
             "plain" | "text" => Self::Plain,
             _ => return Err(UnknownFormat(s.to_owned())),
         })

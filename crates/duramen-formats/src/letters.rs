@@ -53,13 +53,15 @@ fn is_android_tag(s: &[u8]) -> bool {
     let s = &s[..s.len().min(64)];
     let end = s.iter().position(|b| matches!(b, b'(' | b':')).unwrap_or(0);
     let tag = s[..end].trim_ascii_end();
-    let is_name = tag.len() > 1 && !tag.contains(&b' ');
+    let is_name = tag.len() > 1;
     match s.get(end) {
         Some(b'(') => {
             let number = s[end + 1..].iter().take_while(|b| **b == b' ' || b.is_ascii_digit()).count();
-            is_name && number > 0 && s[end + 1 + number..].starts_with(b")")
+            // A short tag is filled up to eight.
+            let is_filled = tag.len() == end || end >= 8;
+            is_name && is_filled && number > 0 && s[end + 1 + number..].starts_with(b")")
         }
-        Some(b':') => is_name,
+        Some(b':') => is_name && !tag.contains(&b' '),
         _ => false,
     }
 }
@@ -95,12 +97,15 @@ pub(crate) fn starts_klog(line: &str) -> bool {
 }
 
 /// `1:M 01 Jun 2024 10:00:00.123 * Ready`: Redis says by a sign how much a message matters, after a process id and a role.
-pub(crate) fn redis_sign(before: &[u8], after: &[u8]) -> Option<Level> {
+pub(crate) fn redis_sign(before: &[u8], (stamp, after): (&[u8], &[u8])) -> Option<Level> {
     let before = before.strip_suffix(b" ")?;
     let pid = match before.split_last_chunk() {
         Some((pid, [b':', b'M' | b'S' | b'C' | b'X'])) => pid,
-        // Before 3.0: `[1] 01 Jun 10:00:04.123 * Ready`.
-        _ => before.strip_prefix(b"[")?.strip_suffix(b"]")?,
+        // Before 3.0, with a stamp of its own: `[1] 01 Jun 10:00:04.123 * Ready`.
+        _ if stamp.get(2) == Some(&b' ') && stamp.get(9) == Some(&b':') => {
+            before.strip_prefix(b"[")?.strip_suffix(b"]")?
+        }
+        _ => return None,
     };
     if pid.is_empty() || !pid.iter().all(u8::is_ascii_digit) {
         return None;

@@ -86,8 +86,7 @@ fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Optio
         return None;
     }
     let level = spelled(std::str::from_utf8(word).ok()?)?;
-    // `TRACE /a`: a method of HTTP.
-    if matches!(word, b"TRACE" | b"DEBUG") && s[start + word.len()..].starts_with(b" /") {
+    if matches!(word, b"TRACE" | b"DEBUG") && is_request(&s[start + word.len()..]) {
         return None;
     }
     // Words that are as often something else count only where they stand as a level does.
@@ -193,6 +192,14 @@ fn is_column(before: &[u8], after: &[u8]) -> bool {
     }
 }
 
+/// Whether a method is before this: ` /a HTTP/1.1`.
+fn is_request(after: &[u8]) -> bool {
+    let mut words = after.split(|b| *b == b' ');
+    words.next() == Some(b"")
+        && words.next().is_some_and(|path| path.starts_with(b"/"))
+        && words.next().is_some_and(|word| word.starts_with(b"HTTP/"))
+}
+
 /// What stands before a value.
 enum Assignment {
     /// `level=`, `level="`, `"severity": "`: the value is the line's level.
@@ -208,8 +215,15 @@ fn assignment(before: &[u8]) -> Assignment {
         [name @ .., b'='] | [name @ .., b'=', b'"'] => name,
         _ => return Assignment::Other,
     };
+    let before_all = name;
     let letters = name.iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
     let (before, name) = name.split_at(name.len() - letters);
+    // `-Dlogging.level.root=DEBUG`: an argument.
+    let word = &before_all
+        [before_all.iter().rposition(|b| matches!(b, b' ' | b'"' | b'\'')).map_or(0, |at| at + 1)..];
+    if word.starts_with(b"--") || word.starts_with(b"-D") {
+        return Assignment::Setting;
+    }
     let is_known = |known: &&str| name.eq_ignore_ascii_case(known.as_bytes());
     if !["level", "severity", "lvl", "loglevel"].iter().any(is_known) {
         return Assignment::Other;
@@ -217,6 +231,7 @@ fn assignment(before: &[u8]) -> Assignment {
     match before.last() {
         Some(b'-' | b'?' | b'&') => Assignment::Setting,
         Some(b'_') if name.iter().all(u8::is_ascii_uppercase) => Assignment::Setting,
+        _ if name == b"LOGLEVEL" => Assignment::Setting,
         _ => Assignment::Level,
     }
 }
@@ -233,7 +248,7 @@ pub(crate) fn first_word(text: &str) -> Option<Level> {
     const WORDS: [&str; 11] = [
         "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical", "severe",
     ];
-    const OF_SENTENCES: [&str; 6] = ["trace", "notice", "warning", "fatal", "critical", "severe"];
+    const OF_SENTENCES: [&str; 4] = ["trace", "notice", "critical", "severe"];
     let is_one_of = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
     let goes_on = || {
         let capitals = word.bytes().all(|b| b.is_ascii_uppercase());
@@ -352,6 +367,8 @@ mod tests {
             (": %ASA-3-106023: Deny tcp", Level::Error),
             (" UTC: %SYS-5-CONFIG_I: x", Level::Info),
             (" log_level=warn x", Level::Warn),
+            ("] DEBUG /health called", Level::Debug),
+            (" log.level=warn x", Level::Warn),
             (" status=ERROR x", Level::Error),
             ("fail: Microsoft.AspNetCore.Server.Kestrel[13]", Level::Error),
             ("dbug: X[0]", Level::Debug),
@@ -395,10 +412,10 @@ mod tests {
             "100% - 3 - X",
             "at 50%-3-X",
             "login FAIL for root",
-            "exec: app --log-level=error",
+            "exec: app --log-level=error --log.level=warn -Dlogging.level.root=DEBUG",
+            "env LOGLEVEL=DEBUG",
             "env LOG_LEVEL=ERROR LEVEL_X=1",
             "GET /logs?level=error&severity=warn",
-            "W3SVC1 192.0.2.1 TRACE / - 80",
             "DEBUG /a HTTP/1.1",
             "the PNC bank",
             "take NOTE of it",
@@ -426,7 +443,7 @@ mod tests {
             (" error connecting", Some(Level::Error)),
             (" trace id 7", None),
             (" critical path, found", None),
-            (" Warning threshold is 5", None),
+            (" warning disk is almost full", Some(Level::Warn)),
             (" notice board", None),
             (" fatal: x", Some(Level::Fatal)),
             (" warning [a] x", Some(Level::Warn)),

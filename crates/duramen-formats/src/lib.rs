@@ -23,6 +23,7 @@
 pub mod access;
 mod aws;
 mod cef;
+pub mod columns;
 pub mod detect;
 pub mod event;
 pub mod fields;

@@ -1,6 +1,7 @@
 //! How an input is read.
 
 use crate::LineFormat;
+use crate::lines::LineSplitter;
 use duramen::entry::MAX_ENTRY_BYTES;
 use jiff::tz::TimeZone;
 
@@ -58,5 +59,10 @@ impl ReaderOptions {
             max_event_lines: 1_000,
             max_event_bytes: 256 << 10,
         }
+    }
+
+    /// Cuts an input into lines from an offset on.
+    pub(crate) fn lines_from(&self, offset: u64) -> LineSplitter {
+        LineSplitter::new(offset, self.max_line_bytes.clamp(64, MAX_TEXT_BYTES))
     }
 }

@@ -39,7 +39,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
                 .or_else(|| klog_behind(&rest[consumed..]))
                 .or_else(|| postgres_column(&rest[consumed..]))
                 .or_else(|| websphere_letter(&rest[consumed..]))
-                .or_else(|| redis_sign(&s[..at], &rest.as_bytes()[consumed..]))
+                .or_else(|| redis_sign(&s[..at], rest.as_bytes().split_at(consumed)))
                 .or_else(|| level::first_word(&rest[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
                 .or_else(|| level::find(line.get(start - bracketed..at)?).map(|(level, _)| level))
@@ -216,6 +216,8 @@ mod tests {
             ("12 01 Jun 2024 00:00:00.000 * x", Some(1717200000), None, true),
             ("[12] 01 Jun 00:00:00.000 # x", Some(1717200000), Some(Warn), true),
             ("1:M 01 Jun 00:00:00.000 * x", Some(1717200000), Some(Info), true),
+            ("[12] 2024-06-01 00:00:00 - app - INFO - x", Some(1717200000), Some(Info), true),
+            ("03-17 16:13:38.811 E/My Tag( 12): x", Some(1710692018), Some(Error), true),
             ("2024-06-01 00:00:00 I/O error on sda", Some(1717200000), None, true),
             ("2024-06-01 00:00:00 I/O: failed", Some(1717200000), None, true),
             ("2024-06-01 00:00:00 A/B test (3): x", Some(1717200000), None, true),

@@ -9,6 +9,7 @@
 //! The event stays open, its fields already in the [`EntryBuf`] and its lines in a buffer, until a line
 //! shows that the next one begins. Which formats are tried depends on [`ReaderOptions::format`].
 
+use crate::columns::Header;
 use crate::detect::{DETECT_BYTES, Detected};
 use crate::event::{Trace, is_indented};
 use crate::fields::Fields;
@@ -27,7 +28,7 @@ pub trait Sink {
 
     /// Takes an entry: its bytes (see [`duramen::entry`]), its level, and how many bytes of the input there
     /// are up to the end of its last line, line end included. An input read from there on, by
-    /// [`EntryReader::resume`], gives exactly the entries after this one.
+    /// [`EntryReader::resume`] and [`EntryReader::after`], gives exactly the entries after this one.
     ///
     /// # Errors
     /// Stops the reader, which cannot go on after that: resume another after the last entry taken.
@@ -72,16 +73,13 @@ pub struct EntryReader {
 impl EntryReader {
     /// A reader at the start of an input.
     pub fn new(options: ReaderOptions) -> Self {
-        Self {
-            lines: LineSplitter::new(0, options.max_line_bytes.clamp(64, MAX_TEXT_BYTES)),
-            head: Vec::new(),
-            builder: Builder::new(options),
-        }
+        Self { lines: options.lines_from(0), head: Vec::new(), builder: Builder::new(options) }
     }
 
     /// A reader that goes on at `offset`, where an entry ended. `detected` is what [`EntryReader::detected`]
     /// said then, or [`EntryReader::detect`] says of the first bytes of the input, and `last_time_ns` the
-    /// time of the last entry, for lines that have none. Its report counts from here.
+    /// time of the last entry, for lines that have none. Its report counts from here. Of columns it knows what it is told
+    /// by [`EntryReader::after`].
     pub fn resume(
         options: ReaderOptions,
         offset: u64,
@@ -89,14 +87,26 @@ impl EntryReader {
         last_time_ns: Option<i64>,
     ) -> Self {
         let mut reader = Self::new(options);
-        reader.lines =
-            LineSplitter::new(offset, reader.builder.options.max_line_bytes.clamp(64, MAX_TEXT_BYTES));
+        reader.lines = reader.builder.options.lines_from(offset);
         reader.builder.settle(detected);
         if let Some(time) = last_time_ns {
             reader.builder.last_time = time;
             reader.builder.had_time = true;
         }
         reader
+    }
+
+    /// The same, told of the header lines before `offset`: what [`EntryReader::header`] said then, or a
+    /// [`HeaderScan`](crate::columns::HeaderScan) of all of the input up to there says.
+    #[must_use]
+    pub fn after(mut self, header: Header) -> Self {
+        self.builder.header = header;
+        self
+    }
+
+    /// What the header lines so far say of columns.
+    pub fn header(&self) -> &Header {
+        &self.builder.header
     }
 
     /// What the first [`DETECT_BYTES`] of an input tell, or all of it if it is shorter.
@@ -170,6 +180,7 @@ fn stamps(options: &ReaderOptions) -> StampParser {
 struct Builder {
     options: ReaderOptions,
     detected: Option<Detected>,
+    header: Header,
     stamps: StampParser,
     roles: Roles,
     json: JsonParser,
@@ -204,6 +215,7 @@ impl Builder {
     fn new(options: ReaderOptions) -> Self {
         Self {
             detected: None,
+            header: Header::default(),
             stamps: stamps(&options),
             roles: Roles::new(&options),
             json: JsonParser::new(),
@@ -249,6 +261,7 @@ impl Builder {
             self.report.cut_pieces += 1;
         }
         if let Ok(text) = std::str::from_utf8(bytes) {
+            self.header.saw_line(text, &line);
             return self.text_line(text, line, sink);
         }
         self.report.lines_not_utf8 += 1;
@@ -293,6 +306,11 @@ impl Builder {
             self.flush(sink)?;
             self.report.unparsed_lines += u64::from(!text.trim_ascii().is_empty());
             self.begin_text(text);
+            return self.single(text, line, sink);
+        }
+        if text.starts_with('#') && self.header.has_columns() {
+            self.flush(sink)?;
+            self.begin(None, None, LineFormat::Plain);
             return self.single(text, line, sink);
         }
         if self.joins(text) {

@@ -43,6 +43,8 @@ pub struct FormatCounts {
     pub syslog: u64,
     /// Access log lines.
     pub access_log: u64,
+    /// Lines of columns.
+    pub columns: u64,
     /// All others.
     pub plain: u64,
 }
@@ -54,6 +56,7 @@ impl FormatCounts {
             LineFormat::Logfmt => &mut self.logfmt,
             LineFormat::Syslog => &mut self.syslog,
             LineFormat::AccessLog => &mut self.access_log,
+            LineFormat::Columns => &mut self.columns,
             LineFormat::Auto | LineFormat::Plain => &mut self.plain,
         } += 1;
     }

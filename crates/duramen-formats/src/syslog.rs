@@ -95,10 +95,13 @@ impl SyslogLine<'_> {
     }
 }
 
-/// Whether a line that [`parse`] read is syslog beyond doubt: of two words with a colon behind a time as RFC 3339 has it,
-/// other logs have some, too (`2024-06-01T00:00:00Z worker stopped: x`).
-pub(crate) fn is_certain(line: &str, parsed: &SyslogLine<'_>) -> bool {
-    parsed.pid.is_some() || !line.starts_with(|c: char| c.is_ascii_digit())
+/// Whether a line that [`parse`] read is syslog beyond doubt: of two words with a colon behind a time that is not as RFC 3164
+/// has it, other logs have some, too (`2024-06-01T00:00:00Z worker stopped: x`).
+pub(crate) fn is_certain(line: &str, parsed: &SyslogLine<'_>, stamps: &StampParser) -> bool {
+    let is_bsd =
+        || stamps.parse(line).is_some_and(|(_, end)| line.get(..end).map(Shape::of) == Some(Shape::Bsd));
+    let is_tag = parsed.app.is_some_and(|app| app.starts_with('%'));
+    parsed.priority.is_some() || parsed.pid.is_some() || is_tag || is_bsd()
 }
 
 /// Reads a line that has a `<PRI>`, a BSD time stamp, or an RFC 3339 one followed by host and program;

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Got, options, read, read_with};
 use duramen::Level;
+use duramen_formats::columns::HeaderScan;
 use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
 use proptest::prelude::*;
 
@@ -309,6 +310,10 @@ fn any_input() -> impl Strategy<Value = Vec<u8>> {
             "ValueError: x",
             "01:02:03 x",
             "a=1 b=2",
+            "#Fields: date time a",
+            "#Fields: a date time",
+            "2024-06-01 10:00:00 b",
+            "b 2024-06-01 10:00:00",
         ])
         .prop_map(|s| s.as_bytes().to_vec()),
         proptest::collection::vec(any::<u8>(), 0..30),
@@ -356,7 +361,10 @@ proptest! {
         // A line that was cut is a line of its own after that.
         prop_assume!(got[at].end_offset == input.len() as u64 || input[got[at].end_offset as usize - 1] == b'\n');
         let detected = EntryReader::detect(&options, &input);
+        let mut before = HeaderScan::new(&options);
+        before.feed(&input[..got[at].end_offset as usize]);
         let reader = EntryReader::resume(options, got[at].end_offset, detected, Some(got[at].time));
+        let reader = reader.after(before.header().clone());
         let (rest, _) = read_with(reader, &input[got[at].end_offset as usize..], 7);
         let mut expected = got[at + 1..].to_vec();
         // Lines that an event's limit parted from it may join differently; here no event is that long.
@@ -417,7 +425,7 @@ fn access_logs_of_aws_have_fields() {
 
 #[test]
 fn a_firewall_that_leaves_the_time_to_its_message_has_pairs() {
-    let fortigate = r#"<189>date=2024-06-01 time=00:00:07 devname="FG" type="traffic" level="warning" tz="+0000" priority=9"#;
+    let fortigate = r#"<189>date=2024-06-01 time=00:00:07 devname="FG" type="traffic" level="warning" tz="+0000" priority=9 host=fw-1"#;
     let sonicwall = r#"<134>id=firewall sn=17 time="2024-06-01 00:00:08 UTC" pri=6 msg="Connection Closed""#;
     let (got, report) = read(LineFormat::Auto, &format!("{fortigate}\n{sonicwall}\n<13>a=1 b c d e\n"));
     let base = 1_717_200_000_000_000_000;
@@ -425,6 +433,7 @@ fn a_firewall_that_leaves_the_time_to_its_message_has_pairs() {
     assert_eq!((got[0].message.as_str(), got[0].level), (fortigate, Level::Info), "the priority's level");
     assert_eq!((got[0].field("devname"), got[0].field("facility")), (Some("\"FG\""), Some("\"local7\"")));
     assert_eq!((got[0].field("priority"), got[0].field("priority#1")), (Some("189"), Some("9")));
+    assert_eq!(got[0].field("host"), Some("\"fw-1\""));
     assert_eq!(got[1].field("msg"), Some("\"Connection Closed\""));
     assert_eq!(got[2].field("a"), None);
     assert_eq!((report.lines_without_time, report.formats.syslog), (1, 3));
@@ -436,9 +445,13 @@ fn what_looks_like_syslog_is_where_most_lines_are() {
     let plain = "2024-06-01T00:00:01Z started\n";
     let (got, _) = read(LineFormat::Auto, &format!("{doubtful}{plain}"));
     assert_eq!(got[0].fields, []);
+    let others =
+        "Jun 01 2024 00:00:07 Worker stopped: x\nJun 01 00:00:08.123456 Server started: x\nstarted\n";
+    let (got, _) = read(LineFormat::Auto, &format!("{plain}{others}{plain}"));
+    assert!(got.iter().all(|g| g.fields.is_empty()));
     let kernel = "2024-06-01T00:00:00+00:00 web-1 kernel: up\n";
     let certain = "2024-06-01T00:00:00+00:00 web-1 sshd[7]: x\n";
-    let (got, _) = read(LineFormat::Auto, &format!("{kernel}{certain}"));
+    let (got, _) = read(LineFormat::Auto, &format!("{kernel}stray\nline\n{certain}"));
     assert_eq!(got.iter().filter(|g| g.field("host") == Some("\"web-1\"")).count(), 2);
     let (got, _) = read(LineFormat::Syslog, &format!("{doubtful}{plain}"));
     assert_eq!(got[0].field("host"), Some("\"worker\""));
@@ -459,10 +472,19 @@ fn an_access_log_behind_a_head_has_the_fields_of_both() {
 }
 
 #[test]
-fn columns_of_the_extended_format_are_no_levels() {
-    let iis = "#Fields: date time s-ip cs-method cs-uri-stem sc-status\n2024-06-01 00:00:01 192.0.2.1 TRACE - 501\n";
-    let (got, _) = read(LineFormat::Auto, iis);
-    assert_eq!((got[1].time, got[1].level), (1_717_200_001_000_000_000, Level::Unknown));
+fn columns_have_the_names_that_the_header_before_them_says() {
+    let first = "#Version: 1.0\n#Fields: date time s-ip cs-method sc-status\n2024-06-01 00:00:01 192.0.2.1 TRACE 501\n";
+    let then = "2024-06-01 00:00:02 192.0.2.1\n#Fields: date time sc-status s-ip cs-method\n2024-06-01 00:00:03 404 192.0.2.1 GET\n";
+    let (got, report) = read(LineFormat::Auto, &format!("{first}{then}"));
+    let base = 1_717_200_000_000_000_000;
+    let times = got[2..].iter().map(|g| (g.time - base) / 1_000_000_000);
+    assert_eq!(times.collect::<Vec<_>>(), [1, 2, 2, 3]);
+    let status: Vec<_> = got.iter().map(|g| g.field("status")).collect();
+    assert_eq!(status, [None, None, Some("501"), None, None, Some("404")]);
+    assert!(got.iter().all(|g| g.level == Level::Unknown), "a method is no level");
+    assert_eq!((report.formats.columns, report.formats.plain), (2, 4));
+    assert_eq!(got[5].message, "2024-06-01 00:00:03 404 192.0.2.1 GET");
+    assert!(report.balances());
 }
 
 #[test]

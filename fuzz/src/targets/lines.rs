@@ -6,16 +6,18 @@
 
 use super::Seed;
 use duramen::{EntryRef, Level};
+use duramen_formats::columns::HeaderScan;
 use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
 use duramen_generate::{Format, Generator, Kind, Options};
 use std::convert::Infallible;
 
-const FORMATS: [LineFormat; 6] = [
+const FORMATS: [LineFormat; 7] = [
     LineFormat::Auto,
     LineFormat::Ndjson,
     LineFormat::Logfmt,
     LineFormat::Syslog,
     LineFormat::AccessLog,
+    LineFormat::Columns,
     LineFormat::Plain,
 ];
 
@@ -73,7 +75,10 @@ fn go_on(options: ReaderOptions, lines: &[u8], whole: &[Got], at: usize) {
     }
     let detected = EntryReader::detect(&options, lines);
     let time = EntryRef::decode(entry).unwrap().time;
-    let mut reader = EntryReader::resume(options, *end, detected, Some(time));
+    let mut before = HeaderScan::new(&options);
+    before.feed(&lines[..*end as usize]);
+    let mut reader =
+        EntryReader::resume(options, *end, detected, Some(time)).after(before.header().clone());
     assert_eq!(read(&mut reader, rest, usize::MAX), whole[at % whole.len() + 1..]);
 }
 
@@ -112,6 +117,11 @@ pub(super) fn samples() -> Vec<(String, Vec<u8>)> {
             "syslogs",
             "<34>1 2024-06-01T00:00:02.003Z host app 7 ID47 [x@1 a=\"b\\\"c\"][y] \u{feff}text\n<11>Jun  1 00:00:02 web-1 cron[7]: (root) CMD (x)\n",
         ),
+        (
+            "columns",
+            "#Version: 1.0\n#Fields: date time c-ip cs-method sc-status\n2024-06-01 10:00:00 192.0.2.1 TRACE 501\nx\n#Fields: date time sc-status\n2024-06-01 10:00:01 200\n",
+        ),
+        ("zeek", "#path\tdns\n#fields\tts\tuid\tquery\n1717236000.5\tC1\t-\n"),
     ];
     samples.extend(by_hand.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())));
     samples.push(("not-utf8".into(), b"a\xffb\xc3\n{\"m\":\"\xe9\"}\nok\n".to_vec()));

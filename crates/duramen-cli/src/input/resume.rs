@@ -9,6 +9,8 @@
 use crate::input::open::{Source, SourceKind, is_same_file, open};
 use crate::input::tracker::Tracker;
 use duramen::SourcePosition;
+use duramen_formats::ReaderOptions;
+use duramen_formats::columns::{Header, HeaderScan};
 use std::io::{self, Read};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -26,6 +28,8 @@ pub(crate) struct Start {
     pub(crate) position: SourcePosition,
     /// How many lines are in the part that is taken.
     pub(crate) known_lines: u64,
+    /// What its header lines say.
+    pub(crate) header: Header,
 }
 
 /// Finds out where to go on reading a file whose head is known, against the positions in the store.
@@ -37,6 +41,7 @@ pub(crate) fn start(
     argument: &Path,
     path: &Path,
     known: &[SourcePosition],
+    options: &ReaderOptions,
 ) -> Result<Start, String> {
     let name = path.to_string_lossy().into_owned();
     let candidates = candidates(known, &source.head, &name);
@@ -46,13 +51,13 @@ pub(crate) fn start(
     // One pass compares the file with every candidate; the furthest is looked at first.
     let mut source = source;
     let ends: Vec<u64> = candidates.iter().map(|c| c.read_bytes).collect();
-    let prefixes = hash_prefixes(&mut source.reader, &ends);
+    let prefixes = hash_prefixes(&mut source.reader, &ends, options);
     let stands_at = ends.last().copied().filter(|_| prefixes.last().is_some_and(Option::is_some));
     let matching = candidates.iter().zip(prefixes).rev().filter_map(|(candidate, prefix)| {
         prefix.filter(|p| p.tracker.digest() == candidate.read_hash).map(|p| (*candidate, p))
     });
     for (candidate, prefix) in matching {
-        if candidate.name != name && is_another_copy(candidate, path) {
+        if candidate.name != name && is_another_copy(candidate, path, options) {
             continue;
         }
         if stands_at != Some(candidate.read_bytes) {
@@ -61,7 +66,8 @@ pub(crate) fn start(
                 .map_err(|e| format!("cannot read {}: {e}", source.name))?;
         }
         let position = SourcePosition { name, ..candidate.clone() };
-        return Ok(Start { source, tracker: prefix.tracker, position, known_lines: prefix.lines });
+        let Prefix { tracker, lines: known_lines, header } = prefix;
+        return Ok(Start { source, tracker, position, known_lines, header });
     }
     // None of them: read it from its beginning.
     Ok(fresh(open(argument)?, name))
@@ -79,7 +85,7 @@ pub(crate) fn fresh(source: Source, name: String) -> Start {
         read_hash: xxh3_64(&[]),
         entries: 0,
     };
-    Start { source, tracker: Tracker::new(), position, known_lines: 0 }
+    Start { source, tracker: Tracker::new(), position, known_lines: 0, header: Header::default() }
 }
 
 /// The positions that may be of the file with this head, by how far they are, its own name last among
@@ -101,12 +107,14 @@ fn candidates<'a>(known: &'a [SourcePosition], head: &[u8], name: &str) -> Vec<&
 struct Prefix {
     tracker: Tracker,
     lines: u64,
+    header: Header,
 }
 
 /// Reads a stream to the last of `ends` (ascending) and gives its hash at each; `None` from where it ends
 /// early or cannot be read further.
-fn hash_prefixes(reader: &mut dyn Read, ends: &[u64]) -> Vec<Option<Prefix>> {
+fn hash_prefixes(reader: &mut dyn Read, ends: &[u64], options: &ReaderOptions) -> Vec<Option<Prefix>> {
     let mut tracker = Tracker::new();
+    let mut headers = HeaderScan::new(options);
     let mut lines = 0;
     let mut ended = false;
     let mut buffer = vec![0; 256 << 10];
@@ -119,6 +127,7 @@ fn hash_prefixes(reader: &mut dyn Read, ends: &[u64]) -> Vec<Option<Prefix>> {
                     Ok(0) => ended = true,
                     Ok(n) => {
                         lines += memchr::memchr_iter(b'\n', &buffer[..n]).count() as u64;
+                        headers.feed(&buffer[..n]);
                         tracker.push(&buffer[..n]);
                         tracker.consume_to(u64::MAX);
                     }
@@ -126,13 +135,13 @@ fn hash_prefixes(reader: &mut dyn Read, ends: &[u64]) -> Vec<Option<Prefix>> {
                     Err(_) => ended = true,
                 }
             }
-            (!ended).then(|| Prefix { tracker: tracker.clone(), lines })
+            (!ended).then(|| Prefix { tracker: tracker.clone(), lines, header: headers.header().clone() })
         })
         .collect()
 }
 
 /// Whether the candidate's own path still leads to another file that begins with what was read then.
-fn is_another_copy(candidate: &SourcePosition, path: &Path) -> bool {
+fn is_another_copy(candidate: &SourcePosition, path: &Path, options: &ReaderOptions) -> bool {
     let other = Path::new(&candidate.name);
     if is_same_file(other, path) {
         return false;
@@ -141,7 +150,7 @@ fn is_another_copy(candidate: &SourcePosition, path: &Path) -> bool {
     if !matches!(source.kind, SourceKind::File { .. }) {
         return false;
     }
-    let prefix = hash_prefixes(&mut source.reader, &[candidate.read_bytes]).pop().flatten();
+    let prefix = hash_prefixes(&mut source.reader, &[candidate.read_bytes], options).pop().flatten();
     prefix.is_some_and(|p| p.tracker.digest() == candidate.read_hash)
 }
 
@@ -153,6 +162,9 @@ fn skip(reader: &mut dyn Read, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use duramen::EntryRef;
+    use duramen_formats::EntryReader;
+    use std::convert::Infallible;
     use std::path::PathBuf;
 
     struct Files(tempfile::TempDir);
@@ -174,7 +186,7 @@ mod tests {
         /// Where reading the file would go on, and with what.
         fn goes_on(&self, name: &str, known: &[SourcePosition]) -> (u64, u64, String) {
             let path = self.path(name);
-            let mut start = start(open(&path).unwrap(), &path, &path, known).unwrap();
+            let mut start = start(open(&path).unwrap(), &path, &path, known, &ReaderOptions::new(0)).unwrap();
             assert_eq!(start.position.name, path.to_str().unwrap());
             assert_eq!(start.tracker.consumed_bytes(), start.position.read_bytes);
             assert_eq!(start.tracker.digest(), start.position.read_hash);
@@ -205,6 +217,30 @@ mod tests {
         assert_eq!(files.goes_on("a", &known), (8, 2, "three\n".into()));
         assert_eq!(files.goes_on("a", &known[..1]), (4, 1, "two\nthree\n".into()));
         assert_eq!(files.goes_on("a", &known[2..]).0, 0);
+    }
+
+    #[test]
+    fn what_header_lines_of_the_known_part_say_is_known() {
+        let files = Files::new();
+        let text = "#Fields: date time status\n2024-06-01 10:00:00 200\n#Fields: date time sc-status\n";
+        let path = files.write("a", &format!("{text}2024-06-01 10:00:01 404\n"));
+        let options = ReaderOptions::new(0);
+        for (read, expected) in [(0, None), (26, Some("200")), (50, Some("200")), (text.len(), Some("404"))] {
+            let known = [position(&path, &text[..read])];
+            let start = start(open(&path).unwrap(), &path, &path, &known, &options).unwrap();
+            let detected = EntryReader::detect(&options, b"");
+            let mut reader = EntryReader::resume(options.clone(), 0, detected, None).after(start.header);
+            let (mut got, line) = (Vec::new(), format!("2024-06-01 10:00:00 {}\n", expected.unwrap_or("7")));
+            let mut sink = |entry: &[u8], _, _| {
+                let entry = EntryRef::decode(entry).unwrap();
+                got.extend(entry.fields().map(|(name, value)| format!("{name}={value:?}")));
+                Ok::<_, Infallible>(())
+            };
+            reader.feed(line.as_bytes(), &mut sink).unwrap();
+            reader.finish(&mut sink).unwrap();
+            let expected: Vec<_> = expected.iter().map(|status| format!("status=Int({status})")).collect();
+            assert_eq!(got, expected, "{read}");
+        }
     }
 
     #[test]

@@ -21,11 +21,12 @@ pub(super) fn mark_len(line: &str, stamps: &StampParser) -> usize {
 pub(super) fn kernel(line: &str, stamps: &StampParser) -> Option<Lead> {
     let (facility, rest) = line.split_once(':')?;
     let (severity, rest) = rest.split_once(':')?;
+    let width = severity.len();
     let severity = SEVERITIES.iter().position(|name| match *name {
         "warning" => severity.trim_end() == "warn",
         name => severity.trim_end() == name,
     })?;
-    if !FACILITIES.contains(&facility.trim_end()) || facility.len() > 8 {
+    if !FACILITIES.contains(&facility.trim_end()) || facility.len() > 8 || facility.len() < 6 || width < 6 {
         return None;
     }
     let time_ns = rest.trim_start().strip_prefix('[').and_then(|rest| stamps.parse(rest)).map(|(ns, _)| ns);

@@ -18,6 +18,15 @@ impl Builder {
     ) -> Result<bool, S::Error> {
         let format = self.options.format;
         let tries = |f| format == f || format == LineFormat::Auto;
+        if tries(LineFormat::Columns)
+            && let Some(parsed) = self.header.clone().parse(text, &self.stamps)
+        {
+            self.flush(sink)?;
+            self.begin(Some(parsed.time_ns), None, LineFormat::Columns);
+            parsed.add_to(&mut self.entry);
+            self.single(text, line, sink)?;
+            return Ok(true);
+        }
         if tries(LineFormat::AccessLog)
             && let Some(parsed) = access::parse(text, &self.stamps)
         {
@@ -76,7 +85,7 @@ impl Builder {
     fn syslog<'a>(&self, text: &'a str) -> Option<SyslogLine<'a>> {
         let parsed = syslog::parse(text, &self.stamps)?;
         let is_said = self.options.format == LineFormat::Syslog || self.detected.is_none_or(|d| d.is_syslog);
-        (is_said || syslog::is_certain(text, &parsed)).then_some(parsed)
+        (is_said || syslog::is_certain(text, &parsed, &self.stamps)).then_some(parsed)
     }
 
     /// Starts an entry of syslog. A firewall that leaves the time to its message has pairs there.
@@ -110,7 +119,17 @@ impl Builder {
     fn add_with_head(&mut self, head: &SyslogLine<'_>, text: &str) {
         self.names.clear();
         head.add_to(&mut self.entry, &mut self.names);
-        for name in ["host", "app", "pid", "msgid", "priority", "facility", "severity"] {
+        let priority = head.priority.map(|_| "");
+        let has = [
+            ("host", head.host),
+            ("app", head.app),
+            ("pid", head.pid),
+            ("msgid", head.msgid),
+            ("priority", priority),
+            ("facility", priority),
+            ("severity", priority),
+        ];
+        for (name, _) in has.iter().filter(|(_, value)| value.is_some()) {
             self.names.reserve(name);
         }
         let Self { fields, names, entry, .. } = self;

@@ -79,7 +79,9 @@ fn half_of_day(s: &[u8], at: usize) -> Option<(bool, usize)> {
         [b'.', b'm' | b'M', b'.', ..] => at + 4,
         _ => return None,
     };
-    (!s.get(end).is_some_and(u8::is_ascii_alphanumeric)).then_some((is_pm, end))
+    // `pm-01` is a host.
+    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
+    (!s.get(end).is_some_and(goes_on)).then_some((is_pm, end))
 }
 
 /// `h:m:s:ms`, where none of the numbers has leading zeros: `0:5:9:4` is nine seconds and four milliseconds.

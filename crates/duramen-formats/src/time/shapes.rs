@@ -186,6 +186,10 @@ fn year_month_name(s: &[u8]) -> Option<Stamp> {
         return None;
     }
     let month = month_of_name(s.get(5..8)?)?;
+    // `2048 Jun 17 10:00:07`: a process id.
+    if separator == b' ' && !(2000..2040).contains(&four(s, 0)?) {
+        return None;
+    }
     let (day, end) = one_or_two(s, 9)?;
     match s.get(end)? {
         b' ' | b'T' | b':' => {
@@ -204,7 +208,10 @@ fn all_digits(s: &[u8]) -> Option<Stamp> {
     }
     let millis = s.get(14..len)?.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
     let clock = clock::read_compact(s.get(..14)?, 8)?;
-    let (nanos, end) = if len == 14 { clock::fraction(s, 14) } else { (millis * 1_000_000, len) };
+    let (nanos, end) = match s.get(14) {
+        Some(b'.') => clock::fraction(s, 14),
+        _ => (millis * 1_000_000, len),
+    };
     let clock = Clock { nanos, end, ..clock };
     let (offset, end) = zone::read(s, clock.end);
     if !ends_a_word(s, end) {
@@ -256,6 +263,7 @@ fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     match width {
         // A year is not written with one digit.
         2 if is_short => {
+            order.seen.set(Seen { year_last: true, ..order.seen.get() });
             let (month, day) = order.month_and_day(a, b);
             with_zone(s, Some(i64::from(two_digit_year(two(s, at)?))), month, day, clock)
         }

@@ -164,7 +164,13 @@ fn numeric(s: &[u8], at: usize, hours_alone: bool) -> Option<(i32, usize)> {
 /// `-03`, as PostgreSQL writes zones that have no letters: a word of its own.
 fn hours_alone(s: &[u8], at: usize) -> Option<(i32, usize)> {
     let (offset, end) = numeric(s, at, true)?;
-    let ends = s.get(end).is_none_or(|b| matches!(b, b' ' | b'\t' | b']' | b')' | b',' | b'|' | b'"'));
+    let ends = match s.get(end..)? {
+        [] | [b'\t' | b']' | b')' | b',' | b'|' | b'"', ..] => true,
+        // `+10 dBm` is no zone.
+        [b' ', next, ..] => next.is_ascii_uppercase() || next.is_ascii_punctuation(),
+        [b' '] => true,
+        _ => false,
+    };
     (end == at + 3 && ends && offset.abs() <= 14 * 3600).then_some((offset, end))
 }
 
@@ -176,8 +182,11 @@ fn counted_from_utc(s: &[u8], at: usize) -> Option<(i32, usize)> {
     numeric(s, at, true).or_else(|| {
         let sign = if s[at] == b'-' { -1 } else { 1 };
         let hour = s.get(at + 1)?.wrapping_sub(b'0');
-        let ends = !s.get(at + 2).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':');
-        (hour < 10 && ends).then_some((sign * i32::from(hour) * 3600, at + 2))
+        let minutes = super::clock::two(s, at + 3).filter(|_| s.get(at + 2) == Some(&b':'));
+        let end = if minutes.is_some() { at + 5 } else { at + 2 };
+        let ends = !s.get(end).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':');
+        let minutes = i32::try_from(minutes.unwrap_or(0)).ok()?;
+        (hour < 10 && ends).then_some((sign * (i32::from(hour) * 60 + minutes) * 60, end))
     })
 }
 

@@ -124,11 +124,11 @@ impl Ingest<'_> {
                 return Ok(false);
             }
         };
-        let Start { source, tracker, position, known_lines } = start;
+        let Start { source, tracker, position, known_lines, header } = start;
         let options = self.reader_options(&source);
         let reader = if position.read_bytes > 0 {
             let detected = EntryReader::detect(&options, &source.head);
-            EntryReader::resume(options, position.read_bytes, detected, None)
+            EntryReader::resume(options, position.read_bytes, detected, None).after(header)
         } else {
             EntryReader::new(options)
         };
@@ -157,7 +157,8 @@ impl Ingest<'_> {
         match &source.kind {
             SourceKind::File { path: file, .. } if !self.args.again => {
                 let file = file.clone();
-                resume::start(source, path, &file, &self.known).map(Some)
+                let options = self.reader_options(&source);
+                resume::start(source, path, &file, &self.known, &options).map(Some)
             }
             SourceKind::File { path: file, .. } => {
                 let name = file.to_string_lossy().into_owned();
