@@ -5,7 +5,7 @@ use crate::fields::Fields;
 use crate::json::JsonParser;
 use crate::lines::without_bom;
 use crate::time::{Seen, StampParser};
-use crate::{LineFormat, access, aws, cef, event, logfmt, plain, syslog};
+use crate::{LineFormat, access, aws, cef, container, event, logfmt, plain, syslog};
 
 /// How much of an input is looked at before the first entry comes out of it, in bytes.
 pub const DETECT_BYTES: usize = 64 << 10;
@@ -84,6 +84,13 @@ impl Counts {
         }
         self.lines += 1;
         if line.trim_ascii_start().starts_with('{') && json.parse(line, fields).is_ok() {
+            self.json += 1;
+            return;
+        }
+        if let Some(parsed) = container::parse(line, stamps)
+            && parsed.may_be_json()
+            && json.parse(parsed.content, fields).is_ok()
+        {
             self.json += 1;
             return;
         }

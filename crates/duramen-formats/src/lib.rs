@@ -24,6 +24,7 @@ pub mod access;
 mod aws;
 mod cef;
 pub mod columns;
+mod container;
 pub mod detect;
 pub mod event;
 pub mod fields;

@@ -18,7 +18,7 @@ use crate::lines::{Line, LineSplitter, escape_into, without_bom};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::{Seen, StampParser};
-use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, plain};
+use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, container, plain};
 use duramen::{EntryBuf, Level};
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
@@ -301,6 +301,12 @@ impl Builder {
         {
             self.flush(sink)?;
             return self.json_line(&text, line, sink);
+        }
+        if matches!(format, LineFormat::Auto | LineFormat::Ndjson)
+            && let Some(parsed) = container::parse(text, &self.stamps)
+            && self.container_line(&parsed, text, line, sink)?
+        {
+            return Ok(());
         }
         if format == LineFormat::Ndjson {
             self.flush(sink)?;

@@ -488,6 +488,41 @@ fn columns_have_the_names_that_the_header_before_them_says() {
 }
 
 #[test]
+fn what_a_container_wrote_is_read_behind_its_runtimes_head() {
+    let json = r#"2024-06-01T00:00:01.5Z stdout F {"level":"warn","msg":"slow","stream":"a","took":1.50}"#;
+    let own_time = r#"2024-06-01T00:00:02.5Z {"ts":"2024-06-01T00:00:02Z","message":"up"}"#;
+    let logfmt = r#"2024-06-01T00:00:03Z stderr F level=error msg="no route" code=7"#;
+    let text = "2024-06-01T00:00:04Z stdout F started in 5 s";
+    let broken = r#"2024-06-01T00:00:05Z stdout F {"a":}"#;
+    let part = r#"2024-06-01T00:00:06Z stdout P {"a":"#;
+    let input = [json, own_time, logfmt, text, broken, part].join("\n");
+    let (got, report) = read(LineFormat::Auto, &input);
+    let base = 1_717_200_000_000_000_000;
+    let summary: Vec<_> = got.iter().map(|g| ((g.time - base) / 100_000_000, g.level, &*g.message)).collect();
+    assert_eq!(
+        summary,
+        [
+            (15, Level::Warn, "slow"),
+            (20, Level::Unknown, "up"),
+            (30, Level::Error, logfmt),
+            (40, Level::Unknown, text),
+            (50, Level::Unknown, broken),
+            (60, Level::Unknown, part),
+        ]
+    );
+    assert_eq!((got[0].field("stream"), got[0].field("stream#1")), (Some("\"stdout\""), Some("\"a\"")));
+    assert_eq!((got[0].field("took"), got[0].field("cri_time")), (Some("1.50"), None));
+    assert_eq!(
+        (got[1].field("cri_time"), got[1].field("stream")),
+        (Some("\"2024-06-01T00:00:02.5Z\""), None)
+    );
+    assert_eq!((got[2].field("stream"), got[2].field("code")), (Some("\"stderr\""), Some("7")));
+    let f = report.formats;
+    assert_eq!((f.ndjson, f.logfmt, f.plain, report.lines_without_time), (2, 1, 3, 0));
+    assert!(report.balances());
+}
+
+#[test]
 fn an_event_is_a_message_where_nothing_else_is() {
     let (got, _) =
         read(LineFormat::Auto, "{\"event\":\"login\",\"user\":\"a\"}\n{\"event\":\"x\",\"msg\":\"y\"}\n");

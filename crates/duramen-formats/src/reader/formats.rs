@@ -2,11 +2,12 @@
 
 use super::Builder;
 use crate::access::{self, AccessLine};
+use crate::container::ContainerLine;
 use crate::detect::is_logfmt;
 use crate::fields::Found;
 use crate::lines::Line;
 use crate::syslog::{self, SyslogLine};
-use crate::{LineFormat, NameFilter, Sink, aws, cef, level, logfmt};
+use crate::{LineFormat, NameFilter, Sink, aws, cef, json, level, logfmt};
 
 impl Builder {
     /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
@@ -79,6 +80,59 @@ impl Builder {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Takes what a program wrote behind the head that a container's runtime puts before it; says whether it is JSON or logfmt.
+    /// The head's time is a field, `cri_time`, where the program's own is the entry's.
+    pub(super) fn container_line<S: Sink + ?Sized>(
+        &mut self,
+        parsed: &ContainerLine<'_>,
+        text: &str,
+        line: Line<'_>,
+        sink: &mut S,
+    ) -> Result<bool, S::Error> {
+        let ContainerLine { time_ns, stamp, stream, content } = *parsed;
+        let beside = [("stream", stream.unwrap_or_default()), ("cri_time", stamp)];
+        let beside = &beside[usize::from(stream.is_none())..];
+        if parsed.may_be_json() {
+            let Ok(content) = self.json.parse_repaired(content, &mut self.fields) else { return Ok(false) };
+            self.flush(sink)?;
+            let Self { fields, roles, stamps, entry, .. } = self;
+            let nothing = NameFilter::default();
+            let has_time = fields.find_roles(&content, roles, stamps).time.is_some();
+            let beside = if has_time { beside } else { &beside[..beside.len() - 1] };
+            let filled = json::fill(fields, &content, roles, stamps, &nothing, beside, time_ns, entry);
+            if filled.is_none() {
+                // With what stands beside it, it is over a limit of entries.
+                self.report.unparsed_lines += 1;
+                self.begin(Some(time_ns), None, LineFormat::Plain);
+                self.single(text, line, sink)?;
+                return Ok(true);
+            }
+            self.count(LineFormat::Ndjson, true);
+            self.last_time = self.entry.current_time();
+            self.emit(text, line.raw_len, line.end_offset, sink)?;
+            return Ok(true);
+        }
+        if self.options.format == LineFormat::Ndjson || !is_logfmt(content, &mut self.fields) {
+            return Ok(false);
+        }
+        self.flush(sink)?;
+        let found = self.fields.find_roles(content, &self.roles, &self.stamps);
+        self.begin(found.time.or(Some(time_ns)), found.level, LineFormat::Logfmt);
+        self.names.clear();
+        for (name, value) in beside.iter().take(if found.time.is_some() { 2 } else { 1 }) {
+            self.names.reserve(name);
+            self.entry.field(name, *value);
+        }
+        let Self { fields, names, entry, .. } = self;
+        fields.for_each(content, |name, value| {
+            if let Some(name) = names.take(name, value) {
+                entry.field(name, value);
+            }
+        });
+        self.open(text, line, true);
+        Ok(true)
     }
 
     /// Reads a line as syslog, if it is no other log's that looks like it.
