@@ -154,19 +154,24 @@ fn read_layout(
     }
 }
 
-/// So many values are put together at a time.
-const PLANES_STEP: usize = 128;
-
 /// Adds what `each` makes of `count` values, whose lowest bytes come first in `area`, and then the others.
-fn all_of_planes(area: &[u8], count: usize, out: &mut Vec<i64>, mut each: impl FnMut(u64) -> i64) {
-    let mut values = [0u64; PLANES_STEP];
-    for start in (0..count).step_by(PLANES_STEP) {
-        let values = &mut values[..PLANES_STEP.min(count - start)];
-        values.fill(0);
-        for (plane, bytes) in area.chunks_exact(count).enumerate() {
-            let bytes = &bytes[start..start + values.len()];
-            values.iter_mut().zip(bytes).for_each(|(v, &byte)| *v |= u64::from(byte) << (8 * plane));
-        }
-        out.extend(values.iter().map(|&v| each(v)));
+fn all_of_planes(area: &[u8], count: usize, out: &mut Vec<i64>, each: impl FnMut(u64) -> i64) {
+    match area.len() / count.max(1) {
+        1 => all_of::<1>(area, count, out, each),
+        2 => all_of::<2>(area, count, out, each),
+        3 => all_of::<3>(area, count, out, each),
+        4 => all_of::<4>(area, count, out, each),
+        5 => all_of::<5>(area, count, out, each),
+        6 => all_of::<6>(area, count, out, each),
+        7 => all_of::<7>(area, count, out, each),
+        _ => all_of::<8>(area, count, out, each),
     }
+}
+
+/// The same of `N` planes: with a number that the compiler knows, it puts many values together at once.
+fn all_of<const N: usize>(area: &[u8], count: usize, out: &mut Vec<i64>, mut each: impl FnMut(u64) -> i64) {
+    let planes: [&[u8]; N] = std::array::from_fn(|plane| &area[plane * count..][..count]);
+    out.extend(
+        (0..count).map(|i| each((0..N).fold(0, |v, plane| v | u64::from(planes[plane][i]) << (8 * plane)))),
+    );
 }
