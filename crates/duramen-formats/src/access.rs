@@ -100,7 +100,8 @@ fn client<'a>(text: &'a str, stamps: &StampParser) -> Option<(&'a str, [&'a str;
         return Some(behind);
     }
     // The client may have a name, or be `unix:`; what begins with a time or holds ` - ` is no list of words.
-    let are_three = !rest.contains(' ') && !first.starts_with('<');
+    let may_be_one = !first.starts_with('<') && (!first.ends_with(':') || first == "unix:");
+    let are_three = !rest.contains(' ') && may_be_one;
     let is_other = (rest.contains(" - ") || !is_name(first)) && !are_three;
     (!is_other && stamps.parse(text).is_none()).then_some(("", ["", first, second, rest]))
 }
@@ -337,6 +338,7 @@ mod tests {
             "",
             "[26/Jan/2019:19:45:25 +0330]",
             r#"192.0.2.1 - - [26/Jan/2019:19:45:25 +0330] "GET"#,
+            r#"ERROR: x y [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
             r#"<13>Jan 26 10:00:00 web-1 - - [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
             r#"Jan 26 10:00:00 web-1 app: a - b [26/Jan/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,
             r#"192.0.2.1 - - [26/Foo/2019:19:45:25 +0330] "GET / HTTP/1.1" 200 1"#,

@@ -13,12 +13,13 @@
 //! 5 123456789010 eni-1235b8ca 172.31.16.139 172.31.16.21 1717236000 1717236060 ACCEPT
 //! ```
 //!
-//! [The W3C's extended log file format](https://www.w3.org/TR/WD-logfile.html); its times are UTC.
+//! [The W3C's extended log file format](https://www.w3.org/TR/WD-logfile.html); its times are UTC, unless `#Time Format: Local`
+//! stands before, as Windows' firewall writes it. Between blanks a value may stand in quotes.
 
-use crate::ReaderOptions;
 use crate::lines::{Line, LineSplitter};
 use crate::time::StampParser;
-use duramen::{EntryBuf, Value};
+use crate::{ReaderOptions, level};
+use duramen::{EntryBuf, Level, Value};
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,14 +30,18 @@ pub struct Header {
     columns: Option<Arc<Columns>>,
     /// What Zeek calls the table.
     path: Option<Arc<str>>,
+    /// Whether times are local: Windows' firewall says so.
+    is_local: bool,
 }
 
 /// A header of fewer names says too little to tell lines by their number of words.
 const MIN_COLUMNS: usize = 3;
-/// The longest header line, in bytes; a longer one is none.
-pub const MAX_HEADER_BYTES: usize = 64 << 10;
+/// The longest header line, in bytes: every entry has its names. Of a longer one, and until the next, no names are known.
+pub const MAX_HEADER_BYTES: usize = 16 << 10;
 /// The most columns of a header; one with more is none. An entry has room for some names besides.
 pub const MAX_COLUMNS: usize = 4096;
+/// The longest name that Zeek may call a table, in bytes; a longer one is left out.
+pub const MAX_PATH_BYTES: usize = 256;
 
 impl Header {
     /// Takes a line of an input.
@@ -50,17 +55,28 @@ impl Header {
     /// Takes a line, if it is one of a header. Only an input's first line can be one that does not begin with `#`.
     pub(crate) fn saw(&mut self, line: &str, is_first: bool) {
         if line.len() > MAX_HEADER_BYTES {
+            if line.starts_with("#Fields:") || line.starts_with("#fields\t") {
+                self.columns = None;
+            }
             return;
         }
         if let Some(names) = line.strip_prefix("#Fields:") {
-            self.columns = Columns::new(Kind::Extended, names.split_ascii_whitespace(), None);
+            let kind = if self.is_local { Kind::Local } else { Kind::Extended };
+            self.columns = Columns::new(kind, names.split_ascii_whitespace(), None);
+        } else if let Some(format) = line.strip_prefix("#Time Format:") {
+            self.is_local = format.trim().eq_ignore_ascii_case("local");
         } else if let Some(path) = line.strip_prefix("#path\t") {
-            self.path = Some(path.into());
+            self.path = (path.len() <= MAX_PATH_BYTES).then(|| path.into());
         } else if let Some(names) = line.strip_prefix("#fields\t") {
             self.columns = Columns::new(Kind::Zeek, names.split('\t'), self.path.take());
         } else if is_first && is_of_flows(line) {
             self.columns = Columns::new(Kind::Flows, line.split(' '), None);
         }
+    }
+
+    /// Whether the times of the lines that follow are UTC.
+    pub(crate) fn is_utc(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| columns.kind == Kind::Extended)
     }
 
     /// Whether lines of columns follow.
@@ -98,15 +114,23 @@ impl HeaderScan {
         });
     }
 
-    /// What the lines so far say.
-    pub fn header(&self) -> &Header {
-        &self.header
+    /// What the lines so far say, the last of them as it is, if it has not ended.
+    pub fn header(&self) -> Header {
+        let mut header = self.header.clone();
+        if let Some(line) = self.lines.unfinished()
+            && let Ok(text) = std::str::from_utf8(line.bytes)
+        {
+            header.saw_line(text, &line);
+        }
+        header
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Extended,
+    /// The same with local times.
+    Local,
     Zeek,
     Flows,
 }
@@ -118,6 +142,8 @@ struct Columns {
     names: Vec<Box<str>>,
     /// Which say the time, one or two.
     times: (usize, usize),
+    /// Which says the level.
+    level: Option<usize>,
     path: Option<Arc<str>>,
 }
 
@@ -144,12 +170,14 @@ impl Columns {
     ) -> Option<Arc<Self>> {
         let names: Vec<&str> = names.take(MAX_COLUMNS + 1).collect();
         let times = match kind {
-            Kind::Extended => ("date", "time"),
+            Kind::Extended | Kind::Local => ("date", "time"),
             Kind::Zeek => ("ts", "ts"),
-            Kind::Flows => ("start", "start"),
+            Kind::Flows if names.contains(&"start") => ("start", "start"),
+            Kind::Flows => ("end", "end"),
         };
         let at = |wanted: &str| names.iter().position(|name| *name == wanted);
         let times = (at(times.0)?, at(times.1)?);
+        let level = at("level").or(at("severity"));
         let is_name = |name: &&str| !name.is_empty() && name.len() <= duramen::entry::MAX_FIELD_NAME_BYTES;
         if !(MIN_COLUMNS..=MAX_COLUMNS).contains(&names.len()) || !names.iter().all(is_name) {
             return None;
@@ -164,31 +192,35 @@ impl Columns {
             said.insert(name).then_some(*name)
         };
         let called = names.iter().map(|name| match kind {
-            Kind::Extended if matches!(*name, "date" | "time") => "".into(),
-            Kind::Extended => usual(name).unwrap_or(name).into(),
+            Kind::Extended | Kind::Local if matches!(*name, "date" | "time") => "".into(),
+            Kind::Extended | Kind::Local => usual(name).unwrap_or(name).into(),
             Kind::Zeek => (*name).into(),
             Kind::Flows => name.replace('-', "_").into(),
         });
-        Some(Arc::new(Self { kind, names: called.collect(), times, path }))
+        Some(Arc::new(Self { kind, names: called.collect(), times, level, path }))
     }
 
     fn parse<'a>(&'a self, line: &'a str, stamps: &StampParser) -> Option<ColumnsLine<'a>> {
         if line.starts_with('#') {
             return None;
         }
-        let tabs = self.kind == Kind::Zeek || (self.kind == Kind::Extended && line.contains('\t'));
-        let parsed =
-            ColumnsLine { columns: self, line, separator: if tabs { '\t' } else { ' ' }, time_ns: 0 };
+        let is_w3c = matches!(self.kind, Kind::Extended | Kind::Local);
+        let separator = if self.kind == Kind::Zeek || (is_w3c && line.contains('\t')) { '\t' } else { ' ' };
+        let parsed = ColumnsLine { columns: self, line, separator, time_ns: None, level: None };
         if parsed.words().take(self.names.len() + 1).count() != self.names.len() {
             return None;
         }
         let word = |at: usize| parsed.words().nth(at);
         let (first, second) = (word(self.times.0)?, word(self.times.1)?);
         let time_ns = match self.kind {
-            Kind::Extended => stamps.parse_value(&format!("{first} {second}Z"))?,
-            Kind::Zeek | Kind::Flows => stamps.parse_number(first)?,
+            Kind::Extended => Some(stamps.parse_value(&format!("{first} {second}Z"))?),
+            Kind::Local => Some(stamps.parse_value(&format!("{first} {second}"))?),
+            // So many words between tabs are a row, whatever its time is.
+            Kind::Zeek => stamps.parse_number(first).or_else(|| stamps.parse_value(first)),
+            Kind::Flows => Some(stamps.parse_number(first)?),
         };
-        Some(ColumnsLine { time_ns, ..parsed })
+        let level = self.level.and_then(word).and_then(|word| level::of_field("level", word, false));
+        Some(ColumnsLine { time_ns, level, ..parsed })
     }
 }
 
@@ -211,13 +243,17 @@ pub(crate) struct ColumnsLine<'a> {
     columns: &'a Columns,
     line: &'a str,
     separator: char,
-    /// Nanoseconds since the epoch.
-    pub time_ns: i64,
+    /// Nanoseconds since the epoch, if it has a time.
+    pub time_ns: Option<i64>,
+    pub level: Option<Level>,
 }
 
 impl<'a> ColumnsLine<'a> {
-    fn words(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.line.split(self.separator)
+    fn words(&self) -> Words<'a> {
+        let is_parted_by_blanks = self.separator == ' ' && self.columns.kind != Kind::Flows;
+        let line = if is_parted_by_blanks { self.line.trim_ascii() } else { self.line };
+        let rest = (!line.is_empty()).then_some(line);
+        Words { rest, separator: self.separator, is_parted_by_blanks }
     }
 
     /// Adds the columns as fields, but for those without a value (`-`), and what Zeek calls the table as `_path`.
@@ -239,6 +275,33 @@ impl<'a> ColumnsLine<'a> {
     }
 }
 
+/// The words of a line. Between blanks they may stand in quotes, and several blanks are one.
+struct Words<'a> {
+    rest: Option<&'a str>,
+    separator: char,
+    is_parted_by_blanks: bool,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = self.rest?;
+        if self.is_parted_by_blanks
+            && let Some((word, rest)) = text.strip_prefix('"').and_then(|text| text.split_once('"'))
+            && (rest.is_empty() || rest.starts_with(' '))
+        {
+            self.rest = (!rest.is_empty()).then(|| rest.trim_start_matches(' '));
+            return Some(word);
+        }
+        let (word, rest) =
+            text.split_once(self.separator).map_or((text, None), |(word, rest)| (word, Some(rest)));
+        self.rest =
+            if self.is_parted_by_blanks { rest.map(|rest| rest.trim_start_matches(' ')) } else { rest };
+        Some(word)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,12 +317,12 @@ mod tests {
         let show = |header: &Header| {
             let parsed = header.parse(line, &stamps)?;
             let mut entry = EntryBuf::default();
-            parsed.add_to(entry.start(parsed.time_ns));
+            parsed.add_to(entry.start(parsed.time_ns.unwrap_or(0)).level(parsed.level.unwrap_or_default()));
             let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
             let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
             Some(format!("{} {}", e.time / 1_000_000, fields.join(" ")))
         };
-        assert_eq!(show(&said), show(fed.header()), "in pieces as in lines");
+        assert_eq!(show(&said), show(&fed.header()), "in pieces as in lines");
         show(&said)
     }
 
@@ -286,6 +349,27 @@ mod tests {
                 r#"1717236000123 _path=Str("conn") ts=Number("1717236000.123456") uid=Str("C3E57") id.orig_p=Int(443)"#,
             ),
             (
+                IIS,
+                "2024-06-01 10:00:00 10.0.0.1  GET \"/a b\" - 443 192.0.2.1 \"Mozilla 5\" 200 15 ",
+                r#"1717236000000 s-ip=Str("10.0.0.1") method=Str("GET") path=Str("/a b") s-port=Int(443) ip=Str("192.0.2.1") agent=Str("Mozilla 5") status=Int(200) time-taken=Int(15)"#,
+            ),
+            (
+                "#Time Format: Local\n#Fields: date time action level\n",
+                "2024-06-01 10:00:00 DROP error",
+                r#"1717228800000 action=Str("DROP") level=Str("error")"#,
+            ),
+            (ZEEK, "-\tC1\t443\t-\t-", r#"0 _path=Str("conn") uid=Str("C1") id.orig_p=Int(443)"#),
+            (
+                "#fields\tts\tuid\tx",
+                "2024-06-01T10:00:00Z\tC1\t\"a",
+                r#"1717236000000 ts=Str("2024-06-01T10:00:00Z") uid=Str("C1") x=Str("\"a")"#,
+            ),
+            (
+                "interface-id end action srcaddr\n",
+                "eni-1 1717236000 ACCEPT -",
+                r#"1717236000000 interface_id=Str("eni-1") end=Int(1717236000) action=Str("ACCEPT")"#,
+            ),
+            (
                 "version srcaddr dstaddr start end tcp-flags action\n",
                 "5 10.0.0.1 10.0.0.2 1717236000 1717236060 2 ACCEPT",
                 r#"1717236000000 version=Int(5) srcaddr=Str("10.0.0.1") dstaddr=Str("10.0.0.2") start=Int(1717236000) end=Int(1717236060) tcp_flags=Int(2) action=Str("ACCEPT")"#,
@@ -308,7 +392,6 @@ mod tests {
             ("#Fields: date time a a\n", "2024-06-01 10:00:00 c d"),
             ("#Fields: a b c d\n", "2024-06-01 10:00:00 c d"),
             (ZEEK, "1717236000.123456 C3E57 443 - -"),
-            (ZEEK, "x\tC3E57\t443\t-\t-"),
             (
                 "x\nversion srcaddr dstaddr start end action\n",
                 "5 1.1.1.1 2.2.2.2 1717236000 1717236060 ACCEPT",
@@ -319,8 +402,13 @@ mod tests {
         }
         let many = format!("#Fields: date time {}\n", "c ".repeat(MAX_COLUMNS));
         assert_eq!(read(&many, &format!("2024-06-01 10:00:00{}", " 1".repeat(MAX_COLUMNS))), None);
-        let long = format!("#Fields: date time {}\n", "c".repeat(MAX_HEADER_BYTES));
+        let long = format!("#Fields: date time a\n#Fields: date time {}\n", "c".repeat(MAX_HEADER_BYTES));
         assert_eq!(read(&long, "2024-06-01 10:00:00 7"), None);
+        let path = format!("#path\t{}\n#fields\tts\tuid\tx\n", "p".repeat(MAX_PATH_BYTES + 1));
+        assert_eq!(
+            read(&path, "1717236000\tC1\t-").as_deref(),
+            Some(r#"1717236000000 ts=Int(1717236000) uid=Str("C1")"#)
+        );
     }
 
     proptest::proptest! {

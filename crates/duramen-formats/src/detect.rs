@@ -73,8 +73,8 @@ struct Counts {
     access: usize,
     columns: usize,
     header: Header,
+    comments: usize,
     stamp_words: [usize; 16],
-    is_utc: bool,
 }
 
 impl Counts {
@@ -118,7 +118,7 @@ impl Counts {
         } else {
             let lead = plain::lead(line, stamps);
             self.leads += usize::from(lead.begins_event);
-            self.is_utc |= line.starts_with("#Fields: date time");
+            self.comments += usize::from(line.starts_with('#'));
             if lead.time_ns.is_none()
                 && let Some(count) =
                     plain::stamp_word(line, stamps).and_then(|i| self.stamp_words.get_mut(usize::from(i)))
@@ -156,7 +156,7 @@ impl Counts {
             day_first: false,
             year_last: false,
             month_first: false,
-            is_utc: self.is_utc,
+            is_utc: self.header.is_utc() && self.columns * 2 >= self.lines - self.comments,
         }
     }
 }
@@ -233,6 +233,13 @@ mod tests {
         assert!(detect("01/02/24 00:00:00 x\n01/13/24 00:00:00 x\n").year_last);
         assert!(detect("#Software: x\n#Fields: date time s-ip\n2024-06-01 00:00:00 192.0.2.1\n").is_utc);
         assert!(!detect("2024-06-01 00:00:00 192.0.2.1\n").is_utc);
+        assert!(
+            !detect("#Time Format: Local\n#Fields: date time s-ip\n2024-06-01 00:00:00 192.0.2.1\n").is_utc
+        );
+        assert!(
+            !detect("#Fields: date time a b\n2024-06-01 00:00:00 started\n2024-06-01 00:00:00 INFO a b c\n")
+                .is_utc
+        );
     }
 
     #[test]

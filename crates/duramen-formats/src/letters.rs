@@ -57,8 +57,8 @@ fn is_android_tag(s: &[u8]) -> bool {
     match s.get(end) {
         Some(b'(') => {
             let number = s[end + 1..].iter().take_while(|b| **b == b' ' || b.is_ascii_digit()).count();
-            // A short tag is filled up to eight.
-            let is_filled = tag.len() == end || end >= 8;
+            // `W/O number (3): ` is none: a number has five characters at least, and a short tag is filled up to eight.
+            let is_filled = !tag.contains(&b' ') || (number >= 4 && (tag.len() == end || end >= 8));
             is_name && is_filled && number > 0 && s[end + 1 + number..].starts_with(b")")
         }
         Some(b':') => is_name && !tag.contains(&b' '),

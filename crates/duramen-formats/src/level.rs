@@ -220,7 +220,7 @@ fn assignment(before: &[u8]) -> Assignment {
     let (before, name) = name.split_at(name.len() - letters);
     // `-Dlogging.level.root=DEBUG`: an argument.
     let word = &before_all
-        [before_all.iter().rposition(|b| matches!(b, b' ' | b'"' | b'\'')).map_or(0, |at| at + 1)..];
+        [before_all.iter().rposition(|b| matches!(b, b' ' | b'\t' | b'"' | b'\'')).map_or(0, |at| at + 1)..];
     if word.starts_with(b"--") || word.starts_with(b"-D") {
         return Assignment::Setting;
     }

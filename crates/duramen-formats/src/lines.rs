@@ -97,6 +97,14 @@ impl LineSplitter {
         self.cut(&mut f)
     }
 
+    /// What is left, as the input's last line; `None` if nothing is.
+    pub(crate) fn unfinished(&self) -> Option<Line<'_>> {
+        let raw_len = self.carry.len();
+        let end_offset = self.offset + raw_len as u64;
+        let line = Line { bytes: &self.carry, raw_len, end_offset, is_first: !self.in_line, is_last: true };
+        (raw_len > 0).then_some(line)
+    }
+
     /// Ends the input: what is left is its last line.
     ///
     /// # Errors

@@ -268,7 +268,9 @@ impl Builder {
         let mut escaped = std::mem::take(&mut self.escaped);
         escape_into(&mut escaped, bytes, "\\\\x");
         // In JSON the backslash has to be doubled, or one such byte would cost the line all of its fields.
-        let is_json = self.tries_json(&escaped) && self.json.parse(&escaped, &mut self.fields).is_ok();
+        let behind = container::parse(&escaped, &self.stamps).map(|parsed| parsed.content);
+        let json = behind.unwrap_or(&escaped);
+        let is_json = self.tries_json(json) && self.json.parse(json, &mut self.fields).is_ok();
         if !is_json {
             escape_into(&mut escaped, bytes, "\\x");
         }
@@ -302,7 +304,7 @@ impl Builder {
             self.flush(sink)?;
             return self.json_line(&text, line, sink);
         }
-        if matches!(format, LineFormat::Auto | LineFormat::Ndjson)
+        if matches!(format, LineFormat::Auto | LineFormat::Ndjson | LineFormat::Logfmt)
             && let Some(parsed) = container::parse(text, &self.stamps)
             && self.container_line(&parsed, text, line, sink)?
         {
@@ -314,9 +316,15 @@ impl Builder {
             self.begin_text(text);
             return self.single(text, line, sink);
         }
-        if text.starts_with('#') && self.header.has_columns() {
+        if matches!(format, LineFormat::Auto | LineFormat::Columns)
+            && text.starts_with('#')
+            && self.header.has_columns()
+        {
             self.flush(sink)?;
-            self.begin(None, None, LineFormat::Plain);
+            // IIS says when it began again.
+            let date =
+                text.strip_prefix("#Date: ").and_then(|date| self.stamps.parse_value(&format!("{date}Z")));
+            self.begin(date, None, LineFormat::Plain);
             return self.single(text, line, sink);
         }
         if self.joins(text) {

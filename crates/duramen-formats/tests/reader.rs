@@ -364,7 +364,7 @@ proptest! {
         let mut before = HeaderScan::new(&options);
         before.feed(&input[..got[at].end_offset as usize]);
         let reader = EntryReader::resume(options, got[at].end_offset, detected, Some(got[at].time));
-        let reader = reader.after(before.header().clone());
+        let reader = reader.after(before.header());
         let (rest, _) = read_with(reader, &input[got[at].end_offset as usize..], 7);
         let mut expected = got[at + 1..].to_vec();
         // Lines that an event's limit parted from it may join differently; here no event is that long.
@@ -520,6 +520,11 @@ fn what_a_container_wrote_is_read_behind_its_runtimes_head() {
     let f = report.formats;
     assert_eq!((f.ndjson, f.logfmt, f.plain, report.lines_without_time), (2, 1, 3, 0));
     assert!(report.balances());
+    let (got, _) = read(LineFormat::Logfmt, logfmt);
+    assert_eq!((got[0].time - base, got[0].field("stream")), (3_000_000_000, Some("\"stderr\"")));
+    let bytes = [&br#"2024-06-01T00:00:01Z stdout F {"a":""#[..], b"\xff", br#""}"#].concat();
+    let (got, _) = read_with(EntryReader::new(options(LineFormat::Auto)), &bytes, 100);
+    assert_eq!(got[0].field("a"), Some(r#""\\xFF""#));
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn go_on(options: ReaderOptions, lines: &[u8], whole: &[Got], at: usize) {
     let time = EntryRef::decode(entry).unwrap().time;
     let mut before = HeaderScan::new(&options);
     before.feed(&lines[..*end as usize]);
-    let mut reader = EntryReader::resume(options, *end, detected, Some(time)).after(before.header().clone());
+    let mut reader = EntryReader::resume(options, *end, detected, Some(time)).after(before.header());
     assert_eq!(read(&mut reader, rest, usize::MAX), whole[at % whole.len() + 1..]);
 }
 

@@ -135,7 +135,7 @@ fn hash_prefixes(reader: &mut dyn Read, ends: &[u64], options: &ReaderOptions) -
                     Err(_) => ended = true,
                 }
             }
-            (!ended).then(|| Prefix { tracker: tracker.clone(), lines, header: headers.header().clone() })
+            (!ended).then(|| Prefix { tracker: tracker.clone(), lines, header: headers.header() })
         })
         .collect()
 }
@@ -225,7 +225,13 @@ mod tests {
         let text = "#Fields: date time status\n2024-06-01 10:00:00 200\n#Fields: date time sc-status\n";
         let path = files.write("a", &format!("{text}2024-06-01 10:00:01 404\n"));
         let options = ReaderOptions::new(0);
-        for (read, expected) in [(0, None), (26, Some("200")), (50, Some("200")), (text.len(), Some("404"))] {
+        for (read, expected) in [
+            (0, None),
+            (26, Some("200")),
+            (50, Some("200")),
+            (text.len() - 1, Some("404")),
+            (text.len(), Some("404")),
+        ] {
             let known = [position(&path, &text[..read])];
             let start = start(open(&path).unwrap(), &path, &path, &known, &options).unwrap();
             let detected = EntryReader::detect(&options, b"");

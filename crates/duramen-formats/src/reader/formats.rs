@@ -23,7 +23,7 @@ impl Builder {
             && let Some(parsed) = self.header.clone().parse(text, &self.stamps)
         {
             self.flush(sink)?;
-            self.begin(Some(parsed.time_ns), None, LineFormat::Columns);
+            self.begin(parsed.time_ns, parsed.level, LineFormat::Columns);
             parsed.add_to(&mut self.entry);
             self.single(text, line, sink)?;
             return Ok(true);
@@ -94,7 +94,7 @@ impl Builder {
         let ContainerLine { time_ns, stamp, stream, content } = *parsed;
         let beside = [("stream", stream.unwrap_or_default()), ("cri_time", stamp)];
         let beside = &beside[usize::from(stream.is_none())..];
-        if parsed.may_be_json() {
+        if parsed.may_be_json() && self.options.format != LineFormat::Logfmt {
             let Ok(content) = self.json.parse_repaired(content, &mut self.fields) else { return Ok(false) };
             self.flush(sink)?;
             let Self { fields, roles, stamps, entry, .. } = self;

@@ -80,8 +80,10 @@ fn half_of_day(s: &[u8], at: usize) -> Option<(bool, usize)> {
         _ => return None,
     };
     // `pm-01` is a host.
-    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/');
-    (!s.get(end).is_some_and(goes_on)).then_some((is_pm, end))
+    let is_name = s[at].is_ascii_lowercase()
+        && matches!(s.get(end), Some(b'-' | b'_' | b'.' | b'/'))
+        && s.get(end + 1).is_some_and(u8::is_ascii_alphanumeric);
+    (!is_name && !s.get(end).is_some_and(u8::is_ascii_alphanumeric)).then_some((is_pm, end))
 }
 
 /// `h:m:s:ms`, where none of the numbers has leading zeros: `0:5:9:4` is nine seconds and four milliseconds.

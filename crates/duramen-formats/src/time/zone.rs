@@ -165,13 +165,19 @@ fn numeric(s: &[u8], at: usize, hours_alone: bool) -> Option<(i32, usize)> {
 fn hours_alone(s: &[u8], at: usize) -> Option<(i32, usize)> {
     let (offset, end) = numeric(s, at, true)?;
     let ends = match s.get(end..)? {
-        [] | [b'\t' | b']' | b')' | b',' | b'|' | b'"', ..] => true,
-        // `+10 dBm` is no zone.
-        [b' ', next, ..] => next.is_ascii_uppercase() || next.is_ascii_punctuation(),
-        [b' '] => true,
+        [] | [b' '] | [b'\t' | b']' | b')' | b',' | b'|' | b'"', ..] => true,
+        // `+10 dBm` and `-12 V` are no zones.
+        [b' ', rest @ ..] => rest[0].is_ascii_punctuation() || is_of_postgres(rest),
         _ => false,
     };
     (end == at + 3 && ends && offset.abs() <= 14 * 3600).then_some((offset, end))
+}
+
+/// Whether a line goes on as PostgreSQL's: with a word in capitals, or one somewhere near with a colon and two blanks.
+fn is_of_postgres(rest: &[u8]) -> bool {
+    let capitals = rest.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    let rest = &rest[..rest.len().min(200)];
+    capitals >= 3 || rest.windows(4).any(|w| w[0].is_ascii_uppercase() && &w[1..] == b":  ")
 }
 
 /// What follows `GMT` and `UTC` where they only say from where is counted: `GMT+0200`, `GMT+02:00`, `UTC+5`.
@@ -184,7 +190,11 @@ fn counted_from_utc(s: &[u8], at: usize) -> Option<(i32, usize)> {
         let hour = s.get(at + 1)?.wrapping_sub(b'0');
         let minutes = super::clock::two(s, at + 3).filter(|_| s.get(at + 2) == Some(&b':'));
         let end = if minutes.is_some() { at + 5 } else { at + 2 };
-        let ends = !s.get(end).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b':');
+        let next = (s.get(end), s.get(end + 1));
+        let ends = match next {
+            (Some(b':'), after) => !after.is_some_and(u8::is_ascii_digit),
+            (next, _) => !next.is_some_and(u8::is_ascii_alphanumeric),
+        };
         let minutes = i32::try_from(minutes.unwrap_or(0)).ok()?;
         (hour < 10 && ends).then_some((sign * (i32::from(hour) * 60 + minutes) * 60, end))
     })
