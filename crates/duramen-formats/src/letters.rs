@@ -48,6 +48,30 @@ pub(crate) fn android_letter(s: &[u8]) -> Option<Level> {
     }
 }
 
+/// `E/Tag( 1702): message`: Android's log without times.
+pub(crate) fn brief_letter(line: &str) -> Option<Level> {
+    let (letter, tag) = line.split_once('/')?;
+    let &[letter] = letter.as_bytes() else { return None };
+    let is_tag = tag.contains('(') && is_android_tag(tag.as_bytes());
+    if is_tag { level::of_letter(letter) } else { None }
+}
+
+/// ` 0x1f2e Error 0x0 123 0 process: (lib) message`: the type of a message in Apple's unified log, behind its thread.
+pub(crate) fn apple_type(after: &str) -> Option<Level> {
+    let mut words = after.strip_prefix(' ')?.split(' ').filter(|word| !word.is_empty());
+    let (thread, kind, activity) = (words.next()?, words.next()?, words.next()?);
+    if !thread.starts_with("0x") || !activity.starts_with("0x") {
+        return None;
+    }
+    match kind {
+        "Fault" => Some(Level::Fatal),
+        "Error" => Some(Level::Error),
+        "Default" | "Info" => Some(Level::Info),
+        "Debug" => Some(Level::Debug),
+        _ => None,
+    }
+}
+
 /// Whether `Tag( 1702): ` or `Tag: ` stands there: `I/O error` and `A/B test` are no levels.
 fn is_android_tag(s: &[u8]) -> bool {
     let s = &s[..s.len().min(64)];

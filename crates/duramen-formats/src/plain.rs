@@ -2,7 +2,10 @@
 
 mod others;
 
-use crate::letters::{android_letter, glog_letter, klog_behind, only_letter, redis_sign, websphere_letter};
+use crate::letters::{
+    android_letter, apple_type, brief_letter, glog_letter, klog_behind, only_letter, redis_sign,
+    websphere_letter,
+};
 use crate::time::{StampParser, is_clock};
 use crate::{event, level};
 use duramen::Level;
@@ -39,6 +42,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
                 .or_else(|| klog_behind(&rest[consumed..]))
                 .or_else(|| postgres_column(&rest[consumed..]))
                 .or_else(|| websphere_letter(&rest[consumed..]))
+                .or_else(|| apple_type(&rest[consumed..]))
                 .or_else(|| redis_sign(&s[..at], rest.as_bytes().split_at(consumed)))
                 .or_else(|| level::first_word(&rest[consumed..]))
                 .or_else(|| level::find(&rest[consumed..]).map(|(level, _)| level))
@@ -55,7 +59,10 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
         .or_else(|| audit(line, stamps))
         .or_else(|| erlang_report(line, stamps))
         .or_else(|| kernel(line, stamps))
-        .or_else(|| console(line, start));
+        .or_else(|| console(line, start))
+        .or_else(|| {
+            brief_letter(line).map(|level| Lead { time_ns: None, level: Some(level), begins_event: true })
+        });
     if let Some(lead) = known {
         return lead;
     }
@@ -217,6 +224,15 @@ mod tests {
             ("[12] 01 Jun 00:00:00.000 # x", Some(1717200000), Some(Warn), true),
             ("1:M 01 Jun 00:00:00.000 * x", Some(1717200000), Some(Info), true),
             ("[12] 2024-06-01 00:00:00 - app - INFO - x", Some(1717200000), Some(Info), true),
+            (
+                "2024-06-01 00:00:00.123+0000 0x1f2e     Error       0x0  123  0  a: (b) x",
+                Some(1717200000),
+                Some(Error),
+                true,
+            ),
+            ("2024-06-01 00:00:00.123+0000 0x1f2e x Error", Some(1717200000), None, true),
+            ("E/AndroidRuntime( 1234): FATAL EXCEPTION: main", None, Some(Error), true),
+            ("E/S module (3) timeout", None, None, false),
             ("2024-06-01 00:00:00 I/O error (5): x", Some(1717200000), None, true),
             ("03-17 16:13:38.811 E/My Tag(   12): x", Some(1710692018), Some(Error), true),
             ("2024-06-01 00:00:00 I/O error on sda", Some(1717200000), None, true),

@@ -256,7 +256,7 @@ fn bsd<'a>(text: &'a str, stamps: &StampParser, strict: bool) -> Option<SyslogLi
     }
     let (host, after_host) = rest.split_once(' ').unwrap_or((rest, ""));
     let host_like = is_host(host);
-    if strict && (!host_like || level::spelled(host.trim_matches(':')).is_some()) {
+    if strict && (!host_like || host == "-" || level::spelled(host.trim_matches(':')).is_some()) {
         return None;
     }
     let line = SyslogLine { time_ns: Some(time_ns), ..EMPTY };

@@ -169,6 +169,7 @@ fn other_lines_are_none() {
         "Jun 09 06:06:20 UTC 2024 a b: x",
         "2024-01-02T03:04:05Z started the server",
         "2024-01-02T03:04:05Z fail: X[0] x",
+        "2024-01-02T03:04:05Z - info: x",
         "2024-01-02T03:04:05Z I0102 03:04:05.123456       1 main.go:12] x",
         "2024-01-02T03:04:05Z ::error file=a.js,line=1::x",
         "2024-01-02 03:04:05 host app: x",
