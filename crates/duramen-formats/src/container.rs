@@ -1,8 +1,11 @@
-//! Lines of programs as containers' runtimes keep them: behind the time at which they were written, and which stream they went to.
+//! Lines of programs as containers' runtimes keep and show them: behind the time at which they were written, which stream they
+//! went to, or which container wrote them.
 //!
 //! ```text
 //! CRI                        2024-06-01T10:00:00.123456789Z stdout F {"level":"info","msg":"up"}
 //! kubectl logs --timestamps  2024-06-01T10:00:00.123456789Z {"level":"info","msg":"up"}
+//! docker compose logs        web-1  | {"level":"info","msg":"up"}
+//! docker compose logs -t     web-1  | 2024-06-01T10:00:00.123456789Z {"level":"info","msg":"up"}
 //! ```
 //!
 //! What stands behind is read as if it stood alone where it is a JSON object, and in a line of CRI where it is logfmt. Other lines
@@ -13,10 +16,10 @@ use crate::time::StampParser;
 /// A line behind a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContainerLine<'a> {
-    /// The head's time, ns since the epoch.
-    pub time_ns: i64,
-    /// The same as it is written.
-    pub stamp: &'a str,
+    /// The container's name.
+    pub container: Option<&'a str>,
+    /// The head's time, ns since the epoch, and the same as it is written.
+    pub time: Option<(i64, &'a str)>,
     /// `stdout` or `stderr`, in a line of CRI.
     pub stream: Option<&'a str>,
     /// What the program wrote.
@@ -26,12 +29,47 @@ pub(crate) struct ContainerLine<'a> {
 impl ContainerLine<'_> {
     /// Whether the content may be a JSON object.
     pub fn may_be_json(&self) -> bool {
-        self.content.starts_with('{')
+        self.content.starts_with('{') && self.content.trim_end().ends_with('}')
     }
 }
 
-/// Reads a whole line (`F`) of a stream that begins so, or a time and a JSON object; `None` if it is neither.
+/// Names of containers are as long as those of hosts may be.
+const MAX_NAME_BYTES: usize = 63;
+
+/// Reads a whole line (`F`) of a stream that begins so, or another head and a JSON object; `None` if it is neither.
 pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<ContainerLine<'a>> {
+    let (container, rest) = match of_compose(line) {
+        Some((container, rest)) => (Some(container), rest),
+        None => (None, line),
+    };
+    let behind = timed(rest, stamps);
+    if behind.is_none() && container.is_none() {
+        return None;
+    }
+    let behind = behind.unwrap_or(ContainerLine { container, time: None, stream: None, content: rest });
+    let parsed = ContainerLine { container, ..behind };
+    (parsed.stream.is_some() || parsed.may_be_json()).then_some(parsed)
+}
+
+/// `web-1  | ` and what follows.
+fn of_compose(line: &str) -> Option<(&str, &str)> {
+    let len = line
+        .bytes()
+        .take(MAX_NAME_BYTES)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        .count();
+    let (name, rest) = line.split_at_checked(len)?;
+    let rest = rest.strip_prefix(' ')?.trim_start_matches(' ').strip_prefix("| ")?;
+    (!name.is_empty()).then_some((name, rest))
+}
+
+/// Whether two lines are of two containers: then the second does not go on with the first.
+pub(crate) fn are_of_two(line: &str, next: &str) -> bool {
+    of_compose(next).is_some_and(|(name, _)| of_compose(line).is_some_and(|(other, _)| other != name))
+}
+
+/// What stands behind a time, and a stream or a brace.
+fn timed<'a>(line: &'a str, stamps: &StampParser) -> Option<ContainerLine<'a>> {
     let s = line.as_bytes();
     // Cheap first: RFC 3339, with its `T`.
     if s.get(10) != Some(&b'T') || s.get(4) != Some(&b'-') {
@@ -41,14 +79,12 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<Container
     let stream = ["stdout", "stderr"].into_iter().find(|stream| rest.starts_with(stream));
     let content = match stream {
         Some(stream) => rest.get(stream.len()..)?.strip_prefix(" F ")?,
-        None => rest,
+        None if rest.starts_with('{') => rest,
+        None => return None,
     };
-    let parsed = ContainerLine { time_ns: 0, stamp, stream, content };
-    if stream.is_none() && !(parsed.may_be_json() && content.ends_with('}')) {
-        return None;
-    }
     let (time_ns, end) = stamps.parse(stamp)?;
-    (end == stamp.len()).then_some(ContainerLine { time_ns, ..parsed })
+    let time = Some((time_ns, stamp));
+    (end == stamp.len()).then_some(ContainerLine { container: None, time, stream, content })
 }
 
 #[cfg(test)]
@@ -58,15 +94,21 @@ mod tests {
     #[test]
     fn heads_are_told_from_other_lines() {
         let stamps = StampParser::new(jiff::tz::TimeZone::UTC, 0, None);
-        let read =
-            |line| parse(line, &stamps).map(|line| (line.time_ns / 1_000_000_000, line.stream, line.content));
+        let read = |line| {
+            let parsed = parse(line, &stamps)?;
+            let secs = parsed.time.map(|(ns, _)| ns / 1_000_000_000);
+            Some((secs, parsed.stream.or(parsed.container), parsed.content))
+        };
+        let at = Some(1_717_200_000);
         for (line, expected) in [
-            ("2024-06-01T00:00:00.5Z stdout F a=1 b", Some((1_717_200_000, Some("stdout"), "a=1 b"))),
-            (
-                "2024-06-01T02:00:00+02:00 stderr F {\"a\":1}",
-                Some((1_717_200_000, Some("stderr"), "{\"a\":1}")),
-            ),
-            ("2024-06-01T00:00:00Z {\"a\":1}", Some((1_717_200_000, None, "{\"a\":1}"))),
+            ("2024-06-01T00:00:00.5Z stdout F a=1 b", Some((at, Some("stdout"), "a=1 b"))),
+            ("2024-06-01T02:00:00+02:00 stderr F {\"a\":1}", Some((at, Some("stderr"), "{\"a\":1}"))),
+            ("2024-06-01T00:00:00Z {\"a\":1}", Some((at, None, "{\"a\":1}"))),
+            ("web-1  | {\"a\":1} ", Some((None, Some("web-1"), "{\"a\":1} "))),
+            ("web-1  | 2024-06-01T00:00:00Z {\"a\":1}", Some((at, Some("web-1"), "{\"a\":1}"))),
+            ("web-1  | a=1 b=2", None),
+            ("web 1 | {}", None),
+            (" | {}", None),
             ("2024-06-01T00:00:00Z {\"a\":1", None),
             ("2024-06-01T00:00:00Z a=1 b=2", None),
             ("2024-06-01T00:00:00Z stdout P {\"a\":", None),
@@ -81,7 +123,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(line in "2024-06-01T[0-9:Zé]{0,9}( |stdout|stderr|F|\\{|\\}|é){0,9}") {
+        fn no_text_makes_it_panic(line in "([aé-]{0,3} \\| )?(2024-06-01T[0-9:Zé]{0,9})?( |stdout|stderr|F|\\{|\\}|é){0,9}") {
             parse(&line, &StampParser::new(jiff::tz::TimeZone::UTC, 0, None));
         }
     }

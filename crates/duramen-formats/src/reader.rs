@@ -365,6 +365,7 @@ impl Builder {
         self.options.join_lines
             && self.open.is_some_and(|open| open.lines < self.options.max_event_lines)
             && self.text.len() + 1 + text.len() <= self.options.max_event_bytes.min(MAX_TEXT_BYTES)
+            && !container::are_of_two(&self.text, text)
     }
 
     fn join(&mut self, text: &str, line: Line<'_>) {

@@ -520,6 +520,14 @@ fn what_a_container_wrote_is_read_behind_its_runtimes_head() {
     let f = report.formats;
     assert_eq!((f.ndjson, f.logfmt, f.plain, report.lines_without_time), (2, 1, 3, 0));
     assert!(report.balances());
+    let compose = r#"db-1   | 2024-06-01 00:00:07 LOG: x
+web-1  | {"level":"error","msg":"bad"}"#;
+    let trace = "web-1  | 2024-06-01 00:00:08 ERROR x\nweb-1  | \tat a.B\ndb-1   | checkpoint\ndb-1   | done";
+    let (got, _) = read(LineFormat::Auto, &format!("{trace}\n{compose}"));
+    assert_eq!(messages(&got)[..2].iter().map(|text| text.lines().count()).collect::<Vec<_>>(), [2, 2]);
+    let (got, report) = read(LineFormat::Auto, compose);
+    assert_eq!((got[1].time - base, got[1].level, &*got[1].message), (7_000_000_000, Level::Error, "bad"));
+    assert_eq!((got[1].field("container"), report.lines_without_time), (Some("\"web-1\""), 1));
     let (got, _) = read(LineFormat::Logfmt, logfmt);
     assert_eq!((got[0].time - base, got[0].field("stream")), (3_000_000_000, Some("\"stderr\"")));
     let bytes = [&br#"2024-06-01T00:00:01Z stdout F {"a":""#[..], b"\xff", br#""}"#].concat();

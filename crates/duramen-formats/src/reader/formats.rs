@@ -91,25 +91,29 @@ impl Builder {
         line: Line<'_>,
         sink: &mut S,
     ) -> Result<bool, S::Error> {
-        let ContainerLine { time_ns, stamp, stream, content } = *parsed;
-        let beside = [("stream", stream.unwrap_or_default()), ("cri_time", stamp)];
-        let beside = &beside[usize::from(stream.is_none())..];
+        let ContainerLine { container, time, stream, content } = *parsed;
+        let time_ns = time.map_or(self.last_time, |(ns, _)| ns);
+        let beside =
+            [("container", container), ("stream", stream), ("cri_time", time.map(|(_, stamp)| stamp))];
+        let beside: Vec<_> = beside.iter().filter_map(|(name, value)| Some((*name, (*value)?))).collect();
+        // The head's time is kept where it is not the entry's.
+        let without_time = || &beside[..beside.len() - usize::from(time.is_some())];
         if parsed.may_be_json() && self.options.format != LineFormat::Logfmt {
             let Ok(content) = self.json.parse_repaired(content, &mut self.fields) else { return Ok(false) };
             self.flush(sink)?;
             let Self { fields, roles, stamps, entry, .. } = self;
             let nothing = NameFilter::default();
             let has_time = fields.find_roles(&content, roles, stamps).time.is_some();
-            let beside = if has_time { beside } else { &beside[..beside.len() - 1] };
+            let beside = if has_time { &beside } else { without_time() };
             let filled = json::fill(fields, &content, roles, stamps, &nothing, beside, time_ns, entry);
             if filled.is_none() {
                 // With what stands beside it, it is over a limit of entries.
                 self.report.unparsed_lines += 1;
-                self.begin(Some(time_ns), None, LineFormat::Plain);
+                self.begin(time.map(|(ns, _)| ns), None, LineFormat::Plain);
                 self.single(text, line, sink)?;
                 return Ok(true);
             }
-            self.count(LineFormat::Ndjson, true);
+            self.count(LineFormat::Ndjson, has_time || time.is_some());
             self.last_time = self.entry.current_time();
             self.emit(text, line.raw_len, line.end_offset, sink)?;
             return Ok(true);
@@ -119,9 +123,9 @@ impl Builder {
         }
         self.flush(sink)?;
         let found = self.fields.find_roles(content, &self.roles, &self.stamps);
-        self.begin(found.time.or(Some(time_ns)), found.level, LineFormat::Logfmt);
+        self.begin(found.time.or(time.map(|(ns, _)| ns)), found.level, LineFormat::Logfmt);
         self.names.clear();
-        for (name, value) in beside.iter().take(if found.time.is_some() { 2 } else { 1 }) {
+        for (name, value) in if found.time.is_some() { &beside } else { without_time() } {
             self.names.reserve(name);
             self.entry.field(name, *value);
         }
