@@ -2,7 +2,7 @@
 
 use crate::columns::Header;
 use crate::fields::Fields;
-use crate::json::JsonParser;
+use crate::json::{self, JsonParser};
 use crate::lines::without_bom;
 use crate::time::{Seen, StampParser};
 use crate::{LineFormat, access, aws, cef, container, event, logfmt, plain, syslog};
@@ -83,7 +83,7 @@ impl Counts {
             return;
         }
         self.lines += 1;
-        if line.trim_ascii_start().starts_with('{') && json.parse(line, fields).is_ok() {
+        if json::may_be(line) && json.parse_line(line, fields).is_ok() {
             self.json += 1;
             return;
         }

@@ -68,6 +68,22 @@ impl JsonParser {
         result
     }
 
+    /// The same of a line of a file, which may be one of an array that has an object a line.
+    ///
+    /// # Errors
+    /// As [`JsonParser::parse`].
+    pub(crate) fn parse_line<'l>(
+        &mut self,
+        line: &'l str,
+        fields: &mut Fields,
+    ) -> Result<Cow<'l, str>, JsonError> {
+        let whole = self.parse_repaired(line, fields);
+        match (whole, in_array(line)) {
+            (Err(_), Some(object)) => self.parse_repaired(object, fields),
+            (whole, _) => whole,
+        }
+    }
+
     /// The same of a line in which lone surrogates may stand, as they do where programs cut texts in the middle of a pair:
     /// they are kept as they were written. Gives the text that the fields lie in.
     ///
@@ -83,6 +99,21 @@ impl JsonParser {
         self.parse(&repaired, fields)?;
         Ok(repaired.into())
     }
+}
+
+/// Whether a line may be an object, or one of an array's.
+pub(crate) fn may_be(line: &str) -> bool {
+    let text = line.trim_ascii_start();
+    text.starts_with('{')
+        || text.strip_prefix(['[', ',']).is_some_and(|rest| rest.trim_ascii_start().starts_with('{'))
+}
+
+/// The object of a line of an array that has one a line: `[{"a":1},`, `{"a":2},`, `,{"a":3}`, `{"a":4}]`.
+pub(crate) fn in_array(line: &str) -> Option<&str> {
+    let text = line.trim_ascii();
+    let begun = text.strip_prefix(['[', ',']).unwrap_or(text).trim_ascii_start();
+    let object = begun.strip_suffix([',', ']']).unwrap_or(begun).trim_ascii_end();
+    (object.len() < text.len() && object.starts_with('{') && object.ends_with('}')).then_some(object)
 }
 
 /// The line with the backslash of each lone surrogate (`\ud83d` without its other half) doubled, so that it is JSON and

@@ -270,7 +270,7 @@ impl Builder {
         // In JSON the backslash has to be doubled, or one such byte would cost the line all of its fields.
         let behind = container::parse(&escaped, &self.stamps).map(|parsed| parsed.content);
         let json = behind.unwrap_or(&escaped);
-        let is_json = self.tries_json(json) && self.json.parse(json, &mut self.fields).is_ok();
+        let is_json = self.tries_json(json) && self.json.parse_line(json, &mut self.fields).is_ok();
         if !is_json {
             escape_into(&mut escaped, bytes, "\\x");
         }
@@ -281,8 +281,7 @@ impl Builder {
 
     /// Whether a line may be a JSON object, and is looked at as such.
     fn tries_json(&self, text: &str) -> bool {
-        matches!(self.options.format, LineFormat::Auto | LineFormat::Ndjson)
-            && text.trim_ascii_start().starts_with('{')
+        matches!(self.options.format, LineFormat::Auto | LineFormat::Ndjson) && json::may_be(text)
     }
 
     fn text_line<S: Sink + ?Sized>(
@@ -299,7 +298,7 @@ impl Builder {
         }
         let format = self.options.format;
         if self.tries_json(text)
-            && let Ok(text) = self.json.parse_repaired(text, &mut self.fields)
+            && let Ok(text) = self.json.parse_line(text, &mut self.fields)
         {
             self.flush(sink)?;
             return self.json_line(&text, line, sink);

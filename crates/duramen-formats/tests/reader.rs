@@ -536,6 +536,16 @@ web-1  | {"level":"error","msg":"bad"}"#;
 }
 
 #[test]
+fn objects_of_an_array_are_read_line_by_line() {
+    let input = "[\n  {\"msg\":\"a\"},\n,{\"msg\":\"b\"}\n]\n[{\"msg\":\"c\"},\n{\"msg\":\"d\"}]\n{\"msg\":\"e\"},{\"msg\":\"f\"},\n[{}],\n{,\n";
+    let (got, report) = read(LineFormat::Auto, input);
+    let expected = ["[", "a", "b", "]", "c", "d", "{\"msg\":\"e\"},{\"msg\":\"f\"},", "[{}],", "{,"];
+    assert_eq!(messages(&got), expected);
+    assert_eq!((report.formats.ndjson, report.lines), (4, 9));
+    assert!(report.balances());
+}
+
+#[test]
 fn an_event_is_a_message_where_nothing_else_is() {
     let (got, _) =
         read(LineFormat::Auto, "{\"event\":\"login\",\"user\":\"a\"}\n{\"event\":\"x\",\"msg\":\"y\"}\n");
