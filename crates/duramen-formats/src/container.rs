@@ -8,10 +8,12 @@
 //! docker compose logs -t     web-1  | 2024-06-01T10:00:00.123456789Z {"level":"info","msg":"up"}
 //! ```
 //!
-//! What stands behind is read as if it stood alone where it is a JSON object, and in a line of CRI where it is logfmt. Other lines
-//! are text, head and all.
+//! What stands behind is read as if it stood alone where it is a JSON object, and behind a stream or a container's name where it is
+//! logfmt. Other lines are text, head and all.
 
+use crate::plain::color_len;
 use crate::time::StampParser;
+use crate::{level, logfmt};
 
 /// A line behind a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +35,10 @@ impl ContainerLine<'_> {
     }
 }
 
-/// Names of containers are as long as those of hosts may be.
-const MAX_NAME_BYTES: usize = 63;
+/// The longest name of a container, in bytes, and the most blanks behind one.
+const MAX_NAME_BYTES: usize = 255;
 
-/// Reads a whole line (`F`) of a stream that begins so, or another head and a JSON object; `None` if it is neither.
+/// Reads a whole line (`F`) of a stream, or another head and what may be a JSON object or logfmt; `None` if it is neither.
 pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<ContainerLine<'a>> {
     let (container, rest) = match of_compose(line) {
         Some((container, rest)) => (Some(container), rest),
@@ -48,19 +50,28 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<Container
     }
     let behind = behind.unwrap_or(ContainerLine { container, time: None, stream: None, content: rest });
     let parsed = ContainerLine { container, ..behind };
-    (parsed.stream.is_some() || parsed.may_be_json()).then_some(parsed)
+    let may_be = parsed.stream.is_some() || parsed.may_be_json() || logfmt::may_be(parsed.content);
+    may_be.then_some(parsed)
 }
 
-/// `web-1  | ` and what follows.
+/// `web-1  | ` and what follows, in colours or not. A level or a number is no container.
 fn of_compose(line: &str) -> Option<(&str, &str)> {
-    let len = line
-        .bytes()
-        .take(MAX_NAME_BYTES)
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-        .count();
-    let (name, rest) = line.split_at_checked(len)?;
-    let rest = rest.strip_prefix(' ')?.trim_start_matches(' ').strip_prefix("| ")?;
-    (!name.is_empty()).then_some((name, rest))
+    let line = without_color(line);
+    let may_be = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    let s = line.as_bytes();
+    let len = s.iter().take(MAX_NAME_BYTES).take_while(|b| may_be(b)).count();
+    let blanks = s.iter().skip(len).take(MAX_NAME_BYTES).take_while(|b| **b == b' ').count();
+    let rest = line.get(len + blanks..)?.strip_prefix('|')?;
+    if blanks == 0 || !(rest.is_empty() || rest.starts_with(' ')) {
+        return None;
+    }
+    let name = line.get(..len)?;
+    let is_name = name.bytes().any(|b| b.is_ascii_lowercase()) && level::spelled(name).is_none();
+    is_name.then_some((name, without_color(rest.strip_prefix(' ').unwrap_or_default())))
+}
+
+fn without_color(text: &str) -> &str {
+    color_len(text.as_bytes()).and_then(|len| text.get(len..)).unwrap_or(text)
 }
 
 /// Whether two lines are of two containers: then the second does not go on with the first.
@@ -106,8 +117,14 @@ mod tests {
             ("2024-06-01T00:00:00Z {\"a\":1}", Some((at, None, "{\"a\":1}"))),
             ("web-1  | {\"a\":1} ", Some((None, Some("web-1"), "{\"a\":1} "))),
             ("web-1  | 2024-06-01T00:00:00Z {\"a\":1}", Some((at, Some("web-1"), "{\"a\":1}"))),
-            ("web-1  | a=1 b=2", None),
+            ("\x1b[36mweb-1  | \x1b[0m{}", Some((None, Some("web-1"), "{}"))),
+            ("web-1  | a=1 b=2", Some((None, Some("web-1"), "a=1 b=2"))),
+            ("web-1  | started", None),
+            ("web-1  |", None),
             ("web 1 | {}", None),
+            ("ERROR | {}", None),
+            ("info  | {}", None),
+            ("20240601T100000Z | {}", None),
             (" | {}", None),
             ("2024-06-01T00:00:00Z {\"a\":1", None),
             ("2024-06-01T00:00:00Z a=1 b=2", None),

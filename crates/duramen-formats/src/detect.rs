@@ -83,13 +83,17 @@ impl Counts {
             return;
         }
         self.lines += 1;
-        if json::may_be(line) && json.parse_line(line, fields).is_ok() {
+        let is_object = match self.leads {
+            0 => json::may_be(line) && json.parse_line(line, fields).is_ok(),
+            _ => json::may_be(line) && json.parse_repaired(line, fields).is_ok(),
+        };
+        if is_object {
             self.json += 1;
             return;
         }
         if let Some(parsed) = container::parse(line, stamps)
             && parsed.may_be_json()
-            && json.parse(parsed.content, fields).is_ok()
+            && json.parse_repaired(parsed.content, fields).is_ok()
         {
             self.json += 1;
             return;

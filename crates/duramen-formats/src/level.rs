@@ -248,7 +248,7 @@ pub(crate) fn first_word(text: &str) -> Option<Level> {
     const WORDS: [&str; 11] = [
         "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical", "severe",
     ];
-    const OF_SENTENCES: [&str; 4] = ["trace", "notice", "critical", "severe"];
+    const OF_SENTENCES: [&str; 3] = ["trace", "critical", "severe"];
     let is_one_of = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
     let goes_on = || {
         let capitals = word.bytes().all(|b| b.is_ascii_uppercase());
@@ -444,7 +444,7 @@ mod tests {
             (" trace id 7", None),
             (" critical path, found", None),
             (" warning disk is almost full", Some(Level::Warn)),
-            (" notice board", None),
+            (" notice listening on 80", Some(Level::Info)),
             (" fatal: x", Some(Level::Fatal)),
             (" warning [a] x", Some(Level::Warn)),
             (" Warning  x", Some(Level::Warn)),

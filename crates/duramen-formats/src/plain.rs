@@ -133,7 +133,7 @@ fn after_prefix(s: &[u8], mut at: usize) -> usize {
 }
 
 /// The length of the colour sequence (`ESC [ 1 ; 31 m`) that `s` begins with, or of one that clears the line (`ESC [ 2 K`).
-fn color_len(s: &[u8]) -> Option<usize> {
+pub(crate) fn color_len(s: &[u8]) -> Option<usize> {
     let numbers = s.strip_prefix(b"\x1b[")?;
     let len = numbers.iter().take(16).take_while(|b| b.is_ascii_digit() || **b == b';').count();
     matches!(numbers.get(len), Some(b'm' | b'K')).then_some(len + 3)

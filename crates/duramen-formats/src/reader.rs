@@ -298,7 +298,11 @@ impl Builder {
         }
         let format = self.options.format;
         if self.tries_json(text)
-            && let Ok(text) = self.json.parse_line(text, &mut self.fields)
+            // In a text event an array is part of what it tells.
+            && let Ok(text) = match self.open {
+                Some(Open { led: true, .. }) => self.json.parse_repaired(text, &mut self.fields),
+                _ => self.json.parse_line(text, &mut self.fields),
+            }
         {
             self.flush(sink)?;
             return self.json_line(&text, line, sink);

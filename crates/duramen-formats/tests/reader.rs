@@ -427,6 +427,9 @@ fn access_logs_of_aws_have_fields() {
 fn a_firewall_that_leaves_the_time_to_its_message_has_pairs() {
     let fortigate = r#"<189>date=2024-06-01 time=00:00:07 devname="FG" type="traffic" level="warning" tz="+0000" priority=9 host=fw-1"#;
     let sonicwall = r#"<134>id=firewall sn=17 time="2024-06-01 00:00:08 UTC" pri=6 msg="Connection Closed""#;
+    let (got, _) =
+        read(LineFormat::Auto, "<14>2024-06-01 02:00:09,123 +0200 x\n<14>240601 000010 y\n<14>app: z");
+    assert_eq!(got.iter().map(|g| g.time / 1_000_000_000 - 1_717_200_000).collect::<Vec<_>>(), [9, 10, 10]);
     let (got, report) = read(LineFormat::Auto, &format!("{fortigate}\n{sonicwall}\n<13>a=1 b c d e\n"));
     let base = 1_717_200_000_000_000_000;
     assert_eq!(got.iter().map(|g| (g.time - base) / 1_000_000_000).collect::<Vec<_>>(), [7, 8, 8]);
@@ -543,6 +546,9 @@ fn objects_of_an_array_are_read_line_by_line() {
     assert_eq!(messages(&got), expected);
     assert_eq!((report.formats.ndjson, report.lines), (4, 9));
     assert!(report.balances());
+    let text = "2024-06-01 00:00:00 INFO answer:\n{\n  \"items\": [\n    {\"id\":1},\n    {\"id\":2}]\n}";
+    let (got, _) = read(LineFormat::Auto, &format!("{text}\n{text}\n"));
+    assert_eq!(messages(&got), [text, text]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::detect::is_logfmt;
 use crate::fields::Found;
 use crate::lines::Line;
 use crate::syslog::{self, SyslogLine};
-use crate::{LineFormat, NameFilter, Sink, aws, cef, json, level, logfmt};
+use crate::{LineFormat, NameFilter, Sink, aws, cef, json, level, logfmt, plain};
 
 impl Builder {
     /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
@@ -150,7 +150,9 @@ impl Builder {
     fn syslog_line(&mut self, parsed: &SyslogLine<'_>) {
         let pairs = parsed.time_ns.is_none() && is_logfmt(parsed.message, &mut self.fields);
         if !pairs {
-            self.begin(parsed.time_ns, parsed.level(), LineFormat::Syslog);
+            // What programs put behind `<PRI>` has stamps of all kinds.
+            let lead = || plain::lead(parsed.message, &self.stamps).time_ns;
+            self.begin(parsed.time_ns.or_else(lead), parsed.level(), LineFormat::Syslog);
             parsed.add_to(&mut self.entry, &mut self.names);
             return;
         }

@@ -398,7 +398,7 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
 }
 
 fn ends_a_word(s: &[u8], at: usize) -> bool {
-    s.get(at).is_none_or(|b| matches!(b, b' ' | b'\t' | b'|' | b']' | b':' | b',' | b')' | b'"'))
+    s.get(at).is_none_or(|b| matches!(b, b' ' | b'\t' | b'|' | b']' | b':' | b',' | b')' | b'"' | 0x1b))
 }
 
 /// 10, 13, 16 or 19 digits, and for seconds a fraction, that end as a word does.
