@@ -136,18 +136,36 @@ fn is_name(text: &str) -> bool {
     }) && !text.ends_with(':')
 }
 
+/// An address of IP: `192.0.2.1`, `192.0.2.1:51234`, `2001:db8::1`. `10:00:00` is a time of day, and `1.2.3` a version.
 fn looks_like_address(text: &str) -> bool {
-    // `10:00:00` is a time of day, and `1.2.3` a version.
-    let dots = |text: &str| text.bytes().filter(|b| *b == b'.').count();
-    let with_port = text.split_once(':').filter(|(address, _)| dots(address) == 3);
-    let colons = text.bytes().filter(|b| *b == b':').count();
-    let is_v6 = text.contains("::") || colons == 7 || (colons >= 5 && dots(text) == 3);
-    let is_v4 = |text: &str| dots(text) == 3 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    match with_port {
-        Some((address, port)) => is_v4(address) && port.bytes().all(|b| b.is_ascii_digit()),
-        None if is_v6 => text.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':')),
-        None => is_v4(text),
+    let (mut dots, mut colons, mut doubled, mut last) = (0, 0, false, 0);
+    for &b in text.as_bytes() {
+        match b {
+            b'0'..=b'9' => {}
+            b'.' => dots += 1,
+            b':' => {
+                colons += 1;
+                doubled |= last == b':';
+            }
+            b'a'..=b'f' | b'A'..=b'F' if colons > 0 || dots == 0 => {}
+            _ => return false,
+        }
+        last = b;
     }
+    match colons {
+        0 => dots == 3 && is_digits_and_dots(text),
+        1 => {
+            dots == 3
+                && text
+                    .rsplit_once(':')
+                    .is_some_and(|(ip, port)| is_digits_and_dots(ip) && is_digits_and_dots(port))
+        }
+        _ => doubled || colons == 7 || (colons >= 5 && dots == 3),
+    }
+}
+
+fn is_digits_and_dots(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
 pub(crate) fn http(request: &str) -> Option<HttpRequest<'_>> {

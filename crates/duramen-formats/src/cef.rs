@@ -12,6 +12,8 @@ use crate::fields::{Fields, Found, Raw, Span};
 use crate::logfmt::is_number;
 use crate::time::StampParser;
 use duramen::Level;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// The names of the parts of a head that both have.
 const HEAD: [&str; 4] = ["deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId"];
@@ -20,7 +22,8 @@ const TIMES: [&str; 4] = ["rt", "devTime", "end", "start"];
 
 /// Where a line's event begins: at the start, or behind a head of syslog's.
 pub(crate) fn start(line: &str) -> Option<usize> {
-    let at = line.find("EF:")?;
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("EF:"));
+    let at = NAME.find(line.as_bytes())?;
     let (head, rest) = (line.get(..at)?, line.get(at + 3..)?);
     let name = if head.ends_with('C') { 1 } else { head.ends_with("LE").then_some(2)? };
     let parted = head[..head.len() - name].chars().next_back().is_none_or(|c| c == ' ');

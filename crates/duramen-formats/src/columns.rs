@@ -54,6 +54,9 @@ impl Header {
 
     /// Takes a line, if it is one of a header. Only an input's first line can be one that does not begin with `#`.
     pub(crate) fn saw(&mut self, line: &str, is_first: bool) {
+        if !line.starts_with('#') && !is_first {
+            return;
+        }
         if line.len() > MAX_HEADER_BYTES {
             if line.starts_with("#Fields:") || line.starts_with("#fields\t") {
                 self.columns = None;

@@ -71,6 +71,9 @@ fn of_compose(line: &str) -> Option<(&str, &str)> {
 }
 
 fn without_color(text: &str) -> &str {
+    if !text.starts_with('\x1b') {
+        return text;
+    }
     color_len(text.as_bytes()).and_then(|len| text.get(len..)).unwrap_or(text)
 }
 

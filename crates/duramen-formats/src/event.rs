@@ -7,6 +7,8 @@
 //! [`Detected::events_lead`]: crate::Detected::events_lead
 
 use duramen::Level;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What an open event has shown so far that its next lines are judged by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +37,9 @@ enum State {
 impl Trace {
     /// Takes note of a line of the event.
     pub fn saw(&mut self, line: &str) {
-        self.state = if line.contains("Traceback (most recent call last)") {
+        static TRACEBACK: LazyLock<Finder<'static>> =
+            LazyLock::new(|| Finder::new("Traceback (most recent call last)"));
+        self.state = if TRACEBACK.find(line.as_bytes()).is_some() {
             State::Traceback
         } else if line.starts_with("panic: ")
             || line.starts_with("fatal error: ")

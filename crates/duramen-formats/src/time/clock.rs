@@ -59,7 +59,8 @@ pub(crate) fn read(s: &[u8], at: usize, seconds_may_miss: bool) -> Option<Clock>
         Some([0xe2, 0x80, 0xaf, ..]) => end + 3,
         _ => end,
     };
-    if (1..=12).contains(&hour)
+    if matches!(s.get(half), Some(b'a' | b'A' | b'p' | b'P'))
+        && (1..=12).contains(&hour)
         && let Some((is_pm, after)) = half_of_day(s, half)
     {
         (hour, end) = (hour % 12 + if is_pm { 12 } else { 0 }, after);
