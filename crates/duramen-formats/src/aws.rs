@@ -252,10 +252,9 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// A number if it is one of digits: `3E57` is an id.
-fn typed(text: &str) -> Value<'_> {
-    let is_number = crate::logfmt::is_number(text) && !text.contains(['e', 'E']);
-    if is_number { Value::Number(text) } else { Value::Str(text) }
+/// A number if it is one of digits.
+pub(crate) fn typed(text: &str) -> Value<'_> {
+    if crate::logfmt::is_plain_number(text) { Value::Number(text) } else { Value::Str(text) }
 }
 
 fn has_port(text: &str) -> bool {

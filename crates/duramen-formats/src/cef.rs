@@ -9,7 +9,7 @@
 //! The head's parts have the names that ArcSight gives them; of LEEF too, so that one question finds both.
 
 use crate::fields::{Fields, Found, Raw, Span};
-use crate::logfmt::is_number;
+use crate::logfmt::is_plain_number;
 use crate::time::StampParser;
 use duramen::Level;
 use memchr::memmem::Finder;
@@ -155,8 +155,7 @@ fn delimiter(text: &str) -> Option<char> {
 fn push(fields: &mut Fields, line: &str, name: &str, span: (usize, usize), escapes: bool) -> Option<()> {
     let text = line.get(span.0..span.1)?;
     let span = Span::new(span.0, span.1)?;
-    // `3E57` is an id.
-    let value = if is_number(text) && !text.contains(['e', 'E']) {
+    let value = if is_plain_number(text) {
         Raw::Number(span)
     } else if escapes && text.contains('\\') {
         Raw::Unescaped(fields.keep(&unescaped(text))?)

@@ -16,10 +16,11 @@
 //! [The W3C's extended log file format](https://www.w3.org/TR/WD-logfile.html); its times are UTC, unless `#Time Format: Local`
 //! stands before, as Windows' firewall writes it. Between blanks a value may stand in quotes.
 
+use crate::aws::typed;
 use crate::lines::{Line, LineSplitter};
 use crate::time::StampParser;
 use crate::{ReaderOptions, level};
-use duramen::{EntryBuf, Level, Value};
+use duramen::{EntryBuf, Level};
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Header {
             return;
         }
         if let Some(names) = line.strip_prefix("#Fields:") {
-            let kind = if self.is_local { Kind::Local } else { Kind::Extended };
+            let kind = Kind::Extended { is_local: self.is_local };
             self.columns = Columns::new(kind, names.split_ascii_whitespace(), None);
         } else if let Some(format) = line.strip_prefix("#Time Format:") {
             self.is_local = format.trim().eq_ignore_ascii_case("local");
@@ -79,7 +80,7 @@ impl Header {
 
     /// Whether the times of the lines that follow are UTC.
     pub(crate) fn is_utc(&self) -> bool {
-        self.columns.as_ref().is_some_and(|columns| columns.kind == Kind::Extended)
+        self.columns.as_ref().is_some_and(|columns| columns.kind == Kind::Extended { is_local: false })
     }
 
     /// Whether lines of columns follow.
@@ -131,9 +132,7 @@ impl HeaderScan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Extended,
-    /// The same with local times.
-    Local,
+    Extended { is_local: bool },
     Zeek,
     Flows,
 }
@@ -173,7 +172,7 @@ impl Columns {
     ) -> Option<Arc<Self>> {
         let names: Vec<&str> = names.take(MAX_COLUMNS + 1).collect();
         let times = match kind {
-            Kind::Extended | Kind::Local => ("date", "time"),
+            Kind::Extended { .. } => ("date", "time"),
             Kind::Zeek => ("ts", "ts"),
             Kind::Flows if names.contains(&"start") => ("start", "start"),
             Kind::Flows => ("end", "end"),
@@ -195,8 +194,8 @@ impl Columns {
             said.insert(name).then_some(*name)
         };
         let called = names.iter().map(|name| match kind {
-            Kind::Extended | Kind::Local if matches!(*name, "date" | "time") => "".into(),
-            Kind::Extended | Kind::Local => usual(name).unwrap_or(name).into(),
+            Kind::Extended { .. } if matches!(*name, "date" | "time") => "".into(),
+            Kind::Extended { .. } => usual(name).unwrap_or(name).into(),
             Kind::Zeek => (*name).into(),
             Kind::Flows => name.replace('-', "_").into(),
         });
@@ -207,7 +206,7 @@ impl Columns {
         if line.starts_with('#') {
             return None;
         }
-        let is_w3c = matches!(self.kind, Kind::Extended | Kind::Local);
+        let is_w3c = matches!(self.kind, Kind::Extended { .. });
         let separator = if self.kind == Kind::Zeek || (is_w3c && line.contains('\t')) { '\t' } else { ' ' };
         let parsed = ColumnsLine { columns: self, line, separator, time_ns: None, level: None };
         if parsed.words().take(self.names.len() + 1).count() != self.names.len() {
@@ -216,8 +215,10 @@ impl Columns {
         let word = |at: usize| parsed.words().nth(at);
         let (first, second) = (word(self.times.0)?, word(self.times.1)?);
         let time_ns = match self.kind {
-            Kind::Extended => Some(stamps.parse_value(&format!("{first} {second}Z"))?),
-            Kind::Local => Some(stamps.parse_value(&format!("{first} {second}"))?),
+            Kind::Extended { is_local } => {
+                let zone = if is_local { "" } else { "Z" };
+                Some(stamps.parse_value(&format!("{first} {second}{zone}"))?)
+            }
             // So many words between tabs are a row, whatever its time is.
             Kind::Zeek => stamps.parse_number(first).or_else(|| stamps.parse_value(first)),
             Kind::Flows => Some(stamps.parse_number(first)?),
@@ -271,9 +272,7 @@ impl<'a> ColumnsLine<'a> {
             {
                 continue;
             }
-            // `3E57` is an id.
-            let is_number = crate::logfmt::is_number(word) && !word.contains(['e', 'E']);
-            entry.field(name, if is_number { Value::Number(word) } else { Value::Str(word) });
+            entry.field(name, typed(word));
         }
     }
 }

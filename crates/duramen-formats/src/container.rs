@@ -136,6 +136,8 @@ mod tests {
             ("2024-06-01 00:00:00 stdout F x", None),
             ("2024-06-01Tx stdout F x", None),
             ("", None),
+            (&format!("{} | {{}}", "a".repeat(MAX_NAME_BYTES + 1)), None),
+            (&format!("a{}| {{}}", " ".repeat(MAX_NAME_BYTES + 1)), None),
         ] {
             assert_eq!(read(line), expected, "{line}");
         }

@@ -83,11 +83,12 @@ impl Counts {
             return;
         }
         self.lines += 1;
-        let is_object = match self.leads {
-            0 => json::may_be(line) && json.parse_line(line, fields).is_ok(),
-            _ => json::may_be(line) && json.parse_repaired(line, fields).is_ok(),
+        // In a text event an array is part of what it tells.
+        let mut is_object = || match self.leads {
+            0 => json.parse_line(line, fields).is_ok(),
+            _ => json.parse_repaired(line, fields).is_ok(),
         };
-        if is_object {
+        if json::may_be(line) && is_object() {
             self.json += 1;
             return;
         }

@@ -11,9 +11,10 @@
 //! | [`detect`] | what the first lines of an input tell about the rest |
 //! | [`event`] | which lines continue the event before them: stack traces, indentation |
 //! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
+//! | [`columns`], `container` | logs whose columns a header names; lines behind the head of a container's runtime |
 //! | `aws`, `cef` | access logs of AWS, read as access logs; CEF and LEEF, read as syslog |
 //! | [`time`] | time stamps as logs write them |
-//! | [`level`] | levels as logs write them |
+//! | [`level`], `letters` | levels as logs write them: words, and letters where a log has a place for them |
 //! | [`rules`] | which fields a sender wants taken for time and message, left out, or added |
 //! | [`fields`] | fields on their way into an entry: names said twice, and which are time, message and level |
 //!

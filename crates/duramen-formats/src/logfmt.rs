@@ -163,6 +163,11 @@ pub(crate) fn is_number(text: &str) -> bool {
     i == s.len()
 }
 
+/// Whether it is a number without an exponent: in columns `3E57` is an id.
+pub(crate) fn is_plain_number(text: &str) -> bool {
+    is_number(text) && !text.contains(['e', 'E'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -129,12 +129,7 @@ impl Builder {
             self.names.reserve(name);
             self.entry.field(name, *value);
         }
-        let Self { fields, names, entry, .. } = self;
-        fields.for_each(content, |name, value| {
-            if let Some(name) = names.take(name, value) {
-                entry.field(name, value);
-            }
-        });
+        self.add_beside(content);
         self.open(text, line, true);
         Ok(true)
     }
@@ -192,6 +187,11 @@ impl Builder {
         for (name, _) in has.iter().filter(|(_, value)| value.is_some()) {
             self.names.reserve(name);
         }
+        self.add_beside(text);
+    }
+
+    /// Adds the fields read from `text`, and those whose names are reserved under others.
+    fn add_beside(&mut self, text: &str) {
         let Self { fields, names, entry, .. } = self;
         fields.for_each(text, |name, value| {
             if let Some(name) = names.take(name, value) {

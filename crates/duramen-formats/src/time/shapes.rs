@@ -24,12 +24,8 @@ pub(crate) fn read(s: &[u8], order: &Order) -> Option<Stamp> {
 /// is, and is evidence for those that can be read in two.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
-    /// What those that can be read in two ways are read as; `false` is the usual way.
-    pub day_first: bool,
-    /// `17/06/09` is month, day and year, and not year, month and day; with `day_first` day, month and year.
-    pub year_last: bool,
-    /// `06-01-2024` is month, day and year, and not day, month and year.
-    pub month_first: bool,
+    /// How those are read that can be in two ways; without it the usual way.
+    settled: Seen,
     /// What the dates so far showed.
     seen: Cell<Seen>,
 }
@@ -37,19 +33,18 @@ pub(crate) struct Order {
 /// What dates showed of their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Some date had its day before its month.
+    /// Some date had its day before its month: `13/02/2006`.
     pub day_first: bool,
-    /// Some had a year of two digits last.
+    /// Some had a year of two digits last: `01/13/06`.
     pub year_last: bool,
-    /// Some with dashes had its month before its day.
+    /// Some with dashes had its month before its day: `01-13-2006`.
     pub month_first: bool,
 }
 
 impl Order {
     /// An order that reads as these say.
     pub fn new(seen: Seen) -> Self {
-        let Seen { day_first, year_last, month_first } = seen;
-        Self { day_first, year_last, month_first, seen: Cell::default() }
+        Self { settled: seen, seen: Cell::default() }
     }
 
     pub fn seen(&self) -> Seen {
@@ -61,7 +56,7 @@ impl Order {
         if b > 12 && a <= 12 {
             self.seen.set(Seen { month_first: true, ..self.seen.get() });
         }
-        if b > 12 || (self.month_first && a <= 12) { (a, b) } else { (b, a) }
+        if b > 12 || (self.settled.month_first && a <= 12) { (a, b) } else { (b, a) }
     }
 
     /// Month and day of `a/b/yyyy`.
@@ -69,7 +64,7 @@ impl Order {
         if a > 12 && b <= 12 {
             self.seen.set(Seen { day_first: true, ..self.seen.get() });
         }
-        if a > 12 || (self.day_first && b <= 12) { (b, a) } else { (a, b) }
+        if a > 12 || (self.settled.day_first && b <= 12) { (b, a) } else { (a, b) }
     }
 
     /// Year, month and day of `a/b/c`.
@@ -78,7 +73,7 @@ impl Order {
         if !year_first {
             self.seen.set(Seen { year_last: true, ..self.seen.get() });
         }
-        if year_first && !self.year_last {
+        if year_first && !self.settled.year_last {
             return (a, b, c);
         }
         let (month, day) = self.month_and_day(a, b);
