@@ -12,9 +12,50 @@ use std::sync::Arc;
 
 const ROWS: u64 = 500;
 
+/// What pages are written as: which is smaller depends on how many of the words are no numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Compressed,
+    AsSymbols,
+}
+
 /// Words and numbers in no order.
-fn free_text(seed: u64, bytes: usize) -> String {
+fn free_text(seed: u64, bytes: usize, written: Written) -> String {
     const WORDS: [&str; 8] = ["käse", "bread", "wine", "öl", "nuts", "figs", "日本", "apple"];
+    const MORE: [&str; 32] = [
+        "accepted",
+        "account",
+        "after",
+        "cache",
+        "client",
+        "closed",
+        "connection",
+        "customer",
+        "database",
+        "delivered",
+        "error",
+        "failed",
+        "from",
+        "index",
+        "item",
+        "message",
+        "missing",
+        "order",
+        "payment",
+        "queue",
+        "received",
+        "refused",
+        "request",
+        "response",
+        "retry",
+        "server",
+        "session",
+        "started",
+        "überlastet",
+        "update",
+        "user",
+        "waiting",
+    ];
     let mut n = seed;
     let mut below = |most: u64| {
         n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -22,9 +63,10 @@ fn free_text(seed: u64, bytes: usize) -> String {
     };
     let mut text = String::new();
     while text.len() < bytes {
-        match below(3) {
+        match below(if written == Written::Compressed { 3 } else { 6 }) {
             0 => text += &format!("{:08x} ", below(1 << 31)),
             1 => text += &format!("{} ", below(100_000)),
+            2.. if written == Written::AsSymbols => text = text + MORE[below(32) as usize] + " ",
             _ => text = text + WORDS[below(8) as usize] + " ",
         }
     }
@@ -32,15 +74,15 @@ fn free_text(seed: u64, bytes: usize) -> String {
 }
 
 /// About 5 KiB a row in the message and as much in `mixed`, but for some that have none, or an empty text.
-fn rows() -> Rows {
+fn rows(written: Written) -> Rows {
     let mut rows = Rows::new(&["app"]);
     for i in 0..ROWS {
         let mixed = match i % 5 {
             0 => Field::None,
-            1 => Field::Json(format!("\"{}\"", free_text(i + 1_000, 7_000))),
-            _ => Field::Str(free_text(i + 2_000, 5_000 + i as usize)),
+            1 => Field::Json(format!("\"{}\"", free_text(i + 1_000, 7_000, written))),
+            _ => Field::Str(free_text(i + 2_000, 5_000 + i as usize, written)),
         };
-        let message = if i % 97 == 3 { String::new() } else { free_text(i, 4_900) };
+        let message = if i % 97 == 3 { String::new() } else { free_text(i, 4_900, written) };
         let app = Field::Int((i / 7 % 3) as i64);
         rows.add(
             i as i64,
@@ -61,12 +103,23 @@ fn encoded(rows: &Rows) -> (Chunks, EncodedBlock) {
 
 #[test]
 fn texts_on_pages_come_back() {
-    check(&rows());
+    for written in [Written::Compressed, Written::AsSymbols] {
+        let rows = rows(written);
+        check(&rows);
+        // Three empty streams, and text that is codes.
+        let is_codes = |chunk: &Vec<u8>| chunk.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 4]);
+        let codes = encoded(&rows).0.chunks.iter().filter(|chunk| is_codes(chunk)).count();
+        assert_eq!(codes > 20, written == Written::AsSymbols, "{codes}");
+    }
 }
 
 #[test]
 fn a_few_rows_cost_the_pages_they_lie_on() {
-    let rows = rows();
+    [Written::Compressed, Written::AsSymbols].into_iter().for_each(check_cost);
+}
+
+fn check_cost(written: Written) {
+    let rows = rows(written);
     let (chunks, encoded) = encoded(&rows);
     let lens: Vec<usize> = chunks.chunks.iter().map(Vec::len).collect();
     let chunks = Arc::new(chunks);
@@ -100,7 +153,7 @@ fn a_few_rows_cost_the_pages_they_lie_on() {
 
 #[test]
 fn a_page_with_wrong_bytes_is_refused() {
-    let rows = rows();
+    let rows = rows(Written::Compressed);
     let (chunks, encoded) = encoded(&rows);
     let all = vec![u64::MAX; ROWS.div_ceil(64) as usize];
     let last = &rows.rows()[ROWS as usize - 1].entry.message.as_bytes()[..64];
@@ -134,7 +187,11 @@ fn a_page_with_wrong_bytes_is_refused() {
 
 #[test]
 fn damaged_pages_do_not_panic() {
-    let (chunks, encoded) = encoded(&rows());
+    [Written::Compressed, Written::AsSymbols].into_iter().for_each(check_damaged);
+}
+
+fn check_damaged(written: Written) {
+    let (chunks, encoded) = encoded(&rows(written));
     let plain: Vec<Vec<u8>> =
         chunks.chunks.iter().map(|chunk| columnar_common::plainly(chunk).unwrap_or(chunk.clone())).collect();
     // What tells how long all is: the heads of bundles, and what comes next in those that are small.
@@ -155,7 +212,7 @@ fn damaged_pages_do_not_panic() {
 /// 60 documents without repetition, of which each row has one, and an id.
 #[test]
 fn texts_that_come_again_from_afar_lie_on_no_pages() {
-    let documents: Vec<String> = (0..60).map(|i| free_text(i, 20_000)).collect();
+    let documents: Vec<String> = (0..60).map(|i| free_text(i, 20_000, Written::Compressed)).collect();
     let mut rows = Rows::new(&[]);
     for i in 0..180u64 {
         let message =

@@ -188,7 +188,7 @@ fn append_if_less(
 }
 
 /// Parts of a text of at least [`SAMPLED_BYTES`], as far from each other as from its ends.
-fn sample(plain: &[u8]) -> Vec<u8> {
+pub(super) fn sample(plain: &[u8]) -> Vec<u8> {
     const PART_BYTES: usize = SAMPLE_BYTES / SAMPLE_PLACES;
     let gap = plain.len().saturating_sub(SAMPLE_BYTES) / (SAMPLE_PLACES + 1);
     let parts = (0..SAMPLE_PLACES).map(|nth| gap + nth * (gap + PART_BYTES));

@@ -3,7 +3,7 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 7
+//!   version u8 = 8
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
 //!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
@@ -45,7 +45,9 @@ use duramen_engine::sstable::ChunkHandle;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
+/// Where no page is written in symbols, and all else is as it is now.
+const VERSION_BEFORE_SYMBOLS: u8 = 7;
 /// Where no bundle needs another, and all else is as it is now.
 const VERSION_BEFORE_NEEDS: u8 = 6;
 /// Where decimal fractions of different lengths are texts as any others, and all else is as it is now.
@@ -230,6 +232,7 @@ impl Directory {
         let version = r.u8()?;
         match version {
             VERSION
+            | VERSION_BEFORE_SYMBOLS
             | VERSION_BEFORE_NEEDS
             | VERSION_BEFORE_DECIMALS
             | VERSION_BEFORE_PAGES
@@ -273,7 +276,11 @@ impl Directory {
         for _ in 0..count {
             columns.push(ColumnEntry::read(&mut r, rows, maps.len(), &mut locations)?);
         }
-        let needs = if version < VERSION { BTreeMap::new() } else { read_needs(&mut r, bundles.len())? };
+        let needs = if version <= VERSION_BEFORE_NEEDS {
+            BTreeMap::new()
+        } else {
+            read_needs(&mut r, bundles.len())?
+        };
         Ok(Self {
             rows,
             min_time,
@@ -440,7 +447,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 8, supported: 7, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 9, supported: 8, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");
@@ -508,6 +515,8 @@ mod tests {
             directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
             assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         }
+        plain[0] = VERSION_BEFORE_SYMBOLS;
+        assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
         assert_eq!(plain.pop(), Some(0), "no needs");
         plain[0] = VERSION_BEFORE_NEEDS;
         assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);

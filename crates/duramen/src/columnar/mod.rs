@@ -23,6 +23,7 @@
 //! | `ints` | encodings of integers |
 //! | `bitpack` | integers of a fixed width in bits |
 //! | `compress`, `repeats` | zstd, and how much of its time a text is worth |
+//! | `symbols` | free text as codes of what is frequent in it |
 //! | `streams` | the four byte streams of a chunk, compressed |
 //! | `filter`, `words` | which words a block has |
 //! | `grams` | what may be in the midst of its words |
@@ -48,6 +49,7 @@ mod references;
 mod repeats;
 mod streams;
 mod structure;
+mod symbols;
 mod table;
 mod table_streams;
 mod template;

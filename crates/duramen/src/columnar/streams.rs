@@ -8,7 +8,8 @@
 //! ```text
 //! bundle (one chunk):
 //!   4 times  method u8        0 stored, 1 zstd, 2 zstd after the same stream of the bundle's base (`directory`),
-//!                             3 what the integers of the bundle's key do not tell (`keyed`)
+//!                             3 what the integers of the bundle's key do not tell (`keyed`),
+//!                             4 the codes of a page's text (`symbols`)
 //!            plain_len varint
 //!            stored_len varint
 //!   4 times  stored bytes
@@ -22,6 +23,7 @@
 use super::bytes::{Reader, bad, put_varint};
 use super::compress::{AFTER, Zstd, expand, expand_after, expand_into};
 use super::keyed::{self, Area};
+use super::symbols::SymbolTable;
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::Result;
@@ -50,6 +52,9 @@ const MAX_DECODED_BYTES: usize = 4 * MAX_STREAM_BYTES;
 
 /// The method of a stream of integers that mostly follow from those of a key.
 const KEYED: u8 = 3;
+
+/// The method of a page's text that is codes of its column's symbols.
+const SYMBOLS: u8 = 4;
 
 /// How many bytes of a bundle may be decompressed for another, all streams together: what zstd makes in a millisecond.
 pub(crate) const MAX_NEEDED_BYTES: usize = 1 << 20;
@@ -170,10 +175,23 @@ fn text_of(chunk: &[u8], len: usize) -> Result<(u8, &[u8])> {
     Ok((method, r.take(stored_len)?))
 }
 
-/// Reads a bundle of text alone, that is as long as `text`.
-pub(crate) fn read_text_into(chunk: &[u8], text: &mut [u8]) -> Result<()> {
-    let (method, stored) = text_of(chunk, text.len())?;
-    expand_into(method, stored, text)
+/// Reads a bundle of text alone, that is as long as `text`, and may be codes of these symbols.
+pub(crate) fn read_text_into(chunk: &[u8], symbols: Option<&SymbolTable>, text: &mut [u8]) -> Result<()> {
+    match (text_of(chunk, text.len())?, symbols) {
+        ((SYMBOLS, codes), Some(symbols)) => symbols.decode(codes, text),
+        ((method, stored), _) => expand_into(method, stored, text),
+    }
+}
+
+/// Writes a bundle of text alone, so many bytes, of which there are the codes. Says how many bytes each stream takes.
+pub(crate) fn write_codes(text_len: usize, codes: &[u8], out: &mut Vec<u8>) -> [usize; STREAMS] {
+    out.clear();
+    out.extend_from_slice(&[0; 3 * (STREAMS - 1)]);
+    out.push(SYMBOLS);
+    put_varint(out, text_len as u64);
+    put_varint(out, codes.len() as u64);
+    out.extend_from_slice(codes);
+    [0, 0, 0, codes.len()]
 }
 
 /// A bundle that was read.
@@ -212,10 +230,13 @@ impl Bundle {
         Ok(Self { streams })
     }
 
-    /// Reads one of so much text, and nothing else.
-    pub(crate) fn read_text(chunk: &[u8], len: usize) -> Result<Self> {
-        let (method, stored) = text_of(chunk, len)?;
-        Ok(Self { streams: [Vec::new(), Vec::new(), Vec::new(), expand(method, stored, len)?] })
+    /// Reads one of so much text, and nothing else, which may be codes of these symbols.
+    pub(crate) fn read_text(chunk: &[u8], symbols: Option<&SymbolTable>, len: usize) -> Result<Self> {
+        let text = match (text_of(chunk, len)?, symbols) {
+            ((SYMBOLS, codes), Some(symbols)) => symbols.text(codes, len)?,
+            ((method, stored), _) => expand(method, stored, len)?,
+        };
+        Ok(Self { streams: [Vec::new(), Vec::new(), Vec::new(), text] })
     }
 
     /// How many bytes each stream of a chunk has, before compression and as it is stored.

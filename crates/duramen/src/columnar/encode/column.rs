@@ -68,8 +68,9 @@ impl BlockEncoder {
             return Ok(Form::Texts { at: self.place(progress)?, in_grams, has_empty, pages: Vec::new() });
         }
         let text = std::mem::take(&mut self.scratch.text);
+        let symbols = self.take_symbols(&text, values)?;
         let at = self.place(progress)?;
-        let pages = self.place_pages(&text, values, progress)?;
+        let pages = self.place_pages(&text, values, symbols.as_ref(), progress)?;
         Ok(Form::Texts { at, in_grams, has_empty, pages })
     }
 

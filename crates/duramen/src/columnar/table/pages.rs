@@ -5,6 +5,7 @@ use super::super::chosen::Chosen;
 use super::super::directory::Location;
 use super::super::leaf;
 use super::super::streams::{Bundle, Part, read_text_into};
+use super::super::symbols::SymbolTable;
 use super::super::texts::Texts;
 use super::{TableBlock, get_or_make};
 use crate::error::Result;
@@ -26,8 +27,10 @@ impl TableBlock {
             page_end += page.lens[3] as u32;
             ends.binary_search(&page_end).map_err(|_| bad("a text lies on two pages"))?;
         }
+        let symbols = if part.text.remaining() > 0 { Some(SymbolTable::read(&mut part.text)?) } else { None };
+        let symbols = symbols.as_ref();
         let Some(numbers) = chosen.numbers() else {
-            let bytes = self.all_pages(pages, of_all)?;
+            let bytes = self.all_pages(pages, symbols, of_all)?;
             leaf::check_ends(&bytes, &ends)?;
             return Ok(Texts { bytes, ends });
         };
@@ -45,7 +48,7 @@ impl TableBlock {
                 let next = pages.next().ok_or_else(|| bad("there are too few pages"))?;
                 (page_start, page_end) = (page_end, page_end + next.lens[3]);
                 // Of a page that none of the texts lies on nothing is read.
-                page = if page_end < end { &[] } else { self.page(next)? };
+                page = if page_end < end { &[] } else { self.page(next, symbols)? };
             }
             let text = start.checked_sub(page_start).and_then(|from| page.get(from..end - page_start));
             let text = text.ok_or_else(|| bad("a text lies on two pages"))?;
@@ -56,9 +59,9 @@ impl TableBlock {
     }
 
     /// The bytes of a page, which stay with the block.
-    fn page(&self, at: &Location) -> Result<&[u8]> {
-        let read =
-            || Bundle::read_text(&self.source.read_chunk(self.directory.bundles[at.bundle])?, at.lens[3]);
+    fn page(&self, at: &Location, symbols: Option<&SymbolTable>) -> Result<&[u8]> {
+        let chunk = || self.source.read_chunk(self.directory.bundles[at.bundle]);
+        let read = || Bundle::read_text(&chunk()?, symbols, at.lens[3]);
         let text = get_or_make(&self.bundles[at.bundle], read)?.text();
         if text.len() == at.lens[3] { Ok(text) } else { Err(bad("a page has another length")) }
     }
@@ -76,7 +79,7 @@ impl TableBlock {
     }
 
     /// The bytes of all pages, which are so many.
-    fn all_pages(&self, pages: &[Location], of_all: usize) -> Result<Vec<u8>> {
+    fn all_pages(&self, pages: &[Location], symbols: Option<&SymbolTable>, of_all: usize) -> Result<Vec<u8>> {
         self.ask_for_pages(pages);
         let mut bytes = memory::zeros(of_all);
         let mut rest = &mut bytes[..];
@@ -84,9 +87,10 @@ impl TableBlock {
             let place;
             (place, rest) = rest.split_at_mut(page.lens[3]);
             if self.bundles[page.bundle].get().is_some() {
-                place.copy_from_slice(self.page(page)?);
+                place.copy_from_slice(self.page(page, symbols)?);
             } else {
-                read_text_into(&self.source.read_chunk(self.directory.bundles[page.bundle])?, place)?;
+                let chunk = self.source.read_chunk(self.directory.bundles[page.bundle])?;
+                read_text_into(&chunk, symbols, place)?;
             }
         }
         Ok(bytes)
