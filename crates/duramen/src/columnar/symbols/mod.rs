@@ -105,14 +105,24 @@ impl SymbolTable {
     pub(crate) fn read(r: &mut Reader<'_>) -> Result<Self> {
         let count = r.count(MAX_SYMBOLS)?;
         let lens = r.take(count)?;
-        let mut symbols = Vec::with_capacity(count);
-        for &len in lens {
-            if !(2..=MAX_SYMBOL_BYTES).contains(&usize::from(len)) {
-                return Err(bad("a symbol is too short or too long"));
-            }
-            symbols.push(Symbol::of(r.take(len.into())?));
+        if !lens.iter().all(|&len| (2..=MAX_SYMBOL_BYTES).contains(&usize::from(len))) {
+            return Err(bad("a symbol is too short or too long"));
         }
-        Ok(Self::new(&symbols))
+        let mut rest = r.take(lens.iter().map(|&len| usize::from(len)).sum())?;
+        let mut table = Self::new(&[]);
+        table.symbols = count;
+        table.lens[BYTES..][..count].copy_from_slice(lens);
+        for (bytes, &len) in table.bytes[BYTES..].iter_mut().zip(lens) {
+            // Most have others behind them: all room is copied, and what is not theirs taken away.
+            *bytes = match rest.first_chunk() {
+                Some(room) => {
+                    u128::from_le_bytes(*room) & (u128::MAX >> (8 * (MAX_SYMBOL_BYTES - usize::from(len))))
+                }
+                None => u128::from_le_bytes(Symbol::of(&rest[..len.into()]).bytes),
+            };
+            rest = &rest[len.into()..];
+        }
+        Ok(table)
     }
 }
 
