@@ -106,11 +106,33 @@ fn texts_on_pages_come_back() {
     for written in [Written::Compressed, Written::AsSymbols] {
         let rows = rows(written);
         check(&rows);
-        // Three empty streams, and text that is codes.
-        let is_codes = |chunk: &Vec<u8>| chunk.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 4]);
-        let codes = encoded(&rows).0.chunks.iter().filter(|chunk| is_codes(chunk)).count();
+        let codes = pages_of_method(&encoded(&rows).0, 4);
         assert_eq!(codes > 20, written == Written::AsSymbols, "{codes}");
     }
+}
+
+/// How many chunks are three empty streams, and text of this method.
+fn pages_of_method(chunks: &Chunks, method: u8) -> usize {
+    chunks.chunks.iter().filter(|chunk| chunk.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, method])).count()
+}
+
+#[test]
+fn pages_of_another_kind_than_the_sample_are_compressed() {
+    let mut rows = Rows::new(&[]);
+    for i in 0..ROWS {
+        // Between the places that samples are taken from, and of letters that they do not have.
+        let message = match i {
+            30..70 => {
+                free_text(i, 4_900, Written::AsSymbols).replace(|c: char| c.is_ascii_alphanumeric(), "ы")
+            }
+            _ => free_text(i, 4_900, Written::AsSymbols),
+        };
+        rows.add(i as i64, Level::Info, &message, vec![]);
+    }
+    let (chunks, _) = encoded(&rows);
+    let (codes, compressed) = (pages_of_method(&chunks, 4), pages_of_method(&chunks, 1));
+    assert!(codes > 10 && compressed > 2, "{codes} and {compressed}");
+    check(&rows);
 }
 
 #[test]

@@ -131,10 +131,15 @@ impl Zstd {
             return Ok(false);
         }
         let sample = &sample(plain);
-        let quick = self.at_level(QUICK_LEVEL, |zstd| zstd.compressed_len(sample))?;
+        let quick = self.quickly_compressed_len(sample)?;
         let well = self.at_level(COMPARED_LEVEL, |zstd| zstd.compressed_len(sample))?;
         let is_free = quick * REPETITIVE_RATIO >= SAMPLE_BYTES && (quick - quick / LEAST_GAIN) < well;
         Ok(is_free && !repeats::comes_again_far(plain))
+    }
+
+    /// How many bytes the quick level leaves.
+    pub(crate) fn quickly_compressed_len(&mut self, plain: &[u8]) -> Result<usize> {
+        self.at_level(QUICK_LEVEL, |zstd| zstd.compressed_len(plain))
     }
 
     fn compressed_len(&mut self, plain: &[u8]) -> Result<usize> {

@@ -378,4 +378,22 @@ mod tests {
         }
         assert!(Bundle::read(&chunk, Before::default()).unwrap_err().is_corruption());
     }
+
+    #[test]
+    fn codes_without_their_symbols_are_refused() {
+        let table = SymbolTable::read(&[1, 2, b'a', b'b']).unwrap();
+        let mut chunk = Vec::new();
+        let codes = [0x00, 0x11, 0x06];
+        assert_eq!(write_codes(3, &codes, &mut chunk), [0, 0, 0, 3]);
+        let mut text = [0; 3];
+        read_text_into(&chunk, Some(&table), &mut text).unwrap();
+        assert_eq!(&text, b"aba");
+        assert_eq!(Bundle::read_text(&chunk, Some(&table), 3).unwrap().text(), b"aba");
+        let other = SymbolTable::read(&[0]).unwrap();
+        for symbols in [None, Some(&other)] {
+            assert!(read_text_into(&chunk, symbols, &mut text).unwrap_err().is_corruption());
+            assert!(Bundle::read_text(&chunk, symbols, 3).unwrap_err().is_corruption());
+        }
+        assert!(Bundle::read(&chunk, Before::default()).unwrap_err().is_corruption(), "no page");
+    }
 }

@@ -12,6 +12,8 @@ use crate::error::Result;
 const PAGE_BYTES: usize = 128 << 10;
 /// One in so many bytes of what is compressed may be added by symbols, which are read three times as fast.
 const BYTES_PER_MORE: usize = 16;
+/// What symbols do not make so many times smaller is of another kind than what they were learned from.
+const LEAST_RATIO: usize = 2;
 
 impl BlockEncoder {
     /// Whether the texts that were encoded lie on pages: those of no kind that are about as small in parts as whole.
@@ -24,8 +26,8 @@ impl BlockEncoder {
         Ok(is_free)
     }
 
-    /// The symbols of a text that consists of `values`, if it is about as small in their codes as compressed: the first page
-    /// tells. Writes their table where the text was.
+    /// The symbols of a text that consists of `values`, if it is about as small in their codes as compressed quickly: the first
+    /// page tells. Writes their table where the text was.
     pub(super) fn take_symbols(&mut self, text: &[u8], values: Spans<'_>) -> Result<Option<Encoder>> {
         let (scratch, chunk) = (&mut self.scratch, &mut self.chunk);
         scratch.is_free = None;
@@ -35,18 +37,18 @@ impl BlockEncoder {
         let encoder = Encoder::new(&table);
         chunk.clear();
         encoder.encode(page, chunk);
-        let of_codes = chunk.len();
-        chunk.clear();
-        self.zstd.as_free_text(|zstd| zstd.append(page, chunk))?;
-        let compressed = if chunk.is_empty() { page.len() } else { chunk.len() };
-        if of_codes > compressed + compressed / BYTES_PER_MORE {
+        table.write(&mut scratch.text);
+        let of_symbols = chunk.len() + scratch.text.len() * page.len() / text.len();
+        let compressed = self.zstd.quickly_compressed_len(page)?;
+        if of_symbols > compressed + compressed / BYTES_PER_MORE {
+            scratch.text.clear();
             return Ok(None);
         }
-        table.write(&mut scratch.text);
         Ok(Some(encoder))
     }
 
-    /// Writes `text`, which consists of `values`, as pages, in codes of symbols if it has any.
+    /// Writes `text`, which consists of `values`, as pages: in codes of symbols if it has any, but for pages that have few of
+    /// them.
     pub(super) fn place_pages(
         &mut self,
         text: &[u8],
@@ -62,8 +64,10 @@ impl BlockEncoder {
                 if let Some(symbols) = symbols {
                     codes.clear();
                     symbols.encode(page, &mut codes);
-                    let stored = write_codes(page.len(), &codes, chunk);
-                    return progress.add_chunk(chunk, [0, 0, 0, page.len()], stored, Needs::default());
+                    if codes.len() * LEAST_RATIO < page.len() {
+                        let stored = write_codes(page.len(), &codes, chunk);
+                        return progress.add_chunk(chunk, [0, 0, 0, page.len()], stored, Needs::default());
+                    }
                 }
                 scratch.text.extend_from_slice(page);
                 progress.add(scratch, zstd, chunk)

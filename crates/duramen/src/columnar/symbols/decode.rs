@@ -8,6 +8,8 @@ use duramen_engine::memory;
 /// Codes that are undone at once, and how many bytes they take.
 const AT_ONCE: usize = 8;
 const BYTES_AT_ONCE: usize = AT_ONCE * CODE_BITS as usize / 8;
+/// Two codes are so many bytes; one is one less.
+const BYTES_OF_TWO: usize = 3;
 /// How many bytes they stand for at most.
 const ROOM_AT_ONCE: usize = AT_ONCE * MAX_SYMBOL_BYTES;
 
@@ -30,6 +32,9 @@ impl SymbolTable {
     /// # Errors
     /// [`crate::Error::Decode`] if the codes stand for another number of bytes, or have no symbol.
     pub(crate) fn decode(&self, codes: &[u8], text: &mut [u8]) -> Result<()> {
+        if codes.len() % BYTES_OF_TWO == 1 {
+            return Err(bad("a code is cut off"));
+        }
         let mut at = 0;
         let mut most = 0;
         let mut groups = codes.chunks_exact(BYTES_AT_ONCE);

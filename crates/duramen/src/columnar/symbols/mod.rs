@@ -102,13 +102,17 @@ impl SymbolTable {
     ///
     /// # Errors
     /// [`crate::Error::Decode`] if it makes no sense.
-    pub(crate) fn read(r: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn read(table: &[u8]) -> Result<Self> {
+        let mut r = Reader::new(table);
         let count = r.count(MAX_SYMBOLS)?;
         let lens = r.take(count)?;
         if !lens.iter().all(|&len| (2..=MAX_SYMBOL_BYTES).contains(&usize::from(len))) {
             return Err(bad("a symbol is too short or too long"));
         }
-        let mut rest = r.take(lens.iter().map(|&len| usize::from(len)).sum())?;
+        let mut rest = r.rest();
+        if rest.len() != lens.iter().map(|&len| usize::from(len)).sum() {
+            return Err(bad("symbols are not as long as all of them together"));
+        }
         let mut table = Self::new(&[]);
         table.symbols = count;
         table.lens[BYTES..][..count].copy_from_slice(lens);
@@ -133,9 +137,7 @@ mod tests {
     fn check(text: &[u8], table: &SymbolTable) -> usize {
         let mut written = Vec::new();
         table.write(&mut written);
-        let mut r = Reader::new(&written);
-        let read = SymbolTable::read(&mut r).unwrap();
-        assert_eq!(r.remaining(), 0);
+        let read = SymbolTable::read(&written).unwrap();
         assert_eq!(read.symbols(), table.symbols());
         let mut codes = Vec::new();
         Encoder::new(table).encode(text, &mut codes);
@@ -191,10 +193,10 @@ mod tests {
 
     #[test]
     fn what_no_encoder_writes_is_refused() {
-        let read = |bytes: &[u8]| SymbolTable::read(&mut Reader::new(bytes)).map(|table| table.symbols);
+        let read = |bytes: &[u8]| SymbolTable::read(bytes).map(|table| table.symbols);
         assert_eq!(read(&[0]).unwrap(), 0);
         assert_eq!(read(&[1, 2, b'a', b'b']).unwrap(), 1);
-        for table in [&[][..], &[1], &[1, 2, b'a'], &[1, 1, b'a'], &[1, 17], &[0x81, 0x1e]] {
+        for table in [&[][..], &[1], &[1, 2, b'a'], &[1, 1, b'a'], &[1, 17], &[0x81, 0x1e], &[0, 0]] {
             assert!(read(table).unwrap_err().is_corruption(), "{table:?}");
         }
         let table = SymbolTable::new(&[Symbol::of(b"ab")]);
@@ -211,6 +213,7 @@ mod tests {
         assert!(decoded(&[256, 97], 4).unwrap_err().is_corruption());
         assert!(decoded(&[256, 97], 2).unwrap_err().is_corruption());
         assert!(decoded(&[256; 1000], 1999).unwrap_err().is_corruption());
+        assert!(table.decode(&[97], &mut []).unwrap_err().is_corruption(), "half a code");
         assert!(table.text(&[0, 0], usize::MAX).unwrap_err().is_corruption(), "nothing is allocated for it");
     }
 

@@ -27,7 +27,8 @@ impl TableBlock {
             page_end += page.lens[3] as u32;
             ends.binary_search(&page_end).map_err(|_| bad("a text lies on two pages"))?;
         }
-        let symbols = if part.text.remaining() > 0 { Some(SymbolTable::read(&mut part.text)?) } else { None };
+        let table = part.text.rest();
+        let symbols = if table.is_empty() { None } else { Some(SymbolTable::read(table)?) };
         let symbols = symbols.as_ref();
         let Some(numbers) = chosen.numbers() else {
             let bytes = self.all_pages(pages, symbols, of_all)?;
