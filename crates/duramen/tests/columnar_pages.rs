@@ -22,40 +22,10 @@ enum Written {
 /// Words and numbers in no order.
 fn free_text(seed: u64, bytes: usize, written: Written) -> String {
     const WORDS: [&str; 8] = ["käse", "bread", "wine", "öl", "nuts", "figs", "日本", "apple"];
-    const MORE: [&str; 32] = [
-        "accepted",
-        "account",
-        "after",
-        "cache",
-        "client",
-        "closed",
-        "connection",
-        "customer",
-        "database",
-        "delivered",
-        "error",
-        "failed",
-        "from",
-        "index",
-        "item",
-        "message",
-        "missing",
-        "order",
-        "payment",
-        "queue",
-        "received",
-        "refused",
-        "request",
-        "response",
-        "retry",
-        "server",
-        "session",
-        "started",
-        "überlastet",
-        "update",
-        "user",
-        "waiting",
-    ];
+    const MORE: &str = "accepted account after cache client closed connection customer database delivered error failed \
+        from index item message missing order payment queue received refused request response retry server session \
+        started überlastet update user waiting";
+    let more: Vec<&str> = MORE.split(' ').collect();
     let mut n = seed;
     let mut below = |most: u64| {
         n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -66,7 +36,7 @@ fn free_text(seed: u64, bytes: usize, written: Written) -> String {
         match below(if written == Written::Compressed { 3 } else { 6 }) {
             0 => text += &format!("{:08x} ", below(1 << 31)),
             1 => text += &format!("{} ", below(100_000)),
-            2.. if written == Written::AsSymbols => text = text + MORE[below(32) as usize] + " ",
+            2.. if written == Written::AsSymbols => text = text + more[below(32) as usize] + " ",
             _ => text = text + WORDS[below(8) as usize] + " ",
         }
     }

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 /// How many bytes a page has at most, unless it is of one text: what zstd compresses as one block.
 const PAGE_BYTES: usize = 128 << 10;
-/// One in so many bytes of what is compressed may be added by symbols, which are read three times as fast.
+/// One in so many bytes of what is compressed may be added by symbols, for they are read faster.
 const BYTES_PER_MORE: usize = 16;
 /// What symbols do not make so many times smaller is of another kind than what they were learned from.
 const LEAST_RATIO: usize = 2;
@@ -27,11 +27,11 @@ impl BlockEncoder {
     }
 
     /// The symbols of a text that consists of `values`, if it is about as small in their codes as compressed quickly: the first
-    /// page tells. Writes their table where the text was.
+    /// page tells. Writes their table where the text was, which has been taken.
     pub(super) fn take_symbols(&mut self, text: &[u8], values: Spans<'_>) -> Result<Option<Encoder>> {
         let (scratch, chunk) = (&mut self.scratch, &mut self.chunk);
+        // What was said of the text does not hold for the table.
         scratch.is_free = None;
-        scratch.text.clear();
         let Some(page) = pages_of(text, values).next() else { return Ok(None) };
         let table = symbols::train(&sample(text));
         let encoder = Encoder::new(&table);

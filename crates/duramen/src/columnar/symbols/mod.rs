@@ -36,7 +36,7 @@ const MAX_SYMBOLS: usize = CODES - BYTES;
 const MAX_SYMBOL_BYTES: usize = 16;
 
 /// What a code stands for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Symbol {
     bytes: [u8; MAX_SYMBOL_BYTES],
     len: u8,

@@ -10,8 +10,8 @@ const ROUNDS: [usize; 5] = [8, 8, 4, 2, 1];
 const PIECE_BYTES: usize = 2 << 10;
 /// What comes less often is not worth its place in the table.
 const LEAST_COUNT: u32 = 3;
-/// How many symbols begin with the same two bytes. The encoder compares them one by one; more, which are mostly pairs of words, make
-/// a text of words a twentieth smaller, and take it a third longer.
+/// How many symbols begin with the same two bytes. The encoder compares them one by one; more are mostly pairs of words, and cost
+/// more of its time than they save bytes.
 const MAX_ALIKE: usize = 24;
 
 /// The symbols that write a text like this one with the fewest codes, as far as counting tells.
@@ -27,19 +27,18 @@ pub(crate) fn train(sample: &[u8]) -> SymbolTable {
 
 /// The best of these symbols and of pairs of them, single bytes included.
 fn better(symbols: &[Symbol], sample: &[u8]) -> Vec<Symbol> {
-    let mut counts: HashMap<Key, u32, FixedState> = HashMap::default();
+    let mut counts: HashMap<Symbol, u32, FixedState> = HashMap::default();
     let mut last: Option<Symbol> = None;
     Encoder::of(symbols).for_each_code(sample, |_code, symbol| {
         if symbol.len > 1 {
-            *counts.entry(Key::of(&symbol)).or_default() += 1;
+            *counts.entry(symbol).or_default() += 1;
         }
         if let Some(pair) = last.and_then(|last| last.followed_by(&symbol)) {
-            *counts.entry(Key::of(&pair)).or_default() += 1;
+            *counts.entry(pair).or_default() += 1;
         }
         last = Some(symbol);
     });
-    let worth = |(key, count): (Key, u32)| {
-        let symbol = key.symbol();
+    let worth = |(symbol, count): (Symbol, u32)| {
         (count >= LEAST_COUNT).then(|| (u64::from(count) * u64::from(symbol.len), symbol))
     };
     let mut found: Vec<(u64, Symbol)> = counts.into_iter().filter_map(worth).collect();
@@ -52,18 +51,4 @@ fn better(symbols: &[Symbol], sample: &[u8]) -> Vec<Symbol> {
     });
     found.truncate(MAX_SYMBOLS);
     found.into_iter().map(|(_, symbol)| symbol).collect()
-}
-
-/// A symbol as it is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key(u128, u8);
-
-impl Key {
-    fn of(symbol: &Symbol) -> Self {
-        Self(u128::from_le_bytes(symbol.bytes), symbol.len)
-    }
-
-    fn symbol(self) -> Symbol {
-        Symbol { bytes: self.0.to_le_bytes(), len: self.1 }
-    }
 }
