@@ -53,22 +53,16 @@ impl CodedSet {
     pub(super) fn read(set: &[u8], rest_bits: u32) -> Result<Self> {
         let mut r = Reader::new(set);
         let words = r.count(MAX_WORDS)?;
-        let mut bits = r.rest().iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
-        let mut next = || bits.next().map(u32::from).ok_or_else(|| bad("a set of words ends too early"));
+        let mut bits = BitReader::new(r.rest());
         let mut places = Vec::with_capacity(words);
         let mut place = 0u32;
         for _ in 0..words {
-            // Each of these adds a bit of the set to it, which has not so many.
-            while next()? == 1 {
-                place = place.saturating_add(1 << rest_bits);
-            }
-            for bit in 0..rest_bits {
-                place = place.saturating_add(next()? << bit);
-            }
+            let more = bits.ones() << rest_bits | bits.take(rest_bits);
+            place = u32::try_from(u64::from(place).saturating_add(more)).unwrap_or(u32::MAX);
             places.push(place);
         }
-        let rest: Vec<u8> = bits.collect();
-        if words == 0 || rest.len() >= 8 || rest.contains(&1) {
+        let rest = bits.left().ok_or_else(|| bad("a set of words ends too early"))?;
+        if words == 0 || rest >= 8 || bits.take(rest as u32) != 0 {
             return Err(bad("a set of words is not what it says"));
         }
         Ok(Self { places, rest_bits })
@@ -106,6 +100,58 @@ impl Bits<'_> {
     }
 }
 
+/// Bits of bytes, of each the lowest first. Behind the end they are zeros.
+struct BitReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// So many bits are seen at once.
+const SEEN_BITS: u32 = u64::BITS - 7;
+
+impl<'a> BitReader<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// How many bits are left; `None` if more were taken than there are.
+    fn left(&self) -> Option<usize> {
+        (self.bytes.len() * 8).checked_sub(self.at)
+    }
+
+    /// The next [`SEEN_BITS`] bits, and maybe some more.
+    fn seen(&self) -> u64 {
+        let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
+        let word = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut last = [0; 8];
+            last.iter_mut().zip(rest).for_each(|(last, byte)| *last = *byte);
+            last
+        });
+        u64::from_le_bytes(word) >> (self.at % 8)
+    }
+
+    /// Takes ones and the zero behind them; how many ones.
+    fn ones(&mut self) -> u64 {
+        let mut ones = 0;
+        loop {
+            let seen = self.seen().trailing_ones().min(SEEN_BITS);
+            ones += u64::from(seen);
+            if seen < SEEN_BITS {
+                self.at += seen as usize + 1;
+                return ones;
+            }
+            self.at += seen as usize;
+        }
+    }
+
+    /// Takes so many bits, less than [`SEEN_BITS`].
+    fn take(&mut self, count: u32) -> u64 {
+        let bits = self.seen() & ((1 << count) - 1);
+        self.at += count as usize;
+        bits
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +186,23 @@ mod tests {
         assert!(
             CodedSet::read(&[5, 255, 255], REST_BITS).is_err() && CodedSet::read(&[0], REST_BITS).is_err()
         );
+    }
+
+    #[test]
+    fn many_ones_in_a_row_are_counted() {
+        for ones in [0, 1, 7, 8, 55, 56, 57, 58, 63, 64, 113, 114, 115, 300] {
+            for before in 0..9 {
+                let (mut bytes, mut out) = (Vec::new(), Bits { out: &mut Vec::new(), free: 0 });
+                let bits = (0..before).map(|_| false).chain((0..ones).map(|_| true)).chain([false, true]);
+                bits.for_each(|bit| out.push(bit));
+                bytes.append(out.out);
+                let mut reader = BitReader::new(&bytes);
+                assert_eq!(reader.take(before), 0);
+                assert_eq!(reader.ones(), ones);
+                assert_eq!(reader.take(1), 1, "{ones} {before}");
+                assert_eq!(reader.left(), Some(bytes.len() * 8 - before as usize - ones as usize - 2));
+            }
+        }
     }
 
     proptest! {
