@@ -80,7 +80,7 @@ impl Rows {
                 }
                 Place::Reference(of) => {
                     let here = match &*(around.elsewhere)(*of, word.word())? {
-                        Elsewhere::Column(column) => held(column, *of, &slots(), word, needle),
+                        Elsewhere::Column(column) => held(column, *of, &slots(), &self.hold, word, needle),
                         found => slots().into_iter().map(|slot| found.held(slot as usize)).collect(),
                     };
                     for (i, held) in here.into_iter().enumerate() {
@@ -141,8 +141,15 @@ fn sure(part: &str, needle: &Needle<'_>) -> Held {
     }
 }
 
-/// Whether the values of column `of` in these slots hold a word.
-fn held(column: &Column, of: usize, slots: &[u32], word: &Sought<'_>, needle: &Needle<'_>) -> Vec<Held> {
+/// Whether the values of column `of` in these slots hold a word. Where it does not matter any more, either is said.
+fn held(
+    column: &Column,
+    of: usize,
+    slots: &[u32],
+    matters: &[bool],
+    word: &Sought<'_>,
+    needle: &Needle<'_>,
+) -> Vec<Held> {
     let held = |text: &str| match word.find(text.as_bytes()) {
         None => Held::Not,
         Some(_) => sure(text, needle),
@@ -154,5 +161,10 @@ fn held(column: &Column, of: usize, slots: &[u32], word: &Sought<'_>, needle: &N
         return slots.iter().map(|slot| code(slot).copied().unwrap_or(Held::Not)).collect();
     }
     let mut digits = IntText::default();
-    slots.iter().map(|&slot| column.text_at(slot as usize, &mut digits).map_or(Held::Not, held)).collect()
+    let mut of_slot = |slot: u32| column.text_at(slot as usize, &mut digits).map_or(Held::Not, held);
+    slots
+        .iter()
+        .zip(matters)
+        .map(|(&slot, matters)| if *matters { of_slot(slot) } else { Held::Not })
+        .collect()
 }
