@@ -2,7 +2,8 @@
 
 use crate::Result;
 use duramen::{EntryRef, Error, Level, Value as Read};
-use duramen_formats::{EntryReader, ReaderOptions};
+use duramen_formats::columns::Header;
+use duramen_formats::{Detected, EntryReader, ReaderOptions};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -18,6 +19,10 @@ pub(crate) struct Source {
     /// The file's name, without `.zst`.
     pub(crate) name: String,
     pub(crate) entries: Vec<Entry>,
+    /// How its lines are read.
+    options: ReaderOptions,
+    detected: Option<Detected>,
+    header: Header,
 }
 
 /// An entry.
@@ -27,6 +32,8 @@ pub(crate) struct Entry {
     pub(crate) time_ns: i64,
     /// A JSON object: the line itself, or of a text one with `_msg`.
     pub(crate) json: String,
+    /// Whether it is a text.
+    pub(crate) is_text: bool,
 }
 
 impl Source {
@@ -57,17 +64,42 @@ impl Source {
             begin = end;
             let entry = EntryRef::decode(entry)?;
             let is_json = line.starts_with('{') && serde_json::from_str::<Map<String, Value>>(line).is_ok();
-            let json = if is_json { line.to_owned() } else { object_of(&entry, level, parse) };
-            entries.push(Entry { time_ns: entry.time, json });
+            let json = match is_json {
+                true => line.to_owned(),
+                false => Value::Object(object_of(&entry, level, parse)).to_string(),
+            };
+            entries.push(Entry { time_ns: entry.time, json, is_text: !is_json });
             Ok(())
         };
-        let mut reader = EntryReader::new(ReaderOptions::new(written_ns));
+        let options = ReaderOptions::new(written_ns);
+        let mut reader = EntryReader::new(options.clone());
         reader.feed(bytes, &mut take)?;
         reader.finish(&mut take)?;
+        let (detected, header) = (reader.detected(), reader.header().clone());
         if entries.is_empty() {
             return Err(format!("{name}: no line").into());
         }
-        Ok(Self { name: name.to_owned(), entries })
+        Ok(Self { name: name.to_owned(), entries, options, detected, header })
+    }
+
+    /// An entry's text as an object, with what is read from it as from the file's.
+    pub(crate) fn parsed(&self, text: &str) -> Result<Map<String, Value>> {
+        let mut object = Map::new();
+        let mut take = |entry: &[u8], level: Level, _end: u64| -> Result<(), Error> {
+            if object.is_empty() {
+                object = object_of(&EntryRef::decode(entry)?, level, true);
+            }
+            Ok(())
+        };
+        let mut reader = match self.detected {
+            Some(detected) => EntryReader::resume(self.options.clone(), 0, detected, None),
+            None => EntryReader::new(self.options.clone()),
+        }
+        .after(self.header.clone());
+        reader.feed(text.as_bytes(), &mut take)?;
+        reader.finish(&mut take)?;
+        object.insert("_msg".to_owned(), text.into());
+        Ok(object)
     }
 
     /// Each entry, with its own time, and no byte of a JSON line changed.
@@ -89,7 +121,7 @@ pub(crate) fn write_line(out: &mut impl Write, time_ns: i64, file: &str, json: &
 }
 
 /// The text as `_msg`, the level if there is one, and with `parse` what else was read from it.
-fn object_of(entry: &EntryRef<'_>, level: Level, parse: bool) -> String {
+fn object_of(entry: &EntryRef<'_>, level: Level, parse: bool) -> Map<String, Value> {
     let mut object = Map::new();
     if parse {
         for (name, value) in entry.fields() {
@@ -103,7 +135,7 @@ fn object_of(entry: &EntryRef<'_>, level: Level, parse: bool) -> String {
     // These would be there twice.
     object.remove("_time");
     object.remove(FILE_FIELD);
-    Value::Object(object).to_string()
+    object
 }
 
 fn json_of(value: Read<'_>) -> Value {

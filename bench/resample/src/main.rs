@@ -63,7 +63,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let mut sources = Vec::new();
     for file in &args.files {
-        sources.push(input::Source::read(file, args.parse)?);
+        sources.push(input::Source::read(file, args.parse && args.as_is)?);
     }
     let mut out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
     let written = if args.as_is {
@@ -74,6 +74,7 @@ fn main() -> Result<()> {
             seed: args.seed,
             from_ns: i64::try_from(args.from.as_nanosecond())?,
             span_ns: args.days.clamp(0.0, 36_500.0) * 86_400e9,
+            parse: args.parse,
         };
         resample::write(&sources, plan, &mut out)
     };

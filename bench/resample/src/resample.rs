@@ -22,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) from_ns: i64,
     pub(crate) span_ns: f64,
+    /// Whether what can be read from a text is added, after it was drawn anew: fields say what their text says.
+    pub(crate) parse: bool,
 }
 
 /// A file, and the run that is taken from it now.
@@ -55,7 +57,7 @@ pub(crate) fn write(sources: &[Source], plan: Plan, out: &mut impl Write) -> Res
         let stream = &mut streams[up_to.partition_point(|up_to| *up_to <= at)];
         // Real logs have milliseconds at the most, as a rule.
         let time_ns = (plan.from_ns.saturating_add(since_ns as i64)) / MS_NS * MS_NS;
-        stream.write(time_ns, out)?;
+        stream.write(time_ns, plan.parse, out)?;
     }
     Ok(())
 }
@@ -67,7 +69,7 @@ fn gap(mean_ns: f64, rng: &mut Rng) -> f64 {
 }
 
 impl Stream<'_> {
-    fn write(&mut self, time_ns: i64, out: &mut impl Write) -> Result<()> {
+    fn write(&mut self, time_ns: i64, parse: bool, out: &mut impl Write) -> Result<()> {
         let entry = match self.run.next() {
             Some(next) => next,
             None => {
@@ -84,6 +86,11 @@ impl Stream<'_> {
         object.remove("_time");
         object.remove(crate::input::FILE_FIELD);
         self.redraw.entry(&mut object, entry.time_ns, time_ns);
+        if let (true, Some(text)) =
+            (parse && entry.is_text, object.get("_msg").and_then(|text| text.as_str()))
+        {
+            object = self.source.parsed(text)?;
+        }
         write_line(out, time_ns, &self.source.name, &serde_json::to_string(&object)?)
     }
 }
@@ -94,7 +101,8 @@ mod tests {
     use serde_json::Value;
     use std::collections::{HashMap, HashSet};
 
-    const PLAN: Plan = Plan { lines: 20_000, seed: 1, from_ns: 1_767_571_200_000_000_000, span_ns: 86_400e9 };
+    const PLAN: Plan =
+        Plan { lines: 20_000, seed: 1, from_ns: 1_767_571_200_000_000_000, span_ns: 86_400e9, parse: false };
 
     fn sources() -> Vec<Source> {
         let of =
@@ -155,6 +163,32 @@ mod tests {
                     assert_eq!(msg.as_str().unwrap()[..19], time.to_string().replace('T', " ")[..19])
                 }
                 None => assert_eq!(row["ts"], time.as_second()),
+            }
+        }
+    }
+
+    #[test]
+    fn fields_say_what_their_text_says() {
+        let line = |i: usize| {
+            let (client, status, bytes) = (i * 7 % 250, [200, 304, 404][i % 3], i * 7_919 % 9_999);
+            format!(
+                "10.0.1.{client} - - [27/Jun/2024:00:{:02}:{:02} +0000] \"GET /a/{client}?page={} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8.{}\"\n",
+                i / 60 % 60,
+                i % 60,
+                i % 11,
+                i % 5
+            )
+        };
+        let text: String = (0..2_000).map(line).collect();
+        let source = Source::of("access.log", text.as_bytes(), 1_720_000_000_000_000_000, false).unwrap();
+        let mut out = Vec::new();
+        write(&[source], Plan { lines: 3_000, parse: true, ..PLAN }, &mut out).unwrap();
+        for line in String::from_utf8(out).unwrap().lines() {
+            let row: Map<String, Value> = serde_json::from_str(line).unwrap();
+            let message = row["_msg"].as_str().unwrap();
+            for name in ["ip", "path", "status", "bytes", "agent"] {
+                let value = row[name].to_string();
+                assert!(message.contains(value.trim_matches('"')), "{name}={value}: {message}");
             }
         }
     }
