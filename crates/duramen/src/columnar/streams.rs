@@ -27,6 +27,7 @@ use super::symbols::SymbolTable;
 use super::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES};
 use crate::entry::MAX_ENTRY_BYTES;
 use crate::error::Result;
+use std::sync::OnceLock;
 
 /// How many streams there are.
 pub(crate) const STREAMS: usize = 4;
@@ -194,11 +195,18 @@ pub(crate) fn write_codes(text_len: usize, codes: &[u8], out: &mut Vec<u8>) -> [
     [0, 0, 0, codes.len()]
 }
 
-/// A bundle that was read.
-#[derive(Debug)]
+/// A bundle that was read, or some streams of it.
+#[derive(Debug, Default)]
 pub(crate) struct Bundle {
-    streams: [Vec<u8>; STREAMS],
+    streams: [OnceLock<Vec<u8>>; STREAMS],
 }
+
+/// All streams of a bundle,
+pub(crate) const ALL: &[usize] = &[0, 1, 2, 3];
+/// those that letters are in,
+pub(crate) const LETTERS: &[usize] = &[0, 3];
+/// and that of integers, which those of others may follow from.
+pub(crate) const INTEGERS: &[usize] = &[1];
 
 /// Of each stream: method, length before compression, stored length.
 fn read_heads(r: &mut Reader<'_>, chunk_len: usize) -> Result<[(u8, usize, usize); STREAMS]> {
@@ -210,24 +218,36 @@ fn read_heads(r: &mut Reader<'_>, chunk_len: usize) -> Result<[(u8, usize, usize
 }
 
 impl Bundle {
-    /// Reads a bundle, having read what it needs.
-    pub(crate) fn read(chunk: &[u8], before: Before<'_>) -> Result<Self> {
+    /// Reads these of its streams that were not read yet, having read the same of what it needs.
+    pub(crate) fn read_more(&self, chunk: &[u8], before: Before<'_>, streams: &[usize]) -> Result<()> {
         let mut r = Reader::new(chunk);
         let heads = read_heads(&mut r, chunk.len())?;
-        let mut streams: [Vec<u8>; STREAMS] = Default::default();
         for (i, (method, plain_len, stored_len)) in heads.into_iter().enumerate() {
             let stored = r.take(stored_len)?;
-            streams[i] = match (method, before) {
-                (AFTER, Before { base: Some(base), .. }) => {
-                    expand_after(&base.streams[i], stored, plain_len)?
-                }
+            if !streams.contains(&i) || self.streams[i].get().is_some() {
+                continue;
+            }
+            let plain = match (method, before) {
+                (AFTER, Before { base: Some(base), .. }) => expand_after(base.stream(i), stored, plain_len)?,
                 (KEYED, Before { key: Some(key), .. }) if i == 1 => {
-                    keyed::decode(&key.streams[1], stored, plain_len)?
+                    keyed::decode(key.stream(1), stored, plain_len)?
                 }
                 _ => expand(method, stored, plain_len)?,
             };
+            // If somebody else was sooner, it is the same.
+            let _theirs = self.streams[i].set(plain);
         }
-        Ok(Self { streams })
+        Ok(())
+    }
+
+    /// Whether these were read.
+    pub(crate) fn has(&self, streams: &[usize]) -> bool {
+        streams.iter().all(|&i| self.streams[i].get().is_some())
+    }
+
+    /// A stream; nothing if it was not read.
+    fn stream(&self, i: usize) -> &[u8] {
+        self.streams[i].get().map_or(&[], Vec::as_slice)
     }
 
     /// Reads one of so much text, and nothing else, which may be codes of these symbols.
@@ -236,7 +256,7 @@ impl Bundle {
             ((SYMBOLS, codes), Some(symbols)) => symbols.text(codes, len)?,
             ((method, stored), _) => expand(method, stored, len)?,
         };
-        Ok(Self { streams: [Vec::new(), Vec::new(), Vec::new(), text] })
+        Ok(Self { streams: [Vec::new(), Vec::new(), Vec::new(), text].map(OnceLock::from) })
     }
 
     /// How many bytes each stream of a chunk has, before compression and as it is stored.
@@ -247,30 +267,35 @@ impl Bundle {
 
     /// How many bytes it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.streams.iter().map(Vec::len).sum()
+        (0..STREAMS).map(|i| self.stream(i).len()).sum()
     }
 
     /// The text of all parts.
     pub(crate) fn text(&self) -> &[u8] {
-        let [.., text] = &self.streams;
-        text
+        self.stream(3)
     }
 
     /// As [`Bundle::text`].
     pub(crate) fn into_text(self) -> Vec<u8> {
         let [.., text] = self.streams;
-        text
+        text.into_inner().unwrap_or_default()
     }
 
     /// The part of each stream that starts at `starts` and is `lens` long.
     pub(crate) fn part(&self, starts: &[usize; STREAMS], lens: &[usize; STREAMS]) -> Result<Part<'_>> {
         let slice = |i: usize| -> Result<Reader<'_>> {
             let end = starts[i].checked_add(lens[i]).ok_or_else(|| bad("a part is out of range"))?;
-            let part = self.streams[i].get(starts[i]..end);
+            let part = self.stream(i).get(starts[i]..end);
             Ok(Reader::new(part.ok_or_else(|| bad("a part lies outside its bundle"))?))
         };
         let budget = MAX_DECODED_BYTES;
         Ok(Part { meta: slice(0)?, bytes: slice(1)?, packed: slice(2)?, text: slice(3)?, budget })
+    }
+
+    /// The same without integers.
+    pub(crate) fn letters(&self, starts: &[usize; STREAMS], lens: &[usize; STREAMS]) -> Result<Part<'_>> {
+        let only = |of: &[usize; STREAMS]| [of[0], 0, 0, of[3]];
+        self.part(&only(starts), &only(lens))
     }
 }
 
@@ -365,6 +390,16 @@ impl Streams {
 }
 
 #[cfg(test)]
+impl Bundle {
+    /// Reads a bundle, having read what it needs.
+    pub(crate) fn read(chunk: &[u8], before: Before<'_>) -> Result<Self> {
+        let bundle = Self::default();
+        bundle.read_more(chunk, before, ALL)?;
+        Ok(bundle)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -377,6 +412,37 @@ mod tests {
             put_varint(&mut chunk, 0);
         }
         assert!(Bundle::read(&chunk, Before::default()).unwrap_err().is_corruption());
+    }
+
+    #[test]
+    fn letters_are_read_first_and_integers_when_they_are_needed() {
+        let of = |fill: u8| Streams {
+            meta: vec![fill; 30],
+            bytes: vec![fill + 1; 40],
+            packed: vec![fill + 2; 50],
+            text: vec![fill + 3; 60],
+            ..Streams::default()
+        };
+        let (base, own) = (of(10), of(10));
+        let mut chunk = Vec::new();
+        own.write_after(&base, None, &mut Zstd::of_level(1), &mut chunk).unwrap();
+        let letters_of_base = Bundle::default();
+        let mut base_chunk = Vec::new();
+        base.write(&mut Zstd::of_level(1), &mut base_chunk).unwrap();
+        letters_of_base.read_more(&base_chunk, Before::default(), LETTERS).unwrap();
+        let bundle = Bundle::default();
+        let before = |base| Before { base: Some(base), key: None };
+        bundle.read_more(&chunk, before(&letters_of_base), LETTERS).unwrap();
+        assert!(bundle.has(LETTERS) && !bundle.has(INTEGERS) && !bundle.has(ALL));
+        let (starts, lens) = ([10; STREAMS], [20; STREAMS]);
+        let part = bundle.letters(&starts, &lens).unwrap();
+        assert_eq!((part.meta.rest(), part.text.rest()), (&[10; 20][..], &[13; 20][..]));
+        assert_eq!((part.bytes.remaining(), part.packed.remaining()), (0, 0));
+        assert!(bundle.part(&starts, &lens).unwrap_err().is_corruption(), "they are not there yet");
+        bundle.read_more(&chunk, before(&base.reread()), ALL).unwrap();
+        let part = bundle.part(&starts, &lens).unwrap();
+        assert_eq!((part.bytes.rest(), part.packed.rest()), (&[11; 20][..], &[12; 20][..]));
+        assert_eq!(bundle.bytes(), own.total());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::super::bytes::bad;
 use super::super::directory::Location;
-use super::super::streams::{Before, Bundle, MAX_NEEDED_BYTES, Part};
-use super::{TableBlock, get_or_make};
+use super::super::streams::{ALL, Before, Bundle, INTEGERS, LETTERS, MAX_NEEDED_BYTES, Part};
+use super::TableBlock;
 use crate::error::Result;
 use std::ops::Deref;
 
@@ -43,33 +43,60 @@ impl ReadBundle<'_> {
 
 impl TableBlock {
     pub(super) fn bundle(&self, i: usize) -> Result<&Bundle> {
-        get_or_make(&self.bundles[i], || self.read_bundle(i))
+        self.with_streams(i, ALL)
+    }
+
+    /// A bundle of which at least these streams were read.
+    fn with_streams(&self, i: usize, streams: &[usize]) -> Result<&Bundle> {
+        let bundle = self.bundles[i].get_or_init(Bundle::default);
+        self.read_more(i, bundle, streams)?;
+        Ok(bundle)
     }
 
     fn read_bundle(&self, i: usize) -> Result<Bundle> {
-        let chunk = self.source.read_chunk(self.directory.bundles[i])?;
-        let Some(&needs) = self.directory.needs.get(&i) else {
-            return Bundle::read(&chunk, Before::default());
-        };
-        let base = needs.base.map(|base| self.needed(base)).transpose()?;
-        let key = needs.key.filter(|&key| needs.base != Some(key)).map(|key| self.needed(key)).transpose()?;
-        let (base, key) = (base.as_deref(), key.as_deref());
-        Bundle::read(&chunk, Before { base, key: key.or(base.filter(|_| needs.key.is_some())) })
+        let bundle = Bundle::default();
+        self.read_more(i, &bundle, ALL)?;
+        Ok(bundle)
     }
 
-    /// A bundle that another needs, which needs none itself. It is not kept for that.
-    fn needed(&self, i: usize) -> Result<ReadBundle<'_>> {
-        Ok(match self.bundles[i].get() {
-            Some(kept) => ReadBundle::Kept(kept),
-            None => {
-                let chunk = self.source.read_chunk(self.directory.bundles[i])?;
-                let (sizes, _) = Bundle::sizes(&chunk)?;
-                if sizes.iter().sum::<usize>() > MAX_NEEDED_BYTES {
-                    return Err(bad("a bundle needs one of more than 1 MiB"));
-                }
-                ReadBundle::Own(Bundle::read(&chunk, Before::default())?)
-            }
-        })
+    /// Reads these streams of a bundle, unless they were read.
+    fn read_more(&self, i: usize, bundle: &Bundle, streams: &[usize]) -> Result<()> {
+        if bundle.has(streams) {
+            return Ok(());
+        }
+        let chunk = self.source.read_chunk(self.directory.bundles[i])?;
+        let Some(&needs) = self.directory.needs.get(&i) else {
+            return bundle.read_more(&chunk, Before::default(), streams);
+        };
+        let base = needs.base.map(|base| self.needed(base, streams)).transpose()?;
+        let key = needs.key.filter(|&key| needs.base != Some(key) && streams.contains(&1));
+        let key = key.map(|key| self.needed(key, INTEGERS)).transpose()?;
+        let (base, key) = (base.as_deref(), key.as_deref());
+        let before = Before { base, key: key.or(base.filter(|_| needs.key.is_some())) };
+        bundle.read_more(&chunk, before, streams)
+    }
+
+    /// These streams of a bundle that another needs, which needs none itself. It is not kept for that.
+    fn needed(&self, i: usize, streams: &[usize]) -> Result<ReadBundle<'_>> {
+        let kept = self.bundles[i].get().filter(|kept| kept.has(streams));
+        if let Some(kept) = kept {
+            return Ok(ReadBundle::Kept(kept));
+        }
+        let chunk = self.source.read_chunk(self.directory.bundles[i])?;
+        let (sizes, _) = Bundle::sizes(&chunk)?;
+        if sizes.iter().sum::<usize>() > MAX_NEEDED_BYTES {
+            return Err(bad("a bundle needs one of more than 1 MiB"));
+        }
+        let bundle = Bundle::default();
+        bundle.read_more(&chunk, Before::default(), streams)?;
+        Ok(ReadBundle::Own(bundle))
+    }
+
+    /// A part without its integers. Those of a large column are not read for it.
+    pub(super) fn letters_of(&self, at: &Location) -> Result<Part<'_>> {
+        let is_small = self.are_shared.get(at.bundle) == Some(&true);
+        let bundle = self.with_streams(at.bundle, if is_small { ALL } else { LETTERS })?;
+        bundle.letters(&at.starts, &at.lens)
     }
 
     /// The bundle with a part. One with no other part is not kept if all that is in it is decoded and kept.

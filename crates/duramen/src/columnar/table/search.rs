@@ -3,7 +3,7 @@
 use super::super::bytes::bad;
 use super::super::directory::Form;
 use super::super::leaf::{self, Presence, Sought};
-use super::super::template::{Elsewhere, FoundTexts, Surroundings};
+use super::super::template::{Elsewhere, FoundTexts, Surroundings, TEMPLATES};
 use super::TableBlock;
 use super::column::{MAX_DEPTH, kinds_of, slots_of};
 use crate::block::{Found, Needle, Word, is_few, names};
@@ -190,7 +190,11 @@ impl TableBlock {
             Form::Alias => Presence::Perhaps,
             Form::Texts { pages, .. } if !pages.is_empty() => Presence::Perhaps,
             Form::Texts { at, .. } => {
-                let mut part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+                // Where a word is, the letters mostly say.
+                let mut part = self.letters_of(at)?;
+                if entry.kind.is_none() || leaf::peek(&part) == Some(TEMPLATES) {
+                    part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
+                }
                 let sought = Sought::new(word, &part);
                 kinds_of(entry, &mut part)?;
                 if let Some(outline) = self.outline(i, &part)? {
