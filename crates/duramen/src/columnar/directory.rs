@@ -272,7 +272,8 @@ impl Directory {
         let label_sets = locations.next(&mut r)?;
         let maps = (0..r.count(plain.len())?).map(|_| locations.next(&mut r)).collect::<Result<Vec<_>>>()?;
         let count = r.count(plain.len())?;
-        let mut columns = Vec::new();
+        // A directory may only claim to have many.
+        let mut columns = Vec::with_capacity(count.min(1024));
         for _ in 0..count {
             columns.push(ColumnEntry::read(&mut r, rows, maps.len(), &mut locations)?);
         }

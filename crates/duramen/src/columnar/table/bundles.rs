@@ -48,7 +48,7 @@ impl TableBlock {
 
     /// A bundle of which at least these streams were read.
     fn with_streams(&self, i: usize, streams: &[usize]) -> Result<&Bundle> {
-        let bundle = self.bundles[i].get_or_init(Bundle::default);
+        let bundle = self.bundles[i].get_or_init(Box::default);
         self.read_more(i, bundle, streams)?;
         Ok(bundle)
     }
@@ -172,7 +172,7 @@ mod tests {
         let encoded = encoder.encode(&rows, &mut chunks).unwrap();
         let mut block = TableBlock::open(Arc::new(chunks), encoded.directory).unwrap();
         let bundle_of = |block: &TableBlock, name| {
-            let column = &block.directory.columns[block.by_name[name]];
+            let column = &block.directory.columns[block.number_of(name).unwrap()];
             column.form.location().unwrap().bundle
         };
         let (large, other) = (bundle_of(&block, "a"), bundle_of(&block, "b"));

@@ -31,8 +31,8 @@ impl TableBlock {
         let Some(wanted) = Wanted::new(rows, self.directory.rows, self.order()?) else {
             return self.column(name);
         };
-        let stored = match self.by_name.get(name) {
-            Some(&i) => match self.columns[i].get() {
+        let stored = match self.number_of(name) {
+            Some(i) => match self.columns[i].get() {
                 Some(column) if !self.has_label(name) => return Ok(Some(column.clone())),
                 _ => Some(self.decode_column(i, Some(&wanted), 0)?),
             },
@@ -51,7 +51,7 @@ impl TableBlock {
 
     /// [`crate::block::Block::lengths`].
     pub(super) fn lengths_of(&self, name: &str) -> Result<Option<Column>> {
-        let Some(&i) = self.by_name.get(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
+        let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
         if self.columns[i].get().is_some() {
@@ -164,8 +164,8 @@ impl TableBlock {
                 Some(map) => ColumnData::where_set(text.clone(), map, slots),
             },
             Form::Alias => {
-                let message = self.by_name.get(names::MESSAGE).filter(|&&m| m != i);
-                let message = *message.ok_or_else(|| bad("there is no message"))?;
+                let message = self.number_of(names::MESSAGE).filter(|&m| m != i);
+                let message = message.ok_or_else(|| bad("there is no message"))?;
                 restrict(&self.referenced(message, i, wanted, depth)?.data, map.map(Vec::as_slice), slots)
             }
             Form::Integers { at, .. } => self.with_part(at, wanted.is_none(), |part| {

@@ -3,6 +3,7 @@
 mod bundles;
 mod column;
 mod fetch;
+mod index;
 mod of_streams;
 mod pages;
 mod search;
@@ -25,8 +26,7 @@ use crate::column::{Column, IntText, Order, set_range};
 use crate::error::Result;
 use crate::value::Level;
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use index::ColumnIndex;
 use std::sync::{Arc, OnceLock};
 
 /// About how many bytes a column takes that nobody has decoded.
@@ -42,7 +42,7 @@ const BUNDLE_ENTRY_BYTES: usize = 200;
 pub struct TableBlock {
     source: Arc<dyn ChunkSource>,
     directory: Directory,
-    by_name: HashMap<String, usize, FixedState>,
+    by_name: ColumnIndex,
     /// Whether rows have the numbers of their slots.
     unordered: bool,
     /// Its streams, if its table tells them.
@@ -54,13 +54,13 @@ pub struct TableBlock {
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
     slots: OnceLock<(Order, Vec<u32>)>,
     streams: OnceLock<StreamTable>,
-    bundles: Vec<OnceLock<Bundle>>,
+    bundles: Vec<OnceLock<Box<Bundle>>>,
     /// Which of them have several parts.
     are_shared: Vec<bool>,
     maps: Vec<OnceLock<Arc<Vec<u64>>>>,
     columns: Vec<OnceLock<Arc<Column>>>,
     /// Of columns of templates.
-    outlines: Vec<OnceLock<Outline>>,
+    outlines: Vec<OnceLock<Box<Outline>>>,
     filter: OnceLock<WordFilter>,
     grams: OnceLock<GramFilter>,
 }
@@ -82,10 +82,9 @@ impl TableBlock {
     /// [`crate::Error::Decode`] if the chunk is no directory.
     pub fn open(source: Arc<dyn ChunkSource>, directory: ChunkHandle) -> Result<Self> {
         let directory = Directory::read(&source.read_chunk(directory)?, source.path())?;
-        let by_name = directory.columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
         Ok(Self {
             source,
-            by_name,
+            by_name: ColumnIndex::of(&directory.columns),
             unordered: false,
             told: None,
             told_ends: OnceLock::new(),
@@ -120,6 +119,11 @@ impl TableBlock {
     /// Its streams, and how many rows each has.
     pub(crate) fn stream_rows(&self) -> Result<StreamRows> {
         Ok(StreamRows::new(self.label_sets()?.clone(), &self.slots()?.1))
+    }
+
+    /// The number of the column with this name.
+    fn number_of(&self, name: &str) -> Option<usize> {
+        self.by_name.find(&self.directory.columns, name)
     }
 
     pub(super) fn directory(&self) -> &Directory {
@@ -157,7 +161,7 @@ impl TableBlock {
             let level = |row| u8::try_from(levels[slot(row)]).ok().and_then(Level::from_u8);
             return rows.map(|row| level(row).ok_or_else(|| bad("there is no such level"))).collect();
         }
-        let Some(&i) = self.by_name.get(names::LEVEL) else {
+        let Some(i) = self.number_of(names::LEVEL) else {
             return Ok(vec![Level::Unknown; self.directory.rows]);
         };
         let column = self.stored(i, 0)?;
@@ -191,9 +195,9 @@ impl TableBlock {
             + self.told_ends.get().map_or(0, |ends| size_of_val(&**ends))
             + self.filter.get().map_or(0, WordFilter::bytes)
             + self.grams.get().map_or(0, GramFilter::bytes)
-            + sum(&self.bundles, Bundle::bytes)
+            + sum(&self.bundles, |bundle| bundle.bytes())
             + sum(&self.maps, |map| map.len() * 8)
-            + sum(&self.outlines, Outline::bytes)
+            + sum(&self.outlines, |outline| outline.bytes())
             + sum(&self.columns, |column| column.bytes())
     }
 
@@ -248,7 +252,8 @@ impl TableBlock {
         }
         let mut part = part.clone();
         part.meta.u8()?;
-        get_or_make(&self.outlines[i], || Outline::read(&mut part, count)).map(Some)
+        let outline = get_or_make(&self.outlines[i], || Outline::read(&mut part, count).map(Box::new))?;
+        Ok(Some(outline))
     }
 
     fn map(&self, i: usize) -> Result<&Arc<Vec<u64>>> {
@@ -288,7 +293,7 @@ impl Block for TableBlock {
         if name == names::STREAM || self.has_label(name) {
             return Ok(None);
         }
-        let Some(&i) = self.by_name.get(name) else { return Ok(Some(0)) };
+        let Some(i) = self.number_of(name) else { return Ok(Some(0)) };
         let entry = &self.directory.columns[i];
         Ok(match &entry.form {
             Form::Constant(text) if text.is_empty() => Some(0),
@@ -303,10 +308,10 @@ impl Block for TableBlock {
 
     fn rows_having(&self, name: &str) -> Result<Option<Vec<u64>>> {
         let rows = self.directory.rows;
-        let map = match (self.rows_with(name)?, self.by_name.get(name)) {
+        let map = match (self.rows_with(name)?, self.number_of(name)) {
             (None, _) => return Ok(None),
             (Some(0), _) | (_, None) => return Ok(Some(vec![0; rows.div_ceil(64)])),
-            (Some(_), Some(&i)) => self.map_of(&self.directory.columns[i])?,
+            (Some(_), Some(i)) => self.map_of(&self.directory.columns[i])?,
         };
         let all = || {
             let mut all = vec![0; rows.div_ceil(64)];
@@ -320,8 +325,8 @@ impl Block for TableBlock {
         if name == names::STREAM {
             return Ok(Some(Arc::new(self.streams()?.stream_column())));
         }
-        let stored = match self.by_name.get(name) {
-            Some(&i) => Some(self.stored(i, 0)?),
+        let stored = match self.number_of(name) {
+            Some(i) => Some(self.stored(i, 0)?),
             None => None,
         };
         if !self.has_label(name) {
@@ -358,7 +363,7 @@ impl Block for TableBlock {
     }
 
     fn is_label(&self, name: &str) -> bool {
-        self.has_label(name) && !self.by_name.contains_key(name)
+        self.has_label(name) && self.number_of(name).is_none()
     }
 
     fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
@@ -374,7 +379,7 @@ impl Block for TableBlock {
     }
 
     fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {
-        let Some(&i) = self.by_name.get(name) else { return Ok(None) };
+        let Some(i) = self.number_of(name) else { return Ok(None) };
         if self.has_label(name) {
             return Ok(None);
         }

@@ -62,7 +62,7 @@ impl TableBlock {
     /// The bytes of a page, which stay with the block.
     fn page(&self, at: &Location, symbols: Option<&SymbolTable>) -> Result<&[u8]> {
         let chunk = || self.source.read_chunk(self.directory.bundles[at.bundle]);
-        let read = || Bundle::read_text(&chunk()?, symbols, at.lens[3]);
+        let read = || Bundle::read_text(&chunk()?, symbols, at.lens[3]).map(Box::new);
         let text = get_or_make(&self.bundles[at.bundle], read)?.text();
         if text.len() == at.lens[3] { Ok(text) } else { Err(bad("a page has another length")) }
     }

@@ -71,7 +71,7 @@ impl TableBlock {
         if needle.words.is_empty() || name == names::STREAM || self.has_label(name) {
             return Ok(None);
         }
-        let Some(&i) = self.by_name.get(name) else { return Ok(None) };
+        let Some(i) = self.number_of(name) else { return Ok(None) };
         let Some(FoundTexts { certain, possible }) = self.find_texts(i, needle, 0)? else { return Ok(None) };
         let map = self.map_of(&self.directory.columns[i])?;
         Ok(Some(Found {

@@ -70,8 +70,8 @@ impl TableBlock {
                 return Ok(true);
             }
         }
-        match self.by_name.get(name) {
-            Some(&i) => self.stored_may_contain(i, words),
+        match self.number_of(name) {
+            Some(i) => self.stored_may_contain(i, words),
             None => Ok(false),
         }
     }
@@ -81,7 +81,7 @@ impl TableBlock {
         if grams.is_empty() || name == names::STREAM || self.has_label(name) {
             return Ok(true);
         }
-        let Some(&i) = self.by_name.get(name) else { return Ok(false) };
+        let Some(i) = self.number_of(name) else { return Ok(false) };
         match (&self.directory.columns[i].form, self.directory.grams) {
             (Form::Texts { in_grams: true, .. }, Some(handle)) => {
                 get_or_make(&self.grams, || GramFilter::read(&self.source.read_chunk(handle)?))
@@ -100,8 +100,8 @@ impl TableBlock {
             Form::Integers { min, max, .. } => return Ok(integers_may_have(*min, *max, words)),
             // The filter does not have the words of messages that are integers.
             Form::Alias => {
-                let message = self.by_name.get(names::MESSAGE).filter(|&&message| message != i);
-                return message.map_or(Ok(true), |&message| self.stored_may_contain(message, words));
+                let message = self.number_of(names::MESSAGE).filter(|&message| message != i);
+                return message.map_or(Ok(true), |message| self.stored_may_contain(message, words));
             }
             Form::Texts { .. } => {}
         }
