@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) time_ns: i64,
     /// A JSON object: the line itself, or of a text one with `_msg`.
     pub(crate) json: String,
-    /// Whether it is a text.
+    /// Whether it is a text, and all of it the message.
     pub(crate) is_text: bool,
 }
 
@@ -68,7 +68,11 @@ impl Source {
                 true => line.to_owned(),
                 false => Value::Object(object_of(&entry, level, parse)).to_string(),
             };
-            entries.push(Entry { time_ns: entry.time, json, is_text: !is_json });
+            entries.push(Entry {
+                time_ns: entry.time,
+                json,
+                is_text: !is_json && entry.message.trim() == line,
+            });
             Ok(())
         };
         let options = ReaderOptions::new(written_ns);

@@ -63,7 +63,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let mut sources = Vec::new();
     for file in &args.files {
-        sources.push(input::Source::read(file, args.parse && args.as_is)?);
+        sources.push(input::Source::read(file, args.parse)?);
     }
     let mut out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
     let written = if args.as_is {

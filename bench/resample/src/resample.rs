@@ -85,10 +85,11 @@ impl Stream<'_> {
         // They are written anew.
         object.remove("_time");
         object.remove(crate::input::FILE_FIELD);
+        // What is read from a text is read anew.
+        let parse = parse && entry.is_text;
+        object.retain(|name, _| !parse || name == "_msg");
         self.redraw.entry(&mut object, entry.time_ns, time_ns);
-        if let (true, Some(text)) =
-            (parse && entry.is_text, object.get("_msg").and_then(|text| text.as_str()))
-        {
+        if let (true, Some(text)) = (parse, object.get("_msg").and_then(|text| text.as_str())) {
             object = self.source.parsed(text)?;
         }
         write_line(out, time_ns, &self.source.name, &serde_json::to_string(&object)?)
@@ -180,7 +181,7 @@ mod tests {
             )
         };
         let text: String = (0..2_000).map(line).collect();
-        let source = Source::of("access.log", text.as_bytes(), 1_720_000_000_000_000_000, false).unwrap();
+        let source = Source::of("access.log", text.as_bytes(), 1_720_000_000_000_000_000, true).unwrap();
         let mut out = Vec::new();
         write(&[source], Plan { lines: 3_000, parse: true, ..PLAN }, &mut out).unwrap();
         for line in String::from_utf8(out).unwrap().lines() {

@@ -201,11 +201,11 @@ pub(crate) struct Bundle {
     streams: [OnceLock<Vec<u8>>; STREAMS],
 }
 
-/// All streams of a bundle,
+/// All streams of a bundle.
 pub(crate) const ALL: &[usize] = &[0, 1, 2, 3];
-/// those that letters are in,
+/// Meta and text, the streams that letters are in.
 pub(crate) const LETTERS: &[usize] = &[0, 3];
-/// and that of integers, which those of others may follow from.
+/// The stream of integers as bytes, which those of other bundles may follow from.
 pub(crate) const INTEGERS: &[usize] = &[1];
 
 /// Of each stream: method, length before compression, stored length.
@@ -228,9 +228,11 @@ impl Bundle {
                 continue;
             }
             let plain = match (method, before) {
-                (AFTER, Before { base: Some(base), .. }) => expand_after(base.stream(i), stored, plain_len)?,
+                (AFTER, Before { base: Some(base), .. }) => {
+                    expand_after(base.read_stream(i)?, stored, plain_len)?
+                }
                 (KEYED, Before { key: Some(key), .. }) if i == 1 => {
-                    keyed::decode(key.stream(1), stored, plain_len)?
+                    keyed::decode(key.read_stream(1)?, stored, plain_len)?
                 }
                 _ => expand(method, stored, plain_len)?,
             };
@@ -243,6 +245,11 @@ impl Bundle {
     /// Whether these were read.
     pub(crate) fn has(&self, streams: &[usize]) -> bool {
         streams.iter().all(|&i| self.streams[i].get().is_some())
+    }
+
+    /// A stream that was read.
+    fn read_stream(&self, i: usize) -> Result<&[u8]> {
+        self.streams[i].get().map(Vec::as_slice).ok_or_else(|| bad("what a bundle needs was not read"))
     }
 
     /// A stream; nothing if it was not read.
@@ -418,7 +425,7 @@ mod tests {
     fn letters_are_read_first_and_integers_when_they_are_needed() {
         let of = |fill: u8| Streams {
             meta: vec![fill; 30],
-            bytes: vec![fill + 1; 40],
+            bytes: (0..200).map(|i: u8| i.wrapping_mul(91) ^ fill).collect(),
             packed: vec![fill + 2; 50],
             text: vec![fill + 3; 60],
             ..Streams::default()
@@ -432,6 +439,8 @@ mod tests {
         letters_of_base.read_more(&base_chunk, Before::default(), LETTERS).unwrap();
         let bundle = Bundle::default();
         let before = |base| Before { base: Some(base), key: None };
+        assert!(bundle.read_more(&chunk, before(&letters_of_base), ALL).is_err(), "the base is needed");
+        let bundle = Bundle::default();
         bundle.read_more(&chunk, before(&letters_of_base), LETTERS).unwrap();
         assert!(bundle.has(LETTERS) && !bundle.has(INTEGERS) && !bundle.has(ALL));
         let (starts, lens) = ([10; STREAMS], [20; STREAMS]);
@@ -441,7 +450,7 @@ mod tests {
         assert!(bundle.part(&starts, &lens).unwrap_err().is_corruption(), "they are not there yet");
         bundle.read_more(&chunk, before(&base.reread()), ALL).unwrap();
         let part = bundle.part(&starts, &lens).unwrap();
-        assert_eq!((part.bytes.rest(), part.packed.rest()), (&[11; 20][..], &[12; 20][..]));
+        assert_eq!((part.bytes.rest(), part.packed.rest()), (&own.bytes[10..30], &[12; 20][..]));
         assert_eq!(bundle.bytes(), own.total());
     }
 

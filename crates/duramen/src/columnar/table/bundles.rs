@@ -61,7 +61,9 @@ impl TableBlock {
 
     /// Reads these streams of a bundle, unless they were read.
     fn read_more(&self, i: usize, bundle: &Bundle, streams: &[usize]) -> Result<()> {
-        if bundle.has(streams) {
+        let missing: Vec<usize> = streams.iter().copied().filter(|&stream| !bundle.has(&[stream])).collect();
+        let streams = &missing[..];
+        if streams.is_empty() {
             return Ok(());
         }
         let chunk = self.source.read_chunk(self.directory.bundles[i])?;
@@ -92,7 +94,7 @@ impl TableBlock {
         Ok(ReadBundle::Own(bundle))
     }
 
-    /// A part without its integers. Those of a large column are not read for it.
+    /// A part without its integers, which of a large column are not read for it: only meta and text are there.
     pub(super) fn letters_of(&self, at: &Location) -> Result<Part<'_>> {
         let is_small = self.are_shared.get(at.bundle) == Some(&true);
         let bundle = self.with_streams(at.bundle, if is_small { ALL } else { LETTERS })?;
@@ -127,6 +129,7 @@ impl TableBlock {
 mod tests {
     use super::super::super::directory::Needs;
     use super::*;
+    use crate::block::{Block, Needle, Word, names};
     use crate::columnar::{BlockEncoder, EncodeOptions, Row};
     use crate::{EntryBuf, EntryRef};
     use duramen_engine::sstable::{ChunkHandle, ChunkSink, ChunkSource};
@@ -148,6 +151,63 @@ mod tests {
         }
     }
 
+    /// Random letters, each time others.
+    fn letters(seed: &mut u64, len: usize) -> String {
+        let letter = || {
+            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(7);
+            char::from(b'a' + (*seed >> 33) as u8 % 26)
+        };
+        std::iter::repeat_with(letter).take(len).collect()
+    }
+
+    fn block_of(entries: &[Vec<u8>]) -> TableBlock {
+        let rows = entries.iter().zip(0..);
+        let rows: Vec<Row<'_>> =
+            rows.map(|(e, seq)| Row { entry: EntryRef::decode(e).unwrap(), writer: 1, seq }).collect();
+        let mut chunks = Chunks::default();
+        let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
+        let encoded = encoder.encode(&rows, &mut chunks).unwrap();
+        TableBlock::open(Arc::new(chunks), encoded.directory).unwrap()
+    }
+
+    fn bundle_of(block: &TableBlock, name: &str) -> usize {
+        let column = &block.directory.columns[block.number_of(name).unwrap()];
+        column.form.location().unwrap().bundle
+    }
+
+    #[test]
+    fn of_a_column_that_does_not_have_a_word_no_integers_are_read() {
+        let (mut buf, mut seed) = (EntryBuf::new([""; 0]), 1u64);
+        let agents: Vec<String> = (0..2_000).map(|_| letters(&mut seed, 80)).collect();
+        let entries: Vec<Vec<u8>> = (0..20_000)
+            .map(|time| {
+                let agent = &agents[(time * 7_919 % 3_001 % 2_000) as usize];
+                buf.start(time)
+                    .message(&format!("from {agent} in {} ms", time % 77))
+                    .field("agent", agent.as_str());
+                buf.finish().unwrap().to_vec()
+            })
+            .collect();
+        let block = block_of(&entries);
+        let bundle = bundle_of(&block, "agent");
+        let find = |text: &str| {
+            let words = [Word { text, is_whole: true, any_case: false }];
+            let certain = |found: &str| found.contains(text);
+            let needle = Needle { words: &words, certain: &certain, reaches: &certain };
+            let found = block.search(names::MESSAGE, &needle).unwrap().unwrap();
+            let all = found.certain.iter().chain(&found.possible);
+            all.map(|word| word.count_ones()).sum::<u32>()
+        };
+        assert_eq!(find("nowhere"), 0);
+        let read = block.bundles[bundle].get().unwrap();
+        assert!(read.has(LETTERS) && !read.has(INTEGERS));
+        let expected =
+            entries.iter().filter(|e| EntryRef::decode(e).unwrap().message.contains(&agents[5])).count();
+        assert!(expected > 0);
+        assert_eq!(find(&agents[5]) as usize, expected);
+        assert!(block.bundles[bundle].get().unwrap().has(ALL));
+    }
+
     #[test]
     fn what_is_needed_may_not_be_large() {
         let (mut buf, mut seed) = (EntryBuf::new([""; 0]), 1u64);
@@ -155,26 +215,12 @@ mod tests {
             .map(|time| {
                 buf.start(time).message("x");
                 for (name, len) in [("a", MAX_NEEDED_BYTES / 9_000 + 10), ("b", 100)] {
-                    let letters = std::iter::repeat_with(|| {
-                        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(7);
-                        char::from(b'a' + (seed >> 33) as u8 % 26)
-                    });
-                    buf.field(name, letters.take(len).collect::<String>().as_str());
+                    buf.field(name, letters(&mut seed, len).as_str());
                 }
                 buf.finish().unwrap().to_vec()
             })
             .collect();
-        let rows = entries.iter().zip(0..);
-        let rows: Vec<Row<'_>> =
-            rows.map(|(e, seq)| Row { entry: EntryRef::decode(e).unwrap(), writer: 1, seq }).collect();
-        let mut chunks = Chunks::default();
-        let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
-        let encoded = encoder.encode(&rows, &mut chunks).unwrap();
-        let mut block = TableBlock::open(Arc::new(chunks), encoded.directory).unwrap();
-        let bundle_of = |block: &TableBlock, name| {
-            let column = &block.directory.columns[block.number_of(name).unwrap()];
-            column.form.location().unwrap().bundle
-        };
+        let mut block = block_of(&entries);
         let (large, other) = (bundle_of(&block, "a"), bundle_of(&block, "b"));
         assert!(large < other);
         block.directory.needs.insert(other, Needs { base: Some(large), key: None });

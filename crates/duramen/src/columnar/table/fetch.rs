@@ -1,6 +1,7 @@
 //! Asking for what will be read before it is.
 
 use super::super::directory::{ColumnEntry, Form};
+use super::super::streams::ALL;
 use super::TableBlock;
 use crate::block::names;
 use std::collections::BTreeSet;
@@ -30,8 +31,9 @@ impl TableBlock {
             bundles.extend(column.form.location().map(|at| at.bundle));
         }
         // What is there does not ask for what it was made with.
-        let is_missing =
-            |bundle: &usize| self.bundles.get(*bundle).is_some_and(|bundle| bundle.get().is_none());
+        let is_missing = |bundle: &usize| {
+            self.bundles.get(*bundle).is_some_and(|bundle| !bundle.get().is_some_and(|read| read.has(ALL)))
+        };
         bundles.retain(is_missing);
         let needs = |bundle| directory.needs.get(bundle).copied().unwrap_or_default().bundles();
         bundles.extend(bundles.clone().iter().flat_map(needs));

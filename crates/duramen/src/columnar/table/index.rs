@@ -1,7 +1,9 @@
 //! Columns by their names. Blocks of many columns are opened to look for one: an index of numbers is one piece of memory, and
 //! names are not there twice.
 
+use super::super::bytes::bad;
 use super::super::directory::ColumnEntry;
+use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -16,13 +18,19 @@ fn hash(name: &str) -> u64 {
 
 impl ColumnIndex {
     /// Of these columns, which are less than 2^32: each took bytes of a directory.
-    pub(super) fn of(columns: &[ColumnEntry]) -> Self {
-        let mut index = HashTable::with_capacity(columns.len());
+    ///
+    /// # Errors
+    /// [`crate::Error::Decode`] if two have one name.
+    pub(super) fn of(columns: &[ColumnEntry]) -> Result<Self> {
+        let mut index = Self(HashTable::with_capacity(columns.len()));
         for (number, column) in (0..).zip(columns) {
+            if index.find(columns, &column.name).is_some() {
+                return Err(bad("two columns have one name"));
+            }
             let hash_of = |&number: &u32| hash(&columns[number as usize].name);
-            index.insert_unique(hash(&column.name), number, hash_of);
+            index.0.insert_unique(hash(&column.name), number, hash_of);
         }
-        Self(index)
+        Ok(index)
     }
 
     /// The one of the same columns with this name.
@@ -47,13 +55,15 @@ mod tests {
                 map: None,
                 count: 1,
             };
-            let columns: Vec<ColumnEntry> = (0..count).map(column).collect();
-            let index = ColumnIndex::of(&columns);
+            let mut columns: Vec<ColumnEntry> = (0..count).map(column).collect();
+            let index = ColumnIndex::of(&columns).unwrap();
             for i in 0..count {
                 assert_eq!(index.find(&columns, &format!("field{i}")), Some(i));
             }
             assert_eq!(index.find(&columns, &format!("field{count}")), None);
             assert_eq!(index.find(&columns, ""), None);
+            columns.extend(columns.last().cloned());
+            assert_eq!(ColumnIndex::of(&columns).is_err(), count > 0, "one is there twice");
         }
     }
 }

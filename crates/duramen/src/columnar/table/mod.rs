@@ -84,7 +84,7 @@ impl TableBlock {
         let directory = Directory::read(&source.read_chunk(directory)?, source.path())?;
         Ok(Self {
             source,
-            by_name: ColumnIndex::of(&directory.columns),
+            by_name: ColumnIndex::of(&directory.columns)?,
             unordered: false,
             told: None,
             told_ends: OnceLock::new(),

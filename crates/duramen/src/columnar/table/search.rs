@@ -191,10 +191,11 @@ impl TableBlock {
             Form::Texts { pages, .. } if !pages.is_empty() => Presence::Perhaps,
             Form::Texts { at, .. } => {
                 // Where a word is, the letters mostly say.
-                let mut part = self.letters_of(at)?;
-                if entry.kind.is_none() || leaf::peek(&part) == Some(TEMPLATES) {
-                    part = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
-                }
+                let letters = if entry.kind.is_some() { Some(self.letters_of(at)?) } else { None };
+                let mut part = match letters.filter(|letters| leaf::peek(letters) != Some(TEMPLATES)) {
+                    Some(letters) => letters,
+                    None => self.bundle(at.bundle)?.part(&at.starts, &at.lens)?,
+                };
                 let sought = Sought::new(word, &part);
                 kinds_of(entry, &mut part)?;
                 if let Some(outline) = self.outline(i, &part)? {
