@@ -87,9 +87,11 @@ impl Stream<'_> {
         object.remove(crate::input::FILE_FIELD);
         // What is read from a text is read anew.
         let parse = parse && entry.is_text;
-        object.retain(|name, _| !parse || name == "_msg");
+        if parse {
+            object.retain(|name, _| name == "_msg");
+        }
         self.redraw.entry(&mut object, entry.time_ns, time_ns);
-        if let (true, Some(text)) = (parse, object.get("_msg").and_then(|text| text.as_str())) {
+        if parse && let Some(text) = object.get("_msg").and_then(|text| text.as_str()) {
             object = self.source.parsed(text)?;
         }
         write_line(out, time_ns, &self.source.name, &serde_json::to_string(&object)?)

@@ -60,11 +60,7 @@ pub(crate) fn unpack(bytes: &[u8], count: usize, width: u32, mut each: impl FnMu
         each(u64::from_le_bytes(word) >> (bit % 8) & mask);
     }
     for i in direct..count {
-        let bit = i * width as usize;
-        let mut word = [0u8; 16];
-        let end = bytes.len().min(bit / 8 + 16);
-        word[..end - bit / 8].copy_from_slice(&bytes[bit / 8..end]);
-        each((u128::from_le_bytes(word) >> (bit % 8)) as u64 & mask);
+        each(bits_at(bytes, i as u64 * u64::from(width)) & mask);
     }
     Ok(())
 }
@@ -76,12 +72,18 @@ pub(crate) fn unpack_one(bytes: &[u8], i: u32, width: u32) -> u64 {
         64.. => u64::MAX,
         width => (1 << width) - 1,
     };
-    let bit = u64::from(i) * u64::from(width);
-    let bytes = usize::try_from(bit / 8).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-    let mut word = [0u8; 16];
-    let len = bytes.len().min(16);
-    word[..len].copy_from_slice(&bytes[..len]);
-    (u128::from_le_bytes(word) >> (bit % 8)) as u64 & mask
+    bits_at(bytes, u64::from(i) * u64::from(width)) & mask
+}
+
+/// The 64 bits from bit `bit` on; zeros behind the end of the bytes.
+pub(crate) fn bits_at(bytes: &[u8], bit: u64) -> u64 {
+    let rest = usize::try_from(bit / 8).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+    let word = rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut word = [0u8; 16];
+        word[..rest.len()].copy_from_slice(rest);
+        word
+    });
+    (u128::from_le_bytes(word) >> (bit % 8)) as u64
 }
 
 #[cfg(test)]

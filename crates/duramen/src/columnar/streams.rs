@@ -218,13 +218,13 @@ fn read_heads(r: &mut Reader<'_>, chunk_len: usize) -> Result<[(u8, usize, usize
 }
 
 impl Bundle {
-    /// Reads these of its streams that were not read yet, having read the same of what it needs.
+    /// Reads these of its streams, having read the same of what it needs.
     pub(crate) fn read_more(&self, chunk: &[u8], before: Before<'_>, streams: &[usize]) -> Result<()> {
         let mut r = Reader::new(chunk);
         let heads = read_heads(&mut r, chunk.len())?;
         for (i, (method, plain_len, stored_len)) in heads.into_iter().enumerate() {
             let stored = r.take(stored_len)?;
-            if !streams.contains(&i) || self.streams[i].get().is_some() {
+            if !streams.contains(&i) {
                 continue;
             }
             let plain = match (method, before) {

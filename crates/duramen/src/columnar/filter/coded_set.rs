@@ -9,6 +9,7 @@
 //! of fingerprints that is wrong as rarely 4.9 and more (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient
 //! Bloom Filters", 2007). It is read as a whole, for which it has no more than [`MAX_WORDS`].
 
+use crate::columnar::bitpack::bits_at;
 use crate::columnar::bytes::{Reader, bad, put_varint};
 use crate::error::Result;
 
@@ -100,14 +101,11 @@ impl Bits<'_> {
     }
 }
 
-/// Bits of bytes, of each the lowest first. Behind the end they are zeros.
+/// Takes bits of bytes, of each the lowest first. Behind the end they are zeros.
 struct BitReader<'a> {
     bytes: &'a [u8],
-    at: usize,
+    at: u64,
 }
-
-/// So many bits are seen at once.
-const SEEN_BITS: u32 = u64::BITS - 7;
 
 impl<'a> BitReader<'a> {
     fn new(bytes: &'a [u8]) -> Self {
@@ -115,39 +113,27 @@ impl<'a> BitReader<'a> {
     }
 
     /// How many bits are left; `None` if more were taken than there are.
-    fn left(&self) -> Option<usize> {
-        (self.bytes.len() * 8).checked_sub(self.at)
-    }
-
-    /// The next [`SEEN_BITS`] bits, and maybe some more.
-    fn seen(&self) -> u64 {
-        let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
-        let word = rest.first_chunk().copied().unwrap_or_else(|| {
-            let mut last = [0; 8];
-            last.iter_mut().zip(rest).for_each(|(last, byte)| *last = *byte);
-            last
-        });
-        u64::from_le_bytes(word) >> (self.at % 8)
+    fn left(&self) -> Option<u64> {
+        (self.bytes.len() as u64 * 8).checked_sub(self.at)
     }
 
     /// Takes ones and the zero behind them; how many ones.
     fn ones(&mut self) -> u64 {
-        let mut ones = 0;
+        let start = self.at;
         loop {
-            let seen = self.seen().trailing_ones().min(SEEN_BITS);
-            ones += u64::from(seen);
-            if seen < SEEN_BITS {
-                self.at += seen as usize + 1;
-                return ones;
+            let ones = bits_at(self.bytes, self.at).trailing_ones();
+            self.at += u64::from(ones);
+            if ones < u64::BITS {
+                self.at += 1;
+                return self.at - 1 - start;
             }
-            self.at += seen as usize;
         }
     }
 
-    /// Takes so many bits, less than [`SEEN_BITS`].
+    /// Takes so many bits, less than 64.
     fn take(&mut self, count: u32) -> u64 {
-        let bits = self.seen() & ((1 << count) - 1);
-        self.at += count as usize;
+        let bits = bits_at(self.bytes, self.at) & ((1 << count) - 1);
+        self.at += u64::from(count);
         bits
     }
 }
@@ -200,7 +186,7 @@ mod tests {
                 assert_eq!(reader.take(before), 0);
                 assert_eq!(reader.ones(), ones);
                 assert_eq!(reader.take(1), 1, "{ones} {before}");
-                assert_eq!(reader.left(), Some(bytes.len() * 8 - before as usize - ones as usize - 2));
+                assert_eq!(reader.left(), Some(bytes.len() as u64 * 8 - u64::from(before) - ones - 2));
             }
         }
     }

@@ -80,8 +80,9 @@ impl TableBlock {
 
     /// These streams of a bundle that another needs, which needs none itself. It is not kept for that.
     fn needed(&self, i: usize, streams: &[usize]) -> Result<ReadBundle<'_>> {
-        let kept = self.bundles[i].get().filter(|kept| kept.has(streams));
-        if let Some(kept) = kept {
+        if let Some(kept) = self.bundles[i].get()
+            && kept.has(streams)
+        {
             return Ok(ReadBundle::Kept(kept));
         }
         let chunk = self.source.read_chunk(self.directory.bundles[i])?;

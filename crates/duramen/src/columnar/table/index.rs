@@ -6,6 +6,7 @@ use super::super::directory::ColumnEntry;
 use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
 /// The numbers of columns.
@@ -22,15 +23,16 @@ impl ColumnIndex {
     /// # Errors
     /// [`crate::Error::Decode`] if two have one name.
     pub(super) fn of(columns: &[ColumnEntry]) -> Result<Self> {
-        let mut index = Self(HashTable::with_capacity(columns.len()));
+        let mut index = HashTable::with_capacity(columns.len());
+        let name_of = |number: u32| columns[number as usize].name.as_str();
         for (number, column) in (0..).zip(columns) {
-            if index.find(columns, &column.name).is_some() {
-                return Err(bad("two columns have one name"));
-            }
-            let hash_of = |&number: &u32| hash(&columns[number as usize].name);
-            index.0.insert_unique(hash(&column.name), number, hash_of);
+            let is_it = |&other: &u32| name_of(other) == column.name;
+            match index.entry(hash(&column.name), is_it, |&other| hash(name_of(other))) {
+                Entry::Occupied(_) => return Err(bad("two columns have one name")),
+                Entry::Vacant(place) => place.insert(number),
+            };
         }
-        Ok(index)
+        Ok(Self(index))
     }
 
     /// The one of the same columns with this name.
