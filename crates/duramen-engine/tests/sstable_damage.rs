@@ -77,7 +77,7 @@ fn every_flipped_bit_is_found_where_it_is() {
 fn damage_is_named_by_block_and_part_and_no_other_is_lost() {
     let (sim, _) = table();
     let table = Arc::new(Table::open(&sim.env(), PATH, RowCodec::ID).unwrap());
-    let (directory, filter) = (table.blocks()[0].directory, table.blocks()[2].filter.unwrap());
+    let (directory, filter) = (table.blocks()[0].directory, table.blocks()[2].filters[0]);
     sim.flip_bit(Path::new(PATH), directory.offset * 8).unwrap();
     sim.flip_bit(Path::new(PATH), (filter.offset - 8) * 8 + 30).unwrap();
     let report = Table::verify(&sim.env(), PATH).unwrap();

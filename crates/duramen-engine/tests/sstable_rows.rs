@@ -77,7 +77,7 @@ fn read(bytes: &[u8]) {
         max_key: Vec::new(),
         entries: 1,
         directory,
-        filter: Some(ChunkHandle { offset: 8, len: bytes.len() as u32 }),
+        filters: vec![ChunkHandle { offset: 8, len: bytes.len() as u32 }],
         user: Vec::new(),
     };
     let chunks = Arc::new(chunks);

@@ -165,14 +165,16 @@ fn what_is_no_block_or_no_table_is_refused() {
         max_key: max.to_vec(),
         entries: 1,
         directory,
-        filter: None,
+        filters: Vec::new(),
         user: Vec::new(),
     };
     let past = ChunkHandle { offset: chunk.offset, len: chunk.len + 1 };
     assert!(builder.add_block(block(b"a", b"b", past)).is_err(), "past the end");
     assert!(builder.add_block(block(b"b", b"a", chunk)).is_err(), "keys the wrong way round");
     assert!(builder.add_block(BlockMeta { entries: 0, ..block(b"a", b"b", chunk) }).is_err(), "no entries");
-    builder.add_block(block(b"b", b"c", chunk)).unwrap();
+    let filters = |count| BlockMeta { filters: vec![chunk; count], ..block(b"b", b"c", chunk) };
+    assert!(builder.add_block(filters(256)).is_err(), "too many filters");
+    builder.add_block(filters(255)).unwrap();
     assert!(builder.add_block(block(b"c", b"d", chunk)).is_err(), "a chunk of another block");
     let next = builder.add_chunk(b"directory").unwrap();
     assert!(builder.add_block(block(b"a", b"d", next)).is_err(), "below the block before");

@@ -24,10 +24,19 @@ pub mod names {
 /// Which filters of a block will be looked at when it is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looks {
-    /// That of words: [`Block::may_contain_words`].
-    pub at_words: bool,
+    /// That of words, for [`Block::may_contain_words`]: bit `n` says that a word is sought whose [hash](crate::token::hash) has
+    /// `n` as its highest four bits. Of a large filter, that leads to the part in which the word would be.
+    pub at_words: u16,
     /// That of grams: [`Block::may_contain_grams`].
     pub at_grams: bool,
+}
+
+impl Looks {
+    /// At the words with these hashes.
+    pub fn at_words(hashes: impl IntoIterator<Item = u64>) -> Self {
+        let bits = hashes.into_iter().fold(0, |bits, hash| bits | 1 << (hash >> 60));
+        Self { at_words: bits, ..Self::default() }
+    }
 }
 
 /// A block of rows as a snapshot lists it: where and when, without having read it.

@@ -42,7 +42,7 @@ pub fn run(input: &[u8]) {
 }
 
 fn meta(directory: ChunkHandle) -> BlockMeta {
-    BlockMeta { min_key: vec![], max_key: vec![], entries: 1, directory, filter: None, user: vec![] }
+    BlockMeta { min_key: vec![], max_key: vec![], entries: 1, directory, filters: vec![], user: vec![] }
 }
 
 /// Blocks whose keys share much and little.

@@ -117,20 +117,22 @@ impl TableBuilder {
     /// Makes the chunks added since the last block the next block.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the block has no entries, its keys are the wrong way round, its smallest
+    /// [`Error::InvalidArgument`] if the block has no entries or too many filters, its keys are the wrong way round, its smallest
     /// key is below that of the block before it, or a handle does not lie in the block.
     pub fn add_block(&mut self, meta: BlockMeta) -> Result<()> {
         self.check()?;
         let (start, end) = (self.index.start(self.index.blocks.len()), self.position());
         let inside =
             |h: ChunkHandle| h.frame_start().is_some_and(|s| s >= start) && h.end().is_some_and(|e| e <= end);
-        let wrong = if meta.entries == 0 {
+        let wrong = if meta.filters.len() > usize::from(u8::MAX) {
+            "has more than 255 filters"
+        } else if meta.entries == 0 {
             "has no entries"
         } else if meta.min_key > meta.max_key {
             "has its smallest key above its largest"
         } else if self.index.blocks.last().is_some_and(|before| before.min_key > meta.min_key) {
             "begins below the block before it"
-        } else if !inside(meta.directory) || !meta.filter.is_none_or(inside) {
+        } else if !inside(meta.directory) || !meta.filters.iter().all(|&filter| inside(filter)) {
             "has a chunk that was not added to it"
         } else {
             self.entries += meta.entries;

@@ -66,7 +66,7 @@ fn partition(i: usize, range: Range<u64>, block: &BlockMeta) -> Line {
     let line = line.bytes("min_key", &block.min_key).bytes("max_key", &block.max_key);
     let line = line.number("directory_offset", block.directory.offset);
     let line = line.number("directory_bytes", block.directory.len);
-    match block.filter {
+    match block.filters.first() {
         Some(filter) => line.number("filter_offset", filter.offset).number("filter_bytes", filter.len),
         None => line,
     }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! index       count | block * count
-//! block       bytes | entries | min_key | max_key | directory | has_filter | filter if has_filter is 1 | user
+//! block       bytes | entries | min_key | max_key | directory | filters | handle * filters | user
 //! handle      distance of its payload from the block's first frame | length of its payload
 //! properties  count | (name | value) * count, names ascending
 //! ```
 //!
-//! Numbers are varints, `has_filter` is a byte, keys, `user`, names and values are length-prefixed bytes.
+//! Numbers are varints, `filters` is a byte, keys, `user`, names and values are length-prefixed bytes.
 //! Block 0 starts after the file's header, every other where the one before it ends: `bytes` is enough.
 
 use super::format::{FRAME_BYTES, HEADER_BYTES};
@@ -43,10 +43,8 @@ impl Index {
             put_bytes(&mut out, &block.min_key);
             put_bytes(&mut out, &block.max_key);
             put_handle(&mut out, start, block.directory);
-            out.push(u8::from(block.filter.is_some()));
-            if let Some(filter) = block.filter {
-                put_handle(&mut out, start, filter);
-            }
+            out.push(block.filters.len() as u8);
+            block.filters.iter().for_each(|&filter| put_handle(&mut out, start, filter));
             put_bytes(&mut out, &block.user);
         }
         out
@@ -79,16 +77,12 @@ fn read_block(reader: &mut Reader<'_>, start: u64, end: u64) -> Result<BlockMeta
     let min_key = reader.bytes()?.to_vec();
     let max_key = reader.bytes()?.to_vec();
     let directory = read_handle(reader, start, end)?;
-    let filter = match reader.u8()? {
-        0 => None,
-        1 => Some(read_handle(reader, start, end)?),
-        _ => return Err("neither a filter nor none"),
-    };
+    let filters = (0..reader.u8()?).map(|_| read_handle(reader, start, end)).collect::<Result<_, _>>()?;
     let user = reader.bytes()?.to_vec();
     if entries == 0 || min_key > max_key {
         return Err("a block without entries, or with its keys the wrong way round");
     }
-    Ok(BlockMeta { min_key, max_key, entries, directory, filter, user })
+    Ok(BlockMeta { min_key, max_key, entries, directory, filters, user })
 }
 
 fn put_handle(out: &mut Vec<u8>, start: u64, handle: ChunkHandle) {
@@ -138,17 +132,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn some_index() -> Index {
-        let block = |min: &[u8], max: &[u8], offset, filter| BlockMeta {
+        let block = |min: &[u8], max: &[u8], offset, filters| BlockMeta {
             min_key: min.to_vec(),
             max_key: max.to_vec(),
             entries: 3,
             directory: ChunkHandle { offset, len: 5 },
-            filter,
+            filters,
             user: b"user".to_vec(),
         };
-        let filter = Some(ChunkHandle { offset: 128, len: 4 });
+        let filters = vec![ChunkHandle { offset: 118, len: 3 }, ChunkHandle { offset: 129, len: 4 }];
         Index {
-            blocks: vec![block(b"a", b"c", 40, None), block(b"c", b"d", 110, filter)],
+            blocks: vec![block(b"a", b"c", 40, vec![]), block(b"c", b"d", 110, filters)],
             ends: vec![90, 140],
         }
     }

@@ -115,6 +115,11 @@ impl Table {
         self.index.ends.get(block).map(|&end| self.index.start(block)..end)
     }
 
+    /// Says that these bytes of the file will be read soon: see [`File::will_read`].
+    pub fn will_read_range(&self, range: Range<u64>) {
+        self.file.will_read(range.start, range.end.saturating_sub(range.start));
+    }
+
     /// Says that the last `len` bytes of a block, or all if it has fewer, will be read soon: see [`File::will_read`].
     pub fn will_read_end_of(&self, block: usize, len: u64) {
         if let Some(range) = self.block_range(block) {

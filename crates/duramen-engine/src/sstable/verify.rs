@@ -183,9 +183,13 @@ impl Walk<'_> {
     /// The frames that index and footer know: where each starts and ends.
     fn known_frames(&self) -> BTreeMap<u64, u64> {
         let blocks = self.index.iter().flat_map(|index| &index.blocks);
-        let of_blocks = blocks.flat_map(|block| [Some(block.directory), block.filter]).flatten();
+        let of_blocks = blocks.flat_map(|block| std::iter::once(&block.directory).chain(&block.filters));
         let of_footer = self.footer.iter().flat_map(|footer| [footer.index, footer.properties]);
-        of_blocks.chain(of_footer).filter_map(|handle| handle.frame_start().zip(handle.end())).collect()
+        of_blocks
+            .copied()
+            .chain(of_footer)
+            .filter_map(|handle| handle.frame_start().zip(handle.end()))
+            .collect()
     }
 
     /// Reads the frame at `at`, which must end by `limit`.
@@ -242,7 +246,7 @@ impl Walk<'_> {
         let block = index.ends.partition_point(|&end| end <= at);
         match index.blocks.get(block) {
             Some(meta) if starts_at(meta.directory) => (Some(block), Part::Directory),
-            Some(meta) if meta.filter.is_some_and(starts_at) => (Some(block), Part::Filter),
+            Some(meta) if meta.filters.iter().any(|&filter| starts_at(filter)) => (Some(block), Part::Filter),
             Some(_) => (Some(block), Part::Chunk),
             None => (None, Part::Chunk),
         }

@@ -75,13 +75,18 @@ pub(crate) fn looks(filter: &Filter) -> Looks {
     match filter {
         Filter::And(parts) | Filter::Or(parts) => parts.iter().fold(Looks::default(), |all, part| {
             let part = looks(part);
-            Looks { at_words: all.at_words || part.at_words, at_grams: all.at_grams || part.at_grams }
+            Looks { at_words: all.at_words | part.at_words, at_grams: all.at_grams || part.at_grams }
         }),
         Filter::Field { test, .. } | Filter::AnyField { test, .. } => {
-            let at_words = test.needs() != Needs::Nothing;
-            // Where words are missing, nobody asks for grams.
-            let at_grams = !at_words && test.grams().is_some_and(|grams| *grams != Grams::default());
-            Looks { at_words, at_grams }
+            // Where a word is missing, nobody asks for others that are needed, too, nor for grams.
+            let looks = match test.needs() {
+                Needs::Nothing => Looks::default(),
+                Needs::Words(words) => Looks::at_words(words.first().copied()),
+                Needs::OneOf(all) => Looks::at_words(all.iter().filter_map(|words| words.first().copied())),
+            };
+            let at_grams =
+                looks.at_words == 0 && test.grams().is_some_and(|grams| *grams != Grams::default());
+            Looks { at_grams, ..looks }
         }
         _ => Looks::default(),
     }
@@ -106,5 +111,23 @@ fn may_hold(field: &str, needs: &Needs, block: &dyn Block) -> Result<bool> {
             }
             Ok(false)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ParseOptions, Query};
+    use duramen::token;
+
+    #[test]
+    fn of_several_words_the_longest_is_looked_at_first() {
+        let looks = |query: &str| looks(Query::parse(query, &ParseOptions::default()).unwrap().filter());
+        let at = |words: &[&str]| Looks::at_words(words.iter().map(|word| token::hash(word)));
+        assert_eq!(looks("request_id:=req-e66151c5706ea61d"), at(&["e66151c5706ea61d"]));
+        assert_eq!(looks(r#""a cart was lost" app:shop"#), at(&["cart", "shop"]));
+        assert_eq!(looks("in(rare, seldom) or app:*"), at(&["rare", "seldom"]));
+        assert_eq!(looks("*"), Looks::default());
+        assert_eq!(looks("~ompleted"), Looks { at_grams: true, ..Looks::default() });
     }
 }

@@ -6,6 +6,7 @@ use crate::parse::quote;
 use duramen::block::Word;
 use duramen::token::{self, is_word_char};
 use memchr::memmem::{self, Finder};
+use std::cmp::Reverse;
 use std::fmt;
 
 /// At most so long are phrases that are looked at in two parts, at each place.
@@ -116,9 +117,12 @@ pub fn sought_words(text: &str, begins: bool, ends: bool) -> Vec<Word<'_>> {
     words
 }
 
-/// The hashes by which filters know those of these words that are whole.
+/// The hashes by which filters know those of these words that are whole, the longest first: it is the rarest, most likely, and
+/// where it is missing nobody asks for another.
 pub fn hashes(words: &[Word<'_>]) -> Vec<u64> {
-    words.iter().filter(|word| word.is_whole).map(|word| token::hash(word.text)).collect()
+    let mut whole: Vec<&str> = words.iter().filter(|word| word.is_whole).map(|word| word.text).collect();
+    whole.sort_by_key(|word| Reverse(word.len()));
+    whole.into_iter().map(token::hash).collect()
 }
 
 /// Whether bytes that are the front of a valid UTF-8 text, up to a character boundary, end in a word.

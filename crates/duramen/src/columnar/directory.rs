@@ -3,10 +3,11 @@
 //! ```text
 //! chunk:      method u8 (0 stored, 1 zstd), plain_len varint, bytes
 //! plain:
-//!   version u8 = 8
+//!   version u8 = 9
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
-//!   filter      0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
+//!   filter      count varint of parts, then each: offset zigzag (from the end of the chunk before, the first from that of the
+//!               last bundle), len varint
 //!   grams       0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
 //!   structure   location
 //!   labels      count varint, then each name (counted), ascending; location of the label sets
@@ -39,13 +40,16 @@
 use super::MAX_ROWS;
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
 use super::compress::{Zstd, expand};
+use super::filter::MAX_PARTS;
 use super::streams::{MAX_STREAM_BYTES, STREAMS};
 use crate::error::Result;
 use duramen_engine::sstable::ChunkHandle;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const VERSION: u8 = 8;
+const VERSION: u8 = 9;
+/// Where a filter has one part, written as that of grams.
+const VERSION_BEFORE_PARTS: u8 = 8;
 /// Where no page is written in symbols, and all else is as it is now.
 const VERSION_BEFORE_SYMBOLS: u8 = 7;
 /// Where no bundle needs another, and all else is as it is now.
@@ -142,8 +146,8 @@ pub(crate) struct Directory {
     pub(crate) max_time: i64,
     pub(crate) raw_bytes: u64,
     pub(crate) bundles: Vec<ChunkHandle>,
-    /// Of words.
-    pub(crate) filter: Option<ChunkHandle>,
+    /// Of words, in parts.
+    pub(crate) filter: Vec<ChunkHandle>,
     pub(crate) grams: Option<ChunkHandle>,
     pub(crate) structure: Location,
     /// The names of all stream fields, ascending.
@@ -180,18 +184,11 @@ impl Directory {
         put_zigzag(&mut p, self.min_time);
         put_varint(&mut p, self.max_time.wrapping_sub(self.min_time) as u64);
         put_varint(&mut p, self.raw_bytes);
-        put_varint(&mut p, self.bundles.len() as u64);
-        let mut end = 0u64;
-        for bundle in &self.bundles {
-            put_zigzag(&mut p, bundle.offset.wrapping_sub(end) as i64);
-            put_varint(&mut p, u64::from(bundle.len));
-            end = bundle.offset.wrapping_add(u64::from(bundle.len));
-        }
-        for chunk in [&self.filter, &self.grams] {
-            put_varint(&mut p, chunk.map_or(0, |chunk| u64::from(chunk.len)));
-            if let Some(chunk) = chunk {
-                put_zigzag(&mut p, chunk.offset.wrapping_sub(end) as i64);
-            }
+        let end = put_chunks(&mut p, 0, &self.bundles);
+        put_chunks(&mut p, end, &self.filter);
+        put_varint(&mut p, self.grams.map_or(0, |grams| u64::from(grams.len)));
+        if let Some(grams) = self.grams {
+            put_zigzag(&mut p, grams.offset.wrapping_sub(end) as i64);
         }
         put_location(&mut p, &self.structure);
         put_varint(&mut p, self.label_names.len() as u64);
@@ -232,6 +229,7 @@ impl Directory {
         let version = r.u8()?;
         match version {
             VERSION
+            | VERSION_BEFORE_PARTS
             | VERSION_BEFORE_SYMBOLS
             | VERSION_BEFORE_NEEDS
             | VERSION_BEFORE_DECIMALS
@@ -252,15 +250,11 @@ impl Directory {
         let min_time = r.zigzag()?;
         let max_time = min_time.wrapping_add(r.varint()? as i64);
         let raw_bytes = r.varint()?;
-        let mut end = 0u64;
-        let mut bundles = Vec::new();
-        for _ in 0..r.count(plain.len())? {
-            let offset = end.wrapping_add(r.zigzag()? as u64);
-            let len = u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))?;
-            end = offset.wrapping_add(u64::from(len));
-            bundles.push(ChunkHandle { offset, len });
-        }
-        let filter = chunk_after(end, &mut r)?;
+        let (bundles, end) = read_chunks(0, plain.len(), &mut r)?;
+        let filter = match version {
+            VERSION => read_chunks(end, MAX_PARTS, &mut r)?.0,
+            _ => chunk_after(end, &mut r)?.into_iter().collect(),
+        };
         let grams = if version == VERSION_BEFORE_GRAMS { None } else { chunk_after(end, &mut r)? };
         let mut locations = Locations { ends: vec![[0; STREAMS]; bundles.len()] };
         let structure = locations.next(&mut r)?;
@@ -315,6 +309,29 @@ fn read_needs(r: &mut Reader<'_>, bundles: usize) -> Result<BTreeMap<usize, Need
         all.insert(bundle, needs);
     }
     Ok(all)
+}
+
+/// Appends how many chunks there are and where each is, the first told from `end` on; where the last ends.
+fn put_chunks(p: &mut Vec<u8>, mut end: u64, chunks: &[ChunkHandle]) -> u64 {
+    put_varint(p, chunks.len() as u64);
+    for chunk in chunks {
+        put_zigzag(p, chunk.offset.wrapping_sub(end) as i64);
+        put_varint(p, u64::from(chunk.len));
+        end = chunk.offset.wrapping_add(u64::from(chunk.len));
+    }
+    end
+}
+
+/// What [`put_chunks`] wrote of at most so many.
+fn read_chunks(mut end: u64, most: usize, r: &mut Reader<'_>) -> Result<(Vec<ChunkHandle>, u64)> {
+    let mut chunks = Vec::new();
+    for _ in 0..r.count(most)? {
+        let offset = end.wrapping_add(r.zigzag()? as u64);
+        let len = u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))?;
+        end = offset.wrapping_add(u64::from(len));
+        chunks.push(ChunkHandle { offset, len });
+    }
+    Ok((chunks, end))
 }
 
 /// A chunk that there may be, its offset told from `end` on.
@@ -448,7 +465,7 @@ mod tests {
         assert!(!error.is_corruption());
         assert!(matches!(
             &error,
-            crate::Error::Engine(duramen_engine::Error::TooNew { found: 9, supported: 8, .. })
+            crate::Error::Engine(duramen_engine::Error::TooNew { found: 10, supported: 9, .. })
         ));
         let text = error.to_string();
         assert!(text.contains("tables/7.sst") && text.contains("use a newer duramen"), "{text}");
@@ -471,7 +488,7 @@ mod tests {
             raw_bytes: 7,
             bundles: vec![ChunkHandle { offset: 64, len: 40 }],
             needs: BTreeMap::new(),
-            filter: Some(ChunkHandle { offset: 104, len: 8 }),
+            filter: vec![ChunkHandle { offset: 104, len: 8 }],
             grams: None,
             structure: at(0),
             label_names: vec!["app".into()],
@@ -494,9 +511,12 @@ mod tests {
         let mut r = Reader::new(&chunk);
         let (method, len) = (r.u8().unwrap(), r.count(1 << 20).unwrap());
         let mut plain = expand(method, r.rest(), len).unwrap();
-        // Behind the version, four numbers of a byte each, the only bundle, and the filter.
-        let grams = 1 + 4 + (1 + 2 + 1) + 2;
-        assert_eq!(plain[..=grams], [VERSION, 9, 5, 11, 7, 1, 128, 1, 40, 8, 0, 0]);
+        // Behind the version, four numbers of a byte each, the only bundle, and the filter's only part.
+        let filter = 1 + 4 + (1 + 2 + 1);
+        let grams = filter + 2;
+        assert_eq!(plain[..=grams + 1], [VERSION, 9, 5, 11, 7, 1, 128, 1, 40, 1, 0, 8, 0]);
+        // Before there were parts: its length, and then its offset.
+        plain.splice(filter..=grams, [8, 0]);
         let before = [&[VERSION_BEFORE_GRAMS], &plain[1..grams], &plain[grams + 1..]].concat();
         let chunk_of = |plain: &[u8]| [&[0, plain.len() as u8], plain].concat();
         assert!(before.len() < 128);
@@ -516,8 +536,10 @@ mod tests {
             directory.write(&mut Zstd::of_level(1), &mut chunk).unwrap();
             assert_eq!(Directory::read(&chunk, Path::new("x")).unwrap(), directory);
         }
-        plain[0] = VERSION_BEFORE_SYMBOLS;
-        assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
+        for version in [VERSION_BEFORE_PARTS, VERSION_BEFORE_SYMBOLS] {
+            plain[0] = version;
+            assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);
+        }
         assert_eq!(plain.pop(), Some(0), "no needs");
         plain[0] = VERSION_BEFORE_NEEDS;
         assert_eq!(Directory::read(&chunk_of(&plain), Path::new("x")).unwrap(), directory);

@@ -59,6 +59,7 @@ mod words;
 
 pub(crate) use compress::unpacked;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
+pub(crate) use filter::parts_of as filter_parts;
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
 pub(crate) use table_streams::TableStreamsBuilder;

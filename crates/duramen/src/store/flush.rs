@@ -258,7 +258,7 @@ impl<'a> TableWriter<'a> {
             max_key: time_key(facts.max_time),
             entries: facts.rows,
             directory: encoded.directory,
-            filter: encoded.filter,
+            filters: encoded.filter,
             user: user_facts(encoded.grams),
         })?;
         self.facts.raw_bytes += encoded.raw_bytes;

@@ -234,7 +234,10 @@ fn decode_wholly(handle: &TableBlockHandle) -> Result<usize> {
     block.identity(0)?;
     for name in block.field_names()? {
         block.column(&name)?;
-        block.may_contain_words(&name, &[0])?;
+        // One word of each part that a filter may have.
+        for bits in 0..16 {
+            block.may_contain_words(&name, &[bits << 60])?;
+        }
         block.may_contain_grams(&name, &[0])?;
     }
     Ok(block.rows())

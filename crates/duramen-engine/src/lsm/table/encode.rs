@@ -79,11 +79,10 @@ impl PartitionEncoder {
 
     /// Writes filter and directory of the partition that ended with this version, and begins the next.
     pub(super) fn finish(&mut self, builder: &mut TableBuilder, (key, seq): (&[u8], u64)) -> Result<()> {
-        let filter = if self.filter {
-            Some(builder.add_chunk(&self.filters.build(&mut self.hashes).encode())?)
-        } else {
-            None
-        };
+        let mut filters = Vec::new();
+        if self.filter {
+            filters.push(builder.add_chunk(&self.filters.build(&mut self.hashes).encode())?);
+        }
         builder.begin_chunk()?;
         self.directory.finish(builder.chunk_buffer());
         let directory = builder.end_chunk()?;
@@ -95,7 +94,7 @@ impl PartitionEncoder {
             max_key: key.to_vec(),
             entries: self.entries,
             directory,
-            filter,
+            filters,
             user,
         })?;
         self.hashes.clear();

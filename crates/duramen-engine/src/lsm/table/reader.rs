@@ -91,7 +91,7 @@ impl TableReader {
             let slot = Slot {
                 partition: OnceLock::new(),
                 start: range.start,
-                filter: block.filter,
+                filter: block.filters.first().copied(),
                 directory: block.directory,
             };
             slots.push(slot);

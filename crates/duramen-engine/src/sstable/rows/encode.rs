@@ -35,18 +35,17 @@ impl BlockCodec for RowCodec {
             return Err(Error::InvalidArgument("a row block needs at least one row".into()));
         };
         let directory = out.add_chunk(&self.encode_rows(rows)?)?;
-        let filter = if self.filter {
+        let mut filters = Vec::new();
+        if self.filter {
             let mut hashes = rows.iter().map(|(key, _)| xxh3_64(key)).collect();
-            Some(out.add_chunk(&FuseFilter::build(&mut hashes).encode())?)
-        } else {
-            None
-        };
+            filters.push(out.add_chunk(&FuseFilter::build(&mut hashes).encode())?);
+        }
         Ok(BlockMeta {
             min_key: min_key.to_vec(),
             max_key: max_key.to_vec(),
             entries: rows.len() as u64,
             directory,
-            filter,
+            filters,
             user: Vec::new(),
         })
     }
@@ -63,7 +62,7 @@ impl RowCodec {
     /// # Errors
     /// What the source said, or [`Error::Corruption`] if the filter makes no sense.
     pub fn may_contain(source: &dyn ChunkSource, meta: &BlockMeta, key: &[u8]) -> Result<bool> {
-        let Some(handle) = meta.filter else { return Ok(true) };
+        let Some(&handle) = meta.filters.first() else { return Ok(true) };
         let bytes = source.read_chunk(handle)?;
         let filter = FuseFilterRef::parse(&bytes).map_err(|detail| source.corruption(handle, &detail))?;
         Ok(filter.contains(xxh3_64(key)))

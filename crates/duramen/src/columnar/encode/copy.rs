@@ -22,7 +22,7 @@ impl BlockEncoder {
             *at = sink.add_chunk(&chunk)?;
             bundles.push(BundleSizes { handle: Some(*at), plain, stored });
         }
-        for filter in [&mut directory.grams, &mut directory.filter].into_iter().flatten() {
+        for filter in directory.grams.iter_mut().chain(&mut directory.filter) {
             *filter = sink.add_chunk(&block.chunk(*filter)?)?;
         }
         directory.write(&mut self.zstd, &mut self.chunk)?;

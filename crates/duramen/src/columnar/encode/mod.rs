@@ -20,7 +20,7 @@ use super::words::Words;
 use super::{Row, TARGET_BLOCK_RAW_BYTES, filter, presence, structure};
 use crate::error::{Error, Result};
 use alone::Earlier;
-use duramen_engine::sstable::{ChunkHandle, ChunkSink};
+use duramen_engine::sstable::ChunkSink;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
@@ -210,9 +210,11 @@ impl BlockEncoder {
         // What is read most often lies nearest to the directory.
         let is_small = super::is_small(rows, c.raw_bytes);
         self.grams.write(is_small, &mut self.zstd, &mut self.chunk)?;
-        let grams = self.add_filter(&mut progress)?;
-        filter::build(&mut self.words, is_small, &mut self.chunk);
-        let filter = self.add_filter(&mut progress)?;
+        let grams = if self.chunk.is_empty() { None } else { Some(progress.sink.add_chunk(&self.chunk)?) };
+        let filter = filter::build(&mut self.words, is_small)
+            .iter()
+            .map(|part| progress.sink.add_chunk(part))
+            .collect::<Result<_, _>>()?;
         let mut label_names: Vec<String> = c.streams.names().map(str::to_owned).collect();
         label_names.sort_unstable();
         label_names.dedup();
@@ -255,11 +257,6 @@ impl BlockEncoder {
         is_field: &dyn Fn(&str) -> bool,
     ) -> Result<Option<Vec<u8>>> {
         streams.finish(is_field, &mut self.zstd)
-    }
-
-    /// Writes what is in `chunk`, if anything is.
-    fn add_filter(&self, progress: &mut Progress<'_>) -> Result<Option<ChunkHandle>> {
-        Ok(if self.chunk.is_empty() { None } else { Some(progress.sink.add_chunk(&self.chunk)?) })
     }
 
     /// Moves what is in `scratch` to a bundle.

@@ -25,8 +25,8 @@ pub struct EncodedBlock {
     pub sizes: BlockSizes,
     /// How many chunks it has, the directory included.
     pub chunks: usize,
-    /// Its filter of words, if it has words.
-    pub(crate) filter: Option<ChunkHandle>,
+    /// The parts of its filter of words; none, if it has no words.
+    pub(crate) filter: Vec<ChunkHandle>,
     /// Its filter of grams.
     pub(crate) grams: Option<ChunkHandle>,
     /// Its streams; nothing, if those of a copied block cannot be read.
@@ -90,7 +90,8 @@ pub(super) fn summary(
         };
     let structure_bytes = share(&directory.structure) + directory.maps.iter().map(share).sum::<u64>();
     let bundle_bytes: u64 = directory.bundles.iter().map(|b| u64::from(b.len)).sum();
-    let filters = [directory.filter, directory.grams].into_iter().flatten();
+    let filters = directory.grams.iter().chain(&directory.filter);
+    let (filter_chunks, filter_bytes) = (filters.clone().count(), filters.map(|f| u64::from(f.len)).sum());
     let fields = directory
         .columns
         .iter()
@@ -111,11 +112,11 @@ pub(super) fn summary(
         filter: directory.filter,
         grams: directory.grams,
         streams,
-        chunks: directory.bundles.len() + 1 + filters.clone().count(),
+        chunks: directory.bundles.len() + 1 + filter_chunks,
         sizes: BlockSizes {
             structure_bytes,
             column_bytes: bundle_bytes.saturating_sub(structure_bytes),
-            filter_bytes: filters.map(|f| u64::from(f.len)).sum(),
+            filter_bytes,
             directory_bytes: u64::from(handle.len),
         },
     }

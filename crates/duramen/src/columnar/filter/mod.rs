@@ -10,6 +10,9 @@
 //! would otherwise be kept twice; and a hundred tiny filters would be dear. What it cannot tell (in which
 //! field the word is) dictionaries and constants tell exactly.
 //!
+//! A filter of many words is cut into parts by the highest bits of their hashes, each a chunk and a filter: whoever looks for a
+//! word reads the part in which it would be.
+//!
 //! A small block is opened so soon that it need not be known so well whether that is worth it, and a filter is a large part of
 //! it: a coded set takes fewer bits a word. Of very many words a fuse filter is made all the same.
 
@@ -24,19 +27,44 @@ const CODED_SET: u8 = 4;
 /// That of one whose differences have 5 bits of rest.
 const CODED_SET_5: u8 = 3;
 
-/// Writes a filter over all words into `out`, which is cleared first; leaves it empty if there are none.
-pub(crate) fn build(words: &mut Words, is_small: bool, out: &mut Vec<u8>) {
-    out.clear();
+/// The most parts of a filter.
+pub(crate) const MAX_PARTS: usize = 16;
+/// About so many words a part has at least: of fewer, a filter takes more bits each, and is hardly read sooner.
+const PART_WORDS: usize = 4096;
+
+/// In which of so many parts the word with this hash is.
+pub(crate) fn part_of(hash: u64, parts: usize) -> usize {
+    (hash >> 60) as usize * parts / MAX_PARTS
+}
+
+/// The parts, of so many, that words have whose hashes begin with four bits that are among these ([`Looks`]), ascending.
+///
+/// [`Looks`]: crate::block::Looks
+pub(crate) fn parts_of(at_words: u16, parts: usize) -> impl Iterator<Item = usize> {
+    let is_sought = move |&bits: &u64| at_words >> bits & 1 == 1;
+    let mut last = None;
+    (0..MAX_PARTS as u64)
+        .filter(is_sought)
+        .map(move |bits| part_of(bits << 60, parts))
+        .filter(move |&part| last.replace(part) != Some(part))
+}
+
+/// A filter over all words, in its parts; none if there are no words.
+pub(crate) fn build(words: &mut Words, is_small: bool) -> Vec<Vec<u8>> {
     let mut hashes = words.hashes();
     if hashes.is_empty() {
-        return;
+        return Vec::new();
     }
     if is_small && hashes.len() <= MAX_WORDS {
-        out.push(CODED_SET);
-        coded_set::encode(&mut hashes, out);
-    } else {
-        out.extend_from_slice(&FuseFilter::build(&mut hashes).encode());
+        let mut set = vec![CODED_SET];
+        coded_set::encode(&mut hashes, &mut set);
+        return vec![set];
     }
+    let parts = (hashes.len() / PART_WORDS).clamp(1, MAX_PARTS);
+    let parts = 1 << parts.ilog2();
+    let mut of_parts = vec![Vec::with_capacity(hashes.len() * 9 / (parts * 8)); parts];
+    hashes.into_iter().for_each(|hash| of_parts[part_of(hash, parts)].push(hash));
+    of_parts.iter_mut().map(|hashes| FuseFilter::build(hashes).encode()).collect()
 }
 
 /// A filter that was read.
@@ -57,12 +85,11 @@ impl WordFilter {
         }
     }
 
-    /// Whether it has seen all these hashes, or seems to.
-    pub(crate) fn may_contain(&self, hashes: &[u64]) -> bool {
+    /// Whether it has seen this hash, or seems to.
+    pub(crate) fn may_contain(&self, hash: u64) -> bool {
         match self {
-            Self::Fuse(chunk) => FuseFilterRef::parse(chunk)
-                .map_or(true, |filter| hashes.iter().all(|&hash| filter.contains(hash))),
-            Self::Coded(set) => hashes.iter().all(|&hash| set.may_contain(hash)),
+            Self::Fuse(chunk) => FuseFilterRef::parse(chunk).map_or(true, |filter| filter.contains(hash)),
+            Self::Coded(set) => set.may_contain(hash),
             Self::Unknown => true,
         }
     }
@@ -89,20 +116,39 @@ mod tests {
         {
             let mut words = Words::default();
             (0..count).for_each(|n| words.add(format!("word{n}").as_bytes()));
-            let mut chunk = Vec::new();
-            build(&mut words, is_small, &mut chunk);
-            assert_eq!(chunk[0] == CODED_SET, is_coded, "{count}");
-            let filter = WordFilter::read(chunk);
-            assert!((0..count).all(|n| filter.may_contain(&[token::hash(&format!("word{n}"))])));
-            let others =
-                (0..1000).filter(|n| filter.may_contain(&[token::hash(&format!("other{n}"))])).count();
+            let parts = build(&mut words, is_small);
+            assert!(parts.iter().all(|part| (part[0] == CODED_SET) == is_coded), "{count}");
+            let parts: Vec<_> = parts.into_iter().map(WordFilter::read).collect();
+            let may_contain = |word: &str| {
+                let hash = token::hash(word);
+                parts[part_of(hash, parts.len())].may_contain(hash)
+            };
+            assert!((0..count).all(|n| may_contain(&format!("word{n}"))));
+            let others = (0..1000).filter(|n| may_contain(&format!("other{n}"))).count();
             assert!(others < if is_coded { 100 } else { 20 }, "{count} {others}");
         }
         // The hashes 0 and 2^63 of two words: the places 0 and 32 of 64, so that the second is one time 32 and 0 more.
         let earlier = WordFilter::read(vec![CODED_SET_5, 2, 0b0100_0000, 0]);
-        assert!(
-            earlier.may_contain(&[0]) && earlier.may_contain(&[1 << 63]) && !earlier.may_contain(&[1 << 60])
-        );
-        assert!(WordFilter::read(vec![CODED_SET, 0]).may_contain(&[7]), "no filter at all");
+        assert!(earlier.may_contain(0) && earlier.may_contain(1 << 63) && !earlier.may_contain(1 << 60));
+        assert!(WordFilter::read(vec![CODED_SET, 0]).may_contain(7), "no filter at all");
+    }
+
+    #[test]
+    fn of_many_words_each_is_in_the_part_that_its_hash_tells() {
+        for (count, parts) in
+            [(0, 0), (8191, 1), (8192, 2), (16_384, 4), (40_000, 8), (65_536, 16), (300_000, 16)]
+        {
+            let mut words = Words::default();
+            (0..count).for_each(|n| words.add(format!("word{n}").as_bytes()));
+            let filters: Vec<_> = build(&mut words, false).into_iter().map(WordFilter::read).collect();
+            assert_eq!(filters.len(), parts, "{count}");
+            for n in 0..count {
+                let hash = token::hash(&format!("word{n}"));
+                let part = part_of(hash, parts);
+                assert!(filters[part].may_contain(hash));
+                assert!(parts_of(1 << (hash >> 60), parts).eq([part]), "what is fetched is what is read");
+            }
+        }
+        assert!(parts_of(0, 4).eq([]) && parts_of(u16::MAX, 4).eq(0..4) && parts_of(0x8003, 8).eq([0, 7]));
     }
 }

@@ -61,7 +61,8 @@ pub struct TableBlock {
     columns: Vec<OnceLock<Arc<Column>>>,
     /// Of columns of templates.
     outlines: Vec<OnceLock<Box<Outline>>>,
-    filter: OnceLock<WordFilter>,
+    /// The parts of the filter of words.
+    filter: Vec<OnceLock<WordFilter>>,
     grams: OnceLock<GramFilter>,
 }
 
@@ -98,7 +99,7 @@ impl TableBlock {
             maps: directory.maps.iter().map(|_| OnceLock::new()).collect(),
             columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
             outlines: directory.columns.iter().map(|_| OnceLock::new()).collect(),
-            filter: OnceLock::new(),
+            filter: directory.filter.iter().map(|_| OnceLock::new()).collect(),
             grams: OnceLock::new(),
             directory,
         })
@@ -193,7 +194,7 @@ impl TableBlock {
             + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)
             + sets
             + self.told_ends.get().map_or(0, |ends| size_of_val(&**ends))
-            + self.filter.get().map_or(0, WordFilter::bytes)
+            + sum(&self.filter, WordFilter::bytes)
             + self.grams.get().map_or(0, GramFilter::bytes)
             + sum(&self.bundles, |bundle| bundle.bytes())
             + sum(&self.maps, |map| map.len() * 8)

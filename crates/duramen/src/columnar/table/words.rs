@@ -5,7 +5,7 @@
 //! its dictionary without the codes. What is sought in the midst of words is looked for in the block's grams.
 
 use super::super::directory::{ColumnEntry, Form, Location};
-use super::super::filter::WordFilter;
+use super::super::filter::{WordFilter, part_of};
 use super::super::grams::GramFilter;
 use super::super::labels::render;
 use super::super::leaf;
@@ -105,9 +105,8 @@ impl TableBlock {
             }
             Form::Texts { .. } => {}
         }
-        if let Some(handle) = self.directory.filter {
-            let read = || Ok(WordFilter::read(self.source.read_chunk(handle)?));
-            if !get_or_make(&self.filter, read)?.may_contain(words) {
+        for &hash in words {
+            if !self.filter_may_contain(hash)? {
                 return Ok(false);
             }
         }
@@ -124,6 +123,15 @@ impl TableBlock {
             }
             _ => Ok(true),
         }
+    }
+
+    /// Whether the block may have the word with this hash, by its filter, of which one part is read.
+    fn filter_may_contain(&self, hash: u64) -> Result<bool> {
+        let parts = &self.directory.filter;
+        let part = part_of(hash, parts.len());
+        let (Some(&handle), Some(cell)) = (parts.get(part), self.filter.get(part)) else { return Ok(true) };
+        let read = || Ok(WordFilter::read(self.source.read_chunk(handle)?));
+        Ok(get_or_make(cell, read)?.may_contain(hash))
     }
 
     /// The same of a small column: of its dictionary, if it has one.

@@ -159,9 +159,10 @@ impl TableWalk {
                 let range = start..at.offset + u64::from(at.len);
                 Item::Damaged(DamagedPart { role, partition: Some(i), range, detail })
             };
-            let data_end = meta.filter.unwrap_or(meta.directory).offset.saturating_sub(FRAME_BYTES as u64);
+            let filter = meta.filters.first().copied();
+            let data_end = filter.unwrap_or(meta.directory).offset.saturating_sub(FRAME_BYTES as u64);
             let data_bytes = data_end.saturating_sub(range.start);
-            let filter = meta.filter.map(|at| {
+            let filter = filter.map(|at| {
                 self.chunk(at)
                     .and_then(|bytes| FuseFilter::decode(&bytes).map_err(str::to_owned))
                     .map_err(|e| (at, e))
