@@ -16,6 +16,7 @@
 //! ```
 
 use super::bytes::{bad, put_bytes, put_varint};
+use super::chosen::Chosen;
 use super::columnize::{Columnizer, Form, MESSAGE, slots};
 use super::ints;
 use super::labels::{Label, LabelSet, StreamTable};
@@ -134,14 +135,11 @@ pub(crate) fn stream_count(label_sets: &mut Part<'_>, rows: usize) -> Result<usi
 /// How rows lead to slots, of so many streams, and where the slots of each end.
 pub(crate) fn order(part: &mut Part<'_>, rows: usize, streams: usize) -> Result<(Order, Vec<u32>)> {
     skip_to_streams(part, rows)?;
+    let end = u32::try_from(streams).unwrap_or(u32::MAX);
+    let stream_of_row = ints::decode_below(part, Chosen::all(rows), end)?;
+    let stream_of_row = stream_of_row.ok_or_else(|| bad("there is no such stream"))?;
     let mut counts = vec![0u32; streams];
-    let mut stream_of_row = Vec::with_capacity(rows);
-    for n in ints::decode(part, rows)? {
-        let code = n as u32;
-        let count = usize::try_from(n).ok().and_then(|n| counts.get_mut(n));
-        *count.ok_or_else(|| bad("there is no such stream"))? += 1;
-        stream_of_row.push(code);
-    }
+    stream_of_row.iter().for_each(|&stream| counts[stream as usize] += 1);
     let (order, slot_ends) = slots(&stream_of_row, &counts);
     Ok((order.into(), slot_ends))
 }

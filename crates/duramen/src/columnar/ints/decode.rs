@@ -55,21 +55,35 @@ pub(crate) fn decode(part: &mut Part<'_>, count: usize) -> Result<Vec<i64>> {
 
 /// Decodes some integers of a sequence.
 pub(crate) fn decode_chosen(part: &mut Part<'_>, chosen: Chosen<'_>) -> Result<Vec<i64>> {
-    decode_nested(part, chosen, true)
+    decode_as(part, chosen, |value| value, true)
 }
 
-fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, may_nest: bool) -> Result<Vec<i64>> {
+/// Decodes some integers of a sequence that are from 0 on and less than `end`; `None` if one is not. They take half of the
+/// memory, and are written once.
+pub(crate) fn decode_below(part: &mut Part<'_>, chosen: Chosen<'_>, end: u32) -> Result<Option<Vec<u32>>> {
+    let values = decode_as(part, chosen, |value| u32::try_from(value).unwrap_or(u32::MAX), true)?;
+    let are_below = values.iter().fold(true, |are_below, &value| are_below & (value < end));
+    Ok(are_below.then_some(values))
+}
+
+/// What `make` makes of some integers of a sequence.
+fn decode_as<T: Copy + Default>(
+    part: &mut Part<'_>,
+    chosen: Chosen<'_>,
+    make: impl Fn(i64) -> T + Copy,
+    may_nest: bool,
+) -> Result<Vec<T>> {
     if chosen.count() == 0 {
         return Ok(Vec::new());
     }
     part.spend(chosen.len().saturating_mul(size_of::<i64>()))?;
     let mut values = Vec::new();
     match part.meta.u8()? {
-        CONSTANT => values.resize(chosen.len(), part.meta.zigzag()?),
+        CONSTANT => values.resize(chosen.len(), make(part.meta.zigzag()?)),
         LINEAR => {
             let first = part.meta.zigzag()?;
             let step = part.meta.zigzag()?;
-            let value = |i: usize| first.wrapping_add(step.wrapping_mul(i as i64));
+            let value = |i: usize| make(first.wrapping_add(step.wrapping_mul(i as i64)));
             match chosen.numbers() {
                 None => values.extend((0..chosen.count()).map(value)),
                 Some(numbers) => values.extend(numbers.iter().map(|&i| value(i as usize))),
@@ -78,7 +92,8 @@ fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, may_nest: bool) -> Res
         REFERENCE => {
             let min = part.meta.zigzag()?;
             let scale = part.meta.varint()?;
-            read_layout(part, chosen, &mut values, |v| min.wrapping_add(v.wrapping_mul(scale) as i64))?;
+            let value = |v: u64| make(min.wrapping_add(v.wrapping_mul(scale) as i64));
+            read_layout(part, chosen, &mut values, value)?;
         }
         DELTA => {
             let first = part.meta.zigzag()?;
@@ -86,17 +101,18 @@ fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, may_nest: bool) -> Res
             let scale = part.meta.varint()?;
             // Each follows from the one before, so that all are made.
             part.spend((chosen.count() - chosen.len()).saturating_mul(size_of::<i64>()))?;
-            values.push(first);
+            values.reserve(chosen.count());
+            values.push(make(first));
             let mut last = first;
             read_layout(part, Chosen::all(chosen.count() - 1), &mut values, |v| {
                 last = last.wrapping_add(step_min).wrapping_add(v.wrapping_mul(scale) as i64);
-                last
+                make(last)
             })?;
             values = chosen.of(values);
         }
         DICTIONARY if may_nest => {
             let size = part.meta.count(chosen.count())?;
-            let dictionary = decode_nested(part, Chosen::all(size), false)?;
+            let dictionary = decode_as(part, Chosen::all(size), make, false)?;
             if dictionary.is_empty() {
                 return Err(bad("a dictionary is empty"));
             }
@@ -105,7 +121,7 @@ fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, may_nest: bool) -> Res
                 Some(&v) => v,
                 None => {
                     out_of_range = true;
-                    0
+                    T::default()
                 }
             })?;
             if out_of_range {
@@ -117,11 +133,11 @@ fn decode_nested(part: &mut Part<'_>, chosen: Chosen<'_>, may_nest: bool) -> Res
     Ok(values)
 }
 
-fn read_layout(
+fn read_layout<T>(
     part: &mut Part<'_>,
     chosen: Chosen<'_>,
-    out: &mut Vec<i64>,
-    mut each: impl FnMut(u64) -> i64,
+    out: &mut Vec<T>,
+    mut each: impl FnMut(u64) -> T,
 ) -> Result<()> {
     let layout = part.meta.u8()?;
     let count = chosen.count();
@@ -155,21 +171,21 @@ fn read_layout(
 }
 
 /// Adds what `each` makes of `count` values, whose lowest bytes come first in `area`, and then the others.
-fn all_of_planes(area: &[u8], count: usize, out: &mut Vec<i64>, each: impl FnMut(u64) -> i64) {
+fn all_of_planes<T>(area: &[u8], count: usize, out: &mut Vec<T>, each: impl FnMut(u64) -> T) {
     match area.len() / count.max(1) {
-        1 => all_of::<1>(area, count, out, each),
-        2 => all_of::<2>(area, count, out, each),
-        3 => all_of::<3>(area, count, out, each),
-        4 => all_of::<4>(area, count, out, each),
-        5 => all_of::<5>(area, count, out, each),
-        6 => all_of::<6>(area, count, out, each),
-        7 => all_of::<7>(area, count, out, each),
-        _ => all_of::<8>(area, count, out, each),
+        1 => all_of::<1, T>(area, count, out, each),
+        2 => all_of::<2, T>(area, count, out, each),
+        3 => all_of::<3, T>(area, count, out, each),
+        4 => all_of::<4, T>(area, count, out, each),
+        5 => all_of::<5, T>(area, count, out, each),
+        6 => all_of::<6, T>(area, count, out, each),
+        7 => all_of::<7, T>(area, count, out, each),
+        _ => all_of::<8, T>(area, count, out, each),
     }
 }
 
 /// The same of `N` planes: with a number that the compiler knows, it puts many values together at once.
-fn all_of<const N: usize>(area: &[u8], count: usize, out: &mut Vec<i64>, mut each: impl FnMut(u64) -> i64) {
+fn all_of<const N: usize, T>(area: &[u8], count: usize, out: &mut Vec<T>, mut each: impl FnMut(u64) -> T) {
     let planes: [&[u8]; N] = std::array::from_fn(|plane| &area[plane * count..][..count]);
     out.extend(
         (0..count).map(|i| each((0..N).fold(0, |v, plane| v | u64::from(planes[plane][i]) << (8 * plane)))),

@@ -19,7 +19,7 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::{decode, decode_chosen, skip};
+pub(crate) use decode::{decode, decode_below, decode_chosen, skip};
 pub(crate) use encode::{encode, estimate};
 
 const CONSTANT: u8 = 0;

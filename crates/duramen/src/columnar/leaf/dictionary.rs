@@ -127,15 +127,14 @@ fn decode_some(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, depth: u32) -> 
 /// The codes of texts in a dictionary of `size`.
 pub(super) fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usize) -> Result<Vec<u32>> {
     part.spend(chosen.len() * size_of::<u32>())?;
-    let checked = |code: i64| {
-        let code = u32::try_from(code).ok().filter(|&c| (c as usize) < size);
-        code.ok_or_else(|| bad("a code is not in its dictionary"))
-    };
+    let out_of_range = || bad("a code is not in its dictionary");
+    let size = u32::try_from(size).map_err(|_| out_of_range())?;
     if tag == DICTIONARY {
-        return ints::decode_chosen(part, chosen)?.into_iter().map(checked).collect();
+        return ints::decode_below(part, chosen, size)?.ok_or_else(out_of_range);
     }
-    let mut known = 0i64;
-    let mut codes = ints::decode(part, chosen.count())?;
+    let (mut known, mut are_known) = (0u32, true);
+    let codes = ints::decode_below(part, Chosen::all(chosen.count()), u32::MAX)?;
+    let mut codes = codes.ok_or_else(out_of_range)?;
     for code in &mut codes {
         *code = match *code {
             0 => {
@@ -144,6 +143,7 @@ pub(super) fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usiz
             }
             n => known.wrapping_sub(n),
         };
+        are_known &= *code < size;
     }
-    chosen.of(codes).into_iter().map(checked).collect()
+    if are_known { Ok(chosen.of(codes)) } else { Err(out_of_range()) }
 }
