@@ -207,7 +207,8 @@ impl<'a> Input<'a> {
         let (number, function) = (self.number, self.function);
         let condition = self.condition.as_ref();
         let is_met = |row| condition.is_none_or(|rows| rows.contains(row));
-        let rows = rows.iter().copied().filter(|(row, _)| is_met(*row));
+        let all = rows;
+        let rows = all.iter().copied().filter(|(row, _)| is_met(*row));
         match &self.values {
             Values::Times(times) => {
                 let is_min = function.kind == Kind::Min;
@@ -215,8 +216,12 @@ impl<'a> Input<'a> {
             }
             Values::Numbers(columns) => {
                 for numbers in columns {
-                    let found = rows.clone().filter_map(|(row, group)| Some((group, numbers.get(row)?)));
-                    groups.add_numbers(number, found)?;
+                    let numbers = numbers.of_rows(all);
+                    let found = all.iter().zip(&*numbers).filter(|((row, _), _)| is_met(*row));
+                    groups.add_numbers(
+                        number,
+                        found.filter_map(|(&(_, group), &number)| Some((group, number?))),
+                    )?;
                 }
             }
             Values::Filled(columns) => {
@@ -229,8 +234,12 @@ impl<'a> Input<'a> {
                 groups.count(number, rows.map(|(row, group)| (group, of_row(row))));
             }
             Values::Extreme(numbers) => {
-                for (row, group) in rows {
-                    groups.offer(group, number, numbers.get(row), cell(numbers.column(), row));
+                let found = numbers.of_rows(all);
+                for (&(row, group), &found) in all.iter().zip(&*found).filter(|((row, _), _)| is_met(*row)) {
+                    if found.is_none() && numbers.are_all() {
+                        continue;
+                    }
+                    groups.offer(group, number, found, || cell(numbers.column(), row));
                 }
             }
             Values::Columns(columns) => {

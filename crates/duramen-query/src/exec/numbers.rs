@@ -4,6 +4,7 @@ use super::open::{is_few, plain_text};
 use crate::bitmap::Bitmap;
 use crate::number::Number;
 use duramen::column::{Column, ColumnData, bit};
+use std::cell::{Ref, RefCell};
 use std::sync::Arc;
 
 /// The numbers of a column's rows.
@@ -11,6 +12,15 @@ pub(super) struct Numbers {
     column: Option<Arc<Column>>,
     /// By the number of the text, for constants and dictionaries, or by slot, for texts that are all looked at.
     read: Vec<Option<Number>>,
+    lately: RefCell<Lately>,
+}
+
+/// The numbers of rows that were asked for together.
+#[derive(Default)]
+struct Lately {
+    /// The first row, and how many they are.
+    rows: Option<(usize, usize)>,
+    numbers: Vec<Option<Number>>,
 }
 
 impl Numbers {
@@ -26,11 +36,46 @@ impl Numbers {
             }
             _ => Vec::new(),
         };
-        Self { column, read }
+        Self { column, read, lately: RefCell::default() }
     }
 
     pub(super) fn column(&self) -> Option<&Column> {
         self.column.as_deref()
+    }
+
+    /// Whether a row without a number has no value at all.
+    pub(super) fn are_all(&self) -> bool {
+        let data = self.column().map(|column| &column.data);
+        matches!(data, None | Some(ColumnData::Int { .. } | ColumnData::Decimal { .. }))
+    }
+
+    /// The numbers in these of the rows that were found, each with its group: all from one on, as many as there are here.
+    /// Whatever looks at the column asks for the same ones after another, and they are made once.
+    pub(super) fn of_rows(&self, rows: &[(usize, usize)]) -> Ref<'_, [Option<Number>]> {
+        let wanted = rows.first().map(|&(first, _)| (first, rows.len()));
+        if self.lately.borrow().rows != wanted {
+            let mut lately = self.lately.borrow_mut();
+            let Lately { rows: of, numbers } = &mut *lately;
+            *of = wanted;
+            numbers.clear();
+            self.append(rows.iter().map(|&(row, _)| row), numbers);
+        }
+        Ref::map(self.lately.borrow(), |lately| &*lately.numbers)
+    }
+
+    /// Appends the numbers in these rows. What kind of column it is, is asked once.
+    fn append(&self, rows: impl Iterator<Item = usize>, out: &mut Vec<Option<Number>>) {
+        match self.column.as_deref() {
+            Some(column @ Column { data: ColumnData::Decimal { values, scale, present }, .. }) => {
+                let number = |slot| Number::of_decimal(values.get(slot), *scale);
+                out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
+            }
+            Some(column @ Column { data: ColumnData::Int { values, present }, .. }) => {
+                let number = |slot| Number::Int(values.get(slot));
+                out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
+            }
+            _ => out.extend(rows.map(|row| self.get(row))),
+        }
     }
 
     /// The number in a row, if there is one.
@@ -42,15 +87,22 @@ impl Numbers {
             ColumnData::Dict { .. } if self.read.is_empty() => Number::parse(plain_text(column, slot)?),
             ColumnData::Dict { codes, .. } => *self.read.get(codes.get(slot) as usize)?,
             ColumnData::Int { values, present } => {
-                let is_there = present.as_ref().is_none_or(|present| bit(present, slot));
-                is_there.then(|| Number::Int(values.get(slot)))
+                present_at(present, slot, |slot| Number::Int(values.get(slot)))
             }
             ColumnData::Decimal { values, scale, present } => {
-                let is_there = present.as_ref().is_none_or(|present| bit(present, slot));
-                is_there.then(|| Number::of_decimal(values.get(slot), *scale))
+                present_at(present, slot, |slot| Number::of_decimal(values.get(slot), *scale))
             }
             ColumnData::Text { .. } if self.read.is_empty() => Number::parse(plain_text(column, slot)?),
             ColumnData::Text { .. } => *self.read.get(slot)?,
         }
     }
+}
+
+/// The number of a slot, if it has one.
+fn present_at(
+    present: &Option<Vec<u64>>,
+    slot: usize,
+    number: impl FnOnce(usize) -> Number,
+) -> Option<Number> {
+    present.as_ref().is_none_or(|present| bit(present, slot)).then(|| number(slot))
 }

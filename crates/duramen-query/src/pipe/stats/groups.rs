@@ -150,7 +150,13 @@ impl<'a> Groups<'a> {
     }
 
     /// Gives a value, and the number that it is, to one of a group's functions: the least or the greatest value.
-    pub(crate) fn offer(&mut self, group: usize, function: usize, number: Option<Number>, cell: Cell<'_>) {
+    pub(crate) fn offer<'c>(
+        &mut self,
+        group: usize,
+        function: usize,
+        number: Option<Number>,
+        cell: impl FnOnce() -> Cell<'c>,
+    ) {
         let of = &self.aggregate.functions[function];
         if let State::Extreme(extreme) = &mut self.states_of(group)[function] {
             extreme.offer(of, number, cell);

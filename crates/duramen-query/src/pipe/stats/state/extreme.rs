@@ -20,17 +20,23 @@ struct Best {
 
 impl Extreme {
     /// Takes a value, and the number that it is.
-    pub fn offer(&mut self, function: &Function, number: Option<Number>, cell: Cell<'_>) {
+    pub fn offer<'c>(
+        &mut self,
+        function: &Function,
+        number: Option<Number>,
+        cell: impl FnOnce() -> Cell<'c>,
+    ) {
         let wanted = if function.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
-        // What `math` makes of nothing is no number, and no text either.
-        if cell.is_empty() || matches!(cell, Cell::Text("NaN")) {
-            return;
-        }
         if let (Some(number), Some(Best { number: Some(best), .. })) = (number, &self.0)
             && !function.is_of_time()
             && number.cmp(best) == wanted.reverse()
         {
             // Out of the question, without its text.
+            return;
+        }
+        let cell = cell();
+        // What `math` makes of nothing is no number, and no text either.
+        if cell.is_empty() || matches!(cell, Cell::Text("NaN")) {
             return;
         }
         cell.with_text(|text| {
@@ -46,7 +52,7 @@ impl Extreme {
 
     pub fn merge(&mut self, function: &Function, other: Self) {
         if let Some(Best { text, number }) = other.0 {
-            self.offer(function, number, Cell::Text(&text));
+            self.offer(function, number, || Cell::Text(&text));
         }
     }
 

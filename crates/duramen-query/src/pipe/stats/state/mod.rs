@@ -76,7 +76,7 @@ impl State {
             Self::Hashes(hashes) => hashes.add(function, cells, memory)?,
             Self::Values(values) => values.add(function, cells, arrival, memory)?,
             Self::Extreme(extreme) => {
-                cells.iter().for_each(|c| extreme.offer(function, c.cell.number(), c.cell));
+                cells.iter().for_each(|c| extreme.offer(function, c.cell.number(), || c.cell));
             }
             Self::Rows(rows) => rows.add(function, cells, arrival, memory)?,
             Self::Sum(_) | Self::Moments(_) | Self::Quantile(_) | Self::Histogram(_) => {
