@@ -1,4 +1,4 @@
-//! What tables tell of their streams is what their blocks hold: queries that go by it find what those find that open every
+//! What tables tell of their streams and fields is what their blocks hold: queries that go by it find what those find that open every
 //! block.
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const HOUR: i64 = 3_600_000_000_000;
 const START: i64 = 490_000 * HOUR;
 
-/// A block whose streams are not told.
+/// A block of which nothing is told.
 #[derive(Debug)]
 struct Silent(Arc<dyn BlockHandle>);
 
@@ -99,6 +99,9 @@ fn part() -> impl Strategy<Value = String> {
         Just(r#"host:"""#.to_owned()),
         Just("level:error".to_owned()),
         Just("n:=7".to_owned()),
+        Just("n:*".to_owned()),
+        Just(r#"none:"""#.to_owned()),
+        Just("level:in(error, \"\")".to_owned()),
         Just("happened".to_owned()),
         (0..80i64, 1..60i64).prop_map(|(from, hours)| {
             let from = START + (from - 4) * HOUR;
@@ -136,6 +139,9 @@ proptest! {
                 "stats count() n",
                 "stats by (app) count() n",
                 "stats by (host, level) count() n",
+                "stats by (none, level) count() n",
+                "stats by (_time:1d, n) count() c",
+                "stats by (n:5) count() c",
                 "stats by (_time:1d, app) count() n",
                 "stats by (_stream) count() n",
                 "uniq by (_stream_id) with hits",
@@ -175,6 +181,34 @@ proptest! {
 }
 
 #[test]
+fn who_counts_few_values_or_asks_for_what_is_nowhere_opens_no_block() {
+    let line = |level, fields: &[(&'static str, &'static str)], hours: i64| {
+        (vec!["app"], [&[("app", "a"), ("level", level)], fields].concat(), hours * HOUR)
+    };
+    let (_dir, store) = store_of(&[
+        vec![line("info", &[("n", "7")], 0), line("error", &[], 1), line("info", &[("n", "8")], 2)],
+        vec![line("info", &[("host", "1")], 30)],
+    ]);
+    let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+    assert_eq!(blocks.len(), 2);
+    for (text, read, rows) in [
+        ("* | stats by (level) count() n", 0, 4),
+        ("* | stats by (_time:1d, level, other) count() n", 0, 4),
+        ("* | stats by (n) count() c", 0, 4),
+        ("* | stats by (level, n) count() c", 1, 4),
+        ("host:1 | stats count() n", 0, 1),
+        (r#"host:"" | stats count() n"#, 0, 3),
+        ("level:error | stats count() n", 1, 1),
+        ("other:x | fields _msg", 0, 0),
+        ("n:9 or host:2", 0, 0),
+        ("n:7 | fields n", 1, 1),
+    ] {
+        let (_, stats) = answer(text, blocks.clone());
+        assert_eq!((stats.blocks_read, stats.rows_matched), (read, rows), "{text}");
+    }
+}
+
+#[test]
 fn who_only_counts_streams_opens_no_block() {
     let line = |app: &'static str, hours: i64| {
         (vec!["app", "host"], vec![("app", app), ("host", "1")], hours * HOUR)
@@ -186,7 +220,7 @@ fn who_only_counts_streams_opens_no_block() {
         (r#"{app="a"} | stats count() n"#, 0, 3),
         (r#"app:=a host:"" | stats by (app) count() n"#, 0, 0),
         (r#"{app="b"} or host:2 | stats by (_time:1d, host) count() n"#, 0, 1),
-        (r#"{app="b"} happened | stats count() n"#, 1, 1),
+        (r#"{app="b"} *:happened | stats count() n"#, 1, 1),
         (r#"{app="c"} | fields _msg"#, 0, 0),
     ] {
         let (_, stats) = answer(text, blocks.clone());

@@ -148,6 +148,12 @@ fn large_blocks_are_copied_and_small_ones_become_large() {
     assert_eq!(merged.days["19700101"].tables, 1);
     // The small ones begin before the large ones that lie between them.
     assert_eq!(blocks(&store), [20_000, 300, 20_000, 20_000]);
+    for handle in store.snapshot().unwrap().blocks(i64::MIN, i64::MAX) {
+        let told = handle.values("odd one").unwrap();
+        assert_eq!(told, [("".into(), handle.rows() as u64 / 5)], "copied or not");
+        assert_eq!(handle.values("app"), None, "a label");
+        assert_eq!((handle.values("n"), handle.values("none")), (None, Some(Vec::new())));
+    }
     let checked = store.verify(&mut |_| {}).unwrap();
     assert!(checked.damage.is_empty() && checked.lines == 60_300, "{checked:?}");
     store.close().unwrap();

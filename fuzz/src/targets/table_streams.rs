@@ -1,4 +1,4 @@
-//! What a table tells of its blocks' streams.
+//! What a table tells of its blocks' streams and fields.
 //!
 //! ```text
 //! input   flags u8 | bytes      flags bit 0: the bytes are the property as it is stored, and not only what is in it
@@ -6,16 +6,14 @@
 
 use super::Seed;
 use crate::input::flags;
-use duramen::fuzzing::{read_table_streams, stored_table_streams, table_streams_seeds};
+use duramen::fuzzing::{read_table_fields, read_table_streams, stored_table_streams, table_streams_seeds};
 
 /// Tries an input.
 pub fn run(input: &[u8]) {
     let (flags, bytes) = flags(input);
-    if flags & 1 == 0 {
-        read_table_streams(&stored_table_streams(bytes));
-    } else {
-        read_table_streams(bytes);
-    }
+    let stored = if flags & 1 == 0 { stored_table_streams(bytes) } else { bytes.to_vec() };
+    read_table_streams(&stored);
+    read_table_fields(&stored);
 }
 
 /// Of no, few and many streams; what is not compressed, in both ways.

@@ -1,8 +1,8 @@
 //! What is known of blocks before they are opened: their times, and if their tables tell them, their streams and how many
-//! rows of each they have.
+//! rows of each they have, and the same of the values of fields that have few.
 //!
-//! A filter is asked once for each stream of a table and what it makes of blocks' times, and not for each block again; of
-//! tables that came long before, it is forgotten.
+//! A filter is asked once for each stream of a table and what it makes of blocks' times and fields, and not for each block
+//! again; of tables that came long before, it is forgotten.
 
 use super::Cancel;
 use super::group_keys::common_time_bucket;
@@ -40,7 +40,7 @@ struct Known {
     bytes: usize,
 }
 
-/// A table, by where its streams are in memory, and what the time ranges of the filter make of a block's times.
+/// A table, by where its streams are in memory, and what the filter makes of a block's times and fields.
 type Place = (usize, Vec<Verdict>);
 
 /// Rows that match.
@@ -136,11 +136,11 @@ impl<'a> Told<'a> {
 
     /// Whether all rows of the block match, or none; `None` if that is not known.
     pub fn matches(&self, handle: &dyn BlockHandle) -> Option<bool> {
-        let times = verdicts::of_times(self.filter, handle);
-        if let Some(matches) = verdicts::of_block(self.filter, &times) {
+        let leaves = verdicts::of_leaves(self.filter, handle);
+        if let Some(matches) = verdicts::of_block(self.filter, &leaves) {
             return Some(matches);
         }
-        let (table, streams) = self.streams(handle, times)?;
+        let (table, streams) = self.streams(handle, leaves)?;
         let mut all = None;
         for (stream, _) in streams.rows() {
             let matches = match table.streams[stream] {
@@ -180,21 +180,23 @@ impl<'a> Told<'a> {
     /// Adds how many rows of the block match; nothing, if that is not known.
     fn count(&self, handle: &dyn BlockHandle, counts: &mut Counts) -> Option<()> {
         let span = (handle.min_time(), handle.max_time());
-        let times = verdicts::of_times(self.filter, handle);
-        let whole = verdicts::of_block(self.filter, &times);
+        let leaves = verdicts::of_leaves(self.filter, handle);
+        let whole = verdicts::of_block(self.filter, &leaves);
         if whole == Some(false) {
             return Some(());
         }
-        // All of one group, whatever their streams?
+        // Of groups whose texts are told, whatever their streams?
         let buckets: Vec<_> = self.by.iter().map(|by| common_time_bucket(by, span)).collect();
         if whole == Some(true)
-            && let Some(key) = buckets.iter().cloned().collect()
+            && let Some(groups) = self.groups(handle, &buckets)
         {
-            counts.bytes += bytes_of(&key) * usize::from(!counts.of_blocks.contains_key(&key));
-            *counts.of_blocks.entry(key).or_default() += handle.rows() as u64;
+            for (key, rows) in groups {
+                counts.bytes += bytes_of(&key) * usize::from(!counts.of_blocks.contains_key(&key));
+                *counts.of_blocks.entry(key).or_default() += rows;
+            }
             return Some(());
         }
-        let (table, streams) = self.streams(handle, times)?;
+        let (table, streams) = self.streams(handle, leaves)?;
         let is_unknown = |stream: usize| table.streams.get(stream) == Some(&OfStream::Unknown);
         if !table.has_texts.iter().zip(&buckets).all(|(has_text, bucket)| *has_text || bucket.is_some())
             || table.has_unknown && streams.rows().any(|(stream, _)| is_unknown(stream))
@@ -212,13 +214,46 @@ impl<'a> Told<'a> {
         Some(())
     }
 
+    /// The groups of the block's rows, and how many each has, if that is told: of all keys but one at most, all rows have the
+    /// same text. `buckets` are the keys that are known by the time.
+    fn groups(
+        &self,
+        handle: &dyn BlockHandle,
+        buckets: &[Option<String>],
+    ) -> Option<Vec<(Vec<String>, u64)>> {
+        let rows = handle.rows() as u64;
+        let mut groups = vec![(Vec::new(), rows)];
+        for (by, bucket) in self.by.iter().zip(buckets) {
+            if let Some(text) = bucket {
+                groups.iter_mut().for_each(|(key, _)| key.push(text.clone()));
+                continue;
+            }
+            match (&verdicts::values(handle, &by.field)[..], groups.len()) {
+                ([(text, _)], _) => {
+                    groups.iter_mut().for_each(|(key, _)| key.push(by.value(text).into_owned()));
+                }
+                (values @ [_, ..], 1) => {
+                    let (key, _) = groups.pop()?;
+                    let with = |text: &str| [&key[..], &[by.value(text).into_owned()]].concat();
+                    groups.extend(values.iter().map(|(text, rows)| (with(text), *rows)));
+                }
+                _ => return None,
+            }
+        }
+        Some(groups)
+    }
+
     /// What is known of the table's streams, and those of the block.
-    fn streams(&self, handle: &dyn BlockHandle, times: Vec<Verdict>) -> Option<(Arc<OfTable>, BlockStreams)> {
+    fn streams(
+        &self,
+        handle: &dyn BlockHandle,
+        leaves: Vec<Verdict>,
+    ) -> Option<(Arc<OfTable>, BlockStreams)> {
         if !self.asks_for_streams {
             return None;
         }
         let streams = handle.streams()?;
-        let place = (Arc::as_ptr(&streams.table) as usize, times);
+        let place = (Arc::as_ptr(&streams.table) as usize, leaves);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(of_table) = known.of_tables.get(&place) {
             return Some((of_table.clone(), streams));
@@ -232,7 +267,7 @@ impl<'a> Told<'a> {
         Some((of_table, streams))
     }
 
-    fn of_table(&self, table: &Arc<TableStreams>, times: &[Verdict]) -> OfTable {
+    fn of_table(&self, table: &Arc<TableStreams>, leaves: &[Verdict]) -> OfTable {
         let mut groups = Vec::new();
         let mut numbers: HashMap<Texts, usize, foldhash::fast::FixedState> = HashMap::default();
         let mut group_of = |set| {
@@ -242,7 +277,7 @@ impl<'a> Told<'a> {
                 groups.len() - 1
             })
         };
-        let verdicts = verdicts::of_streams(self.filter, times, table).into_iter().enumerate();
+        let verdicts = verdicts::of_streams(self.filter, leaves, table).into_iter().enumerate();
         let of_verdict = |(set, verdict)| match verdict {
             Some(false) => OfStream::None,
             None => OfStream::Unknown,

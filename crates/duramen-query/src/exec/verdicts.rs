@@ -1,8 +1,9 @@
-//! What a filter makes of rows before they are looked at: by their times, and by the labels of their streams.
+//! What a filter makes of rows before they are looked at: by their times, by the labels of their streams, and by what tables
+//! tell of their blocks' fields.
 
 use super::open::STREAM_ID;
-use crate::filter::Filter;
-use duramen::block::{BlockHandle, TableStreams, names};
+use crate::filter::{Filter, Test};
+use duramen::block::{BlockHandle, FewValues, TableStreams, names};
 
 /// Whether all rows match, or none; nothing where that depends on the row.
 pub(super) type Verdict = Option<bool>;
@@ -18,35 +19,60 @@ pub(super) fn asks_for_streams(filter: &Filter) -> bool {
     }
 }
 
-/// Whether all times of a block lie in each of the filter's time ranges, or none.
-pub(super) fn of_times(filter: &Filter, handle: &dyn BlockHandle) -> Vec<Verdict> {
-    fn add(filter: &Filter, (min, max): (i64, i64), times: &mut Vec<Verdict>) {
+/// Whether all times of a block lie in each of the filter's time ranges, or none; and whether all values of a field pass each of
+/// its tests, or none.
+pub(super) fn of_leaves(filter: &Filter, handle: &dyn BlockHandle) -> Vec<Verdict> {
+    fn add(filter: &Filter, handle: &dyn BlockHandle, leaves: &mut Vec<Verdict>) {
         match filter {
-            Filter::Time(range) => times.push(match (range.contains(min), range.contains(max)) {
-                (true, true) => Some(true),
-                _ if max < range.min || range.max < min => Some(false),
-                _ => None,
-            }),
-            Filter::And(parts) | Filter::Or(parts) => {
-                parts.iter().for_each(|part| add(part, (min, max), times))
+            Filter::Time(range) => {
+                let (min, max) = (handle.min_time(), handle.max_time());
+                leaves.push(match (range.contains(min), range.contains(max)) {
+                    (true, true) => Some(true),
+                    _ if max < range.min || range.max < min => Some(false),
+                    _ => None,
+                });
             }
-            Filter::Not(inner) => add(inner, (min, max), times),
+            Filter::Field { field, test } => leaves.push(of_values(test, &values(handle, field))),
+            Filter::And(parts) | Filter::Or(parts) => parts.iter().for_each(|part| add(part, handle, leaves)),
+            Filter::Not(inner) => add(inner, handle, leaves),
             _ => {}
         }
     }
-    let mut times = Vec::new();
-    add(filter, (handle.min_time(), handle.max_time()), &mut times);
-    times
+    let mut leaves = Vec::new();
+    add(filter, handle, &mut leaves);
+    leaves
 }
 
-/// Whether all rows of a block match, whatever their streams. `times` are those of [`of_times`].
-pub(super) fn of_block(filter: &Filter, times: &[Verdict]) -> Verdict {
-    of_all(filter, &mut times.iter().copied(), None).first().copied().flatten()
+/// The values of a field and how many rows of a block have each, if that is known: nothing otherwise. Rows without the field
+/// have the empty text.
+pub(super) fn values(handle: &dyn BlockHandle, field: &str) -> FewValues {
+    if matches!(field, names::TIME | names::STREAM | STREAM_ID) {
+        return FewValues::new();
+    }
+    let Some(mut values) = handle.values(field) else { return FewValues::new() };
+    let rows = values.iter().map(|(_, rows)| rows).sum();
+    let others = (handle.rows() as u64).saturating_sub(rows);
+    if others > 0 {
+        values.push(("".into(), others));
+    }
+    values
 }
 
-/// Whether all rows of each stream of a table match. `times` are those of [`of_times`].
-pub(super) fn of_streams(filter: &Filter, times: &[Verdict], table: &TableStreams) -> Vec<Verdict> {
-    of_all(filter, &mut times.iter().copied(), Some(table))
+/// Whether all of these values pass a test, or none.
+fn of_values(test: &Test, values: &FewValues) -> Verdict {
+    let mut verdicts = values.iter().map(|(text, _)| test.matches(text));
+    let first = verdicts.next()?;
+    verdicts.all(|verdict| verdict == first).then_some(first)
+}
+
+/// Whether all rows of a block match, whatever their streams. `leaves` are those of [`of_leaves`].
+pub(super) fn of_block(filter: &Filter, leaves: &[Verdict]) -> Verdict {
+    of_all(filter, &mut leaves.iter().copied(), None).first().copied().flatten()
+}
+
+/// Whether all rows of each stream of a table match. `leaves` are those of [`of_leaves`].
+pub(super) fn of_streams(filter: &Filter, leaves: &[Verdict], table: &TableStreams) -> Vec<Verdict> {
+    of_all(filter, &mut leaves.iter().copied(), Some(table))
 }
 
 /// The label of a table that tells all there is of this field.
@@ -57,18 +83,18 @@ pub(super) fn label<'t>(table: &'t TableStreams, field: &str) -> Option<&'t dura
 /// Of each stream; without a table, of any: one verdict. Each value of a label is tested once.
 fn of_all(
     filter: &Filter,
-    times: &mut dyn Iterator<Item = Verdict>,
+    leaves: &mut dyn Iterator<Item = Verdict>,
     table: Option<&TableStreams>,
 ) -> Vec<Verdict> {
     let streams = table.map_or(1, TableStreams::sets);
     let alike = |verdict| vec![verdict; streams];
     match filter {
         Filter::All => alike(Some(true)),
-        Filter::Time(_) => alike(times.next().flatten()),
-        Filter::And(parts) => joined(parts, false, times, table, streams),
-        Filter::Or(parts) => joined(parts, true, times, table, streams),
+        Filter::Time(_) => alike(leaves.next().flatten()),
+        Filter::And(parts) => joined(parts, false, leaves, table, streams),
+        Filter::Or(parts) => joined(parts, true, leaves, table, streams),
         Filter::Not(inner) => {
-            let mut verdicts = of_all(inner, times, table);
+            let mut verdicts = of_all(inner, leaves, table);
             verdicts.iter_mut().flatten().for_each(|matches| *matches = !*matches);
             verdicts
         }
@@ -79,13 +105,17 @@ fn of_all(
                 (0..streams).map(|set| Some(matches(set))).collect()
             }
         },
-        Filter::Field { field, test } => match table.and_then(|table| label(table, field)) {
-            None => alike(None),
-            Some(label) => {
-                let of_values: Vec<_> = (0..label.numbers()).map(|n| test.matches(label.value(n))).collect();
-                label.of_sets().iter().map(|&number| of_values.get(number as usize).copied()).collect()
+        Filter::Field { field, test } => {
+            let told = leaves.next().flatten();
+            match table.and_then(|table| label(table, field)) {
+                None => alike(told),
+                Some(label) => {
+                    let of_values: Vec<_> =
+                        (0..label.numbers()).map(|n| test.matches(label.value(n))).collect();
+                    label.of_sets().iter().map(|&number| of_values.get(number as usize).copied()).collect()
+                }
             }
-        },
+        }
         Filter::AnyField { .. }
         | Filter::Pair(_)
         | Filter::Storage(_)
@@ -94,17 +124,17 @@ fn of_all(
     }
 }
 
-/// Of parts, one of which decides if it is `deciding`. All are asked, for each takes its times.
+/// Of parts, one of which decides if it is `deciding`. All are asked, for each takes its leaves.
 fn joined(
     parts: &[Filter],
     deciding: bool,
-    times: &mut dyn Iterator<Item = Verdict>,
+    leaves: &mut dyn Iterator<Item = Verdict>,
     table: Option<&TableStreams>,
     streams: usize,
 ) -> Vec<Verdict> {
     let mut joined = vec![Some(!deciding); streams];
     for part in parts {
-        for (joined, verdict) in joined.iter_mut().zip(of_all(part, times, table)) {
+        for (joined, verdict) in joined.iter_mut().zip(of_all(part, leaves, table)) {
             match verdict {
                 Some(matches) if matches == deciding => *joined = Some(deciding),
                 None if *joined != Some(deciding) => *joined = None,

@@ -15,6 +15,7 @@
 //! | `directory` | the bytes of the directory |
 //! | `structure` | what all columns need: times, identities, streams, levels |
 //! | `labels` | streams: sets of stream fields, kept once |
+//! | `table_fields` | which fields a table's blocks have, and how many rows each of few values |
 //! | `table_streams` | which streams a table's blocks have, and how many rows of each |
 //! | `presence` | which rows have a field |
 //! | `leaf` | encodings of texts |
@@ -51,6 +52,7 @@ mod streams;
 mod structure;
 mod symbols;
 mod table;
+mod table_fields;
 mod table_streams;
 mod template;
 mod texts;
@@ -62,6 +64,10 @@ pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSum
 pub(crate) use filter::parts_of as filter_parts;
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use table_fields::look_at_all as look_at_all_fields;
+pub use table_fields::{FewValues, MAX_TABLE_FIELDS_BYTES};
+pub(crate) use table_fields::{TableFields, TableFieldsBuilder};
 pub(crate) use table_streams::TableStreamsBuilder;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use table_streams::fuzzing;

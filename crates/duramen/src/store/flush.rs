@@ -2,7 +2,8 @@
 //! live before the manifest says so.
 
 use crate::columnar::{
-    BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock, TableStreamsBuilder, is_small,
+    BlockEncoder, EncodeOptions, EncodedBlock, FewValues, Row, TableBlock, TableFieldsBuilder,
+    TableStreamsBuilder, is_small,
 };
 use crate::error::{Error, Result};
 use crate::store::cut::{self, BlockRows, Piece};
@@ -35,6 +36,9 @@ fn user_facts(grams: Option<ChunkHandle>) -> Vec<u8> {
 pub(crate) fn grams_len(user: &[u8]) -> u64 {
     user.try_into().map_or(0, |len| u64::from(u32::from_le_bytes(len)))
 }
+
+/// Name of the table property that holds its [`TableFields`](crate::columnar::TableFields), if they are not too many.
+pub(crate) const BLOCK_FIELDS_PROPERTY: &str = "block_fields";
 
 /// How rows are encoded that are merged, or written again without some: in the background, and to stay. And those of a table
 /// that has little: it takes no time, and what they have in common with others is not there to compress them by.
@@ -148,6 +152,7 @@ pub(crate) struct TableWriter<'a> {
     facts: TableFacts,
     fields: FieldCounts,
     streams: TableStreamsBuilder,
+    block_fields: TableFieldsBuilder,
     origins: Origins,
     /// By which retention rules, and which of them fits all of its rows.
     class: Option<(u64, u32)>,
@@ -224,6 +229,7 @@ impl<'a> TableWriter<'a> {
             facts: TableFacts::default(),
             fields: FieldCounts::default(),
             streams: TableStreamsBuilder::default(),
+            block_fields: TableFieldsBuilder::default(),
             origins: Origins::default(),
             class: None,
         })
@@ -241,12 +247,16 @@ impl<'a> TableWriter<'a> {
     }
 
     /// Adds a block of another table as it is, which must not begin before the last one. Where its rows come from is
-    /// what the table inherits.
+    /// what the table inherits; `few_values` are those of its fields, where they are known.
     ///
     /// # Errors
     /// What the file system said; damage in the block.
-    pub(crate) fn copy_block(&mut self, block: &TableBlock) -> Result<()> {
-        let encoded = self.encoder.copy(block, &mut self.builder)?;
+    pub(crate) fn copy_block(
+        &mut self,
+        block: &TableBlock,
+        few_values: &dyn Fn(&str) -> Option<FewValues>,
+    ) -> Result<()> {
+        let encoded = self.encoder.copy(block, few_values, &mut self.builder)?;
         self.end_block(encoded)
     }
 
@@ -265,6 +275,7 @@ impl<'a> TableWriter<'a> {
         self.facts.blocks.push(facts);
         self.fields.add_block(&encoded.fields);
         self.streams.add_block(encoded.streams.as_ref());
+        self.block_fields.add_block(&encoded.fields, &encoded.label_names);
         Ok(())
     }
 
@@ -295,6 +306,9 @@ impl<'a> TableWriter<'a> {
         let is_field = |name: &str| fields.len() >= MAX_COUNTED_FIELDS || fields.contains_key(name);
         if let Some(streams) = self.encoder.table_streams(&self.streams, &is_field)? {
             self.builder.set_property(STREAMS_PROPERTY, streams);
+        }
+        if let Some(fields) = self.encoder.table_fields(&self.block_fields)? {
+            self.builder.set_property(BLOCK_FIELDS_PROPERTY, fields);
         }
         let info = self.builder.finish()?;
         Ok(TableMeta {

@@ -1,7 +1,7 @@
 //! The blocks of tables, from what the manifest says of them to a block that is open.
 
 use crate::block::{Block, BlockHandle, BlockStreams, Looks};
-use crate::columnar::{TableBlock, filter_parts};
+use crate::columnar::{FewValues, TableBlock, filter_parts};
 use crate::error::{Error, Result};
 use crate::store::flush::grams_len;
 use crate::store::pin::Pin;
@@ -187,6 +187,11 @@ impl BlockHandle for TableBlockHandle {
     fn streams(&self) -> Option<BlockStreams> {
         // What cannot be opened is told when the block is.
         self.open_table().ok()?.streams()?.of_block(self.index, self.facts().rows)
+    }
+
+    fn values(&self, name: &str) -> Option<FewValues> {
+        // What cannot be opened is told when the block is.
+        self.open_table().ok()?.fields()?.of_block(name, self.index, self.facts().rows)
     }
 
     fn is_open(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Tables that were opened lately, and what the manifest says of tables.
 
-use crate::columnar::TableStreams;
+use crate::columnar::{TableFields, TableStreams};
 use crate::error::Result;
 use crate::store::block_cache::{BlockCache, StoreBlocks};
-use crate::store::flush::{COLUMN_CODEC_ID, STREAMS_PROPERTY};
+use crate::store::flush::{BLOCK_FIELDS_PROPERTY, COLUMN_CODEC_ID, STREAMS_PROPERTY};
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::shared::lock;
@@ -42,6 +42,8 @@ pub(crate) struct OpenTable {
     pub(crate) table: Arc<Table>,
     /// Its streams, if it tells them, when somebody has asked.
     streams: Arc<OnceLock<Option<Arc<TableStreams>>>>,
+    /// Its blocks' fields, likewise.
+    fields: Arc<OnceLock<Option<TableFields>>>,
 }
 
 impl OpenTable {
@@ -49,7 +51,14 @@ impl OpenTable {
     /// As [`TableCache::get`].
     fn finish(opening: Opening) -> Result<Self> {
         let table = Arc::new(opening.finish(COLUMN_CODEC_ID)?);
-        Ok(Self { table, streams: Arc::default() })
+        Ok(Self { table, streams: Arc::default(), fields: Arc::default() })
+    }
+
+    /// Its blocks' fields, if it tells them.
+    pub(crate) fn fields(&self) -> Option<&TableFields> {
+        // Without them, blocks tell theirs.
+        let decode = |property| TableFields::decode(property).ok();
+        self.fields.get_or_init(|| self.table.property(BLOCK_FIELDS_PROPERTY).and_then(decode)).as_ref()
     }
 
     /// Its streams, if it tells them.

@@ -2,18 +2,23 @@
 
 use super::BlockEncoder;
 use super::summary::{BundleSizes, EncodedBlock, summary};
-use crate::columnar::TableBlock;
 use crate::columnar::streams::Bundle;
+use crate::columnar::{FewValues, TableBlock};
 use crate::error::Result;
 use duramen_engine::sstable::ChunkSink;
 
 impl BlockEncoder {
     /// Writes a block again, byte for byte but for where its chunks are. Of what is in them its streams alone are read, for the
-    /// table to tell them; what cannot be read is copied all the same.
+    /// table to tell them; what cannot be read is copied all the same. `few_values`: those of its fields, where they are known.
     ///
     /// # Errors
     /// What the block's source and `sink` say: a chunk that is damaged is not copied.
-    pub(crate) fn copy(&mut self, block: &TableBlock, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
+    pub(crate) fn copy(
+        &mut self,
+        block: &TableBlock,
+        few_values: &dyn Fn(&str) -> Option<FewValues>,
+        sink: &mut dyn ChunkSink,
+    ) -> Result<EncodedBlock> {
         let mut directory = block.directory().clone();
         let mut bundles = Vec::with_capacity(directory.bundles.len());
         for at in &mut directory.bundles {
@@ -27,6 +32,7 @@ impl BlockEncoder {
         }
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = sink.add_chunk(&self.chunk)?;
-        Ok(summary(directory, handle, &bundles, block.stream_rows().ok()))
+        let few_values = directory.columns.iter().map(|column| few_values(&column.name)).collect();
+        Ok(summary(directory, handle, &bundles, block.stream_rows().ok(), few_values))
     }
 }

@@ -3,6 +3,7 @@
 mod alone;
 mod column;
 mod copy;
+mod few;
 mod pages;
 mod summary;
 
@@ -14,6 +15,7 @@ use super::directory::{ColumnEntry, Directory, Location, Needs};
 use super::grams::Grams;
 use super::references::References;
 use super::streams::{MAX_STREAM_BYTES, STREAMS, Streams};
+use super::table_fields::TableFieldsBuilder;
 use super::table_streams::{StreamRows, TableStreamsBuilder};
 use super::template::Templates;
 use super::words::Words;
@@ -193,11 +195,13 @@ impl BlockEncoder {
             count += u32::from(column.count > 0);
         }
         let mut columns: Vec<ColumnEntry> = Vec::new();
+        let mut few_values = Vec::new();
         for (i, column) in c.columns().iter().enumerate() {
             if column.count == 0 {
                 continue;
             }
             let form = self.encode_column(c, i, &numbers, &mut progress)?;
+            few_values.push(few::values_of(column));
             columns.push(ColumnEntry {
                 name: column.name.clone(),
                 form,
@@ -236,7 +240,7 @@ impl BlockEncoder {
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;
         let streams = StreamRows::new(c.streams.sets.clone(), &c.streams.slot_ends);
-        Ok(summary(directory, handle, &progress.bundles, Some(streams)))
+        Ok(summary(directory, handle, &progress.bundles, Some(streams), few_values))
     }
 
     /// What is kept beside the blocks, packed: [`super::unpacked`] undoes it.
@@ -245,6 +249,14 @@ impl BlockEncoder {
     /// What zstd says, which is a fault of the program.
     pub(crate) fn packed(&mut self, plain: &[u8]) -> Result<Vec<u8>> {
         self.zstd.packed(plain)
+    }
+
+    /// What a table tells of its blocks' fields.
+    ///
+    /// # Errors
+    /// As [`TableFieldsBuilder::finish`].
+    pub(crate) fn table_fields(&mut self, fields: &TableFieldsBuilder) -> Result<Option<Vec<u8>>> {
+        fields.finish(&mut self.zstd)
     }
 
     /// What a table tells of its blocks' streams.

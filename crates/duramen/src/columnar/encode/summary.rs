@@ -1,6 +1,7 @@
 //! What an encoder tells about the block it wrote.
 
 use super::super::directory::{Directory, Location};
+use super::super::table_fields::FewValues;
 use super::super::table_streams::StreamRows;
 use crate::value::ValueKind;
 use duramen_engine::sstable::ChunkHandle;
@@ -29,6 +30,8 @@ pub struct EncodedBlock {
     pub(crate) filter: Vec<ChunkHandle>,
     /// Its filter of grams.
     pub(crate) grams: Option<ChunkHandle>,
+    /// The names of the fields that make its streams, ascending.
+    pub(crate) label_names: Vec<String>,
     /// Its streams; nothing, if those of a copied block cannot be read.
     pub(crate) streams: Option<StreamRows>,
 }
@@ -42,6 +45,8 @@ pub struct FieldSummary {
     pub rows: usize,
     /// The kind of its values; [`ValueKind::String`] where they differ.
     pub kind: ValueKind,
+    /// Its values and how many rows have each, if they are few and short: all other rows have none.
+    pub few_values: Option<FewValues>,
     /// The bytes its values take; those in shared chunks in proportion, names not counted.
     pub stored_bytes: u64,
 }
@@ -67,12 +72,13 @@ pub(super) struct BundleSizes {
     pub(super) stored: [usize; 4],
 }
 
-/// Sums up what was written.
+/// Sums up what was written. `few_values`: those of each column.
 pub(super) fn summary(
     directory: Directory,
     handle: ChunkHandle,
     bundles: &[BundleSizes],
     streams: Option<StreamRows>,
+    few_values: Vec<Option<FewValues>>,
 ) -> EncodedBlock {
     // What a part takes of a bundle: of each stream, in proportion.
     let share =
@@ -95,7 +101,9 @@ pub(super) fn summary(
     let fields = directory
         .columns
         .iter()
-        .map(|column| FieldSummary {
+        .zip(few_values)
+        .map(|(column, few_values)| FieldSummary {
+            few_values,
             name: column.name.clone(),
             rows: column.count,
             kind: column.kind.and_then(ValueKind::from_u8).unwrap_or(ValueKind::String),
@@ -111,6 +119,7 @@ pub(super) fn summary(
         fields,
         filter: directory.filter,
         grams: directory.grams,
+        label_names: directory.label_names,
         streams,
         chunks: directory.bundles.len() + 1 + filter_chunks,
         sizes: BlockSizes {

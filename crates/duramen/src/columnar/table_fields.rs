@@ -1,0 +1,310 @@
+//! Which fields a table's blocks have, and of fields of few values, how many rows have each: kept with the table, so that a
+//! block need not be opened to be passed over, or only to be counted.
+//!
+//! ```text
+//! property:   method u8 (0 stored, 1 zstd), plain_len varint, bytes
+//! plain:
+//!   blocks    count varint
+//!   fields    count varint, then each, ascending by name: name (counted), body (counted)
+//! body:       values: count varint, then each (counted); then of each block, up to the last that has the field, a varint:
+//!             0: no row has it; 1: it is not told; otherwise one more than how many of the values rows of it have, and of
+//!             each its number and how many rows, varints. All other rows have none
+//! ```
+//!
+//! Of a field that makes streams, nothing is told of the blocks in which it does: `table_streams` tells its values.
+//! A query asks for few of the fields: so each can be found, and is read, by itself.
+
+use super::FieldSummary;
+use super::bytes::{Reader, bad, put_bytes, put_varint};
+use super::compress::{Zstd, unpacked};
+use crate::error::Result;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// The most bytes of fields that a table remembers, before compression; of a table with more, blocks tell theirs when they
+/// are opened.
+pub const MAX_TABLE_FIELDS_BYTES: usize = 256 << 10;
+/// The most values that a field may have in a block for them to be told.
+pub(crate) const MAX_FEW_VALUES: usize = 16;
+/// The longest value that is told, in bytes.
+pub(crate) const MAX_FEW_VALUE_BYTES: usize = 64;
+
+const ABSENT: u64 = 0;
+const NOT_TOLD: u64 = 1;
+
+/// Texts, and how many rows have each.
+pub type FewValues = Vec<(Arc<str>, u64)>;
+
+/// Collects the fields of a table while its blocks are written.
+#[derive(Debug, Default)]
+pub(crate) struct TableFieldsBuilder {
+    fields: BTreeMap<String, OfField>,
+    blocks: usize,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct OfField {
+    /// By text, in which order they came.
+    values: BTreeMap<Arc<str>, u64>,
+    texts: Vec<u8>,
+    /// What is told of so many blocks.
+    told: Vec<u8>,
+    blocks: usize,
+}
+
+impl OfField {
+    /// Tells of the block of this number.
+    fn tell(&mut self, block: usize, few: Option<&FewValues>) {
+        self.told.resize(self.told.len() + block - self.blocks, ABSENT as u8);
+        self.blocks = block + 1;
+        let Some(few) = few else { return put_varint(&mut self.told, NOT_TOLD) };
+        put_varint(&mut self.told, few.len() as u64 + 1);
+        for (text, rows) in few {
+            let next = self.values.len() as u64;
+            let number = *self.values.entry(text.clone()).or_insert_with(|| {
+                put_bytes(&mut self.texts, text.as_bytes());
+                next
+            });
+            put_varint(&mut self.told, number);
+            put_varint(&mut self.told, *rows);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts.len() + self.told.len()
+    }
+}
+
+impl TableFieldsBuilder {
+    /// Adds the next block: its fields, and the names of those that make streams.
+    pub(crate) fn add_block(&mut self, fields: &[FieldSummary], labels: &[String]) {
+        let block = self.blocks;
+        self.blocks += 1;
+        let of_fields = fields.iter().filter(|field| labels.binary_search(&field.name).is_err());
+        let of_fields = of_fields.map(|field| (&field.name, field.few_values.as_ref()));
+        for (name, few) in of_fields.chain(labels.iter().map(|name| (name, None))) {
+            if self.is_too_much() {
+                return;
+            }
+            if !self.fields.contains_key(name) {
+                self.bytes += name.len() + 4;
+                self.fields.insert(name.clone(), OfField::default());
+            }
+            if let Some(of_field) = self.fields.get_mut(name) {
+                self.bytes -= of_field.bytes();
+                of_field.tell(block, few);
+                self.bytes += of_field.bytes();
+            }
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.bytes > MAX_TABLE_FIELDS_BYTES
+    }
+
+    /// The property, unless that is too much.
+    ///
+    /// # Errors
+    /// What zstd says, which is a fault of the program.
+    pub(crate) fn finish(&self, zstd: &mut Zstd) -> Result<Option<Vec<u8>>> {
+        let mut plain = Vec::new();
+        put_varint(&mut plain, self.blocks as u64);
+        put_varint(&mut plain, self.fields.len() as u64);
+        for (name, of_field) in &self.fields {
+            let mut body = Vec::new();
+            put_varint(&mut body, of_field.values.len() as u64);
+            body.extend_from_slice(&of_field.texts);
+            body.extend_from_slice(&of_field.told);
+            put_bytes(&mut plain, name.as_bytes());
+            put_bytes(&mut plain, &body);
+        }
+        if self.is_too_much() || plain.len() > MAX_TABLE_FIELDS_BYTES {
+            return Ok(None);
+        }
+        zstd.packed(&plain).map(Some)
+    }
+}
+
+/// The fields of a table.
+#[derive(Debug)]
+pub(crate) struct TableFields {
+    plain: Vec<u8>,
+    blocks: usize,
+    /// Ascending by name.
+    fields: Vec<Field>,
+}
+
+#[derive(Debug)]
+struct Field {
+    name: Box<str>,
+    body: Range<usize>,
+    /// What is told of it; nothing if its body makes no sense.
+    told: OnceLock<Option<Told>>,
+}
+
+/// Numbers of values, and how many rows have each.
+type RowsOfValues = Box<[(u32, u64)]>;
+
+/// What is told of a field.
+#[derive(Debug)]
+struct Told {
+    values: Vec<Arc<str>>,
+    /// Of each block, if it is told; of those at the end, no row has any.
+    blocks: Vec<Option<RowsOfValues>>,
+}
+
+impl Told {
+    fn read(body: &[u8], blocks: usize) -> Result<Self> {
+        let mut r = Reader::new(body);
+        let count = r.count(r.remaining())?;
+        let values = (0..count).map(|_| r.str().map(Arc::from)).collect::<Result<Vec<_>>>()?;
+        let mut told = Vec::new();
+        while r.remaining() > 0 {
+            if told.len() == blocks {
+                return Err(bad("more blocks are told of than there are"));
+            }
+            told.push(match r.varint()? {
+                ABSENT => Some(Box::default()),
+                NOT_TOLD => None,
+                more => {
+                    let few = (1..more).map(|_| {
+                        let number = r.count(values.len().saturating_sub(1))?;
+                        Ok((number as u32, r.varint()?))
+                    });
+                    Some(few.collect::<Result<_>>()?)
+                }
+            });
+        }
+        let are_known = told.iter().flatten().flatten().all(|&(number, _)| (number as usize) < values.len());
+        if are_known { Ok(Self { values, blocks: told }) } else { Err(bad("there is no such value")) }
+    }
+}
+
+impl TableFields {
+    /// Reads the property. What is told of a field is read when it is asked for; if that makes no sense, nothing is.
+    ///
+    /// # Errors
+    /// [`crate::Error::Decode`] if it makes no sense.
+    pub(crate) fn decode(property: &[u8]) -> Result<Self> {
+        let plain = unpacked(property, MAX_TABLE_FIELDS_BYTES)?;
+        let mut r = Reader::new(&plain);
+        let blocks = r.count(u32::MAX as usize)?;
+        let mut fields: Vec<Field> = Vec::new();
+        for _ in 0..r.count(plain.len())? {
+            let (name, body) = (r.str()?, r.bytes()?);
+            if fields.last().is_some_and(|last| *last.name >= *name) {
+                return Err(bad("its fields are not in order"));
+            }
+            let end = plain.len() - r.remaining();
+            fields.push(Field { name: name.into(), body: end - body.len()..end, told: OnceLock::new() });
+        }
+        if r.remaining() > 0 {
+            return Err(bad("there is more than its fields"));
+        }
+        Ok(Self { plain, blocks, fields })
+    }
+
+    /// The values that rows of a block have in a field, if they are told; all other rows, of so many, have none.
+    pub(crate) fn of_block(&self, name: &str, block: usize, rows: u64) -> Option<FewValues> {
+        if block >= self.blocks {
+            return None;
+        }
+        let Ok(at) = self.fields.binary_search_by(|field| (*field.name).cmp(name)) else {
+            return Some(Vec::new());
+        };
+        let Field { body, told, .. } = &self.fields[at];
+        let read = || Told::read(self.plain.get(body.clone())?, self.blocks).ok();
+        let told = told.get_or_init(read).as_ref()?;
+        let Some(of_block) = told.blocks.get(block) else { return Some(Vec::new()) };
+        let few = of_block.as_ref()?.iter();
+        let few: FewValues = few
+            .filter_map(|&(number, rows)| Some((told.values.get(number as usize)?.clone(), rows)))
+            .collect();
+        let all = few.iter().fold(0u64, |sum, (_, rows)| sum.saturating_add(*rows));
+        (all <= rows).then_some(few)
+    }
+}
+
+/// Reads a property and all that it tells. Panics if that are more rows than a block has.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn look_at_all(property: &[u8]) {
+    let Ok(table) = TableFields::decode(property) else { return };
+    for name in table.fields.iter().map(|field| &*field.name).chain(["none"]) {
+        for block in 0..table.blocks.min(1 << 10) {
+            let few = table.of_block(name, block, 1 << 20).unwrap_or_default();
+            assert!(few.iter().map(|(_, rows)| rows).sum::<u64>() <= 1 << 20);
+        }
+        assert!(table.of_block(name, table.blocks, 1).is_none());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ValueKind;
+
+    fn field(name: &str, few: Option<&[(&str, u64)]>) -> FieldSummary {
+        let few_values = few.map(|few| few.iter().map(|&(text, rows)| (text.into(), rows)).collect());
+        FieldSummary { name: name.into(), rows: 9, kind: ValueKind::String, stored_bytes: 0, few_values }
+    }
+
+    fn property(blocks: &[(Vec<FieldSummary>, &[&str])]) -> Option<Vec<u8>> {
+        let mut builder = TableFieldsBuilder::default();
+        for (fields, labels) in blocks {
+            builder.add_block(fields, &labels.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        }
+        builder.finish(&mut Zstd::of_level(3)).unwrap()
+    }
+
+    fn some() -> Vec<u8> {
+        let levels = field("level", Some(&[("info", 7), ("error", 1)]));
+        property(&[
+            (vec![levels, field("user", None)], &["app"]),
+            (vec![field("app", Some(&[("shop", 2)])), field("user", Some(&[("", 1)]))], &[]),
+            (vec![field("level", Some(&[("error", 9), ("warn", 1)]))], &["user"]),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn fields_come_back_and_what_is_not_told_is_not() {
+        let table = TableFields::decode(&some()).unwrap();
+        let of = |name: &str, block| {
+            let few = table.of_block(name, block, 10)?;
+            Some(few.iter().map(|(text, rows)| format!("{text}={rows}")).collect::<Vec<_>>().join(","))
+        };
+        assert_eq!(of("level", 0).unwrap(), "info=7,error=1");
+        assert_eq!(of("level", 1).unwrap(), "", "no row has it");
+        assert_eq!(of("level", 2).unwrap(), "error=9,warn=1");
+        assert_eq!(table.of_block("level", 2, 9), None, "the manifest says that there are fewer rows");
+        assert_eq!([0, 1, 2].map(|block| of("user", block)), [None, Some("=1".into()), None]);
+        assert_eq!(of("app", 0), None, "a label");
+        assert_eq!((of("app", 1).unwrap(), of("app", 2).unwrap()), ("shop=2".into(), String::new()));
+        assert_eq!((of("other", 0).unwrap(), of("other", 3)), (String::new(), None));
+    }
+
+    #[test]
+    fn a_table_of_too_many_fields_does_not_tell_them() {
+        let of = |count: usize| (0..count).map(|n| field(&format!("{n:0100}"), None)).collect::<Vec<_>>();
+        assert!(property(&[(of(2_000), &[]), (of(2_000), &[])]).is_some());
+        assert!(property(&[(of(3_000), &[]), (of(3_000), &[])]).is_none());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            bytes in proptest::collection::vec(0u8..5, 0..60), flip: (usize, u8),
+        ) {
+            let mut plain = vec![0];
+            put_bytes(&mut plain, &bytes);
+            let mut whole = some();
+            let at = flip.0 % whole.len();
+            whole[at] ^= flip.1;
+            for property in [plain, whole] {
+                look_at_all(&property);
+            }
+        }
+    }
+}
