@@ -37,9 +37,9 @@ impl Ahead<'_> {
         }
     }
 
-    /// The block, if it is there and will be opened.
+    /// The block, if it is there and will be opened, and is not open yet.
     fn opened(&self, number: usize) -> Option<&dyn BlockHandle> {
         let handle = &**self.blocks.get(number)?;
-        self.reader.may_match(handle).then_some(handle)
+        (!handle.is_open() && self.reader.may_match(handle)).then_some(handle)
     }
 }

@@ -136,7 +136,7 @@ impl<'a> Told<'a> {
 
     /// Whether all rows of the block match, or none; `None` if that is not known.
     pub fn matches(&self, handle: &dyn BlockHandle) -> Option<bool> {
-        let leaves = verdicts::of_leaves(self.filter, handle);
+        let leaves = verdicts::of_leaves(self.filter, handle, None);
         if let Some(matches) = verdicts::of_block(self.filter, &leaves) {
             return Some(matches);
         }
@@ -180,16 +180,14 @@ impl<'a> Told<'a> {
     /// Adds how many rows of the block match; nothing, if that is not known.
     fn count(&self, handle: &dyn BlockHandle, counts: &mut Counts) -> Option<()> {
         let span = (handle.min_time(), handle.max_time());
-        let leaves = verdicts::of_leaves(self.filter, handle);
+        let leaves = verdicts::of_leaves(self.filter, handle, None);
         let whole = verdicts::of_block(self.filter, &leaves);
         if whole == Some(false) {
             return Some(());
         }
         // Of groups whose texts are told, whatever their streams?
         let buckets: Vec<_> = self.by.iter().map(|by| common_time_bucket(by, span)).collect();
-        if whole == Some(true)
-            && let Some(groups) = self.groups(handle, &buckets)
-        {
+        if let Some(groups) = self.groups(handle, whole, &buckets) {
             for (key, rows) in groups {
                 counts.bytes += bytes_of(&key) * usize::from(!counts.of_blocks.contains_key(&key));
                 *counts.of_blocks.entry(key).or_default() += rows;
@@ -214,33 +212,56 @@ impl<'a> Told<'a> {
         Some(())
     }
 
-    /// The groups of the block's rows, and how many each has, if that is told: of all keys but one at most, all rows have the
-    /// same text. `buckets` are the keys that are known by the time.
+    /// The groups of the block's rows that match, and how many each has, if that is told. `whole`: whether all rows match;
+    /// `buckets` are the keys that are known by the time. One field may have several values, of which it is told how many rows
+    /// have each: one that rows are grouped by, or that decides whether they match.
     fn groups(
         &self,
         handle: &dyn BlockHandle,
+        whole: Option<bool>,
         buckets: &[Option<String>],
     ) -> Option<Vec<(Vec<String>, u64)>> {
-        let rows = handle.rows() as u64;
-        let mut groups = vec![(Vec::new(), rows)];
-        for (by, bucket) in self.by.iter().zip(buckets) {
-            if let Some(text) = bucket {
-                groups.iter_mut().for_each(|(key, _)| key.push(text.clone()));
-                continue;
-            }
-            match (&verdicts::values(handle, &by.field)[..], groups.len()) {
-                ([(text, _)], _) => {
-                    groups.iter_mut().for_each(|(key, _)| key.push(by.value(text).into_owned()));
-                }
-                (values @ [_, ..], 1) => {
-                    let (key, _) = groups.pop()?;
-                    let with = |text: &str| [&key[..], &[by.value(text).into_owned()]].concat();
-                    groups.extend(values.iter().map(|(text, rows)| (with(text), *rows)));
-                }
-                _ => return None,
+        let of_by = || {
+            let unknown = self.by.iter().zip(buckets).filter(|(_, bucket)| bucket.is_none());
+            unknown
+                .map(|(by, _)| (&*by.field, verdicts::values(handle, &by.field)))
+                .find(|(_, v)| v.len() > 1)
+        };
+        let varying =
+            if whole == Some(true) { of_by() } else { Some(verdicts::varying(self.filter, handle)?) };
+        let Some((field, values)) = varying else {
+            return Some(vec![(self.key_of(handle, buckets, None)?, handle.rows() as u64)]);
+        };
+        let mut groups = Vec::new();
+        for (text, rows) in &values {
+            let value = Some((field, &**text));
+            let matches = match whole {
+                Some(matches) => matches,
+                None => verdicts::of_block(self.filter, &verdicts::of_leaves(self.filter, handle, value))?,
+            };
+            if matches {
+                groups.push((self.key_of(handle, buckets, value)?, *rows));
             }
         }
         Some(groups)
+    }
+
+    /// The key of the rows of a block, or of those with this value of a field, if all have the same.
+    fn key_of(
+        &self,
+        handle: &dyn BlockHandle,
+        buckets: &[Option<String>],
+        value: Option<verdicts::Value<'_>>,
+    ) -> Option<Vec<String>> {
+        let text = |(by, bucket): (&By, &Option<String>)| match (bucket, value) {
+            (Some(text), _) => Some(text.clone()),
+            (None, Some((field, text))) if *field == *by.field => Some(by.value(text).into_owned()),
+            _ => match &verdicts::values(handle, &by.field)[..] {
+                [(text, _)] => Some(by.value(text).into_owned()),
+                _ => None,
+            },
+        };
+        self.by.iter().zip(buckets).map(text).collect()
     }
 
     /// What is known of the table's streams, and those of the block.

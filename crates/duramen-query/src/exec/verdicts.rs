@@ -19,10 +19,13 @@ pub(super) fn asks_for_streams(filter: &Filter) -> bool {
     }
 }
 
+/// A field, and one of its values.
+pub(super) type Value<'v> = (&'v str, &'v str);
+
 /// Whether all times of a block lie in each of the filter's time ranges, or none; and whether all values of a field pass each of
-/// its tests, or none.
-pub(super) fn of_leaves(filter: &Filter, handle: &dyn BlockHandle) -> Vec<Verdict> {
-    fn add(filter: &Filter, handle: &dyn BlockHandle, leaves: &mut Vec<Verdict>) {
+/// its tests, or none. Of one field only rows with this value are meant, if one is given.
+pub(super) fn of_leaves(filter: &Filter, handle: &dyn BlockHandle, only: Option<Value<'_>>) -> Vec<Verdict> {
+    fn add(filter: &Filter, handle: &dyn BlockHandle, only: Option<Value<'_>>, leaves: &mut Vec<Verdict>) {
         match filter {
             Filter::Time(range) => {
                 let (min, max) = (handle.min_time(), handle.max_time());
@@ -32,15 +35,32 @@ pub(super) fn of_leaves(filter: &Filter, handle: &dyn BlockHandle) -> Vec<Verdic
                     _ => None,
                 });
             }
-            Filter::Field { field, test } => leaves.push(of_values(test, &values(handle, field))),
-            Filter::And(parts) | Filter::Or(parts) => parts.iter().for_each(|part| add(part, handle, leaves)),
-            Filter::Not(inner) => add(inner, handle, leaves),
+            Filter::Field { field, test } => leaves.push(match only {
+                Some((name, text)) if *name == **field => Some(test.matches(text)),
+                _ => of_values(test, &values(handle, field)),
+            }),
+            Filter::And(parts) | Filter::Or(parts) => {
+                parts.iter().for_each(|part| add(part, handle, only, leaves));
+            }
+            Filter::Not(inner) => add(inner, handle, only, leaves),
             _ => {}
         }
     }
     let mut leaves = Vec::new();
-    add(filter, handle, &mut leaves);
+    add(filter, handle, only, &mut leaves);
     leaves
+}
+
+/// The first field that the filter tests, and that has several values in the block, which are told.
+pub(super) fn varying<'f>(filter: &'f Filter, handle: &dyn BlockHandle) -> Option<(&'f str, FewValues)> {
+    match filter {
+        Filter::Field { field, .. } => {
+            Some((&**field, values(handle, field))).filter(|(_, values)| values.len() > 1)
+        }
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().find_map(|part| varying(part, handle)),
+        Filter::Not(inner) => varying(inner, handle),
+        _ => None,
+    }
 }
 
 /// The values of a field and how many rows of a block have each, if that is known: nothing otherwise. Rows without the field
