@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///
 /// What it holds is about as much as it says: blocks grow while they are read, and are counted when others come, and when
 /// nobody reads the snapshot any more. Those that were used least recently go first, and there are [`MAX_CACHED_BLOCKS`] at
-/// most. Blocks that a query has open are that query's besides.
+/// most. Of a query that alone reads more than there is room for, the first blocks stay: if the last ones did, the same query
+/// would find none of those that it begins with. Blocks that a query has open are that query's besides.
 ///
 /// ```
 /// use duramen::{BlockCache, StoreOptions};
@@ -33,6 +34,10 @@ pub struct BlockCache {
 
 /// The most blocks that a cache keeps: each may keep a file open.
 pub const MAX_CACHED_BLOCKS: usize = 512;
+
+/// Of the blocks of a query that reads more than there is room for, so many of the last ones stay: some of them are being read, or
+/// were opened because it is their turn soon.
+const LATEST_BLOCKS: usize = 32;
 
 /// A block, of all that share a cache: the store's number, the table's, the block's, and whether its rows are in order.
 type Key = (u64, u64, usize, bool);
@@ -118,13 +123,16 @@ impl Blocks {
         });
     }
 
-    /// Drops what was used least recently until the rest fits; gives it back, to be freed without the lock.
-    fn keep_within(&mut self, capacity_bytes: usize) -> Vec<Arc<TableBlock>> {
+    /// Drops what was used least recently until the rest fits; of a query that began after `since`, and that has used all there
+    /// is, what it used lately. Gives it back, to be freed without the lock.
+    fn keep_within(&mut self, capacity_bytes: usize, since: u64) -> Vec<Arc<TableBlock>> {
         self.count();
         let mut dropped = Vec::new();
         while self.total_bytes > capacity_bytes || self.by_key.len() > MAX_CACHED_BLOCKS {
-            let Some((_, &oldest)) = self.by_age.first_key_value() else { break };
-            dropped.extend(self.remove(oldest));
+            let Some((&used, &oldest)) = self.by_age.first_key_value() else { break };
+            let late = self.by_age.values().nth_back(LATEST_BLOCKS).filter(|_| used > since);
+            let victim = late.copied().unwrap_or(oldest);
+            dropped.extend(self.remove(victim));
         }
         dropped
     }
@@ -150,12 +158,18 @@ impl StoreBlocks {
         (self.generation == fork_generation()).then(|| lock(&self.cache.blocks))
     }
 
-    /// The block, from the cache or else as `open` gives it.
+    /// What a query that begins now tells of when it did.
+    pub(crate) fn now(&self) -> u64 {
+        self.blocks().map_or(0, |blocks| blocks.clock)
+    }
+
+    /// The block, from the cache or else as `open` gives it, for a query that began at `since`.
     pub(crate) fn get(
         &self,
         table: u64,
         index: usize,
         in_order: bool,
+        since: u64,
         open: impl FnOnce() -> Result<TableBlock>,
     ) -> Result<Arc<TableBlock>> {
         if self.cache.capacity_bytes == 0 {
@@ -174,7 +188,7 @@ impl StoreBlocks {
                 return Ok(block);
             }
             blocks.insert(key, block.clone());
-            blocks.keep_within(self.cache.capacity_bytes)
+            blocks.keep_within(self.cache.capacity_bytes, since)
         };
         drop(dropped);
         Ok(block)
@@ -192,9 +206,9 @@ impl StoreBlocks {
         self.blocks().is_some_and(|blocks| has(&blocks, false) || has(&blocks, true))
     }
 
-    /// Drops what grew beyond the limit since blocks were counted.
-    pub(crate) fn keep_within(&self) {
-        let dropped = self.blocks().map(|mut blocks| blocks.keep_within(self.cache.capacity_bytes));
+    /// Drops what grew beyond the limit since blocks were counted; for a query that began at `since`.
+    pub(crate) fn keep_within(&self, since: u64) {
+        let dropped = self.blocks().map(|mut blocks| blocks.keep_within(self.cache.capacity_bytes, since));
         drop(dropped);
     }
 
@@ -218,14 +232,22 @@ impl Drop for StoreBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::table_blocks::TableBlocks;
     use crate::{EntryBuf, Store, StoreOptions};
+    use std::ops::Range;
     use std::path::Path;
 
-    fn store_of(dir: &Path, days: i64, cache: &Arc<BlockCache>) -> Store {
-        let store = StoreOptions::new().block_cache(cache.clone()).open(dir).unwrap();
+    /// Nobody merges its tables.
+    fn options(cache: &Arc<BlockCache>) -> StoreOptions {
+        StoreOptions::new().background(false).block_cache(cache.clone())
+    }
+
+    /// A store with a block of so many lines for each day.
+    fn store_of(dir: &Path, days: i64, lines: i64, cache: &Arc<BlockCache>) -> Store {
+        let store = options(cache).open(dir).unwrap();
         let mut entry = EntryBuf::default();
         for day in 0..days {
-            for n in 0..2000 {
+            for n in 0..lines {
                 let text = format!("line {} of day {day}, {}", n, n * 7919 % 1000);
                 entry.start(1_700_000_000_000_000_000 + day * 86_400_000_000_000 + n).message(&text);
                 store.append(entry.finish().unwrap()).unwrap();
@@ -246,7 +268,7 @@ mod tests {
     fn what_grows_while_it_is_read_is_counted() {
         let dir = tempfile::tempdir().unwrap();
         let cache = BlockCache::new(64 << 20);
-        let store = store_of(dir.path(), 2, &cache);
+        let store = store_of(dir.path(), 2, 2000, &cache);
         let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
         for _ in 0..2 {
             let block = handles[0].open().unwrap();
@@ -272,23 +294,53 @@ mod tests {
         // As after a fork while another thread had the lock.
         let of_parent = StoreBlocks { cache: cache.clone(), store: 0, generation: fork_generation() + 1 };
         let _held = lock(&cache.blocks);
-        let failed = of_parent.get(1, 0, true, || Err(crate::Error::Invalid("it is asked".into())));
+        let failed = of_parent.get(1, 0, true, 0, || Err(crate::Error::Invalid("it is asked".into())));
         assert!(failed.unwrap_err().to_string().contains("it is asked"));
-        of_parent.keep_within();
+        of_parent.keep_within(0);
         drop(of_parent);
+    }
+
+    #[test]
+    fn of_a_query_that_reads_more_than_fits_the_first_blocks_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store_of(dir.path(), 1, 10, &BlockCache::new(0));
+        let view = store.snapshots.view().unwrap();
+        let tables = TableBlocks::of(store.snapshots.tables(), &view.state, &view.pin).unwrap();
+        let open = || tables.between(i64::MIN, i64::MAX)[0].open_table_block();
+        let room = 60 * open().unwrap().memory_bytes();
+        let blocks = StoreBlocks::new(BlockCache::new(room));
+        // Which of those that a query reads were there.
+        let query = |numbers: Range<usize>| {
+            let since = blocks.now();
+            let there: Vec<bool> = numbers.clone().map(|number| blocks.has(1, number)).collect();
+            numbers.for_each(|number| drop(blocks.get(1, number, true, since, open).unwrap()));
+            blocks.keep_within(since);
+            there
+        };
+        query(500..540);
+        assert!(query(500..540).iter().all(|there| *there));
+        query(0..120);
+        for _ in 0..3 {
+            let there = query(0..120);
+            let (first, latest) = (60 - LATEST_BLOCKS, 120 - LATEST_BLOCKS);
+            assert!(there[..first].iter().chain(&there[latest + 1..]).all(|there| *there), "{there:?}");
+            assert!(there[first + 1..latest].iter().all(|there| !there), "{there:?}");
+        }
+        assert!(!query(500..540).contains(&true), "what was used before went first");
+        assert_eq!(blocks.cache.held_bytes(), room);
     }
 
     #[test]
     fn blocks_stay_open_within_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let large = BlockCache::new(64 << 20);
-        let store = store_of(&dir.path().join("a"), 4, &large);
+        let store = store_of(&dir.path().join("a"), 4, 2000, &large);
         read(&store);
         let all = large.held_bytes();
         assert!(all > 100_000, "{all} bytes");
         let open = || store.snapshot().unwrap().blocks(i64::MIN, i64::MAX)[0].open().unwrap();
         assert!(Arc::ptr_eq(&open(), &open()), "it is opened once");
-        let other = store_of(&dir.path().join("b"), 1, &large);
+        let other = store_of(&dir.path().join("b"), 1, 2000, &large);
         read(&other);
         assert!(large.held_bytes() > all, "both stores share it");
         drop(other);

@@ -21,6 +21,8 @@ pub(crate) struct Reading {
     /// By number, which is about the order of time.
     tables: Vec<Arc<KnownTable>>,
     ahead: Mutex<OpenedAhead>,
+    /// When it began, for the cache of blocks.
+    pub(super) since: u64,
     /// Their files must stay.
     _pin: Pin,
 }
@@ -37,7 +39,8 @@ struct OpenedAhead {
 impl Reading {
     /// Of tables sorted by their numbers.
     pub(crate) fn new(cache: &Arc<TableCache>, pin: &Pin, tables: Vec<Arc<KnownTable>>) -> Self {
-        Self { cache: cache.clone(), tables, ahead: Mutex::default(), _pin: pin.clone() }
+        let since = cache.blocks.now();
+        Self { cache: cache.clone(), tables, ahead: Mutex::default(), since, _pin: pin.clone() }
     }
 
     /// A table that is read.
@@ -96,7 +99,7 @@ impl Reading {
 impl Drop for Reading {
     /// Blocks have grown while they were read.
     fn drop(&mut self) {
-        self.cache.blocks.keep_within();
+        self.cache.blocks.keep_within(self.since);
     }
 }
 

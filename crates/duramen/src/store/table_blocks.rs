@@ -160,13 +160,13 @@ impl BlockHandle for TableBlockHandle {
     fn open(&self) -> Result<Arc<dyn Block>> {
         let blocks = self.reading.blocks();
         let open = || Ok(self.open_table_block()?.of_table(self.streams()));
-        Ok(blocks.get(self.table.number, self.index, true, open)?)
+        Ok(blocks.get(self.table.number, self.index, true, self.reading.since, open)?)
     }
 
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         let blocks = self.reading.blocks();
         let open = || Ok(self.open_table_block()?.of_table(self.streams()).unordered());
-        Ok(blocks.get(self.table.number, self.index, false, open)?)
+        Ok(blocks.get(self.table.number, self.index, false, self.reading.since, open)?)
     }
 
     fn will_open(&self, looks: Looks) {
