@@ -119,12 +119,12 @@ fn every_cut_is_found() {
 #[test]
 fn a_table_of_a_later_format_says_so() {
     let (_, mut bytes) = table();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let crc = crc32c::crc32c(&bytes[..16]);
     bytes[16..20].copy_from_slice(&crc.to_le_bytes());
     let env = file(&bytes);
-    assert!(matches!(Table::open(&env, PATH, RowCodec::ID), Err(Error::TooNew { found: 2, .. })));
-    assert!(matches!(Table::verify(&env, PATH), Err(Error::TooNew { found: 2, .. })));
+    assert!(matches!(Table::open(&env, PATH, RowCodec::ID), Err(Error::TooNew { found: 3, .. })));
+    assert!(matches!(Table::verify(&env, PATH), Err(Error::TooNew { found: 3, .. })));
 }
 
 proptest! {

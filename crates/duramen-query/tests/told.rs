@@ -40,6 +40,7 @@ fn field() -> impl Strategy<Value = (&'static str, &'static str)> {
         (Just("host"), prop_oneof![Just("1"), Just("2"), Just("web-3")]),
         (Just("level"), prop_oneof![Just("error"), Just("info")]),
         (Just("n"), prop_oneof![Just("7"), Just("8")]),
+        (Just("code"), prop_oneof![Just("200"), Just("404"), Just("-1")]),
     ]
 }
 
@@ -64,7 +65,10 @@ fn store_of(flushes: &[Vec<Line>]) -> (tempfile::TempDir, Store) {
             for (name, value) in fields {
                 if !known.contains(name) {
                     known.push(*name);
-                    entry.field(name, *value);
+                    match value.parse::<i64>() {
+                        Ok(n) if *name == "code" => entry.field(name, n),
+                        _ => entry.field(name, *value),
+                    };
                 }
             }
             store.append(entry.finish().unwrap()).unwrap();
@@ -100,6 +104,7 @@ fn part() -> impl Strategy<Value = String> {
         Just("level:error".to_owned()),
         Just("n:=7".to_owned()),
         Just("n:*".to_owned()),
+        Just("code:>=0".to_owned()),
         Just(r#"none:"""#.to_owned()),
         Just("level:in(error, \"\")".to_owned()),
         Just("happened".to_owned()),
@@ -132,6 +137,8 @@ proptest! {
         let snapshot = store.snapshot().unwrap();
         let handles = snapshot.blocks(i64::MIN, i64::MAX);
         prop_assert!(handles.iter().all(|handle| handle.streams().is_some()));
+        prop_assert!(handles.iter().all(|handle| handle.values("none").is_some_and(|values| values.is_empty())));
+        prop_assert!(handles.iter().all(|handle| handle.values("code").is_some()));
         let silent: Vec<Arc<dyn BlockHandle>> =
             handles.iter().map(|handle| Arc::new(Silent(handle.clone())) as Arc<dyn BlockHandle>).collect();
         for filter in filters {
@@ -142,6 +149,7 @@ proptest! {
                 "stats by (none, level) count() n",
                 "stats by (_time:1d, n) count() c",
                 "stats by (n:5) count() c",
+                "stats by (code) count() c",
                 "stats by (_time:1d, app) count() n",
                 "stats by (_stream) count() n",
                 "uniq by (_stream_id) with hits",

@@ -66,8 +66,8 @@ fn partition(i: usize, range: Range<u64>, block: &BlockMeta) -> Line {
     let line = line.bytes("min_key", &block.min_key).bytes("max_key", &block.max_key);
     let line = line.number("directory_offset", block.directory.offset);
     let line = line.number("directory_bytes", block.directory.len);
-    match block.filters.first() {
-        Some(filter) => line.number("filter_offset", filter.offset).number("filter_bytes", filter.len),
-        None => line,
-    }
+    let Some(first) = block.filters.first() else { return line };
+    let bytes = block.filters.iter().map(|filter| u64::from(filter.len)).sum::<u64>();
+    let line = line.number("filter_offset", first.offset).number("filter_bytes", bytes);
+    if block.filters.len() > 1 { line.number("filter_parts", block.filters.len() as u64) } else { line }
 }

@@ -35,6 +35,8 @@ pub(super) fn of_leaves(filter: &Filter, handle: &dyn BlockHandle, only: Option<
                     _ => None,
                 });
             }
+            // Most blocks have messages, of which little is told: it is not worth opening their tables for that.
+            Filter::Field { field, .. } if **field == *names::MESSAGE => leaves.push(None),
             Filter::Field { field, test } => leaves.push(match only {
                 Some((name, text)) if *name == **field => Some(test.matches(text)),
                 _ => of_values(test, &values(handle, field)),

@@ -22,8 +22,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// The most bytes of fields that a table remembers, before compression; of a table with more, blocks tell theirs when they
-/// are opened.
+/// The most bytes of fields that a table remembers, before compression. Of a table with more, it is not told how many rows have
+/// which value of those fields of which that would take most; if that is not enough, blocks tell theirs when they are opened.
 pub const MAX_TABLE_FIELDS_BYTES: usize = 256 << 10;
 /// The most values that a field may have in a block for them to be told.
 pub(crate) const MAX_FEW_VALUES: usize = 16;
@@ -49,16 +49,23 @@ struct OfField {
     /// By text, in which order they came.
     values: BTreeMap<Arc<str>, u64>,
     texts: Vec<u8>,
-    /// What is told of so many blocks.
+    /// What is told of each block.
     told: Vec<u8>,
-    blocks: usize,
+    /// The same, of each block a byte, without values.
+    without_values: Vec<u8>,
+    /// Whether it is no longer told how many rows have which value, which would take too much.
+    forgets_values: bool,
 }
 
 impl OfField {
     /// Tells of the block of this number.
     fn tell(&mut self, block: usize, few: Option<&FewValues>) {
-        self.told.resize(self.told.len() + block - self.blocks, ABSENT as u8);
-        self.blocks = block + 1;
+        // A field that a damaged directory names twice is told once.
+        let Some(blocks) = block.checked_sub(self.without_values.len()) else { return };
+        self.told.resize(self.told.len() + blocks, ABSENT as u8);
+        self.without_values.resize(block, ABSENT as u8);
+        let few = few.filter(|_| !self.forgets_values);
+        self.without_values.push(NOT_TOLD as u8);
         let Some(few) = few else { return put_varint(&mut self.told, NOT_TOLD) };
         put_varint(&mut self.told, few.len() as u64 + 1);
         for (text, rows) in few {
@@ -75,6 +82,18 @@ impl OfField {
     fn bytes(&self) -> usize {
         self.texts.len() + self.told.len()
     }
+
+    /// How many bytes less it takes if values are forgotten.
+    fn bytes_of_values(&self) -> usize {
+        self.bytes() - self.without_values.len()
+    }
+
+    fn forget_values(&mut self) {
+        self.values.clear();
+        self.texts.clear();
+        self.told.clone_from(&self.without_values);
+        self.forgets_values = true;
+    }
 }
 
 impl TableFieldsBuilder {
@@ -85,11 +104,11 @@ impl TableFieldsBuilder {
         let of_fields = fields.iter().filter(|field| labels.binary_search(&field.name).is_err());
         let of_fields = of_fields.map(|field| (&field.name, field.few_values.as_ref()));
         for (name, few) in of_fields.chain(labels.iter().map(|name| (name, None))) {
-            if self.is_too_much() {
+            if self.is_too_much() && !self.make_room() {
                 return;
             }
             if !self.fields.contains_key(name) {
-                self.bytes += name.len() + 4;
+                self.bytes += name.len() + 8;
                 self.fields.insert(name.clone(), OfField::default());
             }
             if let Some(of_field) = self.fields.get_mut(name) {
@@ -100,6 +119,21 @@ impl TableFieldsBuilder {
         }
     }
 
+    /// Forgets values, of those fields first of which they take most. Says whether that was enough.
+    fn make_room(&mut self) -> bool {
+        while self.bytes > MAX_TABLE_FIELDS_BYTES / 4 * 3 {
+            let largest = self.fields.values_mut().max_by_key(|field| field.bytes_of_values());
+            match largest.filter(|field| field.bytes_of_values() > 0) {
+                Some(field) => {
+                    self.bytes -= field.bytes_of_values();
+                    field.forget_values();
+                }
+                None => return !self.is_too_much(),
+            }
+        }
+        true
+    }
+
     fn is_too_much(&self) -> bool {
         self.bytes > MAX_TABLE_FIELDS_BYTES
     }
@@ -108,7 +142,10 @@ impl TableFieldsBuilder {
     ///
     /// # Errors
     /// What zstd says, which is a fault of the program.
-    pub(crate) fn finish(&self, zstd: &mut Zstd) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn finish(&mut self, zstd: &mut Zstd) -> Result<Option<Vec<u8>>> {
+        if self.is_too_much() && !self.make_room() {
+            return Ok(None);
+        }
         let mut plain = Vec::new();
         put_varint(&mut plain, self.blocks as u64);
         put_varint(&mut plain, self.fields.len() as u64);
@@ -120,10 +157,7 @@ impl TableFieldsBuilder {
             put_bytes(&mut plain, name.as_bytes());
             put_bytes(&mut plain, &body);
         }
-        if self.is_too_much() || plain.len() > MAX_TABLE_FIELDS_BYTES {
-            return Ok(None);
-        }
-        zstd.packed(&plain).map(Some)
+        if plain.len() > MAX_TABLE_FIELDS_BYTES { Ok(None) } else { zstd.packed(&plain).map(Some) }
     }
 }
 
@@ -290,6 +324,32 @@ mod tests {
         let of = |count: usize| (0..count).map(|n| field(&format!("{n:0100}"), None)).collect::<Vec<_>>();
         assert!(property(&[(of(2_000), &[]), (of(2_000), &[])]).is_some());
         assert!(property(&[(of(3_000), &[]), (of(3_000), &[])]).is_none());
+    }
+
+    #[test]
+    fn what_takes_most_is_forgotten_first() {
+        let block = |number: usize| {
+            let many = |n: usize| (format!("value {n} of block {number}, and so on and so on"), 1);
+            let many: Vec<_> = (0..9).map(many).collect();
+            let many: Vec<_> = many.iter().map(|(text, rows)| (text.as_str(), *rows)).collect();
+            let level = field("level", Some(&[("info", 7), ("error", 1)]));
+            let even = number.is_multiple_of(2).then(|| field("path", Some(&many)));
+            (even.into_iter().chain([level, field("user", Some(&many))]).collect(), &[][..])
+        };
+        let blocks: Vec<_> = (0..1000).map(block).collect();
+        let table = TableFields::decode(&property(&blocks).unwrap()).unwrap();
+        for number in [0, 1, 998, 999] {
+            assert_eq!(table.of_block("level", number, 10).unwrap().len(), 2);
+            assert_eq!(table.of_block("user", number, 10), None);
+            let path = table.of_block("path", number, 10).unwrap();
+            assert_eq!(
+                path.len(),
+                if number % 2 == 0 { 9 } else { 0 },
+                "there is room for it without the users"
+            );
+        }
+        let few = TableFields::decode(&property(&blocks[..50]).unwrap()).unwrap();
+        assert!([0, 49].iter().all(|&number| few.of_block("user", number, 10).unwrap().len() == 9));
     }
 
     proptest::proptest! {

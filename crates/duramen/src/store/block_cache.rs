@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///
 /// What it holds is about as much as it says: blocks grow while they are read, and are counted when others come, and when
 /// nobody reads the snapshot any more. Those that were used least recently go first, and there are [`MAX_CACHED_BLOCKS`] at
-/// most. Of a query that alone reads more than there is room for, the first blocks stay: if the last ones did, the same query
-/// would find none of those that it begins with. Blocks that a query has open are that query's besides.
+/// most. If all that there is was used since a query began, and there is no room for more, the first blocks stay: if the last
+/// ones did, the same query would find none of those that it begins with. Blocks that a query has open are that query's besides.
 ///
 /// ```
 /// use duramen::{BlockCache, StoreOptions};
@@ -35,8 +35,8 @@ pub struct BlockCache {
 /// The most blocks that a cache keeps: each may keep a file open.
 pub const MAX_CACHED_BLOCKS: usize = 512;
 
-/// Of the blocks of a query that reads more than there is room for, so many of the last ones stay: some of them are being read, or
-/// were opened because it is their turn soon.
+/// Of blocks that were used since a query began, so many of the last ones stay at least, and four for each thread there may be:
+/// some of them are being read, or were opened because it is their turn soon.
 const LATEST_BLOCKS: usize = 32;
 
 /// A block, of all that share a cache: the store's number, the table's, the block's, and whether its rows are in order.
@@ -52,6 +52,8 @@ struct Blocks {
     growing: Vec<Key>,
     /// What all take, as far as it was counted.
     total_bytes: usize,
+    /// [`LATEST_BLOCKS`] or more.
+    latest_blocks: usize,
 }
 
 #[derive(Debug)]
@@ -66,7 +68,9 @@ struct Kept {
 impl BlockCache {
     /// A cache of so many bytes; 0 keeps nothing.
     pub fn new(capacity_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { capacity_bytes, blocks: Mutex::default(), stores: AtomicU64::new(0) })
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let blocks = Blocks { latest_blocks: LATEST_BLOCKS.max(4 * threads), ..Blocks::default() };
+        Arc::new(Self { capacity_bytes, blocks: Mutex::new(blocks), stores: AtomicU64::new(0) })
     }
 
     /// How many bytes its blocks take now.
@@ -123,14 +127,14 @@ impl Blocks {
         });
     }
 
-    /// Drops what was used least recently until the rest fits; of a query that began after `since`, and that has used all there
-    /// is, what it used lately. Gives it back, to be freed without the lock.
+    /// Drops what was used least recently until the rest fits; if all was used after `since`, when a query began, what was used
+    /// lately. Gives it back, to be freed without the lock.
     fn keep_within(&mut self, capacity_bytes: usize, since: u64) -> Vec<Arc<TableBlock>> {
         self.count();
         let mut dropped = Vec::new();
         while self.total_bytes > capacity_bytes || self.by_key.len() > MAX_CACHED_BLOCKS {
             let Some((&used, &oldest)) = self.by_age.first_key_value() else { break };
-            let late = self.by_age.values().nth_back(LATEST_BLOCKS).filter(|_| used > since);
+            let late = self.by_age.values().nth_back(self.latest_blocks).filter(|_| used > since);
             let victim = late.copied().unwrap_or(oldest);
             dropped.extend(self.remove(victim));
         }
@@ -309,6 +313,7 @@ mod tests {
         let open = || tables.between(i64::MIN, i64::MAX)[0].open_table_block();
         let room = 60 * open().unwrap().memory_bytes();
         let blocks = StoreBlocks::new(BlockCache::new(room));
+        lock(&blocks.cache.blocks).latest_blocks = LATEST_BLOCKS;
         // Which of those that a query reads were there.
         let query = |numbers: Range<usize>| {
             let since = blocks.now();

@@ -300,6 +300,41 @@ mod tests {
     }
 
     #[test]
+    fn few_short_values_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        for i in 0..64_i64 {
+            let mut entry = EntryBuf::new(["app"]);
+            entry.start(i).message("line").field("app", "a");
+            for (name, count) in [("16", 16), ("17", 17)] {
+                entry.field(name, format!("{}", i % count).as_str());
+                entry.field(&format!("{name} numbers"), i % count - 3);
+            }
+            entry.field("64 bytes", "x".repeat(64).as_str()).field("65 bytes", "x".repeat(65).as_str());
+            entry.field("seldom", "old");
+            if i % 8 == 0 {
+                entry.field("seldom", true);
+                entry.field("number", 2.5);
+            }
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        let [handle] = &handles[..] else { panic!("{} blocks", handles.len()) };
+        let few = |name: &str| {
+            let few = handle.values(name)?;
+            Some(few.iter().map(|(text, rows)| format!("{text}={rows}")).collect::<Vec<_>>().join(","))
+        };
+        assert_eq!(handle.values("16").unwrap().len(), 16);
+        assert!(few("16 numbers").unwrap().starts_with("-3=4,-2=4,"));
+        assert_eq!([few("17"), few("17 numbers"), few("65 bytes"), few("app")], [const { None }; 4]);
+        assert_eq!(few("64 bytes").unwrap(), format!("{}=64", "x".repeat(64)));
+        assert_eq!(few("seldom").unwrap(), "old=56,true=8");
+        assert_eq!((few("number").unwrap(), few("_msg").unwrap()), ("2.5=8".into(), "line=64".into()));
+        assert_eq!(few("none").unwrap(), "");
+    }
+
+    #[test]
     fn of_a_filter_the_parts_are_fetched_that_will_be_looked_at() {
         let chunk = |offset, len| ChunkHandle { offset, len };
         // Grams, four parts of 20,000 bytes, and the directory, with frames of 8 bytes.

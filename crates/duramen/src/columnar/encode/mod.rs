@@ -255,7 +255,7 @@ impl BlockEncoder {
     ///
     /// # Errors
     /// As [`TableFieldsBuilder::finish`].
-    pub(crate) fn table_fields(&mut self, fields: &TableFieldsBuilder) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn table_fields(&mut self, fields: &mut TableFieldsBuilder) -> Result<Option<Vec<u8>>> {
         fields.finish(&mut self.zstd)
     }
 

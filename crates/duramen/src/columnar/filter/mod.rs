@@ -62,7 +62,8 @@ pub(crate) fn build(words: &mut Words, is_small: bool) -> Vec<Vec<u8>> {
     }
     let parts = (hashes.len() / PART_WORDS).clamp(1, MAX_PARTS);
     let parts = 1 << parts.ilog2();
-    let mut of_parts = vec![Vec::with_capacity(hashes.len() * 9 / (parts * 8)); parts];
+    let mut of_parts: Vec<Vec<u64>> =
+        (0..parts).map(|_| Vec::with_capacity(hashes.len() * 9 / (parts * 8))).collect();
     hashes.into_iter().for_each(|hash| of_parts[part_of(hash, parts)].push(hash));
     of_parts.iter_mut().map(|hashes| FuseFilter::build(hashes).encode()).collect()
 }

@@ -49,6 +49,12 @@ mod tests {
         let numbers: Vec<u32> = (0..count as u32).filter(|i| i % 3 == 1 || i % 7 == 0).collect();
         let some = decode_chosen(&mut picked, Chosen::some(count, &numbers).unwrap()).unwrap();
         assert!(some.iter().eq(numbers.iter().map(|&i| &values[i as usize])), "{some:?}");
+        let most = values.iter().copied().max().unwrap_or(0);
+        for end in [u32::MAX, u32::try_from(most).map_or(0, |most| most.saturating_add(1)), 100] {
+            let below = decode_below(&mut part(), Chosen::all(count), end).unwrap();
+            let expected = values.iter().map(|&v| u32::try_from(v).ok().filter(|&v| v < end)).collect();
+            assert_eq!(below, expected, "below {end}");
+        }
         for part in [whole, skipped, picked] {
             assert_eq!([&part.meta, &part.bytes, &part.packed].map(|r| r.remaining()), [0; 3]);
         }

@@ -141,7 +141,7 @@ pub(super) fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usiz
                 known += 1;
                 known - 1
             }
-            n => known.wrapping_sub(n),
+            n => known.checked_sub(n).unwrap_or(u32::MAX),
         };
         are_known &= *code < size;
     }
