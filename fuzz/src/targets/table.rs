@@ -37,7 +37,7 @@ pub fn run(input: &[u8]) {
         if whole {
             // Where every frame is as it was written, whatever the index leads to can be read.
             table.read_chunk(block.directory).unwrap();
-            block.filter.map(|filter| table.read_chunk(filter).unwrap());
+            block.filters.iter().for_each(|filter| drop(table.read_chunk(*filter).unwrap()));
         }
         let _any = RowCodec::may_contain(&*table, block, b"some key");
         if let Ok(rows) = table.open_block(&codec, i) {
