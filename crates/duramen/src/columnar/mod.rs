@@ -61,7 +61,7 @@ mod words;
 
 pub(crate) use compress::unpacked;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
-pub(crate) use filter::parts_of as filter_parts;
+pub(crate) use filter::{one_of_each_part, parts_of as filter_parts};
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
 #[cfg(any(test, feature = "fuzzing"))]

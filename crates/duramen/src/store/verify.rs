@@ -1,6 +1,7 @@
 //! Reading every byte of a store.
 
 use crate::block::Block;
+use crate::columnar::one_of_each_part;
 use crate::error::Result;
 use crate::store::live::LiveSegment;
 use crate::store::rows::RowSet;
@@ -234,9 +235,8 @@ fn decode_wholly(handle: &TableBlockHandle) -> Result<usize> {
     block.identity(0)?;
     for name in block.field_names()? {
         block.column(&name)?;
-        // One word of each part that a filter may have.
-        for bits in 0..16 {
-            block.may_contain_words(&name, &[bits << 60])?;
+        for word in one_of_each_part() {
+            block.may_contain_words(&name, &[word])?;
         }
         block.may_contain_grams(&name, &[0])?;
     }

@@ -37,15 +37,20 @@ pub(crate) fn part_of(hash: u64, parts: usize) -> usize {
     (hash >> 60) as usize * parts / MAX_PARTS
 }
 
+/// The hash of a word of each part that a filter may have.
+pub(crate) fn one_of_each_part() -> impl Iterator<Item = u64> {
+    (0..MAX_PARTS as u64).map(|bits| bits << 60)
+}
+
 /// The parts, of so many, that words have whose hashes begin with four bits that are among these ([`Looks`]), ascending.
 ///
 /// [`Looks`]: crate::block::Looks
 pub(crate) fn parts_of(at_words: u16, parts: usize) -> impl Iterator<Item = usize> {
-    let is_sought = move |&bits: &u64| at_words >> bits & 1 == 1;
+    let is_sought = move |&hash: &u64| at_words >> (hash >> 60) & 1 == 1;
     let mut last = None;
-    (0..MAX_PARTS as u64)
+    one_of_each_part()
         .filter(is_sought)
-        .map(move |bits| part_of(bits << 60, parts))
+        .map(move |hash| part_of(hash, parts))
         .filter(move |&part| last.replace(part) != Some(part))
 }
 
