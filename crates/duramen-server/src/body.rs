@@ -3,12 +3,13 @@
 use crate::app::App;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use crate::rooms::{Room, Rooms};
 use crate::tenant::Tenant;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::Frame;
 use http_body_util::BodyExt;
@@ -24,12 +25,14 @@ const UNIT_BYTES: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     units: Arc<Semaphore>,
+    rooms: Rooms,
 }
 
 impl Budget {
     /// Of so many bytes.
     pub fn new(bytes: usize) -> Self {
-        Self { units: Arc::new(Semaphore::new((bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS))) }
+        let units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        Self { units: Arc::new(Semaphore::new(units)), rooms: Rooms::default() }
     }
 
     /// How many bytes are left.
@@ -39,7 +42,12 @@ impl Budget {
 
     /// Nothing yet of it, nor of what this tenant may take.
     pub fn share(&self, tenant: &Tenant) -> Share {
-        Share { units: [tenant.bodies.units.clone(), self.units.clone()], permits: [None, None], bytes: 0 }
+        Share {
+            units: [tenant.bodies.units.clone(), self.units.clone()],
+            permits: [None, None],
+            bytes: 0,
+            rooms: self.rooms.clone(),
+        }
     }
 }
 
@@ -49,6 +57,8 @@ pub(crate) struct Share {
     units: [Arc<Semaphore>; 2],
     permits: [Option<OwnedSemaphorePermit>; 2],
     bytes: usize,
+    /// Where they are put together.
+    rooms: Rooms,
 }
 
 impl Share {
@@ -198,24 +208,24 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     }
     let mut share = app.bodies.share(&access.tenant);
     let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    loop {
-        let Some(data) = next_data(app, body).await? else { break };
-        if first.len() + all.len() + data.len() > limit_bytes {
+    let mut all = None;
+    while let Some(data) = next_data(app, body).await? {
+        if share.bytes() + data.len() > limit_bytes {
             return Err(over_limit(limit_bytes));
         }
         share.grow(data.len())?;
-        if first.is_empty() && all.is_empty() {
+        if first.is_empty() && all.is_none() {
             first = data; // most bodies are one piece, and not copied
-        } else {
-            if all.is_empty() {
-                all.reserve(told.unwrap_or_default().max(first.len() + data.len()));
-                all.extend_from_slice(&std::mem::take(&mut first));
-            }
-            all.extend_from_slice(&data);
+            continue;
         }
+        let all = all.get_or_insert_with(|| {
+            let mut all = share.rooms.take(told.unwrap_or_default().max(share.bytes()));
+            all.extend_from_slice(&std::mem::take(&mut first));
+            all
+        });
+        all.extend_from_slice(&data);
     }
-    let bytes = if all.is_empty() { first } else { all.freeze() };
+    let bytes = all.map_or(first, Room::into_bytes);
     access.spend(&app.env, bytes.len())?;
     Ok(Received { bytes, encoding, limit_bytes, share })
 }
@@ -378,14 +388,14 @@ impl Received {
     }
 
     fn read_all(&mut self, name: &str, mut from: impl Read) -> ApiResult<Bytes> {
-        let mut all = Vec::with_capacity(self.bytes.len().saturating_mul(4).min(1 << 20));
+        let mut all = self.share.rooms.take(self.bytes.len().saturating_mul(4).min(1 << 20));
         let mut piece = vec![0; 64 << 10];
         loop {
             let n = from
                 .read(&mut piece)
                 .map_err(|e| ApiError::bad_request(format!("the body is not {name}: {e}")))?;
             if n == 0 {
-                return Ok(all.into());
+                return Ok(all.into_bytes());
             }
             if all.len() + n > self.limit_bytes {
                 return Err(over_limit(self.limit_bytes));

@@ -50,6 +50,7 @@ mod metrics;
 mod openapi;
 mod probe;
 mod retention;
+mod rooms;
 mod select;
 mod server;
 mod settings;
