@@ -1,5 +1,5 @@
-//! What tables tell of their streams and fields is what their blocks hold: queries that go by it find what those find that open every
-//! block.
+//! What tables tell of their streams, fields and steps of time is what their blocks hold: queries that go by it find what those
+//! find that open every block.
 #![allow(clippy::unwrap_used)]
 
 use duramen::block::{Block, BlockHandle};
@@ -51,7 +51,8 @@ fn line() -> impl Strategy<Value = Line> {
         1 => Just(vec![]),
         1 => Just(vec!["level", "app"]),
     ];
-    (streams, prop::collection::vec(field(), 0..4), 0..72 * HOUR)
+    let times = prop_oneof![0..72 * HOUR, 0..HOUR / 2];
+    (streams, prop::collection::vec(field(), 0..4), times)
 }
 
 fn store_of(flushes: &[Vec<Line>]) -> (tempfile::TempDir, Store) {
@@ -149,6 +150,11 @@ proptest! {
                 "stats by (none, level) count() n",
                 "stats by (_time:1d, n) count() c",
                 "stats by (n:5) count() c",
+                "stats by (_time:15m) count() c",
+                "stats by (_time:1h, level) count() c",
+                "stats by (level, _time:7m, host) count() c",
+                "stats by (_time:1d offset 2h, level, app) count() c",
+                "stats by (_time:month) count() c",
                 "stats by (code) count() c",
                 "stats by (_time:1d, app) count() n",
                 "stats by (_stream) count() n",
@@ -204,6 +210,13 @@ fn who_counts_few_values_or_asks_for_what_is_nowhere_opens_no_block() {
         ("* | stats by (_time:1d, level, other) count() n", 0, 4),
         ("* | stats by (n) count() c", 0, 4),
         ("* | stats by (level, n) count() c", 1, 4),
+        ("* | stats by (_time:1h) count() n", 0, 4),
+        ("* | stats by (level, _time:2h offset 1h, other) count() n", 0, 4),
+        ("level:error | stats by (_time:1h) count() n", 0, 1),
+        (r#"{app="a"} !level:error | stats by (_time:1h) count() n"#, 0, 3),
+        ("* | stats by (_time:7s) count() n", 1, 4),
+        ("n:7 | stats by (_time:1h) count() c", 1, 1),
+        ("* | stats by (_time:1h, n) count() c", 1, 4),
         ("host:1 | stats count() n", 0, 1),
         (r#"host:"" | stats count() n"#, 0, 3),
         ("level:error | stats count() n", 0, 1),

@@ -1,7 +1,7 @@
 //! What a query sees of a store: blocks of rows, each a set of columns that are decoded when asked for.
 
 use crate::column::Column;
-pub use crate::columnar::{BlockStreams, FewValues, TableLabel, TableStreams};
+pub use crate::columnar::{BlockStreams, FewValues, TableLabel, TableStreams, TimeCounts};
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
 use std::fmt::Debug;
@@ -66,6 +66,10 @@ pub trait BlockHandle: Send + Sync + Debug {
     /// The values that its rows have in a field, and how many rows each, where that is known without opening it: all other rows
     /// have none. Nothing is known of `_time`, `_stream`, and where the field makes streams.
     fn values(&self, _name: &str) -> Option<FewValues> {
+        None
+    }
+    /// How many of its rows each step of time has, where that is known without opening it.
+    fn time_counts(&self) -> Option<Arc<TimeCounts>> {
         None
     }
     /// Whether it is open already, with what was decoded of it: to look at it takes little then, most likely.

@@ -51,6 +51,11 @@ pub fn read_table_fields(property: &[u8]) {
     crate::columnar::look_at_all_fields(property);
 }
 
+/// Reads a table's property `block_times`, and all that it tells. Panics if that does not hold together.
+pub fn read_table_times(property: &[u8]) {
+    crate::columnar::look_at_all_times(property);
+}
+
 /// Bytes as such a property, not compressed.
 pub fn stored_table_streams(plain: &[u8]) -> Vec<u8> {
     table_streams::stored(plain)

@@ -1,4 +1,4 @@
-//! What a table tells of its blocks' streams and fields.
+//! What a table tells of its blocks' streams, fields and steps of time.
 //!
 //! ```text
 //! input   flags u8 | bytes      flags bit 0: the bytes are the property as it is stored, and not only what is in it
@@ -6,7 +6,9 @@
 
 use super::Seed;
 use crate::input::flags;
-use duramen::fuzzing::{read_table_fields, read_table_streams, stored_table_streams, table_streams_seeds};
+use duramen::fuzzing::{
+    read_table_fields, read_table_streams, read_table_times, stored_table_streams, table_streams_seeds,
+};
 
 /// Tries an input.
 pub fn run(input: &[u8]) {
@@ -14,6 +16,7 @@ pub fn run(input: &[u8]) {
     let stored = if flags & 1 == 0 { stored_table_streams(bytes) } else { bytes.to_vec() };
     read_table_streams(&stored);
     read_table_fields(&stored);
+    read_table_times(&stored);
 }
 
 /// Of no, few and many streams; what is not compressed, in both ways.

@@ -77,6 +77,30 @@ pub(super) fn are_in_one_bucket(by: &[By], (min_time, max_time): (i64, i64)) -> 
     by.iter().filter(|by| *by.field == *names::TIME).all(is_one)
 }
 
+/// What steps of time that follow one another have in common, and how many of them; each is given by its first and last time.
+/// Nothing if one lies in several buckets.
+pub(super) fn time_buckets(by: &By, steps: impl Iterator<Item = (i64, i64)>) -> Option<Vec<(String, usize)>> {
+    let (mut buckets, mut current) = (Vec::<(String, usize)>::new(), None);
+    for (first, last) in steps {
+        let (start, end) = match current {
+            Some((start, end)) if first < end => (start, end),
+            _ => {
+                let start = by.time_bucket(first);
+                (start, by.time_bucket_end(start))
+            }
+        };
+        if last >= end && by.time_bucket(last) != start {
+            return None;
+        }
+        match buckets.last_mut().filter(|_| current.is_some_and(|(before, _)| before == start)) {
+            Some((_, steps)) => *steps += 1,
+            None => buckets.push((time_text(start), 1)),
+        }
+        current = Some((start, end));
+    }
+    Some(buckets)
+}
+
 /// The group of the block's rows, if they are all in one bucket of time.
 pub(super) fn common_time_bucket(by: &By, (min_time, max_time): (i64, i64)) -> Option<String> {
     if *by.field != *names::TIME || by.bucket.is_none() {

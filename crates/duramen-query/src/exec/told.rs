@@ -5,7 +5,7 @@
 //! again; of tables that came long before, it is forgotten.
 
 use super::Cancel;
-use super::group_keys::common_time_bucket;
+use super::group_keys::{common_time_bucket, time_buckets};
 use super::open::{STREAM_ID, stream_id};
 use super::verdicts::{self, Verdict};
 use crate::error::Result;
@@ -136,7 +136,12 @@ impl<'a> Told<'a> {
 
     /// Whether all rows of the block match, or none; `None` if that is not known.
     pub fn matches(&self, handle: &dyn BlockHandle) -> Option<bool> {
-        let leaves = verdicts::of_leaves(self.filter, handle, None);
+        self.matches_with(handle, None)
+    }
+
+    /// The same of the block's rows with this value of a field, if one is given.
+    fn matches_with(&self, handle: &dyn BlockHandle, only: Option<verdicts::Value<'_>>) -> Option<bool> {
+        let leaves = verdicts::of_leaves(self.filter, handle, only);
         if let Some(matches) = verdicts::of_block(self.filter, &leaves) {
             return Some(matches);
         }
@@ -187,7 +192,8 @@ impl<'a> Told<'a> {
         }
         // Of groups whose texts are told, whatever their streams?
         let buckets: Vec<_> = self.by.iter().map(|by| common_time_bucket(by, span)).collect();
-        if let Some(groups) = self.groups(handle, whole, &buckets) {
+        let groups = self.groups(handle, whole, &buckets);
+        if let Some(groups) = groups.or_else(|| self.groups_in_time(handle, whole, &buckets)) {
             for (key, rows) in groups {
                 counts.bytes += bytes_of(&key) * usize::from(!counts.of_blocks.contains_key(&key));
                 *counts.of_blocks.entry(key).or_default() += rows;
@@ -237,10 +243,49 @@ impl<'a> Told<'a> {
             let value = Some((field, &**text));
             let matches = match whole {
                 Some(matches) => matches,
-                None => verdicts::of_block(self.filter, &verdicts::of_leaves(self.filter, handle, value))?,
+                None => self.matches_with(handle, value)?,
             };
             if matches {
                 groups.push((self.key_of(handle, buckets, value)?, *rows));
+            }
+        }
+        Some(groups)
+    }
+
+    /// The same of a block whose rows are in several buckets of time, if its steps of time are each in one. Of fields, only
+    /// `level` may have several values.
+    fn groups_in_time(
+        &self,
+        handle: &dyn BlockHandle,
+        whole: Option<bool>,
+        buckets: &[Option<String>],
+    ) -> Option<Vec<(Vec<String>, u64)>> {
+        let by_time = |i: &usize| buckets[*i].is_none() && self.by[*i].bucket.is_some();
+        let mut by_time = (0..self.by.len()).filter(|i| *self.by[*i].field == *names::TIME && by_time(i));
+        let (Some(at), None) = (by_time.next(), by_time.next()) else { return None };
+        let counts = handle.time_counts()?;
+        let (min, max) = (handle.min_time(), handle.max_time());
+        let steps = (0..counts.steps()).map(|step| counts.times(step));
+        let steps = steps.map(|(first, last)| (first.max(min), last.min(max)));
+        let in_time = time_buckets(&self.by[at], steps)?;
+        let whole = whole.or_else(|| self.matches(handle));
+        let (mut groups, mut buckets) = (Vec::new(), buckets.to_vec());
+        for (level, steps) in &counts.rows {
+            let value = level.as_deref().map(|text| (names::LEVEL, text));
+            let matches = match whole {
+                Some(matches) => matches,
+                None => self.matches_with(handle, Some(value?))?,
+            };
+            if !matches {
+                continue;
+            }
+            let mut steps = steps.iter();
+            for (bucket, count) in &in_time {
+                let rows = steps.by_ref().take(*count).fold(0u64, |sum, rows| sum.saturating_add(*rows));
+                if rows > 0 {
+                    buckets[at] = Some(bucket.clone());
+                    groups.push((self.key_of(handle, &buckets, value)?, rows));
+                }
             }
         }
         Some(groups)

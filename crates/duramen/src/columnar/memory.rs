@@ -71,21 +71,16 @@ impl MemoryBlock {
     }
 }
 
-/// Whether `slot` of a column has a value.
-fn has(held: &Collected, slot: usize) -> bool {
-    if held.present.is_empty() { slot < held.count } else { crate::column::bit(&held.present, slot) }
-}
-
 /// One value a slot.
 fn spread<T: Copy>(values: &[T], absent: T, held: &Collected, rows: usize) -> Vec<T> {
     let mut values = values.iter().copied();
-    (0..rows).map(|slot| if has(held, slot) { values.next().unwrap_or(absent) } else { absent }).collect()
+    (0..rows).map(|slot| if held.has(slot) { values.next().unwrap_or(absent) } else { absent }).collect()
 }
 
 fn map(held: &Collected, rows: usize) -> Option<Vec<u64>> {
     (!held.is_dense(rows)).then(|| {
         let mut map = vec![0u64; rows.div_ceil(64)];
-        (0..rows).filter(|&slot| has(held, slot)).for_each(|slot| map[slot / 64] |= 1 << (slot % 64));
+        (0..rows).filter(|&slot| held.has(slot)).for_each(|slot| map[slot / 64] |= 1 << (slot % 64));
         map
     })
 }
@@ -116,7 +111,7 @@ fn data(held: &Collected, text: String, rows: usize) -> ColumnData {
             let mut next = held.texts.ends.iter().copied();
             let mut end = 0;
             for slot in 0..rows {
-                if has(held, slot) {
+                if held.has(slot) {
                     end = next.next().unwrap_or(end);
                 }
                 ends.push(end);
@@ -132,10 +127,10 @@ fn alias(held: &Collected, message: &Collected, rows: usize) -> Result<ColumnDat
     Ok(match data(message, text, rows) {
         ColumnData::Const(text) => ColumnData::Dict {
             values: [text].iter().collect(),
-            codes: Codes::new(1, (0..rows).map(|slot| if has(held, slot) { 0 } else { ColumnData::ABSENT })),
+            codes: Codes::new(1, (0..rows).map(|slot| if held.has(slot) { 0 } else { ColumnData::ABSENT })),
         },
         ColumnData::Dict { values, codes } => {
-            let code = |slot| if has(held, slot) { codes.get(slot) } else { ColumnData::ABSENT };
+            let code = |slot| if held.has(slot) { codes.get(slot) } else { ColumnData::ABSENT };
             let codes = Codes::new(values.len(), (0..rows).map(code));
             ColumnData::Dict { values, codes }
         }

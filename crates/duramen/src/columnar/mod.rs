@@ -16,6 +16,7 @@
 //! | `structure` | what all columns need: times, identities, streams, levels |
 //! | `labels` | streams: sets of stream fields, kept once |
 //! | `table_fields` | which fields a table's blocks have, and how many rows each of few values |
+//! | `table_times` | how many rows each step of time has, by level |
 //! | `table_streams` | which streams a table's blocks have, and how many rows of each |
 //! | `presence` | which rows have a field |
 //! | `leaf` | encodings of texts |
@@ -54,6 +55,7 @@ mod symbols;
 mod table;
 mod table_fields;
 mod table_streams;
+mod table_times;
 mod template;
 mod texts;
 mod timetext;
@@ -72,6 +74,10 @@ pub(crate) use table_streams::TableStreamsBuilder;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use table_streams::fuzzing;
 pub use table_streams::{BlockStreams, MAX_TABLE_STREAMS_BYTES, TableLabel, TableStreams};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use table_times::look_at_all as look_at_all_times;
+pub use table_times::{MAX_TABLE_TIMES_BYTES, TimeCounts};
+pub(crate) use table_times::{TableTimes, TableTimesBuilder};
 pub(crate) use timetext::date_of;
 
 use crate::entry::EntryRef;

@@ -1,9 +1,10 @@
 //! Rows of WAL segments into tables: one or more a UTC day and retention class (days with little share one), none of them
 //! live before the manifest says so.
 
+use crate::block::BlockHandle;
 use crate::columnar::{
-    BlockEncoder, EncodeOptions, EncodedBlock, FewValues, Row, TableBlock, TableFieldsBuilder,
-    TableStreamsBuilder, is_small,
+    BlockEncoder, EncodeOptions, EncodedBlock, Row, TableBlock, TableFieldsBuilder, TableStreamsBuilder,
+    TableTimesBuilder, is_small,
 };
 use crate::error::{Error, Result};
 use crate::store::cut::{self, BlockRows, Piece};
@@ -39,6 +40,8 @@ pub(crate) fn grams_len(user: &[u8]) -> u64 {
 
 /// Name of the table property that holds its [`TableFields`](crate::columnar::TableFields), if they are not too many.
 pub(crate) const BLOCK_FIELDS_PROPERTY: &str = "block_fields";
+/// Name of the table property that holds its [`TableTimes`](crate::columnar::TableTimes).
+pub(crate) const BLOCK_TIMES_PROPERTY: &str = "block_times";
 
 /// How rows are encoded that are merged, or written again without some: in the background, and to stay. And those of a table
 /// that has little: it takes no time, and what they have in common with others is not there to compress them by.
@@ -153,6 +156,7 @@ pub(crate) struct TableWriter<'a> {
     fields: FieldCounts,
     streams: TableStreamsBuilder,
     block_fields: TableFieldsBuilder,
+    block_times: TableTimesBuilder,
     origins: Origins,
     /// By which retention rules, and which of them fits all of its rows.
     class: Option<(u64, u32)>,
@@ -230,6 +234,7 @@ impl<'a> TableWriter<'a> {
             fields: FieldCounts::default(),
             streams: TableStreamsBuilder::default(),
             block_fields: TableFieldsBuilder::default(),
+            block_times: TableTimesBuilder::default(),
             origins: Origins::default(),
             class: None,
         })
@@ -247,16 +252,12 @@ impl<'a> TableWriter<'a> {
     }
 
     /// Adds a block of another table as it is, which must not begin before the last one. Where its rows come from is
-    /// what the table inherits; `few_values` are those of its fields, where they are known.
+    /// what the table inherits; `told` is asked what is known of it.
     ///
     /// # Errors
     /// What the file system said; damage in the block.
-    pub(crate) fn copy_block(
-        &mut self,
-        block: &TableBlock,
-        few_values: &dyn Fn(&str) -> Option<FewValues>,
-    ) -> Result<()> {
-        let encoded = self.encoder.copy(block, few_values, &mut self.builder)?;
+    pub(crate) fn copy_block(&mut self, block: &TableBlock, told: &dyn BlockHandle) -> Result<()> {
+        let encoded = self.encoder.copy(block, told, &mut self.builder)?;
         self.end_block(encoded)
     }
 
@@ -276,6 +277,7 @@ impl<'a> TableWriter<'a> {
         self.fields.add_block(&encoded.fields);
         self.streams.add_block(encoded.streams.as_ref());
         self.block_fields.add_block(&encoded.fields, &encoded.label_names);
+        self.block_times.add_block(encoded.times.as_ref());
         Ok(())
     }
 
@@ -309,6 +311,9 @@ impl<'a> TableWriter<'a> {
         }
         if let Some(fields) = self.encoder.table_fields(&mut self.block_fields)? {
             self.builder.set_property(BLOCK_FIELDS_PROPERTY, fields);
+        }
+        if let Some(times) = self.encoder.table_times(&self.block_times)? {
+            self.builder.set_property(BLOCK_TIMES_PROPERTY, times);
         }
         let info = self.builder.finish()?;
         Ok(TableMeta {

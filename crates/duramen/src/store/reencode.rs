@@ -1,6 +1,5 @@
 //! Blocks into a new table: as they are, or their rows, as entries again, into new blocks.
 
-use crate::block::BlockHandle;
 use crate::block::{Block, names};
 use crate::column::{Column, IntText};
 use crate::columnar::{MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
@@ -176,7 +175,7 @@ impl<'a> Output<'a> {
     fn write_whole(&mut self, block: Whole) -> Result<()> {
         let from = block.handle.open_table_block()?;
         let Some(rows) = block.rows else {
-            return self.table.copy_block(&from, &|name| block.handle.values(name));
+            return self.table.copy_block(&from, &*block.handle);
         };
         let source = Source::open(from)?;
         let mut arena = Vec::new();

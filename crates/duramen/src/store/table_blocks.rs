@@ -1,7 +1,7 @@
 //! The blocks of tables, from what the manifest says of them to a block that is open.
 
 use crate::block::{Block, BlockHandle, BlockStreams, Looks};
-use crate::columnar::{FewValues, TableBlock, filter_parts};
+use crate::columnar::{FewValues, TableBlock, TimeCounts, filter_parts};
 use crate::error::{Error, Result};
 use crate::store::flush::grams_len;
 use crate::store::pin::Pin;
@@ -192,6 +192,10 @@ impl BlockHandle for TableBlockHandle {
     fn values(&self, name: &str) -> Option<FewValues> {
         // What cannot be opened is told when the block is.
         self.open_table().ok()?.fields()?.of_block(name, self.index, self.facts().rows)
+    }
+
+    fn time_counts(&self) -> Option<Arc<TimeCounts>> {
+        self.open_table().ok()?.times()?.of_block(self.index, self.facts().rows)
     }
 
     fn is_open(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Tables that were opened lately, and what the manifest says of tables.
 
-use crate::columnar::{TableFields, TableStreams};
+use crate::columnar::{TableFields, TableStreams, TableTimes};
 use crate::error::Result;
 use crate::store::block_cache::{BlockCache, StoreBlocks};
-use crate::store::flush::{BLOCK_FIELDS_PROPERTY, COLUMN_CODEC_ID, STREAMS_PROPERTY};
+use crate::store::flush::{BLOCK_FIELDS_PROPERTY, BLOCK_TIMES_PROPERTY, COLUMN_CODEC_ID, STREAMS_PROPERTY};
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::shared::lock;
@@ -44,6 +44,8 @@ pub(crate) struct OpenTable {
     streams: Arc<OnceLock<Option<Arc<TableStreams>>>>,
     /// Its blocks' fields, likewise.
     fields: Arc<OnceLock<Option<TableFields>>>,
+    /// How many rows of its blocks each step of time has, likewise.
+    times: Arc<OnceLock<Option<TableTimes>>>,
 }
 
 impl OpenTable {
@@ -51,7 +53,7 @@ impl OpenTable {
     /// As [`TableCache::get`].
     fn finish(opening: Opening) -> Result<Self> {
         let table = Arc::new(opening.finish(COLUMN_CODEC_ID)?);
-        Ok(Self { table, streams: Arc::default(), fields: Arc::default() })
+        Ok(Self { table, streams: Arc::default(), fields: Arc::default(), times: Arc::default() })
     }
 
     /// Its blocks' fields, if it tells them.
@@ -59,6 +61,12 @@ impl OpenTable {
         // Without them, blocks tell theirs.
         let decode = |property| TableFields::decode(property).ok();
         self.fields.get_or_init(|| self.table.property(BLOCK_FIELDS_PROPERTY).and_then(decode)).as_ref()
+    }
+
+    /// How many rows of its blocks each step of time has, if it tells that.
+    pub(crate) fn times(&self) -> Option<&TableTimes> {
+        let decode = |property| TableTimes::decode(property).ok();
+        self.times.get_or_init(|| self.table.property(BLOCK_TIMES_PROPERTY).and_then(decode)).as_ref()
     }
 
     /// Its streams, if it tells them.

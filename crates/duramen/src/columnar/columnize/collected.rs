@@ -67,6 +67,11 @@ impl Collected {
         self.next = usize::MAX;
     }
 
+    /// Whether a slot has it.
+    pub(crate) fn has(&self, slot: usize) -> bool {
+        if self.present.is_empty() { slot < self.count } else { bit(&self.present, slot) }
+    }
+
     /// Whether every slot of `rows` has it.
     pub(crate) fn is_dense(&self, rows: usize) -> bool {
         self.count == rows

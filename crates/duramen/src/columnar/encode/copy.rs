@@ -1,22 +1,23 @@
 //! A block into another table as it is.
 
 use super::BlockEncoder;
-use super::summary::{BundleSizes, EncodedBlock, summary};
+use super::summary::{BundleSizes, EncodedBlock, Told, summary};
+use crate::block::BlockHandle;
 use crate::columnar::streams::Bundle;
-use crate::columnar::{FewValues, TableBlock};
+use crate::columnar::{TableBlock, TimeCounts};
 use crate::error::Result;
 use duramen_engine::sstable::ChunkSink;
 
 impl BlockEncoder {
     /// Writes a block again, byte for byte but for where its chunks are. Of what is in them its streams alone are read, for the
-    /// table to tell them; what cannot be read is copied all the same. `few_values`: those of its fields, where they are known.
+    /// table to tell them; what cannot be read is copied all the same. `told` is asked what else is known of it.
     ///
     /// # Errors
     /// What the block's source and `sink` say: a chunk that is damaged is not copied.
     pub(crate) fn copy(
         &mut self,
         block: &TableBlock,
-        few_values: &dyn Fn(&str) -> Option<FewValues>,
+        told: &dyn BlockHandle,
         sink: &mut dyn ChunkSink,
     ) -> Result<EncodedBlock> {
         let mut directory = block.directory().clone();
@@ -32,7 +33,8 @@ impl BlockEncoder {
         }
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = sink.add_chunk(&self.chunk)?;
-        let few_values = directory.columns.iter().map(|column| few_values(&column.name)).collect();
-        Ok(summary(directory, handle, &bundles, block.stream_rows().ok(), few_values))
+        let few_values = directory.columns.iter().map(|column| told.values(&column.name)).collect();
+        let times = told.time_counts().map(|counts| TimeCounts::clone(&counts));
+        Ok(summary(directory, handle, &bundles, block.stream_rows().ok(), Told { few_values, times }))
     }
 }

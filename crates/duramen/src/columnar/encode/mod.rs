@@ -6,6 +6,7 @@ mod copy;
 mod few;
 mod pages;
 mod summary;
+mod times;
 
 pub use summary::{BlockSizes, EncodedBlock, FieldSummary};
 
@@ -17,6 +18,7 @@ use super::references::References;
 use super::streams::{MAX_STREAM_BYTES, STREAMS, Streams};
 use super::table_fields::TableFieldsBuilder;
 use super::table_streams::{StreamRows, TableStreamsBuilder};
+use super::table_times::TableTimesBuilder;
 use super::template::Templates;
 use super::words::Words;
 use super::{Row, TARGET_BLOCK_RAW_BYTES, filter, presence, structure};
@@ -26,7 +28,7 @@ use duramen_engine::sstable::ChunkSink;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use summary::{BundleSizes, summary};
+use summary::{BundleSizes, Told, summary};
 
 /// How blocks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +243,8 @@ impl BlockEncoder {
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = progress.sink.add_chunk(&self.chunk)?;
         let streams = StreamRows::new(c.streams.sets.clone(), &c.streams.slot_ends);
-        Ok(summary(directory, handle, &progress.bundles, Some(streams), few_values))
+        let told = Told { few_values, times: times::counts_of(c) };
+        Ok(summary(directory, handle, &progress.bundles, Some(streams), told))
     }
 
     /// What is kept beside the blocks, packed: [`super::unpacked`] undoes it.
@@ -258,6 +261,14 @@ impl BlockEncoder {
     /// As [`TableFieldsBuilder::finish`].
     pub(crate) fn table_fields(&mut self, fields: &mut TableFieldsBuilder) -> Result<Option<Vec<u8>>> {
         fields.finish(&mut self.zstd)
+    }
+
+    /// What a table tells of its blocks' steps of time.
+    ///
+    /// # Errors
+    /// As [`TableTimesBuilder::finish`].
+    pub(crate) fn table_times(&mut self, times: &TableTimesBuilder) -> Result<Option<Vec<u8>>> {
+        times.finish(&mut self.zstd)
     }
 
     /// What a table tells of its blocks' streams.

@@ -3,6 +3,7 @@
 use super::super::directory::{Directory, Location};
 use super::super::table_fields::FewValues;
 use super::super::table_streams::StreamRows;
+use super::super::table_times::TimeCounts;
 use crate::value::ValueKind;
 use duramen_engine::sstable::ChunkHandle;
 
@@ -22,6 +23,8 @@ pub struct EncodedBlock {
     pub raw_bytes: u64,
     /// Its fields, `_msg` and `level` among them if any row has them; stream fields are not.
     pub fields: Vec<FieldSummary>,
+    /// How many rows each step of time has; nothing, if those would be too many.
+    pub times: Option<TimeCounts>,
     /// Where its bytes are.
     pub sizes: BlockSizes,
     /// How many chunks it has, the directory included.
@@ -72,13 +75,20 @@ pub(super) struct BundleSizes {
     pub(super) stored: [usize; 4],
 }
 
-/// Sums up what was written. `few_values`: those of each column.
+/// What a table tells of a block.
+pub(super) struct Told {
+    /// The values of each column, where they are few.
+    pub(super) few_values: Vec<Option<FewValues>>,
+    pub(super) times: Option<TimeCounts>,
+}
+
+/// Sums up what was written.
 pub(super) fn summary(
     directory: Directory,
     handle: ChunkHandle,
     bundles: &[BundleSizes],
     streams: Option<StreamRows>,
-    few_values: Vec<Option<FewValues>>,
+    told: Told,
 ) -> EncodedBlock {
     // What a part takes of a bundle: of each stream, in proportion.
     let share =
@@ -101,7 +111,7 @@ pub(super) fn summary(
     let fields = directory
         .columns
         .iter()
-        .zip(few_values)
+        .zip(told.few_values)
         .map(|(column, few_values)| FieldSummary {
             few_values,
             name: column.name.clone(),
@@ -117,6 +127,7 @@ pub(super) fn summary(
         max_time: directory.max_time,
         raw_bytes: directory.raw_bytes,
         fields,
+        times: told.times,
         filter: directory.filter,
         grams: directory.grams,
         label_names: directory.label_names,
