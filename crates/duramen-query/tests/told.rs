@@ -61,7 +61,8 @@ fn store_of(flushes: &[Vec<Line>]) -> (tempfile::TempDir, Store) {
     for lines in flushes {
         for (stream, fields, time) in lines {
             let mut entry = EntryBuf::new(stream.iter().copied());
-            entry.start(START + time).level(Level::Info).message("it happened");
+            let message = ["it happened again", "nothing happened at all", "7"][(time % 3) as usize];
+            entry.start(START + time).level(Level::Info).message(message);
             let mut known = Vec::new();
             for (name, value) in fields {
                 if !known.contains(name) {
@@ -109,6 +110,10 @@ fn part() -> impl Strategy<Value = String> {
         Just(r#"none:"""#.to_owned()),
         Just("level:in(error, \"\")".to_owned()),
         Just("happened".to_owned()),
+        Just("again".to_owned()),
+        Just("\"at all\" nothing".to_owned()),
+        Just("in(again, 7)".to_owned()),
+        Just("happen*".to_owned()),
         (0..80i64, 1..60i64).prop_map(|(from, hours)| {
             let from = START + (from - 4) * HOUR;
             format!("_time:[{from}, {})", from + hours * HOUR)

@@ -68,6 +68,11 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn values(&self, _name: &str) -> Option<FewValues> {
         None
     }
+    /// Whether messages of its rows may have a word of each of these hashes ([`crate::token::hash`]), as far as that is known
+    /// without opening it; `false` is certain. If it `reads`, it finds out if that is not known yet.
+    fn may_have_message(&self, _words: &[u64], _reads: bool) -> bool {
+        true
+    }
     /// How many of its rows each step of time has, where that is known without opening it.
     fn time_counts(&self) -> Option<Arc<TimeCounts>> {
         None

@@ -84,7 +84,9 @@ impl Reader<'_> {
 
     /// Whether a row of the block may match, as far as that is known before it is opened.
     pub fn may_match(&self, handle: &dyn BlockHandle) -> bool {
-        self.is_in_time(handle) && self.told.matches(handle) != Some(false)
+        self.is_in_time(handle)
+            && self.told.matches(handle) != Some(false)
+            && self.told.may_have_messages(handle, false)
     }
 
     /// Whether a row of the block may lie in the filter's time range.
@@ -121,7 +123,7 @@ impl Reader<'_> {
 
     /// Asks for what will be read of a block that is read soon, if it may match.
     pub fn will_read(&self, handle: &dyn BlockHandle) {
-        if !handle.is_worth_opening_ahead() {
+        if !handle.is_worth_opening_ahead() || !self.told.may_have_messages(handle, true) {
             return;
         }
         // What fails here fails again when it is the block's turn, and is told then.
@@ -149,6 +151,9 @@ impl Reader<'_> {
         }
         let told = self.told.matches(handle);
         if told == Some(false) {
+            return Ok(None);
+        }
+        if told.is_none() && !self.told.may_have_messages(handle, true) {
             return Ok(None);
         }
         let mut open = Open::of(handle, self.is_in_order(handle))?;

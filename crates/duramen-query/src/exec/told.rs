@@ -6,6 +6,7 @@
 
 use super::Cancel;
 use super::group_keys::{common_time_bucket, time_buckets};
+use super::messages::Message;
 use super::open::{STREAM_ID, stream_id};
 use super::verdicts::{self, Verdict};
 use crate::error::Result;
@@ -26,6 +27,8 @@ pub(crate) type Give<'g> = dyn FnMut(&mut dyn Iterator<Item = &str>, u64) -> Res
 pub(crate) struct Told<'a> {
     filter: &'a Filter,
     by: &'a [By],
+    /// What messages of rows that match have.
+    messages: Message,
     /// Whether streams have to do with it.
     asks_for_streams: bool,
     known: Mutex<Known>,
@@ -127,11 +130,24 @@ impl<'a> Told<'a> {
     pub fn of(filter: &'a Filter, by: &'a [By]) -> Self {
         let asks_for_streams =
             verdicts::asks_for_streams(filter) || by.iter().any(|by| *by.field != *names::TIME);
-        Self { filter, by, asks_for_streams, known: Mutex::default(), max_known_bytes: MAX_KNOWN_BYTES }
+        let messages = Message::of(filter);
+        Self {
+            filter,
+            by,
+            messages,
+            asks_for_streams,
+            known: Mutex::default(),
+            max_known_bytes: MAX_KNOWN_BYTES,
+        }
     }
 
     pub fn filter(&self) -> &'a Filter {
         self.filter
+    }
+
+    /// Whether a message of the block may have the words that it needs for its row to match; if it `reads`, it finds out.
+    pub fn may_have_messages(&self, handle: &dyn BlockHandle, reads: bool) -> bool {
+        self.messages.may_be_in(handle, reads)
     }
 
     /// Whether all rows of the block match, or none; `None` if that is not known.

@@ -63,7 +63,7 @@ mod words;
 
 pub(crate) use compress::unpacked;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
-pub(crate) use filter::{one_of_each_part, parts_of as filter_parts};
+pub(crate) use filter::{WordFilter, one_of_each_part, part_of as filter_part, parts_of as filter_parts};
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -27,15 +27,24 @@ pub(crate) const FIELDS_PROPERTY: &str = "fields";
 /// Name of the table property that holds its [`TableStreams`](crate::columnar::TableStreams), if they are not too many.
 pub(crate) const STREAMS_PROPERTY: &str = "table_streams";
 
-/// What the index says of a block besides: how long its filter of grams is, which lies before that of words; nothing if it has
-/// none.
-fn user_facts(grams: Option<ChunkHandle>) -> Vec<u8> {
-    grams.map_or_else(Vec::new, |grams| grams.len.to_le_bytes().to_vec())
+/// What the index says of a block besides: how long its filter of grams is, which lies before that of words, 0 if it has none;
+/// and whether that of words has all words of messages. Nothing if neither.
+fn user_facts(grams: Option<ChunkHandle>, has_words_of_messages: bool) -> Vec<u8> {
+    let mut user = grams.map_or(0, |grams| grams.len).to_le_bytes().to_vec();
+    if has_words_of_messages {
+        user.push(1);
+    }
+    if grams.is_some() || has_words_of_messages { user } else { Vec::new() }
 }
 
 /// How long the filter of grams is, as the index says it; 0 if it has none, or an older version wrote it.
 pub(crate) fn grams_len(user: &[u8]) -> u64 {
-    user.try_into().map_or(0, |len| u64::from(u32::from_le_bytes(len)))
+    user.first_chunk().map_or(0, |len| u64::from(u32::from_le_bytes(*len)))
+}
+
+/// Whether the filter of words has all words of messages, as the index says it.
+pub(crate) fn has_words_of_messages(user: &[u8]) -> bool {
+    user.get(4) == Some(&1)
 }
 
 /// Name of the table property that holds its [`TableFields`](crate::columnar::TableFields), if they are not too many.
@@ -270,7 +279,7 @@ impl<'a> TableWriter<'a> {
             entries: facts.rows,
             directory: encoded.directory,
             filters: encoded.filter,
-            user: user_facts(encoded.grams),
+            user: user_facts(encoded.grams, encoded.has_words_of_messages),
         })?;
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);

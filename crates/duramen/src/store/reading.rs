@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::store::block_cache::StoreBlocks;
+use crate::store::kept_filters::KeptFilters;
 use crate::store::pin::Pin;
 use crate::store::shared::lock;
 use crate::store::table_facts::KnownTable;
@@ -63,6 +64,10 @@ impl Reading {
 
     pub(crate) fn blocks(&self) -> &StoreBlocks {
         &self.cache.blocks
+    }
+
+    pub(crate) fn filters(&self) -> &KeptFilters {
+        &self.cache.filters
     }
 
     /// Has the device fetch the tables that come after this one, and none other any more.

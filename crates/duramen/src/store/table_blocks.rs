@@ -1,15 +1,15 @@
 //! The blocks of tables, from what the manifest says of them to a block that is open.
 
 use crate::block::{Block, BlockHandle, BlockStreams, Looks};
-use crate::columnar::{FewValues, TableBlock, TimeCounts, filter_parts};
+use crate::columnar::{FewValues, TableBlock, TimeCounts, WordFilter, filter_part, filter_parts};
 use crate::error::{Error, Result};
-use crate::store::flush::grams_len;
+use crate::store::flush::{grams_len, has_words_of_messages};
 use crate::store::pin::Pin;
 use crate::store::reading::Reading;
 use crate::store::table_facts::{BlockFacts, KnownTable};
 use crate::store::tables::{OpenTable, TableCache};
 use duramen_engine::manifest::{State, TableMeta};
-use duramen_engine::sstable::{BlockMeta, ChunkHandle, FRAME_BYTES};
+use duramen_engine::sstable::{BlockMeta, ChunkHandle, ChunkSource, FRAME_BYTES};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -194,6 +194,24 @@ impl BlockHandle for TableBlockHandle {
         self.open_table().ok()?.fields()?.of_block(name, self.index, self.facts().rows)
     }
 
+    fn may_have_message(&self, words: &[u64], reads: bool) -> bool {
+        // What cannot be opened or read is told when the block is opened.
+        let Ok(OpenTable { table, .. }) = self.open_table() else { return true };
+        let meta = table.blocks().get(self.index);
+        let Some(BlockMeta { filters, .. }) = meta.filter(|meta| has_words_of_messages(&meta.user)) else {
+            return true;
+        };
+        let kept = self.reading.filters();
+        words.iter().all(|&hash| {
+            let part = filter_part(hash, filters.len());
+            let Some(&handle) = filters.get(part) else { return true };
+            let place = (self.table.number, self.index, part);
+            let read = || Ok(WordFilter::read(table.read_chunk(handle)?));
+            let filter = if reads { kept.get_or_read(place, read).ok() } else { kept.get(place) };
+            filter.is_none_or(|filter| filter.may_contain(hash))
+        })
+    }
+
     fn time_counts(&self) -> Option<Arc<TimeCounts>> {
         self.open_table().ok()?.times()?.of_block(self.index, self.facts().rows)
     }
@@ -336,6 +354,39 @@ mod tests {
         assert_eq!(few("seldom").unwrap(), "old=56,true=8");
         assert_eq!((few("number").unwrap(), few("_msg").unwrap()), ("2.5=8".into(), "line=64".into()));
         assert_eq!(few("none").unwrap(), "");
+    }
+
+    #[test]
+    fn which_words_messages_have_is_told_without_opening_blocks() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        let append = |label: &str, message: &str, time: i64| {
+            let mut entry = EntryBuf::new([label]);
+            entry.start(time).message(message).field("user", "field only");
+            if label == "_msg" {
+                entry.field(label, message);
+            }
+            store.append(entry.finish().unwrap()).unwrap();
+        };
+        let day = 86_400_000_000_000;
+        for i in 0..100 {
+            append("app", &format!("cart {i} was lost"), i);
+            append("app", "always the same", 40 * day + i);
+            append("_msg", &format!("label {i}"), 80 * day + i);
+        }
+        store.flush().unwrap();
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        let may_have = |block: usize, words: &[&str], reads: bool| {
+            let words: Vec<_> = words.iter().map(|word| crate::token::hash(word)).collect();
+            handles[block].may_have_message(&words, reads)
+        };
+        let blocks = (0..handles.len()).filter(|&block| !may_have(block, &["elsewhere"], true));
+        let told: Vec<usize> = blocks.collect();
+        let [block] = told[..] else { panic!("{told:?} of {} blocks", handles.len()) };
+        assert!(may_have(block, &["cart", "57"], true) && !may_have(block, &["cart", "1000"], true));
+        assert!(!may_have(block, &["elsewhere"], false), "it is kept");
+        assert!((0..handles.len()).all(|block| may_have(block, &["nowhere"], true) != (block == told[0])));
+        assert!(handles.iter().all(|handle| !handle.is_open()));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What an encoder tells about the block it wrote.
 
-use super::super::directory::{Directory, Location};
+use super::super::directory::{Directory, Form, Location};
 use super::super::table_fields::FewValues;
 use super::super::table_streams::StreamRows;
 use super::super::table_times::TimeCounts;
+use crate::block::names;
 use crate::value::ValueKind;
 use duramen_engine::sstable::ChunkHandle;
 
@@ -31,6 +32,8 @@ pub struct EncodedBlock {
     pub chunks: usize,
     /// The parts of its filter of words; none, if it has no words.
     pub(crate) filter: Vec<ChunkHandle>,
+    /// Whether that has all words of messages: they are texts, and no label has their name.
+    pub(crate) has_words_of_messages: bool,
     /// Its filter of grams.
     pub(crate) grams: Option<ChunkHandle>,
     /// The names of the fields that make its streams, ascending.
@@ -120,6 +123,9 @@ pub(super) fn summary(
             stored_bytes: column.form.locations().map(share).sum(),
         })
         .collect();
+    let message = directory.columns.iter().find(|column| column.name == names::MESSAGE);
+    let has_words_of_messages = message.is_some_and(|message| matches!(message.form, Form::Texts { .. }))
+        && !directory.label_names.iter().any(|name| name == names::MESSAGE);
     EncodedBlock {
         directory: handle,
         rows: directory.rows,
@@ -129,6 +135,7 @@ pub(super) fn summary(
         fields,
         times: told.times,
         filter: directory.filter,
+        has_words_of_messages,
         grams: directory.grams,
         label_names: directory.label_names,
         streams,
