@@ -257,3 +257,16 @@ fn who_only_counts_streams_opens_no_block() {
         assert_eq!((stats.blocks_read, stats.rows_matched), (read, rows), "{text}");
     }
 }
+
+#[test]
+fn blocks_whose_messages_have_not_the_word_are_not_opened() {
+    let line = |time: i64| (vec!["app"], vec![("app", "a")], time);
+    let (_dir, store) =
+        store_of(&[(0..90).map(line).collect(), (0..90).map(|i| line(48 * HOUR + i)).collect()]);
+    let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+    let open = || blocks.iter().filter(|block| block.is_open()).count();
+    for text in ["elsewhere | fields app", "happened elsewhere or nowhere", "in(elsewhere, nowhere) app:a"] {
+        assert_eq!((answer(text, blocks.clone()).0.len(), open()), (0, 0), "{text}");
+    }
+    assert_eq!((answer("again | fields app", blocks.clone()).0.len(), open()), (60, 2));
+}

@@ -9,6 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most that rooms in which no body is may take together. Larger ones are given back to the system.
 const MOST_KEPT_BYTES: usize = 4 << 20;
+/// Smaller rooms are not kept: there is mostly room for so little.
+const LEAST_KEPT_BYTES: usize = 64 << 10;
+/// A body has a room that is at most so many times what it asked for: what a room takes is not counted but for what is in it.
+const MOST_TIMES: usize = 4;
 
 /// Rooms for bodies.
 #[derive(Clone, Debug, Default)]
@@ -19,16 +23,18 @@ pub(crate) struct Rooms {
 impl Rooms {
     /// An empty room for so many bytes, or more.
     pub fn take(&self, bytes: usize) -> Room {
-        let mut room = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        room.reserve(bytes);
-        Room { bytes: room, home: self.clone() }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |room: &Vec<u8>| (bytes..=bytes.saturating_mul(MOST_TIMES)).contains(&room.capacity());
+        let of_kept = kept.iter().position(fits).map(|at| kept.swap_remove(at));
+        drop(kept);
+        Room { bytes: of_kept.unwrap_or_else(|| Vec::with_capacity(bytes)), home: self.clone() }
     }
 
     fn keep(&self, mut room: Vec<u8>) {
         room.clear();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: usize = kept.iter().map(Vec::capacity).sum();
-        if room.capacity() > 0 && bytes + room.capacity() <= MOST_KEPT_BYTES {
+        if room.capacity() >= LEAST_KEPT_BYTES && bytes + room.capacity() <= MOST_KEPT_BYTES {
             kept.push(room);
         }
     }
@@ -91,14 +97,18 @@ mod tests {
     #[test]
     fn a_room_is_kept_once_nobody_has_its_bytes() {
         let rooms = Rooms::default();
-        let first = body(&rooms, &[1; 1000]);
+        let first = body(&rooms, &[1; LEAST_KEPT_BYTES]);
         let part = first.slice(10..20);
         drop(first);
         assert_eq!(kept_bytes(&rooms), 0, "somebody still reads it");
         assert_eq!(part, vec![1; 10]);
         drop(part);
-        assert!(kept_bytes(&rooms) >= 1000);
-        assert_eq!(body(&rooms, b"second"), "second", "nothing of the first is left in it");
+        assert_eq!(kept_bytes(&rooms), LEAST_KEPT_BYTES);
+        assert_eq!(body(&rooms, b"small"), "small");
+        assert_eq!(kept_bytes(&rooms), LEAST_KEPT_BYTES, "it has another room");
+        let second = body(&rooms, &[2; LEAST_KEPT_BYTES / 2]);
+        assert_eq!(kept_bytes(&rooms), 0);
+        assert_eq!(second, vec![2; LEAST_KEPT_BYTES / 2], "nothing of the first is left in it");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub trait BlockHandle: Send + Sync + Debug {
         true
     }
     /// How many of its rows each step of time has, where that is known without opening it.
-    fn time_counts(&self) -> Option<Arc<TimeCounts>> {
+    fn time_counts(&self) -> Option<TimeCounts> {
         None
     }
     /// Whether it is open already, with what was decoded of it: to look at it takes little then, most likely.

@@ -152,6 +152,9 @@ fn large_blocks_are_copied_and_small_ones_become_large() {
         let told = handle.values("odd one").unwrap();
         assert_eq!(told, [("".into(), handle.rows() as u64 / 5)], "copied or not");
         assert_eq!(handle.values("app"), None, "a label");
+        let counts = handle.time_counts().unwrap();
+        assert_eq!(counts.rows.iter().flat_map(|(_, rows)| rows).sum::<u64>(), handle.rows() as u64);
+        assert!(!handle.may_have_message(&[duramen::token::hash("nowhere")], true), "its filter tells");
         assert_eq!((handle.values("n"), handle.values("none")), (None, Some(Vec::new())));
     }
     let checked = store.verify(&mut |_| {}).unwrap();

@@ -153,7 +153,8 @@ impl Reader<'_> {
         if told == Some(false) {
             return Ok(None);
         }
-        if told.is_none() && !self.told.may_have_messages(handle, true) {
+        // Of a block that is open, its own filter tells.
+        if told.is_none() && !handle.is_open() && !self.told.may_have_messages(handle, true) {
             return Ok(None);
         }
         let mut open = Open::of(handle, self.is_in_order(handle))?;

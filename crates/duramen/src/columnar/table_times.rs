@@ -48,9 +48,9 @@ impl TimeCounts {
 
     /// The first and the last time of a step; those of a step far away are as far as times go.
     pub fn times(&self, step: usize) -> (i64, i64) {
-        let ns = self.step_s.saturating_mul(NS);
-        let start = self.first.saturating_add_unsigned(step as u64).saturating_mul(ns);
-        (start, start.saturating_add(ns - 1))
+        let start = |step: usize| (i128::from(self.first) + step as i128) * i128::from(self.step_s * NS);
+        let time = |ns: i128| ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        (time(start(step)), time(start(step + 1) - 1))
     }
 
     /// Nothing yet of rows with these levels, if they are told, between two times. Nothing if that would be more than `most`
@@ -152,10 +152,13 @@ impl TableTimesBuilder {
     }
 }
 
-/// The steps of time of a table's blocks.
+/// The steps of time of a table's blocks. A histogram needs those of few blocks of most tables: what is told is read when it is
+/// asked for.
 #[derive(Debug)]
 pub(crate) struct TableTimes {
-    blocks: Vec<Option<Arc<TimeCounts>>>,
+    plain: Vec<u8>,
+    /// Where what is told of each block begins.
+    starts: Vec<u32>,
 }
 
 impl TableTimes {
@@ -166,15 +169,19 @@ impl TableTimes {
     pub(crate) fn decode(property: &[u8]) -> Result<Self> {
         let plain = unpacked(property, MAX_TABLE_TIMES_BYTES)?;
         let mut r = Reader::new(&plain);
-        let blocks = r.count(plain.len())?;
-        let read = |_| Ok(TimeCounts::read(&mut r)?.map(Arc::new));
-        let blocks = (0..blocks).map(read).collect::<Result<_>>()?;
-        if r.remaining() > 0 { Err(bad("there is more than its blocks")) } else { Ok(Self { blocks }) }
+        let mut starts = Vec::new();
+        for _ in 0..r.count(plain.len())? {
+            starts.push((plain.len() - r.remaining()) as u32);
+            TimeCounts::read(&mut r)?;
+        }
+        if r.remaining() > 0 { Err(bad("there is more than its blocks")) } else { Ok(Self { plain, starts }) }
     }
 
     /// What is told of a block of so many rows.
-    pub(crate) fn of_block(&self, block: usize, rows: u64) -> Option<Arc<TimeCounts>> {
-        self.blocks.get(block)?.clone().filter(|counts| counts.all() == rows)
+    pub(crate) fn of_block(&self, block: usize, rows: u64) -> Option<TimeCounts> {
+        let start = *self.starts.get(block)? as usize;
+        let told = TimeCounts::read(&mut Reader::new(self.plain.get(start..)?)).ok()?;
+        told.filter(|counts| counts.all() == rows)
     }
 }
 
@@ -182,7 +189,10 @@ impl TableTimes {
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn look_at_all(property: &[u8]) {
     let Ok(table) = TableTimes::decode(property) else { return };
-    for counts in table.blocks.iter().flatten() {
+    for &start in &table.starts {
+        let told = TimeCounts::read(&mut Reader::new(&table.plain[start as usize..]));
+        assert!(told.is_ok(), "it was read before");
+        let Ok(Some(counts)) = told else { continue };
         for step in 0..counts.steps() {
             let ((start, end), (next, _)) = (counts.times(step), counts.times(step + 1));
             assert!(start <= end && end <= next);
@@ -226,7 +236,7 @@ mod tests {
         assert_eq!((some.step_s, some.times(1)), (1, (-4 * NS, -3 * NS - 1)));
         let all = counts(0, 0, &[None], 1);
         let table = TableTimes::decode(&property(&[Some(some.clone()), None, all])).unwrap();
-        assert_eq!(table.of_block(0, 4).as_deref(), Some(&some));
+        assert_eq!(table.of_block(0, 4).as_ref(), Some(&some));
         assert_eq!(table.of_block(0, 5), None, "the manifest says that there are more rows");
         assert_eq!((table.of_block(1, 0), table.of_block(3, 0)), (None, None));
         assert_eq!(table.of_block(2, 0).unwrap().rows, [(None, vec![0])]);
@@ -253,6 +263,12 @@ mod tests {
                 look_at_all(&damaged);
             }
             look_at_all(&some[..at]);
+        }
+        // Steps before and behind all times.
+        for first in [i64::MIN, i64::MIN / NS, i64::MAX / DAY_S / NS, i64::MAX] {
+            for step_s in [1, DAY_S] {
+                look_at_all(&property(&[Some(TimeCounts { step_s, first, rows: vec![(None, vec![1, 2])] })]));
+            }
         }
         let stored = |plain: &[u8]| [&[0, plain.len() as u8], plain].concat();
         assert!(TableTimes::decode(&stored(&[1, 1, 0, 2, 0, 5, 6])).is_ok());

@@ -12,7 +12,7 @@ mod flush;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod keeper;
-mod kept_filters;
+mod kept_word_filters;
 mod kind;
 mod layout;
 mod live;
@@ -52,7 +52,7 @@ pub use compact::{MAX_MERGE_INPUT_AT_CLOSE_RAW_BYTES, MAX_MERGE_INPUT_RAW_BYTES,
 pub use delete::{DeleteReport, Matches};
 pub use duramen_engine::wal::Durability;
 pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
-pub use kept_filters::MAX_KEPT_FILTER_BYTES;
+pub use kept_word_filters::MAX_KEPT_FILTER_BYTES;
 pub use options::StoreOptions;
 pub use payload::{Batch, MAX_BATCH_BYTES, MAX_BATCH_ENTRIES};
 pub use retention::{

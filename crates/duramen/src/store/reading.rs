@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::store::block_cache::StoreBlocks;
-use crate::store::kept_filters::KeptFilters;
+use crate::store::kept_word_filters::KeptWordFilters;
 use crate::store::pin::Pin;
 use crate::store::shared::lock;
 use crate::store::table_facts::KnownTable;
@@ -66,8 +66,8 @@ impl Reading {
         &self.cache.blocks
     }
 
-    pub(crate) fn filters(&self) -> &KeptFilters {
-        &self.cache.filters
+    pub(crate) fn word_filters(&self) -> &KeptWordFilters {
+        &self.cache.word_filters
     }
 
     /// Has the device fetch the tables that come after this one, and none other any more.

@@ -201,7 +201,7 @@ impl BlockHandle for TableBlockHandle {
         let Some(BlockMeta { filters, .. }) = meta.filter(|meta| has_words_of_messages(&meta.user)) else {
             return true;
         };
-        let kept = self.reading.filters();
+        let kept = self.reading.word_filters();
         words.iter().all(|&hash| {
             let part = filter_part(hash, filters.len());
             let Some(&handle) = filters.get(part) else { return true };
@@ -212,7 +212,7 @@ impl BlockHandle for TableBlockHandle {
         })
     }
 
-    fn time_counts(&self) -> Option<Arc<TimeCounts>> {
+    fn time_counts(&self) -> Option<TimeCounts> {
         self.open_table().ok()?.times()?.of_block(self.index, self.facts().rows)
     }
 
@@ -354,6 +354,58 @@ mod tests {
         assert_eq!(few("seldom").unwrap(), "old=56,true=8");
         assert_eq!((few("number").unwrap(), few("_msg").unwrap()), ("2.5=8".into(), "line=64".into()));
         assert_eq!(few("none").unwrap(), "");
+    }
+
+    #[test]
+    fn rows_of_steps_of_time_are_told_by_level() {
+        use crate::{Level, Value};
+        let told = |labels: &[&str], level: &dyn Fn(i64, &mut EntryBuf)| {
+            let dir = tempfile::tempdir().unwrap();
+            let store = open(dir.path());
+            for i in 0..320 {
+                let mut entry = EntryBuf::new(labels.iter().copied());
+                // From before the epoch on, of two programs by turns: slots are in another order than rows.
+                entry.start((i - 40) * 250_000_000).message("line");
+                entry.field("app", if i % 2 == 0 { "a" } else { "b" });
+                level(i, &mut entry);
+                store.append(entry.finish().unwrap()).unwrap();
+            }
+            store.flush().unwrap();
+            let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+            let of_block = |handle: &Arc<dyn BlockHandle>| {
+                let counts = handle.time_counts().unwrap();
+                let levels = counts.rows.iter().map(|(level, rows)| {
+                    let level = level.as_deref().unwrap_or("*");
+                    format!("{level}={}", rows.iter().map(u64::to_string).collect::<Vec<_>>().join("+"))
+                });
+                format!("{}s from {}: {}", counts.step_s, counts.first, levels.collect::<Vec<_>>().join(" "))
+            };
+            handles.iter().map(of_block).collect::<Vec<_>>().join(", ")
+        };
+        let all = "1s from -10: *=4+4+4+4+4+4+4+4+4+4, 10s from 0: *=40+40+40+40+40+40+40";
+        assert_eq!(told(&["app"], &|_, _| ()), all.replace('*', ""), "no row has a level");
+        let some = |i: i64, entry: &mut EntryBuf| {
+            if i % 4 < 2 {
+                entry.field("level", if i < 40 { "error" } else { "info" });
+            }
+        };
+        let expected =
+            "10s from -1: error=20 =20, 10s from 0: info=20+20+20+20+20+20+20 =20+20+20+20+20+20+20";
+        assert_eq!(told(&["app"], &some), expected);
+        let known = |_: i64, entry: &mut EntryBuf| {
+            let _entry = entry.level(Level::Warn);
+        };
+        assert_eq!(told(&["app"], &known), all.replace('*', "warn"));
+        for (name, level) in [("a label", "level"), ("integers", "app")] {
+            let number = |i: i64, entry: &mut EntryBuf| {
+                let _entry = entry.field("level", Value::Int(i % 2));
+            };
+            assert_eq!(told(&[level], &number), all, "{name}");
+        }
+        let many = |i: i64, entry: &mut EntryBuf| {
+            let _entry = entry.field("level", format!("level-{}", i % 17).as_str());
+        };
+        assert_eq!(told(&["app"], &many), all);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::columnar::{TableFields, TableStreams, TableTimes};
 use crate::error::Result;
 use crate::store::block_cache::{BlockCache, StoreBlocks};
 use crate::store::flush::{BLOCK_FIELDS_PROPERTY, BLOCK_TIMES_PROPERTY, COLUMN_CODEC_ID, STREAMS_PROPERTY};
-use crate::store::kept_filters::{KeptFilters, MAX_KEPT_FILTER_BYTES};
+use crate::store::kept_word_filters::{KeptWordFilters, MAX_KEPT_FILTER_BYTES};
 use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::shared::lock;
@@ -28,7 +28,7 @@ pub(crate) struct TableCache {
     /// What the manifest says of tables, by number, decoded once for all snapshots.
     known: Mutex<BTreeMap<u64, Arc<KnownTable>>>,
     pub(super) blocks: StoreBlocks,
-    pub(super) filters: KeptFilters,
+    pub(super) word_filters: KeptWordFilters,
 }
 
 #[derive(Debug, Default)]
@@ -83,8 +83,8 @@ impl TableCache {
     pub(crate) fn new(env: Env, layout: Layout, blocks: Arc<BlockCache>) -> Self {
         let (open, known) = (Mutex::default(), Mutex::default());
         let blocks = StoreBlocks::new(blocks);
-        let filters = KeptFilters::new(if blocks.keeps_any() { MAX_KEPT_FILTER_BYTES } else { 0 });
-        Self { env, layout, open, known, blocks, filters }
+        let word_filters = KeptWordFilters::new(if blocks.keeps_any() { MAX_KEPT_FILTER_BYTES } else { 0 });
+        Self { env, layout, open, known, blocks, word_filters }
     }
 
     /// The table, opened.
@@ -153,7 +153,7 @@ impl TableCache {
         lock(&self.open).tables.retain(|number, _| state.tables.contains_key(number));
         lock(&self.known).retain(|number, _| state.tables.contains_key(number));
         self.blocks.keep(|number| state.tables.contains_key(&number));
-        self.filters.keep_live(|number| state.tables.contains_key(&number));
+        self.word_filters.keep_live(|number| state.tables.contains_key(&number));
     }
 }
 

@@ -3,8 +3,8 @@
 use super::BlockEncoder;
 use super::summary::{BundleSizes, EncodedBlock, Told, summary};
 use crate::block::BlockHandle;
+use crate::columnar::TableBlock;
 use crate::columnar::streams::Bundle;
-use crate::columnar::{TableBlock, TimeCounts};
 use crate::error::Result;
 use duramen_engine::sstable::ChunkSink;
 
@@ -34,7 +34,7 @@ impl BlockEncoder {
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = sink.add_chunk(&self.chunk)?;
         let few_values = directory.columns.iter().map(|column| told.values(&column.name)).collect();
-        let times = told.time_counts().map(|counts| TimeCounts::clone(&counts));
+        let times = told.time_counts();
         Ok(summary(directory, handle, &bundles, block.stream_rows().ok(), Told { few_values, times }))
     }
 }

@@ -40,7 +40,7 @@ pub struct EncodeOptions {
     /// lines takes 8 to 22 % more processor time. `LEVEL=15` before the example `column_sizes` tells what another level makes
     /// of a log.
     pub zstd_level: i32,
-    /// Whether texts of 2 MiB and more that this level makes hardly smaller than level 1 are compressed at level 1: a sample
+    /// Whether texts of 2 MiB and more that level 8 makes hardly smaller than level 1 are compressed at level 1: a sample
     /// tells. Default: yes.
     pub saves_time: bool,
 }

@@ -7,8 +7,8 @@ use crate::store::shared::lock;
 use hashbrown::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// The most bytes of filters that a store keeps. If there would be more, all are forgotten: those that are looked at are soon
-/// there again.
+/// The most bytes of filters that a store keeps. If there would be more, every other one is forgotten: of a search of more than
+/// that, again and again, some are there.
 pub const MAX_KEPT_FILTER_BYTES: usize = 8 << 20;
 
 /// A part of a block's filter: the table's number, the block's, the part's.
@@ -16,7 +16,7 @@ pub(crate) type Place = (u64, usize, usize);
 
 /// Filters that were read lately.
 #[derive(Debug)]
-pub(crate) struct KeptFilters {
+pub(crate) struct KeptWordFilters {
     kept: Mutex<Kept>,
     most_bytes: usize,
 }
@@ -27,7 +27,32 @@ struct Kept {
     bytes: usize,
 }
 
-impl KeptFilters {
+impl Kept {
+    /// They have no order, so that it is chance which stay.
+    fn forget_every_other(&mut self) {
+        let mut stays = false;
+        self.retain(|_| {
+            stays = !stays;
+            stays
+        });
+    }
+
+    fn retain(&mut self, mut stays: impl FnMut(&Place) -> bool) {
+        let Self { filters, bytes } = self;
+        filters.retain(|place, filter| {
+            let stays = stays(place);
+            *bytes -= if stays { 0 } else { bytes_of(filter) };
+            stays
+        });
+    }
+}
+
+/// What one takes.
+fn bytes_of(filter: &WordFilter) -> usize {
+    filter.bytes() + size_of::<(Place, WordFilter)>()
+}
+
+impl KeptWordFilters {
     /// Of so many bytes at most.
     pub(crate) fn new(most_bytes: usize) -> Self {
         Self { kept: Mutex::default(), most_bytes }
@@ -50,12 +75,12 @@ impl KeptFilters {
             return Ok(kept);
         }
         let filter = Arc::new(read()?);
-        let bytes = filter.bytes() + size_of::<(Place, WordFilter)>();
+        let bytes = bytes_of(&filter);
         let mut kept = lock(&self.kept);
         if kept.bytes + bytes > self.most_bytes {
-            *kept = Kept::default();
+            kept.forget_every_other();
         }
-        if bytes <= self.most_bytes && kept.filters.insert(place, filter.clone()).is_none() {
+        if kept.bytes + bytes <= self.most_bytes && kept.filters.insert(place, filter.clone()).is_none() {
             kept.bytes += bytes;
         }
         Ok(filter)
@@ -63,13 +88,7 @@ impl KeptFilters {
 
     /// Forgets those of tables that are not live any more.
     pub(crate) fn keep_live(&self, is_live: impl Fn(u64) -> bool) {
-        let mut kept = lock(&self.kept);
-        let Kept { filters, bytes } = &mut *kept;
-        filters.retain(|(table, ..), filter| {
-            let stays = is_live(*table);
-            *bytes -= if stays { 0 } else { filter.bytes() + size_of::<(Place, WordFilter)>() };
-            stays
-        });
+        lock(&self.kept).retain(|(table, ..)| is_live(*table));
     }
 }
 
@@ -77,7 +96,7 @@ impl KeptFilters {
 mod tests {
     use super::*;
 
-    fn held(filters: &KeptFilters) -> (usize, usize) {
+    fn held(filters: &KeptWordFilters) -> (usize, usize) {
         let kept = filters.kept.lock().unwrap();
         (kept.filters.len(), kept.bytes)
     }
@@ -85,8 +104,8 @@ mod tests {
     #[test]
     fn what_is_kept_has_a_limit_and_goes_with_its_table() {
         let of_kib = || Ok(WordFilter::read(vec![0; 1 << 10]));
-        let one = WordFilter::read(vec![0; 1 << 10]).bytes() + size_of::<(Place, WordFilter)>();
-        let filters = KeptFilters::new(one * 3);
+        let one = bytes_of(&WordFilter::read(vec![0; 1 << 10]));
+        let filters = KeptWordFilters::new(one * 3);
         for block in 0..3 {
             filters.get_or_read((1 + block as u64 % 2, block, 0), of_kib).unwrap();
         }
@@ -98,10 +117,14 @@ mod tests {
         for block in 3..5 {
             filters.get_or_read((1, block, 0), of_kib).unwrap();
         }
-        assert_eq!(held(&filters), (1, one), "one was too many");
+        assert_eq!(
+            held(&filters),
+            (3, one * 3),
+            "one of three was too many, and every other one is forgotten"
+        );
         filters.get_or_read((1, 9, 0), || Ok(WordFilter::read(vec![0; 4 << 10]))).unwrap();
-        assert_eq!(held(&filters), (0, 0), "it is larger than all may be");
-        let nothing = KeptFilters::new(0);
+        assert!(filters.get((1, 9, 0)).is_none(), "it is larger than all may be");
+        let nothing = KeptWordFilters::new(0);
         nothing.get_or_read((1, 0, 0), of_kib).unwrap();
         assert_eq!(held(&nothing), (0, 0));
     }
