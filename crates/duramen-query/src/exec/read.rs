@@ -153,8 +153,9 @@ impl Reader<'_> {
         if told == Some(false) {
             return Ok(None);
         }
-        // Of a block that is open, its own filter tells.
-        if told.is_none() && !handle.is_open() && !self.told.may_have_messages(handle, true) {
+        // What is kept is asked first; of a block that is open, nothing need be read for that: its own filter tells.
+        let may_have = |reads| self.told.may_have_messages(handle, reads);
+        if told.is_none() && (!may_have(false) || !handle.is_open() && !may_have(true)) {
             return Ok(None);
         }
         let mut open = Open::of(handle, self.is_in_order(handle))?;
