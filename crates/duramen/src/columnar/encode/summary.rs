@@ -32,7 +32,7 @@ pub struct EncodedBlock {
     pub chunks: usize,
     /// The parts of its filter of words; none, if it has no words.
     pub(crate) filter: Vec<ChunkHandle>,
-    /// Whether that has all words of messages: they are texts, and no label has their name.
+    /// Whether that has all words of messages: they are texts, if there are any, and no label has their name.
     pub(crate) has_words_of_messages: bool,
     /// Its filter of grams.
     pub(crate) grams: Option<ChunkHandle>,
@@ -124,7 +124,7 @@ pub(super) fn summary(
         })
         .collect();
     let message = directory.columns.iter().find(|column| column.name == names::MESSAGE);
-    let has_words_of_messages = message.is_some_and(|message| matches!(message.form, Form::Texts { .. }))
+    let has_words_of_messages = message.is_none_or(|message| matches!(message.form, Form::Texts { .. }))
         && !directory.label_names.iter().any(|name| name == names::MESSAGE);
     EncodedBlock {
         directory: handle,
