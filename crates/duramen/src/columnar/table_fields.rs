@@ -25,6 +25,10 @@ use std::sync::{Arc, OnceLock};
 /// The most bytes of fields that a table remembers, before compression. Of a table with more, it is not told how many rows have
 /// which value of those fields of which that would take most; if that is not enough, blocks tell theirs when they are opened.
 pub const MAX_TABLE_FIELDS_BYTES: usize = 256 << 10;
+/// And the most of a table of few lines: one byte of so many of theirs, for it is soon opened…
+const RAW_BYTES_A_BYTE: u64 = 512;
+/// …but so many in any case.
+const LEAST_TABLE_FIELDS_BYTES: usize = 1 << 10;
 /// The most values that a field may have in a block for them to be told.
 pub(crate) const MAX_FEW_VALUES: usize = 16;
 /// The longest value that is told, in bytes.
@@ -104,7 +108,9 @@ impl TableFieldsBuilder {
         let of_fields = fields.iter().filter(|field| labels.binary_search(&field.name).is_err());
         let of_fields = of_fields.map(|field| (&field.name, field.few_values.as_ref()));
         for (name, few) in of_fields.chain(labels.iter().map(|name| (name, None))) {
-            if self.is_too_much() && !self.make_room() {
+            if self.bytes > MAX_TABLE_FIELDS_BYTES
+                && !self.make_room(MAX_TABLE_FIELDS_BYTES / 4 * 3, MAX_TABLE_FIELDS_BYTES)
+            {
                 return;
             }
             if !self.fields.contains_key(name) {
@@ -119,31 +125,30 @@ impl TableFieldsBuilder {
         }
     }
 
-    /// Forgets values, of those fields first of which they take most. Says whether that was enough.
-    fn make_room(&mut self) -> bool {
-        while self.bytes > MAX_TABLE_FIELDS_BYTES / 4 * 3 {
+    /// Forgets values until so many `wanted` bytes are left, of those fields first of which they take most. Says whether there
+    /// are no more than `most`.
+    fn make_room(&mut self, wanted: usize, most: usize) -> bool {
+        while self.bytes > wanted {
             let largest = self.fields.values_mut().max_by_key(|field| field.bytes_of_values());
             match largest.filter(|field| field.bytes_of_values() > 0) {
                 Some(field) => {
                     self.bytes -= field.bytes_of_values();
                     field.forget_values();
                 }
-                None => return !self.is_too_much(),
+                None => return self.bytes <= most,
             }
         }
         true
     }
 
-    fn is_too_much(&self) -> bool {
-        self.bytes > MAX_TABLE_FIELDS_BYTES
-    }
-
-    /// The property, unless that is too much.
+    /// The property of a table of lines of so many bytes, unless that is too much.
     ///
     /// # Errors
     /// What zstd says, which is a fault of the program.
-    pub(crate) fn finish(&mut self, zstd: &mut Zstd) -> Result<Option<Vec<u8>>> {
-        if self.is_too_much() && !self.make_room() {
+    pub(crate) fn finish(&mut self, raw_bytes: u64, zstd: &mut Zstd) -> Result<Option<Vec<u8>>> {
+        let share = usize::try_from(raw_bytes / RAW_BYTES_A_BYTE).unwrap_or(usize::MAX);
+        let most = share.clamp(LEAST_TABLE_FIELDS_BYTES, MAX_TABLE_FIELDS_BYTES);
+        if !self.make_room(most, most) {
             return Ok(None);
         }
         let mut plain = Vec::new();
@@ -285,11 +290,16 @@ mod tests {
     }
 
     fn property(blocks: &[(Vec<FieldSummary>, &[&str])]) -> Option<Vec<u8>> {
+        property_of(blocks, u64::MAX)
+    }
+
+    /// Of a table of lines of so many bytes.
+    fn property_of(blocks: &[(Vec<FieldSummary>, &[&str])], raw_bytes: u64) -> Option<Vec<u8>> {
         let mut builder = TableFieldsBuilder::default();
         for (fields, labels) in blocks {
             builder.add_block(fields, &labels.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         }
-        builder.finish(&mut Zstd::of_level(3)).unwrap()
+        builder.finish(raw_bytes, &mut Zstd::of_level(3)).unwrap()
     }
 
     fn some() -> Vec<u8> {
@@ -324,6 +334,26 @@ mod tests {
         let of = |count: usize| (0..count).map(|n| field(&format!("{n:0100}"), None)).collect::<Vec<_>>();
         assert!(property(&[(of(2_000), &[]), (of(2_000), &[])]).is_some());
         assert!(property(&[(of(3_000), &[]), (of(3_000), &[])]).is_none());
+    }
+
+    #[test]
+    fn a_table_of_few_lines_tells_less() {
+        let values: Vec<_> = (0..9).map(|n| format!("a value of some length, number {n}")).collect();
+        let values: Vec<_> = values.iter().map(|value| (value.as_str(), 1)).collect();
+        let level = || field("level", Some(&[("info", 7), ("error", 1)]));
+        let fields = (0..9).map(|n| field(&format!("field {n}"), Some(&values))).chain([level()]);
+        let block = [(fields.collect(), &[][..])];
+        let told = |raw_bytes: u64| {
+            let table = TableFields::decode(&property_of(&block, raw_bytes).unwrap()).unwrap();
+            let is_told = |name: &str| table.of_block(name, 0, 10).is_some();
+            let others = (0..9).filter(|n| is_told(&format!("field {n}"))).count();
+            (is_told("level"), others)
+        };
+        let bytes = |bytes: usize| bytes as u64 * RAW_BYTES_A_BYTE;
+        assert_eq!([told(0), told(bytes(2048)), told(bytes(4096))], [(true, 2), (true, 5), (true, 9)]);
+        let names = || (0..20).map(|n| field(&format!("{n:0100}"), None)).collect::<Vec<_>>();
+        assert!(property_of(&[(names(), &[])], 0).is_none());
+        assert!(property_of(&[(names(), &[])], bytes(4096)).is_some());
     }
 
     #[test]

@@ -318,7 +318,7 @@ impl<'a> TableWriter<'a> {
         if let Some(streams) = self.encoder.table_streams(&self.streams, &is_field)? {
             self.builder.set_property(STREAMS_PROPERTY, streams);
         }
-        if let Some(fields) = self.encoder.table_fields(&mut self.block_fields)? {
+        if let Some(fields) = self.encoder.table_fields(&mut self.block_fields, self.facts.raw_bytes)? {
             self.builder.set_property(BLOCK_FIELDS_PROPERTY, fields);
         }
         if let Some(times) = self.encoder.table_times(&self.block_times)? {

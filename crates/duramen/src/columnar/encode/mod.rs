@@ -255,12 +255,16 @@ impl BlockEncoder {
         self.zstd.packed(plain)
     }
 
-    /// What a table tells of its blocks' fields.
+    /// What a table tells of its blocks' fields, which hold lines of so many bytes.
     ///
     /// # Errors
     /// As [`TableFieldsBuilder::finish`].
-    pub(crate) fn table_fields(&mut self, fields: &mut TableFieldsBuilder) -> Result<Option<Vec<u8>>> {
-        fields.finish(&mut self.zstd)
+    pub(crate) fn table_fields(
+        &mut self,
+        fields: &mut TableFieldsBuilder,
+        raw_bytes: u64,
+    ) -> Result<Option<Vec<u8>>> {
+        fields.finish(raw_bytes, &mut self.zstd)
     }
 
     /// What a table tells of its blocks' steps of time.
