@@ -1,7 +1,7 @@
 //! Where the pieces of a body are put together: rooms that are kept for the bodies that follow.
 //!
-//! The system zeroes each page that is new to a process, and shippers send a megabyte at a time: a load of such bodies spent a
-//! thirtieth of its processor time on pages that the body before had just given back.
+//! The system zeroes each page that is new to a process, and shippers send a megabyte at a time: that would be the pages that the
+//! body before has just given back.
 
 use bytes::Bytes;
 use std::ops::{Deref, DerefMut};

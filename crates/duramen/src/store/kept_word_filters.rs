@@ -117,11 +117,7 @@ mod tests {
         for block in 3..5 {
             filters.get_or_read((1, block, 0), of_kib).unwrap();
         }
-        assert_eq!(
-            held(&filters),
-            (3, one * 3),
-            "one of three was too many, and every other one is forgotten"
-        );
+        assert_eq!(held(&filters), (3, one * 3), "a fourth is too many: one of three is forgotten");
         filters.get_or_read((1, 9, 0), || Ok(WordFilter::read(vec![0; 4 << 10]))).unwrap();
         assert!(filters.get((1, 9, 0)).is_none(), "it is larger than all may be");
         let nothing = KeptWordFilters::new(0);

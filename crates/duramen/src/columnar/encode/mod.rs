@@ -36,9 +36,8 @@ pub struct EncodeOptions {
     /// The zstd level, 1 to 19. Default: 3.
     ///
     /// What is compressed is what is left of the lines when templates, dictionaries and packed integers are taken out: a
-    /// higher level finds less in it than in the lines. By level 8 a table is 2 to 7 % smaller than by level 3, and a load of
-    /// lines takes 8 to 22 % more processor time. `LEVEL=15` before the example `column_sizes` tells what another level makes
-    /// of a log.
+    /// higher level finds less in it than in the lines, and takes as much longer. `LEVEL=15` before the example `column_sizes`
+    /// tells what another level makes of a log.
     pub zstd_level: i32,
     /// Whether texts of 2 MiB and more that level 8 makes hardly smaller than level 1 are compressed at level 1: a sample
     /// tells. Default: yes.
