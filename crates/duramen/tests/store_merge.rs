@@ -126,6 +126,22 @@ fn what_programs_write_lies_in_blocks_of_their_own_if_it_is_enough() {
 }
 
 #[test]
+fn what_threads_have_shared_out_is_not_cut_again() {
+    let db = || vec![r#"{app="db",host="c"}"#.to_owned()];
+    let web = || ["a", "b"].map(|host| format!(r#"{{app="web",host="{host}"}}"#)).to_vec();
+    let dir = tempfile::tempdir().unwrap();
+    let store = StoreOptions::new().background(false).flush_threads(2).open(dir.path()).unwrap();
+    (0..4).for_each(|i| append_programs(&store, i * 5_000, 5_000));
+    assert_eq!(tables(dir.path()).len(), 8, "one a thread");
+    let before = rows(&store);
+    store.compact().unwrap();
+    assert_eq!(store.stats().unwrap().days["19700101"].tables, 1);
+    assert!(rows(&store) == before, "rows have changed");
+    let expected = [vec![(5_000, db()); 4], vec![(10_000, web()); 4]].concat();
+    assert_eq!(streams(&store), expected, "a table alone would have too little to be cut well");
+}
+
+#[test]
 fn large_blocks_are_copied_and_small_ones_become_large() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());

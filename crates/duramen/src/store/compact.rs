@@ -153,7 +153,7 @@ mod tests {
             let path = format!("tables/{day}/{number:08}.sst");
             let file_bytes = *file_bytes;
             let blocks = vec![BlockFacts { rows: 1, min_time: 0, max_time: 0 }];
-            let user = TableFacts { raw_bytes: file_bytes * 10, blocks, classes: None }.encode();
+            let user = TableFacts { raw_bytes: file_bytes * 10, blocks, ..TableFacts::default() }.encode();
             state.tables.insert(number, TableMeta { number, path, file_bytes, user, ..TableMeta::default() });
         }
         state
@@ -189,7 +189,7 @@ mod tests {
             let mut state = State::default();
             for (number, &day) in (0u64..).zip(days) {
                 let block = BlockFacts { rows: 1, min_time: day * DAY_NS, max_time: day * DAY_NS + 5 };
-                let user = TableFacts { raw_bytes, blocks: vec![block], classes: None }.encode();
+                let user = TableFacts { raw_bytes, blocks: vec![block], ..TableFacts::default() }.encode();
                 let path = format!("tables/{day}/{number:08}.sst");
                 let meta = TableMeta { number, path, file_bytes: 100, user, ..TableMeta::default() };
                 state.tables.insert(number, meta);
@@ -214,7 +214,7 @@ mod tests {
             let part = |&(class, rows, max_time)| ClassPart { class, rows, max_time };
             let blocks = parts.iter().map(|p| BlockFacts { rows: p.1, min_time: 0, max_time: p.2 }).collect();
             let classes = Some(Classes { id, parts: parts.iter().map(part).collect() });
-            TableFacts { raw_bytes: 1, blocks, classes }
+            TableFacts { raw_bytes: 1, blocks, classes, ..TableFacts::default() }
         };
         let mut state = state(&[("20260101", 1); 24]);
         for (number, meta) in &mut state.tables {

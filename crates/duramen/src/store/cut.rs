@@ -26,6 +26,12 @@ pub(super) fn stream_number(stream_bytes: &[u8]) -> u32 {
     FixedState::default().hash_one(stream_bytes) as u32
 }
 
+/// Whether so many rows are enough to cut blocks from that need not be cut again: a third of what a block may have. Of a write
+/// buffer of a server each thread that flushes has more, and what comes in so fast is not encoded twice.
+pub(super) fn are_enough(rows: u64, raw_bytes: u64) -> bool {
+    raw_bytes >= TARGET_BLOCK_RAW_BYTES / 3 || rows >= MAX_BLOCK_ROWS as u64 / 3
+}
+
 /// Rows that become a block, by their places among all rows, ascending.
 pub(super) type BlockRows = Vec<u32>;
 
@@ -175,16 +181,23 @@ pub(super) fn in_order(mut blocks: Vec<BlockRows>) -> Vec<BlockRows> {
     blocks
 }
 
-/// Shares blocks out into at most so many parts, each of neighbours, of about as many rows.
-pub(super) fn share_out(blocks: Vec<BlockRows>, parts: usize) -> Vec<Vec<BlockRows>> {
-    let rows: usize = blocks.iter().map(Vec::len).sum();
-    let share = rows.div_ceil(parts.max(1)).max(1);
-    let mut shares: Vec<(usize, Vec<BlockRows>)> = Vec::new();
+/// What a row costs whoever encodes it, as if its entry had so many bytes more.
+const ROW_BYTES: u64 = 64;
+
+/// Shares blocks of these rows out into at most so many parts, each of neighbours, of about as much work.
+pub(super) fn share_out(rows: &[Piece], blocks: Vec<BlockRows>, parts: usize) -> Vec<Vec<BlockRows>> {
+    let work_of = |block: &BlockRows| -> u64 {
+        block.iter().map(|&row| u64::from(rows[row as usize].bytes) + ROW_BYTES).sum()
+    };
+    let blocks: Vec<(u64, BlockRows)> = blocks.into_iter().map(|block| (work_of(&block), block)).collect();
+    let all: u64 = blocks.iter().map(|(work, _)| work).sum();
+    let share = all.div_ceil(parts.max(1) as u64).max(1);
+    let mut shares: Vec<(u64, Vec<BlockRows>)> = Vec::new();
     let mut before = 0;
-    for block in blocks {
+    for (work, block) in blocks {
         // A block belongs where its midst lies.
-        let part = (before + block.len() / 2) / share;
-        before += block.len();
+        let part = (before + work / 2) / share;
+        before += work;
         match shares.last_mut() {
             Some((last, blocks)) if *last == part => blocks.push(block),
             _ => shares.push((part, vec![block])),
@@ -263,15 +276,30 @@ mod tests {
 
     #[test]
     fn shares_are_of_neighbours_and_of_about_the_same_size() {
-        let lens = |lens: &[usize], parts| -> Vec<Vec<usize>> {
-            let blocks = lens.iter().map(|&len| vec![0; len]).collect();
-            share_out(blocks, parts).iter().map(|share| share.iter().map(Vec::len).collect()).collect()
+        // What is shared out: blocks of so many rows, each of so many bytes.
+        let shares = |blocks: &[(usize, u32)], parts| -> Vec<Vec<usize>> {
+            let mut rows = Vec::new();
+            let mut block = |&(len, bytes): &(usize, u32)| {
+                let first = rows.len() as u32;
+                rows.extend((0..len).map(|_| Piece { stream: 1, bytes }));
+                (first..rows.len() as u32).collect()
+            };
+            let blocks = blocks.iter().map(&mut block).collect();
+            let shares = share_out(&rows, blocks, parts);
+            shares.iter().map(|share| share.iter().map(Vec::len).collect()).collect()
         };
+        let lens =
+            |lens: &[usize], parts| shares(&lens.iter().map(|&len| (len, 50)).collect::<Vec<_>>(), parts);
         assert_eq!(lens(&[5, 5, 5, 5], 2), [[5, 5], [5, 5]]);
         assert_eq!(lens(&[5, 5, 5], 1), [[5, 5, 5]]);
         assert_eq!(lens(&[9, 1, 1, 1], 2), [vec![9], vec![1, 1, 1]]);
         assert_eq!(lens(&[3], 4), [[3]]);
         assert_eq!(lens(&[1, 1, 1], 0), [[1, 1, 1]]);
         assert!(lens(&[], 2).is_empty());
+        assert_eq!(
+            shares(&[(4, 1000), (9, 20), (20, 100)], 2),
+            [vec![4], vec![9, 20]],
+            "short rows cost less"
+        );
     }
 }

@@ -71,6 +71,8 @@ struct Job<'a> {
     /// Which of them become which block, in the order of the blocks' first rows.
     blocks: Vec<BlockRows>,
     class: Option<(u64, u32)>,
+    /// Whether all blocks that were cut with these, whoever writes them, have rows enough.
+    is_well_cut: bool,
     number: u64,
 }
 
@@ -124,9 +126,17 @@ impl Flusher {
                 let piece = |(key, at): &RowPlace| Piece { stream: key.stream, bytes: at.len };
                 let pieces: Vec<Piece> = rows.iter().map(piece).collect();
                 let entry = |row: u32| Ok(arenas.row(&rows[row as usize])?.entry);
-                for blocks in cut::share_out(cut::cut(&pieces, entry)?, self.encoders.len()) {
+                let bytes = pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
+                let is_well_cut = cut::are_enough(rows.len() as u64, bytes);
+                for blocks in cut::share_out(&pieces, cut::cut(&pieces, entry)?, self.encoders.len()) {
                     let number = next_table + jobs.len() as u64;
-                    jobs.push(Job { rows, blocks: cut::in_order(blocks), class: pile.class, number });
+                    jobs.push(Job {
+                        rows,
+                        blocks: cut::in_order(blocks),
+                        class: pile.class,
+                        is_well_cut,
+                        number,
+                    });
                 }
             }
         }
@@ -202,6 +212,7 @@ fn write_jobs(
         encoder.set_options(if has_little { TO_STAY } else { EncodeOptions::default() })?;
         let mut table = TableWriter::start(env, layout, encoder, job.first_time(), job.number)?;
         table.class = job.class;
+        table.facts.is_well_cut = job.is_well_cut.then_some(true);
         for block in &job.blocks {
             let place = |&row: &u32| arenas.row(&job.rows[row as usize]);
             let rows = block.iter().map(place).collect::<Result<Vec<_>>>()?;

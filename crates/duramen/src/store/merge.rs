@@ -4,8 +4,9 @@
 //! into blocks anew. Blocks may lie side by side, those of one table, too.
 
 use crate::block::{Block, BlockHandle};
-use crate::columnar::{MAX_BLOCK_ROWS, TARGET_BLOCK_RAW_BYTES, TableBlock, is_enough, is_large};
+use crate::columnar::{TableBlock, is_enough, is_large};
 use crate::error::{Error, Result};
+use crate::store::cut;
 use crate::store::flush::TableWriter;
 use crate::store::reencode::{Output, Source, Whole};
 use crate::store::table_blocks::TableBlockHandle;
@@ -32,10 +33,10 @@ impl Input {
     }
 }
 
-/// Whether the blocks of a table were cut from rows enough: a third of what a block may have. Of a write buffer of a server
-/// each thread that flushes has more, and what comes in so fast is not encoded twice.
+/// Whether the blocks of a table were cut from rows enough. Of what threads share, one may have the short rows and another the
+/// long ones: neither's own size says it.
 pub(super) fn are_well_cut(facts: &TableFacts) -> bool {
-    facts.raw_bytes >= TARGET_BLOCK_RAW_BYTES / 3 || facts.rows() >= MAX_BLOCK_ROWS as u64 / 3
+    facts.is_well_cut == Some(true) || cut::are_enough(facts.rows(), facts.raw_bytes)
 }
 
 /// Which rows of a block are kept, by its place among the blocks; `None`: all.

@@ -17,6 +17,10 @@ pub(crate) struct TableFacts {
     /// Which retention classes its rows are of, if that was looked at.
     #[n(2)]
     pub(crate) classes: Option<Classes>,
+    /// Whether its blocks were cut from rows enough, some of which may be in other tables; nothing if it is as its own size
+    /// says.
+    #[n(3)]
+    pub(crate) is_well_cut: Option<bool>,
 }
 
 /// The retention classes of a table's rows.
@@ -132,7 +136,7 @@ mod tests {
         let facts = TableFacts {
             raw_bytes: 7,
             blocks: vec![BlockFacts { rows: 3, min_time: -5, max_time: 9 }],
-            classes: None,
+            ..TableFacts::default()
         };
         assert_eq!(TableFacts::decode(&facts.encode()).unwrap(), facts);
         assert_eq!(facts.encode()[0], 0x82, "as before there were classes");
@@ -141,7 +145,7 @@ mod tests {
         assert_eq!(TableFacts::decode(&with_classes.encode()).unwrap(), with_classes);
         assert!(TableFacts::decode(b"nonsense").is_err());
         let huge = BlockFacts { rows: u64::MAX, min_time: 0, max_time: 0 };
-        let damaged = TableFacts { raw_bytes: 0, blocks: vec![huge; 2], classes: None };
+        let damaged = TableFacts { raw_bytes: 0, blocks: vec![huge; 2], ..TableFacts::default() };
         assert_eq!(TableFacts::decode(&damaged.encode()).unwrap().rows(), u64::MAX);
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.windows(2).all(|t| time_key(t[0]) < time_key(t[1])));

@@ -101,7 +101,8 @@ mod tests {
     fn table(number: u64, days_ago: i64, file_bytes: u64, classes: Option<Classes>) -> TableMeta {
         let midnight = (20_000 - days_ago) * DAY_NS;
         let block = BlockFacts { rows: 1, min_time: midnight, max_time: midnight + 1000 + number as i64 };
-        let user = TableFacts { raw_bytes: 1, blocks: vec![block], classes }.encode();
+        let user =
+            TableFacts { raw_bytes: 1, blocks: vec![block], classes, ..TableFacts::default() }.encode();
         TableMeta {
             number,
             path: format!("tables/{days_ago}/{number}.sst"),
