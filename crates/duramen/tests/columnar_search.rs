@@ -72,6 +72,33 @@ fn a_phrase_whose_words_are_all_in_a_field_but_elsewhere_is_ruled_out() {
     assert_eq!((count(&found.certain), count(&found.possible)), (1, 0));
 }
 
+/// Devices, of which every one is called mobile in a longer word, and some in one of its own; some lines are like no other.
+fn devices() -> Rows {
+    let mut rows = Rows::new(&[]);
+    for i in 0..400i64 {
+        let device = ["Mobile", "Desktop", "IEMobile", "Mobile_7"][i as usize % 4];
+        let message = match i % 40 {
+            39 => format!("{} NokiaMobile{i}", "~".repeat(i as usize % 7)),
+            _ => format!("seen by MobileSafari {} times, on {device} {}", i * 7919, i * 31 % 1009),
+        };
+        rows.add((1_767_607_200 + i) * 1_000_000_000, Level::Info, &message, vec![]);
+    }
+    rows
+}
+
+#[test]
+fn a_word_that_is_only_a_part_of_longer_ones_leaves_nothing_open() {
+    let block = encode(&devices());
+    let needle = Needle {
+        words: &["Mobile".into()],
+        certain: &|text| text.split([' ', ',']).any(|word| word == "Mobile"),
+        reaches: &|_| false,
+    };
+    let found = block.search("_msg", &needle).unwrap().unwrap();
+    assert_eq!((count(&found.certain), count(&found.possible)), (100, 0));
+    check(&devices());
+}
+
 #[test]
 fn what_is_in_no_text_of_a_field_with_grams_is_known() {
     let block = encode(&access_log());

@@ -88,9 +88,13 @@ impl Phrase {
 
     /// Whether the phrase may lie across an edge of this part of a value; of long phrases nobody looks.
     pub(crate) fn reaches_beyond(&self, part: &str) -> bool {
+        // No word lies across an edge.
+        if self.text.chars().all(is_word_char) {
+            return false;
+        }
         let (phrase, part) = (self.text.as_bytes(), part.as_bytes());
         let split = |at: usize| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]);
-        let is_within = || memmem::find(phrase, part).is_some();
+        let is_within = || part.len() <= phrase.len() && memmem::find(phrase, part).is_some();
         phrase.len() > MAX_SPLIT_BYTES || is_within() || (1..phrase.len()).any(split)
     }
 
@@ -180,7 +184,11 @@ mod tests {
             assert_eq!(phrase.reaches_beyond(part), reaches, "{part}");
         }
         assert!(Phrase::new(&"long ".repeat(100), false).reaches_beyond("x"));
-        assert!(!Phrase::new("word", false).reaches_beyond("a swordfish"));
+        for word in [Phrase::new("word", false), Phrase::new("word", true), Phrase::substring("word")] {
+            for part in ["a swordfish", "it ends in w", "d begins", "or"] {
+                assert!(!word.reaches_beyond(part), "{part}: no word lies across an edge");
+            }
+        }
     }
 
     #[test]

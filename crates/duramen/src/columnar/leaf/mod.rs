@@ -182,6 +182,16 @@ pub(crate) fn plain_ends(part: &Part<'_>, count: usize) -> Result<Option<Vec<u32
     plain::ends(&mut part, count)
 }
 
+/// The bytes of `count` texts, and where each ends, if they are kept one after another: who only looks at them need not copy
+/// them. Nobody has looked whether they are UTF-8.
+pub(crate) fn plain_places<'a>(part: &Part<'a>, count: usize) -> Result<Option<(&'a [u8], Vec<u32>)>> {
+    let mut part = part.clone();
+    if count == 0 || part.meta.u8()? != PLAIN {
+        return Ok(None);
+    }
+    plain::places(&mut part, count).map(Some)
+}
+
 /// Where each of `count` texts ends, whose bytes lie on pages that have `of_all` together.
 pub(crate) fn paged_ends(part: &mut Part<'_>, count: usize, of_all: usize) -> Result<Vec<u32>> {
     if count == 0 || part.meta.u8()? != PLAIN {

@@ -4,6 +4,7 @@ use super::super::streams::Part;
 use super::find::Presence;
 use crate::block::Word;
 use crate::error::Result;
+use crate::token::is_word_char;
 use aho_corasick::AhoCorasick;
 use memchr::memmem;
 use std::cell::RefCell;
@@ -120,6 +121,23 @@ impl<'w> Sought<'w> {
         self.finder.find(bytes)
     }
 
+    /// Whether a text, cut out between two words, has it: a whole word not as a part of another.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        let mut from = 0;
+        while let Some(at) = bytes.get(from..).and_then(|rest| self.find(rest)) {
+            let (start, end) = (from + at, from + at + self.bytes().len());
+            // What is found are whole characters.
+            let (before, after) =
+                (text.get(..start).unwrap_or_default(), text.get(end..).unwrap_or_default());
+            if !self.word.is_whole || !(before.ends_with(is_word_char) || after.starts_with(is_word_char)) {
+                return true;
+            }
+            from = end;
+        }
+        false
+    }
+
     /// Where in some bytes it is; nothing if it is in more than [`MAX_PLACES`].
     fn all_in(&self, bytes: &[u8]) -> Option<Vec<u32>> {
         let mut places = Vec::new();
@@ -167,5 +185,32 @@ impl<'w> Sought<'w> {
         let start = text_len.saturating_sub(remaining);
         let next = at.get(at.partition_point(|&at| (at as usize) < start + from));
         next.map(|&at| at as usize - start).filter(|&at| at < area.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_words_are_told_from_parts_of_others() {
+        let is_in = |text, word, is_whole, any_case| {
+            Sought::here_and_there(Word { text: word, is_whole, any_case }).is_in(text)
+        };
+        for (text, word, as_whole, as_part) in [
+            ("a Mobile/1", "Mobile", true, true),
+            ("MobileMobile Mobile", "Mobile", true, true),
+            ("IEMobile Mobiles", "Mobile", false, true),
+            ("Mobile_", "Mobile", false, true),
+            ("éMobile", "Mobile", false, true),
+            ("Mobileé", "Mobile", false, true),
+            ("«Mobile»", "Mobile", true, true),
+            ("mobile", "Mobile", false, false),
+            ("", "Mobile", false, false),
+        ] {
+            assert_eq!(is_in(text, word, true, false), as_whole, "{text}");
+            assert_eq!(is_in(text, word, false, false), as_part, "{text}");
+        }
+        assert!(is_in("a mobile", "MOBILE", true, true) && !is_in("a mobiles", "MOBILE", true, true));
     }
 }

@@ -4,11 +4,10 @@
 //! templates are ruled out by what they say themselves; of the others, only the variables that may hold a word that
 //! is still missing are decoded.
 
-use super::super::leaf::{Presence, Sought};
+use super::super::leaf::{Held, Presence, Sought};
 use super::parts::{Parts, Place};
-use super::sure::{Elsewhere, Rows};
+use super::sure::{Elsewhere, Rows, sure};
 use crate::block::{Needle, Word, is_few};
-use crate::column::IntText;
 use crate::error::Result;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -144,17 +143,20 @@ impl Parts<'_> {
             }
         }
         let some = ranks_of(&holds_all);
-        let texts = whole.decode(Some(&some), &mut self.budget())?;
-        let mut digits = IntText::default();
-        let (mut certain, mut possible) = (Vec::new(), Vec::new());
-        for (at, rank) in some.into_iter().enumerate() {
-            let text = texts.get(at, &mut digits);
-            if str::from_utf8(text).is_ok_and(|text| (needle.certain)(text)) {
-                certain.push(rank);
+        let judged = whole.judge(&some, &mut self.budget(), |text| {
+            // What is not UTF-8 is damaged: whoever decodes it says so.
+            let held = str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle));
+            if held != Held::Perhaps {
+                held
             } else if words.iter().all(|word| word.find(text).is_some()) {
-                possible.push(rank);
+                Held::Perhaps
+            } else {
+                Held::Not
             }
-        }
+        })?;
+        let those = |held: Held| (0..).zip(&judged).filter(move |(_, is)| **is == held);
+        let ranks = |held| those(held).filter_map(|(at, _): (usize, _)| some.get(at).copied()).collect();
+        let (certain, possible) = (ranks(Held::Certain), ranks(Held::Perhaps));
         Ok(Passing { certain: Ranks::Some(certain), possible: Ranks::Some(possible) })
     }
 
@@ -169,7 +171,7 @@ impl Parts<'_> {
         let mut says_all = true;
         let mut perhaps: Vec<(&Sought<'w>, Vec<Place<'_>>)> = Vec::new();
         for word in words {
-            if self.may_say(t, word)? {
+            if self.may_say(t, word)? && self.says(t, word)? {
                 continue;
             }
             says_all = false;

@@ -11,6 +11,7 @@ use super::super::timetext::TimeForm;
 use super::find::{PresenceIn, presence};
 use super::pattern::{Piece, pieces};
 use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
+use crate::column::IntText;
 use crate::error::Result;
 
 /// Texts that are decoded when they are asked for.
@@ -28,6 +29,34 @@ impl Lazy<'_> {
         let leaf = leaf::decode_chosen(&mut part, chosen(self.count, some)?)?;
         *budget = part.budget();
         Ok(leaf)
+    }
+
+    /// What is said of some of them, each looked at where it lies, if it can be, and those that are the same once.
+    pub(super) fn judge<T: Copy>(
+        &self,
+        some: &[u32],
+        budget: &mut usize,
+        say: impl Fn(&[u8]) -> T,
+    ) -> Result<Vec<T>> {
+        if let Some((bytes, ends)) = leaf::plain_places(&self.part, self.count)? {
+            chosen(self.count, Some(some))?;
+            let start = |i: u32| if i == 0 { 0 } else { ends[i as usize - 1] as usize };
+            return Ok(some.iter().map(|&i| say(&bytes[start(i)..ends[i as usize] as usize])).collect());
+        }
+        Ok(match self.decode(Some(some), budget)? {
+            Leaf::Dictionary { values, codes } => {
+                let mut of_code = vec![None; values.len()];
+                let said = |&code: &u32| {
+                    *of_code[code as usize].get_or_insert_with(|| say(values.get(code as usize)))
+                };
+                codes.iter().map(said).collect()
+            }
+            Leaf::Constant(text) => vec![say(&text); some.len()],
+            values => {
+                let mut digits = IntText::default();
+                (0..some.len()).map(|i| say(values.get(i, &mut digits))).collect()
+            }
+        })
     }
 
     /// Where among them a word is, as far as can be told cheaply.
@@ -102,6 +131,17 @@ impl<'a> Parts<'a> {
     pub(super) fn may_say(&self, template: usize, word: &Sought<'_>) -> Result<bool> {
         let Template { pattern, pattern_len, .. } = self.outline.templates[template];
         Ok(word.is_next(&self.part.after(pattern)?, pattern_len as usize))
+    }
+
+    /// Whether what stays the same in a template has a word, which it may say: where it is only a part of longer words, no text
+    /// has it because of that.
+    pub(super) fn says(&self, template: usize, word: &Sought<'_>) -> Result<bool> {
+        for place in self.places(template) {
+            if matches!(place?, Place::Literal(text) if word.is_in(text)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Which templates may have a word, if it was looked up in all of the part: those where it stands as it is, and those

@@ -1,7 +1,7 @@
 //! Which texts of a template hold words in what varies in them, and which pass for certain because of it: what stands in a
 //! hole was cut out between two words, as literals are, so that a text need not be put together to be found.
 
-use super::super::leaf::{Held, Leaf, Sought};
+use super::super::leaf::{Held, Sought};
 use super::find::Surroundings;
 use super::parts::{Lazy, Place};
 use crate::block::Needle;
@@ -107,22 +107,9 @@ impl Rows {
         if ranks.is_empty() {
             return Ok(());
         }
-        let values = lazy.decode(Some(&ranks), budget)?;
         // What is not UTF-8 is damaged: whoever puts it together says so.
         let held = |text: &[u8]| str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle));
-        let mut of_code: Vec<Option<Held>> = Vec::new();
-        if let Leaf::Dictionary { values, .. } = &values {
-            of_code.resize(values.len(), None);
-        }
-        let mut digits = IntText::default();
-        for (i, rank) in ranks.into_iter().enumerate() {
-            let held = match &values {
-                Leaf::Dictionary { values, codes } => {
-                    let code = codes[i] as usize;
-                    *of_code[code].get_or_insert_with(|| held(values.get(code)))
-                }
-                values => held(values.get(i, &mut digits)),
-            };
+        for (held, rank) in lazy.judge(&ranks, budget, held)?.into_iter().zip(ranks) {
             hold[rank as usize] = held != Held::Not;
             self.certain[rank as usize] |= held == Held::Certain;
         }
@@ -131,7 +118,7 @@ impl Rows {
 }
 
 /// What a text holds by a part that has one of the words.
-fn sure(part: &str, needle: &Needle<'_>) -> Held {
+pub(super) fn sure(part: &str, needle: &Needle<'_>) -> Held {
     if (needle.certain)(part) {
         Held::Certain
     } else if (needle.reaches)(part) {
