@@ -5,7 +5,7 @@ use duramen_engine::Error;
 use duramen_engine::io::{Env, sim::Sim};
 use duramen_engine::sstable::rows::RowCodec;
 use duramen_engine::sstable::{
-    BlockCodec, BlockMeta, ChunkHandle, ChunkSink, ChunkSource, Table, TableBuilder,
+    BlockCodec, BlockMeta, ChunkHandle, ChunkSink, ChunkSource, Part, Table, TableBuilder,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -153,6 +153,51 @@ fn a_codec_meets_only_its_own_tables() {
         builder.write_block(&RowCodec::default(), &[(b"k", b"v")]),
         Err(Error::InvalidArgument(_))
     ));
+}
+
+#[test]
+fn filters_lie_side_by_side_behind_all_blocks() {
+    let sim = Sim::new(1);
+    let env = sim.env();
+    let filters = |block: u8| -> Vec<Vec<u8>> {
+        let parts = [2, 1, 0, 2, 2][usize::from(block)];
+        (0..parts).map(|part| vec![block, part, 7]).collect()
+    };
+    let path = Path::new("t.sst");
+    let mut builder = TableBuilder::create(&env, path, ID).unwrap();
+    for block in 0..5 {
+        let directory = builder.add_chunk(b"directory").unwrap();
+        let key = vec![block];
+        let (min_key, max_key) = (key.clone(), key);
+        let meta =
+            BlockMeta { min_key, max_key, entries: 1, directory, filters: Vec::new(), user: Vec::new() };
+        let in_two_places = BlockMeta { filters: vec![directory], ..meta.clone() };
+        assert!(builder.add_block_with_filters(in_two_places, filters(block)).is_err());
+        assert!(builder.add_block_with_filters(meta.clone(), vec![Vec::new(); 256]).is_err(), "too many");
+        builder.add_block_with_filters(meta, filters(block)).unwrap();
+    }
+    builder.finish().unwrap();
+    let table = Table::open(&env, path, ID).unwrap();
+    let mut places = Vec::new();
+    for (block, meta) in (0..).zip(table.blocks()) {
+        let read: Vec<Vec<u8>> = meta.filters.iter().map(|&at| table.read_chunk(at).unwrap()).collect();
+        assert_eq!(read, filters(block));
+        assert!(table.block_range(usize::from(block)).unwrap().contains(&meta.directory.offset));
+        places.extend((0..).zip(&meta.filters).map(|(part, at)| (at.offset, block, part)));
+    }
+    places.sort_unstable();
+    let order: Vec<(u8, i32)> = places.iter().map(|&(_, block, part)| (block, part)).collect();
+    assert_eq!(order, [(1, 0), (0, 0), (3, 0), (4, 0), (0, 1), (3, 1), (4, 1)]);
+    assert_eq!(places[0].0, table.block_range(4).unwrap().end + 8);
+    assert!(places.windows(2).all(|two| two[1].0 == two[0].0 + 3 + 8), "side by side");
+    assert!(Table::verify(&env, path).unwrap().is_whole());
+    for (offset, block, _) in places {
+        sim.flip_bit(path, offset * 8).unwrap();
+        let report = Table::verify(&env, path).unwrap();
+        let [damage] = &report.damage[..] else { panic!("{:?}", report.damage) };
+        assert_eq!((damage.block, damage.part), (Some(usize::from(block)), Part::Filter));
+        sim.flip_bit(path, offset * 8).unwrap();
+    }
 }
 
 #[test]

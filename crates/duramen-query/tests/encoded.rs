@@ -42,6 +42,7 @@ impl ChunkSource for Chunks {
 struct Handle {
     chunks: Arc<Chunks>,
     directory: ChunkHandle,
+    filters: Vec<ChunkHandle>,
     rows: usize,
     times: (i64, i64),
 }
@@ -57,10 +58,10 @@ impl BlockHandle for Handle {
         self.times.1
     }
     fn open(&self) -> Result<Arc<dyn Block>> {
-        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?))
+        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory, &self.filters)?))
     }
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
-        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory)?.unordered()))
+        Ok(Arc::new(TableBlock::open(self.chunks.clone(), self.directory, &self.filters)?.unordered()))
     }
 }
 
@@ -75,7 +76,9 @@ fn handles(entries: &[Vec<u8>]) -> Handles {
     let mut chunks = Chunks::default();
     let encoded = BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows, &mut chunks).unwrap();
     let times = (rows[0].entry.time, rows[rows.len() - 1].entry.time);
-    let table = Handle { chunks: Arc::new(chunks), directory: encoded.directory, rows: rows.len(), times };
+    let filters = encoded.write_filter(&mut chunks).unwrap();
+    let directory = encoded.directory;
+    let table = Handle { chunks: Arc::new(chunks), directory, filters, rows: rows.len(), times };
     let memory = OpenBlock::handle(Arc::new(MemoryBlock::build(&rows).unwrap())).unwrap();
     [("table", Arc::new(table)), ("memory", memory)]
 }

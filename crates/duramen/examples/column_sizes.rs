@@ -149,8 +149,11 @@ fn measure(entries: &[Vec<u8>], level: Option<i32>, target: u64) -> Report {
     }
     cuts.push(rows.len());
     let options = EncodeOptions::default();
-    let options =
-        EncodeOptions { zstd_level: level.unwrap_or(options.zstd_level), saves_time: level.is_none() };
+    let options = EncodeOptions {
+        zstd_level: level.unwrap_or(options.zstd_level),
+        saves_time: level.is_none(),
+        ..options
+    };
     let mut encoder = BlockEncoder::new(options).unwrap();
     let mut chunks = Chunks::default();
     let start = cpu_time();
@@ -161,7 +164,7 @@ fn measure(entries: &[Vec<u8>], level: Option<i32>, target: u64) -> Report {
     let (mut decode, mut decode_message, mut message_bytes) = (Duration::ZERO, Duration::ZERO, 0);
     for (w, block) in cuts.windows(2).zip(&blocks) {
         let rows = &rows[w[0]..w[1]];
-        let open = || TableBlock::open(chunks.clone(), block.directory).unwrap();
+        let open = || TableBlock::open(chunks.clone(), block.directory, &[]).unwrap();
         let start = cpu_time();
         let table = open();
         table.times().unwrap();

@@ -54,6 +54,11 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         self.open()
     }
+    /// Says that its filter of words will be looked at soon ([`BlockHandle::may_have_message`]). A hint, as
+    /// [`BlockHandle::will_open`].
+    fn will_look(&self, looks: Looks) {
+        let _nothing_to_do = looks;
+    }
     /// Says that it will be opened soon, and which of its filters will be looked at. Only a hint, which never fails: what is
     /// needed for that may be fetched from the device meanwhile.
     fn will_open(&self, looks: Looks) {

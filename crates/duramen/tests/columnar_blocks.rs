@@ -258,8 +258,9 @@ fn words_of_messages_do_not_show_in_a_field_of_few_values() {
     let mut chunks = columnar_common::Chunks::default();
     let encoded =
         BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    let filters = encoded.write_filter(&mut chunks).unwrap();
     let chunks = Arc::new(chunks);
-    let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
+    let block = TableBlock::open(chunks.clone(), encoded.directory, &filters).unwrap();
     let has = |word: &str| block.may_contain_words("state", &[token::hash(word)]).unwrap();
     assert!(has("half") && has("shut") && !has("ajar"));
     let reads = || chunks.reads.lock().unwrap().len();
@@ -387,9 +388,10 @@ fn what_a_column_takes_can_be_asked_for_ahead() {
         {
             let mut chunks = columnar_common::Chunks::default();
             let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
-            let directory = encoder.encode(&rows.rows(), &mut chunks).unwrap().directory;
+            let encoded = encoder.encode(&rows.rows(), &mut chunks).unwrap();
+            let filters = encoded.write_filter(&mut chunks).unwrap();
             let chunks = std::sync::Arc::new(chunks);
-            let block = TableBlock::open(chunks.clone(), directory).unwrap();
+            let block = TableBlock::open(chunks.clone(), encoded.directory, &filters).unwrap();
             let block = if unordered { block.unordered() } else { block };
             let read_since = || std::mem::take(&mut *chunks.reads.lock().unwrap());
             let asked_since = || std::mem::take(&mut *chunks.asked.lock().unwrap());

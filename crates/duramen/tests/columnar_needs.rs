@@ -89,7 +89,7 @@ fn a_column_that_another_tells_takes_little() {
     for (name, count) in
         [("path", 1), ("referer", 3), ("wholly", 1), ("agent", 1), ("client", 2), ("given", 2), ("got", 3)]
     {
-        let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
+        let block = TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap();
         let block = block.unordered();
         chunks.reads.lock().unwrap().clear();
         chunks.asked.lock().unwrap().clear();
@@ -149,7 +149,7 @@ fn what_is_damaged_is_an_error_of_all_that_need_it() {
     let rows = rows(ROWS);
     let (chunks, encoded) = encoded(&rows);
     let read_of = |name: &str| {
-        let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap().unordered();
+        let block = TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap().unordered();
         chunks.reads.lock().unwrap().clear();
         block.column(name).unwrap().unwrap();
         chunks.reads.lock().unwrap().clone()
@@ -161,7 +161,7 @@ fn what_is_damaged_is_an_error_of_all_that_need_it() {
         let middle = damaged[*both as usize].len() / 2;
         damaged[*both as usize][middle..].fill(0xa5);
         let damaged = Arc::new(Chunks { chunks: damaged, ..Chunks::default() });
-        let block = TableBlock::open(damaged, encoded.directory).unwrap().unordered();
+        let block = TableBlock::open(damaged, encoded.directory, &[]).unwrap().unordered();
         for name in [needed, needing] {
             assert!(block.column(name).is_err_and(|error| error.is_corruption()), "{name}");
         }

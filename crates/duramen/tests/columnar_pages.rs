@@ -117,7 +117,7 @@ fn check_cost(written: Written) {
     let chunks = Arc::new(chunks);
     let messages: Vec<&str> = rows.rows().iter().map(|row| row.entry.message).collect();
     for name in ["_msg", "same"] {
-        let block = TableBlock::open(chunks.clone(), encoded.directory).unwrap();
+        let block = TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap();
         for row in [0, 250, 3, 499] {
             chunks.reads.lock().unwrap().clear();
             let mut wanted = vec![0u64; ROWS.div_ceil(64) as usize];
@@ -157,7 +157,7 @@ fn a_page_with_wrong_bytes_is_refused() {
     let open = |page: Vec<u8>| {
         let mut chunks = Chunks { chunks: chunks.chunks.clone(), ..Chunks::default() };
         chunks.chunks[at] = page;
-        TableBlock::open(Arc::new(chunks), encoded.directory).unwrap()
+        TableBlock::open(Arc::new(chunks), encoded.directory, &[]).unwrap()
     };
     let is_refused = |page: Vec<u8>| {
         let is_corruption = |error: duramen::Error| error.is_corruption();
@@ -195,7 +195,7 @@ fn check_damaged(written: Written) {
             chunk[at] = [0, 1, 127, 128, 255][(n + i) % 5];
         }
         let damaged = Arc::new(Chunks { chunks: damaged, ..Chunks::default() });
-        if let Ok(block) = TableBlock::open(damaged, encoded.directory) {
+        if let Ok(block) = TableBlock::open(damaged, encoded.directory, &[]) {
             columnar_common::read_all(&block);
         }
     }

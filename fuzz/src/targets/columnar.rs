@@ -38,7 +38,7 @@ impl ChunkSource for Chunks {
 pub fn run(input: &[u8]) {
     let chunks = Chunks(parts(input, 32).into_iter().map(<[u8]>::to_vec).collect());
     let directory = ChunkHandle { offset: 0, len: 0 };
-    let Ok(block) = TableBlock::open(Arc::new(chunks), directory) else { return };
+    let Ok(block) = TableBlock::open(Arc::new(chunks), directory, &[]) else { return };
     let _any = (block.min_time(), block.max_time(), block.raw_bytes());
     let _any = (block.times(), block.levels(), block.stream_field_names(), block.identity(0));
     let names = block.field_names().unwrap_or_default();

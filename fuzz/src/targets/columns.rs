@@ -54,7 +54,8 @@ pub fn run(input: &[u8]) {
     let encoded = BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows, &mut chunks);
     assert_eq!(memory.is_ok(), encoded.is_ok(), "{memory:?} {encoded:?}");
     let (Ok(memory), Ok(encoded)) = (memory, encoded) else { return };
-    let table = TableBlock::open(Arc::new(chunks), encoded.directory).unwrap();
+    let filters = encoded.write_filter(&mut chunks).unwrap();
+    let table = TableBlock::open(Arc::new(chunks), encoded.directory, &filters).unwrap();
     let levels: Vec<Level> = rows.iter().map(|row| row.entry.level).collect();
     assert_eq!(table.levels().unwrap(), levels);
     assert_eq!(*table.times().unwrap(), rows.iter().map(|row| row.entry.time).collect::<Vec<_>>());

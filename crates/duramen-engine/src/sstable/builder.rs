@@ -34,6 +34,8 @@ pub struct TableBuilder {
     behind: Option<WriteBehind>,
     written: u64,
     index: Index,
+    /// Filters that will lie behind the blocks: each as the how-manieth, of how many, of which block.
+    filters: BTreeMap<(usize, usize, usize), Vec<u8>>,
     entries: u64,
     properties: BTreeMap<String, Vec<u8>>,
     /// Where in the buffer the frame of the chunk begins that is being written there.
@@ -89,6 +91,7 @@ impl TableBuilder {
             behind: None,
             written: 0,
             index: Index { blocks: Vec::new(), ends: Vec::new() },
+            filters: BTreeMap::new(),
             entries: 0,
             properties: BTreeMap::new(),
             chunk_at: None,
@@ -144,6 +147,39 @@ impl TableBuilder {
         Err(Error::InvalidArgument(format!("block {block} of {path} {wrong}")))
     }
 
+    /// The same, with filters that will lie behind all blocks: those of all blocks that have as many, and there those of the
+    /// same place, side by side. Who asks many blocks whether they may have something reads them at once. Until the table is
+    /// finished they are kept in memory.
+    ///
+    /// # Errors
+    /// As [`TableBuilder::add_block`]; [`Error::InvalidArgument`] if the block has others, too, or one is longer than a chunk.
+    pub fn add_block_with_filters(&mut self, meta: BlockMeta, filters: Vec<Vec<u8>>) -> Result<()> {
+        let (block, path) = (self.index.blocks.len(), self.path.display());
+        if !meta.filters.is_empty() || filters.len() > usize::from(u8::MAX) {
+            let most = u8::MAX;
+            return Err(Error::InvalidArgument(format!(
+                "block {block} of {path} has more than {most} filters, or in two places"
+            )));
+        }
+        filters.iter().try_for_each(|filter| check_chunk_len(filter.len()))?;
+        self.add_block(meta)?;
+        let count = filters.len();
+        self.filters.extend(filters.into_iter().enumerate().map(|(at, filter)| ((count, at, block), filter)));
+        Ok(())
+    }
+
+    /// Writes the filters that were kept.
+    fn write_filters(&mut self) -> Result<()> {
+        for ((_, at, block), filter) in std::mem::take(&mut self.filters) {
+            let handle = self.add_chunk(&filter)?;
+            if let Some(meta) = self.index.blocks.get_mut(block) {
+                debug_assert_eq!(meta.filters.len(), at, "they come in order");
+                meta.filters.push(handle);
+            }
+        }
+        Ok(())
+    }
+
     /// Records a fact about the whole table under a name, replacing what the name had.
     pub fn set_property(&mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) {
         self.properties.insert(name.into(), value.into());
@@ -181,6 +217,7 @@ impl TableBuilder {
         let max_key = self.index.blocks.iter().map(|b| &b.max_key).max().cloned().unwrap_or_default();
         let blocks = u32::try_from(self.index.blocks.len())
             .map_err(|_| Error::InvalidArgument(format!("{} has too many blocks", self.path.display())))?;
+        self.write_filters()?;
         let index = self.add_chunk(&self.index.encode())?;
         let properties = self.add_chunk(&encode_properties(&self.properties))?;
         let footer = Footer { index, properties, entries: self.entries, blocks };

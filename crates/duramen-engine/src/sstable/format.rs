@@ -1,7 +1,7 @@
 //! The bytes of a table file. All numbers are little-endian; every checksum is CRC-32C.
 //!
 //! ```text
-//! file   header | chunk frames of block 0 | of block 1 | ... | chunks of no block | index frame
+//! file   header | chunk frames of block 0 | of block 1 | ... | filters, and chunks of no block | index frame
 //!        | properties frame | footer
 //!
 //! header (20 bytes)          its form never changes, so that any version can tell which one wrote a file
@@ -34,8 +34,10 @@ use std::path::Path;
 /// The most bytes a chunk may have: 1 GiB. Codecs stay far below it, for a chunk is read at once.
 pub const MAX_CHUNK_BYTES: usize = 1 << 30;
 
-pub(super) const VERSION: u32 = 2;
-/// Where a block has one filter at most, and all else is as it is now.
+pub(super) const VERSION: u32 = 3;
+/// Where the filters of a block lie in it, and all else is as it is now.
+const VERSION_OF_FILTERS_INSIDE: u32 = 2;
+/// Where a block has one filter at most, and all else is as in the version after it.
 const VERSION_BEFORE_FILTERS: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 20;
 /// How many bytes precede the payload of a chunk: its length and checksum.
@@ -69,7 +71,7 @@ pub(super) fn decode_header(path: &Path, header: &[u8; HEADER_BYTES]) -> Result<
         return Err(Error::corruption(path, 0, "the checksum of the header does not match"));
     }
     match u32_at(header, 8) {
-        VERSION | VERSION_BEFORE_FILTERS => Ok(u32_at(header, 12)),
+        VERSION | VERSION_OF_FILTERS_INSIDE | VERSION_BEFORE_FILTERS => Ok(u32_at(header, 12)),
         0 => Err(Error::corruption(path, 8, "the header has format version 0, which never was")),
         found => Err(Error::TooNew { path: path.to_path_buf(), found, supported: VERSION }),
     }
@@ -189,17 +191,17 @@ mod tests {
         let path = Path::new("t.sst");
         let mut header = encode_header(7);
         assert_eq!(decode_header(path, &header).unwrap(), 7);
-        for (version, is_read) in [(1, true), (3, false), (0, false)] {
+        for (version, is_read) in [(1, true), (2, true), (4, false), (0, false)] {
             header[8] = version;
             assert!(decode_header(path, &header).unwrap_err().is_corruption(), "its checksum is of another");
             let crc = crc32c::crc32c(&header[0..16]);
             header[16..20].copy_from_slice(&crc.to_le_bytes());
             assert_eq!(decode_header(path, &header).is_ok(), is_read, "{version}");
         }
-        header[8] = 3;
+        header[8] = 4;
         let crc = crc32c::crc32c(&header[0..16]);
         header[16..20].copy_from_slice(&crc.to_le_bytes());
-        assert!(matches!(decode_header(path, &header), Err(Error::TooNew { found: 3, supported: 2, .. })));
+        assert!(matches!(decode_header(path, &header), Err(Error::TooNew { found: 4, supported: 3, .. })));
     }
 
     proptest! {

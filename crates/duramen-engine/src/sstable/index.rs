@@ -7,7 +7,7 @@
 //! properties  count | (name | value) * count, names ascending
 //! ```
 //!
-//! Numbers are varints, `filters` is a byte, keys, `user`, names and values are length-prefixed bytes.
+//! The filters lie in their block, or behind all blocks, those of all blocks side by side. Numbers are varints, `filters` is a byte, keys, `user`, names and values are length-prefixed bytes.
 //! Block 0 starts after the file's header, every other where the one before it ends: `bytes` is enough.
 
 use super::format::{FRAME_BYTES, HEADER_BYTES};
@@ -51,7 +51,7 @@ impl Index {
     }
 
     /// Decodes an index whose chunks end at `chunks_end`. Whatever it accepts is consistent: blocks follow
-    /// each other within the file, keys are in order, handles lie inside their blocks.
+    /// each other within the file, keys are in order, handles lie inside their blocks, those of filters there or behind.
     pub(super) fn decode(bytes: &[u8], chunks_end: u64) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let count = reader.varint()?;
@@ -60,7 +60,7 @@ impl Index {
         for _ in 0..count {
             let end = start.checked_add(reader.varint()?).filter(|&end| end <= chunks_end);
             let end = end.ok_or("a block reaches past the chunks")?;
-            let block = read_block(&mut reader, start, end)?;
+            let block = read_block(&mut reader, start, end, chunks_end)?;
             if index.blocks.last().is_some_and(|before: &BlockMeta| before.min_key > block.min_key) {
                 return Err("blocks are not in order of their keys");
             }
@@ -72,12 +72,18 @@ impl Index {
     }
 }
 
-fn read_block(reader: &mut Reader<'_>, start: u64, end: u64) -> Result<BlockMeta, Malformed> {
+fn read_block(
+    reader: &mut Reader<'_>,
+    start: u64,
+    end: u64,
+    chunks_end: u64,
+) -> Result<BlockMeta, Malformed> {
     let entries = reader.varint()?;
     let min_key = reader.bytes()?.to_vec();
     let max_key = reader.bytes()?.to_vec();
     let directory = read_handle(reader, start, end)?;
-    let filters = (0..reader.u8()?).map(|_| read_handle(reader, start, end)).collect::<Result<_, _>>()?;
+    let filters =
+        (0..reader.u8()?).map(|_| read_handle(reader, start, chunks_end)).collect::<Result<_, _>>()?;
     let user = reader.bytes()?.to_vec();
     if entries == 0 || min_key > max_key {
         return Err("a block without entries, or with its keys the wrong way round");

@@ -101,7 +101,8 @@ pub struct BlockMeta {
     pub entries: u64,
     /// The chunk that leads to all others of the block.
     pub directory: ChunkHandle,
-    /// The chunks with the block's filter, or with the parts of it, at most 255; none, if it has no filter.
+    /// The chunks with the block's filter, or with the parts of it, at most 255; none, if it has no filter. They lie in the block,
+    /// or behind all blocks ([`TableBuilder::add_block_with_filters`]).
     pub filters: Vec<ChunkHandle>,
     /// The codec's own facts, kept in the index: what decides whether to read the block at all.
     pub user: Vec<u8>,

@@ -248,7 +248,11 @@ impl Walk<'_> {
             Some(meta) if starts_at(meta.directory) => (Some(block), Part::Directory),
             Some(meta) if meta.filters.iter().any(|&filter| starts_at(filter)) => (Some(block), Part::Filter),
             Some(_) => (Some(block), Part::Chunk),
-            None => (None, Part::Chunk),
+            None => {
+                let has = |meta: &super::BlockMeta| meta.filters.iter().any(|&filter| starts_at(filter));
+                let block = index.blocks.iter().position(has);
+                (block, if block.is_some() { Part::Filter } else { Part::Chunk })
+            }
         }
     }
 }

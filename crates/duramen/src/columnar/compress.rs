@@ -81,6 +81,11 @@ impl Zstd {
         self.set_level(options.zstd_level)
     }
 
+    /// How it compresses.
+    pub(crate) fn options(&self) -> EncodeOptions {
+        self.options
+    }
+
     fn set_level(&mut self, level: i32) -> Result<()> {
         self.compressor.set_compression_level(level).map_err(zstd_error)?;
         self.level = level;
@@ -276,7 +281,7 @@ pub(crate) fn unpacked(packed: &[u8], most_bytes: usize) -> Result<Vec<u8>> {
 #[cfg(test)]
 impl Zstd {
     pub(crate) fn of_level(zstd_level: i32) -> Self {
-        Self::new(EncodeOptions { zstd_level, saves_time: false }).unwrap()
+        Self::new(EncodeOptions { zstd_level, saves_time: false, ..EncodeOptions::default() }).unwrap()
     }
 }
 
@@ -338,7 +343,8 @@ mod tests {
 
     #[test]
     fn large_texts_that_a_high_level_makes_hardly_smaller_are_compressed_quickly() {
-        let at = |zstd_level, saves_time| EncodeOptions { zstd_level, saves_time };
+        let at =
+            |zstd_level, saves_time| EncodeOptions { zstd_level, saves_time, ..EncodeOptions::default() };
         let usual = EncodeOptions::default().zstd_level;
         let free = free_text(2 << 20);
         let quick = compressed(at(1, false), &free);

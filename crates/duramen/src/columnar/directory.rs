@@ -6,8 +6,8 @@
 //!   version u8 = 9
 //!   rows varint, min_time zigzag, max_time - min_time varint, raw_bytes varint
 //!   bundles     count varint, then each: offset zigzag (from the end of the one before), len varint
-//!   filter      count varint of parts, then each: offset zigzag (from the end of the chunk before, the first from that of the
-//!               last bundle), len varint
+//!   filter      0: the table's index leads to the filter. Earlier versions: count varint of parts, then each: offset zigzag
+//!               (from the end of the chunk before, the first from that of the last bundle), len varint
 //!   grams       0 varint: none; else len varint, offset zigzag (from the end of the last bundle)
 //!   structure   location
 //!   labels      count varint, then each name (counted), ascending; location of the label sets
@@ -146,7 +146,7 @@ pub(crate) struct Directory {
     pub(crate) max_time: i64,
     pub(crate) raw_bytes: u64,
     pub(crate) bundles: Vec<ChunkHandle>,
-    /// Of words, in parts.
+    /// Of words, in parts, where an earlier version wrote it.
     pub(crate) filter: Vec<ChunkHandle>,
     pub(crate) grams: Option<ChunkHandle>,
     pub(crate) structure: Location,

@@ -54,7 +54,7 @@ pub(crate) const BLOCK_TIMES_PROPERTY: &str = "block_times";
 
 /// How rows are encoded that are merged, or written again without some: in the background, and to stay. And those of a table
 /// that has little: it takes no time, and what they have in common with others is not there to compress them by.
-const TO_STAY: EncodeOptions = EncodeOptions { zstd_level: 15, saves_time: false };
+const TO_STAY: EncodeOptions = EncodeOptions { zstd_level: 15, saves_time: false, of_many: false };
 
 /// Turns rows into tables. Keep one: its buffers are reused.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Flusher {
     /// What the file system said.
     pub(crate) fn start_table(&mut self, time: i64, number: u64) -> Result<TableWriter<'_>> {
         self.make_day_directory(day_of(time))?;
-        self.encoders[0].set_options(TO_STAY)?;
+        self.encoders[0].set_options(EncodeOptions { of_many: true, ..TO_STAY })?;
         TableWriter::start(&self.env, &self.layout, &mut self.encoders[0], time, number)
     }
 
@@ -209,7 +209,8 @@ fn write_jobs(
     for job in jobs {
         let (rows, bytes) = job.size();
         let has_little = is_small(rows, bytes);
-        encoder.set_options(if has_little { TO_STAY } else { EncodeOptions::default() })?;
+        let with_others = EncodeOptions { of_many: true, ..EncodeOptions::default() };
+        encoder.set_options(if has_little { TO_STAY } else { with_others })?;
         let mut table = TableWriter::start(env, layout, encoder, job.first_time(), job.number)?;
         table.class = job.class;
         table.facts.is_well_cut = job.is_well_cut.then_some(true);
@@ -284,14 +285,15 @@ impl<'a> TableWriter<'a> {
     fn end_block(&mut self, encoded: EncodedBlock) -> Result<()> {
         let facts =
             BlockFacts { rows: encoded.rows as u64, min_time: encoded.min_time, max_time: encoded.max_time };
-        self.builder.add_block(BlockMeta {
+        let meta = BlockMeta {
             min_key: time_key(facts.min_time),
             max_key: time_key(facts.max_time),
             entries: facts.rows,
             directory: encoded.directory,
-            filters: encoded.filter,
+            filters: Vec::new(),
             user: user_facts(encoded.grams, encoded.has_words_of_messages),
-        })?;
+        };
+        self.builder.add_block_with_filters(meta, encoded.filter)?;
         self.facts.raw_bytes += encoded.raw_bytes;
         self.facts.blocks.push(facts);
         self.fields.add_block(&encoded.fields);

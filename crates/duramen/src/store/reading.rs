@@ -8,7 +8,7 @@ use crate::store::shared::lock;
 use crate::store::table_facts::KnownTable;
 use crate::store::tables::{OpenTable, TableCache};
 use duramen_engine::sstable::Opening;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// So many tables are asked of the device before they are opened: enough for the next few to be there in time, and little is
@@ -22,6 +22,8 @@ pub(crate) struct Reading {
     /// By number, which is about the order of time.
     tables: Vec<Arc<KnownTable>>,
     ahead: Mutex<OpenedAhead>,
+    /// Of which blocks the device was asked for filters: the table's number, and which group of its blocks.
+    filters: Mutex<BTreeSet<(u64, usize)>>,
     /// When it began, for the cache of blocks.
     pub(super) since: u64,
     /// Their files must stay.
@@ -41,7 +43,14 @@ impl Reading {
     /// Of tables sorted by their numbers.
     pub(crate) fn new(cache: &Arc<TableCache>, pin: &Pin, tables: Vec<Arc<KnownTable>>) -> Self {
         let since = cache.blocks.now();
-        Self { cache: cache.clone(), tables, ahead: Mutex::default(), since, _pin: pin.clone() }
+        Self {
+            cache: cache.clone(),
+            tables,
+            ahead: Mutex::default(),
+            filters: Mutex::default(),
+            since,
+            _pin: pin.clone(),
+        }
     }
 
     /// A table that is read.
@@ -68,6 +77,11 @@ impl Reading {
 
     pub(crate) fn word_filters(&self) -> &KeptWordFilters {
         &self.cache.word_filters
+    }
+
+    /// Whether the one who calls is the first to ask for the filters of this group of a table's blocks.
+    pub(crate) fn asks_for_filters(&self, table: u64, group: usize) -> bool {
+        lock(&self.filters).insert((table, group))
     }
 
     /// Has the device fetch the tables that come after this one, and none other any more.

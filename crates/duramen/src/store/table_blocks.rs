@@ -9,7 +9,7 @@ use crate::store::reading::Reading;
 use crate::store::table_facts::{BlockFacts, KnownTable};
 use crate::store::tables::{OpenTable, TableCache};
 use duramen_engine::manifest::{State, TableMeta};
-use duramen_engine::sstable::{BlockMeta, ChunkHandle, ChunkSource, FRAME_BYTES};
+use duramen_engine::sstable::{BlockMeta, ChunkHandle, ChunkSource, FRAME_BYTES, Table};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ use std::sync::Arc;
 const AHEAD_BYTES: u64 = 96 << 10;
 /// What lies between two chunks is fetched with them, if it is less: that takes less time than asking twice.
 const GAP_BYTES: u64 = 16 << 10;
+
+/// The filters of so many blocks of a table are fetched at once, where they lie side by side.
+const FILTERS_AHEAD: usize = 64;
 
 /// The blocks of all tables of a snapshot.
 #[derive(Clone, Debug)]
@@ -84,25 +87,13 @@ impl TableBlockHandle {
     }
 }
 
-/// Where a block will be read when it is opened, frames included: behind its columns lie the filter of grams, the parts of that
-/// of words, and the directory. Nothing if it is not known where its filters are.
-fn ranges_ahead(meta: &BlockMeta, looks: Looks) -> Vec<Range<u64>> {
-    let frame = FRAME_BYTES as u64;
-    let range = |at: &ChunkHandle| at.offset.saturating_sub(frame)..at.offset.saturating_add(at.len.into());
-    let filters = &meta.filters;
-    let first = filters.first().unwrap_or(&meta.directory);
-    let grams = grams_len(&meta.user);
-    if looks != Looks::default() && filters.is_empty() && grams == 0 {
-        return Vec::new();
-    }
-    let mut all = Vec::new();
-    if looks.at_grams && grams > 0 {
-        let end = range(first).start;
-        all.push(end.saturating_sub(grams + frame)..end);
-    }
-    let parts = filter_parts(looks.at_words, filters.len());
-    all.extend(parts.filter_map(|part| filters.get(part)).map(range));
-    all.push(range(&meta.directory));
+/// Where a chunk lies, its frame included.
+fn range_of(at: &ChunkHandle) -> Range<u64> {
+    at.offset.saturating_sub(FRAME_BYTES as u64)..at.offset.saturating_add(at.len.into())
+}
+
+/// What is read at once of these, which are in order: those between which there is little are one.
+fn joined(all: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for next in all {
         match ranges.last_mut() {
@@ -115,9 +106,60 @@ fn ranges_ahead(meta: &BlockMeta, looks: Looks) -> Vec<Range<u64>> {
     ranges
 }
 
+/// Whether the filter of words lies behind all blocks, with those of the others.
+fn has_filter_behind(meta: &BlockMeta) -> bool {
+    meta.filters.first().is_some_and(|first| first.offset > meta.directory.offset)
+}
+
+/// Where the parts of filters will be read that have the words which are looked at, of so many blocks of a table from this one
+/// on, as far as they lie behind all blocks.
+fn filters_ahead(blocks: &[BlockMeta], at_words: u16) -> Vec<Range<u64>> {
+    let parts_of = |meta: &BlockMeta| -> Vec<ChunkHandle> {
+        let parts = filter_parts(at_words, meta.filters.len());
+        parts.filter_map(|part| meta.filters.get(part).copied()).collect()
+    };
+    let mut parts: Vec<ChunkHandle> =
+        blocks.iter().filter(|meta| has_filter_behind(meta)).flat_map(parts_of).collect();
+    parts.sort_unstable_by_key(|part| part.offset);
+    joined(parts.iter().map(range_of))
+}
+
+/// Where a block will be read when it is opened, frames included: behind its columns lie the filter of grams and the directory,
+/// and between these, if an earlier version wrote it, the parts of that of words. Nothing if it is not known where its filters
+/// are.
+fn ranges_ahead(meta: &BlockMeta, looks: Looks) -> Vec<Range<u64>> {
+    let frame = FRAME_BYTES as u64;
+    let filters = if has_filter_behind(meta) { &[] } else { &meta.filters[..] };
+    let first = filters.first().unwrap_or(&meta.directory);
+    let grams = grams_len(&meta.user);
+    if looks != Looks::default() && meta.filters.is_empty() && grams == 0 {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    if looks.at_grams && grams > 0 {
+        let end = range_of(first).start;
+        all.push(end.saturating_sub(grams + frame)..end);
+    }
+    let parts = filter_parts(looks.at_words, filters.len());
+    all.extend(parts.filter_map(|part| filters.get(part)).map(range_of));
+    all.push(range_of(&meta.directory));
+    joined(all)
+}
+
 impl TableBlockHandle {
     fn open_table(&self) -> Result<OpenTable> {
         self.reading.open(&self.table)
+    }
+
+    /// Asks for the parts of the filter of words, with those of the blocks beside it where they lie behind all.
+    fn will_look_in(&self, table: &Table, looks: Looks) {
+        let group = self.index / FILTERS_AHEAD;
+        if looks.at_words != 0 && self.reading.asks_for_filters(self.table.number, group) {
+            let of_group = table.blocks().chunks(FILTERS_AHEAD).nth(group).unwrap_or_default();
+            filters_ahead(of_group, looks.at_words)
+                .into_iter()
+                .for_each(|range| table.will_read_range(range));
+        }
     }
 
     /// Opens the block as what it is, for those who need more of it than a query does.
@@ -129,7 +171,7 @@ impl TableBlockHandle {
         let meta = table.blocks().get(self.index).ok_or_else(|| {
             Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
         })?;
-        let block = TableBlock::open(table.clone(), meta.directory)?;
+        let block = TableBlock::open(table.clone(), meta.directory, &meta.filters)?;
         if block.rows() as u64 != self.facts().rows {
             let detail = format!(
                 "block {} of {} has {} rows, the manifest says {}",
@@ -169,12 +211,19 @@ impl BlockHandle for TableBlockHandle {
         Ok(blocks.get(self.table.number, self.index, false, self.reading.since, open)?)
     }
 
+    fn will_look(&self, looks: Looks) {
+        if let Ok(OpenTable { table, .. }) = self.open_table() {
+            self.will_look_in(&table, looks);
+        }
+    }
+
     fn will_open(&self, looks: Looks) {
         if self.is_open() {
             return;
         }
         // What cannot be opened now cannot be later, and is told then.
         if let Ok(OpenTable { table, .. }) = self.open_table() {
+            self.will_look_in(&table, looks);
             let ranges =
                 table.blocks().get(self.index).map(|meta| ranges_ahead(meta, looks)).unwrap_or_default();
             if ranges.is_empty() {
@@ -475,6 +524,20 @@ mod tests {
         assert_eq!(parts(1 << 12, false), std::slice::from_ref(&(161_032..181_348)), "near: fetched at once");
         assert_eq!(parts(0, true), [100_000..101_008, directory.clone()]);
         assert_eq!(parts(u16::MAX, true), std::slice::from_ref(&(100_000..181_348)));
+        // Behind all blocks, those of all lie side by side.
+        let behind = |first: u64| BlockMeta {
+            filters: (0..2).map(|part| chunk(first + part * 500_000, 1_000)).collect(),
+            ..meta.clone()
+        };
+        let directory_alone = std::slice::from_ref(&directory);
+        assert_eq!(ranges_ahead(&behind(300_008), Looks { at_words: 1, at_grams: false }), directory_alone);
+        let with_grams = [180_032..181_040, directory.clone()];
+        let with_grams = joined(with_grams);
+        assert_eq!(ranges_ahead(&behind(300_008), Looks { at_words: 1, at_grams: true }), with_grams);
+        let blocks = [behind(300_008), meta.clone(), behind(301_016), behind(600_000)];
+        assert_eq!(filters_ahead(&blocks, 1), [300_000..302_016, 599_992..601_000]);
+        assert_eq!(filters_ahead(&blocks, 1 << 9), [800_000..802_016, 1_099_992..1_101_000]);
+        assert_eq!(filters_ahead(&blocks, 0), []);
         let looks = Looks { at_words: 1, at_grams: false };
         let of_older = BlockMeta { filters: Vec::new(), user: Vec::new(), ..meta };
         assert_eq!(ranges_ahead(&of_older, looks), [], "who knows where");

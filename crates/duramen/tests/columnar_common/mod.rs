@@ -101,7 +101,8 @@ pub fn encode(rows: &Rows) -> TableBlock {
     let mut chunks = Chunks::default();
     let encoded =
         BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
-    TableBlock::open(Arc::new(chunks), encoded.directory).unwrap()
+    let filters = encoded.write_filter(&mut chunks).unwrap();
+    TableBlock::open(Arc::new(chunks), encoded.directory, &filters).unwrap()
 }
 
 fn text(value: Value<'_>) -> (String, ValueKind) {
@@ -434,14 +435,19 @@ pub fn read_damaged(rows: &Rows, flips: &[(proptest::sample::Index, u8)]) {
     let mut chunks = Chunks::default();
     let encoded =
         BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();
+    let filters = encoded.write_filter(&mut chunks).unwrap();
     let plain: Vec<Vec<u8>> = chunks.chunks.iter().map(|c| plainly(c).unwrap_or(c.clone())).collect();
     assert!(plain != chunks.chunks, "no chunk is a bundle");
     for chunks in [chunks.chunks, plain] {
-        read_flipped(chunks, encoded.directory, flips);
+        read_flipped(chunks, (encoded.directory, &filters), flips);
     }
 }
 
-fn read_flipped(mut chunks: Vec<Vec<u8>>, directory: ChunkHandle, flips: &[(proptest::sample::Index, u8)]) {
+fn read_flipped(
+    mut chunks: Vec<Vec<u8>>,
+    (directory, filters): (ChunkHandle, &[ChunkHandle]),
+    flips: &[(proptest::sample::Index, u8)],
+) {
     let total: usize = chunks.iter().map(Vec::len).sum();
     for (at, value) in flips {
         let mut at = at.index(total);
@@ -454,7 +460,7 @@ fn read_flipped(mut chunks: Vec<Vec<u8>>, directory: ChunkHandle, flips: &[(prop
         }
     }
     let chunks = Arc::new(Chunks { chunks, ..Chunks::default() });
-    let open = || TableBlock::open(chunks.clone(), directory);
+    let open = || TableBlock::open(chunks.clone(), directory, filters);
     let (Ok(block), Ok(unordered)) = (open(), open().map(|block| block.unordered())) else { return };
     read_all(&block);
     read_all(&unordered);

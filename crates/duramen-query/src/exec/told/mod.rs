@@ -147,6 +147,11 @@ impl<'a> Told<'a> {
         self.filter
     }
 
+    /// Whether messages need words for their rows to match.
+    pub fn asks_for_messages(&self) -> bool {
+        self.messages != Message::Any
+    }
+
     /// Whether a message of the block may have the words that it needs for its row to match; if it `reads`, it finds out.
     pub fn may_have_messages(&self, handle: &dyn BlockHandle, reads: bool) -> bool {
         self.messages.may_be_in(handle, reads)

@@ -28,13 +28,15 @@ impl BlockEncoder {
             *at = sink.add_chunk(&chunk)?;
             bundles.push(BundleSizes { handle: Some(*at), plain, stored });
         }
-        for filter in directory.grams.iter_mut().chain(&mut directory.filter) {
-            *filter = sink.add_chunk(&block.chunk(*filter)?)?;
+        if let Some(grams) = &mut directory.grams {
+            *grams = sink.add_chunk(&block.chunk(*grams)?)?;
         }
+        let filter = block.filters().iter().map(|part| block.chunk(*part)).collect::<Result<_>>()?;
+        directory.filter.clear();
         directory.write(&mut self.zstd, &mut self.chunk)?;
         let handle = sink.add_chunk(&self.chunk)?;
         let few_values = directory.columns.iter().map(|column| told.values(&column.name)).collect();
         let times = told.time_counts();
-        Ok(summary(directory, handle, &bundles, block.stream_rows().ok(), Told { few_values, times }))
+        Ok(summary(directory, handle, filter, &bundles, block.stream_rows().ok(), Told { few_values, times }))
     }
 }

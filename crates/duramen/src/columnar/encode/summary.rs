@@ -5,8 +5,9 @@ use super::super::table_fields::FewValues;
 use super::super::table_streams::StreamRows;
 use super::super::table_times::TimeCounts;
 use crate::block::names;
+use crate::error::Result;
 use crate::value::ValueKind;
-use duramen_engine::sstable::ChunkHandle;
+use duramen_engine::sstable::{ChunkHandle, ChunkSink};
 
 /// What became of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub struct EncodedBlock {
     pub sizes: BlockSizes,
     /// How many chunks it has, the directory included.
     pub chunks: usize,
-    /// The parts of its filter of words; none, if it has no words.
-    pub(crate) filter: Vec<ChunkHandle>,
+    /// The parts of its filter of words, which are not written yet; none, if it has no words.
+    pub(crate) filter: Vec<Vec<u8>>,
     /// Whether that has all words of messages: they are texts, if there are any, and no label has their name.
     pub(crate) has_words_of_messages: bool,
     /// Its filter of grams.
@@ -40,6 +41,17 @@ pub struct EncodedBlock {
     pub(crate) label_names: Vec<String>,
     /// Its streams; nothing, if those of a copied block cannot be read.
     pub(crate) streams: Option<StreamRows>,
+}
+
+impl EncodedBlock {
+    /// Writes the filter of words, which a table has behind all of its blocks, and says where its parts are: what
+    /// [`super::super::TableBlock::open`] needs, too.
+    ///
+    /// # Errors
+    /// What `sink` says.
+    pub fn write_filter(&self, sink: &mut dyn ChunkSink) -> Result<Vec<ChunkHandle>> {
+        self.filter.iter().map(|part| Ok(sink.add_chunk(part)?)).collect()
+    }
 }
 
 /// One field of a block.
@@ -89,6 +101,7 @@ pub(super) struct Told {
 pub(super) fn summary(
     directory: Directory,
     handle: ChunkHandle,
+    filter: Vec<Vec<u8>>,
     bundles: &[BundleSizes],
     streams: Option<StreamRows>,
     told: Told,
@@ -109,8 +122,12 @@ pub(super) fn summary(
         };
     let structure_bytes = share(&directory.structure) + directory.maps.iter().map(share).sum::<u64>();
     let bundle_bytes: u64 = directory.bundles.iter().map(|b| u64::from(b.len)).sum();
-    let filters = directory.grams.iter().chain(&directory.filter);
-    let (filter_chunks, filter_bytes) = (filters.clone().count(), filters.map(|f| u64::from(f.len)).sum());
+    let lens = directory
+        .grams
+        .iter()
+        .map(|grams| u64::from(grams.len))
+        .chain(filter.iter().map(|part| part.len() as u64));
+    let (filter_chunks, filter_bytes) = (lens.clone().count(), lens.sum());
     let fields = directory
         .columns
         .iter()
@@ -134,7 +151,7 @@ pub(super) fn summary(
         raw_bytes: directory.raw_bytes,
         fields,
         times: told.times,
-        filter: directory.filter,
+        filter,
         has_words_of_messages,
         grams: directory.grams,
         label_names: directory.label_names,

@@ -14,7 +14,8 @@
 //! word reads the part in which it would be.
 //!
 //! A small block is opened so soon that it need not be known so well whether that is worth it, and a filter is a large part of
-//! it: a coded set takes fewer bits a word. Of very many words a fuse filter is made all the same.
+//! it: a coded set takes fewer bits a word. Of very many words a fuse filter is made all the same, and of more than a few in a
+//! block that lies with many others: one in 16 of all would be opened in vain, and each set be decoded for that.
 
 mod coded_set;
 
@@ -31,6 +32,9 @@ const CODED_SET_5: u8 = 3;
 pub(crate) const MAX_PARTS: usize = 16;
 /// About so many words a part has at least: of fewer, a filter takes more bits each, and is hardly read sooner.
 const PART_WORDS: usize = 4096;
+
+/// A block of so few words is opened at once, however many others there are.
+const FEW_WORDS: usize = 1024;
 
 /// In which of so many parts the word with this hash is.
 pub(crate) fn part_of(hash: u64, parts: usize) -> usize {
@@ -55,12 +59,13 @@ pub(crate) fn parts_of(at_words: u16, parts: usize) -> impl Iterator<Item = usiz
 }
 
 /// A filter over all words, in its parts; none if there are no words.
-pub(crate) fn build(words: &mut Words, is_small: bool) -> Vec<Vec<u8>> {
+pub(crate) fn build(words: &mut Words, is_small: bool, of_many: bool) -> Vec<Vec<u8>> {
     let mut hashes = words.hashes();
     if hashes.is_empty() {
         return Vec::new();
     }
-    if is_small && hashes.len() <= MAX_WORDS {
+    let most = if of_many { FEW_WORDS } else { MAX_WORDS };
+    if is_small && hashes.len() <= most {
         let mut set = vec![CODED_SET];
         coded_set::encode(&mut hashes, &mut set);
         return vec![set];
@@ -117,12 +122,17 @@ mod tests {
 
     #[test]
     fn small_blocks_have_a_coded_set_unless_there_are_very_many_words() {
-        for (count, is_small, is_coded) in
-            [(1, true, true), (3000, true, true), (3000, false, false), (MAX_WORDS + 1, true, false)]
-        {
+        for (count, is_small, of_many, is_coded) in [
+            (1, true, false, true),
+            (3000, true, false, true),
+            (3000, false, false, false),
+            (MAX_WORDS + 1, true, false, false),
+            (FEW_WORDS, true, true, true),
+            (FEW_WORDS + 1, true, true, false),
+        ] {
             let mut words = Words::default();
             (0..count).for_each(|n| words.add(format!("word{n}").as_bytes()));
-            let parts = build(&mut words, is_small);
+            let parts = build(&mut words, is_small, of_many);
             assert!(parts.iter().all(|part| (part[0] == CODED_SET) == is_coded), "{count}");
             let parts: Vec<_> = parts.into_iter().map(WordFilter::read).collect();
             let may_contain = |word: &str| {
@@ -146,7 +156,7 @@ mod tests {
         {
             let mut words = Words::default();
             (0..count).for_each(|n| words.add(format!("word{n}").as_bytes()));
-            let filters: Vec<_> = build(&mut words, false).into_iter().map(WordFilter::read).collect();
+            let filters: Vec<_> = build(&mut words, false, false).into_iter().map(WordFilter::read).collect();
             assert_eq!(filters.len(), parts, "{count}");
             for n in 0..count {
                 let hash = token::hash(&format!("word{n}"));

@@ -168,7 +168,7 @@ mod tests {
         let mut chunks = Chunks::default();
         let mut encoder = BlockEncoder::new(EncodeOptions::default()).unwrap();
         let encoded = encoder.encode(&rows, &mut chunks).unwrap();
-        TableBlock::open(Arc::new(chunks), encoded.directory).unwrap()
+        TableBlock::open(Arc::new(chunks), encoded.directory, &[]).unwrap()
     }
 
     fn bundle_of(block: &TableBlock, name: &str) -> usize {

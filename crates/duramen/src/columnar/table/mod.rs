@@ -61,7 +61,9 @@ pub struct TableBlock {
     columns: Vec<OnceLock<Arc<Column>>>,
     /// Of columns of templates.
     outlines: Vec<OnceLock<Box<Outline>>>,
-    /// The parts of the filter of words.
+    /// Where the parts of the filter of words are.
+    filters: Vec<ChunkHandle>,
+    /// The parts.
     filter: Vec<OnceLock<WordFilter>>,
     grams: OnceLock<GramFilter>,
 }
@@ -76,13 +78,20 @@ fn get_or_make<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Resul
 }
 
 impl TableBlock {
-    /// Reads the directory.
+    /// Reads the directory. `filters` are the parts of the block's filter of words: without them, nobody can tell which words it
+    /// has not.
     ///
     /// # Errors
     /// What `source` said; [`duramen_engine::Error::TooNew`] if a later version wrote the block;
     /// [`crate::Error::Decode`] if the chunk is no directory.
-    pub fn open(source: Arc<dyn ChunkSource>, directory: ChunkHandle) -> Result<Self> {
+    pub fn open(
+        source: Arc<dyn ChunkSource>,
+        directory: ChunkHandle,
+        filters: &[ChunkHandle],
+    ) -> Result<Self> {
         let directory = Directory::read(&source.read_chunk(directory)?, source.path())?;
+        // Those of earlier versions know where their filters are, and some of them nobody else.
+        let filters = if filters.is_empty() { &directory.filter[..] } else { filters }.to_vec();
         Ok(Self {
             source,
             by_name: ColumnIndex::of(&directory.columns)?,
@@ -99,7 +108,8 @@ impl TableBlock {
             maps: directory.maps.iter().map(|_| OnceLock::new()).collect(),
             columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
             outlines: directory.columns.iter().map(|_| OnceLock::new()).collect(),
-            filter: directory.filter.iter().map(|_| OnceLock::new()).collect(),
+            filter: filters.iter().map(|_| OnceLock::new()).collect(),
+            filters,
             grams: OnceLock::new(),
             directory,
         })
@@ -125,6 +135,11 @@ impl TableBlock {
     /// The number of the column with this name.
     fn number_of(&self, name: &str) -> Option<usize> {
         self.by_name.find(&self.directory.columns, name)
+    }
+
+    /// Where the parts of its filter of words are.
+    pub(super) fn filters(&self) -> &[ChunkHandle] {
+        &self.filters
     }
 
     pub(super) fn directory(&self) -> &Directory {

@@ -127,7 +127,7 @@ impl TableBlock {
 
     /// Whether the block may have the word with this hash, by its filter, of which one part is read.
     fn filter_may_contain(&self, hash: u64) -> Result<bool> {
-        let parts = &self.directory.filter;
+        let parts = &self.filters;
         let part = part_of(hash, parts.len());
         let (Some(&handle), Some(cell)) = (parts.get(part), self.filter.get(part)) else { return Ok(true) };
         let read = || Ok(WordFilter::read(self.source.read_chunk(handle)?));
