@@ -160,6 +160,21 @@ mod tests {
         assert!(Index::decode(&index.encode(), 139).is_err(), "the last block does not fit");
     }
 
+    #[test]
+    fn filters_may_lie_behind_their_block_and_before_the_index_alone() {
+        let with = |filter, directory| {
+            let mut index = some_index();
+            index.blocks[0].filters = vec![filter];
+            index.blocks[0].directory = directory;
+            Index::decode(&index.encode(), 200).is_ok_and(|read| read == index)
+        };
+        let (inside, behind) = (ChunkHandle { offset: 40, len: 5 }, ChunkHandle { offset: 190, len: 10 });
+        assert!(with(inside, inside) && with(behind, inside));
+        assert!(!with(ChunkHandle { len: 11, ..behind }, inside), "in the index");
+        assert!(!with(ChunkHandle { offset: 27, ..inside }, inside), "its frame begins before the block");
+        assert!(!with(inside, behind), "no directory does");
+    }
+
     proptest! {
         #[test]
         fn decoding_is_total(mut bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<usize>(), flip in 1u8..) {

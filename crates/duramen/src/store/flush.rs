@@ -27,7 +27,7 @@ pub(crate) const FIELDS_PROPERTY: &str = "fields";
 /// Name of the table property that holds its [`TableStreams`](crate::columnar::TableStreams), if they are not too many.
 pub(crate) const STREAMS_PROPERTY: &str = "table_streams";
 
-/// What the index says of a block besides: how long its filter of grams is, which lies before that of words, 0 if it has none;
+/// What the index says of a block besides: how long its filter of grams is, which lies before the directory, 0 if it has none;
 /// and whether that of words has all words of messages. Nothing if neither.
 fn user_facts(grams: Option<ChunkHandle>, has_words_of_messages: bool) -> Vec<u8> {
     let mut user = grams.map_or(0, |grams| grams.len).to_le_bytes().to_vec();

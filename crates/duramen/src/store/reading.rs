@@ -8,12 +8,17 @@ use crate::store::shared::lock;
 use crate::store::table_facts::KnownTable;
 use crate::store::tables::{OpenTable, TableCache};
 use duramen_engine::sstable::Opening;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// So many tables are asked of the device before they are opened: enough for the next few to be there in time, and little is
 /// lost where a limit ends the query before.
 const TABLES_AHEAD: usize = 4;
+
+/// The number of a table, of a group of its blocks, and what is looked at ([`Looks::at_words`]).
+///
+/// [`Looks::at_words`]: crate::block::Looks::at_words
+type FilterGroup = (u64, usize, u16);
 
 /// Lives as long as somebody may open some blocks.
 #[derive(Debug)]
@@ -22,8 +27,8 @@ pub(crate) struct Reading {
     /// By number, which is about the order of time.
     tables: Vec<Arc<KnownTable>>,
     ahead: Mutex<OpenedAhead>,
-    /// Of which blocks the device was asked for filters: the table's number, and which group of its blocks.
-    filters: Mutex<BTreeSet<(u64, usize)>>,
+    /// Of which blocks the device was asked for filters, and whether for those of all of a group at once.
+    filters: Mutex<BTreeMap<FilterGroup, bool>>,
     /// When it began, for the cache of blocks.
     pub(super) since: u64,
     /// Their files must stay.
@@ -79,9 +84,21 @@ impl Reading {
         &self.cache.word_filters
     }
 
-    /// Whether the one who calls is the first to ask for the filters of this group of a table's blocks.
-    pub(crate) fn asks_for_filters(&self, table: u64, group: usize) -> bool {
-        lock(&self.filters).insert((table, group))
+    /// Whether filters of a group of blocks are asked for at once; who asks first says so, for all who come later. And whether
+    /// this is the first.
+    pub(crate) fn asks_for_filters_at_once(
+        &self,
+        group: FilterGroup,
+        at_once: impl FnOnce() -> bool,
+    ) -> (bool, bool) {
+        let known = lock(&self.filters).get(&group).copied();
+        match known {
+            Some(at_once) => (at_once, false),
+            None => {
+                let at_once = at_once();
+                (at_once, lock(&self.filters).insert(group, at_once).is_none())
+            }
+        }
     }
 
     /// Has the device fetch the tables that come after this one, and none other any more.

@@ -14,13 +14,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// So many bytes at the end of a block are fetched before it is opened, if it is not known how long its filters are: its
-/// directory lies there, and before it they do.
+/// directory lies there, and before it, in tables of earlier versions, they do.
 const AHEAD_BYTES: u64 = 96 << 10;
 /// What lies between two chunks is fetched with them, if it is less: that takes less time than asking twice.
 const GAP_BYTES: u64 = 16 << 10;
 
 /// The filters of so many blocks of a table are fetched at once, where they lie side by side.
-const FILTERS_AHEAD: usize = 64;
+const FILTERS_AHEAD: usize = 32;
+/// Unless that would be more than so many bytes: some of it may be for blocks that nobody looks at.
+const MOST_FILTER_BYTES_AHEAD: u64 = 1 << 20;
 
 /// The blocks of all tables of a snapshot.
 #[derive(Clone, Debug)]
@@ -111,15 +113,18 @@ fn has_filter_behind(meta: &BlockMeta) -> bool {
     meta.filters.first().is_some_and(|first| first.offset > meta.directory.offset)
 }
 
-/// Where the parts of filters will be read that have the words which are looked at, of so many blocks of a table from this one
-/// on, as far as they lie behind all blocks.
-fn filters_ahead(blocks: &[BlockMeta], at_words: u16) -> Vec<Range<u64>> {
-    let parts_of = |meta: &BlockMeta| -> Vec<ChunkHandle> {
-        let parts = filter_parts(at_words, meta.filters.len());
+/// Where the parts of filters will be read that have the words which are looked at, of blocks of a table, but for those that are
+/// kept: of the block of this place among these, that part.
+fn filters_ahead(
+    blocks: &[BlockMeta],
+    at_words: u16,
+    is_kept: &dyn Fn(usize, usize) -> bool,
+) -> Vec<Range<u64>> {
+    let parts_of = |(at, meta): (usize, &BlockMeta)| -> Vec<ChunkHandle> {
+        let parts = filter_parts(at_words, meta.filters.len()).filter(|&part| !is_kept(at, part));
         parts.filter_map(|part| meta.filters.get(part).copied()).collect()
     };
-    let mut parts: Vec<ChunkHandle> =
-        blocks.iter().filter(|meta| has_filter_behind(meta)).flat_map(parts_of).collect();
+    let mut parts: Vec<ChunkHandle> = blocks.iter().enumerate().flat_map(parts_of).collect();
     parts.sort_unstable_by_key(|part| part.offset);
     joined(parts.iter().map(range_of))
 }
@@ -151,15 +156,34 @@ impl TableBlockHandle {
         self.reading.open(&self.table)
     }
 
-    /// Asks for the parts of the filter of words, with those of the blocks beside it where they lie behind all.
+    /// Asks for the parts of the filter of words, with those of the blocks beside it where they lie behind all and are not too
+    /// much. What is kept is not asked for.
     fn will_look_in(&self, table: &Table, looks: Looks) {
-        let group = self.index / FILTERS_AHEAD;
-        if looks.at_words != 0 && self.reading.asks_for_filters(self.table.number, group) {
-            let of_group = table.blocks().chunks(FILTERS_AHEAD).nth(group).unwrap_or_default();
-            filters_ahead(of_group, looks.at_words)
-                .into_iter()
-                .for_each(|range| table.will_read_range(range));
-        }
+        let (blocks, group) = (table.blocks(), self.index / FILTERS_AHEAD);
+        let Some(meta) = blocks.get(self.index).filter(|_| looks.at_words != 0) else { return };
+        let kept = self.reading.word_filters();
+        let of_blocks = |first: usize, blocks: &[BlockMeta]| {
+            let is_kept = |at, part| kept.get((self.table.number, first + at, part)).is_some();
+            filters_ahead(blocks, looks.at_words, &is_kept)
+        };
+        let own = || of_blocks(self.index, std::slice::from_ref(meta));
+        let ranges = if has_filter_behind(meta) {
+            let of_group = blocks.chunks(FILTERS_AHEAD).nth(group).unwrap_or_default();
+            let mut all = Vec::new();
+            let (at_once, is_first) =
+                self.reading.asks_for_filters_at_once((self.table.number, group, looks.at_words), || {
+                    all = of_blocks(group * FILTERS_AHEAD, of_group);
+                    all.iter().map(|range| range.end - range.start).sum::<u64>() <= MOST_FILTER_BYTES_AHEAD
+                });
+            match (at_once, is_first) {
+                (true, true) => all,
+                (true, false) => Vec::new(),
+                (false, _) => own(),
+            }
+        } else {
+            own()
+        };
+        ranges.into_iter().for_each(|range| table.will_read_range(range));
     }
 
     /// Opens the block as what it is, for those who need more of it than a query does.
@@ -535,9 +559,18 @@ mod tests {
         let with_grams = joined(with_grams);
         assert_eq!(ranges_ahead(&behind(300_008), Looks { at_words: 1, at_grams: true }), with_grams);
         let blocks = [behind(300_008), meta.clone(), behind(301_016), behind(600_000)];
-        assert_eq!(filters_ahead(&blocks, 1), [300_000..302_016, 599_992..601_000]);
-        assert_eq!(filters_ahead(&blocks, 1 << 9), [800_000..802_016, 1_099_992..1_101_000]);
-        assert_eq!(filters_ahead(&blocks, 0), []);
+        assert_eq!(
+            filters_ahead(&blocks, 1, &|_, _| false),
+            [101_008..121_016, 300_000..302_016, 599_992..601_000]
+        );
+        assert_eq!(
+            filters_ahead(&blocks[2..], 1 << 9, &|_, _| false),
+            [801_008..802_016, 1_099_992..1_101_000]
+        );
+        let last = 599_992..601_000;
+        let left = filters_ahead(&blocks, 1, &|at, part| at < 3 && part == 0);
+        assert_eq!(left, std::slice::from_ref(&last), "others are kept");
+        assert_eq!(filters_ahead(&blocks, 0, &|_, _| false), []);
         let looks = Looks { at_words: 1, at_grams: false };
         let of_older = BlockMeta { filters: Vec::new(), user: Vec::new(), ..meta };
         assert_eq!(ranges_ahead(&of_older, looks), [], "who knows where");
