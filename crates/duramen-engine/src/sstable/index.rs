@@ -7,8 +7,9 @@
 //! properties  count | (name | value) * count, names ascending
 //! ```
 //!
-//! The filters lie in their block, or behind all blocks, those of all blocks side by side. Numbers are varints, `filters` is a byte, keys, `user`, names and values are length-prefixed bytes.
+//! Numbers are varints, `filters` is a byte, keys, `user`, names and values are length-prefixed bytes.
 //! Block 0 starts after the file's header, every other where the one before it ends: `bytes` is enough.
+//! Filters lie in their block, or behind all blocks, those of all blocks side by side.
 
 use super::format::{FRAME_BYTES, HEADER_BYTES};
 use super::wire::{Malformed, Reader, put_bytes, put_varint};

@@ -5,6 +5,7 @@
 //! to start (from index and footer, if these are whole), and resumes at the next one unless the lengths
 //! prove themselves right by leading exactly there.
 
+use super::BlockMeta;
 use super::format::{FOOTER_BYTES, FRAME_BYTES, Footer, HEADER_BYTES, u32_at};
 use super::index::Index;
 use super::table::{Table, open_file, read_footer, read_index};
@@ -242,17 +243,17 @@ impl Walk<'_> {
         if self.footer.is_some_and(|footer| starts_at(footer.properties)) {
             return (None, Part::Properties);
         }
+        let is_filter_of = |meta: &BlockMeta| meta.filters.iter().any(|&filter| starts_at(filter));
         let Some(index) = self.index else { return (None, Part::Chunk) };
         let block = index.ends.partition_point(|&end| end <= at);
         match index.blocks.get(block) {
             Some(meta) if starts_at(meta.directory) => (Some(block), Part::Directory),
-            Some(meta) if meta.filters.iter().any(|&filter| starts_at(filter)) => (Some(block), Part::Filter),
+            Some(meta) if is_filter_of(meta) => (Some(block), Part::Filter),
             Some(_) => (Some(block), Part::Chunk),
-            None => {
-                let has = |meta: &super::BlockMeta| meta.filters.iter().any(|&filter| starts_at(filter));
-                let block = index.blocks.iter().position(has);
-                (block, if block.is_some() { Part::Filter } else { Part::Chunk })
-            }
+            None => match index.blocks.iter().position(is_filter_of) {
+                Some(block) => (Some(block), Part::Filter),
+                None => (None, Part::Chunk),
+            },
         }
     }
 }

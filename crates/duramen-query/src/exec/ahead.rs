@@ -42,18 +42,18 @@ impl Ahead<'_> {
     /// To be called when the block of this number is about to be read: asks for later ones.
     pub fn of(&self, number: usize) {
         let Reader { told, looks, threads, .. } = self.reader;
-        let these = |ahead: usize| if number == 0 { 0..=ahead } else { number + ahead..=number + ahead };
         let opened_ahead = BLOCKS_OPENED_AHEAD.max(threads.saturating_mul(4));
         if told.asks_for_messages() {
             looked_at(number, opened_ahead)
                 .filter_map(|number| self.opened(number))
                 .for_each(|handle| handle.will_look(looks));
         }
-        these(opened_ahead)
+        let first = if number == 0 { 0 } else { number + opened_ahead };
+        (first..=number + opened_ahead)
             .filter_map(|number| self.opened(number))
             .filter(|handle| told.may_have_messages(*handle, true))
             .for_each(|handle| handle.will_open(looks));
-        if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD.max(self.reader.threads)) {
+        if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD.max(threads)) {
             self.reader.will_read(handle);
         }
     }

@@ -23,6 +23,7 @@ mod options;
 mod origins;
 mod payload;
 mod pin;
+mod ranges_ahead;
 mod readers;
 mod reading;
 mod reencode;

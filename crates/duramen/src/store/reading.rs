@@ -84,21 +84,16 @@ impl Reading {
         &self.cache.word_filters
     }
 
-    /// Whether filters of a group of blocks are asked for at once; who asks first says so, for all who come later. And whether
-    /// this is the first.
-    pub(crate) fn asks_for_filters_at_once(
-        &self,
-        group: FilterGroup,
-        at_once: impl FnOnce() -> bool,
-    ) -> (bool, bool) {
+    /// Whether the device was asked for the filters of all of a group of blocks at once. Who comes first does, with `ask`, which
+    /// says whether they were not too much.
+    pub(crate) fn asked_for_filters(&self, group: FilterGroup, ask: impl FnOnce() -> bool) -> bool {
         let known = lock(&self.filters).get(&group).copied();
-        match known {
-            Some(at_once) => (at_once, false),
-            None => {
-                let at_once = at_once();
-                (at_once, lock(&self.filters).insert(group, at_once).is_none())
-            }
-        }
+        // Without the lock: two may ask for the same.
+        known.unwrap_or_else(|| {
+            let asked = ask();
+            lock(&self.filters).insert(group, asked);
+            asked
+        })
     }
 
     /// Has the device fetch the tables that come after this one, and none other any more.

@@ -8,8 +8,8 @@ use super::super::streams::Part;
 use super::kinds::skip_nested;
 use super::sought::Sought;
 use super::{
-    AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, PLAIN, RECENCY, decode_nested, dictionary, hex,
-    peek, plain,
+    AFFIX, DEPTH, DICTIONARY, HEX, INTEGERS, Leaf, PADDED, PLAIN, PlainTexts, RECENCY, decode_nested,
+    dictionary, hex, peek, plain,
 };
 use crate::error::Result;
 use crate::token::is_word_char;
@@ -76,7 +76,7 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u
         Some(PLAIN) => {
             part.meta.u8()?;
             let remaining = part.text.remaining();
-            let (bytes, ends) = plain::places(part, count)?;
+            let PlainTexts { bytes, ends } = plain::texts(part, count)?;
             Ok(texts_that_hold(&ends, word, |from| word.first_in(bytes, remaining, from)))
         }
         _ => decoded(part, count, word, depth),

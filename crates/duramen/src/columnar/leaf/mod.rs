@@ -37,7 +37,7 @@ pub(crate) use dictionary::write as write_dictionary;
 pub(crate) use find::{Presence, presence};
 pub(crate) use hold::holding;
 pub(crate) use kinds::{WordKinds, skip};
-pub(crate) use plain::check_ends;
+pub(crate) use plain::{PlainTexts, check_ends};
 pub(crate) use sought::{Held, Sought};
 
 use super::bytes::{bad, put_bytes};
@@ -175,21 +175,18 @@ pub(crate) fn decode_distinct(part: &mut Part<'_>) -> Result<Option<Texts>> {
 /// Where each of `count` texts ends, if they are just the bytes that are left of the part's text. Whether those are UTF-8
 /// nobody has looked at.
 pub(crate) fn plain_ends(part: &Part<'_>, count: usize) -> Result<Option<Vec<u32>>> {
-    let mut part = part.clone();
-    if count == 0 || part.meta.u8()? != PLAIN {
-        return Ok(None);
-    }
-    plain::ends(&mut part, count)
+    let Some(PlainTexts { bytes, ends }) = plain_texts(part, count)? else { return Ok(None) };
+    check_ends(bytes, &ends)?;
+    Ok((bytes.len() == part.text.remaining()).then_some(ends))
 }
 
-/// The bytes of `count` texts, and where each ends, if they are kept one after another: who only looks at them need not copy
-/// them. Nobody has looked whether they are UTF-8.
-pub(crate) fn plain_places<'a>(part: &Part<'a>, count: usize) -> Result<Option<(&'a [u8], Vec<u32>)>> {
+/// `count` texts where they lie, if they are kept one after another: who only looks at them need not copy them.
+pub(crate) fn plain_texts<'a>(part: &Part<'a>, count: usize) -> Result<Option<PlainTexts<'a>>> {
     let mut part = part.clone();
     if count == 0 || part.meta.u8()? != PLAIN {
         return Ok(None);
     }
-    plain::places(&mut part, count).map(Some)
+    plain::texts(&mut part, count).map(Some)
 }
 
 /// Where each of `count` texts ends, whose bytes lie on pages that have `of_all` together.

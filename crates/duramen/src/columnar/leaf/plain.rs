@@ -24,11 +24,26 @@ pub(super) fn area<'a>(part: &mut Part<'a>) -> Result<&'a [u8]> {
     part.text.take(len)
 }
 
-/// The bytes of all of `count` texts, and where each ends.
-pub(super) fn places<'a>(part: &mut Part<'a>, count: usize) -> Result<(&'a [u8], Vec<u32>)> {
+/// Texts where they lie. Whether they are UTF-8 nobody has looked at.
+#[derive(Debug)]
+pub(crate) struct PlainTexts<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Where each ends.
+    pub(super) ends: Vec<u32>,
+}
+
+impl<'a> PlainTexts<'a> {
+    pub(crate) fn get(&self, i: u32) -> &'a [u8] {
+        let start = if i == 0 { 0 } else { self.ends[i as usize - 1] };
+        &self.bytes[start as usize..self.ends[i as usize] as usize]
+    }
+}
+
+/// All of `count` texts.
+pub(super) fn texts<'a>(part: &mut Part<'a>, count: usize) -> Result<PlainTexts<'a>> {
     let bytes = area(part)?;
     let ends = ends_in(bytes.len(), part, count)?;
-    Ok((bytes, ends))
+    Ok(PlainTexts { bytes, ends })
 }
 
 /// Where each of `count` texts ends, if all together have so many bytes; these need not be in the part.
@@ -54,15 +69,6 @@ fn ends_in(of_all: usize, part: &mut Part<'_>, count: usize) -> Result<Vec<u32>>
     Ok(ends)
 }
 
-/// Where each of `count` texts ends, if their bytes are all that is left of the part's text. That these are UTF-8 is for the
-/// caller to see.
-pub(super) fn ends(part: &mut Part<'_>, count: usize) -> Result<Option<Vec<u32>>> {
-    let all = part.text.remaining();
-    let (bytes, ends) = places(part, count)?;
-    check_ends(bytes, &ends)?;
-    Ok((bytes.len() == all).then_some(ends))
-}
-
 /// Tells whether a text begins in the middle of a character.
 ///
 /// # Errors
@@ -74,8 +80,9 @@ pub(crate) fn check_ends(bytes: &[u8], ends: &[u32]) -> Result<()> {
 
 /// Appends what [`encode`] wrote.
 pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -> Result<()> {
-    let (bytes, ends) = places(part, chosen.count())?;
+    let texts = texts(part, chosen.count())?;
     let Some(numbers) = chosen.numbers() else {
+        let PlainTexts { bytes, ends } = texts;
         std::str::from_utf8(bytes).map_err(|_| bad("a text is not UTF-8"))?;
         check_ends(bytes, &ends)?;
         out.bytes.extend_from_slice(bytes);
@@ -83,8 +90,7 @@ pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -
         return Ok(());
     };
     for &i in numbers {
-        let start = if i == 0 { 0 } else { ends[i as usize - 1] };
-        let text = &bytes[start as usize..ends[i as usize] as usize];
+        let text = texts.get(i);
         std::str::from_utf8(text).map_err(|_| bad("a text is not UTF-8"))?;
         out.push(text);
     }
@@ -93,16 +99,17 @@ pub(super) fn decode(part: &mut Part<'_>, chosen: Chosen<'_>, out: &mut Texts) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::plain_ends;
     use super::*;
 
     /// Where texts of these lengths end, if all the text there is is `text`.
     fn ends_of(text: &str, lens: &[i64], of_all: usize) -> Result<Option<Vec<u32>>> {
-        let mut streams = Streams::default();
+        let mut streams = Streams { meta: vec![PLAIN], ..Streams::default() };
         put_varint(&mut streams.meta, of_all as u64);
         ints::encode(lens, &mut streams);
         streams.text.extend_from_slice(text.as_bytes());
         let bundle = streams.reread();
-        ends(&mut bundle.part(&[0; 4], &streams.lens())?, lens.len())
+        plain_ends(&bundle.part(&[0; 4], &streams.lens())?, lens.len())
     }
 
     #[test]

@@ -154,10 +154,9 @@ impl Parts<'_> {
                 Held::Not
             }
         })?;
-        let those = |held: Held| (0..).zip(&judged).filter(move |(_, is)| **is == held);
-        let ranks = |held| those(held).filter_map(|(at, _): (usize, _)| some.get(at).copied()).collect();
-        let (certain, possible) = (ranks(Held::Certain), ranks(Held::Perhaps));
-        Ok(Passing { certain: Ranks::Some(certain), possible: Ranks::Some(possible) })
+        let of = |held| some.iter().zip(&judged).filter(move |(_, is)| **is == held).map(|(&rank, _)| rank);
+        let ranks = |held| Ranks::Some(of(held).collect());
+        Ok(Passing { certain: ranks(Held::Certain), possible: ranks(Held::Perhaps) })
     }
 
     fn of_template<'w>(

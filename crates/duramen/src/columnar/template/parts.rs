@@ -38,10 +38,9 @@ impl Lazy<'_> {
         budget: &mut usize,
         say: impl Fn(&[u8]) -> T,
     ) -> Result<Vec<T>> {
-        if let Some((bytes, ends)) = leaf::plain_places(&self.part, self.count)? {
+        if let Some(texts) = leaf::plain_texts(&self.part, self.count)? {
             chosen(self.count, Some(some))?;
-            let start = |i: u32| if i == 0 { 0 } else { ends[i as usize - 1] as usize };
-            return Ok(some.iter().map(|&i| say(&bytes[start(i)..ends[i as usize] as usize])).collect());
+            return Ok(some.iter().map(|&i| say(texts.get(i))).collect());
         }
         Ok(match self.decode(Some(some), budget)? {
             Leaf::Dictionary { values, codes } => {
