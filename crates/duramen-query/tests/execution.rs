@@ -3,14 +3,14 @@
 
 mod support;
 
-use duramen::block::{Block, BlockHandle};
+use duramen::block::{Block, BlockHandle, ValueWords};
 use duramen_engine::io::Clock;
 use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use support::{Row, TestBlock, handles, run};
 
@@ -108,6 +108,60 @@ fn blocks_without_the_words_are_not_read() {
     let (rows, stats) =
         run("_time:[1970-01-01T00:00:05Z, 1970-01-01T00:00:12Z]", &blocks, &RunOptions::default()).unwrap();
     assert_eq!((rows.len(), stats.blocks_read), (8, 2));
+}
+
+/// A block of which its filter tells, once it is read, that it has none of the words; unless it is the one that has them.
+#[derive(Debug)]
+struct Telling {
+    block: Arc<TestBlock>,
+    has_words: bool,
+    is_read: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl BlockHandle for Telling {
+    fn rows(&self) -> usize {
+        self.block.rows().len()
+    }
+    fn min_time(&self) -> i64 {
+        self.block.rows()[0].time
+    }
+    fn max_time(&self) -> i64 {
+        self.block.rows()[self.block.rows().len() - 1].time
+    }
+    fn open(&self) -> duramen::Result<Arc<dyn Block>> {
+        self.block.opened.fetch_add(1, Relaxed);
+        Ok(self.block.clone())
+    }
+    fn may_have_words(&self, words: &ValueWords<'_>, reads: bool) -> bool {
+        assert_eq!((words.field, words.may_be_integer), ("user", false));
+        self.asked.fetch_add(1, Relaxed);
+        self.has_words || !(self.is_read.fetch_or(reads, Relaxed) || reads)
+    }
+}
+
+#[test]
+fn of_blocks_whose_filters_tell_that_they_have_no_such_value_none_is_opened_and_few_are_asked_again() {
+    for (threads, with_words) in [(1, 250), (2, 250), (2, 0), (1, 299), (3, 120)] {
+        let blocks: Vec<_> = store(300, 10)
+            .into_iter()
+            .enumerate()
+            .map(|(i, block)| {
+                let (is_read, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+                Arc::new(Telling { block, has_words: i == with_words, is_read, asked })
+            })
+            .collect();
+        let options = RunOptions { threads, ..RunOptions::default() };
+        for end in ["", " | stats count() n", " | sort by (n) limit 3"] {
+            let query = Query::parse(&format!("user:=\"ann-7\"{end}"), &ParseOptions::default()).unwrap();
+            let handles = blocks.iter().map(|block| block.clone() as Arc<dyn BlockHandle>).collect();
+            query.run(handles, &options, &Cancel::new(), &mut |_| ControlFlow::Continue(())).unwrap();
+        }
+        let opened: Vec<usize> = (0..300).filter(|&i| blocks[i].block.opened.load(Relaxed) > 0).collect();
+        assert_eq!(opened, [with_words]);
+        let asked: usize = blocks.iter().map(|block| block.asked.load(Relaxed)).sum();
+        assert!(asked < 2 * 3 * 300, "{asked}");
+    }
 }
 
 #[test]

@@ -39,6 +39,17 @@ impl Looks {
     }
 }
 
+/// What a value must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueWords<'a> {
+    /// The field that it is of.
+    pub field: &'a str,
+    /// Words, by their hashes ([`crate::token::hash`]): all of these.
+    pub hashes: &'a [u64],
+    /// Whether it may be an integer. The words of integers are in no filter.
+    pub may_be_integer: bool,
+}
+
 /// A block of rows as a snapshot lists it: where and when, without having read it.
 pub trait BlockHandle: Send + Sync + Debug {
     /// How many rows it has; at least 1.
@@ -54,7 +65,7 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn open_unordered(&self) -> Result<Arc<dyn Block>> {
         self.open()
     }
-    /// Says that its filter of words will be looked at soon ([`BlockHandle::may_have_message`]). A hint, as
+    /// Says that its filter of words will be looked at soon ([`BlockHandle::may_have_words`]). A hint, as
     /// [`BlockHandle::will_open`].
     fn will_look(&self, looks: Looks) {
         let _nothing_to_do = looks;
@@ -73,9 +84,9 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn values(&self, _name: &str) -> Option<FewValues> {
         None
     }
-    /// Whether messages of its rows may have a word of each of these hashes ([`crate::token::hash`]), as far as that is known
-    /// without opening it; `false` is certain. If it `reads`, it finds out if that is not known yet.
-    fn may_have_message(&self, _words: &[u64], _reads: bool) -> bool {
+    /// Whether a value of its rows may have these words, as far as that is known without opening it; `false` is certain. If it
+    /// `reads`, it finds out if that is not known yet.
+    fn may_have_words(&self, _words: &ValueWords<'_>, _reads: bool) -> bool {
         true
     }
     /// How many of its rows each step of time has, where that is known without opening it.

@@ -1,8 +1,9 @@
 //! Merging encodes small blocks again and copies large ones, and nothing changes for who reads.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
+use duramen::block::ValueWords;
 use duramen::columnar::MAX_BLOCK_ROWS;
-use duramen::{Batch, EntryBuf, Store, StoreOptions, Value};
+use duramen::{Batch, EntryBuf, Store, StoreOptions, Value, token};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -162,6 +163,7 @@ fn large_blocks_are_copied_and_small_ones_become_large() {
     assert_eq!(merged.fields, stats.fields);
     assert_eq!(merged.days["19700101"].raw_bytes, stats.days["19700101"].raw_bytes);
     assert_eq!(merged.days["19700101"].tables, 1);
+    let nowhere = ValueWords { field: "_msg", hashes: &[token::hash("nowhere")], may_be_integer: false };
     // The small ones begin before the large ones that lie between them.
     assert_eq!(blocks(&store), [20_000, 300, 20_000, 20_000]);
     for handle in store.snapshot().unwrap().blocks(i64::MIN, i64::MAX) {
@@ -170,7 +172,7 @@ fn large_blocks_are_copied_and_small_ones_become_large() {
         assert_eq!(handle.values("app"), None, "a label");
         let counts = handle.time_counts().unwrap();
         assert_eq!(counts.rows.iter().flat_map(|(_, rows)| rows).sum::<u64>(), handle.rows() as u64);
-        assert!(!handle.may_have_message(&[duramen::token::hash("nowhere")], true), "its filter tells");
+        assert!(!handle.may_have_words(&nowhere, true), "its filter tells");
         assert_eq!((handle.values("n"), handle.values("none")), (None, Some(Vec::new())));
     }
     let checked = store.verify(&mut |_| {}).unwrap();

@@ -60,7 +60,7 @@ impl<'a> Aggregation<'a> {
         } else {
             blocks
         };
-        let threads = over_blocks(Ahead { reader: self.reader, blocks }, |shared| {
+        let threads = over_blocks(Ahead::new(self.reader, blocks), |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
             let mut makers = makers(self.pipes, self.aggregate).unwrap_or_default();

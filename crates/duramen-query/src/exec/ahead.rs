@@ -3,7 +3,7 @@
 //! A query that comes to a block whose bytes are in no cache would wait for its directory, then for its filter, then for
 //! the columns, one after another. Instead the end of each block, where the directory lies, and its filter are asked for
 //! [`BLOCKS_OPENED_AHEAD`] blocks before; and of those which may match, [`BLOCKS_READ_AHEAD`] blocks before, the columns.
-//! Where words of messages are sought, filters alone tell whether to open a block: they are asked for
+//! Where words are sought, filters alone tell whether to open a block: they are asked for
 //! [`BLOCKS_LOOKED_AT_AHEAD`] blocks before, and only where they say so, the directory.
 //! What is in memory already costs a look at the cache of blocks.
 
@@ -11,6 +11,7 @@ use super::read::Reader;
 use duramen::block::BlockHandle;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// So many blocks before one is read, what tells whether it need be is asked for: of many blocks, it lies side by side.
 const BLOCKS_LOOKED_AT_AHEAD: usize = 64;
@@ -31,27 +32,40 @@ fn looked_at(number: usize, opened_ahead: usize) -> RangeInclusive<usize> {
     number.checked_sub(1).map_or(0, |before| last(before) + 1)..=last(number)
 }
 
+/// Nothing is known of a block yet.
+const UNKNOWN: u8 = 0;
+/// It may match, as far as its table tells. Its filter may say more once it is read.
+const MAY: u8 = 1;
+/// It cannot match.
+const CANNOT: u8 = 2;
+
 /// Blocks that are read one after another, by one thread or several.
-#[derive(Clone, Copy)]
 pub(crate) struct Ahead<'a> {
     pub reader: Reader<'a>,
     pub blocks: &'a [Arc<dyn BlockHandle>],
+    /// What is known of each: it is asked of the same block again and again.
+    known: Vec<AtomicU8>,
 }
 
-impl Ahead<'_> {
+impl<'a> Ahead<'a> {
+    pub fn new(reader: Reader<'a>, blocks: &'a [Arc<dyn BlockHandle>]) -> Self {
+        let known = blocks.iter().map(|_| AtomicU8::new(UNKNOWN)).collect();
+        Self { reader, blocks, known }
+    }
+
     /// To be called when the block of this number is about to be read: asks for later ones.
     pub fn of(&self, number: usize) {
         let Reader { told, looks, threads, .. } = self.reader;
         let opened_ahead = BLOCKS_OPENED_AHEAD.max(threads.saturating_mul(4));
-        if told.asks_for_messages() {
+        if told.asks_for_words() {
             looked_at(number, opened_ahead)
                 .filter_map(|number| self.opened(number))
                 .for_each(|handle| handle.will_look(looks));
         }
         let first = if number == 0 { 0 } else { number + opened_ahead };
         (first..=number + opened_ahead)
-            .filter_map(|number| self.opened(number))
-            .filter(|handle| told.may_have_messages(*handle, true))
+            .filter(|&number| self.opened(number).is_some() && self.may_have_words(number, true))
+            .filter_map(|number| self.blocks.get(number))
             .for_each(|handle| handle.will_open(looks));
         if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD.max(threads)) {
             self.reader.will_read(handle);
@@ -61,7 +75,40 @@ impl Ahead<'_> {
     /// The block, if it is there and will be opened, and is not open yet.
     fn opened(&self, number: usize) -> Option<&dyn BlockHandle> {
         let handle = &**self.blocks.get(number)?;
-        (!handle.is_open() && self.reader.may_match(handle)).then_some(handle)
+        (!self.is_passed_over(number) && !handle.is_open() && self.may_match(number)).then_some(handle)
+    }
+
+    /// Whether it is known that no row of the block matches.
+    pub fn is_passed_over(&self, number: usize) -> bool {
+        self.known.get(number).is_some_and(|known| known.load(Ordering::Relaxed) == CANNOT)
+    }
+
+    /// Whether a row of the block may match, as far as that is known before it is opened.
+    pub fn may_match(&self, number: usize) -> bool {
+        let (Some(known), Some(handle)) = (self.known.get(number), self.blocks.get(number)) else {
+            return false;
+        };
+        match known.load(Ordering::Relaxed) {
+            CANNOT => false,
+            MAY => self.may_have_words(number, false),
+            _ => {
+                let may = self.reader.may_match(&**handle);
+                known.store(if may { MAY } else { CANNOT }, Ordering::Relaxed);
+                may
+            }
+        }
+    }
+
+    /// Whether its values may have the words that they need; if it `reads`, it finds out.
+    fn may_have_words(&self, number: usize, reads: bool) -> bool {
+        let (Some(known), Some(handle)) = (self.known.get(number), self.blocks.get(number)) else {
+            return false;
+        };
+        let may = self.reader.told.may_have_words(&**handle, reads);
+        if !may {
+            known.store(CANNOT, Ordering::Relaxed);
+        }
+        may
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod eval;
 mod group_keys;
 mod inputs;
 pub mod memory;
-mod messages;
+mod needed;
 mod numbers;
 pub(crate) mod open;
 mod piped;

@@ -39,7 +39,7 @@ pub(crate) struct PipedAggregation<'a> {
 impl<'a> PipedAggregation<'a> {
     pub fn run(&self, run: &Run<'a>, stats: &mut RunStats) -> Result<Groups<'a>> {
         let Run { blocks, options, memory, cancel, rows, .. } = *run;
-        let threads = over_blocks(Ahead { reader: self.reader, blocks }, |shared| {
+        let threads = over_blocks(Ahead::new(self.reader, blocks), |shared| {
             let own = Run { blocks, options, memory, cancel, rows, cost: RefCell::default() };
             let groups = RefCell::new(Groups::new(self.aggregate, memory));
             let (arrival, mut stats) = (Cell::new([0; 3]), RunStats::default());

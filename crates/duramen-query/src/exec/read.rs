@@ -85,8 +85,8 @@ impl Reader<'_> {
     /// Whether a row of the block may match, as far as that is known before it is opened.
     pub fn may_match(&self, handle: &dyn BlockHandle) -> bool {
         self.is_in_time(handle)
+            && self.told.may_have_words(handle, false)
             && self.told.matches(handle) != Some(false)
-            && self.told.may_have_messages(handle, false)
     }
 
     /// Whether a row of the block may lie in the filter's time range.
@@ -123,7 +123,7 @@ impl Reader<'_> {
 
     /// Asks for what will be read of a block that is read soon, if it may match.
     pub fn will_read(&self, handle: &dyn BlockHandle) {
-        if !handle.is_worth_opening_ahead() || !self.told.may_have_messages(handle, true) {
+        if !handle.is_worth_opening_ahead() || !self.told.may_have_words(handle, true) {
             return;
         }
         // What fails here fails again when it is the block's turn, and is told then.
@@ -146,16 +146,14 @@ impl Reader<'_> {
         handle: &dyn BlockHandle,
         stats: &mut RunStats,
     ) -> duramen::Result<Option<(Open, Bitmap)>> {
-        if !self.is_in_time(handle) {
+        // What is kept is asked first: that costs least.
+        let may_have_words = |reads| self.told.may_have_words(handle, reads);
+        if !self.is_in_time(handle) || !may_have_words(false) {
             return Ok(None);
         }
         let told = self.told.matches(handle);
-        if told == Some(false) {
-            return Ok(None);
-        }
-        // What is kept is asked first; of a block that is open, nothing need be read for that: its own filter tells.
-        let may_have = |reads| self.told.may_have_messages(handle, reads);
-        if told.is_none() && (!may_have(false) || !handle.is_open() && !may_have(true)) {
+        // Of a block that is open, nothing need be read for that: its own filter tells.
+        if told == Some(false) || told.is_none() && !handle.is_open() && !may_have_words(true) {
             return Ok(None);
         }
         let mut open = Open::of(handle, self.is_in_order(handle))?;

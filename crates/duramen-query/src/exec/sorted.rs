@@ -102,7 +102,7 @@ impl<'a> SortedScan<'a> {
                 (&*turned, blocks.len().checked_sub(1))
             }
         };
-        let threads = over_blocks(Ahead { reader, blocks: in_turn }, |shared| {
+        let threads = over_blocks(Ahead::new(reader, in_turn), |shared| {
             let (mut sorter, mut stats) = (Sorter::new(self.sort, memory, cancel), RunStats::default());
             while let Some((turn, handle)) = shared.take() {
                 let number = last.map_or(turn, |last| last - turn);

@@ -46,18 +46,24 @@ struct Help<'s> {
 }
 
 impl<'b> Taker<'_, 'b> {
-    /// The next block that nobody has taken, and its number.
+    /// The next block that nobody has taken, and its number. Those that are known not to match are passed over.
     pub fn take(&self) -> Option<(usize, &'b dyn BlockHandle)> {
         let Shared { ahead, next, stop } = self.shared;
-        if stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        ahead.of(number);
-        let handle = &**ahead.blocks.get(number)?;
+        let (number, handle) = loop {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            ahead.of(number);
+            let handle = &**ahead.blocks.get(number)?;
+            // Whoever is stopped is told so by the next block that is opened.
+            if !ahead.is_passed_over(number) || ahead.reader.cancel.check().is_err() {
+                break (number, handle);
+            }
+        };
         if let Some(Help { start, began }) = self.help.get()
             && number + 1 < ahead.blocks.len()
-            && self.is_worth_help(began, number, handle)
+            && self.is_worth_help(began, number)
         {
             self.help.set(None);
             start();
@@ -67,12 +73,13 @@ impl<'b> Taker<'_, 'b> {
 
     /// Whether there is more to do than one thread soon does, after so many blocks of which this is the next. Whoever has no
     /// clock does not wait to find out.
-    fn is_worth_help(&self, began: Option<Duration>, done: usize, next: &dyn BlockHandle) -> bool {
-        let Ahead { reader, blocks } = self.shared.ahead;
+    fn is_worth_help(&self, began: Option<Duration>, done: usize) -> bool {
+        let ahead = &self.shared.ahead;
+        let Ahead { reader, blocks, .. } = ahead;
         let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
         let rest = |took: Duration| took.mul_f64((blocks.len() - done) as f64 / done.max(1) as f64);
         took().is_none_or(|took| took >= WORTH_HELP && rest(took) >= 2 * WORTH_HELP)
-            || !next.is_open() && reader.may_match(next)
+            || !blocks[done].is_open() && ahead.may_match(done)
     }
 }
 
@@ -82,8 +89,9 @@ pub(crate) fn over_blocks<T: Send>(
     ahead: Ahead<'_>,
     work: impl Fn(&Taker<'_, '_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let shared = Shared { ahead, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
     let threads = ahead.reader.threads.min(ahead.blocks.len());
+    let began = ahead.reader.cancel.elapsed();
+    let shared = Shared { ahead, next: AtomicUsize::new(0), stop: AtomicBool::new(false) };
     let run = |taker: Taker<'_, '_>| {
         let made = work(&taker);
         if made.is_err() {
@@ -95,7 +103,7 @@ pub(crate) fn over_blocks<T: Send>(
     std::thread::scope(|scope| {
         let spawned = RefCell::new(Vec::new());
         let start = || spawned.borrow_mut().extend((1..threads).map(|_| scope.spawn(run_beside)));
-        let help = (threads > 1).then(|| Help { start: &start, began: ahead.reader.cancel.elapsed() });
+        let help = (threads > 1).then_some(Help { start: &start, began });
         let mut made = vec![run(Taker { shared: &shared, help: Cell::new(help) })];
         made.extend(spawned.take().into_iter().map(join));
         made.into_iter().collect()

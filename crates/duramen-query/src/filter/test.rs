@@ -5,6 +5,7 @@ use super::{
 };
 use crate::number::Number;
 use duramen::block::Word;
+use duramen::entry::plain_integer;
 use std::fmt;
 
 /// Parts of words that have fewer bytes are not looked for.
@@ -137,6 +138,18 @@ impl Test {
         // Short parts are everywhere.
         words.retain(|word| word.is_whole || word.text.len() >= MIN_PART_BYTES);
         words
+    }
+
+    /// Whether an integer may pass; `false` is certain.
+    pub(crate) fn may_be_integer(&self) -> bool {
+        match self {
+            Self::Exact(t) => t.int().is_some() || t.is_prefix(),
+            Self::In(t) => t.values().any(|value| plain_integer(value).is_some()),
+            _ => {
+                let is_number = |word: &Word<'_>| word.text.bytes().all(|byte| byte.is_ascii_digit());
+                !self.sought_words().iter().any(|word| word.is_whole && !is_number(word))
+            }
+        }
     }
 
     /// Whether a value passes for certain because this part of it, which was cut out between two words, would.

@@ -14,6 +14,7 @@ pub(crate) mod fuzzing;
 mod keeper;
 mod kept_word_filters;
 mod kind;
+mod known_words;
 mod layout;
 mod live;
 mod merge;

@@ -1,16 +1,16 @@
 //! The blocks of tables, from what the manifest says of them to a block that is open.
 
-use crate::block::{Block, BlockHandle, BlockStreams, Looks};
-use crate::columnar::{FewValues, TableBlock, TimeCounts, WordFilter, filter_part};
+use crate::block::{Block, BlockHandle, BlockStreams, Looks, ValueWords};
+use crate::columnar::{FewValues, TableBlock, TimeCounts};
 use crate::error::{Error, Result};
-use crate::store::flush::has_words_of_messages;
+use crate::store::known_words::may_have_words;
 use crate::store::pin::Pin;
 use crate::store::ranges_ahead::{filters_ahead, has_filter_behind, ranges_ahead};
 use crate::store::reading::Reading;
 use crate::store::table_facts::{BlockFacts, KnownTable};
 use crate::store::tables::{OpenTable, TableCache};
 use duramen_engine::manifest::{State, TableMeta};
-use duramen_engine::sstable::{BlockMeta, ChunkSource, Table};
+use duramen_engine::sstable::{BlockMeta, Table};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -200,23 +200,10 @@ impl BlockHandle for TableBlockHandle {
         self.open_table().ok()?.fields()?.of_block(name, self.index, self.facts().rows)
     }
 
-    fn may_have_message(&self, words: &[u64], reads: bool) -> bool {
-        // What cannot be opened or read is told when the block is opened.
-        let Ok(OpenTable { table, .. }) = self.open_table() else { return true };
-        let meta = table.blocks().get(self.index);
-        let Some(BlockMeta { filters, .. }) = meta.filter(|meta| has_words_of_messages(&meta.user)) else {
-            return true;
-        };
-        let kept = self.reading.word_filters();
-        words.iter().all(|&hash| {
-            let part = filter_part(hash, filters.len());
-            // Without a filter, there is no word.
-            let Some(&handle) = filters.get(part) else { return false };
-            let place = (self.table.number, self.index, part);
-            let read = || Ok(WordFilter::read(table.read_chunk(handle)?));
-            let filter = if reads { kept.get_or_read(place, read).ok() } else { kept.get(place) };
-            filter.is_none_or(|filter| filter.may_contain(hash))
-        })
+    fn may_have_words(&self, words: &ValueWords<'_>, reads: bool) -> bool {
+        // What cannot be opened is told when the block is.
+        let Ok(open) = self.open_table() else { return true };
+        may_have_words(&open, (self.table.number, self.index), words, self.reading.word_filters(), reads)
     }
 
     fn time_counts(&self) -> Option<TimeCounts> {
@@ -413,52 +400,6 @@ mod tests {
             let _entry = entry.field("level", format!("level-{}", i % 17).as_str());
         };
         assert_eq!(told(&["app"], &many), all);
-    }
-
-    #[test]
-    fn which_words_messages_have_is_told_without_opening_blocks() {
-        let told = |message: &dyn Fn(i64) -> String, words: &[&str]| {
-            let dir = tempfile::tempdir().unwrap();
-            let store = open(dir.path());
-            for i in 0..100 {
-                let mut entry = EntryBuf::new(["app"]);
-                entry.start(i).message(&message(i)).field("user", "nobody").field("app", "shop");
-                store.append(entry.finish().unwrap()).unwrap();
-            }
-            store.flush().unwrap();
-            let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
-            let [handle] = &handles[..] else { panic!("{} blocks", handles.len()) };
-            let words: Vec<_> = words.iter().map(|word| crate::token::hash(word)).collect();
-            let before = handle.may_have_message(&words, false);
-            let told = handle.may_have_message(&words, true);
-            assert!(before && handle.may_have_message(&words, false) == told, "what was read is kept");
-            assert!(!handle.is_open());
-            told
-        };
-        let texts = |i: i64| format!("cart {i} was lost");
-        let words: [&[&str]; 4] = [&["cart"], &["cart", "57"], &["cart", "1000"], &["nowhere"]];
-        assert_eq!(words.map(|words| told(&texts, words)), [true, true, false, false]);
-        // Of messages that are no texts, the filter does not have the words.
-        let (constant, integers) = (|_| "always the same".to_owned(), |i: i64| i.to_string());
-        assert!(told(&constant, &["nowhere"]) && told(&integers, &["nowhere"]));
-    }
-
-    #[test]
-    fn a_block_without_messages_has_no_word_in_them() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = open(dir.path());
-        for i in 0..100 {
-            let mut entry = EntryBuf::new(["app"]);
-            entry.start(i).field("user", format!("somebody {i}").as_str()).field("path", "/");
-            store.append(entry.finish().unwrap()).unwrap();
-        }
-        store.flush().unwrap();
-        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
-        assert!(!handles[0].may_have_message(&[crate::token::hash("nowhere")], true));
-        assert!(
-            handles[0].may_have_message(&[crate::token::hash("somebody")], true),
-            "in which field, nobody knows"
-        );
     }
 
     #[test]

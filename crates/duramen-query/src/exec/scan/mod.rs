@@ -291,11 +291,13 @@ impl Scan<'_> {
         let (rows, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (numbers, handles): (Vec<_>, Vec<_>) =
             blocks.iter().rev().map(|w| (w.number, w.handle.clone())).unzip();
-        let threads = over_blocks(Ahead { reader: self.reader, blocks: &handles }, |shared| {
+        let threads = over_blocks(Ahead::new(self.reader, &handles), |shared| {
             let (mut opened, mut stats) = (Vec::new(), RunStats::default());
-            while rows.load(Ordering::Relaxed) < enough
-                && let Some((i, _)) = shared.take()
-            {
+            while rows.load(Ordering::Relaxed) < enough {
+                let Some((i, _)) = shared.take() else {
+                    taken.store(handles.len(), Ordering::Relaxed);
+                    break;
+                };
                 taken.fetch_max(i + 1, Ordering::Relaxed);
                 let block = (numbers[i], &handles[i]);
                 let cursor = Cursor::open(block, &self.reader, self.order, self.enough_rows, &mut stats)?;

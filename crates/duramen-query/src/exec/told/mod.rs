@@ -8,7 +8,7 @@ mod groups;
 
 use super::Cancel;
 use super::group_keys::common_time_bucket;
-use super::messages::Message;
+use super::needed::Needed;
 use super::open::{STREAM_ID, stream_id};
 use super::verdicts::{self, Verdict};
 use crate::error::Result;
@@ -29,8 +29,8 @@ pub(crate) type Give<'g> = dyn FnMut(&mut dyn Iterator<Item = &str>, u64) -> Res
 pub(crate) struct Told<'a> {
     filter: &'a Filter,
     by: &'a [By],
-    /// What messages of rows that match have.
-    messages: Message,
+    /// What rows that match have.
+    needed: Needed<'a>,
     /// Whether streams have to do with it.
     asks_for_streams: bool,
     known: Mutex<Known>,
@@ -132,11 +132,11 @@ impl<'a> Told<'a> {
     pub fn of(filter: &'a Filter, by: &'a [By]) -> Self {
         let asks_for_streams =
             verdicts::asks_for_streams(filter) || by.iter().any(|by| *by.field != *names::TIME);
-        let messages = Message::of(filter);
+        let needed = Needed::by(filter);
         Self {
             filter,
             by,
-            messages,
+            needed,
             asks_for_streams,
             known: Mutex::default(),
             max_known_bytes: MAX_KNOWN_BYTES,
@@ -147,14 +147,14 @@ impl<'a> Told<'a> {
         self.filter
     }
 
-    /// Whether messages need words for their rows to match.
-    pub fn asks_for_messages(&self) -> bool {
-        self.messages != Message::Any
+    /// Whether values need words for their rows to match.
+    pub fn asks_for_words(&self) -> bool {
+        self.needed != Needed::Nothing
     }
 
-    /// Whether a message of the block may have the words that it needs for its row to match; if it `reads`, it finds out.
-    pub fn may_have_messages(&self, handle: &dyn BlockHandle, reads: bool) -> bool {
-        self.messages.may_be_in(handle, reads)
+    /// Whether values of the block may have the words that they need for their row to match; if it `reads`, it finds out.
+    pub fn may_have_words(&self, handle: &dyn BlockHandle, reads: bool) -> bool {
+        self.needed.may_be_in(handle, reads)
     }
 
     /// Whether all rows of the block match, or none; `None` if that is not known.

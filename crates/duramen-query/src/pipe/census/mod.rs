@@ -104,7 +104,7 @@ impl<'a> Census<'a> {
         // Names are mostly told without a column.
         let of_filter = Projection::none().and_of(reader.told.filter());
         let reader = &Reader { needs: if bounds.is_some() { reader.needs } else { &of_filter }, ..*reader };
-        let threads = over_blocks(Ahead { reader: *reader, blocks: run.blocks }, |shared| {
+        let threads = over_blocks(Ahead::new(*reader, run.blocks), |shared| {
             let (mut census, mut stats) = (Self::new(bounds, memory), RunStats::default());
             while let Some((_, handle)) = shared.take() {
                 census.read(handle, reader, &mut stats)?;

@@ -172,10 +172,19 @@ impl Labels {
         self.labels.iter().map(|label| size_of::<TableLabel>() + label.bytes()).sum()
     }
 
+    fn named(&self, name: &str) -> Option<&TableLabel> {
+        let found = self.labels.binary_search_by(|label| (*label.name).cmp(name)).ok()?;
+        self.labels.get(found)
+    }
+
+    /// Whether some stream has a label of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.named(name).is_some()
+    }
+
     /// The label of this name, if no row of the table has a field of it that is no label.
     pub(super) fn label(&self, name: &str) -> Option<&TableLabel> {
-        let found = self.labels.binary_search_by(|label| (*label.name).cmp(name)).ok()?;
-        self.labels.get(found).filter(|label| !label.is_mixed)
+        self.named(name).filter(|label| !label.is_mixed)
     }
 
     /// Calls `see` with the labels of the set of this number.

@@ -210,6 +210,11 @@ impl TableStreams {
         self.labels.with_set(number, see)
     }
 
+    /// Whether some rows of the table have a label of this name.
+    pub(crate) fn has_label(&self, name: &str) -> bool {
+        self.labels.has(name)
+    }
+
     /// The label of this name, if some rows of the table have it, and none as a field that is no label.
     pub fn label(&self, name: &str) -> Option<&TableLabel> {
         self.labels.label(name)
