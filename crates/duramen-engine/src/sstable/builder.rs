@@ -1,5 +1,6 @@
 //! Writing a table.
 
+use super::filter::FilterBuilder;
 use super::format::{FOOTER_BYTES, FRAME_BYTES, Footer, encode_frame, encode_header};
 use super::index::{Index, encode_properties};
 use super::memory::check_chunk_len;
@@ -36,6 +37,8 @@ pub struct TableBuilder {
     index: Index,
     /// Filters that will lie behind the blocks: each as the how-manieth, of how many, of which block.
     filters: BTreeMap<(usize, usize, usize), Vec<u8>>,
+    /// Makes those of key-value tables, unless the thread does.
+    filter_builder: FilterBuilder,
     entries: u64,
     properties: BTreeMap<String, Vec<u8>>,
     /// Where in the buffer the frame of the chunk begins that is being written there.
@@ -92,6 +95,7 @@ impl TableBuilder {
             written: 0,
             index: Index { blocks: Vec::new(), ends: Vec::new() },
             filters: BTreeMap::new(),
+            filter_builder: FilterBuilder::default(),
             entries: 0,
             properties: BTreeMap::new(),
             chunk_at: None,
@@ -168,6 +172,27 @@ impl TableBuilder {
         Ok(())
     }
 
+    /// The same, with one filter, of keys with these hashes, which the thread makes that writes, if there is one.
+    ///
+    /// # Errors
+    /// As [`TableBuilder::add_block`]; those of a write before.
+    pub(crate) fn add_block_with_filter_of(&mut self, meta: BlockMeta, mut hashes: Vec<u64>) -> Result<()> {
+        let block = self.index.blocks.len();
+        self.add_block(meta)?;
+        match &mut self.behind {
+            None => {
+                let filter = self.filter_builder.build(&mut hashes).encode();
+                self.filters.insert((1, 0, block), filter);
+            }
+            Some(behind) => {
+                if behind.make_filter(block, hashes).is_err() {
+                    self.end_write_behind()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the filters that were kept.
     fn write_filters(&mut self) -> Result<()> {
         for ((_, at, block), filter) in std::mem::take(&mut self.filters) {
@@ -217,13 +242,16 @@ impl TableBuilder {
         let max_key = self.index.blocks.iter().map(|b| &b.max_key).max().cloned().unwrap_or_default();
         let blocks = u32::try_from(self.index.blocks.len())
             .map_err(|_| Error::InvalidArgument(format!("{} has too many blocks", self.path.display())))?;
+        if self.behind.is_some() {
+            self.flush()?;
+            self.end_write_behind()?;
+        }
         self.write_filters()?;
         let index = self.add_chunk(&self.index.encode())?;
         let properties = self.add_chunk(&encode_properties(&self.properties))?;
         let footer = Footer { index, properties, entries: self.entries, blocks };
         self.buffer.extend_from_slice(&footer.encode());
         self.flush()?;
-        self.end_write_behind()?;
         let file_bytes = properties.offset + u64::from(properties.len) + FOOTER_BYTES as u64;
         let info =
             TableInfo { file_bytes, entries: self.entries, blocks: u64::from(blocks), min_key, max_key };
@@ -281,11 +309,15 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Waits until everything is written that was handed over.
+    /// Waits until everything is done that was handed over.
     fn end_write_behind(&mut self) -> Result<()> {
         match self.behind.take() {
             None => Ok(()),
-            Some(behind) => behind.finish().map_err(|source| self.fail(source)),
+            Some(behind) => {
+                let filters = behind.finish().map_err(|source| self.fail(source))?;
+                self.filters.extend(filters.into_iter().map(|(block, filter)| ((1, 0, block), filter)));
+                Ok(())
+            }
         }
     }
 

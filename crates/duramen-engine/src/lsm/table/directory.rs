@@ -10,9 +10,15 @@
 //! bytes are the sequence number of the last version before the next chunk.
 
 use super::keys::{KeyIndex, Keys};
-use crate::sstable::FRAME_BYTES;
 use crate::sstable::wire::Malformed;
+use crate::sstable::{ChunkHandle, FRAME_BYTES};
 use std::ops::Range;
+
+/// Where the data chunks of a partition end: at its directory, or at its filter, which earlier builds wrote before that.
+pub(super) fn data_end(directory: ChunkHandle, filter: Option<ChunkHandle>) -> u64 {
+    let first = filter.map_or(directory.offset, |filter| filter.offset.min(directory.offset));
+    first.saturating_sub(FRAME_BYTES as u64)
+}
 
 /// Takes the chunks of a partition as they are written.
 #[derive(Debug, Default)]

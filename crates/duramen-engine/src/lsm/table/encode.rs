@@ -3,9 +3,8 @@
 use super::directory::DirectoryEncoder;
 use super::keys::separator;
 use crate::Result;
-use crate::sstable::filter::FilterBuilder;
 use crate::sstable::wire::put_varint;
-use crate::sstable::{BlockMeta, ChunkSink, TableBuilder};
+use crate::sstable::{BlockMeta, TableBuilder};
 
 /// A partition ends when it has this many keys, however small they are.
 const PARTITION_KEYS: usize = 64 << 10;
@@ -19,7 +18,6 @@ pub(super) struct PartitionEncoder {
     min_key: Vec<u8>,
     entries: u64,
     hashes: Vec<u64>,
-    filters: FilterBuilder,
     directory: DirectoryEncoder,
     scratch: Vec<u8>,
 }
@@ -34,7 +32,6 @@ impl PartitionEncoder {
             min_key: Vec::new(),
             entries: 0,
             hashes: Vec::new(),
-            filters: FilterBuilder::default(),
             directory: DirectoryEncoder::default(),
             scratch: Vec::new(),
         }
@@ -77,27 +74,23 @@ impl PartitionEncoder {
         end - self.start >= self.partition_bytes || self.hashes.len() >= PARTITION_KEYS
     }
 
-    /// Writes filter and directory of the partition that ended with this version, and begins the next.
+    /// Writes the directory of the partition that ended with this version, has its filter made, and begins the next.
     pub(super) fn finish(&mut self, builder: &mut TableBuilder, (key, seq): (&[u8], u64)) -> Result<()> {
-        let mut filters = Vec::new();
-        if self.filter {
-            filters.push(builder.add_chunk(&self.filters.build(&mut self.hashes).encode())?);
-        }
         builder.begin_chunk()?;
         self.directory.finish(builder.chunk_buffer());
         let directory = builder.end_chunk()?;
         let mut user = Vec::new();
         put_varint(&mut user, seq);
         let min_key = self.min_key.clone();
-        builder.add_block(BlockMeta {
-            min_key,
-            max_key: key.to_vec(),
-            entries: self.entries,
-            directory,
-            filters,
-            user,
-        })?;
-        self.hashes.clear();
+        let (entries, filters) = (self.entries, Vec::new());
+        let meta = BlockMeta { min_key, max_key: key.to_vec(), entries, directory, filters, user };
+        if self.filter {
+            // The next partition has about as many.
+            let next = Vec::with_capacity(self.hashes.len());
+            builder.add_block_with_filter_of(meta, std::mem::replace(&mut self.hashes, next))?;
+        } else {
+            builder.add_block(meta)?;
+        }
         self.entries = 0;
         Ok(())
     }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! file        partition * n | deleted ranges, if any | the container's index, properties and footer
-//! partition   data chunk * n | filter, if tables have them | directory
+//! partition   data chunk * n | directory; its filter, if tables have them, lies behind all partitions
 //! data chunk  some rows: about `block_size` bytes (`block`), perhaps compressed (`compress`)
 //! filter      binary fuse filter over the XXH3-64 of the partition's keys: small enough for the processor's cache
 //! directory   the sparse index of the partition: where each data chunk is, and which keys are in it (`directory`)

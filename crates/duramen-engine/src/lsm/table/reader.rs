@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::cache::BlockCache;
 use super::cursor::TableCursor;
-use super::directory::Directory;
+use super::directory::{Directory, data_end};
 use super::files::{Among, TableHandle};
 use super::keys::{KeyIndex, Keys};
 use super::partition::Partition;
@@ -271,7 +271,7 @@ impl TableReader {
                 }
             }
         };
-        let data_end = slot.filter.map_or(slot.directory, |filter| filter).offset - FRAME_BYTES as u64;
+        let data_end = data_end(slot.directory, slot.filter);
         let bytes = self.read_chunk(slot.directory)?;
         let directory = Directory::decode(&bytes, data_end.saturating_sub(slot.start))
             .map_err(|detail| self.corruption(slot.directory.offset, detail))?;

@@ -3,6 +3,7 @@
 mod caching;
 mod damage;
 mod faults;
+mod layout;
 mod model;
 mod opening;
 

@@ -16,7 +16,7 @@ mod check;
 mod content;
 
 use super::block::Block;
-use super::directory::Directory;
+use super::directory::{Directory, data_end};
 use super::{CODEC_ID, compress, properties, tombstones};
 use crate::io::{Env, File, OpenMode};
 use crate::kv::OpKind;
@@ -160,7 +160,7 @@ impl TableWalk {
                 Item::Damaged(DamagedPart { role, partition: Some(i), range, detail })
             };
             let filter = meta.filters.first().copied();
-            let data_end = filter.unwrap_or(meta.directory).offset.saturating_sub(FRAME_BYTES as u64);
+            let data_end = data_end(meta.directory, filter);
             let data_bytes = data_end.saturating_sub(range.start);
             let filter = filter.map(|at| {
                 self.chunk(at)

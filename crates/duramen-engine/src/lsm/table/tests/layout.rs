@@ -1,0 +1,80 @@
+//! Where filters lie.
+
+use super::super::{CODEC_ID, Item, TableWalk};
+use super::*;
+use crate::io::OpenMode;
+use crate::io::sim::Sim;
+use crate::sstable::{BlockMeta, ChunkHandle, ChunkSink, Table, TableBuilder};
+
+fn bytes_of(env: &Env, path: &str) -> Vec<u8> {
+    let file = env.fs.open(Path::new(path), OpenMode::Read).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// All versions are found, and the walk finds all of them and nothing that is damaged.
+fn check(env: &Env, path: &str, versions: &[Version]) {
+    let cache = Arc::new(BlockCache::new(0));
+    let reader = TableReader::open(env, Path::new(path), &cache).unwrap();
+    for (key, seq, _, value) in versions {
+        let found = reader.get(key, hash(key), u64::MAX).unwrap().unwrap();
+        assert!(found.seq == *seq && found.value == *value);
+    }
+    assert!(reader.damage().is_empty(), "{:?}", reader.damage());
+    let mut rows = 0;
+    let walk = TableWalk::open(env, Path::new(path)).unwrap();
+    walk.run(&mut |item| {
+        match item {
+            Item::Block(block) => rows += block.rows,
+            other => panic!("{other:?}"),
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(rows, versions.len());
+}
+
+#[test]
+fn a_thread_that_writes_behind_makes_the_same_file() {
+    let (versions, sim) = (plain_versions(5000), Sim::new(3));
+    let env = sim.env();
+    write(&env, &small(), &versions);
+    let mut writer = TableWriter::create(&env, Path::new("behind.sst"), &small()).unwrap();
+    writer.write_behind().unwrap();
+    for (key, seq, kind, value) in &versions {
+        writer.add(key, *seq, *kind, value).unwrap();
+    }
+    writer.finish().unwrap();
+    assert!(bytes_of(&env, PATH) == bytes_of(&env, "behind.sst"));
+    check(&env, PATH, &versions);
+}
+
+/// Earlier builds wrote the filter of each partition before its directory.
+#[test]
+fn filters_in_their_partitions_are_read_too() {
+    let (versions, sim) = (plain_versions(1000), Sim::new(4));
+    let env = sim.env();
+    write(&env, &small(), &versions);
+    let (bytes, table) = (bytes_of(&env, PATH), Table::parts(&env, Path::new(PATH), CODEC_ID).unwrap());
+    let chunk = |at: ChunkHandle| &bytes[at.offset as usize..at.offset as usize + at.len as usize];
+    let mut old = TableBuilder::create(&env, "old.sst", CODEC_ID).unwrap();
+    for (meta, range) in table.blocks.iter().zip(&table.ranges) {
+        let mut at = range.start as usize;
+        while at + 8 < meta.directory.offset as usize {
+            let len = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+            old.add_chunk(&bytes[at + 8..at + 8 + len]).unwrap();
+            at += 8 + len;
+        }
+        assert!(meta.filters[0].offset > meta.directory.offset, "it lies behind");
+        let filters = vec![old.add_chunk(chunk(meta.filters[0])).unwrap()];
+        let directory = old.add_chunk(chunk(meta.directory)).unwrap();
+        old.add_block(BlockMeta { filters, directory, ..meta.clone() }).unwrap();
+    }
+    for (name, value) in table.properties {
+        old.set_property(name, value);
+    }
+    old.finish().unwrap();
+    assert!(table.blocks.len() > 3);
+    check(&env, "old.sst", &versions);
+}
