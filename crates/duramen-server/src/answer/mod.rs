@@ -8,7 +8,6 @@ mod pieces;
 use crate::app::{Shared, leave_of};
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use duramen::Snapshot;
@@ -274,6 +273,5 @@ pub(crate) async fn stream(
     write: impl Fn(&ResultRow, &mut Vec<u8>) + Send + Sync + 'static,
 ) -> ApiResult<Response> {
     let pieces = pieces(app, access, question, head, write).await?;
-    let body = Body::from_stream(pieces.into_stream());
-    Ok(([(header::CONTENT_TYPE, content_type)], body).into_response())
+    Ok(([(header::CONTENT_TYPE, content_type)], pieces.into_body()).into_response())
 }

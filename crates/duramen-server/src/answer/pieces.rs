@@ -2,6 +2,7 @@
 
 use super::CancelOnDrop;
 use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use std::io;
@@ -77,6 +78,14 @@ impl Pieces {
         Self { first: Some(first), from, has_ended: false, _guard: guard }
     }
 
+    /// All of them: one that is alone is sent at once, and its length told before it.
+    pub fn into_body(mut self) -> Body {
+        match self.first.take_if(|first| first.is_last) {
+            Some(only) => Body::from(only.bytes),
+            None => Body::from_stream(self.into_stream()),
+        }
+    }
+
     /// One after the other; an error is the last.
     pub fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> {
         stream::unfold(self, |mut this| async move {
@@ -122,6 +131,17 @@ mod tests {
         let pieces: Vec<Bytes> = received(first, from).into_iter().map(Result::unwrap).collect();
         assert_eq!(pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [4, PIECE_BYTES, PIECE_BYTES, 5]);
         assert!(pieces[1..].concat() == text);
+    }
+
+    #[test]
+    fn the_length_of_a_piece_that_is_alone_is_told() {
+        use axum::body::HttpBody;
+        for (is_last, expected) in [(true, Some(3)), (false, None)] {
+            let (_to, from) = mpsc::channel(1);
+            let first = Piece { bytes: "one".into(), is_last };
+            let pieces = Pieces::new(first, from, CancelOnDrop(Arc::new(Cancel::new())));
+            assert_eq!(pieces.into_body().size_hint().exact(), expected);
+        }
     }
 
     #[test]
