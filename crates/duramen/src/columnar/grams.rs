@@ -29,37 +29,65 @@ const LOWER: [u8; 256] = {
     table
 };
 
+/// So many bytes are looked at together: they have six grams, and where they came before, all are in.
+const WINDOW_BYTES: usize = 8;
+/// The grams of one window, and then of the next, whose first bytes are the last of this.
+const WINDOW_GRAMS: usize = WINDOW_BYTES - GRAM_BYTES + 1;
+/// How many windows are remembered, as log2: those of a log's usual lines are some thousands.
+const SEEN_LOG2: u32 = 14;
+/// No window of a text is that.
+const NO_WINDOW: u64 = u64::MAX;
+
 /// The grams of texts, collected. Reusable.
 #[derive(Debug)]
 pub(crate) struct Grams {
     bits: Box<[u64; WORDS]>,
+    /// Windows whose grams are in, each at the place that its hash says: lines have much in common with others before them.
+    seen: Box<[u64; 1 << SEEN_LOG2]>,
 }
 
 impl Default for Grams {
     fn default() -> Self {
-        Self { bits: Box::new([0; WORDS]) }
+        Self { bits: Box::new([0; WORDS]), seen: Box::new([NO_WINDOW; 1 << SEEN_LOG2]) }
     }
 }
 
 impl Grams {
     pub(crate) fn clear(&mut self) {
         self.bits.fill(0);
+        self.seen.fill(NO_WINDOW);
     }
 
     /// Adds the grams of a text that comes after `last`, whose grams are in: those from where they differ.
     pub(crate) fn add_changed(&mut self, last: &[u8], text: &[u8]) {
         let same = last.iter().zip(text).take_while(|(a, b)| a == b).count();
+        let mut rest = &text[same.saturating_sub(GRAM_BYTES - 1)..];
+        let mut all = 0;
+        while let Some(window) = rest.first_chunk::<WINDOW_BYTES>() {
+            let bytes = u64::from_le_bytes(*window);
+            all |= bytes;
+            let place = bytes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SEEN_LOG2);
+            let seen = &mut self.seen[place as usize];
+            if *seen != bytes {
+                *seen = bytes;
+                self.add(window);
+            }
+            rest = &rest[WINDOW_GRAMS..];
+        }
+        self.add(rest);
+        if !(all.to_le_bytes().is_ascii() && rest.is_ascii()) {
+            self.add_folded(text);
+        }
+    }
+
+    /// Adds the grams of bytes as they are.
+    fn add(&mut self, bytes: &[u8]) {
         let mut gram = 0u32;
-        let mut all = 0u8;
-        for (i, &byte) in text[same.saturating_sub(GRAM_BYTES - 1)..].iter().enumerate() {
-            all |= byte;
+        for (i, &byte) in bytes.iter().enumerate() {
             gram = (gram << 8 | u32::from(LOWER[byte as usize])) & 0xff_ffff;
             if i >= GRAM_BYTES - 1 {
                 self.set(hash(gram));
             }
-        }
-        if !all.is_ascii() {
-            self.add_folded(text);
         }
     }
 
@@ -167,6 +195,34 @@ mod tests {
         }
         assert!(filter.may_contain(&gram::hashes("zz")), "too short to tell");
         assert!(filter.bytes() <= 128);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_grams_are_those_that_a_query_hashes(
+            texts in proptest::collection::vec(r"([a-cA-C]{0,9}|[ .:/-]|\PC|\u{212a}|\u{17f}|checkout of a cart){0,12}", 0..12)
+        ) {
+            let mut grams = Grams::default();
+            for round in 0..2 {
+                let mut last = "";
+                for text in &texts {
+                    grams.add_changed(last.as_bytes(), text.as_bytes());
+                    last = text;
+                }
+                let mut expected = Grams::default();
+                let plain = |text: &String| text.to_ascii_lowercase();
+                let hashes = texts.iter().flat_map(|text| [gram::hashes(text), of_bytes(&plain(text))]).flatten();
+                hashes.for_each(|hash| expected.set(hash));
+                proptest::prop_assert!(grams.bits == expected.bits, "{round}");
+                grams.clear();
+            }
+        }
+    }
+
+    /// The hashes of the grams of bytes as they are.
+    fn of_bytes(text: &str) -> Vec<u32> {
+        let of = |w: &[u8]| w.iter().fold(0, |gram, &byte| gram << 8 | u32::from(byte));
+        text.as_bytes().windows(GRAM_BYTES).map(|w| hash(of(w))).collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::columnize::{Collected, Columnizer, Form};
 use super::template::Hit;
 use super::words::Words;
 use crate::column::{IntText, bit};
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 
 /// How many texts are looked at.
 const SAMPLE: usize = 48;
@@ -17,6 +17,8 @@ const SAMPLE: usize = 48;
 const MIN_TEXT_BYTES: usize = 16;
 /// Values that are shorter on average are cheaper as they are.
 const MIN_VALUE_BYTES: usize = 2;
+/// So many places where a value's first byte is are looked at before the value is searched for otherwise.
+const MOST_TRIES: usize = 16;
 /// The most columns that one may refer to.
 pub(crate) const MAX_SOURCES: usize = 48;
 
@@ -41,6 +43,21 @@ fn stands_at(text: &[u8], at: usize, value: &[u8]) -> bool {
     rest.starts_with(value) && !joined_before() && !joined_after()
 }
 
+/// Where `value` first is in `text`. Its first byte leads there, mostly: to prepare a search for all of it takes longer than to
+/// go through a line. Not for ever, where that byte is everywhere.
+fn position(text: &[u8], value: &[u8]) -> Option<usize> {
+    let &first = value.first()?;
+    for (tries, at) in memchr_iter(first, text).enumerate() {
+        if tries == MOST_TRIES {
+            return memmem::find(&text[at..], value).map(|found| at + found);
+        }
+        if text[at..].starts_with(value) {
+            return Some(at);
+        }
+    }
+    None
+}
+
 /// Where `value` first stands in `text` from `from` on without being part of a longer word.
 fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
     if value.is_empty() {
@@ -48,7 +65,7 @@ fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
     }
     let mut from = from;
     loop {
-        let at = from + memmem::find(text.get(from..)?, value)?;
+        let at = from + position(text.get(from..)?, value)?;
         if stands_at(text, at, value) {
             return Some(at);
         }
@@ -254,6 +271,9 @@ mod tests {
         assert_eq!(find(b"a/b", 0, b"/b"), Some(1));
         assert_eq!(find("é1".as_bytes(), 0, b"1"), None);
         assert_eq!(find(b"a", 0, b""), None);
+        let many = [b"a b ".repeat(MOST_TRIES * 2), b"a c a d".to_vec()].concat();
+        assert_eq!(find(&many, 0, b"a d"), Some(many.len() - 3));
+        assert_eq!(find(&many, 0, b"a e"), None);
         assert_eq!(find(b"", 0, b"a"), None);
     }
 }
