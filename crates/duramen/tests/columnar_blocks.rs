@@ -246,6 +246,33 @@ fn integers_have_a_range_and_words_of_other_columns_do_not_show() {
     assert_eq!(block.stream_field_names().unwrap(), ["app"]);
 }
 
+/// A message refers to the values of other fields, whose words it has then, however they are written.
+#[test]
+fn messages_have_the_words_of_the_values_that_they_repeat() {
+    let mut rows = Rows::new(&[]);
+    let spread = |i: i64| i.wrapping_mul(0x5851_f42d_4c95_7f2d) as u64;
+    for i in 0..2_000i64 {
+        let (n, digits) = (spread(i) as i64 >> 20, (spread(i + 7) >> 30).to_string());
+        let (id, path) = (format!("id{:016x}", spread(i + 9)), format!("/shelf/{}", spread(i) % 40));
+        let message = format!("took {n} of {digits} for {id} at {path} again");
+        let fields = vec![
+            ("n", Field::Int(n)),
+            ("digits", Field::Str(digits)),
+            ("id", Field::Str(id)),
+            ("path", Field::Str(path)),
+        ];
+        rows.add(i, Level::Info, &message, fields);
+    }
+    let block = encode(&rows);
+    for row in rows.rows() {
+        let words: Vec<u64> = token::words(row.entry.message).map(token::hash).collect();
+        assert!(block.may_contain_words("_msg", &words).unwrap(), "{}", row.entry.message);
+    }
+    let absent =
+        (0..320).filter(|n| block.may_contain_words("_msg", &[token::hash(&format!("no{n}"))]).unwrap());
+    assert!(absent.count() < 32);
+}
+
 /// Where a field has few values, they are asked, also if their codes lie in a chunk of their own.
 #[test]
 fn words_of_messages_do_not_show_in_a_field_of_few_values() {

@@ -9,6 +9,7 @@ use super::columnize::{Collected, Columnizer, Form};
 use super::template::Hit;
 use super::words::Words;
 use crate::column::{IntText, bit};
+use crate::entry::plain_integer;
 use memchr::{memchr_iter, memmem};
 
 /// How many texts are looked at.
@@ -71,6 +72,10 @@ fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
         }
         from = at + 1;
     }
+}
+
+fn is_integer(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| plain_integer(text).is_some())
 }
 
 /// The mean length of a column's values in bytes, from some.
@@ -240,7 +245,7 @@ impl References {
         }
     }
 
-    /// Adds the words of the columns that `user` refers to, of those whose words are not added anyway.
+    /// Adds the words of the columns that `user` refers to, of those whose words are not added anyway: integers.
     pub(crate) fn add_words(&self, columns: &[Collected], user: usize, words: &mut Words) {
         let mut digits = IntText::default();
         for &i in &self.sources[user] {
@@ -253,7 +258,8 @@ impl References {
                         last = Some(n);
                     }
                 }
-            } else {
+            } else if (0..column.texts.len()).all(|t| is_integer(column.texts.get(t))) {
+                // It is written as one of integers.
                 (0..column.texts.len()).for_each(|t| words.add(column.texts.get(t)));
             }
         }
