@@ -8,9 +8,9 @@ use duramen_engine::io::Clock;
 use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use support::{Row, TestBlock, handles, run};
 
@@ -117,6 +117,24 @@ struct Telling {
     has_words: bool,
     is_read: AtomicBool,
     asked: AtomicUsize,
+    meeting: Option<Arc<Meeting>>,
+}
+
+/// Where threads wait for each other, but not for ever.
+#[derive(Debug, Default)]
+struct Meeting {
+    came: Mutex<BTreeSet<String>>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    fn wait_for(&self, threads: usize) {
+        let mut came = self.came.lock().unwrap();
+        came.insert(format!("{:?}", std::thread::current().id()));
+        self.changed.notify_all();
+        let few = |came: &mut BTreeSet<String>| came.len() < threads;
+        let _came = self.changed.wait_timeout_while(came, Duration::from_secs(20), few).unwrap();
+    }
 }
 
 impl BlockHandle for Telling {
@@ -136,6 +154,9 @@ impl BlockHandle for Telling {
     fn may_have_words(&self, words: &ValueWords<'_>, reads: bool) -> bool {
         assert_eq!((words.field, words.may_be_integer), ("user", false));
         self.asked.fetch_add(1, Relaxed);
+        if let Some(meeting) = self.meeting.as_ref().filter(|_| reads) {
+            meeting.wait_for(2);
+        }
         self.has_words || !(self.is_read.fetch_or(reads, Relaxed) || reads)
     }
 }
@@ -148,7 +169,7 @@ fn of_blocks_whose_filters_tell_that_they_have_no_such_value_none_is_opened_and_
             .enumerate()
             .map(|(i, block)| {
                 let (is_read, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-                Arc::new(Telling { block, has_words: i == with_words, is_read, asked })
+                Arc::new(Telling { block, has_words: i == with_words, is_read, asked, meeting: None })
             })
             .collect();
         let options = RunOptions { threads, ..RunOptions::default() };
@@ -162,6 +183,26 @@ fn of_blocks_whose_filters_tell_that_they_have_no_such_value_none_is_opened_and_
         let asked: usize = blocks.iter().map(|block| block.asked.load(Relaxed)).sum();
         assert!(asked < 2 * 3 * 300, "{asked}");
     }
+}
+
+#[test]
+fn filters_are_read_side_by_side_though_all_blocks_are_passed_over() {
+    let meeting = Arc::new(Meeting::default());
+    let telling = |block| {
+        let (is_read, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Arc::new(Telling { block, has_words: false, is_read, asked, meeting: None })
+    };
+    let blocks = store(300, 10).into_iter().map(telling).enumerate().map(|(i, mut telling)| {
+        // The first ones are asked for before the others start, and the last ones perhaps before they have.
+        if (50..200).contains(&i) {
+            Arc::get_mut(&mut telling).unwrap().meeting = Some(meeting.clone());
+        }
+        telling as Arc<dyn BlockHandle>
+    });
+    let options = RunOptions { threads: 2, ..RunOptions::default() };
+    let query = Query::parse("user:=\"ann-7\" | stats count() n", &ParseOptions::default()).unwrap();
+    query.run(blocks.collect(), &options, &Cancel::new(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(meeting.came.lock().unwrap().len(), 2);
 }
 
 #[test]

@@ -152,8 +152,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         let told = self.told.matches(handle);
-        // Of a block that is open, nothing need be read for that: its own filter tells.
-        if told == Some(false) || told.is_none() && !handle.is_open() && !may_have_words(true) {
+        if told == Some(false) || told.is_none() && !may_have_words(true) {
             return Ok(None);
         }
         let mut open = Open::of(handle, self.is_in_order(handle))?;

@@ -49,7 +49,7 @@ impl<'b> Taker<'_, 'b> {
     /// The next block that nobody has taken, and its number. Those that are known not to match are passed over.
     pub fn take(&self) -> Option<(usize, &'b dyn BlockHandle)> {
         let Shared { ahead, next, stop } = self.shared;
-        let (number, handle) = loop {
+        loop {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
@@ -57,29 +57,29 @@ impl<'b> Taker<'_, 'b> {
             ahead.of(number);
             let handle = &**ahead.blocks.get(number)?;
             // Whoever is stopped is told so by the next block that is opened.
-            if !ahead.is_passed_over(number) || ahead.reader.cancel.check().is_err() {
-                break (number, handle);
+            let is_taken = !ahead.is_passed_over(number) || ahead.reader.cancel.check().is_err();
+            if let Some(Help { start, began }) = self.help.get()
+                && number + 1 < ahead.blocks.len()
+                && self.is_worth_help(began, number, is_taken)
+            {
+                self.help.set(None);
+                start();
             }
-        };
-        if let Some(Help { start, began }) = self.help.get()
-            && number + 1 < ahead.blocks.len()
-            && self.is_worth_help(began, number)
-        {
-            self.help.set(None);
-            start();
+            if is_taken {
+                return Some((number, handle));
+            }
         }
-        Some((number, handle))
     }
 
-    /// Whether there is more to do than one thread soon does, after so many blocks of which this is the next. Whoever has no
-    /// clock does not wait to find out.
-    fn is_worth_help(&self, began: Option<Duration>, done: usize) -> bool {
+    /// Whether there is more to do than one thread soon does, after so many blocks: the next is opened, or passed over.
+    /// Whoever has no clock does not wait to find out.
+    fn is_worth_help(&self, began: Option<Duration>, done: usize, is_opened: bool) -> bool {
         let ahead = &self.shared.ahead;
         let Ahead { reader, blocks, .. } = ahead;
         let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
         let rest = |took: Duration| took.mul_f64((blocks.len() - done) as f64 / done.max(1) as f64);
         took().is_none_or(|took| took >= WORTH_HELP && rest(took) >= 2 * WORTH_HELP)
-            || !blocks[done].is_open() && ahead.may_match(done)
+            || is_opened && !blocks[done].is_open() && ahead.may_match(done)
     }
 }
 

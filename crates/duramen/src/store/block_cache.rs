@@ -210,6 +210,13 @@ impl StoreBlocks {
         self.blocks().is_some_and(|blocks| has(&blocks, false) || has(&blocks, true))
     }
 
+    /// The block, if it is there, in whichever order its rows are.
+    pub(crate) fn opened(&self, table: u64, index: usize) -> Option<Arc<TableBlock>> {
+        let blocks = self.blocks()?;
+        let of = |in_order| blocks.by_key.get(&(self.store, table, index, in_order));
+        of(false).or_else(|| of(true)).map(|kept| kept.block.clone())
+    }
+
     /// Drops what grew beyond the limit since blocks were counted; for a query that began at `since`.
     pub(crate) fn keep_within(&self, since: u64) {
         let dropped = self.blocks().map(|mut blocks| blocks.keep_within(self.cache.capacity_bytes, since));

@@ -1,4 +1,4 @@
-//! Parts of blocks' filters of words that were read lately: a block whose messages have not the word need not be opened, and
+//! Parts of blocks' filters of words that were read lately: a block whose values have not the word need not be opened, and
 //! whoever asks again need not read.
 
 use crate::columnar::WordFilter;

@@ -1,9 +1,10 @@
-//! Which words values of a block may have, told before it is opened: its filter lies in the table, and is kept when it was read.
+//! Which words values of a block may have, told without what else it has: its filter lies in the table, and is kept when it was
+//! read, by the block if that is open.
 
 use crate::block::{ValueWords, names};
 use crate::columnar::{WordFilter, filter_part};
 use crate::store::flush::has_words_of_messages;
-use crate::store::kept_word_filters::KeptWordFilters;
+use crate::store::reading::Reading;
 use crate::store::tables::OpenTable;
 use duramen_engine::sstable::{BlockMeta, ChunkSource};
 
@@ -12,12 +13,17 @@ pub(super) fn may_have_words(
     open: &OpenTable,
     (number, index): (u64, usize),
     words: &ValueWords<'_>,
-    kept: &KeptWordFilters,
+    reading: &Reading,
     reads: bool,
 ) -> bool {
     let Some(meta) = open.table.blocks().get(index).filter(|meta| has_all_words(open, meta, words)) else {
         return true;
     };
+    if let Some(block) = reading.blocks().opened(number, index) {
+        // What cannot be read is told when it is read for an answer.
+        return block.may_have(words.hashes).unwrap_or(true);
+    }
+    let kept = reading.word_filters();
     words.hashes.iter().all(|&hash| {
         let part = filter_part(hash, meta.filters.len());
         // Without a filter, there is no word.
@@ -31,7 +37,7 @@ pub(super) fn may_have_words(
 }
 
 /// Whether the filter of a block, as the index knows it, has all words of the values that are meant. It has those of all fields,
-/// but for integers, labels of streams, and levels that the sender did not name.
+/// but for integers and labels of streams. A level is told otherwise, too, and so are times and streams, of which it has none.
 fn has_all_words(open: &OpenTable, meta: &BlockMeta, words: &ValueWords<'_>) -> bool {
     let of_messages = has_words_of_messages(&meta.user);
     let is_filter_known = of_messages || !meta.filters.is_empty();
@@ -73,6 +79,11 @@ mod tests {
         let told = handle.may_have_words(&words, true);
         assert!(before && handle.may_have_words(&words, false) == told, "what was read is kept");
         assert!(!handle.is_open());
+        let _open = handle.open().unwrap();
+        assert!(
+            handle.is_open() && handle.may_have_words(&words, false) == told,
+            "its own filter tells the same"
+        );
         told
     }
 
@@ -113,7 +124,7 @@ mod tests {
             (&["app"], "path", &["cart", "7"], true),
             (&["app"], "path", &["cart", "8"], true),
             (&["app"], "path", &["cart", "108"], false),
-            // Levels, times and streams are in no filter.
+            // Of levels, times and streams it does not tell.
             (&["app"], "level", &["warn"], true),
             (&["app"], "_time", &["1970"], true),
             (&["app"], "_stream", &["shop"], true),

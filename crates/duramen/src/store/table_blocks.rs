@@ -203,7 +203,7 @@ impl BlockHandle for TableBlockHandle {
     fn may_have_words(&self, words: &ValueWords<'_>, reads: bool) -> bool {
         // What cannot be opened is told when the block is.
         let Ok(open) = self.open_table() else { return true };
-        may_have_words(&open, (self.table.number, self.index), words, self.reading.word_filters(), reads)
+        may_have_words(&open, (self.table.number, self.index), words, &self.reading, reads)
     }
 
     fn time_counts(&self) -> Option<TimeCounts> {

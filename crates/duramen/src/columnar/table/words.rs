@@ -105,10 +105,8 @@ impl TableBlock {
             }
             Form::Texts { .. } => {}
         }
-        for &hash in words {
-            if !self.filter_may_contain(hash)? {
-                return Ok(false);
-            }
+        if !self.may_have(words)? {
+            return Ok(false);
         }
         if let Some(column) = self.columns[i].get() {
             return Ok(match &column.data {
@@ -123,6 +121,19 @@ impl TableBlock {
             }
             _ => Ok(true),
         }
+    }
+
+    /// Whether some values may have all these words, in whichever fields: by its filter.
+    ///
+    /// # Errors
+    /// If that cannot be read.
+    pub(crate) fn may_have(&self, words: &[u64]) -> Result<bool> {
+        for &hash in words {
+            if !self.filter_may_contain(hash)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the block may have the word with this hash, by its filter, of which one part is read.

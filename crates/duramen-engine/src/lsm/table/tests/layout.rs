@@ -1,9 +1,11 @@
 //! Where filters lie.
 
-use super::super::{CODEC_ID, Item, TableWalk};
+use super::super::{CODEC_ID, Item, TableWalk, tombstones};
 use super::*;
 use crate::io::OpenMode;
 use crate::io::sim::Sim;
+use crate::lsm::cursor::RangeTombstone;
+use crate::sstable::filter::FilterBuilder;
 use crate::sstable::{BlockMeta, ChunkHandle, ChunkSink, Table, TableBuilder};
 
 fn bytes_of(env: &Env, path: &str) -> Vec<u8> {
@@ -48,6 +50,38 @@ fn a_thread_that_writes_behind_makes_the_same_file() {
     writer.finish().unwrap();
     assert!(bytes_of(&env, PATH) == bytes_of(&env, "behind.sst"));
     check(&env, PATH, &versions);
+}
+
+/// Without an index, chunks are known by what they hold: now and then a filter could be a list of deleted ranges.
+#[test]
+fn a_filter_is_not_taken_for_deleted_ranges() {
+    let keys = |n: u64| (0..100).map(move |i| format!("{n}-{i:03}").into_bytes());
+    let looks_alike = |n: &u64| {
+        let mut hashes: Vec<u64> = keys(*n).map(|key| hash(&key)).collect();
+        let filter = FilterBuilder::default().build(&mut hashes).encode();
+        tombstones::decode(&filter).is_ok_and(|ranges| !ranges.is_empty())
+    };
+    let n = (0..20_000).find(looks_alike).unwrap();
+    let sim = Sim::new(8);
+    let env = sim.env();
+    let options = TableOptions { partition_bytes: 1 << 20, ..small() };
+    let mut writer = TableWriter::create(&env, Path::new(PATH), &options).unwrap();
+    keys(n).zip(1..).for_each(|(key, seq)| writer.add(&key, seq, OpKind::Put, b"v").unwrap());
+    let range = RangeTombstone { start: b"x".to_vec(), end: b"y".to_vec(), seq: 1000 };
+    writer.add_range_tombstone(&range).unwrap();
+    let file_bytes = writer.finish().unwrap().file_bytes;
+    // The footer: then nobody finds the index.
+    sim.flip_bit(Path::new(PATH), (file_bytes - 40) * 8).unwrap();
+    let mut found = None;
+    let walk = TableWalk::open(&env, Path::new(PATH)).unwrap();
+    walk.run(&mut |item| {
+        if let Item::Ranges(ranges) = item {
+            found = Some(ranges);
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(found, Some(vec![range]));
 }
 
 /// Earlier builds wrote the filter of each partition before its directory.

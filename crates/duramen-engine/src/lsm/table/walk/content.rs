@@ -4,6 +4,7 @@ use super::check::{Checked, LastRow};
 use super::{DamagedPart, Item, Role, TableWalk};
 use crate::Result;
 use crate::lsm::table::{compress, tombstones};
+use crate::sstable::filter::FuseFilter;
 use crate::sstable::{FOOTER_BYTES, FRAME_BYTES, HEADER_BYTES, could_be_footer};
 
 impl TableWalk {
@@ -16,7 +17,8 @@ impl TableWalk {
         };
         let mut last = LastRow::default();
         let mut at = HEADER_BYTES as u64;
-        let mut ranges = None;
+        // What may be a filter as well is taken for deleted ranges only if nothing else is: the first, for filters lie behind.
+        let (mut ranges, mut perhaps) = (None, None);
         while at < self.file_bytes {
             let Some(next) = self.next_frame(at, self.file_bytes) else { break };
             match self.frame(at..next) {
@@ -26,10 +28,14 @@ impl TableWalk {
                         .and_then(|block| Checked::of(block, &last));
                     if let Ok(checked) = found {
                         checked.give(None, at..next, &mut last, visit)?;
-                    } else if let Ok(found) = tombstones::decode(bytes.get(FRAME_BYTES..).unwrap_or_default())
+                    } else if let payload = bytes.get(FRAME_BYTES..).unwrap_or_default()
+                        && let Ok(found) = tombstones::decode(payload)
                         && !found.is_empty()
                     {
-                        ranges = Some(found);
+                        match FuseFilter::decode(payload) {
+                            Ok(_) => perhaps = perhaps.or(Some(found)),
+                            Err(_) => ranges = Some(found),
+                        }
                     }
                 }
                 Err(detail) => visit(damaged(at..next, detail))?,
@@ -40,7 +46,7 @@ impl TableWalk {
             let detail = "what should follow is missing, or cannot be told apart".to_owned();
             visit(damaged(at.min(self.file_bytes)..self.file_bytes, detail))?;
         }
-        ranges.map_or(Ok(()), |ranges| visit(Item::Ranges(ranges)))
+        ranges.or(perhaps).map_or(Ok(()), |ranges| visit(Item::Ranges(ranges)))
     }
 
     /// Whether the rest of the file is its footer.
