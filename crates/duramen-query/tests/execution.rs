@@ -3,26 +3,16 @@
 
 mod support;
 
-use duramen::block::{Block, BlockHandle, ValueWords};
+use duramen::block::{Block, BlockHandle};
 use duramen_engine::io::Clock;
 use duramen_query::{Cancel, Error, Order, ParseOptions, Query, RunOptions};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use support::{Row, TestBlock, handles, run};
-
-/// `blocks` blocks, one after another in time, of `rows` rows each.
-fn store(blocks: i64, rows: i64) -> Vec<Arc<TestBlock>> {
-    let row = |b: i64, r: i64| {
-        let n = (b * rows + r).to_string();
-        Row::new((b * rows + r) * 1_000_000_000, &[("_msg", &format!("line {n} of block{b}")), ("n", &n)])
-    };
-    let block = |b| Arc::new(TestBlock::new((0..rows).map(|r| row(b, r)).collect(), b as u64));
-    (0..blocks).map(block).collect()
-}
+use support::{Row, TestBlock, handles, rows_and_times, run, store};
 
 fn opened(blocks: &[Arc<TestBlock>]) -> usize {
     blocks.iter().map(|b| b.opened.load(Relaxed)).sum()
@@ -54,15 +44,7 @@ struct Watched {
 }
 
 impl BlockHandle for Watched {
-    fn rows(&self) -> usize {
-        self.block.rows().len()
-    }
-    fn min_time(&self) -> i64 {
-        self.block.rows()[0].time
-    }
-    fn max_time(&self) -> i64 {
-        self.block.rows()[self.block.rows().len() - 1].time
-    }
+    rows_and_times!(block);
     fn open(&self) -> duramen::Result<Arc<dyn Block>> {
         let block = self.block.clone();
         // One is in the list, one in the handle.
@@ -108,101 +90,6 @@ fn blocks_without_the_words_are_not_read() {
     let (rows, stats) =
         run("_time:[1970-01-01T00:00:05Z, 1970-01-01T00:00:12Z]", &blocks, &RunOptions::default()).unwrap();
     assert_eq!((rows.len(), stats.blocks_read), (8, 2));
-}
-
-/// A block of which its filter tells, once it is read, that it has none of the words; unless it is the one that has them.
-#[derive(Debug)]
-struct Telling {
-    block: Arc<TestBlock>,
-    has_words: bool,
-    is_read: AtomicBool,
-    asked: AtomicUsize,
-    meeting: Option<Arc<Meeting>>,
-}
-
-/// Where threads wait for each other, but not for ever.
-#[derive(Debug, Default)]
-struct Meeting {
-    came: Mutex<BTreeSet<String>>,
-    changed: Condvar,
-}
-
-impl Meeting {
-    fn wait_for(&self, threads: usize) {
-        let mut came = self.came.lock().unwrap();
-        came.insert(format!("{:?}", std::thread::current().id()));
-        self.changed.notify_all();
-        let few = |came: &mut BTreeSet<String>| came.len() < threads;
-        let _came = self.changed.wait_timeout_while(came, Duration::from_secs(20), few).unwrap();
-    }
-}
-
-impl BlockHandle for Telling {
-    fn rows(&self) -> usize {
-        self.block.rows().len()
-    }
-    fn min_time(&self) -> i64 {
-        self.block.rows()[0].time
-    }
-    fn max_time(&self) -> i64 {
-        self.block.rows()[self.block.rows().len() - 1].time
-    }
-    fn open(&self) -> duramen::Result<Arc<dyn Block>> {
-        self.block.opened.fetch_add(1, Relaxed);
-        Ok(self.block.clone())
-    }
-    fn may_have_words(&self, words: &ValueWords<'_>, reads: bool) -> bool {
-        assert_eq!((words.field, words.may_be_integer), ("user", false));
-        self.asked.fetch_add(1, Relaxed);
-        if let Some(meeting) = self.meeting.as_ref().filter(|_| reads) {
-            meeting.wait_for(2);
-        }
-        self.has_words || !(self.is_read.fetch_or(reads, Relaxed) || reads)
-    }
-}
-
-#[test]
-fn of_blocks_whose_filters_tell_that_they_have_no_such_value_none_is_opened_and_few_are_asked_again() {
-    for (threads, with_words) in [(1, 250), (2, 250), (2, 0), (1, 299), (3, 120)] {
-        let blocks: Vec<_> = store(300, 10)
-            .into_iter()
-            .enumerate()
-            .map(|(i, block)| {
-                let (is_read, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-                Arc::new(Telling { block, has_words: i == with_words, is_read, asked, meeting: None })
-            })
-            .collect();
-        let options = RunOptions { threads, ..RunOptions::default() };
-        for end in ["", " | stats count() n", " | sort by (n) limit 3"] {
-            let query = Query::parse(&format!("user:=\"ann-7\"{end}"), &ParseOptions::default()).unwrap();
-            let handles = blocks.iter().map(|block| block.clone() as Arc<dyn BlockHandle>).collect();
-            query.run(handles, &options, &Cancel::new(), &mut |_| ControlFlow::Continue(())).unwrap();
-        }
-        let opened: Vec<usize> = (0..300).filter(|&i| blocks[i].block.opened.load(Relaxed) > 0).collect();
-        assert_eq!(opened, [with_words]);
-        let asked: usize = blocks.iter().map(|block| block.asked.load(Relaxed)).sum();
-        assert!(asked < 2 * 3 * 300, "{asked}");
-    }
-}
-
-#[test]
-fn filters_are_read_side_by_side_though_all_blocks_are_passed_over() {
-    let meeting = Arc::new(Meeting::default());
-    let telling = |block| {
-        let (is_read, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Arc::new(Telling { block, has_words: false, is_read, asked, meeting: None })
-    };
-    let blocks = store(300, 10).into_iter().map(telling).enumerate().map(|(i, mut telling)| {
-        // The first ones are asked for before the others start, and the last ones perhaps before they have.
-        if (50..200).contains(&i) {
-            Arc::get_mut(&mut telling).unwrap().meeting = Some(meeting.clone());
-        }
-        telling as Arc<dyn BlockHandle>
-    });
-    let options = RunOptions { threads: 2, ..RunOptions::default() };
-    let query = Query::parse("user:=\"ann-7\" | stats count() n", &ParseOptions::default()).unwrap();
-    query.run(blocks.collect(), &options, &Cancel::new(), &mut |_| ControlFlow::Continue(())).unwrap();
-    assert_eq!(meeting.came.lock().unwrap().len(), 2);
 }
 
 #[test]

@@ -64,8 +64,7 @@ impl<'a> Ahead<'a> {
         }
         let first = if number == 0 { 0 } else { number + opened_ahead };
         (first..=number + opened_ahead)
-            .filter(|&number| self.opened(number).is_some() && self.may_have_words(number, true))
-            .filter_map(|number| self.blocks.get(number))
+            .filter_map(|number| self.opened(number).filter(|_| self.may_have_words(number, true)))
             .for_each(|handle| handle.will_open(looks));
         if let Some(handle) = self.opened(number + BLOCKS_READ_AHEAD.max(threads)) {
             self.reader.will_read(handle);

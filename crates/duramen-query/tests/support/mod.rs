@@ -81,19 +81,28 @@ impl TestBlock {
     }
 }
 
+/// What a handle says of the [`TestBlock`] that it has in this field, before it is opened.
+macro_rules! rows_and_times {
+    ($block:tt) => {
+        fn rows(&self) -> usize {
+            self.$block.rows().len()
+        }
+        fn min_time(&self) -> i64 {
+            self.$block.rows()[0].time
+        }
+        fn max_time(&self) -> i64 {
+            self.$block.rows()[self.$block.rows().len() - 1].time
+        }
+    };
+}
+#[allow(unused_imports)] // of some tests
+pub(crate) use rows_and_times;
+
 #[derive(Debug)]
 pub struct Handle(pub Arc<TestBlock>);
 
 impl BlockHandle for Handle {
-    fn rows(&self) -> usize {
-        self.0.rows.len()
-    }
-    fn min_time(&self) -> i64 {
-        self.0.rows[0].time
-    }
-    fn max_time(&self) -> i64 {
-        self.0.rows[self.0.rows.len() - 1].time
-    }
+    rows_and_times!(0);
     fn open(&self) -> Result<Arc<dyn Block>> {
         self.0.opened.fetch_add(1, Ordering::Relaxed);
         Ok(self.0.clone())
@@ -257,4 +266,14 @@ pub fn written(text: &str, blocks: &[Arc<TestBlock>], options: &RunOptions) -> R
     let whole = String::from_utf8(whole).unwrap();
     assert_eq!(whole.lines().count(), rows);
     Ok(whole)
+}
+
+/// `blocks` blocks, one after another in time, of `rows` rows each.
+pub fn store(blocks: i64, rows: i64) -> Vec<Arc<TestBlock>> {
+    let row = |b: i64, r: i64| {
+        let n = (b * rows + r).to_string();
+        Row::new((b * rows + r) * 1_000_000_000, &[("_msg", &format!("line {n} of block{b}")), ("n", &n)])
+    };
+    let block = |b| Arc::new(TestBlock::new((0..rows).map(|r| row(b, r)).collect(), b as u64));
+    (0..blocks).map(block).collect()
 }

@@ -7,9 +7,9 @@
 
 use super::columnize::{Collected, Columnizer, Form};
 use super::template::Hit;
+use super::texts::integer_in;
 use super::words::Words;
 use crate::column::{IntText, bit};
-use crate::entry::plain_integer;
 use memchr::{memchr_iter, memmem};
 
 /// How many texts are looked at.
@@ -72,10 +72,6 @@ fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
         }
         from = at + 1;
     }
-}
-
-fn is_integer(text: &[u8]) -> bool {
-    std::str::from_utf8(text).is_ok_and(|text| plain_integer(text).is_some())
 }
 
 /// The mean length of a column's values in bytes, from some.
@@ -258,7 +254,7 @@ impl References {
                         last = Some(n);
                     }
                 }
-            } else if (0..column.texts.len()).all(|t| is_integer(column.texts.get(t))) {
+            } else if (0..column.texts.len()).all(|t| integer_in(column.texts.get(t)).is_some()) {
                 // It is written as one of integers.
                 (0..column.texts.len()).for_each(|t| words.add(column.texts.get(t)));
             }

@@ -2,7 +2,13 @@
 
 use super::bytes::bad;
 use super::streams::MAX_STREAM_BYTES;
+use crate::entry::plain_integer;
 use crate::error::Result;
+
+/// The integer that a text plainly is.
+pub(crate) fn integer_in(text: &[u8]) -> Option<i64> {
+    plain_integer(std::str::from_utf8(text).ok()?)
+}
 
 /// Texts one after another, and where each ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

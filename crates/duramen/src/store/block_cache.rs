@@ -205,9 +205,7 @@ impl StoreBlocks {
 
     /// Whether the block is there, with its rows in some order.
     pub(crate) fn has(&self, table: u64, index: usize) -> bool {
-        let has =
-            |blocks: &Blocks, in_order| blocks.by_key.contains_key(&(self.store, table, index, in_order));
-        self.blocks().is_some_and(|blocks| has(&blocks, false) || has(&blocks, true))
+        self.opened(table, index).is_some()
     }
 
     /// The block, if it is there, in whichever order its rows are.

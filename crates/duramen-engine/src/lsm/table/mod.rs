@@ -4,8 +4,8 @@
 //! 2 MiB of rows.
 //!
 //! ```text
-//! file        partition * n | deleted ranges, if any | the container's index, properties and footer
-//! partition   data chunk * n | directory; its filter, if tables have them, lies behind all partitions
+//! file        partition * n | deleted ranges, if any | filters, if any | the container's index, properties and footer
+//! partition   data chunk * n | directory
 //! data chunk  some rows: about `block_size` bytes (`block`), perhaps compressed (`compress`)
 //! filter      binary fuse filter over the XXH3-64 of the partition's keys: small enough for the processor's cache
 //! directory   the sparse index of the partition: where each data chunk is, and which keys are in it (`directory`)

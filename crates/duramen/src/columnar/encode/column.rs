@@ -6,6 +6,7 @@ use super::super::ints;
 use super::super::leaf::{self, Spans, spans_of};
 use super::super::streams::MAX_STREAM_BYTES;
 use super::super::template::Hit;
+use super::super::texts::integer_in;
 use super::{BlockEncoder, Progress, full_map, too_large};
 use crate::column::{Order, bit};
 use crate::error::Result;
@@ -129,7 +130,7 @@ impl BlockEncoder {
 
 /// The integers that all these texts plainly are.
 fn plain_integers(values: Spans<'_>) -> Option<Vec<i64>> {
-    values.iter().map(|v| crate::entry::plain_integer(std::str::from_utf8(v).ok()?)).collect()
+    values.iter().map(integer_in).collect()
 }
 
 /// The time of the row of each value.

@@ -23,13 +23,12 @@ impl TableWalk {
             let Some(next) = self.next_frame(at, self.file_bytes) else { break };
             match self.frame(at..next) {
                 Ok(bytes) => {
-                    let len = bytes.len();
+                    let (len, payload) = (bytes.len(), bytes.get(FRAME_BYTES..).unwrap_or_default());
                     let found = compress::open(bytes.clone(), FRAME_BYTES..len, None)
                         .and_then(|block| Checked::of(block, &last));
                     if let Ok(checked) = found {
                         checked.give(None, at..next, &mut last, visit)?;
-                    } else if let payload = bytes.get(FRAME_BYTES..).unwrap_or_default()
-                        && let Ok(found) = tombstones::decode(payload)
+                    } else if let Ok(found) = tombstones::decode(payload)
                         && !found.is_empty()
                     {
                         match FuseFilter::decode(payload) {
