@@ -7,6 +7,9 @@
 //! A text is a time stamp of a form only if writing the number in that form gives the text back.
 
 mod words;
+mod written;
+
+pub(crate) use written::written;
 
 /// How a time stamp is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,11 +110,7 @@ pub(crate) fn parse(text: &[u8], near: i64) -> Option<(TimeForm, usize, i64)> {
     // A time stamp counts only if it comes back to the letter: whatever a shape may have overlooked then
     // costs some bytes, and never changes a text.
     let found = candidates.iter().find_map(|&shape| parse_shape(text, shape, near));
-    found.filter(|&(form, len, time)| {
-        let mut written = Vec::with_capacity(40);
-        write(form, time, &mut written);
-        written == text[..len]
-    })
+    found.filter(|&(form, len, time)| *written(form, time) == text[..len])
 }
 
 fn parse_shape(text: &[u8], shape: u8, near: i64) -> Option<(TimeForm, usize, i64)> {
@@ -217,59 +216,6 @@ fn closest_day(of_day: i64, near: i64) -> Option<i64> {
     near.checked_add(difference)
 }
 
-/// Appends the time stamp in this form. A form that does not exist writes nothing.
-pub(crate) fn write(form: TimeForm, time: i64, out: &mut Vec<u8>) {
-    let Some(shape) = SHAPES.get(usize::from(form.shape)) else { return };
-    let (days, of_day) = (time.div_euclid(DAY), time.rem_euclid(DAY));
-    let seconds = of_day / SECOND;
-    let (year, month, day) = if shape.len() > 5 { date_of(days) } else { (0, 1, 1) };
-    let two = |out: &mut Vec<u8>, n: i64| {
-        out.extend_from_slice(&[b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8]);
-    };
-    for &item in *shape {
-        match item {
-            b'Y' => {
-                two(out, year / 100);
-                two(out, year);
-            }
-            b'y' => two(out, year),
-            b'm' => two(out, month),
-            b'd' => two(out, day),
-            b'D' => out.push(b'0' + (day % 10) as u8),
-            b'e' => {
-                let start = out.len();
-                two(out, day);
-                if day < 10 {
-                    out[start] = b' ';
-                }
-            }
-            b'b' => out.extend_from_slice(MONTHS[(month - 1) as usize]),
-            b'H' => two(out, seconds / 3600),
-            b'M' => two(out, seconds / 60 % 60),
-            b'S' => two(out, seconds % 60),
-            b'E' => out.extend_from_slice(format!("{:010}", time.div_euclid(SECOND)).as_bytes()),
-            b'F' => out.extend_from_slice(format!("{:013}", time.div_euclid(SECOND / 1000)).as_bytes()),
-            literal => out.push(literal),
-        }
-    }
-    if form.digits > 0 && form.digits <= 9 {
-        out.push(form.point);
-        let unit = if *shape == b"F" { SECOND / 1000 } else { SECOND };
-        let mut fraction = time.rem_euclid(unit);
-        let mut scale = unit / 10;
-        for _ in 0..form.digits {
-            out.push(if scale > 0 { b'0' + (fraction / scale) as u8 } else { b'0' });
-            if scale > 0 {
-                fraction %= scale;
-                scale /= 10;
-            }
-        }
-    }
-    if form.zulu {
-        out.push(b'Z');
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,9 +245,7 @@ mod tests {
         ] {
             let (form, len, time) = parse(text.as_bytes(), NEAR).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(len, text.len(), "{text}");
-            let mut out = Vec::new();
-            write(form, time, &mut out);
-            assert_eq!(std::str::from_utf8(&out).unwrap(), text);
+            assert_eq!(std::str::from_utf8(&written(form, time)).unwrap(), text);
         }
         let (_, _, time) = parse(b"22:13:20", NEAR).unwrap();
         assert_eq!(time, NEAR / SECOND * SECOND);
@@ -335,15 +279,13 @@ mod tests {
             near: i64,
         ) {
             if let Some((form, len, time)) = parse(text.as_bytes(), near) {
-                let mut out = Vec::new();
-                write(form, time, &mut out);
-                assert_eq!(std::str::from_utf8(&out).unwrap(), &text[..len]);
+                assert_eq!(*written(form, time), text.as_bytes()[..len]);
             }
         }
 
         #[test]
         fn any_number_can_be_written(shape: u8, digits: u8, time: i64) {
-            write(TimeForm { shape, point: b'.', digits, zulu: true }, time, &mut Vec::new());
+            written(TimeForm { shape, point: b'.', digits, zulu: true }, time);
         }
     }
 
@@ -358,9 +300,7 @@ mod tests {
             "1700000000123",
         ] {
             if let Some((form, len, time)) = parse(text.as_bytes(), near) {
-                let mut written = Vec::new();
-                write(form, time, &mut written);
-                assert_eq!(written, text.as_bytes()[..len], "{text}");
+                assert_eq!(*written(form, time), text.as_bytes()[..len], "{text}");
             }
         }
         assert!(parse(b"1700000000123.4", near).is_none());

@@ -158,7 +158,9 @@ impl<'a> Parts<'a> {
                 match source {
                     Source::Literal(text) => out.bytes.extend_from_slice(text.as_bytes()),
                     Source::Leaf(leaf) => out.bytes.extend_from_slice(leaf.get(number, &mut digits)),
-                    Source::Times(form, times) => timetext::write(*form, times[number], &mut out.bytes),
+                    Source::Times(form, times) => {
+                        out.bytes.extend_from_slice(&timetext::written(*form, times[number]));
+                    }
                     Source::Column(column) => {
                         let slot = slots.get(i).copied().unwrap_or(0) as usize;
                         let text = column.text_at(slot, &mut digits);

@@ -18,16 +18,13 @@ impl Parts<'_> {
         templates.push(whole);
         for (t, sources) in all.templates.iter().enumerate() {
             let mut lens = vec![0i64; if sources.is_empty() { 0 } else { self.count(t) }];
-            let mut text = Vec::new();
             for source in sources {
                 match source {
                     Source::Literal(literal) => lens.iter_mut().for_each(|len| *len += literal.len() as i64),
                     Source::Leaf(leaf) => leaf.add_lens(&mut lens),
                     Source::Times(form, times) => {
                         for (len, time) in lens.iter_mut().zip(times) {
-                            text.clear();
-                            timetext::write(*form, *time, &mut text);
-                            *len += text.len() as i64;
+                            *len += timetext::written(*form, *time).len() as i64;
                         }
                     }
                     // Whose slots are those of the texts.

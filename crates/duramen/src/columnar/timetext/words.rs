@@ -45,7 +45,7 @@ impl TimeForm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{SECOND, parse, write};
+    use super::super::{SECOND, parse, written};
     use super::*;
 
     proptest::proptest! {
@@ -55,8 +55,7 @@ mod tests {
             from in 0..5usize, to in 0..5usize,
         ) {
             let point = if digits == 0 { 0 } else { b'.' };
-            let mut out = Vec::new();
-            write(TimeForm { shape, point, digits, zulu }, seconds * SECOND + nanos, &mut out);
+            let out = written(TimeForm { shape, point, digits, zulu }, seconds * SECOND + nanos);
             // Nothing but what a form says comes back as one: days without a zero in front are not two digits.
             if let Some((form, len, _)) = parse(&out, seconds * SECOND).filter(|(_, len, _)| *len == out.len()) {
                 let text = std::str::from_utf8(&out[..len]).unwrap();
