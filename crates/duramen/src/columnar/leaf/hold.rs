@@ -77,7 +77,8 @@ fn holding_nested(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u
             part.meta.u8()?;
             let remaining = part.text.remaining();
             let PlainTexts { bytes, ends } = plain::texts(part, count)?;
-            Ok(texts_that_hold(&ends, word, |from| word.first_in(bytes, remaining, from)))
+            let first = |from| word.first_in(bytes, remaining, from);
+            Ok(are_among(ends.len(), texts_that_hold(&ends, word, first)))
         }
         _ => decoded(part, count, word, depth),
     }
@@ -89,26 +90,36 @@ fn decoded(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u32) -> 
         other => {
             let texts = other.into_texts(count)?;
             let first = |from| texts.bytes.get(from..).and_then(|rest| word.find(rest)).map(|at| from + at);
-            texts_that_hold(&texts.ends, word, first)
+            are_among(texts.ends.len(), texts_that_hold(&texts.ends, word, first))
         }
     })
 }
 
 /// Which of the texts that end there hold the word, if `first` says where it is next from a place on.
-fn texts_that_hold(ends: &[u32], word: &Sought<'_>, first: impl Fn(usize) -> Option<usize>) -> Vec<bool> {
-    let mut found = vec![false; ends.len()];
+pub(crate) fn texts_that_hold<'a>(
+    ends: &'a [u32],
+    word: &'a Sought<'_>,
+    first: impl Fn(usize) -> Option<usize> + 'a,
+) -> impl Iterator<Item = usize> + 'a {
     let (mut from, mut i) = (0usize, 0usize);
-    while let Some(at) = first(from) {
-        i += ends[i..].partition_point(|&end| end as usize <= at);
-        let Some(&end) = ends.get(i) else { break };
-        let end = end as usize;
-        if at + word.bytes().len() <= end {
-            found[i] = true;
-            from = end;
-        } else {
+    std::iter::from_fn(move || {
+        while let Some(at) = first(from) {
+            i += ends[i..].partition_point(|&end| end as usize <= at);
+            let end = *ends.get(i)? as usize;
+            if at + word.bytes().len() <= end {
+                from = end;
+                return Some(i);
+            }
             // It lies across the edge of two texts.
             from = at + 1;
         }
-    }
-    found
+        None
+    })
+}
+
+/// Of so many texts, which are these.
+fn are_among(count: usize, these: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut are = vec![false; count];
+    these.for_each(|i| are[i] = true);
+    are
 }

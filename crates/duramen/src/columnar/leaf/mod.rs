@@ -35,7 +35,7 @@ mod sought;
 
 pub(crate) use dictionary::write as write_dictionary;
 pub(crate) use find::{Presence, presence};
-pub(crate) use hold::holding;
+pub(crate) use hold::{holding, texts_that_hold};
 pub(crate) use kinds::{WordKinds, skip};
 pub(crate) use plain::{PlainTexts, check_ends};
 pub(crate) use sought::{Held, Sought};

@@ -206,7 +206,8 @@ impl Parts<'_> {
         let mut budget = self.budget();
         for (word, places) in perhaps {
             rows.look_for(word, &places, needle, around, &|| slots_of(t), &mut budget)?;
-            if rows.are_decided() {
+            // The other words are looked for in these alone, if they are a handful.
+            if rows.undecided() <= FEW_TEXTS {
                 break;
             }
         }
@@ -259,6 +260,9 @@ impl TextsOf {
         &self.texts[start..self.ends[number]]
     }
 }
+
+/// So many texts are put together sooner than another word is looked for in all.
+const FEW_TEXTS: usize = 4;
 
 /// The texts of so many numbers are found by running over all numbers, each time.
 const FEW_NUMBERS: usize = 8;

@@ -1,12 +1,13 @@
 //! Which texts of a template hold words in what varies in them, and which pass for certain because of it: what stands in a
 //! hole was cut out between two words, as literals are, so that a text need not be put together to be found.
 
-use super::super::leaf::{Held, Sought};
+use super::super::leaf::{Held, Sought, texts_that_hold};
 use super::find::Surroundings;
 use super::parts::{Lazy, Place};
-use crate::block::Needle;
+use crate::block::{Needle, is_few};
 use crate::column::{Column, ColumnData, IntText, bit};
 use crate::error::Result;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Where in a column that others refer to a word is.
@@ -49,9 +50,9 @@ impl Rows {
         Self { hold: vec![true; count], certain: vec![false; count], looked: false }
     }
 
-    /// Whether no other word can tell more: all that hold the words so far pass for certain.
-    pub(super) fn are_decided(&self) -> bool {
-        self.hold.iter().zip(&self.certain).all(|(hold, certain)| !hold || *certain)
+    /// How many hold the words so far and do not pass for certain: of these alone another word can tell more.
+    pub(super) fn undecided(&self) -> usize {
+        self.hold.iter().zip(&self.certain).filter(|(hold, certain)| **hold && !**certain).count()
     }
 
     /// Leaves those that hold one more word, which is in these places or nowhere. `slots` are those of the texts;
@@ -141,11 +142,21 @@ fn held(
         None => Held::Not,
         Some(_) => sure(text, needle),
     };
-    if let ColumnData::Dict { values, codes } = &column.data {
+    match &column.data {
         // Many templates refer to one column.
-        let of_value = word.in_values(of, || values.iter().map(held).collect());
-        let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
-        return slots.iter().map(|slot| code(slot).copied().unwrap_or(Held::Not)).collect();
+        ColumnData::Dict { values, codes } => {
+            let of_value = word.in_values(of, || values.iter().map(held).collect());
+            let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
+            return slots.iter().map(|slot| code(slot).copied().unwrap_or(Held::Not)).collect();
+        }
+        ColumnData::Text { text, ends, present }
+            if !is_few(matters.iter().filter(|is| **is).count(), ends.len()) =>
+        {
+            let of_slot = word.in_values(of, || held_by_slots(text, ends, present.as_deref(), word, needle));
+            let held = |slot: &u32| of_slot.get(*slot as usize).copied().unwrap_or(Held::Not);
+            return slots.iter().map(held).collect();
+        }
+        _ => {}
     }
     let mut digits = IntText::default();
     let mut of_slot = |slot: u32| column.text_at(slot as usize, &mut digits).map_or(Held::Not, held);
@@ -154,4 +165,65 @@ fn held(
         .zip(matters)
         .map(|(&slot, matters)| if *matters { of_slot(slot) } else { Held::Not })
         .collect()
+}
+
+/// Whether each of the texts that end there holds a word, all looked through at once.
+fn held_by_slots(
+    text: &str,
+    ends: &[u32],
+    present: Option<&[u64]>,
+    word: &Sought<'_>,
+    needle: &Needle<'_>,
+) -> Rc<[Held]> {
+    let first = |from| text.as_bytes().get(from..).and_then(|rest| word.find(rest)).map(|at| from + at);
+    let mut held = vec![Held::Not; ends.len()];
+    for slot in texts_that_hold(ends, word, first) {
+        let start = slot.checked_sub(1).map_or(0, |before| ends[before] as usize);
+        if let Some(text) = text.get(start..ends[slot] as usize)
+            && present.is_none_or(|present| bit(present, slot))
+        {
+            held[slot] = sure(text, needle);
+        }
+    }
+    held.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Word;
+    use crate::column::{Kinds, Order};
+    use crate::value::ValueKind;
+
+    proptest::proptest! {
+        #[test]
+        fn texts_looked_through_at_once_hold_what_each_does(
+            texts in proptest::collection::vec(proptest::option::weighted(0.9, "[ab. é]{0,6}"), 1..200),
+            word in "[ab]{1,3}|é",
+            any_case: bool,
+        ) {
+            let (mut text, mut ends, mut present) = (String::new(), Vec::new(), vec![0u64; texts.len().div_ceil(64)]);
+            for (slot, one) in texts.iter().enumerate() {
+                // Where there is none, there may be bytes all the same.
+                text.push_str(one.as_deref().unwrap_or("ab"));
+                ends.push(text.len() as u32);
+                present[slot / 64] |= u64::from(one.is_some()) << (slot % 64);
+            }
+            let is_certain = |text: &str| text.starts_with('a');
+            let needle = Needle { words: &[], certain: &is_certain, reaches: &|text| !text.ends_with('b') };
+            let sought = Sought::here_and_there(Word { text: &word, is_whole: false, any_case });
+            let all = held_by_slots(&text, &ends, Some(&present), &sought, &needle);
+            let data = ColumnData::Text { text, ends, present: Some(present) };
+            let column = Column { data, kinds: Kinds::All(ValueKind::String), order: Order::Rows, rows: texts.len() };
+            let slots: Vec<u32> = (0..texts.len() as u32).collect();
+            for matters in [vec![true; texts.len()], (0..texts.len()).map(|slot| slot % 16 == 3).collect()] {
+                let found = held(&column, 7, &slots, &matters, &sought, &needle);
+                for (slot, _) in matters.iter().enumerate().filter(|(_, matters)| **matters) {
+                    let of_text = texts[slot].as_deref().filter(|text| text.contains(&*word));
+                    let expected = of_text.map_or(Held::Not, |text| sure(text, &needle));
+                    assert_eq!((found[slot], all[slot]), (expected, expected), "{:?}", texts[slot]);
+                }
+            }
+        }
+    }
 }
