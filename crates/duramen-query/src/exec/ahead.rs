@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// So many blocks before one is read, what tells whether it need be is asked for: of many blocks, it lies side by side.
-const BLOCKS_LOOKED_AT_AHEAD: usize = 64;
+const BLOCKS_LOOKED_AT_AHEAD: usize = 256;
 /// So many blocks before one is read, what leads to it is asked for; four for each thread, if there are many.
 const BLOCKS_OPENED_AHEAD: usize = 16;
 /// So many blocks before one is read, what the query looks at in it is asked for; one for each thread, if there are many: what
@@ -22,7 +22,7 @@ const BLOCKS_OPENED_AHEAD: usize = 16;
 const BLOCKS_READ_AHEAD: usize = 4;
 
 /// Further by so many with each block that is read, so that the first does not wait for many.
-const LOOKED_FURTHER: usize = 4;
+const LOOKED_FURTHER: usize = 8;
 
 /// Which blocks' filters are asked for when the block of this number is about to be read, if what leads to blocks is so many
 /// before.
@@ -74,7 +74,7 @@ impl<'a> Ahead<'a> {
     /// The block, if it is there and will be opened, and is not open yet.
     fn opened(&self, number: usize) -> Option<&dyn BlockHandle> {
         let handle = &**self.blocks.get(number)?;
-        (!self.is_passed_over(number) && !handle.is_open() && self.may_match(number)).then_some(handle)
+        (self.may_match(number) && !handle.is_open()).then_some(handle)
     }
 
     /// Whether it is known that no row of the block matches.
@@ -126,6 +126,6 @@ mod tests {
             assert!((number + 16..=number + BLOCKS_LOOKED_AT_AHEAD).contains(asked.end()));
         }
         assert_eq!(looked_at(0, 16), 0..=16, "the first does not wait for more");
-        assert_eq!(looked_at(500, 100), 700..=700);
+        assert_eq!(looked_at(500, 200), 900..=900);
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn of_leaves(filter: &Filter, handle: &dyn BlockHandle, only: Option<
             Filter::Field { field, .. } if **field == *names::MESSAGE => leaves.push(None),
             Filter::Field { field, test } => leaves.push(match only {
                 Some((name, text)) if *name == **field => Some(test.matches(text)),
-                _ => of_values(test, &values(handle, field)),
+                _ => of_values(test, handle, field),
             }),
             Filter::And(parts) | Filter::Or(parts) => {
                 parts.iter().for_each(|part| add(part, handle, only, leaves));
@@ -68,21 +68,28 @@ pub(super) fn varying<'f>(filter: &'f Filter, handle: &dyn BlockHandle) -> Optio
 /// The values of a field and how many rows of a block have each, if that is known: nothing otherwise. Rows without the field
 /// have the empty text.
 pub(super) fn values(handle: &dyn BlockHandle, field: &str) -> FewValues {
-    if matches!(field, names::TIME | names::STREAM | STREAM_ID) {
-        return FewValues::new();
-    }
-    let Some(mut values) = handle.values(field) else { return FewValues::new() };
-    let rows = values.iter().map(|(_, rows)| rows).sum();
-    let others = (handle.rows() as u64).saturating_sub(rows);
+    let Some((mut values, others)) = told(handle, field) else { return FewValues::new() };
     if others > 0 {
         values.push(("".into(), others));
     }
     values
 }
 
-/// Whether all of these values pass a test, or none.
-fn of_values(test: &Test, values: &FewValues) -> Verdict {
-    let mut verdicts = values.iter().map(|(text, _)| test.matches(text));
+/// The values of a field, how many rows of a block have each, and how many have none, if that is known.
+fn told(handle: &dyn BlockHandle, field: &str) -> Option<(FewValues, u64)> {
+    if matches!(field, names::TIME | names::STREAM | STREAM_ID) {
+        return None;
+    }
+    let values = handle.values(field)?;
+    let rows = values.iter().map(|(_, rows)| rows).sum();
+    Some((values, (handle.rows() as u64).saturating_sub(rows)))
+}
+
+/// Whether all values of a field in a block pass a test, or none.
+fn of_values(test: &Test, handle: &dyn BlockHandle, field: &str) -> Verdict {
+    let (values, others) = told(handle, field)?;
+    let texts = values.iter().map(|(text, _)| &**text).chain((others > 0).then_some(""));
+    let mut verdicts = texts.map(|text| test.matches(text));
     let first = verdicts.next()?;
     verdicts.all(|verdict| verdict == first).then_some(first)
 }

@@ -44,6 +44,7 @@ fn open(cache: &Arc<TableCache>, tables: &[TableMeta]) {
     for table in reading.tables().iter().rev() {
         if let Ok(open) = reading.open(table) {
             open.streams();
+            open.fields();
         }
     }
 }

@@ -62,7 +62,7 @@ impl Reading {
     ///
     /// # Errors
     /// As [`TableCache::get`].
-    pub(crate) fn open(&self, table: &KnownTable) -> Result<OpenTable> {
+    pub(crate) fn open(&self, table: &KnownTable) -> Result<Arc<OpenTable>> {
         let &KnownTable { number, ref path, file_bytes, .. } = table;
         self.cache.get_or(number, path, file_bytes, || {
             let begun = lock(&self.ahead).begun.remove(&number);

@@ -88,7 +88,7 @@ impl TableBlockHandle {
 }
 
 impl TableBlockHandle {
-    fn open_table(&self) -> Result<OpenTable> {
+    fn open_table(&self) -> Result<Arc<OpenTable>> {
         self.reading.open(&self.table)
     }
 
@@ -124,7 +124,8 @@ impl TableBlockHandle {
     /// # Errors
     /// As [`BlockHandle::open`].
     pub(crate) fn open_table_block(&self) -> Result<TableBlock> {
-        let OpenTable { table, .. } = self.open_table()?;
+        let open = self.open_table()?;
+        let table = &open.table;
         let meta = table.blocks().get(self.index).ok_or_else(|| {
             Error::decode("a table's index", format!("{} has no block {}", self.table.path, self.index))
         })?;
@@ -169,8 +170,8 @@ impl BlockHandle for TableBlockHandle {
     }
 
     fn will_look(&self, looks: Looks) {
-        if let Ok(OpenTable { table, .. }) = self.open_table() {
-            self.will_look_in(&table, looks);
+        if let Ok(open) = self.open_table() {
+            self.will_look_in(&open.table, looks);
         }
     }
 
@@ -179,8 +180,9 @@ impl BlockHandle for TableBlockHandle {
             return;
         }
         // What cannot be opened now cannot be later, and is told then.
-        if let Ok(OpenTable { table, .. }) = self.open_table() {
-            self.will_look_in(&table, looks);
+        if let Ok(open) = self.open_table() {
+            let table = &open.table;
+            self.will_look_in(table, looks);
             let ranges =
                 table.blocks().get(self.index).map(|meta| ranges_ahead(meta, looks)).unwrap_or_default();
             if ranges.is_empty() {

@@ -34,20 +34,20 @@ pub(crate) struct TableCache {
 #[derive(Debug, Default)]
 struct OpenTables {
     /// By number: the table, and when it was last asked for.
-    tables: BTreeMap<u64, (OpenTable, u64)>,
+    tables: BTreeMap<u64, (Arc<OpenTable>, u64)>,
     clock: u64,
 }
 
 /// An opened table.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct OpenTable {
     pub(crate) table: Arc<Table>,
     /// Its streams, if it tells them, when somebody has asked.
-    streams: Arc<OnceLock<Option<Arc<TableStreams>>>>,
+    streams: OnceLock<Option<Arc<TableStreams>>>,
     /// Its blocks' fields, likewise.
-    fields: Arc<OnceLock<Option<TableFields>>>,
+    fields: OnceLock<Option<TableFields>>,
     /// How many rows of its blocks each step of time has, likewise.
-    times: Arc<OnceLock<Option<TableTimes>>>,
+    times: OnceLock<Option<TableTimes>>,
 }
 
 impl OpenTable {
@@ -55,7 +55,8 @@ impl OpenTable {
     /// As [`TableCache::get`].
     fn finish(opening: Opening) -> Result<Self> {
         let table = Arc::new(opening.finish(COLUMN_CODEC_ID)?);
-        Ok(Self { table, streams: Arc::default(), fields: Arc::default(), times: Arc::default() })
+        let (streams, fields, times) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { table, streams, fields, times })
     }
 
     /// Its blocks' fields, if it tells them.
@@ -91,7 +92,7 @@ impl TableCache {
     ///
     /// # Errors
     /// What the file system said; corruption of its footer, index or properties.
-    pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<OpenTable> {
+    pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<Arc<OpenTable>> {
         self.get_or(number, path, file_bytes, || self.begin(path))
     }
 
@@ -105,12 +106,12 @@ impl TableCache {
         path: &str,
         file_bytes: u64,
         opening: impl FnOnce() -> Result<Opening>,
-    ) -> Result<OpenTable> {
+    ) -> Result<Arc<OpenTable>> {
         if let Some(table) = lock(&self.open).touch(number) {
             return Ok(table);
         }
         // Opened without the lock: two may open the same table, which costs less than waiting for a disk.
-        let open = OpenTable::finish(opening()?)?;
+        let open = Arc::new(OpenTable::finish(opening()?)?);
         let found = open.table.file_bytes();
         if found != file_bytes {
             let detail = format!("it has {found} bytes, the manifest says {file_bytes}");
@@ -144,8 +145,8 @@ impl TableCache {
     /// # Errors
     /// As [`TableCache::get`].
     pub(crate) fn origins(&self, meta: &TableMeta) -> Result<Origins> {
-        let OpenTable { table, .. } = self.get(meta.number, &meta.path, meta.file_bytes)?;
-        table.property(ORIGINS_PROPERTY).map_or_else(|| Ok(Origins::default()), Origins::decode)
+        let open = self.get(meta.number, &meta.path, meta.file_bytes)?;
+        open.table.property(ORIGINS_PROPERTY).map_or_else(|| Ok(Origins::default()), Origins::decode)
     }
 
     /// Closes the tables that are not live any more, and their blocks: an open descriptor keeps a removed file's space.
@@ -173,14 +174,14 @@ impl TableCache {
 }
 
 impl OpenTables {
-    fn touch(&mut self, number: u64) -> Option<OpenTable> {
+    fn touch(&mut self, number: u64) -> Option<Arc<OpenTable>> {
         self.clock += 1;
         let (table, used) = self.tables.get_mut(&number)?;
         *used = self.clock;
         Some(table.clone())
     }
 
-    fn insert(&mut self, number: u64, table: OpenTable) {
+    fn insert(&mut self, number: u64, table: Arc<OpenTable>) {
         self.clock += 1;
         self.tables.insert(number, (table, self.clock));
         if self.tables.len() > MAX_OPEN_TABLES
