@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 /// A piece has no more bytes than this,
 pub(super) const PIECE_BYTES: usize = 256 << 10;
@@ -57,8 +58,12 @@ impl<L: Fn() -> Duration> PieceSender<L> {
 
     fn send_one(&mut self, piece: ApiResult<Piece>) -> ControlFlow<()> {
         if !self.is_broken {
-            let sent = self.runtime.block_on(self.to.send_timeout(piece, (self.left)()));
-            self.is_broken = sent.is_err();
+            self.is_broken = match self.to.try_send(piece) {
+                Err(TrySendError::Full(piece)) => {
+                    self.runtime.block_on(self.to.send_timeout(piece, (self.left)())).is_err()
+                }
+                sent => sent.is_err(),
+            };
         }
         if self.is_broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
