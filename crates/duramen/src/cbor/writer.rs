@@ -188,6 +188,8 @@ fn copy(to: &mut [u8], from: &[u8]) {
         4..=7 => ends::<4>(to, from),
         8..=15 => ends::<8>(to, from),
         16..=32 => ends::<16>(to, from),
+        33..=64 => ends::<32>(to, from),
+        65..=128 => ends::<64>(to, from),
         _ => to.copy_from_slice(from),
     }
 }
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn heads_are_the_shortest_and_texts_of_every_length_are_whole() {
-        let text: String = (0..100).map(|n| char::from(b' ' + n % 90)).collect();
+        let text: String = (0..150).map(|n| char::from(b' ' + n % 90)).collect();
         for len in 0..text.len() {
             let mut memory = [0; 200];
             let mut w = Writer::new(&mut memory);

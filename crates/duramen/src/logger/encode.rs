@@ -79,7 +79,9 @@ fn len_bit(name: &str) -> u64 {
 }
 
 fn is_in(stream_fields: &[Box<str>], name: &str) -> bool {
-    stream_fields.iter().any(|field| **field == *name)
+    // Most names that are as long as a stream field's begin otherwise.
+    let first = name.as_bytes().first();
+    stream_fields.iter().any(|field| field.as_bytes().first() == first && **field == *name)
 }
 
 /// A line's message, cut to what is allowed, and how long it was if it had to be.
