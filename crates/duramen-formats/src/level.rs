@@ -1,6 +1,7 @@
 //! Levels as logs write them: a word in a line, a letter, a number in a field.
 
 use duramen::Level;
+use std::ops::Range;
 
 /// How far into a text a level is looked for, in bytes.
 pub const LEVEL_WITHIN_BYTES: usize = 100;
@@ -15,34 +16,65 @@ pub fn find(text: &str) -> Option<(Level, usize)> {
     }
     let s = text.as_bytes();
     let s = &s[..s.len().min(LEVEL_WITHIN_BYTES)];
-    let mut i = 0;
-    let mut first_word = true;
-    while i < s.len() {
-        if !s[i].is_ascii_alphabetic() {
-            if s[i] == b'%'
-                && let Some(level) = of_cisco(&s[i + 1..])
-            {
-                return Some((level, i));
-            }
-            i += 1;
-            continue;
+    let words = Words::of(s);
+    let (mut at, mut first_word) = (0, true);
+    loop {
+        let word = words.next(at);
+        let between = &s[at..word.as_ref().map_or(s.len(), |word| word.start)];
+        if let Some(found) = memchr::memchr_iter(b'%', between).find_map(|i| {
+            let i = at + i;
+            Some((of_cisco(&s[i + 1..])?, i))
+        }) {
+            return Some(found);
         }
-        let start = i;
-        while i < s.len() && (s[i].is_ascii_alphanumeric() || s[i] == b'_') {
-            i += 1;
-        }
-        let word = &s[start..i];
+        let Range { start, end } = word?;
         // A word cut off by the window's end is no whole word.
-        let whole = i < LEVEL_WITHIN_BYTES || text.len() == i;
+        let whole = end < LEVEL_WITHIN_BYTES || text.len() == end;
         if whole
-            && (3..=13).contains(&word.len())
-            && let Some(level) = level_of_word(s, start, word, first_word)
+            && (3..=13).contains(&(end - start))
+            && let Some(level) = level_of_word(s, start, &s[start..end], first_word)
         {
             return Some((level, start));
         }
-        first_word = false;
+        (at, first_word) = (end, false);
     }
-    None
+}
+
+/// Where words are: they begin with a letter, and go on with letters, digits and `_`. One bit each byte, for every line is
+/// looked at, and most have none that is a level.
+struct Words {
+    letters: u128,
+    all: u128,
+}
+
+const _: () = assert!(LEVEL_WITHIN_BYTES < u128::BITS as usize);
+
+impl Words {
+    /// Of a text of up to [`LEVEL_WITHIN_BYTES`].
+    fn of(s: &[u8]) -> Self {
+        let mut bytes = [0u8; u128::BITS as usize];
+        bytes[..s.len()].copy_from_slice(s);
+        let is_letter = |c: u8| (c | 0x20).wrapping_sub(b'a') < 26;
+        let is_in_word = |c: u8| is_letter(c) | (c.wrapping_sub(b'0') < 10) | (c == b'_');
+        Self { letters: bits(&bytes.map(is_letter)), all: bits(&bytes.map(is_in_word)) }
+    }
+
+    /// The next word from there on.
+    #[inline]
+    fn next(&self, at: usize) -> Option<Range<usize>> {
+        let letters = self.letters >> at;
+        let start = at + letters.trailing_zeros() as usize;
+        (letters != 0).then(|| start..start + (self.all >> start).trailing_ones() as usize)
+    }
+}
+
+/// One bit each.
+fn bits(are: &[bool; u128::BITS as usize]) -> u128 {
+    let (eights, _) = are.as_chunks::<8>();
+    // The product has the eight lowest bits of the bytes side by side in its highest byte.
+    let bits =
+        |eight: &[bool; 8]| u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    eights.iter().rev().fold(0, |all, eight| all << 8 | u128::from(bits(eight)))
 }
 
 fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Option<Level> {
@@ -332,6 +364,28 @@ fn of_windows_level(n: u8) -> Option<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn words_begin_with_a_letter_and_go_on_to_their_end(text in "[a-zA-Z0-9_ %é\\[@`{/:]{0,100}") {
+            let bytes = &text.as_bytes()[..text.len().min(LEVEL_WITHIN_BYTES)];
+            let words = Words::of(bytes);
+            let (mut at, mut i) = (0, 0);
+            while i < bytes.len() {
+                let start = i;
+                if bytes[i].is_ascii_alphabetic() {
+                    while i < bytes.len() && (bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_') {
+                        i += 1;
+                    }
+                    assert_eq!(words.next(at), Some(start..i), "{text}");
+                    at = i;
+                } else {
+                    i += 1;
+                }
+            }
+            assert_eq!(words.next(at), None, "{text}");
+        }
+    }
 
     #[test]
     fn levels_are_found_where_logs_put_them() {

@@ -6,9 +6,11 @@
 //!
 //! A text is a time stamp of a form only if writing the number in that form gives the text back.
 
+mod recent;
 mod words;
 mod written;
 
+pub(crate) use recent::Recent;
 pub(crate) use written::written;
 
 /// How a time stamp is written.
@@ -102,7 +104,9 @@ pub(crate) fn parse(text: &[u8], near: i64) -> Option<(TimeForm, usize, i64)> {
         (2, Some(b'-')) => &[6],
         (2, Some(b':')) => &[7],
         (6, Some(b' ')) => &[8],
-        (0, _) => &[9, 10, 11],
+        (0, _) if text.get(3) == Some(&b' ') && MONTHS.iter().any(|month| text.starts_with(&month[..])) => {
+            &[9, 10, 11]
+        }
         (10, _) => &[12],
         (13, _) => &[13],
         _ => return None,

@@ -1,6 +1,6 @@
 //! Taking one text apart into a template and variables.
 
-use super::super::timetext;
+use super::super::timetext::Recent;
 use super::MAX_TEXT_BYTES;
 use super::pattern::{CLASS, Kind, REFERENCE, TIME, VARIABLE, tokens};
 
@@ -22,6 +22,7 @@ pub(super) struct Split {
     /// Its variables: spans of the text's buffer, or for time stamps the time.
     pub(super) variables: Vec<(u32, u32)>,
     pub(super) times: Vec<i64>,
+    recent: Recent,
 }
 
 impl Split {
@@ -79,7 +80,7 @@ impl Split {
             }
             let may_be_time =
                 if class == 2 { digits } else { at - start == 3 && bytes[start].is_ascii_uppercase() };
-            if may_be_time && let Some((form, len, time)) = timetext::parse(&bytes[start..limit], near) {
+            if may_be_time && let Some((form, len, time)) = self.recent.parse(&bytes[start..limit], near) {
                 self.pattern.extend_from_slice(&bytes[literal..start]);
                 self.pattern.extend_from_slice(&[
                     TIME,
