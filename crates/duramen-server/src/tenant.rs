@@ -22,8 +22,8 @@ use tokio::sync::Semaphore;
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
 const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
-/// So many of the newest tables of the server's own store are opened when it is, beside all else: 64 KiB of each are read, and
-/// each takes a file descriptor. There may be too many tenants for that.
+/// So many of the newest tables of the server's own store are opened when it is, beside all else
+/// ([`duramen::Store::open_newest_tables`]): each takes a file descriptor. There may be too many tenants for that.
 const TABLES_TO_OPEN: usize = 64;
 
 /// Most tenants that are open at once.

@@ -13,8 +13,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// So many blocks before one is read, what tells whether it need be is asked for: of many blocks, it lies side by side.
-const BLOCKS_LOOKED_AT_AHEAD: usize = 256;
+/// So many blocks before one is read, what tells whether it need be is asked for: of many blocks, it lies side by side. Fewer
+/// than the tables that stay open, for each block may lie in another.
+const BLOCKS_LOOKED_AT_AHEAD: usize = 128;
 /// So many blocks before one is read, what leads to it is asked for; four for each thread, if there are many.
 const BLOCKS_OPENED_AHEAD: usize = 16;
 /// So many blocks before one is read, what the query looks at in it is asked for; one for each thread, if there are many: what
@@ -74,7 +75,7 @@ impl<'a> Ahead<'a> {
     /// The block, if it is there and will be opened, and is not open yet.
     fn opened(&self, number: usize) -> Option<&dyn BlockHandle> {
         let handle = &**self.blocks.get(number)?;
-        (self.may_match(number) && !handle.is_open()).then_some(handle)
+        (!self.is_passed_over(number) && !handle.is_open() && self.may_match(number)).then_some(handle)
     }
 
     /// Whether it is known that no row of the block matches.

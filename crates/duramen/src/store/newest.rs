@@ -7,10 +7,14 @@ use crate::error::Result;
 use duramen_engine::manifest::{State, TableMeta};
 use std::sync::Arc;
 
+/// Of so many, what they tell of their fields is read: most questions begin with the latest lines.
+const TABLES_WITH_FIELDS: usize = 8;
+
 impl Store {
     /// Has a thread open the tables with the latest lines, at most so many, so that who asks first need not wait for it: the
     /// last 64 KiB of each are read, and its index stays in memory and its file open, as long as it is one of the
-    /// [`MAX_OPEN_TABLES`](super::MAX_OPEN_TABLES) that were asked for last. What cannot be opened is passed over; who asks for
+    /// [`MAX_OPEN_TABLES`](super::MAX_OPEN_TABLES) that were asked for last. Of the latest 8, what they tell of their fields is
+    /// read, too, which takes up to 256 KiB each. What cannot be opened is passed over; who asks for
     /// it is told why. Nobody waits for the thread, [`Store::close`] neither.
     ///
     /// # Errors
@@ -41,10 +45,12 @@ fn open(cache: &Arc<TableCache>, tables: &[TableMeta]) {
     let known = tables.iter().filter_map(|meta| cache.known(meta).ok()).collect();
     // Their files may go meanwhile: then there is nothing to open.
     let reading = Reading::new(cache, &None, known);
-    for table in reading.tables().iter().rev() {
+    for (nth, table) in reading.tables().iter().rev().enumerate() {
         if let Ok(open) = reading.open(table) {
             open.streams();
-            open.fields();
+            if nth < TABLES_WITH_FIELDS {
+                open.fields();
+            }
         }
     }
 }
@@ -83,6 +89,9 @@ mod tests {
         assert_eq!(is_open, [false, false, true, false, true, false]);
         open(cache, &newest_of(&state, 100));
         assert_eq!(numbers.iter().filter(|&&number| cache.is_open(number)).count(), 5, "all that are there");
+        let of_latest =
+            cache.known(&newest[2]).and_then(|table| Reading::new(cache, &None, vec![]).open(&table));
+        assert!(of_latest.unwrap().knows_fields());
         store.open_newest_tables(100).unwrap();
     }
 }

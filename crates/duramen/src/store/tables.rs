@@ -66,6 +66,12 @@ impl OpenTable {
         self.fields.get_or_init(|| self.table.property(BLOCK_FIELDS_PROPERTY).and_then(decode)).as_ref()
     }
 
+    /// Whether somebody has asked for them.
+    #[cfg(test)]
+    pub(crate) fn knows_fields(&self) -> bool {
+        self.fields.get().is_some()
+    }
+
     /// How many rows of its blocks each step of time has, if it tells that.
     pub(crate) fn times(&self) -> Option<&TableTimes> {
         let decode = |property| TableTimes::decode(property).ok();

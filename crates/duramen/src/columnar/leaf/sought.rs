@@ -23,7 +23,7 @@ pub(crate) struct Sought<'w> {
     places: Option<Places>,
     /// Where in other columns it is, as far as somebody asked.
     in_columns: RefCell<BTreeMap<usize, Presence>>,
-    /// Which values of other columns hold it, as far as somebody asked.
+    /// Which values of other columns hold it, as far as somebody asked: of a dictionary its entries, of texts the slots.
     in_values: RefCell<BTreeMap<usize, Rc<[Held]>>>,
 }
 

@@ -9,7 +9,7 @@ use super::parts::{Parts, Place};
 use super::sure::{Elsewhere, Rows, sure};
 use crate::block::{Needle, Word, is_few};
 use crate::error::Result;
-use std::cell::OnceCell;
+use std::cell::{LazyCell, OnceCell};
 use std::rc::Rc;
 
 /// Tells whether another column has a word.
@@ -203,11 +203,11 @@ impl Parts<'_> {
             return Ok(Passing { possible: Ranks::All, ..Passing::default() });
         }
         let mut rows = Rows::new(self.count(t));
+        let slots = LazyCell::new(|| slots_of(t));
         let mut budget = self.budget();
         for (word, places) in perhaps {
-            rows.look_for(word, &places, needle, around, &|| slots_of(t), &mut budget)?;
-            // The other words are looked for in these alone, if they are a handful.
-            if rows.undecided() <= FEW_TEXTS {
+            rows.look_for(word, &places, needle, around, &slots, &mut budget)?;
+            if rows.are_decided() {
                 break;
             }
         }
@@ -261,9 +261,6 @@ impl TextsOf {
     }
 }
 
-/// So many texts are put together sooner than another word is looked for in all.
-const FEW_TEXTS: usize = 4;
-
 /// The texts of so many numbers are found by running over all numbers, each time.
 const FEW_NUMBERS: usize = 8;
 
@@ -305,7 +302,7 @@ fn mark(numbers: &[u32], number: u32, texts: Option<&[u32]>, ranks: &Ranks, bits
 const CHUNK: usize = 256;
 
 /// Which of them are true: mostly few, so that whole chunks are passed over.
-fn ranks_of(are: &[bool]) -> Vec<u32> {
+pub(super) fn ranks_of(are: &[bool]) -> Vec<u32> {
     let mut ranks = Vec::new();
     for (chunk, are) in are.chunks(CHUNK).enumerate() {
         if are.iter().fold(false, |any, is| any | is) {

@@ -2,11 +2,12 @@
 //! hole was cut out between two words, as literals are, so that a text need not be put together to be found.
 
 use super::super::leaf::{Held, Sought, texts_that_hold};
-use super::find::Surroundings;
+use super::find::{Surroundings, ranks_of};
 use super::parts::{Lazy, Place};
 use crate::block::{Needle, is_few};
 use crate::column::{Column, ColumnData, IntText, bit};
 use crate::error::Result;
+use std::cell::LazyCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -50,9 +51,9 @@ impl Rows {
         Self { hold: vec![true; count], certain: vec![false; count], looked: false }
     }
 
-    /// How many hold the words so far and do not pass for certain: of these alone another word can tell more.
-    pub(super) fn undecided(&self) -> usize {
-        self.hold.iter().zip(&self.certain).filter(|(hold, certain)| **hold && !**certain).count()
+    /// Whether no other word can tell more: all that hold the words so far pass for certain.
+    pub(super) fn are_decided(&self) -> bool {
+        self.hold.iter().zip(&self.certain).all(|(hold, certain)| !hold || *certain)
     }
 
     /// Leaves those that hold one more word, which is in these places or nowhere. `slots` are those of the texts;
@@ -63,7 +64,7 @@ impl Rows {
         places: &[Place<'_>],
         needle: &Needle<'_>,
         around: &Surroundings<'_, 'w>,
-        slots: &dyn Fn() -> Vec<u32>,
+        slots: &LazyCell<Vec<u32>, impl FnOnce() -> Vec<u32>>,
         budget: &mut usize,
     ) -> Result<()> {
         // What is certain because of one place holds all words there, the first one, too.
@@ -81,8 +82,8 @@ impl Rows {
                 }
                 Place::Reference(of) => {
                     let here = match &*(around.elsewhere)(*of, word.word())? {
-                        Elsewhere::Column(column) => held(column, *of, &slots(), &self.hold, word, needle),
-                        found => slots().into_iter().map(|slot| found.held(slot as usize)).collect(),
+                        Elsewhere::Column(column) => held(column, *of, slots, &self.hold, word, needle),
+                        found => slots.iter().map(|&slot| found.held(slot as usize)).collect(),
                     };
                     for (i, held) in here.into_iter().enumerate() {
                         hold[i] |= held != Held::Not;
@@ -159,12 +160,13 @@ fn held(
         _ => {}
     }
     let mut digits = IntText::default();
-    let mut of_slot = |slot: u32| column.text_at(slot as usize, &mut digits).map_or(Held::Not, held);
-    slots
-        .iter()
-        .zip(matters)
-        .map(|(&slot, matters)| if *matters { of_slot(slot) } else { Held::Not })
-        .collect()
+    let mut all = vec![Held::Not; slots.len()];
+    for i in ranks_of(matters) {
+        if let (Some(one), Some(&slot)) = (all.get_mut(i as usize), slots.get(i as usize)) {
+            *one = column.text_at(slot as usize, &mut digits).map_or(Held::Not, held);
+        }
+    }
+    all
 }
 
 /// Whether each of the texts that end there holds a word, all looked through at once.
