@@ -1,7 +1,10 @@
 //! Levels as logs write them: a word in a line, a letter, a number in a field.
 
+mod words;
+
 use duramen::Level;
 use std::ops::Range;
+use words::Words;
 
 /// How far into a text a level is looked for, in bytes.
 pub const LEVEL_WITHIN_BYTES: usize = 100;
@@ -38,43 +41,6 @@ pub fn find(text: &str) -> Option<(Level, usize)> {
         }
         (at, first_word) = (end, false);
     }
-}
-
-/// Where words are: they begin with a letter, and go on with letters, digits and `_`. One bit each byte, for every line is
-/// looked at, and most have none that is a level.
-struct Words {
-    letters: u128,
-    all: u128,
-}
-
-const _: () = assert!(LEVEL_WITHIN_BYTES < u128::BITS as usize);
-
-impl Words {
-    /// Of a text of up to [`LEVEL_WITHIN_BYTES`].
-    fn of(s: &[u8]) -> Self {
-        let mut bytes = [0u8; u128::BITS as usize];
-        bytes[..s.len()].copy_from_slice(s);
-        let is_letter = |c: u8| (c | 0x20).wrapping_sub(b'a') < 26;
-        let is_in_word = |c: u8| is_letter(c) | (c.wrapping_sub(b'0') < 10) | (c == b'_');
-        Self { letters: bits(&bytes.map(is_letter)), all: bits(&bytes.map(is_in_word)) }
-    }
-
-    /// The next word from there on.
-    #[inline]
-    fn next(&self, at: usize) -> Option<Range<usize>> {
-        let letters = self.letters >> at;
-        let start = at + letters.trailing_zeros() as usize;
-        (letters != 0).then(|| start..start + (self.all >> start).trailing_ones() as usize)
-    }
-}
-
-/// One bit each.
-fn bits(are: &[bool; u128::BITS as usize]) -> u128 {
-    let (eights, _) = are.as_chunks::<8>();
-    // The product has the eight lowest bits of the bytes side by side in its highest byte.
-    let bits =
-        |eight: &[bool; 8]| u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-    eights.iter().rev().fold(0, |all, eight| all << 8 | u128::from(bits(eight)))
 }
 
 fn level_of_word(s: &[u8], start: usize, word: &[u8], first_word: bool) -> Option<Level> {
@@ -364,28 +330,6 @@ fn of_windows_level(n: u8) -> Option<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    proptest::proptest! {
-        #[test]
-        fn words_begin_with_a_letter_and_go_on_to_their_end(text in "[a-zA-Z0-9_ %é\\[@`{/:]{0,100}") {
-            let bytes = &text.as_bytes()[..text.len().min(LEVEL_WITHIN_BYTES)];
-            let words = Words::of(bytes);
-            let (mut at, mut i) = (0, 0);
-            while i < bytes.len() {
-                let start = i;
-                if bytes[i].is_ascii_alphabetic() {
-                    while i < bytes.len() && (bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_') {
-                        i += 1;
-                    }
-                    assert_eq!(words.next(at), Some(start..i), "{text}");
-                    at = i;
-                } else {
-                    i += 1;
-                }
-            }
-            assert_eq!(words.next(at), None, "{text}");
-        }
-    }
 
     #[test]
     fn levels_are_found_where_logs_put_them() {

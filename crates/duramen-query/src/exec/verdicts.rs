@@ -68,7 +68,7 @@ pub(super) fn varying<'f>(filter: &'f Filter, handle: &dyn BlockHandle) -> Optio
 /// The values of a field and how many rows of a block have each, if that is known: nothing otherwise. Rows without the field
 /// have the empty text.
 pub(super) fn values(handle: &dyn BlockHandle, field: &str) -> FewValues {
-    let Some((mut values, others)) = told(handle, field) else { return FewValues::new() };
+    let Some((mut values, others)) = values_and_others(handle, field) else { return FewValues::new() };
     if others > 0 {
         values.push(("".into(), others));
     }
@@ -76,7 +76,7 @@ pub(super) fn values(handle: &dyn BlockHandle, field: &str) -> FewValues {
 }
 
 /// The values of a field, how many rows of a block have each, and how many have none, if that is known.
-fn told(handle: &dyn BlockHandle, field: &str) -> Option<(FewValues, u64)> {
+fn values_and_others(handle: &dyn BlockHandle, field: &str) -> Option<(FewValues, u64)> {
     if matches!(field, names::TIME | names::STREAM | STREAM_ID) {
         return None;
     }
@@ -87,7 +87,7 @@ fn told(handle: &dyn BlockHandle, field: &str) -> Option<(FewValues, u64)> {
 
 /// Whether all values of a field in a block pass a test, or none.
 fn of_values(test: &Test, handle: &dyn BlockHandle, field: &str) -> Verdict {
-    let (values, others) = told(handle, field)?;
+    let (values, others) = values_and_others(handle, field)?;
     let texts = values.iter().map(|(text, _)| &**text).chain((others > 0).then_some(""));
     let mut verdicts = texts.map(|text| test.matches(text));
     let first = verdicts.next()?;

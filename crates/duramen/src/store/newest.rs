@@ -13,8 +13,8 @@ const TABLES_WITH_FIELDS: usize = 8;
 impl Store {
     /// Has a thread open the tables with the latest lines, at most so many, so that who asks first need not wait for it: the
     /// last 64 KiB of each are read, and its index stays in memory and its file open, as long as it is one of the
-    /// [`MAX_OPEN_TABLES`](super::MAX_OPEN_TABLES) that were asked for last. Of the latest 8, what they tell of their fields is
-    /// read, too, which takes up to 256 KiB each. What cannot be opened is passed over; who asks for
+    /// [`MAX_OPEN_TABLES`](super::MAX_OPEN_TABLES) that were asked for last. Of the 8 that were
+    /// written last, what they tell of their fields is read, too, which takes up to 256 KiB each. What cannot be opened is passed over; who asks for
     /// it is told why. Nobody waits for the thread, [`Store::close`] neither.
     ///
     /// # Errors

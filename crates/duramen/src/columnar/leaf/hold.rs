@@ -89,7 +89,7 @@ fn decoded(part: &mut Part<'_>, count: usize, word: &Sought<'_>, depth: u32) -> 
         Leaf::Constant(text) => vec![word.find(&text).is_some(); count],
         other => {
             let texts = other.into_texts(count)?;
-            let first = |from| texts.bytes.get(from..).and_then(|rest| word.find(rest)).map(|at| from + at);
+            let first = |from| word.find_from(&texts.bytes, from);
             are_among(texts.ends.len(), texts_that_hold(&texts.ends, word, first))
         }
     })

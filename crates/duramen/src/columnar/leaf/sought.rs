@@ -121,12 +121,17 @@ impl<'w> Sought<'w> {
         self.finder.find(bytes)
     }
 
+    /// Where it is next, from a place on.
+    pub(crate) fn find_from(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        self.find(bytes.get(from..)?).map(|at| from + at)
+    }
+
     /// Whether a text, cut out between two words, has it: a whole word not as a part of another.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let mut from = 0;
-        while let Some(at) = bytes.get(from..).and_then(|rest| self.find(rest)) {
-            let (start, end) = (from + at, from + at + self.bytes().len());
+        while let Some(start) = self.find_from(bytes, from) {
+            let end = start + self.bytes().len();
             // What is found are whole characters.
             let (before, after) =
                 (text.get(..start).unwrap_or_default(), text.get(end..).unwrap_or_default());
@@ -142,13 +147,13 @@ impl<'w> Sought<'w> {
     fn all_in(&self, bytes: &[u8]) -> Option<Vec<u32>> {
         let mut places = Vec::new();
         let mut from = 0;
-        while let Some(at) = bytes.get(from..).and_then(|rest| self.find(rest)) {
+        while let Some(at) = self.find_from(bytes, from) {
             if places.len() == MAX_PLACES {
                 return None;
             }
-            places.push((from + at) as u32);
+            places.push(at as u32);
             // Two may overlap: one across the edge of two areas, and one at the beginning of the second.
-            from += at + 1;
+            from = at + 1;
         }
         Some(places)
     }
@@ -180,7 +185,7 @@ impl<'w> Sought<'w> {
     /// look at all of the text it is the place of the whole word in the area; with it the word may reach over its end.
     pub(super) fn first_in(&self, area: &[u8], remaining: usize, from: usize) -> Option<usize> {
         let Some(Places { text: at, text_len, .. }) = &self.places else {
-            return self.find(area.get(from..)?).map(|at| from + at);
+            return self.find_from(area, from);
         };
         let start = text_len.saturating_sub(remaining);
         let next = at.get(at.partition_point(|&at| (at as usize) < start + from));

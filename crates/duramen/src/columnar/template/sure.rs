@@ -150,10 +150,10 @@ fn held(
             let code = |slot: &u32| of_value.get(codes.get(*slot as usize) as usize);
             return slots.iter().map(|slot| code(slot).copied().unwrap_or(Held::Not)).collect();
         }
-        ColumnData::Text { text, ends, present }
+        ColumnData::Text { text, ends, .. }
             if !is_few(matters.iter().filter(|is| **is).count(), ends.len()) =>
         {
-            let of_slot = word.in_values(of, || held_by_slots(text, ends, present.as_deref(), word, needle));
+            let of_slot = word.in_values(of, || held_by_slots(column, (text, ends), word, needle));
             let held = |slot: &u32| of_slot.get(*slot as usize).copied().unwrap_or(Held::Not);
             return slots.iter().map(held).collect();
         }
@@ -169,23 +169,17 @@ fn held(
     all
 }
 
-/// Whether each of the texts that end there holds a word, all looked through at once.
+/// Whether the text in each slot of a column, all of which end there, holds a word: they are looked through at once.
 fn held_by_slots(
-    text: &str,
-    ends: &[u32],
-    present: Option<&[u64]>,
+    column: &Column,
+    (text, ends): (&str, &[u32]),
     word: &Sought<'_>,
     needle: &Needle<'_>,
 ) -> Rc<[Held]> {
-    let first = |from| text.as_bytes().get(from..).and_then(|rest| word.find(rest)).map(|at| from + at);
+    let mut digits = IntText::default();
     let mut held = vec![Held::Not; ends.len()];
-    for slot in texts_that_hold(ends, word, first) {
-        let start = slot.checked_sub(1).map_or(0, |before| ends[before] as usize);
-        if let Some(text) = text.get(start..ends[slot] as usize)
-            && present.is_none_or(|present| bit(present, slot))
-        {
-            held[slot] = sure(text, needle);
-        }
+    for slot in texts_that_hold(ends, word, |from| word.find_from(text.as_bytes(), from)) {
+        held[slot] = column.text_at(slot, &mut digits).map_or(Held::Not, |text| sure(text, needle));
     }
     held.into()
 }
@@ -214,9 +208,9 @@ mod tests {
             let is_certain = |text: &str| text.starts_with('a');
             let needle = Needle { words: &[], certain: &is_certain, reaches: &|text| !text.ends_with('b') };
             let sought = Sought::here_and_there(Word { text: &word, is_whole: false, any_case });
-            let all = held_by_slots(&text, &ends, Some(&present), &sought, &needle);
-            let data = ColumnData::Text { text, ends, present: Some(present) };
+            let data = ColumnData::Text { text: text.clone(), ends: ends.clone(), present: Some(present) };
             let column = Column { data, kinds: Kinds::All(ValueKind::String), order: Order::Rows, rows: texts.len() };
+            let all = held_by_slots(&column, (&text, &ends), &sought, &needle);
             let slots: Vec<u32> = (0..texts.len() as u32).collect();
             for matters in [vec![true; texts.len()], (0..texts.len()).map(|slot| slot % 16 == 3).collect()] {
                 let found = held(&column, 7, &slots, &matters, &sought, &needle);

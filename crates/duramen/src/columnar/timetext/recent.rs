@@ -9,8 +9,6 @@ const MOST_BYTES: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     text: [u8; MOST_BYTES],
-    /// Without the byte behind it; 0 if there is none yet.
-    len: usize,
     found: Option<(TimeForm, usize, i64)>,
 }
 
@@ -18,9 +16,9 @@ impl Recent {
     /// As [`parse`].
     #[inline]
     pub(crate) fn parse(&mut self, text: &[u8], near: i64) -> Option<(TimeForm, usize, i64)> {
-        if self.found.is_some()
-            && text.get(self.len) == Some(&self.text[self.len])
-            && text[..self.len] == self.text[..self.len]
+        if let Some((_, len, _)) = self.found
+            && text.get(len) == Some(&self.text[len])
+            && text[..len] == self.text[..len]
         {
             return self.found;
         }
@@ -40,7 +38,7 @@ impl Recent {
             && let Some(room) = self.text.get_mut(..=len)
         {
             room.copy_from_slice(text);
-            (self.len, self.found) = (len, Some(found));
+            self.found = Some(found);
         }
     }
 }
