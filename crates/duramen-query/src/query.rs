@@ -127,7 +127,7 @@ impl Query {
     /// than a block is held at a time. A block that cannot be read is left out, and counted in the result.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] and [`Error::Cancelled`];
+    /// [`Error::MemoryLimit`], and those of [`Cancel::check`];
     /// rows that `sink` has seen stay true.
     pub fn run(
         &self,

@@ -280,6 +280,58 @@ fn a_query_ends_when_its_time_is_up() {
 }
 
 #[test]
+fn a_brief_query_is_answered_from_memory_at_once_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = duramen::StoreOptions::new().background(false);
+    let store = options.block_cache(duramen::BlockCache::new(1 << 20)).open(dir.path().join("logs")).unwrap();
+    for (day, word) in ["lost", "found"].into_iter().enumerate() {
+        for n in 0..50 {
+            let mut entry = duramen::EntryBuf::new(["app"]);
+            entry
+                .start(day as i64 * 86_400_000_000_000 + n)
+                .message(&format!("{word} {n}"))
+                .field("app", word);
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+    }
+    let ask = |text: &str, cancel: &Cancel| {
+        let query = Query::parse(text, &ParseOptions::default()).unwrap();
+        let mut rows = 0;
+        let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        let stats =
+            query.run(blocks, &RunOptions { threads: 2, ..RunOptions::default() }, cancel, &mut |_| {
+                rows += 1;
+                ControlFlow::Continue(())
+            });
+        stats.map(|stats| {
+            assert_eq!(stats.blocks_failed, 0);
+            rows
+        })
+    };
+    let still =
+        || Cancel::brief(Arc::new(duramen_engine::io::sim::SimClock::default()), Duration::from_millis(1));
+    let not_brief = |outcome| assert!(matches!(outcome, Err(Error::NotBrief)), "{outcome:?}");
+    // Nothing is open. Of what tables tell, no block need be.
+    not_brief(ask("lost", &still()));
+    not_brief(ask("* | sort by (_msg)", &still()));
+    assert_eq!(ask("* | stats by (app) count()", &still()).unwrap(), 2);
+    assert_eq!(ask("app:=nobody", &still()).unwrap(), 0);
+    // One block was read. Of the other it is known that it has not the word.
+    assert_eq!(ask("lost", &Cancel::new()).unwrap(), 50);
+    assert_eq!(ask("lost", &still()).unwrap(), 50);
+    not_brief(ask("*", &still()));
+    assert_eq!(ask("*", &Cancel::new()).unwrap(), 100);
+    assert_eq!(ask("*", &still()).unwrap(), 100);
+    assert_eq!(ask("* | sort by (_msg)", &still()).unwrap(), 100);
+    // It takes longer, or is cancelled.
+    not_brief(ask("*", &Cancel::brief(Arc::new(Ticking::default()), Duration::from_secs(8))));
+    let cancelled = still();
+    cancelled.cancel();
+    not_brief(ask("*", &cancelled));
+}
+
+#[test]
 fn context_is_of_the_same_stream_and_near() {
     // Two streams whose entries alternate, and a gap of an hour in the midst.
     let row = |r: i64| {

@@ -1,5 +1,6 @@
 //! What every request can reach, and the table of routes.
 
+use crate::answer::LongQueries;
 use crate::auth::{Scope, Tokens, admit, require};
 use crate::body::{Budget, unread};
 use crate::error::{ApiError, ApiResult};
@@ -29,6 +30,7 @@ pub(crate) struct App {
     pub tenants: Arc<Tenants>,
     pub bodies: Budget,
     pub queries: Arc<Semaphore>,
+    pub long_queries: LongQueries,
     /// Leave to decode a large body, or to wait for room in the store.
     pub decoders: Arc<Semaphore>,
     /// Leave to make a snapshot or to delete: one at a time.

@@ -1,6 +1,7 @@
 //! Starts and stops: store, listeners, signals.
 
 use crate::admin::{Tasks, Turns};
+use crate::answer::LongQueries;
 use crate::app::{App, router};
 use crate::auth::{TokenError, Tokens, check_tenant};
 use crate::body::Budget;
@@ -163,6 +164,7 @@ async fn run(
         tenants,
         bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
         queries: Arc::new(Semaphore::new(limits.max_queries)),
+        long_queries: LongQueries::new(),
         decoders: Arc::new(Semaphore::new(limits.decoders())),
         changes: Turns::default(),
         lists: Arc::new(Semaphore::new(1)),

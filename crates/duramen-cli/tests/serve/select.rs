@@ -48,6 +48,45 @@ fn rows_come_newest_first_and_no_more_than_asked_for() {
 }
 
 #[test]
+fn a_question_that_is_asked_again_has_the_same_answer() {
+    let (dir, server) = filled();
+    let more: String = (0..3_000).map(|n| format!("{{\"_msg\":\"one of many, number {n}\"}}\n")).collect();
+    assert_eq!(server.post("/insert/jsonline", more).status, 200);
+    server.stop();
+    // Nothing is in memory at first; then what is asked for is, and short questions are answered where they are asked.
+    let server = Server::start(&dir.path().join("logs"));
+    for question in [
+        "query=line&format=csv&fields=_time,n",
+        "query=level:error%20%7C%20sort%20by%20(n)",
+        "query=level:error&limit=7&offset=2",
+        "query=*%20%7C%20stats%20by%20(app)%20count()",
+        "query=nowhere",
+        "query=nowhere&format=csv&fields=n",
+        "query=many",
+        "query=number&limit=3000",
+    ] {
+        let answers: Vec<_> =
+            (0..5).map(|_| server.get(&format!("/select/logsql/query?{question}"))).collect();
+        let first = &answers[0];
+        assert_eq!(first.status, 200, "{first:?}");
+        let expected = match question {
+            "query=nowhere" => 0,
+            _ if question.contains("csv&fields=n") => 1,
+            _ if question.contains("line") => 101,
+            _ if question.contains("limit=7") => 7,
+            _ if question.contains("sort") => 10,
+            _ if question.contains("stats") => 5,
+            _ => 3_000,
+        };
+        assert_eq!(first.body.lines().count(), expected, "{question}");
+        answers.iter().for_each(|answer| assert_eq!(answer.body, first.body, "{question}"));
+    }
+    // Blocks are in memory: a mistake that is found as it runs, and a limit that is too short, are still told.
+    let limited = server.get("/select/logsql/query?query=*%20%7C%20sort%20by%20(_msg)&timeout=1ns");
+    assert!(limited.status == 503 && limited.body.contains("limit"), "{limited:?}");
+}
+
+#[test]
 fn extra_filters_hold_whatever_the_query_says() {
     let (_dir, server) = filled();
     let count = |query: &str, extra: &str| {

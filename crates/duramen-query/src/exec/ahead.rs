@@ -56,7 +56,10 @@ impl<'a> Ahead<'a> {
 
     /// To be called when the block of this number is about to be read: asks for later ones.
     pub fn of(&self, number: usize) {
-        let Reader { told, looks, threads, .. } = self.reader;
+        let Reader { told, looks, threads, cancel, .. } = self.reader;
+        if cancel.is_brief() {
+            return;
+        }
         let opened_ahead = BLOCKS_OPENED_AHEAD.max(threads.saturating_mul(4));
         if told.asks_for_words() {
             looked_at(number, opened_ahead)

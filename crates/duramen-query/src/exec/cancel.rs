@@ -12,6 +12,7 @@ use std::time::Duration;
 pub struct Cancel {
     cancelled: AtomicBool,
     watch: Option<Watch>,
+    is_brief: bool,
 }
 
 #[derive(Debug)]
@@ -31,7 +32,18 @@ impl Cancel {
     /// take longer end with [`Error::TimeLimit`].
     pub fn timed(clock: Arc<dyn Clock>, limit: Option<Duration>) -> Self {
         let started = clock.monotonic();
-        Self { cancelled: AtomicBool::new(false), watch: Some(Watch { clock, started, limit }) }
+        Self { watch: Some(Watch { clock, started, limit }), ..Self::default() }
+    }
+
+    /// For whoever must not wait, and would rather ask again elsewhere: queries with it end with [`Error::NotBrief`] when they
+    /// take longer than that, when they come to a block that is not in memory, or when it is cancelled.
+    pub fn brief(clock: Arc<dyn Clock>, limit: Duration) -> Self {
+        Self { is_brief: true, ..Self::timed(clock, Some(limit)) }
+    }
+
+    /// Whether it is only for what is in memory.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     /// Makes queries with this flag end soon, with [`Error::Cancelled`].
@@ -52,16 +64,15 @@ impl Cancel {
     /// That the query may go on.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] and [`Error::TimeLimit`].
+    /// [`Error::Cancelled`], [`Error::TimeLimit`] and [`Error::NotBrief`].
     pub fn check(&self) -> Result<()> {
-        if self.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        match self.watch.as_ref().and_then(|watch| watch.limit) {
-            Some(limit) if self.elapsed().is_some_and(|elapsed| elapsed > limit) => {
-                Err(Error::TimeLimit { limit })
-            }
-            _ => Ok(()),
+        let limit = self.watch.as_ref().and_then(|watch| watch.limit);
+        let over = limit.filter(|limit| self.elapsed().is_some_and(|elapsed| elapsed > *limit));
+        match (self.is_cancelled(), over) {
+            (false, None) => Ok(()),
+            _ if self.is_brief => Err(Error::NotBrief),
+            (true, _) => Err(Error::Cancelled),
+            (false, Some(limit)) => Err(Error::TimeLimit { limit }),
         }
     }
 }

@@ -66,6 +66,9 @@ impl Reader<'_> {
         self.cancel.check()?;
         let before = stats.rows_scanned;
         let selected = self.select(handle, stats);
+        if matches!(selected, Ok(None)) && !self.cancel.is_cancelled() {
+            return Ok(None);
+        }
         // What was found while it was being stopped means nothing.
         self.cancel.check()?;
         self.rows.count(stats.rows_scanned - before)?;
@@ -152,7 +155,14 @@ impl Reader<'_> {
             return Ok(None);
         }
         let told = self.told.matches(handle);
-        if told == Some(false) || told.is_none() && !may_have_words(true) {
+        if told == Some(false) {
+            return Ok(None);
+        }
+        if self.cancel.is_brief() && !handle.is_open() {
+            self.cancel.cancel();
+            return Ok(None);
+        }
+        if told.is_none() && !may_have_words(true) {
             return Ok(None);
         }
         let mut open = Open::of(handle, self.is_in_order(handle))?;

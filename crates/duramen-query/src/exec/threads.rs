@@ -79,7 +79,7 @@ impl<'b> Taker<'_, 'b> {
         let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
         let rest = |took: Duration| took.mul_f64((blocks.len() - done) as f64 / done.max(1) as f64);
         took().is_none_or(|took| took >= WORTH_HELP && rest(took) >= 2 * WORTH_HELP)
-            || is_opened && !blocks[done].is_open() && ahead.may_match(done)
+            || is_opened && !reader.cancel.is_brief() && !blocks[done].is_open() && ahead.may_match(done)
     }
 }
 

@@ -1,8 +1,9 @@
-//! A query running on a thread of its own, its rows as a streamed body.
+//! A query, its rows as a streamed body: on a thread of its own, unless it is soon answered ([`brief`]).
 //!
 //! It ends soon after the client has gone, the token was revoked, or its time is up; an error before the first row is a
 //! status, one after it breaks the answer off, so that no client takes a part for the whole.
 
+mod brief;
 mod pieces;
 
 use crate::app::{Shared, leave_of};
@@ -10,6 +11,7 @@ use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+pub(crate) use brief::LongQueries;
 use duramen::Snapshot;
 use duramen::block::BlockHandle;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats, TakeText, Text};
@@ -29,6 +31,8 @@ const PIECE_EVERY: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub query: Query,
+    /// What [`LongQueries`] knows it by.
+    pub key: u64,
     pub options: RunOptions,
     pub timeout: Duration,
     /// The view of the store to ask; `None` for that of the moment when it is run.
@@ -36,9 +40,10 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// With the server's limits.
-    pub fn new(app: &Shared, query: Query) -> Self {
-        Self { query, options: options(app), timeout: app.limits.query_timeout, snapshot: None }
+    /// With the server's limits, as it was written.
+    pub fn new(app: &Shared, query: Query, written: &str) -> Self {
+        let (options, key) = (options(app), LongQueries::key(written));
+        Self { query, key, options, timeout: app.limits.query_timeout, snapshot: None }
     }
 
     /// Has each run of it see the store as it is now.
@@ -46,20 +51,23 @@ impl Question {
     /// # Errors
     /// 503 if the store cannot be read.
     pub async fn fix_view(&mut self, access: &Access) -> ApiResult<()> {
-        let access = access.clone();
-        let view = tokio::task::spawn_blocking(move || Ok::<_, ApiError>(access.tenant.store()?.snapshot()?));
+        let (this, access) = (self.clone(), access.clone());
+        let view = tokio::task::spawn_blocking(move || this.view(&access));
         let view = view.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))??;
-        self.snapshot = Some(Arc::new(view));
+        self.snapshot = Some(view);
         Ok(())
     }
 
+    fn view(&self, access: &Access) -> ApiResult<Arc<Snapshot>> {
+        match &self.snapshot {
+            Some(snapshot) => Ok(snapshot.clone()),
+            None => Ok(Arc::new(access.tenant.store()?.snapshot()?)),
+        }
+    }
+
     fn blocks(&self, access: &Access) -> ApiResult<Vec<Arc<dyn BlockHandle>>> {
-        let snapshot = match &self.snapshot {
-            Some(snapshot) => snapshot.clone(),
-            None => Arc::new(access.tenant.store()?.snapshot()?),
-        };
         let (min_time, max_time) = self.query.time_range();
-        Ok(snapshot.blocks(min_time, max_time))
+        Ok(self.view(access)?.blocks(min_time, max_time))
     }
 
     fn run(
@@ -185,11 +193,15 @@ pub(crate) async fn run<T: Send + 'static>(
 pub(crate) async fn pieces(
     app: &Shared,
     access: &Access,
-    question: Question,
+    mut question: Question,
     head: Vec<u8>,
     write: impl Fn(&ResultRow, &mut Vec<u8>) + Send + Sync + 'static,
 ) -> ApiResult<Pieces> {
-    made(app, access, question, head, move |question, app, access, cancel, text, take| {
+    let leave = Leave::take(app, access, question.timeout).await?;
+    if let Some(text) = brief::answer(app, access, &mut question, &head, &write)? {
+        return Ok(Pieces::whole(text));
+    }
+    made(app, access, leave, question, head, move |question, app, access, cancel, text, take| {
         question.write(app, access, cancel, Text { write: &write, text, take: Box::new(take) })
     })
     .await
@@ -206,7 +218,8 @@ pub(crate) async fn pieces_in_turn(
     question: Question,
     mut write: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
 ) -> ApiResult<Pieces> {
-    made(app, access, question, Vec::new(), move |question, app, access, cancel, text, take| {
+    let leave = Leave::take(app, access, question.timeout).await?;
+    made(app, access, leave, question, Vec::new(), move |question, app, access, cancel, text, take| {
         let mut each = |row: &ResultRow| {
             write(row, text);
             take(text, 1)
@@ -220,13 +233,14 @@ pub(crate) async fn pieces_in_turn(
 async fn made(
     app: &Shared,
     access: &Access,
+    leave: Leave,
     question: Question,
     head: Vec<u8>,
     make: impl FnOnce(&Question, &Shared, &Access, &Cancel, &mut Vec<u8>, &mut TakeText<'_>) -> ApiResult<()>
     + Send
     + 'static,
 ) -> ApiResult<Pieces> {
-    let Leave { permits, cancel, guard } = Leave::take(app, access, question.timeout).await?;
+    let Leave { permits, cancel, guard } = leave;
     let (to, mut from) = mpsc::channel(PIECES_WAITING);
     let (app, access) = (app.clone(), access.clone());
     let runtime = tokio::runtime::Handle::current();
@@ -248,6 +262,7 @@ async fn made(
             to.send(std::mem::take(text), false)
         };
         let outcome = make(&question, &app, &access, &cancel, &mut text, &mut take);
+        app.long_queries.took(question.key, cancel.elapsed().unwrap_or_default());
         let _client_has_gone = match outcome {
             Ok(()) => to.send(text, true),
             Err(e) => to.send_error(e),

@@ -73,14 +73,19 @@ impl<L: Fn() -> Duration> PieceSender<L> {
 #[derive(Debug)]
 pub(crate) struct Pieces {
     first: Option<Piece>,
-    from: mpsc::Receiver<ApiResult<Piece>>,
+    /// The others, if there are any.
+    rest: Option<(mpsc::Receiver<ApiResult<Piece>>, CancelOnDrop)>,
     has_ended: bool,
-    _guard: CancelOnDrop,
 }
 
 impl Pieces {
     pub(super) fn new(first: Piece, from: mpsc::Receiver<ApiResult<Piece>>, guard: CancelOnDrop) -> Self {
-        Self { first: Some(first), from, has_ended: false, _guard: guard }
+        Self { first: Some(first), rest: Some((from, guard)), has_ended: false }
+    }
+
+    /// Of an answer that is there already.
+    pub(super) fn whole(text: Vec<u8>) -> Self {
+        Self { first: Some(Piece { bytes: text.into(), is_last: true }), rest: None, has_ended: false }
     }
 
     /// All of them: one that is alone is sent at once, and its length told before it.
@@ -97,10 +102,12 @@ impl Pieces {
             if this.has_ended {
                 return None;
             }
-            let piece = match this.first.take() {
-                Some(first) => Ok(first),
-                None => this.from.recv().await.unwrap_or_else(|| Err(ApiError::unavailable("it broke off"))),
+            let piece = match (this.first.take(), &mut this.rest) {
+                (Some(first), _) => Some(Ok(first)),
+                (None, Some((from, _))) => from.recv().await,
+                (None, None) => None,
             };
+            let piece = piece.unwrap_or_else(|| Err(ApiError::unavailable("it broke off")));
             this.has_ended = piece.as_ref().map_or(true, |piece| piece.is_last);
             Some((piece.map(|piece| piece.bytes).map_err(|e| io::Error::other(e.message)), this))
         })

@@ -209,7 +209,8 @@ impl Args {
     /// 400 if that is no duration.
     pub fn question_of(&self, app: &Shared, query: Query) -> ApiResult<Question> {
         let timeout = self.timeout(app.limits.query_timeout)?;
-        Ok(Question { timeout, ..Question::new(app, query) })
+        let written = self.get("query").unwrap_or_default();
+        Ok(Question { timeout, ..Question::new(app, query, written) })
     }
 
     /// A filter and a pipe, within `start` and `end`.

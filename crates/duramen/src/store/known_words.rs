@@ -7,6 +7,7 @@ use crate::store::flush::has_words_of_messages;
 use crate::store::reading::Reading;
 use crate::store::tables::OpenTable;
 use duramen_engine::sstable::{BlockMeta, ChunkSource};
+use std::cell::LazyCell;
 
 /// Whether values of a block, which is that of its table's number and of its own in there, may have the words, as [`crate::block::BlockHandle::may_have_words`] says.
 pub(super) fn may_have_words(
@@ -19,20 +20,22 @@ pub(super) fn may_have_words(
     let Some(meta) = open.table.blocks().get(index).filter(|meta| has_all_words(open, meta, words)) else {
         return true;
     };
-    if let Some(block) = reading.blocks().opened(number, index) {
-        // What cannot be read is told when it is read for an answer.
-        return block.may_have(words.hashes).unwrap_or(true);
-    }
     let kept = reading.word_filters();
+    let opened = LazyCell::new(|| reading.blocks().opened(number, index));
     words.hashes.iter().all(|&hash| {
         let part = filter_part(hash, meta.filters.len());
         // Without a filter, there is no word.
         let Some(&handle) = meta.filters.get(part) else { return false };
         let place = (number, index, part);
+        if let Some(filter) = kept.get(place) {
+            return filter.may_contain(hash);
+        }
+        // What cannot be read is told when the block is opened, or read for an answer.
+        if let Some(block) = &*opened {
+            return block.may_have(&[hash]).unwrap_or(true);
+        }
         let read = || Ok(WordFilter::read(open.table.read_chunk(handle)?));
-        // What cannot be read is told when the block is opened.
-        let filter = if reads { kept.get_or_read(place, read).ok() } else { kept.get(place) };
-        filter.is_none_or(|filter| filter.may_contain(hash))
+        !reads || kept.get_or_read(place, read).map_or(true, |filter| filter.may_contain(hash))
     })
 }
 
