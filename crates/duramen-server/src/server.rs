@@ -28,6 +28,10 @@ use tokio::sync::{Semaphore, watch};
 const TOKENS_EVERY: Duration = Duration::from_millis(500);
 /// Most threads for what waits: queries, large bodies, full stores.
 const MAX_BLOCKING_THREADS: usize = 256;
+/// How long one waits for more: whoever asks every minute is not to wait for it to start.
+const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(120);
+/// So many wait from the beginning: one for a query, one for the runtime to go on meanwhile.
+const FIRST_THREADS: usize = 2;
 
 /// Why a server does not start, or ends badly.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +111,7 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_keep_alive(THREAD_KEEP_ALIVE)
         .thread_name("duramen-serve")
         .build()?;
     let outcome = runtime.block_on(run(dir, env, settings.complete(), ready));
@@ -181,6 +186,9 @@ async fn run(
         read_timeout: limits.read_timeout,
         stopping,
     });
+    for _ in 0..FIRST_THREADS {
+        drop(tokio::task::spawn_blocking(|| ()));
+    }
     let graceful = Arc::new(GracefulShutdown::new());
     let router = router(&app);
     let mut addresses = Vec::new();

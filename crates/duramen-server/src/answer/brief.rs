@@ -40,12 +40,13 @@ impl LongQueries {
         self.place(key).load(Ordering::Relaxed) == key
     }
 
-    /// Learns how long a query took.
+    /// Learns how long a query took. One that was long is short again when it takes half of [`BRIEF`], so that nothing is begun
+    /// in vain again and again.
     pub fn took(&self, key: u64, time: Duration) {
         let place = self.place(key);
         if time > BRIEF {
             place.store(key, Ordering::Relaxed);
-        } else if self.has(key) {
+        } else if time <= BRIEF / 2 && self.has(key) {
             place.store(0, Ordering::Relaxed);
         }
     }
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_query_is_long_if_it_was_so_last() {
-        let (long, short) = (BRIEF + Duration::from_nanos(1), BRIEF);
+        let (long, between, short) = (BRIEF + Duration::from_nanos(1), BRIEF, BRIEF / 2);
         let queries = LongQueries::new();
         let [one, other] = ["*", "error"].map(LongQueries::key);
         assert_eq!(one, LongQueries::key("*"));
@@ -107,6 +108,8 @@ mod tests {
         queries.took(one, long);
         assert!(queries.has(one) && !queries.has(other));
         queries.took(other, short);
+        queries.took(one, between);
+        assert!(queries.has(one));
         queries.took(one, short);
         assert!(!queries.has(one));
         // More than there is room for: some are forgotten, none is mistaken for another.

@@ -9,6 +9,7 @@ use crate::store::table_facts::KnownTable;
 use crate::store::tables::{OpenTable, TableCache};
 use duramen_engine::sstable::Opening;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex};
 
 /// So many tables are asked of the device before they are opened: enough for the next few to be there in time, and little is
@@ -85,15 +86,18 @@ impl Reading {
     }
 
     /// Whether the device was asked for the filters of all of a group of blocks at once. Who comes first does, with `ask`, which
-    /// says whether they were not too much.
+    /// says whether they were not too much; who comes meanwhile takes it that they were not.
     pub(crate) fn asked_for_filters(&self, group: FilterGroup, ask: impl FnOnce() -> bool) -> bool {
-        let known = lock(&self.filters).get(&group).copied();
-        // Without the lock: two may ask for the same.
-        known.unwrap_or_else(|| {
-            let asked = ask();
-            lock(&self.filters).insert(group, asked);
-            asked
-        })
+        match lock(&self.filters).entry(group) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(unknown) => unknown.insert(true),
+        };
+        // Without the lock: to ask takes a while.
+        let asked = ask();
+        if !asked {
+            lock(&self.filters).insert(group, false);
+        }
+        asked
     }
 
     /// Has the device fetch the tables that come after this one, and none other any more.
@@ -201,6 +205,22 @@ mod tests {
         reading.open(&tables[2]).unwrap();
         assert_eq!(asked_ahead(&reading), [numbers[6]]);
         assert!(reading.open(&tables[6]).is_ok(), "it was there when it was asked for");
+    }
+
+    #[test]
+    fn filters_of_a_group_are_asked_for_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store_of(dir.path(), 1);
+        let (cache, tables) = tables_of(&store);
+        let reading = Reading::new(cache, &None, tables);
+        let (few, many) = ((1, 0, 1), (1, 1, 1));
+        let asked = reading.asked_for_filters(few, || {
+            assert!(reading.asked_for_filters(few, || panic!("somebody does")));
+            true
+        });
+        assert!(asked && reading.asked_for_filters(few, || panic!("they were")));
+        assert!(!reading.asked_for_filters(many, || false));
+        assert!(!reading.asked_for_filters(many, || panic!("they are too many")));
     }
 
     #[test]

@@ -25,9 +25,11 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As long as blocks that were opened together have fewer matching rows than so many, twice as many are opened next: so many
-/// for each thread at least, and at most.
+/// As long as blocks that were opened together have fewer matching rows than so many, twice as many are opened next; if they
+/// have none, [`MORE_WITHOUT_ROWS`] times as many: to share out blocks takes a while each time. So many for each thread at least,
+/// and at most.
 const FEW_ROWS: usize = 1000;
+const MORE_WITHOUT_ROWS: usize = 8;
 const MIN_BLOCKS_A_THREAD: usize = 4;
 const MAX_BLOCKS_A_THREAD: usize = 256;
 /// When so many rows have matched, no more blocks are opened for now: what is known of each row takes memory.
@@ -159,7 +161,9 @@ impl Scan<'_> {
                 let is_known = due.left.is_some() && 2 * rows > looked_at;
                 together = match self.reader.threads {
                     threads @ 2.. if rows < FEW_ROWS && !is_known => {
-                        Some((2 * count).clamp(threads * MIN_BLOCKS_A_THREAD, threads * MAX_BLOCKS_A_THREAD))
+                        let more = if rows == 0 { MORE_WITHOUT_ROWS } else { 2 };
+                        let most = threads * MAX_BLOCKS_A_THREAD;
+                        Some((more * count).clamp(threads * MIN_BLOCKS_A_THREAD, most))
                     }
                     _ => (!out.works_ahead()).then_some(1),
                 };
