@@ -95,8 +95,8 @@ pub enum Error {
     /// The caller cancelled the query.
     #[error("the query was cancelled")]
     Cancelled,
-    /// It is none of those that are soon answered from memory ([`Cancel::brief`](crate::Cancel::brief)).
-    #[error("the query is not answered from memory at once: run it where it may take longer")]
+    /// It is none of those that are soon answered by what is open ([`Cancel::brief`](crate::Cancel::brief)).
+    #[error("the query cannot be answered at once: run it where it may take longer")]
     NotBrief,
 }
 

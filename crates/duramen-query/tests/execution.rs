@@ -323,7 +323,15 @@ fn a_brief_query_is_answered_from_memory_at_once_or_not_at_all() {
     not_brief(ask("*", &still()));
     assert_eq!(ask("*", &Cancel::new()).unwrap(), 100);
     assert_eq!(ask("*", &still()).unwrap(), 100);
-    assert_eq!(ask("* | sort by (_msg)", &still()).unwrap(), 100);
+    for (text, rows) in [
+        ("* | sort by (_msg)", 100),
+        ("* | sort by (_msg) | limit 7", 7),
+        ("app:in(lost | uniq by (app) | fields app)", 50),
+        ("lost | fields app | join by (app) (found or lost | stats by (app) count())", 50),
+        ("\"lost 7\" | stream_context before 2", 3),
+    ] {
+        assert_eq!(ask(text, &still()).unwrap(), rows, "{text}");
+    }
     // It takes longer, or is cancelled.
     not_brief(ask("*", &Cancel::brief(Arc::new(Ticking::default()), Duration::from_secs(8))));
     let cancelled = still();

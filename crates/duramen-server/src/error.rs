@@ -113,11 +113,11 @@ impl From<duramen_query::ParseError> for ApiError {
 
 impl From<duramen_query::Error> for ApiError {
     fn from(e: duramen_query::Error) -> Self {
-        use duramen_query::Error::{Block, Cancelled, Subquery, TimeLimit};
+        use duramen_query::Error::{Block, Cancelled, NotBrief, Subquery, TimeLimit};
         match e {
             Block(e) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()),
             TimeLimit { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, e.to_string()),
-            Cancelled => Self::unavailable(e.to_string()),
+            Cancelled | NotBrief => Self::unavailable(e.to_string()),
             Subquery => Self::bad_request(e.to_string()),
             // Limits of memory and rows, and what else a query asks for in vain.
             e => Self::new(StatusCode::UNPROCESSABLE_ENTITY, e.to_string()),

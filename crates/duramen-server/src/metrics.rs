@@ -43,6 +43,7 @@ pub(crate) struct Metrics {
     rejected: Family<Protocol, Counter>,
     bytes: Family<Protocol, Counter>,
     queries: Counter,
+    brief_queries: Counter,
     query_seconds: Histogram,
     query_rows: Counter,
     query_bytes: Counter,
@@ -61,6 +62,7 @@ impl Metrics {
             rejected: Family::default(),
             bytes: Family::default(),
             queries: Counter::default(),
+            brief_queries: Counter::default(),
             query_seconds: times(),
             query_rows: Counter::default(),
             query_bytes: Counter::default(),
@@ -79,6 +81,8 @@ impl Metrics {
         );
         registry.register_with_unit("received", "Bytes of bodies, as sent", Unit::Bytes, this.bytes.clone());
         registry.register("queries", "Queries that ran to their end", this.queries.clone());
+        let help = "Queries that were short, and ran where they were asked, not on a thread of their own";
+        registry.register("brief_queries", help, this.brief_queries.clone());
         let help = "How long queries ran";
         registry.register_with_unit("query_duration", help, Unit::Seconds, this.query_seconds.clone());
         registry.register("query_scanned_rows", "Rows that queries looked at", this.query_rows.clone());
@@ -114,6 +118,11 @@ impl Metrics {
         self.query_rows.inc_by(stats.rows_scanned);
         self.query_bytes.inc_by(stats.bytes_read);
         self.query_failed.inc_by(stats.blocks_failed);
+    }
+
+    /// A query was short, and has run where it was asked.
+    pub fn brief_query(&self) {
+        self.brief_queries.inc();
     }
 
     /// Lines were skipped for somebody who follows too slowly.

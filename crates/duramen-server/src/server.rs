@@ -30,7 +30,7 @@ const TOKENS_EVERY: Duration = Duration::from_millis(500);
 const MAX_BLOCKING_THREADS: usize = 256;
 /// How long one waits for more: whoever asks every minute is not to wait for it to start.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(120);
-/// So many wait from the beginning: one for a query, one for the runtime to go on meanwhile.
+/// So many are started at the beginning: one for a query, one for the runtime to go on meanwhile.
 const FIRST_THREADS: usize = 2;
 
 /// Why a server does not start, or ends badly.

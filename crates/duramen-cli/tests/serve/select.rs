@@ -1,6 +1,6 @@
 //! Queries, counts, histograms; mistakes are shown.
 
-use crate::server::{Server, store};
+use crate::server::{Server, eventually, store};
 use serde_json::json;
 
 fn filled() -> (tempfile::TempDir, Server) {
@@ -81,7 +81,13 @@ fn a_question_that_is_asked_again_has_the_same_answer() {
         assert_eq!(first.body.lines().count(), expected, "{question}");
         answers.iter().for_each(|answer| assert_eq!(answer.body, first.body, "{question}"));
     }
-    // Blocks are in memory: a mistake that is found as it runs, and a limit that is too short, are still told.
+    eventually("short questions are answered where they are asked", || {
+        server.get("/select/logsql/query?query=nowhere");
+        let metrics = server.get("/metrics").body;
+        let brief = metrics.lines().find_map(|line| line.strip_prefix("duramen_brief_queries_total "));
+        brief.unwrap().parse::<u32>().unwrap() > 0
+    });
+    // Blocks are open: a limit that is too short is still told.
     let limited = server.get("/select/logsql/query?query=*%20%7C%20sort%20by%20(_msg)&timeout=1ns");
     assert!(limited.status == 503 && limited.body.contains("limit"), "{limited:?}");
 }

@@ -35,13 +35,14 @@ impl Cancel {
         Self { watch: Some(Watch { clock, started, limit }), ..Self::default() }
     }
 
-    /// For whoever must not wait, and would rather ask again elsewhere: queries with it end with [`Error::NotBrief`] when they
-    /// take longer than that, when they come to a block that is not in memory, or when it is cancelled.
+    /// For whoever would rather ask again elsewhere than wait: queries with it end with [`Error::NotBrief`] when they take
+    /// longer than that, which is looked at between blocks, when they come to a block that has to be opened
+    /// ([`BlockHandle::is_open`](duramen::block::BlockHandle::is_open)), or when it is cancelled. After that it is spent.
     pub fn brief(clock: Arc<dyn Clock>, limit: Duration) -> Self {
         Self { is_brief: true, ..Self::timed(clock, Some(limit)) }
     }
 
-    /// Whether it is only for what is in memory.
+    /// Whether it is only for blocks that are open.
     pub(crate) fn is_brief(&self) -> bool {
         self.is_brief
     }

@@ -66,6 +66,7 @@ impl Reader<'_> {
         self.cancel.check()?;
         let before = stats.rows_scanned;
         let selected = self.select(handle, stats);
+        // That it cannot match is certain, however long it took to find out.
         if matches!(selected, Ok(None)) && !self.cancel.is_cancelled() {
             return Ok(None);
         }

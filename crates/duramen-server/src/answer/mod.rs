@@ -40,13 +40,12 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// With the server's limits, as it was written.
-    pub fn new(app: &Shared, query: Query, written: &str) -> Self {
-        let (options, key) = (options(app), LongQueries::key(written));
-        Self { query, key, options, timeout: app.limits.query_timeout, snapshot: None }
+    /// With the server's limits; `key` is what [`LongQueries`] knows it by.
+    pub fn new(app: &Shared, query: Query, key: u64) -> Self {
+        Self { query, key, options: options(app), timeout: app.limits.query_timeout, snapshot: None }
     }
 
-    /// Has each run of it see the store as it is now.
+    /// Has each run of it see the same view of the store: that of now, if it has none yet.
     ///
     /// # Errors
     /// 503 if the store cannot be read.
@@ -65,26 +64,35 @@ impl Question {
         }
     }
 
-    fn blocks(&self, access: &Access) -> ApiResult<Vec<Arc<dyn BlockHandle>>> {
+    fn blocks_of(&self, view: &Snapshot) -> Vec<Arc<dyn BlockHandle>> {
         let (min_time, max_time) = self.query.time_range();
-        Ok(self.view(access)?.blocks(min_time, max_time))
+        view.blocks(min_time, max_time)
+    }
+
+    /// Lets go of its view: its blocks are enough, and only as long as the query runs, not until its client has read all.
+    fn blocks(&mut self, access: &Access) -> ApiResult<Vec<Arc<dyn BlockHandle>>> {
+        let view = self.view(access)?;
+        self.snapshot = None;
+        Ok(self.blocks_of(&view))
     }
 
     fn run(
-        &self,
+        &mut self,
         app: &Shared,
         access: &Access,
         cancel: &Cancel,
         each: &mut dyn FnMut(&ResultRow) -> ControlFlow<()>,
     ) -> ApiResult<RunStats> {
-        let stats = self.query.run(self.blocks(access)?, &self.options, cancel, each)?;
+        let blocks = self.blocks(access)?;
+        let stats = self.query.run(blocks, &self.options, cancel, each)?;
         has_run(app, &stats);
         Ok(stats)
     }
 
     /// Runs it, and has its rows written.
-    fn write(&self, app: &Shared, access: &Access, cancel: &Cancel, text: Text<'_>) -> ApiResult<()> {
-        let stats = self.query.write(self.blocks(access)?, &self.options, cancel, text)?;
+    fn write(&mut self, app: &Shared, access: &Access, cancel: &Cancel, text: Text<'_>) -> ApiResult<()> {
+        let blocks = self.blocks(access)?;
+        let stats = self.query.write(blocks, &self.options, cancel, text)?;
         has_run(app, &stats);
         Ok(())
     }
@@ -149,7 +157,16 @@ pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'sta
     timeout: Duration,
     work: impl FnOnce(&Shared, &Access, &Cancel) -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
-    let Leave { permits, cancel, guard: _guard } = Leave::take(app, access, timeout).await?;
+    with_leave(app, access, Leave::take(app, access, timeout).await?, work).await
+}
+
+/// The same, with the leave to.
+async fn with_leave<T: Send + 'static, E: From<ApiError> + Send + 'static>(
+    app: &Shared,
+    access: &Access,
+    Leave { permits, cancel, guard: _guard }: Leave,
+    work: impl FnOnce(&Shared, &Access, &Cancel) -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
     let (app, access) = (app.clone(), access.clone());
     let task = tokio::task::spawn_blocking(move || {
         let _permits = permits;
@@ -166,19 +183,29 @@ pub(crate) fn still_wanted(cancel: &Cancel) -> ApiResult<()> {
     Ok(cancel.check()?)
 }
 
-/// Runs a query to its end; `each` sees its rows.
+/// Runs a query to its end; `each` sees its rows, and what it has made so far of what `start` began. Both may be begun twice.
 ///
 /// # Errors
 /// As [`Question::run`] and [`on_thread`].
 pub(crate) async fn run<T: Send + 'static>(
     app: &Shared,
     access: &Access,
-    question: Question,
-    start: T,
-    mut each: impl FnMut(&mut T, &ResultRow) -> ControlFlow<()> + Send + 'static,
+    mut question: Question,
+    start: impl Fn() -> T + Send + 'static,
+    each: impl Fn(&mut T, &ResultRow) -> ControlFlow<()> + Send + 'static,
 ) -> ApiResult<(T, RunStats)> {
-    on_thread(app, access, question.timeout, move |app, access, cancel| {
-        let mut state = start;
+    let leave = Leave::take(app, access, question.timeout).await?;
+    let made = brief::attempt(app, access, &mut question, |question, blocks, cancel| {
+        let mut state = start();
+        let mut each = |row: &ResultRow| each(&mut state, row);
+        let stats = question.query.run(blocks, &question.options, cancel, &mut each)?;
+        Ok((Some(state), stats))
+    })?;
+    if let Some(made) = made {
+        return Ok(made);
+    }
+    with_leave(app, access, leave, move |app, access, cancel| {
+        let mut state = start();
         let stats = question.run(app, access, cancel, &mut |row| each(&mut state, row))?;
         Ok((state, stats))
     })
@@ -198,7 +225,7 @@ pub(crate) async fn pieces(
     write: impl Fn(&ResultRow, &mut Vec<u8>) + Send + Sync + 'static,
 ) -> ApiResult<Pieces> {
     let leave = Leave::take(app, access, question.timeout).await?;
-    if let Some(text) = brief::answer(app, access, &mut question, &head, &write)? {
+    if let Some(text) = brief::text(app, access, &mut question, &head, &write)? {
         return Ok(Pieces::whole(text));
     }
     made(app, access, leave, question, head, move |question, app, access, cancel, text, take| {
@@ -234,9 +261,9 @@ async fn made(
     app: &Shared,
     access: &Access,
     leave: Leave,
-    question: Question,
+    mut question: Question,
     head: Vec<u8>,
-    make: impl FnOnce(&Question, &Shared, &Access, &Cancel, &mut Vec<u8>, &mut TakeText<'_>) -> ApiResult<()>
+    make: impl FnOnce(&mut Question, &Shared, &Access, &Cancel, &mut Vec<u8>, &mut TakeText<'_>) -> ApiResult<()>
     + Send
     + 'static,
 ) -> ApiResult<Pieces> {
@@ -246,7 +273,8 @@ async fn made(
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let _permits = permits;
-        let left = || question.timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
+        let timeout = question.timeout;
+        let left = || timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
         let mut to = PieceSender::new(to, runtime, left);
         let clock = app.env.clock.clone();
         let mut text = head;
@@ -261,8 +289,7 @@ async fn made(
             }
             to.send(std::mem::take(text), false)
         };
-        let outcome = make(&question, &app, &access, &cancel, &mut text, &mut take);
-        app.long_queries.took(question.key, cancel.elapsed().unwrap_or_default());
+        let outcome = make(&mut question, &app, &access, &cancel, &mut text, &mut take);
         let _client_has_gone = match outcome {
             Ok(()) => to.send(text, true),
             Err(e) => to.send_error(e),

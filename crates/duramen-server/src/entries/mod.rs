@@ -116,7 +116,7 @@ async fn facet(
         &format!("stats by ({name}) count() {quoted} | sort by ({quoted} desc, {name}) | limit {limit}"),
     )?;
     let by = field.clone();
-    let (values, _) = run(&app, &access, args.question_of(&app, query)?, Vec::new(), move |values, row| {
+    let (values, _) = run(&app, &access, args.question_of(&app, query)?, Vec::new, move |values, row| {
         if let Some(value) = row.get(&by).filter(|value| !value.is_empty()) {
             let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
             values.push(json!({ "value": value, "count": hits }));
@@ -134,7 +134,7 @@ async fn facets(
     args: Args,
 ) -> ApiResult<Response> {
     let query = args.query_of(&app, &filter_of(&args)?, "facets 20")?;
-    let (facets, _) = run(&app, &access, args.question_of(&app, query)?, Map::new(), |facets, row| {
+    let (facets, _) = run(&app, &access, args.question_of(&app, query)?, Map::new, |facets, row| {
         let of = |name| row.get(name).unwrap_or_default();
         let count: u64 = of("hits").parse().unwrap_or(0);
         let value = json!({ "value": of("field_value"), "count": count });

@@ -1,7 +1,7 @@
 //! What a request asks for: parameters of the URL, or of a form in the body.
 
 use super::extra::also;
-use crate::answer::Question;
+use crate::answer::{LongQueries, Question};
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
 use crate::json::Members;
@@ -209,8 +209,8 @@ impl Args {
     /// 400 if that is no duration.
     pub fn question_of(&self, app: &Shared, query: Query) -> ApiResult<Question> {
         let timeout = self.timeout(app.limits.query_timeout)?;
-        let written = self.get("query").unwrap_or_default();
-        Ok(Question { timeout, ..Question::new(app, query, written) })
+        let written = self.pairs().filter(|(name, _)| !matches!(*name, "start" | "end" | "time"));
+        Ok(Question { timeout, ..Question::new(app, query, LongQueries::key(written)) })
     }
 
     /// A filter and a pipe, within `start` and `end`.

@@ -69,7 +69,7 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         true => args.question_of(app, args.filter_with(app, &pipe)?)?,
         false => args.question(app, &pipe)?,
     };
-    let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new(), move |found, row| {
+    let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new, move |found, row| {
         let hits = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
         *found.entry(row.get(&by).unwrap_or_default().to_owned()).or_default() += hits;
         ControlFlow::Continue(())

@@ -34,7 +34,7 @@ async fn facets(
         pipe.push_str(" keep_const_fields");
     }
     let question = args.question(&app, &pipe)?;
-    let start: Vec<(String, Vec<serde_json::Value>)> = Vec::new();
+    let start = Vec::<(String, Vec<serde_json::Value>)>::new;
     let (facets, _) = run(&app, &access, question, start, |facets, row| {
         let of = |name| row.get(name).unwrap_or_default();
         if facets.last().is_none_or(|(name, _)| name != of("field_name")) {

@@ -46,7 +46,7 @@ async fn hits(
     }
     let question = args.question(&app, &pipe)?;
     let names = fields.clone();
-    let start: BTreeMap<Vec<String>, BTreeMap<String, u64>> = BTreeMap::new();
+    let start = BTreeMap::<Vec<String>, BTreeMap<String, u64>>::new;
     let (groups, _) = run(&app, &access, question, start, move |groups, row| {
         let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
         let key = names.iter().map(|name| row.get(name).unwrap_or_default().to_owned()).collect();

@@ -25,14 +25,20 @@ struct Going {
 /// A failure after the first row group breaks the answer off.
 pub(super) async fn answer(app: &Shared, access: &Access, mut question: Question) -> ApiResult<Response> {
     question.fix_view(access).await?;
-    let (columns, _) = run(app, access, question.clone(), Ok(Columns::new()), move |columns, row| {
-        if let Ok(seen) = columns
-            && let Err(e) = seen.see(row)
-        {
-            *columns = Err(e);
-        }
-        if columns.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })
+    let (columns, _) = run(
+        app,
+        access,
+        question.clone(),
+        || Ok(Columns::new()),
+        move |columns, row| {
+            if let Ok(seen) = columns
+                && let Err(e) = seen.see(row)
+            {
+                *columns = Err(e);
+            }
+            if columns.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        },
+    )
     .await?;
     let writer = columns.and_then(|columns| ParquetWriter::new(Vec::new(), columns));
     let going = Going { writer: writer.map_err(refused)?, failed: None };

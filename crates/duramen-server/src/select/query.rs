@@ -119,7 +119,7 @@ async fn csv(app: &Shared, access: &Access, mut question: Question, args: &Args)
 
 /// The names of all fields of an answer, in the order in which they are first seen.
 async fn columns_of(app: &Shared, access: &Access, question: Question) -> ApiResult<Vec<String>> {
-    let start = (Vec::new(), BTreeSet::new());
+    let start = || (Vec::new(), BTreeSet::new());
     let ((names, _), _) = run(app, access, question, start, move |(names, seen), row| {
         for (name, ..) in row.iter() {
             if !seen.contains(name) {

@@ -47,7 +47,7 @@ async fn stats_query(
     let at = args.as_of(app.env.clock.now_unix_ns())?;
     let question = args.question(&app, "")?;
     let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
-    let (result, _) = run(&app, &access, question, Vec::new(), move |result: &mut Vec<Value>, row| {
+    let (result, _) = run(&app, &access, question, Vec::new, move |result: &mut Vec<Value>, row| {
         for name in &figures {
             if let Some(value) = figure(row, name) {
                 result.push(json!({ "metric": labels(row, by.iter(), name), "value": [seconds(at), value] }));
@@ -83,7 +83,7 @@ async fn stats_query_range(
             "a pipe behind `stats` takes away `_time`, by which steps are told apart",
         ));
     }
-    let start: BTreeMap<String, Points> = BTreeMap::new();
+    let start = BTreeMap::<String, Points>::new;
     let (series, _) = run(&app, &access, question, start, move |series, row| {
         let Some(at) = row.get("_time").and_then(parse_time) else {
             return ControlFlow::Continue(());
