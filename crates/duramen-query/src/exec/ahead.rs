@@ -103,7 +103,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Whether its values may have the words that they need; if it `reads`, it finds out.
-    fn may_have_words(&self, number: usize, reads: bool) -> bool {
+    pub fn may_have_words(&self, number: usize, reads: bool) -> bool {
         let (Some(known), Some(handle)) = (self.known.get(number), self.blocks.get(number)) else {
             return false;
         };

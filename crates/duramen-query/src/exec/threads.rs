@@ -72,16 +72,19 @@ impl<'b> Taker<'_, 'b> {
     }
 
     /// Whether there is more to do than one thread soon does, after so many blocks: the next is opened, or passed over.
-    /// Whoever has no clock does not wait to find out. That a block has to be opened is reason enough, unless its filter is
-    /// about to tell that it need not be.
+    /// Whoever has no clock does not wait to find out. That a block has to be opened is reason enough, if its filter says
+    /// so: that is read now, and known when it is the block's turn.
     fn is_worth_help(&self, began: Option<Duration>, done: usize, is_opened: bool) -> bool {
         let ahead = &self.shared.ahead;
         let Ahead { reader, blocks, .. } = ahead;
         let took = || Some(reader.cancel.elapsed()?.saturating_sub(began?));
         let rest = |took: Duration| took.mul_f64((blocks.len() - done) as f64 / done.max(1) as f64);
-        let is_opened = is_opened && !reader.cancel.is_brief() && !reader.told.asks_for_words();
+        let is_opened = is_opened && !reader.cancel.is_brief();
         took().is_none_or(|took| took >= WORTH_HELP && rest(took) >= 2 * WORTH_HELP)
-            || is_opened && !blocks[done].is_open() && ahead.may_match(done)
+            || is_opened
+                && !blocks[done].is_open()
+                && ahead.may_match(done)
+                && ahead.may_have_words(done, true)
     }
 }
 
