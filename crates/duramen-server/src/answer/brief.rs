@@ -2,8 +2,8 @@
 //! them do.
 //!
 //! Which are short is found out: a query is begun so, and begun again on a thread of its own when it takes longer than
-//! [`BRIEF`], comes to a block that is not open, or to more rows than a first piece holds. Whoever was begun in vain is not the
-//! next time, and twice as often each time that it is in vain again.
+//! [`BRIEF`], comes to a block that is not open, or to more rows than a first piece holds. One that was begun in vain goes to a
+//! thread at once when it is asked next; after another time in vain, the next three times, then seven: see [`LongQueries`].
 
 use super::{FIRST_PIECE_BYTES, Question, has_run};
 use crate::app::Shared;
@@ -23,13 +23,13 @@ use std::time::Duration;
 const BRIEF: Duration = Duration::from_millis(2);
 /// Of so many queries, about, it is known that they were begun in vain.
 const LONG_QUERIES: usize = 256;
-/// At most so many times one is not begun so because of that.
+/// The most times that one goes to a thread at once because of that.
 const MOST_SKIPS: u64 = 255;
 
 /// Queries that were begun in vain when they were last. Of two that share a place, one is forgotten.
 ///
 /// ```text
-/// place   key, without its last 16 bits | in vain how often it is skipped, 8 bits | how often it still is, 8 bits
+/// place   key, without its last 16 bits | how often it goes to a thread, 8 bits | how often it still does, 8 bits
 /// ```
 #[derive(Debug)]
 pub(crate) struct LongQueries([AtomicU64; LONG_QUERIES]);
@@ -46,7 +46,7 @@ impl LongQueries {
         hasher.finish()
     }
 
-    /// Whether to begin it. Two that ask at once may be told the same.
+    /// Whether to begin it where it is asked. Two that ask at once may be told the same.
     fn is_begun(&self, key: u64) -> bool {
         let place = self.place(key).load(Ordering::Relaxed);
         let is_skipped = place >> 16 == key >> 16 && place & 0xff > 0;

@@ -160,11 +160,7 @@ impl Scan<'_> {
                 // Where most rows match, blocks are small, and a limit tells how many of them are needed.
                 let is_known = due.left.is_some() && 2 * rows > looked_at;
                 together = match self.reader.threads {
-                    threads @ 2.. if rows < FEW_ROWS && !is_known => {
-                        let more = if rows == 0 { MORE_WITHOUT_ROWS } else { 2 };
-                        let most = threads * MAX_BLOCKS_A_THREAD;
-                        Some((more * count).clamp(threads * MIN_BLOCKS_A_THREAD, most))
-                    }
+                    threads @ 2.. if rows < FEW_ROWS && !is_known => Some(blocks_next(count, rows, threads)),
                     _ => (!out.works_ahead()).then_some(1),
                 };
             }
@@ -334,6 +330,12 @@ impl Scan<'_> {
     }
 }
 
+/// How many blocks are opened together after so many, which had few rows.
+fn blocks_next(blocks: usize, rows: usize, threads: usize) -> usize {
+    let more = if rows == 0 { MORE_WITHOUT_ROWS } else { 2 };
+    (more * blocks).clamp(threads * MIN_BLOCKS_A_THREAD, threads * MAX_BLOCKS_A_THREAD)
+}
+
 /// How many of the blocks must be opened if all their rows match and so many are wanted.
 fn needed(waiting: &[Waiting], left: Option<usize>) -> usize {
     let Some(left) = left else { return waiting.len() };
@@ -344,4 +346,19 @@ fn needed(waiting: &[Waiting], left: Option<usize>) -> usize {
         more
     };
     waiting.iter().rev().take_while(before_enough).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fewer_rows_there_are_the_more_blocks_are_opened_next() {
+        let lots = |rows: usize| {
+            let next = |blocks: &usize| Some(blocks_next(*blocks, rows, 2));
+            std::iter::successors(Some(1), next).take(9).collect::<Vec<_>>()
+        };
+        assert_eq!(lots(0), [1, 8, 64, 512, 512, 512, 512, 512, 512]);
+        assert_eq!(lots(1), [1, 8, 16, 32, 64, 128, 256, 512, 512]);
+    }
 }
