@@ -159,6 +159,7 @@ impl Reader<'_> {
         if told == Some(false) {
             return Ok(None);
         }
+        // It would have to be opened: that it is not brief is told by the next look at `cancel`.
         if self.cancel.is_brief() && !handle.is_open() {
             self.cancel.cancel();
             return Ok(None);

@@ -94,7 +94,6 @@ pub(super) fn attempt<T>(
         let view = question.view(access)?;
         question.snapshot = Some(view.clone());
         let blocks = question.blocks_of(&view);
-        drop(view);
         match cancel.check().and_then(|()| run(question, blocks, &cancel)) {
             Ok((Some(made), stats)) => Ok(Some((made, stats))),
             Ok((None, _)) | Err(Error::NotBrief) => Ok(None),

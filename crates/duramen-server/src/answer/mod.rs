@@ -157,11 +157,11 @@ pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'sta
     timeout: Duration,
     work: impl FnOnce(&Shared, &Access, &Cancel) -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
-    with_leave(app, access, Leave::take(app, access, timeout).await?, work).await
+    on_thread_by(app, access, Leave::take(app, access, timeout).await?, work).await
 }
 
-/// The same, with the leave to.
-async fn with_leave<T: Send + 'static, E: From<ApiError> + Send + 'static>(
+/// The same, by leave that was taken before.
+async fn on_thread_by<T: Send + 'static, E: From<ApiError> + Send + 'static>(
     app: &Shared,
     access: &Access,
     Leave { permits, cancel, guard: _guard }: Leave,
@@ -204,7 +204,7 @@ pub(crate) async fn run<T: Send + 'static>(
     if let Some(made) = made {
         return Ok(made);
     }
-    with_leave(app, access, leave, move |app, access, cancel| {
+    on_thread_by(app, access, leave, move |app, access, cancel| {
         let mut state = start();
         let stats = question.run(app, access, cancel, &mut |row| each(&mut state, row))?;
         Ok((state, stats))
