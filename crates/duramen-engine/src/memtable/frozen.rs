@@ -19,6 +19,11 @@ impl<K: Ord + Copy> Frozen<K> {
         &self.entries
     }
 
+    /// All entries, as [`Frozen::entries`].
+    pub fn into_entries(self) -> Vec<Entry<K>> {
+        self.entries
+    }
+
     /// The entries in `range`, sorted. A range that ends before it starts holds none.
     pub fn range(&self, range: impl RangeBounds<K>) -> &[Entry<K>] {
         let start = match range.start_bound() {

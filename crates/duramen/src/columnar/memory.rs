@@ -65,6 +65,12 @@ impl MemoryBlock {
         })
     }
 
+    /// About how many bytes of memory it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let rows = self.times.len() * 3 * size_of::<i64>();
+        rows + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
+    }
+
     /// As [`super::EncodedBlock::raw_bytes`].
     pub fn raw_bytes(&self) -> u64 {
         self.raw_bytes

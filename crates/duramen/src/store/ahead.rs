@@ -10,7 +10,11 @@ use std::thread::Scope;
 
 /// The most threads that open blocks for one reader.
 const MAX_THREADS: usize = 4;
-/// How many do: asked once: the answer takes reading files about the process, and short scans are over soon.
+/// How many do. Asked once: the answer takes reading files about the process, and short scans are over soon.
+pub(crate) fn threads() -> usize {
+    *THREADS
+}
+
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
 
@@ -105,7 +109,7 @@ impl<'a, T: Send> Blocks<'a, T> {
     /// more threads it opens all.
     pub(crate) fn open_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, count: usize) {
         let mut queue = lock(&self.queue);
-        let threads = (*THREADS).min(count.min(queue.blocks.len()) / 2);
+        let threads = threads().min(count.min(queue.blocks.len()) / 2);
         while queue.threads < threads
             && std::thread::Builder::new().spawn_scoped(scope, || self.open_until_over()).is_ok()
         {
@@ -117,7 +121,7 @@ impl<'a, T: Send> Blocks<'a, T> {
     fn open_until_over(&self) {
         let mut queue = lock(&self.queue);
         while !queue.is_over {
-            let soon = queue.blocks.iter_mut().take(*THREADS).enumerate();
+            let soon = queue.blocks.iter_mut().take(threads()).enumerate();
             let next = soon.filter_map(|(i, due)| Some((i, due.state.take()?))).next();
             if let Some((i, handle)) = next {
                 let number = queue.taken + i;
@@ -129,7 +133,7 @@ impl<'a, T: Send> Blocks<'a, T> {
                 let at = number - queue.taken;
                 queue.blocks[at].state = State::Open(opened.unwrap_or_else(panicked));
                 self.changed.notify_all();
-            } else if queue.blocks.len() > *THREADS {
+            } else if queue.blocks.len() > threads() {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             } else {
                 return;

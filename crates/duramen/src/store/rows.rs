@@ -115,6 +115,11 @@ impl RowSet {
         }
     }
 
+    /// How many bytes of the segments have not been read yet.
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        self.segments.iter().map(|s| s.reader.committed().saturating_sub(s.next)).sum()
+    }
+
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.index.len()
@@ -138,11 +143,6 @@ impl RowSet {
     /// The segments.
     pub(crate) fn arenas(&self) -> Arenas {
         Arenas(self.segments.iter().map(|s| s.reader.clone()).collect())
-    }
-
-    /// The rows found so far, in order, in one piece.
-    pub(crate) fn sorted(&self) -> Frozen<RowKey> {
-        self.index.clone().freeze()
     }
 
     /// The rows found since the last call, in order.

@@ -8,10 +8,20 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// A dictionary is kept up to this many values whatever they are…
+/// A dictionary is kept up to this many values of so many bytes whatever they are…
 const DICTIONARY_FREE: usize = 256;
+const DICTIONARY_FREE_BYTES: usize = 32 << 10;
 /// …and beyond while each value comes this many times on average.
 const DICTIONARY_USES: usize = 3;
+
+fn hash(text: &str) -> u32 {
+    FixedState::default().hash_one(text.as_bytes()) as u32
+}
+
+/// A hash table looks at the highest bits, too.
+fn spread_out(hash: u32) -> u64 {
+    u64::from(hash) * 0x1_0000_0001
+}
 
 /// How the values of a column are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +54,11 @@ pub(crate) struct Collected {
     pub(crate) kinds: Vec<u8>,
     /// Which slots have it; empty while those are the first `count`.
     pub(crate) present: Vec<u64>,
-    index: HashTable<u32>,
+    /// The values of the dictionary, with part of the hash of each: growing it looks at none of them.
+    index: HashTable<(u32, u32)>,
     pub(super) last_slot: Option<u32>,
+    /// How many bytes of texts will come, if that is known.
+    pub(super) expected_bytes: usize,
     /// The column of the field that followed last time.
     pub(super) next: usize,
 }
@@ -64,6 +77,7 @@ impl Collected {
         self.present.clear();
         self.index.clear();
         self.last_slot = None;
+        self.expected_bytes = 0;
         self.next = usize::MAX;
     }
 
@@ -155,27 +169,29 @@ impl Collected {
             return;
         }
         let Self { index, texts, .. } = self;
-        let hash = FixedState::default().hash_one(text.as_bytes());
-        if let Some(&code) = index.find(hash, |&code| texts.get(code as usize) == text.as_bytes()) {
+        let hash = hash(text);
+        let is_it =
+            |&(known, code): &(u32, u32)| known == hash && texts.get(code as usize) == text.as_bytes();
+        if let Some(&(_, code)) = index.find(spread_out(hash), is_it) {
             self.codes.push(code);
             return;
         }
         let size = texts.len();
-        if size >= DICTIONARY_FREE && size * DICTIONARY_USES > self.count {
+        let is_large = size >= DICTIONARY_FREE || texts.bytes.len() >= DICTIONARY_FREE_BYTES;
+        if is_large && size * DICTIONARY_USES > self.count {
             self.spread();
             self.texts.push(text.as_bytes());
             return;
         }
         texts.push(text.as_bytes());
-        index.insert_unique(hash, size as u32, |&code| {
-            FixedState::default().hash_one(texts.get(code as usize))
-        });
+        index.insert_unique(spread_out(hash), (hash, size as u32), |&(known, _)| spread_out(known));
         self.codes.push(size as u32);
     }
 
     /// Gives the dictionary up.
     pub(super) fn spread(&mut self) {
         let mut spread = Texts::default();
+        spread.bytes.reserve(self.expected_bytes);
         for &code in &self.codes {
             spread.push(self.texts.get(code as usize));
         }

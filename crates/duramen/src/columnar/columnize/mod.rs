@@ -95,6 +95,7 @@ impl Columnizer {
         self.used = 0;
         self.raw_bytes = 0;
         self.column(names::MESSAGE);
+        self.columns[MESSAGE].expected_bytes = rows.iter().map(|row| row.entry.message.len()).sum();
         let level = self.column(names::LEVEL);
         self.take_identities(rows);
         self.streams = streams_of(rows, &mut self.stream_of_row);

@@ -1,0 +1,208 @@
+//! The rows of one segment, as blocks that stay from one snapshot to the next.
+//!
+//! What was appended since the last snapshot makes a small block, which takes in those before it that are no larger, unless they
+//! are full: each time a row comes to a block, that is twice as large at least, so it does so a few times only, and there are few
+//! blocks. A block is built of its rows when somebody opens it. Whoever opens it again, with the next query, shows that
+//! it is wanted: then it stays built, as far as there is [`Room`].
+
+use crate::block::{Block, BlockHandle};
+use crate::columnar::MemoryBlock;
+use crate::error::Result;
+use crate::store::rows::{Arenas, RowPlace, RowSet};
+use duramen_engine::wal::SegmentReader;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// How many rows of a segment make a block in memory, at most.
+pub(super) const LIVE_BLOCK_ROWS: usize = 8192;
+/// And how many bytes their entries have: few enough that the memory of one block serves for the next.
+const LIVE_BLOCK_BYTES: u64 = 1 << 20;
+/// So few rows are made a block in less time than it takes to open one on disk.
+const FEW_ROWS: usize = 256;
+
+/// Memory for blocks that stay built, shared by all segments.
+#[derive(Debug)]
+pub(super) struct Room {
+    capacity_bytes: usize,
+    taken_bytes: AtomicUsize,
+}
+
+impl Room {
+    pub(super) fn new(capacity_bytes: usize) -> Arc<Self> {
+        Arc::new(Self { capacity_bytes, taken_bytes: AtomicUsize::new(0) })
+    }
+
+    /// How much of it is taken.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> usize {
+        self.taken_bytes.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let more = |taken: usize| taken.checked_add(bytes).filter(|&all| all <= self.capacity_bytes);
+        self.taken_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
+/// The rows found so far in one segment.
+#[derive(Debug)]
+pub(super) struct SegmentBlocks {
+    /// Those that are in no block yet: none between two snapshots.
+    rows: RowSet,
+    /// In the order in which they were written; only the last ones are not full.
+    blocks: Vec<Arc<LiveBlockHandle>>,
+    room: Arc<Room>,
+}
+
+impl SegmentBlocks {
+    pub(super) fn new(reader: Arc<SegmentReader>, room: &Arc<Room>) -> Self {
+        let mut rows = RowSet::default();
+        rows.follow(reader);
+        Self { rows, blocks: Vec::new(), room: room.clone() }
+    }
+
+    /// Reads what was appended since the last call.
+    ///
+    /// # Errors
+    /// As [`RowSet::extend`]: what precedes the damage has been read.
+    pub(super) fn extend(&mut self) -> Result<()> {
+        self.rows.extend()
+    }
+
+    /// The sequence number after the last record's; `None` before the first.
+    pub(super) fn next_seq(&self) -> Option<u64> {
+        self.rows.next_seq()
+    }
+
+    /// How many bytes of the segment have not been read yet.
+    pub(super) fn unread_bytes(&self) -> u64 {
+        self.rows.unread_bytes()
+    }
+
+    /// All rows that were read.
+    pub(super) fn blocks(&mut self) -> impl Iterator<Item = Arc<dyn BlockHandle>> + '_ {
+        if self.rows.len() > 0 {
+            self.take_in();
+        }
+        self.blocks.iter().map(|block| block.clone() as _)
+    }
+
+    /// Makes blocks of the rows that are in none.
+    fn take_in(&mut self) {
+        let mut places = self.rows.take().into_entries();
+        let mut from = self.blocks.len();
+        let mut rows = places.len();
+        while let Some(before) = from.checked_sub(1).and_then(|i| self.blocks.get(i))
+            && !before.is_full
+            && before.rows() <= rows
+        {
+            rows += before.rows();
+            from -= 1;
+        }
+        let mut is_wanted = false;
+        if from < self.blocks.len() {
+            let fresh = std::mem::replace(&mut places, Vec::with_capacity(rows));
+            for block in self.blocks.drain(from..) {
+                is_wanted |= block.is_wanted.load(Ordering::Relaxed);
+                places.extend_from_slice(block.places());
+            }
+            places.extend_from_slice(&fresh);
+            // What was written in order of time stays as it is; a sort finds the pieces that are in order.
+            places.sort_by_key(|place| place.0);
+        }
+        let arenas = Arc::new(self.rows.arenas());
+        let ranges = cut(&places);
+        let places = Arc::new(places);
+        for (range, is_full) in ranges {
+            self.blocks.push(Arc::new(LiveBlockHandle {
+                arenas: arenas.clone(),
+                places: places.clone(),
+                range,
+                is_full,
+                is_wanted: AtomicBool::new(is_wanted),
+                built: OnceLock::new(),
+                room: self.room.clone(),
+            }));
+        }
+    }
+}
+
+/// Where blocks of these rows begin and end, and whether they are full.
+fn cut(places: &[RowPlace]) -> Vec<(Range<usize>, bool)> {
+    let mut ranges = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (i, (_, location)) in places.iter().enumerate() {
+        bytes += u64::from(location.len);
+        let end = i + 1;
+        let is_full = end - start == LIVE_BLOCK_ROWS || bytes >= LIVE_BLOCK_BYTES;
+        if is_full || end == places.len() {
+            ranges.push((start..end, is_full));
+            (start, bytes) = (end, 0);
+        }
+    }
+    ranges
+}
+
+/// Rows of a segment, in order, and where they lie.
+#[derive(Debug)]
+struct LiveBlockHandle {
+    arenas: Arc<Arenas>,
+    /// Of this block and of others that were made with it.
+    places: Arc<Vec<RowPlace>>,
+    /// Those of this block; never empty.
+    range: Range<usize>,
+    is_full: bool,
+    /// Whether somebody has opened it, or what it was made of.
+    is_wanted: AtomicBool,
+    built: OnceLock<(Arc<MemoryBlock>, usize)>,
+    room: Arc<Room>,
+}
+
+impl LiveBlockHandle {
+    fn places(&self) -> &[RowPlace] {
+        self.places.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl Drop for LiveBlockHandle {
+    fn drop(&mut self) {
+        if let Some((_, bytes)) = self.built.get() {
+            self.room.taken_bytes.fetch_sub(*bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl BlockHandle for LiveBlockHandle {
+    fn rows(&self) -> usize {
+        self.range.len()
+    }
+
+    fn min_time(&self) -> i64 {
+        self.places().first().map_or(i64::MAX, |place| place.0.time)
+    }
+
+    fn max_time(&self) -> i64 {
+        self.places().last().map_or(i64::MIN, |place| place.0.time)
+    }
+
+    fn open(&self) -> Result<Arc<dyn Block>> {
+        if let Some((built, _)) = self.built.get() {
+            return Ok(built.clone());
+        }
+        let rows = self.places().iter().map(|place| self.arenas.row(place)).collect::<Result<Vec<_>>>()?;
+        let built = Arc::new(MemoryBlock::build(&rows)?);
+        if self.is_wanted.swap(true, Ordering::Relaxed) {
+            let bytes = built.memory_bytes();
+            if self.room.take(bytes) && self.built.set((built.clone(), bytes)).is_err() {
+                // Another query was at it, too.
+                self.room.taken_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        }
+        Ok(built)
+    }
+
+    fn is_open(&self) -> bool {
+        self.rows() <= FEW_ROWS || self.built.get().is_some()
+    }
+}
