@@ -64,6 +64,9 @@ impl FewSlots {
     /// Of ascending rows, at least one, whose values lie at these places among those of all rows.
     pub(crate) fn new(rows: Vec<u32>, places: &[u32]) -> Self {
         let mut by_place: Vec<u32> = (0..rows.len() as u32).collect();
+        if places.is_sorted() {
+            return Self { rows, slots: by_place };
+        }
         by_place.sort_unstable_by_key(|&i| places[i as usize]);
         let mut slots = vec![0; rows.len()];
         for (slot, &i) in (0..).zip(&by_place) {
@@ -83,7 +86,12 @@ impl FewSlots {
     }
 
     fn slot(&self, row: usize) -> usize {
-        self.rows.binary_search(&(row as u32)).map_or(0, |i| self.slots[i] as usize)
+        let row = row as u32;
+        // Rows of a span of time follow one another.
+        let guess = row.wrapping_sub(self.rows.first().copied().unwrap_or_default()) as usize;
+        let found =
+            if self.rows.get(guess) == Some(&row) { Ok(guess) } else { self.rows.binary_search(&row) };
+        found.map_or(0, |i| self.slots[i] as usize)
     }
 }
 
@@ -237,7 +245,33 @@ impl std::fmt::Debug for IntText {
 
 #[cfg(test)]
 mod tests {
-    use super::{bit, set_range};
+    use super::{FewSlots, bit, set_range};
+
+    #[test]
+    fn few_rows_lead_to_their_slots() {
+        let whole: Vec<u32> = (100..140).collect();
+        let gaps = vec![3, 4, 9, 10, 11, 500];
+        for rows in [whole, gaps, vec![0], vec![u32::MAX]] {
+            for places in [
+                rows.clone(),
+                rows.iter().rev().copied().collect(),
+                rows.iter().map(|row| row.wrapping_mul(0x9e37_79b1)).collect(),
+            ] {
+                let few = FewSlots::new(rows.clone(), &places);
+                let mut sorted = places.clone();
+                sorted.sort_unstable();
+                for (&row, place) in rows.iter().zip(&places) {
+                    assert_eq!(sorted[few.slot(row as usize)], *place, "{row} of {rows:?}");
+                }
+                for none in [1, 5, 99, 140, 501] {
+                    assert!(
+                        rows.contains(&none) || few.slot(none as usize) == 0,
+                        "any slot will do, but there must be one"
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn ranges_of_bits_are_set() {

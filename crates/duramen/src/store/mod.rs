@@ -379,7 +379,7 @@ impl Store {
         max_time: i64,
         each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        scan::scan(&self.snapshot()?, min_time, max_time, each)
+        scan::scan(&self.snapshot()?, &*self.snapshots.shared().env.clock, min_time, max_time, each)
     }
 
     /// Follows what is appended from now on, by any process.

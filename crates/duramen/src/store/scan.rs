@@ -7,11 +7,18 @@ use crate::store::EntryId;
 use crate::store::ahead::Blocks;
 use crate::store::snapshot::Snapshot;
 use crate::value::ValueKind;
+use duramen_engine::io::Clock;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// So few rows of blocks that are open one thread begins to read alone…
+const FEW_ROWS: f64 = 4096.0;
+/// …until that has taken so long, about what it takes to start another.
+const WORTH_HELP: Duration = Duration::from_micros(100);
 
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
@@ -78,27 +85,49 @@ struct Next {
 
 pub(crate) fn scan(
     snapshot: &Snapshot,
+    clock: &dyn Clock,
     min_time: i64,
     max_time: i64,
     each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    scan_blocks(snapshot.blocks(min_time, max_time), (min_time, max_time), each)
+    scan_blocks(snapshot.blocks(min_time, max_time), clock, (min_time, max_time), each)
 }
 
 fn scan_blocks(
     handles: Vec<Arc<dyn BlockHandle>>,
+    clock: &dyn Clock,
     (min_time, max_time): (i64, i64),
     each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
+    let is_soon_done = is_soon_done(&handles, min_time, max_time);
     let open = |handle: &dyn BlockHandle| Open::new(handle, min_time, max_time);
     let blocks = Blocks::new(handles, &open);
+    let began = clock.monotonic();
     std::thread::scope(|scope| {
         let _stop = StopAtEnd(&blocks);
         // One that begins alone may be enough for whoever reads.
         let first = blocks.begin().map_or(0, |begin| blocks.begin_by(begin.max(min_time)));
-        blocks.open_ahead(scope, if first > 1 { first } else { 0 });
-        merge(&blocks, &|| blocks.open_ahead(scope, usize::MAX), (min_time, max_time), each)
+        blocks.open_ahead(scope, if first > 1 && !is_soon_done { first } else { 0 });
+        let open_ahead = || {
+            if !is_soon_done || clock.monotonic().saturating_sub(began) >= WORTH_HELP {
+                blocks.open_ahead(scope, usize::MAX);
+            }
+        };
+        merge(&blocks, &open_ahead, (min_time, max_time), each)
     })
+}
+
+/// Whether all may be done in less time than it takes to start a thread: there are few rows, and all blocks are open.
+fn is_soon_done(handles: &[Arc<dyn BlockHandle>], min_time: i64, max_time: i64) -> bool {
+    let rows: f64 = handles.iter().map(|handle| rows_within(&**handle, min_time, max_time)).sum();
+    rows <= FEW_ROWS && handles.iter().all(|handle| handle.is_open())
+}
+
+/// How many rows of a block are of a span of time, if they lie evenly.
+fn rows_within(handle: &dyn BlockHandle, min_time: i64, max_time: i64) -> f64 {
+    let (begin, end) = (handle.min_time() as f64, handle.max_time() as f64);
+    let both = end.min(max_time as f64) - begin.max(min_time as f64);
+    handle.rows() as f64 * if end > begin { both / (end - begin) } else { 1.0 }
 }
 
 /// Who stops reading need not know what became of blocks it never came to, not even of a panic.
@@ -209,7 +238,6 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::time::Duration;
 
     /// A block whose opening waits to be let go on, and then panics.
     #[derive(Debug)]
@@ -242,6 +270,25 @@ mod tests {
     }
 
     #[test]
+    fn few_rows_of_open_blocks_are_read_alone_and_the_rest_with_help() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
+        for n in 0..10_000 {
+            store.append(EntryBuf::default().start(n).message("line").finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        assert!(!is_soon_done(&handles, 0, 10), "they are not open");
+        store.scan(i64::MIN, i64::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        assert!(is_soon_done(&handles, 0, 10) && is_soon_done(&handles, 5000, 8000));
+        assert!(!is_soon_done(&handles, 0, 5000) && !is_soon_done(&handles, i64::MIN, i64::MAX));
+        let rows = |min, max| handles.iter().map(|handle| rows_within(&**handle, min, max)).sum::<f64>();
+        assert!((rows(1000, 1999) - 1000.0).abs() < 2.0, "{}", rows(1000, 1999));
+        assert!((rows(i64::MIN, i64::MAX) - 10_000.0).abs() < 2.0);
+    }
+
+    #[test]
     fn what_became_of_blocks_that_were_opened_ahead_is_told_if_the_scan_comes_to_them() {
         const DAY_NS: i64 = 86_400_000_000_000;
         let dir = tempfile::tempdir().unwrap();
@@ -259,7 +306,8 @@ mod tests {
             assert_eq!(handles.len(), 2);
             handles.push(Arc::new(panics));
             let mut rows = 0;
-            let scanned = scan_blocks(handles, (i64::MIN, i64::MAX), &mut |_| {
+            let clock = store.snapshots.shared().env.clock.clone();
+            let scanned = scan_blocks(handles, &*clock, (i64::MIN, i64::MAX), &mut |_| {
                 rows += 1;
                 if rows == 1 {
                     return ControlFlow::Continue(());

@@ -28,20 +28,19 @@ impl TableBlock {
 
     /// [`crate::block::Block::column_at`].
     pub(super) fn column_of(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
+        let number = self.number_of(name);
+        let is_label = self.has_label(name);
+        if let Some(column) = number.filter(|_| !is_label).and_then(|i| self.columns[i].get()) {
+            return Ok(Some(column.clone()));
+        }
         let Some(wanted) = Wanted::new(rows, self.directory.rows, self.order()?) else {
             return self.column(name);
         };
-        let stored = match self.number_of(name) {
-            Some(i) => match self.columns[i].get() {
-                Some(column) if !self.has_label(name) => return Ok(Some(column.clone())),
-                _ => Some(self.decode_column(i, Some(&wanted), 0)?),
-            },
-            None => None,
-        };
+        let stored = number.map(|i| self.decode_column(i, Some(&wanted), 0)).transpose()?;
         let few = || self.streams().map(|streams| streams.few(wanted.places(), wanted.order()));
         Ok(if name == names::STREAM {
             Some(few()?.stream_column())
-        } else if self.has_label(name) {
+        } else if is_label {
             few()?.label_column(name, stored.as_ref())?.or(stored)
         } else {
             stored
