@@ -14,6 +14,7 @@
 //! | [`sqlite`], [`duckdb`], [`ripgrep`] | the others |
 //! | [`load`] | sends the lines |
 //! | [`ask`] | asks, and times the answers |
+//! | [`live`] | asks while lines come |
 //! | [`restart`] | time from the start to the first answer; what `kill -9` leaves |
 //! | [`report`], [`summary`] | the tables |
 
@@ -21,6 +22,7 @@ mod any;
 mod ask;
 mod duckdb;
 mod lines;
+mod live;
 mod load;
 mod peer;
 mod process;
@@ -81,6 +83,9 @@ struct Args {
     /// And measure the time from a server's start to its first answer
     #[arg(long, value_name = "RUNS", num_args = 0..=1, require_equals = true, default_missing_value = "3", requires_all = ["duramen_command", "victorialogs_command"])]
     cold: Option<usize>,
+    /// Ask each query, too, while so many lines a second come: the first ones of the file again, of one server after the other
+    #[arg(long, value_name = "LINES_PER_S", value_parser = clap::value_parser!(u64).range(1..))]
+    live: Option<u64>,
     /// Load each server for some 12 s, `kill -9` it, start it again and count what it has lost: so many times, at the
     /// end. The lines that survive stay there
     #[arg(long, value_name = "TIMES", requires_all = ["duramen_command", "victorialogs_command"])]
@@ -198,6 +203,11 @@ fn main() -> Result<()> {
     for server in servers.iter_mut().filter(|_| cold > 0) {
         eprintln!("starting {}", server.name());
         report.starts.push(restart::starts(server, cold)?);
+    }
+    for server in servers.iter_mut().filter(|_| args.live.is_some()) {
+        eprintln!("while lines come: {}", server.name());
+        let rate = args.live.unwrap_or_default();
+        report.lives.push((rate, live::ask(server, &subject, rate, args.repeat)?));
     }
     for round in 0..args.kill.unwrap_or_default() {
         for server in &mut servers {

@@ -1,6 +1,7 @@
 //! The tables.
 
 use crate::ask::Asked;
+use crate::live::Live;
 use crate::peer::Load;
 use crate::restart::{Killed, Starts};
 use crate::subject::Subject;
@@ -21,6 +22,8 @@ pub(crate) struct Report<'a> {
     pub(crate) warm: Vec<Asked>,
     pub(crate) cold: Vec<Asked>,
     pub(crate) starts: Vec<Starts>,
+    /// Of each server, at so many lines a second.
+    pub(crate) lives: Vec<(u64, Live)>,
     pub(crate) kills: Vec<(&'static str, Killed)>,
 }
 
@@ -37,6 +40,7 @@ impl<'a> Report<'a> {
             warm: Vec::new(),
             cold: Vec::new(),
             starts: Vec::new(),
+            lives: Vec::new(),
             kills: Vec::new(),
         }
     }
@@ -62,6 +66,9 @@ impl<'a> Report<'a> {
         }
         if let [ours, theirs] = &self.starts[..] {
             starts(out, ours, theirs)?;
+        }
+        if let [(rate, ours), (_, theirs)] = &self.lives[..] {
+            self.live(out, *rate, ours, theirs)?;
         }
         if !self.kills.is_empty() {
             kills(out, &self.kills)?;
@@ -164,6 +171,30 @@ impl<'a> Report<'a> {
                 }
             }
             writeln!(out, " {} | {} |", asked.rows, self.agreement(asked))?;
+        }
+        writeln!(out)
+    }
+
+    fn live(&self, out: &mut String, rate: u64, ours: &Live, theirs: &Live) -> Result {
+        writeln!(
+            out,
+            "While {rate} lines a second come, to one server after the other ({} and {} lines, all of them counted afterwards), \
+             with a pause of 20 ms before each query; medians of {} (least to most):\n",
+            ours.lines, theirs.lines, self.repeat,
+        )?;
+        writeln!(out, "| query, while lines come, ms | Duramen | VictoriaLogs | ratio |\n|---|--:|--:|--:|")?;
+        for (question, (ours, theirs)) in
+            self.subject.questions.iter().zip(ours.times_ms.iter().zip(&theirs.times_ms))
+        {
+            let median = |times: &[f64]| times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
+            let cell = |times: &[f64]| match times {
+                [] => String::new(),
+                [least, ..] => {
+                    format!("{} ({}–{})", ms(median(times)), ms(*least), ms(*times.last().unwrap_or(least)))
+                }
+            };
+            let ratio = median(ours) / median(theirs);
+            writeln!(out, "| {} | {} | {} | {ratio:.2} |", question.name, cell(ours), cell(theirs))?;
         }
         writeln!(out)
     }

@@ -1,7 +1,7 @@
 //! Streams: each distinct set of stream fields is kept once in a block; rows have its number.
 
 use super::bytes::bad;
-use crate::column::{Codes, Column, ColumnData, IntText, Kinds, Order, bit};
+use crate::column::{Codes, Column, ColumnData, IntText, Kinds, Order, bit, set_range};
 use crate::error::Result;
 use crate::label_text;
 use crate::value::ValueKind;
@@ -25,6 +25,11 @@ pub(crate) fn render(labels: &[Label]) -> String {
         return String::new();
     }
     label_text::write(labels.iter().map(|label| (&*label.name, &*label.value)))
+}
+
+/// The names and values of a stream's labels.
+pub(crate) fn texts(set: &[Label]) -> Vec<(&str, &str)> {
+    set.iter().map(|label| (&*label.name, &*label.value)).collect()
 }
 
 /// The streams of a block, and which slots belong to each: slots of one stream lie together.
@@ -72,6 +77,30 @@ impl StreamTable {
         }
         codes.resize(slots, ColumnData::ABSENT);
         codes
+    }
+
+    /// The rows of the streams that are wanted, one bit each.
+    pub(crate) fn rows_of(&self, wanted: &[bool]) -> Vec<u64> {
+        if !wanted.contains(&true) {
+            return Vec::new();
+        }
+        let mut slots = vec![0u64; self.rows.div_ceil(64)];
+        let mut from = 0;
+        for (&end, &is_wanted) in self.slot_ends.iter().zip(wanted) {
+            let end = (end as usize).clamp(from, self.rows);
+            if is_wanted {
+                set_range(&mut slots, from, end);
+            }
+            from = end;
+        }
+        if matches!(self.order, Order::Rows) || !wanted.contains(&false) {
+            return slots;
+        }
+        let mut rows = vec![0u64; slots.len()];
+        for row in (0..self.rows).filter(|&row| bit(&slots, self.order.slot(row))) {
+            rows[row / 64] |= 1 << (row % 64);
+        }
+        rows
     }
 
     /// The column `_stream`.

@@ -3,14 +3,14 @@
 use super::Row;
 use super::bytes::bad;
 use super::columnize::{Collected, Columnizer, Form, MESSAGE};
-use super::labels::StreamTable;
-use crate::block::{Block, names};
+use super::labels::{StreamTable, texts};
+use crate::block::{Block, StreamLabels, names};
 use crate::column::{Codes, Column, ColumnData, Ints, Kinds};
 use crate::error::{Error, Result};
 use crate::value::ValueKind;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A block in memory: the same rows and columns as if they had been encoded, without compression or filters.
 /// May be shared between threads.
@@ -22,6 +22,8 @@ pub struct MemoryBlock {
     streams: StreamTable,
     columns: Vec<(String, Arc<Column>)>,
     by_name: HashMap<String, usize, FixedState>,
+    /// The columns of labels, and `_stream`, that somebody asked for.
+    of_labels: Mutex<HashMap<String, Option<Arc<Column>>, FixedState>>,
     raw_bytes: u64,
 }
 
@@ -61,11 +63,17 @@ impl MemoryBlock {
             writers: c.writers,
             seqs: c.seqs,
             streams: c.streams,
+            of_labels: Mutex::default(),
             raw_bytes: c.raw_bytes,
         })
     }
 
-    /// About how many bytes of memory it takes.
+    /// The column of what is a plain field of some rows.
+    fn stored(&self, name: &str) -> Option<&Arc<Column>> {
+        self.by_name.get(name).map(|&i| &self.columns[i].1)
+    }
+
+    /// About how many bytes of memory it takes, without the columns of labels that are made when somebody asks.
     pub(crate) fn memory_bytes(&self) -> usize {
         let rows = self.times.len() * 3 * size_of::<i64>();
         rows + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
@@ -175,14 +183,41 @@ impl Block for MemoryBlock {
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
-        if name == names::STREAM {
-            return Ok(Some(Arc::new(self.streams.stream_column())));
+        if name != names::STREAM && !self.streams.names().any(|label| label == name) {
+            return Ok(self.stored(name).cloned());
         }
-        let stored = self.by_name.get(name).map(|&i| &self.columns[i].1);
-        match self.streams.label_column(name, stored.map(|c| &**c))? {
-            Some(column) => Ok(Some(Arc::new(column))),
-            None => Ok(stored.cloned()),
+        let mut made = self.of_labels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(column) = made.get(name) {
+            return Ok(column.clone());
         }
+        let column = if name == names::STREAM {
+            Some(self.streams.stream_column())
+        } else {
+            self.streams.label_column(name, self.stored(name).map(|c| &**c))?
+        };
+        let column = column.map(Arc::new);
+        made.insert(name.to_owned(), column.clone());
+        Ok(column)
+    }
+
+    fn rows_of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<Vec<u64>>> {
+        let wanted: Vec<bool> = self.streams.sets.iter().map(|set| is_wanted(&texts(set))).collect();
+        Ok(Some(self.streams.rows_of(&wanted)))
+    }
+
+    fn is_label(&self, name: &str) -> bool {
+        self.stored(name).is_none() && self.streams.names().any(|label| label == name)
+    }
+
+    fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
+        if !self.is_label(name) {
+            return Ok(None);
+        }
+        let wanted = self.streams.sets.iter().map(|set| {
+            is_wanted(set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value))
+        });
+        let wanted: Vec<bool> = wanted.collect();
+        Ok(Some(self.streams.rows_of(&wanted)))
     }
 
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {

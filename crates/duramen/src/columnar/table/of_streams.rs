@@ -4,16 +4,11 @@
 use super::{TableBlock, get_or_make};
 use crate::block::{Block, StreamLabels};
 use crate::column::{Order, set_range};
-use crate::columnar::labels::Label;
+use crate::columnar::labels::texts;
 use crate::columnar::structure;
 use crate::error::Result;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-
-/// The names and values of a stream's labels.
-fn texts(set: &[Label]) -> Vec<(&str, &str)> {
-    set.iter().map(|label| (&*label.name, &*label.value)).collect()
-}
 
 /// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
 const MAX_TRIED_STREAMS: usize = 1024;
