@@ -23,22 +23,35 @@ const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Live {
     /// Lines that were sent and counted afterwards.
     pub(crate) lines: u64,
+    /// How many a second they were.
+    pub(crate) rate: f64,
     /// Milliseconds of each question, ascending.
     pub(crate) times_ms: Vec<Vec<f64>>,
 }
 
-/// Sends lines, from the first one on, and asks each question so many times, in turns.
+/// Ends the sender, also if a question panics.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Sends lines, from the first one on, and asks each question once, which does not count, and then so many times, in turns.
 pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usize) -> Result<Live> {
     let before = server.count_all()?;
     let url = server.insert_url();
     let stop = AtomicBool::new(false);
-    let (lines, times_ms) = std::thread::scope(|scope| {
+    let ((lines, rate), times_ms) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| send(&url, subject, rate, &stop));
-        std::thread::sleep(BEFORE);
-        let asked = questions(server, subject, repeat);
-        stop.store(true, Ordering::SeqCst);
-        let lines = sender.join().map_err(|_| "a sender panicked")??;
-        Ok::<_, Box<dyn std::error::Error>>((lines, asked?))
+        let asked = {
+            let _at_the_end = Stop(&stop);
+            std::thread::sleep(BEFORE);
+            questions(server, subject, 1).and_then(|_warmed_up| questions(server, subject, repeat))
+        };
+        let sent = sender.join().map_err(|_| "a sender panicked")??;
+        Ok::<_, Box<dyn std::error::Error>>((sent, asked?))
     })?;
     let sent = Instant::now();
     while server.count_all()? != before + lines {
@@ -48,7 +61,7 @@ pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usi
         }
         std::thread::sleep(SEND_EVERY);
     }
-    Ok(Live { lines, times_ms })
+    Ok(Live { lines, rate, times_ms })
 }
 
 fn questions(server: &mut Server, subject: &Subject, repeat: usize) -> Result<Vec<Vec<f64>>> {
@@ -63,8 +76,8 @@ fn questions(server: &mut Server, subject: &Subject, repeat: usize) -> Result<Ve
     Ok(all)
 }
 
-/// Sends until it is stopped; how many lines it were.
-fn send(url: &str, subject: &Subject, rate: u64, stop: &AtomicBool) -> Result<u64, String> {
+/// Sends until it is stopped; how many lines it were, and how many a second.
+fn send(url: &str, subject: &Subject, rate: u64, stop: &AtomicBool) -> Result<(u64, f64), String> {
     let mut file = BufReader::new(File::open(&subject.file).map_err(|e| e.to_string())?);
     let agent = ureq::Agent::new_with_defaults();
     let began = Instant::now();
@@ -83,5 +96,5 @@ fn send(url: &str, subject: &Subject, rate: u64, stop: &AtomicBool) -> Result<u6
         }
         std::thread::sleep(SEND_EVERY);
     }
-    Ok(lines)
+    Ok((lines, lines as f64 / began.elapsed().as_secs_f64()))
 }

@@ -178,9 +178,10 @@ impl<'a> Report<'a> {
     fn live(&self, out: &mut String, rate: u64, ours: &Live, theirs: &Live) -> Result {
         writeln!(
             out,
-            "While {rate} lines a second come, to one server after the other ({} and {} lines, all of them counted afterwards), \
-             with a pause of 20 ms before each query; medians of {} (least to most):\n",
-            ours.lines, theirs.lines, self.repeat,
+            "While {rate} lines a second are sent, to one server after the other ({} and {} lines, {:.0} and {:.0} a second, all of \
+             them counted afterwards): the first ones again, with their old times. All queries in turns, with a pause of 20 ms \
+             before each; once through does not count, then medians of {} (least to most):\n",
+            ours.lines, theirs.lines, ours.rate, theirs.rate, self.repeat,
         )?;
         writeln!(out, "| query, while lines come, ms | Duramen | VictoriaLogs | ratio |\n|---|--:|--:|--:|")?;
         for (question, (ours, theirs)) in

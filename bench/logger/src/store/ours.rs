@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a thread takes to start, about: who reads columns has another help once the first block has taken so long.
+/// What a thread takes to start, about: who reads columns begins alone, and has others help once that has taken so long.
 const WORTH_HELP: Duration = Duration::from_micros(100);
 
 /// Entries between two flushes.
@@ -143,16 +143,17 @@ pub(super) fn columns(store: &Store, min_time: i64, max_time: i64) -> Result<Rea
         }
         Ok(read)
     };
-    // Who is done sooner than a thread starts begins none.
     let begin = Instant::now();
     let mut all = Read::default();
-    if let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+    while begin.elapsed() < WORTH_HELP
+        && let Some(handle) = blocks.get(next.fetch_add(1, Ordering::Relaxed))
+    {
         block_columns(&**handle, min_time, max_time, &mut all)?;
     }
-    let is_long = begin.elapsed() >= WORTH_HELP;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(blocks.len());
+    let left = blocks.len().saturating_sub(next.load(Ordering::Relaxed));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(left);
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..if is_long { threads } else { 1 }).map(|_| scope.spawn(some)).collect();
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
         all += some()?;
         for other in others {
             all += other.join().map_err(|_| "a thread panicked")??;

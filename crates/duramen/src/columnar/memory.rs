@@ -3,14 +3,14 @@
 use super::Row;
 use super::bytes::bad;
 use super::columnize::{Collected, Columnizer, Form, MESSAGE};
-use super::labels::{StreamTable, texts};
+use super::labels::{Label, StreamTable, texts};
 use crate::block::{Block, StreamLabels, names};
-use crate::column::{Codes, Column, ColumnData, Ints, Kinds};
+use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Order};
 use crate::error::{Error, Result};
 use crate::value::ValueKind;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A block in memory: the same rows and columns as if they had been encoded, without compression or filters.
 /// May be shared between threads.
@@ -73,10 +73,17 @@ impl MemoryBlock {
         self.by_name.get(name).map(|&i| &self.columns[i].1)
     }
 
-    /// About how many bytes of memory it takes, without the columns of labels that are made when somebody asks.
+    /// About how many bytes of memory it takes, with the columns of all labels and of the streams, which are made when somebody
+    /// asks.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let rows = self.times.len() * 3 * size_of::<i64>();
-        rows + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
+        let rows = self.times.len();
+        let order = if matches!(self.streams.order, Order::Slots(_)) { rows * 4 } else { 0 };
+        let label = |label: &Label| 96 + 2 * (label.name.len() + label.value.len());
+        let sets: usize = self.streams.sets.iter().map(|set| 64 + set.iter().map(label).sum::<usize>()).sum();
+        let most_labels = self.streams.sets.iter().map(Vec::len).max().unwrap_or_default();
+        // The order is one, however many columns have it.
+        let columns = self.columns.iter().map(|(_, column)| column.bytes().saturating_sub(order));
+        rows * 3 * size_of::<i64>() + order + sets + (most_labels + 1) * rows * 2 + columns.sum::<usize>()
     }
 
     /// As [`super::EncodedBlock::raw_bytes`].
@@ -186,9 +193,9 @@ impl Block for MemoryBlock {
         if name != names::STREAM && !self.streams.names().any(|label| label == name) {
             return Ok(self.stored(name).cloned());
         }
-        let mut made = self.of_labels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(column) = made.get(name) {
-            return Ok(column.clone());
+        // Blocks are shared by queries: none waits here for another, nor in a forked child for a thread that is not there.
+        if let Some(column) = self.of_labels.try_lock().ok().and_then(|made| made.get(name).cloned()) {
+            return Ok(column);
         }
         let column = if name == names::STREAM {
             Some(self.streams.stream_column())
@@ -196,7 +203,9 @@ impl Block for MemoryBlock {
             self.streams.label_column(name, self.stored(name).map(|c| &**c))?
         };
         let column = column.map(Arc::new);
-        made.insert(name.to_owned(), column.clone());
+        if let Ok(mut made) = self.of_labels.try_lock() {
+            made.insert(name.to_owned(), column.clone());
+        }
         Ok(column)
     }
 
@@ -213,8 +222,11 @@ impl Block for MemoryBlock {
         if !self.is_label(name) {
             return Ok(None);
         }
+        // Of many streams, few values differ.
+        let mut known: HashMap<&str, bool, FixedState> = HashMap::default();
         let wanted = self.streams.sets.iter().map(|set| {
-            is_wanted(set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value))
+            let value = set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value);
+            *known.entry(value).or_insert_with(|| is_wanted(value))
         });
         let wanted: Vec<bool> = wanted.collect();
         Ok(Some(self.streams.rows_of(&wanted)))

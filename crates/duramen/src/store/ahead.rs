@@ -10,11 +10,12 @@ use std::thread::Scope;
 
 /// The most threads that open blocks for one reader.
 const MAX_THREADS: usize = 4;
-/// How many do. Asked once: the answer takes reading files about the process, and short scans are over soon.
+/// How many do.
 pub(crate) fn threads() -> usize {
     *THREADS
 }
 
+/// Asked once: the answer takes reading files about the process, and short scans are over soon.
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
 

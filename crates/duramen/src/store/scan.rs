@@ -235,9 +235,9 @@ impl Open {
 mod tests {
     use super::*;
     use crate::{EntryBuf, StoreOptions};
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Condvar, Mutex};
 
     /// A block whose opening waits to be let go on, and then panics.
     #[derive(Debug)]
@@ -269,8 +269,101 @@ mod tests {
         }
     }
 
+    /// A clock that goes on by so much each time that it is looked at.
+    #[derive(Debug)]
+    struct Steps(Duration, Mutex<Duration>);
+
+    impl Clock for Steps {
+        fn now_unix_ns(&self) -> i64 {
+            0
+        }
+
+        fn monotonic(&self) -> Duration {
+            let mut now = self.1.lock().unwrap();
+            *now += self.0;
+            *now
+        }
+
+        fn boot_id(&self) -> u64 {
+            0
+        }
+    }
+
+    /// A block of one row, which says that it is open, and counts who opens it.
+    #[derive(Debug)]
+    struct Told {
+        block: Arc<dyn Block>,
+        time: i64,
+        reader: std::thread::ThreadId,
+        /// How many were opened by the reader, and by others.
+        opened: Arc<(Mutex<(usize, usize)>, Condvar)>,
+        /// Whether the reader, after its first two, waits for others to have opened one.
+        waits: bool,
+    }
+
+    impl BlockHandle for Told {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn min_time(&self) -> i64 {
+            self.time
+        }
+
+        fn max_time(&self) -> i64 {
+            self.time
+        }
+
+        fn open(&self) -> Result<Arc<dyn Block>> {
+            let (opened, changed) = &*self.opened;
+            let mut opened = opened.lock().unwrap();
+            if std::thread::current().id() == self.reader {
+                opened.0 += 1;
+                let alone = |opened: &mut (usize, usize)| self.waits && opened.0 > 2 && opened.1 == 0;
+                let (_opened, waited) =
+                    changed.wait_timeout_while(opened, Duration::from_secs(60), alone).unwrap();
+                assert!(!waited.timed_out(), "nobody helps");
+            } else {
+                opened.1 += 1;
+                changed.notify_all();
+            }
+            Ok(self.block.clone())
+        }
+
+        fn is_open(&self) -> bool {
+            true
+        }
+    }
+
     #[test]
-    fn few_rows_of_open_blocks_are_read_alone_and_the_rest_with_help() {
+    fn few_rows_are_read_alone_until_that_takes_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
+        store.append(EntryBuf::default().start(7).message("line").finish().unwrap()).unwrap();
+        let block = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX)[0].open().unwrap();
+        let is_more = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        for (step, is_helped) in [(Duration::ZERO, false), (WORTH_HELP, is_more)] {
+            let opened = Arc::<(Mutex<(usize, usize)>, Condvar)>::default();
+            let reader = std::thread::current().id();
+            let told = |_| {
+                let (block, opened) = (block.clone(), opened.clone());
+                Arc::new(Told { block, time: 7, reader, opened, waits: is_helped }) as _
+            };
+            let mut rows = 0;
+            let clock = Steps(step, Mutex::default());
+            scan_blocks((0..100).map(told).collect(), &clock, (0, 10), &mut |_| {
+                rows += 1;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            let (by_reader, by_others) = *opened.0.lock().unwrap();
+            assert_eq!((rows, by_reader + by_others), (100, 100));
+            assert_eq!(by_others > 0, is_helped, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn few_rows_of_open_blocks_may_soon_be_done() {
         let dir = tempfile::tempdir().unwrap();
         let store = StoreOptions::new().background(false).open(dir.path()).unwrap();
         for n in 0..10_000 {

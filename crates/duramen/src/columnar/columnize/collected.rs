@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// A dictionary is kept up to this many values of so many bytes whatever they are…
+/// A dictionary is kept up to this many values, and so many bytes of all of them, whatever they are…
 const DICTIONARY_FREE: usize = 256;
 const DICTIONARY_FREE_BYTES: usize = 32 << 10;
 /// …and beyond while each value comes this many times on average.

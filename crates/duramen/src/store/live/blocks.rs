@@ -1,8 +1,7 @@
 //! The rows of one segment, as blocks that stay from one snapshot to the next.
 //!
-//! What was appended since the last snapshot makes a small block, which takes in those before it that are no larger, unless they
-//! are full: each time a row comes to a block, that is twice as large at least, so it does so a few times only, and there are few
-//! blocks. A block is built of its rows when somebody opens it. Whoever opens it again, with the next query, shows that
+//! What was appended since the last snapshot makes a small block, which takes in those before it that weigh no more, unless they
+//! are full: a row comes to blocks twice as large, a few times only, and there are few blocks. A block is built of its rows when somebody opens it. Whoever opens it again, with the next query, shows that
 //! it is wanted: then it stays built, as far as there is [`Room`].
 
 use crate::block::{Block, BlockHandle};
@@ -18,8 +17,11 @@ use std::sync::{Arc, OnceLock};
 pub(super) const LIVE_BLOCK_ROWS: usize = 8192;
 /// And how many bytes their entries have: few enough that the memory of one block serves for the next.
 const LIVE_BLOCK_BYTES: u64 = 1 << 20;
-/// So few rows are made a block in less time than it takes to open one on disk.
+/// So few rows of so few bytes in all are made a block in less time than it takes to open one on disk.
 const FEW_ROWS: usize = 256;
+const FEW_BYTES: u64 = 128 << 10;
+/// What a row weighs besides its bytes: as many rows, or as many bytes, as a block has at most weigh the same.
+const ROW_WEIGHT: u64 = LIVE_BLOCK_BYTES / LIVE_BLOCK_ROWS as u64;
 
 /// Memory for blocks that stay built, shared by all segments.
 #[derive(Debug)]
@@ -48,9 +50,9 @@ impl Room {
 /// The rows found so far in one segment.
 #[derive(Debug)]
 pub(super) struct SegmentBlocks {
-    /// Those that are in no block yet: none between two snapshots.
+    /// Those that are in no block yet: none between two snapshots, if the segment is one that they show.
     rows: RowSet,
-    /// In the order in which they were written; only the last ones are not full.
+    /// In the order in which they were written; hardly any but the last ones are not full.
     blocks: Vec<Arc<LiveBlockHandle>>,
     room: Arc<Room>,
 }
@@ -92,33 +94,34 @@ impl SegmentBlocks {
     fn take_in(&mut self) {
         let mut places = self.rows.take().into_entries();
         let mut from = self.blocks.len();
-        let mut rows = places.len();
+        let mut weight = weight(&places);
         while let Some(before) = from.checked_sub(1).and_then(|i| self.blocks.get(i))
             && !before.is_full
-            && before.rows() <= rows
+            && before.weight() <= weight
         {
-            rows += before.rows();
+            weight += before.weight();
             from -= 1;
         }
         let mut is_wanted = false;
         if from < self.blocks.len() {
-            let fresh = std::mem::replace(&mut places, Vec::with_capacity(rows));
+            let fresh = std::mem::take(&mut places);
             for block in self.blocks.drain(from..) {
                 is_wanted |= block.is_wanted.load(Ordering::Relaxed);
                 places.extend_from_slice(block.places());
             }
             places.extend_from_slice(&fresh);
-            // What was written in order of time stays as it is; a sort finds the pieces that are in order.
+            // What was written in order of time stays as it is: a stable sort finds the pieces that are in order.
             places.sort_by_key(|place| place.0);
         }
         let arenas = Arc::new(self.rows.arenas());
         let ranges = cut(&places);
         let places = Arc::new(places);
-        for (range, is_full) in ranges {
+        for Cut { range, bytes, is_full } in ranges {
             self.blocks.push(Arc::new(LiveBlockHandle {
                 arenas: arenas.clone(),
                 places: places.clone(),
                 range,
+                bytes,
                 is_full,
                 is_wanted: AtomicBool::new(is_wanted),
                 built: OnceLock::new(),
@@ -128,20 +131,32 @@ impl SegmentBlocks {
     }
 }
 
-/// Where blocks of these rows begin and end, and whether they are full.
-fn cut(places: &[RowPlace]) -> Vec<(Range<usize>, bool)> {
-    let mut ranges = Vec::new();
+/// How much rows are, by their number and their bytes.
+fn weight(places: &[RowPlace]) -> u64 {
+    places.iter().map(|(_, location)| ROW_WEIGHT + u64::from(location.len)).sum()
+}
+
+/// What makes a block.
+struct Cut {
+    range: Range<usize>,
+    bytes: u64,
+    is_full: bool,
+}
+
+/// Where blocks of these rows begin and end.
+fn cut(places: &[RowPlace]) -> Vec<Cut> {
+    let mut cuts = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (i, (_, location)) in places.iter().enumerate() {
         bytes += u64::from(location.len);
         let end = i + 1;
         let is_full = end - start == LIVE_BLOCK_ROWS || bytes >= LIVE_BLOCK_BYTES;
         if is_full || end == places.len() {
-            ranges.push((start..end, is_full));
+            cuts.push(Cut { range: start..end, bytes, is_full });
             (start, bytes) = (end, 0);
         }
     }
-    ranges
+    cuts
 }
 
 /// Rows of a segment, in order, and where they lie.
@@ -152,6 +167,8 @@ struct LiveBlockHandle {
     places: Arc<Vec<RowPlace>>,
     /// Those of this block; never empty.
     range: Range<usize>,
+    /// Of their entries.
+    bytes: u64,
     is_full: bool,
     /// Whether somebody has opened it, or what it was made of.
     is_wanted: AtomicBool,
@@ -162,6 +179,10 @@ struct LiveBlockHandle {
 impl LiveBlockHandle {
     fn places(&self) -> &[RowPlace] {
         self.places.get(self.range.clone()).unwrap_or_default()
+    }
+
+    fn weight(&self) -> u64 {
+        self.range.len() as u64 * ROW_WEIGHT + self.bytes
     }
 }
 
@@ -203,6 +224,6 @@ impl BlockHandle for LiveBlockHandle {
     }
 
     fn is_open(&self) -> bool {
-        self.rows() <= FEW_ROWS || self.built.get().is_some()
+        self.rows() <= FEW_ROWS && self.bytes <= FEW_BYTES || self.built.get().is_some()
     }
 }
