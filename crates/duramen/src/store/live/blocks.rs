@@ -1,8 +1,10 @@
 //! The rows of one segment, as blocks that stay from one snapshot to the next.
 //!
-//! What was appended since the last snapshot makes a small block, which takes in those before it that weigh no more, unless they
-//! are full: a row comes to blocks twice as large, a few times only, and there are few blocks. A block is built of its rows when somebody opens it. Whoever opens it again, with the next query, shows that
-//! it is wanted: then it stays built, as far as there is [`Room`].
+//! What was appended since the last snapshot makes a small block. It takes in the blocks right before it that weigh no more,
+//! unless they are full; so a row moves only into a block twice as heavy, a few times in all, and there are few blocks.
+//!
+//! A block is built of its rows when somebody opens it. Who opens it a second time, most likely with the next query, shows that
+//! it is wanted: from then on it stays built, as far as there is [`Room`].
 
 use crate::block::{Block, BlockHandle};
 use crate::columnar::MemoryBlock;
