@@ -21,6 +21,8 @@ const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 /// What was measured of one server.
 #[derive(Debug)]
 pub(crate) struct Live {
+    /// Lines a second that were to be sent.
+    pub(crate) wanted_rate: u64,
     /// Lines that were sent and counted afterwards.
     pub(crate) lines: u64,
     /// How many a second they were.
@@ -43,7 +45,7 @@ pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usi
     let before = server.count_all()?;
     let url = server.insert_url();
     let stop = AtomicBool::new(false);
-    let ((lines, rate), times_ms) = std::thread::scope(|scope| {
+    let ((lines, reached), times_ms) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| send(&url, subject, rate, &stop));
         let asked = {
             let _at_the_end = Stop(&stop);
@@ -54,14 +56,17 @@ pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usi
         Ok::<_, Box<dyn std::error::Error>>((sent, asked?))
     })?;
     let sent = Instant::now();
-    while server.count_all()? != before + lines {
+    loop {
+        let found = server.count_all()?;
+        if found == before + lines {
+            break;
+        }
         if sent.elapsed() > VISIBLE_WITHIN {
-            let found = server.count_all()?;
             return Err(format!("{}: {found} lines instead of {}", server.name(), before + lines).into());
         }
         std::thread::sleep(SEND_EVERY);
     }
-    Ok(Live { lines, rate, times_ms })
+    Ok(Live { wanted_rate: rate, lines, rate: reached, times_ms })
 }
 
 fn questions(server: &mut Server, subject: &Subject, repeat: usize) -> Result<Vec<Vec<f64>>> {

@@ -204,10 +204,11 @@ fn main() -> Result<()> {
         eprintln!("starting {}", server.name());
         report.starts.push(restart::starts(server, cold)?);
     }
-    for server in servers.iter_mut().filter(|_| args.live.is_some()) {
-        eprintln!("while lines come: {}", server.name());
-        let rate = args.live.unwrap_or_default();
-        report.lives.push((rate, live::ask(server, &subject, rate, args.repeat)?));
+    if let Some(rate) = args.live {
+        for server in &mut servers {
+            eprintln!("while lines come: {}", server.name());
+            report.lives.push(live::ask(server, &subject, rate, args.repeat)?);
+        }
     }
     for round in 0..args.kill.unwrap_or_default() {
         for server in &mut servers {

@@ -22,8 +22,8 @@ pub(crate) struct Report<'a> {
     pub(crate) warm: Vec<Asked>,
     pub(crate) cold: Vec<Asked>,
     pub(crate) starts: Vec<Starts>,
-    /// Of each server, at so many lines a second.
-    pub(crate) lives: Vec<(u64, Live)>,
+    /// Of each server.
+    pub(crate) lives: Vec<Live>,
     pub(crate) kills: Vec<(&'static str, Killed)>,
 }
 
@@ -67,8 +67,8 @@ impl<'a> Report<'a> {
         if let [ours, theirs] = &self.starts[..] {
             starts(out, ours, theirs)?;
         }
-        if let [(rate, ours), (_, theirs)] = &self.lives[..] {
-            self.live(out, *rate, ours, theirs)?;
+        if let [ours, theirs] = &self.lives[..] {
+            self.live(out, ours, theirs)?;
         }
         if !self.kills.is_empty() {
             kills(out, &self.kills)?;
@@ -175,25 +175,18 @@ impl<'a> Report<'a> {
         writeln!(out)
     }
 
-    fn live(&self, out: &mut String, rate: u64, ours: &Live, theirs: &Live) -> Result {
+    fn live(&self, out: &mut String, ours: &Live, theirs: &Live) -> Result {
         writeln!(
             out,
-            "While {rate} lines a second are sent, to one server after the other ({} and {} lines, {:.0} and {:.0} a second, all of \
+            "While {} lines a second are sent, to one server after the other ({} and {} lines, {:.0} and {:.0} a second, all of \
              them counted afterwards): the first ones again, with their old times. All queries in turns, with a pause of 20 ms \
              before each; once through does not count, then medians of {} (least to most):\n",
-            ours.lines, theirs.lines, ours.rate, theirs.rate, self.repeat,
+            ours.wanted_rate, ours.lines, theirs.lines, ours.rate, theirs.rate, self.repeat,
         )?;
         writeln!(out, "| query, while lines come, ms | Duramen | VictoriaLogs | ratio |\n|---|--:|--:|--:|")?;
         for (question, (ours, theirs)) in
             self.subject.questions.iter().zip(ours.times_ms.iter().zip(&theirs.times_ms))
         {
-            let median = |times: &[f64]| times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
-            let cell = |times: &[f64]| match times {
-                [] => String::new(),
-                [least, ..] => {
-                    format!("{} ({}–{})", ms(median(times)), ms(*least), ms(*times.last().unwrap_or(least)))
-                }
-            };
             let ratio = median(ours) / median(theirs);
             writeln!(out, "| {} | {} | {} | {ratio:.2} |", question.name, cell(ours), cell(theirs))?;
         }
@@ -220,20 +213,28 @@ fn ms(ms: f64) -> String {
     if ms < 0.95 { format!("{ms:.2}") } else { format!("{ms:.1}") }
 }
 
+/// The one in the middle, of ascending times.
+fn median(times_ms: &[f64]) -> f64 {
+    times_ms.get(times_ms.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The median, and the least and the most, of ascending times.
+fn cell(times_ms: &[f64]) -> String {
+    match times_ms {
+        [] => String::new(),
+        [least, ..] => {
+            format!("{} ({}–{})", ms(median(times_ms)), ms(*least), ms(*times_ms.last().unwrap_or(least)))
+        }
+    }
+}
+
 fn starts(out: &mut String, ours: &Starts, theirs: &Starts) -> Result {
     writeln!(out, "| start to first answer, ms | Duramen | VictoriaLogs | ratio |\n|---|--:|--:|--:|")?;
     for (name, ours, theirs) in [
         ("files in the page cache", &ours.warm_ms, &theirs.warm_ms),
         ("files dropped from it", &ours.cold_ms, &theirs.cold_ms),
     ] {
-        let cell = |times: &[f64]| match times {
-            [] => String::new(),
-            [least, ..] => {
-                let most = times.last().unwrap_or(least);
-                format!("{:.1} ({least:.1}–{most:.1})", times[times.len() / 2])
-            }
-        };
-        let ratio = ours[ours.len() / 2] / theirs[theirs.len() / 2];
+        let ratio = median(ours) / median(theirs);
         writeln!(out, "| {name} | {} | {} | {ratio:.2} |", cell(ours), cell(theirs))?;
     }
     writeln!(out)

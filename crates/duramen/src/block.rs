@@ -93,7 +93,8 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn time_counts(&self) -> Option<TimeCounts> {
         None
     }
-    /// Whether it is open already, with what was decoded of it: to look at it takes little then, most likely.
+    /// Whether it is open already, with what was decoded of it, or has few rows in memory: to look at it takes little then, most
+    /// likely.
     fn is_open(&self) -> bool {
         false
     }

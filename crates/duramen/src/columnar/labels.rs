@@ -1,10 +1,13 @@
 //! Streams: each distinct set of stream fields is kept once in a block; rows have its number.
 
 use super::bytes::bad;
-use crate::column::{Codes, Column, ColumnData, IntText, Kinds, Order, bit, set_range};
+use super::row_slots::{rows_of_slots, slots_of_streams};
+use crate::column::{Codes, Column, ColumnData, IntText, Kinds, Order, bit};
 use crate::error::Result;
 use crate::label_text;
 use crate::value::ValueKind;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +33,17 @@ pub(crate) fn render(labels: &[Label]) -> String {
 /// The names and values of a stream's labels.
 pub(crate) fn texts(set: &[Label]) -> Vec<(&str, &str)> {
     set.iter().map(|label| (&*label.name, &*label.value)).collect()
+}
+
+/// Whether each of the sets is wanted by its value of a label, the empty text without. Of many streams, few values differ: each is
+/// asked about once.
+pub(crate) fn are_wanted(sets: &[LabelSet], name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Vec<bool> {
+    let mut known: HashMap<&str, bool, FixedState> = HashMap::default();
+    let wanted = sets.iter().map(|set| {
+        let value = set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value);
+        *known.entry(value).or_insert_with(|| is_wanted(value))
+    });
+    wanted.collect()
 }
 
 /// The streams of a block, and which slots belong to each: slots of one stream lie together.
@@ -84,23 +98,8 @@ impl StreamTable {
         if !wanted.contains(&true) {
             return Vec::new();
         }
-        let mut slots = vec![0u64; self.rows.div_ceil(64)];
-        let mut from = 0;
-        for (&end, &is_wanted) in self.slot_ends.iter().zip(wanted) {
-            let end = (end as usize).clamp(from, self.rows);
-            if is_wanted {
-                set_range(&mut slots, from, end);
-            }
-            from = end;
-        }
-        if matches!(self.order, Order::Rows) || !wanted.contains(&false) {
-            return slots;
-        }
-        let mut rows = vec![0u64; slots.len()];
-        for row in (0..self.rows).filter(|&row| bit(&slots, self.order.slot(row))) {
-            rows[row / 64] |= 1 << (row % 64);
-        }
-        rows
+        let slots = slots_of_streams(&self.slot_ends, wanted, self.rows);
+        if wanted.contains(&false) { rows_of_slots(&self.order, slots, self.rows) } else { slots }
     }
 
     /// The column `_stream`.

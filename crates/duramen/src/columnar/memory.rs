@@ -3,7 +3,7 @@
 use super::Row;
 use super::bytes::bad;
 use super::columnize::{Collected, Columnizer, Form, MESSAGE};
-use super::labels::{Label, StreamTable, texts};
+use super::labels::{Label, StreamTable, are_wanted, texts};
 use crate::block::{Block, StreamLabels, names};
 use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Order};
 use crate::error::{Error, Result};
@@ -71,6 +71,10 @@ impl MemoryBlock {
     /// The column of what is a plain field of some rows.
     fn stored(&self, name: &str) -> Option<&Arc<Column>> {
         self.by_name.get(name).map(|&i| &self.columns[i].1)
+    }
+
+    fn has_label(&self, name: &str) -> bool {
+        self.streams.names().any(|label| label == name)
     }
 
     /// About how many bytes of memory it takes, with the columns of all labels and of the streams, which are made when somebody
@@ -190,7 +194,7 @@ impl Block for MemoryBlock {
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
-        if name != names::STREAM && !self.streams.names().any(|label| label == name) {
+        if name != names::STREAM && !self.has_label(name) {
             return Ok(self.stored(name).cloned());
         }
         // Blocks are shared by queries: none waits here for another, nor in a forked child for a thread that is not there.
@@ -215,27 +219,18 @@ impl Block for MemoryBlock {
     }
 
     fn is_label(&self, name: &str) -> bool {
-        self.stored(name).is_none() && self.streams.names().any(|label| label == name)
+        self.stored(name).is_none() && self.has_label(name)
     }
 
     fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
         if !self.is_label(name) {
             return Ok(None);
         }
-        // Of many streams, few values differ.
-        let mut known: HashMap<&str, bool, FixedState> = HashMap::default();
-        let wanted = self.streams.sets.iter().map(|set| {
-            let value = set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value);
-            *known.entry(value).or_insert_with(|| is_wanted(value))
-        });
-        let wanted: Vec<bool> = wanted.collect();
-        Ok(Some(self.streams.rows_of(&wanted)))
+        Ok(Some(self.streams.rows_of(&are_wanted(&self.streams.sets, name, is_wanted))))
     }
 
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {
-        let known = name == names::STREAM
-            || self.by_name.contains_key(name)
-            || self.streams.names().any(|n| n == name);
+        let known = name == names::STREAM || self.by_name.contains_key(name) || self.has_label(name);
         Ok(words.is_empty() || known)
     }
 

@@ -15,6 +15,7 @@
 //! | `directory` | the bytes of the directory |
 //! | `structure` | what all columns need: times, identities, streams, levels |
 //! | `labels` | streams: sets of stream fields, kept once |
+//! | `row_slots` | which rows have which slots, and which are of which streams |
 //! | `table_fields` | which fields a table's blocks have, and how many rows each of few values |
 //! | `table_times` | how many rows each step of time has, by level |
 //! | `table_streams` | which streams a table's blocks have, and how many rows of each |
@@ -49,6 +50,7 @@ mod memory;
 mod presence;
 mod references;
 mod repeats;
+mod row_slots;
 mod streams;
 mod structure;
 mod symbols;

@@ -86,7 +86,7 @@ impl StoreOptions {
     }
 
     /// Where blocks that queries have read are kept open, for this store and others that are given the same. Default: 32 MiB
-    /// of its own.
+    /// of its own. Besides, a store keeps up to about 32 MiB of rows that are in no table yet, as queries read them.
     pub fn block_cache(mut self, cache: Arc<BlockCache>) -> Self {
         self.block_cache = Some(cache);
         self

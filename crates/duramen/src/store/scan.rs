@@ -236,19 +236,23 @@ mod tests {
     use super::*;
     use crate::{EntryBuf, StoreOptions};
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::mpsc::channel;
     use std::sync::{Condvar, Mutex};
 
-    /// A block whose opening waits to be let go on, and then panics.
-    #[derive(Debug)]
-    struct Panics {
+    /// A block of one row, which is opened as the test says.
+    struct OneRow<F> {
         time: i64,
-        go_on: Mutex<Receiver<()>>,
-        begins: Sender<()>,
-        is_over: Arc<AtomicBool>,
+        is_open: bool,
+        open: F,
     }
 
-    impl BlockHandle for Panics {
+    impl<F> std::fmt::Debug for OneRow<F> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("OneRow").field("time", &self.time).finish_non_exhaustive()
+        }
+    }
+
+    impl<F: Fn() -> Result<Arc<dyn Block>> + Send + Sync> BlockHandle for OneRow<F> {
         fn rows(&self) -> usize {
             1
         }
@@ -262,10 +266,11 @@ mod tests {
         }
 
         fn open(&self) -> Result<Arc<dyn Block>> {
-            self.begins.send(()).unwrap();
-            let _either_way = self.go_on.lock().unwrap().recv();
-            self.is_over.store(true, Ordering::SeqCst);
-            panic!("a block that cannot be opened");
+            (self.open)()
+        }
+
+        fn is_open(&self) -> bool {
+            self.is_open
         }
     }
 
@@ -289,52 +294,6 @@ mod tests {
         }
     }
 
-    /// A block of one row, which says that it is open, and counts who opens it.
-    #[derive(Debug)]
-    struct Told {
-        block: Arc<dyn Block>,
-        time: i64,
-        reader: std::thread::ThreadId,
-        /// How many were opened by the reader, and by others.
-        opened: Arc<(Mutex<(usize, usize)>, Condvar)>,
-        /// Whether the reader, after its first two, waits for others to have opened one.
-        waits: bool,
-    }
-
-    impl BlockHandle for Told {
-        fn rows(&self) -> usize {
-            1
-        }
-
-        fn min_time(&self) -> i64 {
-            self.time
-        }
-
-        fn max_time(&self) -> i64 {
-            self.time
-        }
-
-        fn open(&self) -> Result<Arc<dyn Block>> {
-            let (opened, changed) = &*self.opened;
-            let mut opened = opened.lock().unwrap();
-            if std::thread::current().id() == self.reader {
-                opened.0 += 1;
-                let alone = |opened: &mut (usize, usize)| self.waits && opened.0 > 2 && opened.1 == 0;
-                let (_opened, waited) =
-                    changed.wait_timeout_while(opened, Duration::from_secs(60), alone).unwrap();
-                assert!(!waited.timed_out(), "nobody helps");
-            } else {
-                opened.1 += 1;
-                changed.notify_all();
-            }
-            Ok(self.block.clone())
-        }
-
-        fn is_open(&self) -> bool {
-            true
-        }
-    }
-
     #[test]
     fn few_rows_are_read_alone_until_that_takes_long() {
         let dir = tempfile::tempdir().unwrap();
@@ -343,11 +302,28 @@ mod tests {
         let block = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX)[0].open().unwrap();
         let is_more = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
         for (step, is_helped) in [(Duration::ZERO, false), (WORTH_HELP, is_more)] {
-            let opened = Arc::<(Mutex<(usize, usize)>, Condvar)>::default();
+            // How many were opened by this thread, and by others.
+            let counts = Arc::<(Mutex<(usize, usize)>, Condvar)>::default();
             let reader = std::thread::current().id();
             let told = |_| {
-                let (block, opened) = (block.clone(), opened.clone());
-                Arc::new(Told { block, time: 7, reader, opened, waits: is_helped }) as _
+                let (block, counts) = (block.clone(), counts.clone());
+                let open = move || {
+                    let (opened, changed) = &*counts;
+                    let mut opened = opened.lock().unwrap();
+                    if std::thread::current().id() == reader {
+                        opened.0 += 1;
+                        // After its first two, the reader waits for others to have opened one.
+                        let alone = |opened: &mut (usize, usize)| is_helped && opened.0 > 2 && opened.1 == 0;
+                        let (_opened, waited) =
+                            changed.wait_timeout_while(opened, Duration::from_secs(60), alone).unwrap();
+                        assert!(!waited.timed_out(), "nobody helps");
+                    } else {
+                        opened.1 += 1;
+                        changed.notify_all();
+                    }
+                    Ok(block.clone())
+                };
+                Arc::new(OneRow { time: 7, is_open: true, open }) as _
             };
             let mut rows = 0;
             let clock = Steps(step, Mutex::default());
@@ -356,7 +332,7 @@ mod tests {
                 ControlFlow::Continue(())
             })
             .unwrap();
-            let (by_reader, by_others) = *opened.0.lock().unwrap();
+            let (by_reader, by_others) = *counts.0.lock().unwrap();
             assert_eq!((rows, by_reader + by_others), (100, 100));
             assert_eq!(by_others > 0, is_helped, "{step:?}");
         }
@@ -394,10 +370,17 @@ mod tests {
             let (let_go_on, go_on) = channel();
             let (begins, begun) = channel();
             let is_over = Arc::<AtomicBool>::default();
-            let panics = Panics { time: 200 * DAY_NS, go_on: go_on.into(), begins, is_over: is_over.clone() };
+            let go_on = Mutex::new(go_on);
+            let is_set = is_over.clone();
+            let open = move || {
+                begins.send(()).unwrap();
+                let _either_way = go_on.lock().unwrap().recv();
+                is_set.store(true, Ordering::SeqCst);
+                panic!("a block that cannot be opened");
+            };
             let mut handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
             assert_eq!(handles.len(), 2);
-            handles.push(Arc::new(panics));
+            handles.push(Arc::new(OneRow { time: 200 * DAY_NS, is_open: false, open }));
             let mut rows = 0;
             let clock = store.snapshots.shared().env.clock.clone();
             let scanned = scan_blocks(handles, &*clock, (i64::MIN, i64::MAX), &mut |_| {

@@ -18,8 +18,8 @@ fn hash(text: &str) -> u32 {
     FixedState::default().hash_one(text.as_bytes()) as u32
 }
 
-/// A hash table looks at the highest bits, too.
-fn spread_out(hash: u32) -> u64 {
+/// The hash as a hash table wants it, which looks at the highest bits, too.
+fn in_table(hash: u32) -> u64 {
     u64::from(hash) * 0x1_0000_0001
 }
 
@@ -172,7 +172,7 @@ impl Collected {
         let hash = hash(text);
         let is_it =
             |&(known, code): &(u32, u32)| known == hash && texts.get(code as usize) == text.as_bytes();
-        if let Some(&(_, code)) = index.find(spread_out(hash), is_it) {
+        if let Some(&(_, code)) = index.find(in_table(hash), is_it) {
             self.codes.push(code);
             return;
         }
@@ -184,7 +184,7 @@ impl Collected {
             return;
         }
         texts.push(text.as_bytes());
-        index.insert_unique(spread_out(hash), (hash, size as u32), |&(known, _)| spread_out(known));
+        index.insert_unique(in_table(hash), (hash, size as u32), |&(known, _)| in_table(known));
         self.codes.push(size as u32);
     }
 

@@ -4,11 +4,10 @@
 use super::{TableBlock, get_or_make};
 use crate::block::{Block, StreamLabels};
 use crate::column::{Order, set_range};
-use crate::columnar::labels::texts;
+use crate::columnar::labels::{are_wanted, texts};
+use crate::columnar::row_slots::slots_of_streams;
 use crate::columnar::structure;
 use crate::error::Result;
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 /// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
 const MAX_TRIED_STREAMS: usize = 1024;
@@ -49,12 +48,7 @@ impl TableBlock {
             });
             return self.rows_of_sets(wanted.collect()).map(Some);
         }
-        let mut known: HashMap<&str, bool, FixedState> = HashMap::default();
-        let wanted = self.label_sets()?.iter().map(|set| {
-            let value = set.iter().find(|label| *label.name == *name).map_or("", |label| &*label.value);
-            *known.entry(value).or_insert_with(|| is_wanted(value))
-        });
-        self.rows_of_sets(wanted.collect()).map(Some)
+        self.rows_of_sets(are_wanted(self.label_sets()?, name, is_wanted)).map(Some)
     }
 
     /// How rows in order of time lead to slots, and where the slots of each stream end.
@@ -91,19 +85,11 @@ impl TableBlock {
             return Ok(Vec::new());
         }
         let rows = self.directory.rows;
-        let mut slots = vec![0; rows.div_ceil(64)];
-        if wanted.contains(&false) {
-            let mut from = 0;
-            for (&end, is_wanted) in self.slot_ends()?.iter().zip(wanted) {
-                let end = (end as usize).clamp(from, rows);
-                if is_wanted {
-                    set_range(&mut slots, from, end);
-                }
-                from = end;
-            }
-            return self.rows_of_slots(slots);
+        if !wanted.contains(&false) {
+            let mut all = vec![0; rows.div_ceil(64)];
+            set_range(&mut all, 0, rows);
+            return Ok(all);
         }
-        set_range(&mut slots, 0, rows);
-        Ok(slots)
+        self.rows_of_slots(slots_of_streams(self.slot_ends()?, &wanted, rows))
     }
 }

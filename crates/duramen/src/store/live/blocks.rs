@@ -47,6 +47,10 @@ impl Room {
         let more = |taken: usize| taken.checked_add(bytes).filter(|&all| all <= self.capacity_bytes);
         self.taken_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
+
+    fn give_back(&self, bytes: usize) {
+        self.taken_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 /// The rows found so far in one segment.
@@ -98,7 +102,7 @@ impl SegmentBlocks {
         let mut from = self.blocks.len();
         let mut weight = weight(&places);
         while let Some(before) = from.checked_sub(1).and_then(|i| self.blocks.get(i))
-            && !before.is_full
+            && !is_full(before.rows(), before.bytes)
             && before.weight() <= weight
         {
             weight += before.weight();
@@ -118,13 +122,12 @@ impl SegmentBlocks {
         let arenas = Arc::new(self.rows.arenas());
         let ranges = cut(&places);
         let places = Arc::new(places);
-        for Cut { range, bytes, is_full } in ranges {
+        for (range, bytes) in ranges {
             self.blocks.push(Arc::new(LiveBlockHandle {
                 arenas: arenas.clone(),
                 places: places.clone(),
                 range,
                 bytes,
-                is_full,
                 is_wanted: AtomicBool::new(is_wanted),
                 built: OnceLock::new(),
                 room: self.room.clone(),
@@ -138,27 +141,23 @@ fn weight(places: &[RowPlace]) -> u64 {
     places.iter().map(|(_, location)| ROW_WEIGHT + u64::from(location.len)).sum()
 }
 
-/// What makes a block.
-struct Cut {
-    range: Range<usize>,
-    bytes: u64,
-    is_full: bool,
+/// Whether a block takes no more.
+fn is_full(rows: usize, bytes: u64) -> bool {
+    rows >= LIVE_BLOCK_ROWS || bytes >= LIVE_BLOCK_BYTES
 }
 
-/// Where blocks of these rows begin and end.
-fn cut(places: &[RowPlace]) -> Vec<Cut> {
-    let mut cuts = Vec::new();
+/// Where blocks of these rows begin and end, and the bytes of the entries of each.
+fn cut(places: &[RowPlace]) -> Vec<(Range<usize>, u64)> {
+    let mut ranges = Vec::new();
     let (mut start, mut bytes) = (0, 0);
-    for (i, (_, location)) in places.iter().enumerate() {
+    for (end, (_, location)) in (1..).zip(places) {
         bytes += u64::from(location.len);
-        let end = i + 1;
-        let is_full = end - start == LIVE_BLOCK_ROWS || bytes >= LIVE_BLOCK_BYTES;
-        if is_full || end == places.len() {
-            cuts.push(Cut { range: start..end, bytes, is_full });
+        if is_full(end - start, bytes) || end == places.len() {
+            ranges.push((start..end, bytes));
             (start, bytes) = (end, 0);
         }
     }
-    cuts
+    ranges
 }
 
 /// Rows of a segment, in order, and where they lie.
@@ -171,7 +170,6 @@ struct LiveBlockHandle {
     range: Range<usize>,
     /// Of their entries.
     bytes: u64,
-    is_full: bool,
     /// Whether somebody has opened it, or what it was made of.
     is_wanted: AtomicBool,
     built: OnceLock<(Arc<MemoryBlock>, usize)>,
@@ -191,7 +189,7 @@ impl LiveBlockHandle {
 impl Drop for LiveBlockHandle {
     fn drop(&mut self) {
         if let Some((_, bytes)) = self.built.get() {
-            self.room.taken_bytes.fetch_sub(*bytes, Ordering::Relaxed);
+            self.room.give_back(*bytes);
         }
     }
 }
@@ -219,7 +217,7 @@ impl BlockHandle for LiveBlockHandle {
             let bytes = built.memory_bytes();
             if self.room.take(bytes) && self.built.set((built.clone(), bytes)).is_err() {
                 // Another query was at it, too.
-                self.room.taken_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                self.room.give_back(bytes);
             }
         }
         Ok(built)

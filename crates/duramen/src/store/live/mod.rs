@@ -1,6 +1,9 @@
 //! Rows that no table holds yet: the records of segments, read where they lie.
 
 mod blocks;
+mod prefix;
+
+pub(crate) use prefix::Prefix;
 
 use crate::block::BlockHandle;
 use crate::error::Result;
@@ -89,7 +92,7 @@ impl LiveCache {
         Ok(live)
     }
 
-    /// The rows of these segments, as blocks; what other segments held is forgotten.
+    /// The rows of these segments, as blocks; what earlier segments held is forgotten.
     pub(crate) fn blocks(&self, shared: &Shared, live: &LiveSegments) -> Vec<Arc<dyn BlockHandle>> {
         let blocks = self.known(live);
         read_ahead(&blocks);
@@ -131,41 +134,6 @@ impl LiveCache {
     }
 }
 
-/// What a loss of power left of a writer's segments is read as recovery will read it: up to the first gap,
-/// so that nothing is shown that is not there a moment later. Segments come in order of writer and number.
-#[derive(Debug, Default)]
-pub(crate) struct Prefix {
-    writer: u64,
-    next_seq: Option<u64>,
-    ended: bool,
-}
-
-impl Prefix {
-    /// Whether the segment's records follow on those of the one before.
-    pub(crate) fn goes_on_with(&mut self, segment: &LiveSegment) -> bool {
-        if segment.writer != self.writer {
-            *self = Self { writer: segment.writer, next_seq: None, ended: false };
-        }
-        let gap = || match (self.next_seq, segment.reader.first_seq()) {
-            (Some(expected), Some(first)) => expected != first,
-            // The first that is there: what came before it must have been flushed.
-            (None, Some(_)) => segment.reader.previous().is_some_and(|number| number > segment.flushed),
-            (_, None) => false,
-        };
-        self.ended = self.ended || gap();
-        !self.ended
-    }
-
-    /// What reading the segment came to.
-    pub(crate) fn has(&mut self, shared: &Shared, outcome: Result<()>, next_seq: Option<u64>) {
-        if let Err(damage) = outcome {
-            shared.incident(damage);
-            self.ended = true;
-        }
-        self.next_seq = next_seq.or(self.next_seq);
-    }
-}
-
 impl LiveSegments {
     /// Leaves only the segments whose rows no table of `state` has. `None` if a segment went while the
     /// manifest was read: then it cannot be told, and the caller lists again.
@@ -190,6 +158,9 @@ impl LiveSegments {
 fn read_ahead(blocks: &[SharedBlocks]) {
     let is_far = |blocks: &&SharedBlocks| lock(blocks).unread_bytes() >= WORTH_A_THREAD_BYTES;
     let far: Vec<&SharedBlocks> = blocks.iter().filter(is_far).collect();
+    if far.len() < 2 {
+        return;
+    }
     let next = AtomicUsize::new(0);
     let read = || {
         while let Some(blocks) = far.get(next.fetch_add(1, Ordering::Relaxed)) {
