@@ -3,7 +3,7 @@
 use crate::retention::RetentionSettings;
 use clap::Args;
 use duramen::Durability;
-use duramen_query::exec::memory::share_of_machine_bytes;
+use duramen_query::exec::memory::{machine_bytes, share_of_machine_bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -118,7 +118,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_memory_bytes: Option<usize>,
 
-    /// Most bytes of blocks that are kept decompressed for further queries, of all tenants together [default: 256 MiB]
+    /// Most bytes of blocks that are kept decompressed for further queries, of all tenants together [default: a 32nd of the machine's memory, 64 to 512 MiB]
     #[arg(long, value_name = "BYTES", env = "DURAMEN_BLOCK_CACHE_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_cache_bytes: Option<usize>,
@@ -288,7 +288,7 @@ impl Settings {
             max_queries: Some(max_queries),
             query_timeout_ms: Some(30_000),
             query_memory_bytes: Some(share_of_machine_bytes(max_queries)),
-            block_cache_bytes: Some(256 << 20),
+            block_cache_bytes: Some(block_cache_bytes(machine_bytes())),
             stop_timeout_ms: Some(10_000),
             cors_origin: None,
             retention: RetentionSettings::default(),
@@ -300,6 +300,12 @@ impl Settings {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }
+}
+
+/// What is kept decompressed on a machine with so much memory, if that is known.
+fn block_cache_bytes(machine_bytes: Option<u64>) -> usize {
+    let share = machine_bytes.unwrap_or_default() / 32;
+    usize::try_from(share).unwrap_or(usize::MAX).clamp(64 << 20, 512 << 20)
 }
 
 /// The settings in force, without anything left open.
@@ -373,6 +379,13 @@ mod tests {
         let both = flags.or(file).complete();
         assert_eq!((both.max_line_bytes, both.max_queries), (Some(1), Some(3)));
         assert_eq!(both.listen, ["127.0.0.1:9428".parse().unwrap()]);
+    }
+
+    #[test]
+    fn the_block_cache_is_a_share_of_the_machine() {
+        const GIB: u64 = 1 << 30;
+        let shares = [None, Some(GIB), Some(8 * GIB), Some(24 * GIB), Some(u64::MAX)].map(block_cache_bytes);
+        assert_eq!(shares.map(|bytes| bytes >> 20), [64, 64, 256, 512, 512]);
     }
 
     #[test]

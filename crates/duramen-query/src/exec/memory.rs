@@ -21,8 +21,9 @@ fn share_bytes(machine_bytes: Option<u64>, queries: usize) -> usize {
     usize::try_from(share).unwrap_or(usize::MAX).clamp(MIN_SHARE_BYTES, MAX_SHARE_BYTES)
 }
 
-/// The memory of the machine, or of its container where that has less; nothing where the system does not tell.
-fn machine_bytes() -> Option<u64> {
+/// The memory of the machine, or of its container (cgroup v1 or v2) where that has less, in bytes; nothing where the system
+/// does not tell.
+pub fn machine_bytes() -> Option<u64> {
     let what = sysinfo::MemoryRefreshKind::nothing().with_ram();
     let system = sysinfo::System::new_with_specifics(sysinfo::RefreshKind::nothing().with_memory(what));
     // A system that does not tell its own memory is not asked for its container's: sysinfo panics.

@@ -68,6 +68,7 @@ pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSum
 pub(crate) use filter::{WordFilter, one_of_each_part, part_of as filter_part, parts_of as filter_parts};
 pub use memory::MemoryBlock;
 pub use table::TableBlock;
+pub(crate) use table::{Forgotten, PartId, QueryClock};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use table_fields::look_at_all as look_at_all_fields;
 pub use table_fields::{FewValues, MAX_TABLE_FIELDS_BYTES};

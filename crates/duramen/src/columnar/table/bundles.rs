@@ -48,7 +48,7 @@ impl TableBlock {
 
     /// A bundle of which at least these streams were read.
     fn with_streams(&self, i: usize, streams: &[usize]) -> Result<&Bundle> {
-        let bundle = self.bundles[i].get_or_init(Box::default);
+        let bundle = self.bundles[i].get_or_init(&self.clock, Box::default);
         self.read_more(i, bundle, streams)?;
         Ok(bundle)
     }
@@ -80,7 +80,7 @@ impl TableBlock {
 
     /// These streams of a bundle that another needs, which needs none itself. It is not kept for that.
     fn needed(&self, i: usize, streams: &[usize]) -> Result<ReadBundle<'_>> {
-        if let Some(kept) = self.bundles[i].get()
+        if let Some(kept) = self.bundles[i].get(&self.clock)
             && kept.has(streams)
         {
             return Ok(ReadBundle::Kept(kept));
@@ -122,12 +122,12 @@ impl TableBlock {
 
     /// Whether it is kept.
     fn is_shared(&self, at: &Location) -> bool {
-        self.bundles[at.bundle].get().is_some() || self.are_shared.get(at.bundle) == Some(&true)
+        self.bundles[at.bundle].peek().is_some() || self.are_shared.get(at.bundle) == Some(&true)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::super::directory::Needs;
     use super::*;
     use crate::block::{Block, Needle, Word, names};
@@ -161,7 +161,7 @@ mod tests {
         std::iter::repeat_with(letter).take(len).collect()
     }
 
-    fn block_of(entries: &[Vec<u8>]) -> TableBlock {
+    pub(in super::super) fn block_of(entries: &[Vec<u8>]) -> TableBlock {
         let rows = entries.iter().zip(0..);
         let rows: Vec<Row<'_>> =
             rows.map(|(e, seq)| Row { entry: EntryRef::decode(e).unwrap(), writer: 1, seq }).collect();
@@ -200,13 +200,13 @@ mod tests {
             all.map(|word| word.count_ones()).sum::<u32>()
         };
         assert_eq!(find("nowhere"), 0);
-        let read = block.bundles[bundle].get().unwrap();
+        let read = block.bundles[bundle].peek().unwrap();
         assert!(read.has(LETTERS) && !read.has(INTEGERS));
         let expected =
             entries.iter().filter(|e| EntryRef::decode(e).unwrap().message.contains(&agents[5])).count();
         assert!(expected > 0);
         assert_eq!(find(&agents[5]) as usize, expected);
-        assert!(block.bundles[bundle].get().unwrap().has(ALL));
+        assert!(block.bundles[bundle].peek().unwrap().has(ALL));
     }
 
     #[test]

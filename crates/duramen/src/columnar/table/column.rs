@@ -9,7 +9,7 @@ use super::super::template::{self, Made};
 use super::super::texts::Texts;
 use super::super::{ints, presence};
 use super::wanted::Wanted;
-use super::{TableBlock, by_slot, get_or_make};
+use super::{TableBlock, by_slot};
 use crate::block::{Block, names};
 use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Strings, bit};
 use crate::error::Result;
@@ -23,14 +23,14 @@ pub(super) const MAX_DEPTH: u32 = 3;
 impl TableBlock {
     /// A stored column. `depth` counts how many columns have asked for another on the way here.
     pub(super) fn stored(&self, i: usize, depth: u32) -> Result<&Arc<Column>> {
-        get_or_make(&self.columns[i], || self.decode_column(i, None, depth).map(Arc::new))
+        self.columns[i].get_or_make(&self.clock, || self.decode_column(i, None, depth).map(Arc::new))
     }
 
     /// [`crate::block::Block::column_at`].
     pub(super) fn column_of(&self, name: &str, rows: &[u64]) -> Result<Option<Arc<Column>>> {
         let number = self.number_of(name);
         let is_label = self.has_label(name);
-        if let Some(column) = number.filter(|_| !is_label).and_then(|i| self.columns[i].get()) {
+        if let Some(column) = number.filter(|_| !is_label).and_then(|i| self.columns[i].get(&self.clock)) {
             return Ok(Some(column.clone()));
         }
         let Some(wanted) = Wanted::new(rows, self.directory.rows, self.order()?) else {
@@ -53,7 +53,7 @@ impl TableBlock {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
-        if self.columns[i].get().is_some() {
+        if self.columns[i].peek().is_some() {
             return Ok(None);
         }
         let (rows, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?.clone());

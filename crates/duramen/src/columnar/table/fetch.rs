@@ -23,16 +23,16 @@ impl TableBlock {
         let wants_message = wants(names::MESSAGE) || directory.columns.iter().any(is_of_message);
         for (i, column) in directory.columns.iter().enumerate() {
             let is_wanted = wants(&column.name) || (wants_message && column.name == names::MESSAGE);
-            if !is_wanted || self.columns[i].get().is_some() {
+            if !is_wanted || self.columns[i].peek().is_some() {
                 continue;
             }
-            let map = column.map.filter(|&map| self.maps[map].get().is_none());
+            let map = column.map.filter(|&map| self.maps[map].peek().is_none());
             bundles.extend(map.map(|map| directory.maps[map].bundle));
             bundles.extend(column.form.location().map(|at| at.bundle));
         }
         // What is there does not ask for what it was made with.
         let is_missing = |bundle: &usize| {
-            self.bundles.get(*bundle).is_some_and(|bundle| !bundle.get().is_some_and(|read| read.has(ALL)))
+            self.bundles.get(*bundle).is_some_and(|bundle| !bundle.peek().is_some_and(|read| read.has(ALL)))
         };
         bundles.retain(is_missing);
         let needs = |bundle| directory.needs.get(bundle).copied().unwrap_or_default().bundles();

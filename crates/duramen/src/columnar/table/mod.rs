@@ -2,6 +2,7 @@
 
 mod bundles;
 mod column;
+mod decoded;
 mod fetch;
 mod index;
 mod of_streams;
@@ -25,6 +26,8 @@ use crate::block::{Block, Found, Needle, StreamLabels, names};
 use crate::column::{Column, IntText, Order, set_range};
 use crate::error::Result;
 use crate::value::Level;
+use decoded::Decoded;
+pub(crate) use decoded::{Forgotten, PartId, QueryClock};
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
 use index::ColumnIndex;
 use std::sync::{Arc, OnceLock};
@@ -42,6 +45,8 @@ const BUNDLE_ENTRY_BYTES: usize = 200;
 pub struct TableBlock {
     source: Arc<dyn ChunkSource>,
     directory: Directory,
+    /// Tells what is decoded when it is used.
+    clock: QueryClock,
     by_name: ColumnIndex,
     /// Whether rows have the numbers of their slots.
     unordered: bool,
@@ -49,23 +54,23 @@ pub struct TableBlock {
     told: Option<BlockStreams>,
     /// Where the slots of each stream end, if that is told.
     told_ends: OnceLock<Vec<u32>>,
-    times: OnceLock<Arc<Vec<i64>>>,
-    identities: OnceLock<Identities>,
+    times: Decoded<Arc<Vec<i64>>>,
+    identities: Decoded<Identities>,
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
     slots: OnceLock<(Order, Vec<u32>)>,
     streams: OnceLock<StreamTable>,
-    bundles: Vec<OnceLock<Box<Bundle>>>,
+    bundles: Vec<Decoded<Box<Bundle>>>,
     /// Which of them have several parts.
     are_shared: Vec<bool>,
-    maps: Vec<OnceLock<Arc<Vec<u64>>>>,
-    columns: Vec<OnceLock<Arc<Column>>>,
+    maps: Vec<Decoded<Arc<Vec<u64>>>>,
+    columns: Vec<Decoded<Arc<Column>>>,
     /// Of columns of templates.
-    outlines: Vec<OnceLock<Box<Outline>>>,
+    outlines: Vec<Decoded<Box<Outline>>>,
     /// Where the parts of the filter of words are.
     filters: Vec<ChunkHandle>,
     /// The parts.
-    filter: Vec<OnceLock<WordFilter>>,
-    grams: OnceLock<GramFilter>,
+    filter: Vec<Decoded<WordFilter>>,
+    grams: Decoded<GramFilter>,
 }
 
 /// The value in the cell, made first if it is not there. Two threads may both make it; one wins.
@@ -95,22 +100,23 @@ impl TableBlock {
         Ok(Self {
             source,
             by_name: ColumnIndex::of(&directory.columns)?,
+            clock: QueryClock::default(),
             unordered: false,
             told: None,
             told_ends: OnceLock::new(),
-            times: OnceLock::new(),
-            identities: OnceLock::new(),
+            times: Decoded::default(),
+            identities: Decoded::default(),
             label_sets: OnceLock::new(),
             slots: OnceLock::new(),
             streams: OnceLock::new(),
-            bundles: directory.bundles.iter().map(|_| OnceLock::new()).collect(),
+            bundles: Decoded::none(directory.bundles.len()),
             are_shared: directory.shared_bundles(),
-            maps: directory.maps.iter().map(|_| OnceLock::new()).collect(),
-            columns: directory.columns.iter().map(|_| OnceLock::new()).collect(),
-            outlines: directory.columns.iter().map(|_| OnceLock::new()).collect(),
-            filter: filters.iter().map(|_| OnceLock::new()).collect(),
+            maps: Decoded::none(directory.maps.len()),
+            columns: Decoded::none(directory.columns.len()),
+            outlines: Decoded::none(directory.columns.len()),
+            filter: Decoded::none(filters.len()),
             filters,
-            grams: OnceLock::new(),
+            grams: Decoded::default(),
             directory,
         })
     }
@@ -125,6 +131,11 @@ impl TableBlock {
     /// nor counted.
     pub(crate) fn of_table(self, streams: Option<BlockStreams>) -> Self {
         Self { told: streams, ..self }
+    }
+
+    /// The same before anything was read of it; whoever reads it is a query of those that this clock counts.
+    pub(crate) fn timed(self, clock: QueryClock) -> Self {
+        Self { clock, ..self }
     }
 
     /// Its streams, and how many rows each has.
@@ -196,25 +207,18 @@ impl TableBlock {
 
     /// About how many bytes of memory it takes, with all that was decoded of it so far.
     pub(crate) fn memory_bytes(&self) -> usize {
-        fn sum<T>(cells: &[OnceLock<T>], bytes: impl Fn(&T) -> usize) -> usize {
-            cells.iter().filter_map(OnceLock::get).map(bytes).sum()
-        }
-        let rows = self.directory.rows;
-        let of_rows = |is_there: bool, bytes: usize| if is_there { rows * bytes } else { 0 };
+        self.own_bytes() + self.parts().map(|part| part.bytes).sum::<usize>()
+    }
+
+    /// About how many bytes it takes besides its parts.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let of_slots = matches!(self.slots.get(), Some((Order::Slots(_), _)));
         let sets = self.label_sets.get().map_or(0, |sets| sets.iter().map(|set| 32 + set.len() * 96).sum());
         self.columns.len() * COLUMN_ENTRY_BYTES
             + self.bundles.len() * BUNDLE_ENTRY_BYTES
-            + of_rows(self.times.get().is_some(), 8)
-            + of_rows(self.identities.get().is_some(), 16)
-            + of_rows(matches!(self.slots.get(), Some((Order::Slots(_), _))), 4)
+            + if of_slots { self.directory.rows * 4 } else { 0 }
             + sets
             + self.told_ends.get().map_or(0, |ends| size_of_val(&**ends))
-            + sum(&self.filter, WordFilter::bytes)
-            + self.grams.get().map_or(0, GramFilter::bytes)
-            + sum(&self.bundles, |bundle| bundle.bytes())
-            + sum(&self.maps, |map| map.len() * 8)
-            + sum(&self.outlines, |outline| outline.bytes())
-            + sum(&self.columns, |column| column.bytes())
     }
 
     /// What `read` finds in the structure's part.
@@ -229,7 +233,9 @@ impl TableBlock {
     }
 
     fn times_of_rows(&self) -> Result<&Arc<Vec<i64>>> {
-        get_or_make(&self.times, || self.in_order_of_rows(self.structure(structure::times)?).map(Arc::new))
+        self.times.get_or_make(&self.clock, || {
+            self.in_order_of_rows(self.structure(structure::times)?).map(Arc::new)
+        })
     }
 
     /// Values of all rows, which are stored in order of time, in the order that the rows have here.
@@ -268,12 +274,13 @@ impl TableBlock {
         }
         let mut part = part.clone();
         part.meta.u8()?;
-        let outline = get_or_make(&self.outlines[i], || Outline::read(&mut part, count).map(Box::new))?;
+        let outline =
+            self.outlines[i].get_or_make(&self.clock, || Outline::read(&mut part, count).map(Box::new))?;
         Ok(Some(outline))
     }
 
     fn map(&self, i: usize) -> Result<&Arc<Vec<u64>>> {
-        get_or_make(&self.maps[i], || {
+        self.maps[i].get_or_make(&self.clock, || {
             self.with_part(&self.directory.maps[i], true, |part| {
                 presence::decode(part, self.directory.rows).map(Arc::new)
             })
@@ -407,7 +414,7 @@ impl Block for TableBlock {
     }
 
     fn identity(&self, row: usize) -> Result<(u64, u64)> {
-        let s = get_or_make(&self.identities, || {
+        let s = self.identities.get_or_make(&self.clock, || {
             let Identities { writers, seqs } = self.structure(structure::identities)?;
             Ok(Identities { writers: self.in_order_of_rows(writers)?, seqs: self.in_order_of_rows(seqs)? })
         })?;

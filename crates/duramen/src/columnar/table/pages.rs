@@ -7,7 +7,7 @@ use super::super::leaf;
 use super::super::streams::{Bundle, Part, read_text_into};
 use super::super::symbols::SymbolTable;
 use super::super::texts::Texts;
-use super::{TableBlock, get_or_make};
+use super::TableBlock;
 use crate::error::Result;
 use duramen_engine::memory;
 use duramen_engine::sstable::ChunkHandle;
@@ -63,7 +63,7 @@ impl TableBlock {
     fn page(&self, at: &Location, symbols: Option<&SymbolTable>) -> Result<&[u8]> {
         let chunk = || self.source.read_chunk(self.directory.bundles[at.bundle]);
         let read = || Bundle::read_text(&chunk()?, symbols, at.lens[3]).map(Box::new);
-        let text = get_or_make(&self.bundles[at.bundle], read)?.text();
+        let text = self.bundles[at.bundle].get_or_make(&self.clock, read)?.text();
         if text.len() == at.lens[3] { Ok(text) } else { Err(bad("a page has another length")) }
     }
 
@@ -87,7 +87,7 @@ impl TableBlock {
         for page in pages {
             let place;
             (place, rest) = rest.split_at_mut(page.lens[3]);
-            if self.bundles[page.bundle].get().is_some() {
+            if self.bundles[page.bundle].peek().is_some() {
                 place.copy_from_slice(self.page(page, symbols)?);
             } else {
                 let chunk = self.source.read_chunk(self.directory.bundles[page.bundle])?;

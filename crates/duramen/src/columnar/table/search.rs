@@ -55,7 +55,7 @@ impl TableBlock {
     fn find_texts(&self, i: usize, needle: &Needle<'_>, depth: u32) -> Result<Option<FoundTexts>> {
         let entry = &self.directory.columns[i];
         let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
-        if self.columns[i].get().is_some() {
+        if self.columns[i].peek().is_some() {
             return Ok(None);
         }
         let (rows, map) = (self.directory.rows, self.map_of(entry)?);

@@ -9,7 +9,7 @@ use super::super::filter::{WordFilter, part_of};
 use super::super::grams::GramFilter;
 use super::super::labels::render;
 use super::super::leaf;
-use super::{TableBlock, get_or_make};
+use super::TableBlock;
 use crate::block::names;
 use crate::column::{ColumnData, IntText};
 use crate::error::Result;
@@ -83,10 +83,10 @@ impl TableBlock {
         }
         let Some(i) = self.number_of(name) else { return Ok(false) };
         match (&self.directory.columns[i].form, self.directory.grams) {
-            (Form::Texts { in_grams: true, .. }, Some(handle)) => {
-                get_or_make(&self.grams, || GramFilter::read(&self.source.read_chunk(handle)?))
-                    .map(|filter| filter.may_contain(grams))
-            }
+            (Form::Texts { in_grams: true, .. }, Some(handle)) => self
+                .grams
+                .get_or_make(&self.clock, || GramFilter::read(&self.source.read_chunk(handle)?))
+                .map(|filter| filter.may_contain(grams)),
             (Form::Alias, _) if name != names::MESSAGE => self.may_have_grams(names::MESSAGE, grams),
             _ => Ok(true),
         }
@@ -108,7 +108,7 @@ impl TableBlock {
         if !self.may_have(words)? {
             return Ok(false);
         }
-        if let Some(column) = self.columns[i].get() {
+        if let Some(column) = self.columns[i].get(&self.clock) {
             return Ok(match &column.data {
                 ColumnData::Const(text) => has_words(text, words),
                 ColumnData::Dict { values, .. } => values.iter().any(|v| has_words(v, words)),
@@ -142,7 +142,7 @@ impl TableBlock {
         let part = part_of(hash, parts.len());
         let (Some(&handle), Some(cell)) = (parts.get(part), self.filter.get(part)) else { return Ok(true) };
         let read = || Ok(WordFilter::read(self.source.read_chunk(handle)?));
-        Ok(get_or_make(cell, read)?.may_contain(hash))
+        Ok(cell.get_or_make(&self.clock, read)?.may_contain(hash))
     }
 
     /// The same of a small column: of its dictionary, if it has one.

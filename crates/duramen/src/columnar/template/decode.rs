@@ -58,7 +58,7 @@ pub(super) struct Sources<'p> {
 /// Which texts are put together, and which of its own each template has among them.
 pub(super) struct Plan {
     /// The template of each: 0 none, n template n-1.
-    numbers: Vec<u32>,
+    numbers: Vec<u16>,
     /// If they are not all: per number, which of the texts of that number they are, ascending.
     ranks: Option<Vec<Vec<u32>>>,
 }
@@ -237,7 +237,7 @@ impl Sources<'_> {
             return Ok(None);
         }
         let mut next = vec![0usize; starts.len()];
-        let code = |&n: &u32| {
+        let code = |&n: &u16| {
             let number = next[n as usize];
             next[n as usize] += 1;
             starts[n as usize] + codes_of[n as usize].get(number).copied().unwrap_or(0)

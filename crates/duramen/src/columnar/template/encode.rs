@@ -8,7 +8,7 @@ use super::super::words::Words;
 use super::pattern::{Piece, pieces};
 use super::rare::Texts;
 use super::split::{Hit, Split};
-use super::{MAX_PIECES, MAX_VALUES, MIN_USES, TEMPLATES};
+use super::{MAX_PIECES, MAX_TEMPLATES, MAX_VALUES, MIN_USES, TEMPLATES};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -162,7 +162,7 @@ impl Templates {
             pieces(self.pattern(t), &mut of_pattern);
             piece_count += of_pattern.len();
         }
-        if self.variables.len() > MAX_VALUES || piece_count > MAX_PIECES {
+        if self.variables.len() > MAX_VALUES || piece_count > MAX_PIECES || chosen.len() > MAX_TEMPLATES {
             return false;
         }
         out.meta.push(TEMPLATES);

@@ -99,8 +99,8 @@ impl Parts<'_> {
         let texts_of = if passing.len() > FEW_NUMBERS { Some(by_number()) } else { None };
         for (number, Passing { certain, possible }) in &passing {
             let texts = texts_of.map(|texts| texts.get(*number));
-            mark(self.numbers(), *number as u32, texts, certain, &mut found.certain);
-            mark(self.numbers(), *number as u32, texts, possible, &mut found.possible);
+            mark(self.numbers(), *number as u16, texts, certain, &mut found.certain);
+            mark(self.numbers(), *number as u16, texts, possible, &mut found.possible);
         }
         Ok(found)
     }
@@ -237,7 +237,7 @@ pub(super) struct TextsOf {
 
 impl TextsOf {
     /// Of texts with these numbers: 0 none, n template n-1.
-    pub(super) fn new(numbers: &[u32], templates: usize) -> Self {
+    pub(super) fn new(numbers: &[u16], templates: usize) -> Self {
         let mut ends = vec![0usize; templates + 1];
         numbers.iter().for_each(|&n| ends[n as usize] += 1);
         let mut end = 0;
@@ -265,7 +265,7 @@ impl TextsOf {
 const FEW_NUMBERS: usize = 8;
 
 /// Sets the bits of some of the texts that have this number. `texts` are all that have it, if somebody knows.
-fn mark(numbers: &[u32], number: u32, texts: Option<&[u32]>, ranks: &Ranks, bits: &mut [u64]) {
+fn mark(numbers: &[u16], number: u16, texts: Option<&[u32]>, ranks: &Ranks, bits: &mut [u64]) {
     let mut set = |i: usize| bits[i / 64] |= 1 << (i % 64);
     match (ranks, texts) {
         (Ranks::All, Some(texts)) => texts.iter().for_each(|&i| set(i as usize)),
@@ -324,7 +324,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn texts_are_marked_alike_whether_all_of_a_number_are_known(
-            numbers in proptest::collection::vec(0..4u32, 0..1500),
+            numbers in proptest::collection::vec(0..4u16, 0..1500),
             chosen in proptest::collection::vec(proptest::bool::weighted(0.02), 1500),
         ) {
             let texts_of = TextsOf::new(&numbers, 3);

@@ -1,7 +1,6 @@
 //! A column of templates, taken apart but not put together: which template each text has, and where what varies
 //! lies. What nobody asks for is passed over.
 
-use super::super::MAX_ROWS;
 use super::super::bytes::bad;
 use super::super::chosen::Chosen;
 use super::super::ints;
@@ -10,7 +9,7 @@ use super::super::streams::{Mark, Part};
 use super::super::timetext::TimeForm;
 use super::find::{PresenceIn, presence};
 use super::pattern::{Piece, pieces};
-use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_VALUES};
+use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_TEMPLATES, MAX_VALUES};
 use crate::column::IntText;
 use crate::error::Result;
 
@@ -112,7 +111,7 @@ pub(crate) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The template of each text: 0 none, n template n-1.
-    pub(super) fn numbers(&self) -> &'a [u32] {
+    pub(super) fn numbers(&self) -> &'a [u16] {
         &self.outline.numbers
     }
 
@@ -252,7 +251,7 @@ struct Template {
 #[derive(Debug)]
 pub(crate) struct Outline {
     /// The template of each text: 0 none, n template n-1.
-    numbers: Vec<u32>,
+    numbers: Vec<u16>,
     templates: Vec<Template>,
     spots: Vec<Spot>,
     /// The columns that texts refer to, ascending.
@@ -265,7 +264,7 @@ pub(crate) struct Outline {
 impl Outline {
     /// Takes `count` texts apart; the tag has been read.
     pub(crate) fn read(part: &mut Part<'_>, count: usize) -> Result<Self> {
-        let template_count = part.meta.count(MAX_ROWS.min(count))?;
+        let template_count = part.meta.count(MAX_TEMPLATES.min(count))?;
         let mut templates: Vec<Template> = Vec::new();
         let first = part.clone();
         for _ in 0..template_count {
@@ -278,7 +277,7 @@ impl Outline {
         let mut whole_count = 0;
         let mut numbers = Vec::with_capacity(count);
         for n in ints::decode(part, count)? {
-            let number = u32::try_from(n).map_err(|_| bad("there is no such template"))?;
+            let number = u16::try_from(n).map_err(|_| bad("there is no such template"))?;
             match (number as usize).checked_sub(1) {
                 None => whole_count += 1,
                 Some(n) => templates.get_mut(n).ok_or_else(|| bad("there is no such template"))?.count += 1,
@@ -323,7 +322,7 @@ impl Outline {
 
     /// How many bytes it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.numbers.len() * 4
+        size_of_val(&*self.numbers)
             + self.templates.len() * size_of::<Template>()
             + self.spots.len() * size_of::<Spot>()
             + self.references.len() * 4

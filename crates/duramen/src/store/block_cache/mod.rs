@@ -1,10 +1,18 @@
 //! Blocks that were read lately stay open, with what was decoded of them, within a limit of memory.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `blocks` | the blocks, what they take, and which go when there are too many |
+//! | `forget` | what they forget when they take too much |
 
-use crate::columnar::TableBlock;
+mod blocks;
+mod forget;
+
+use crate::columnar::{QueryClock, TableBlock};
 use crate::error::Result;
 use crate::store::shared::lock;
+use blocks::Blocks;
 use duramen_engine::io::os::fork_generation;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -12,9 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// hour again waits less. May be shared by any number of stores of one process, and by threads.
 ///
 /// What it holds is about as much as it says: blocks grow while they are read, and are counted when others come, and when
-/// nobody reads the snapshot any more. Those that were used least recently go first, and there are [`MAX_CACHED_BLOCKS`] at
-/// most. If all that there is was used since a query began, and there is no room for more, the first blocks stay: if the last
-/// ones did, the same query would find none of those that it begins with. Blocks that a query has open are that query's besides.
+/// nobody reads the snapshot any more. When there is no room, blocks forget what is large and was not used lately, a column at a
+/// time: the little that most questions need stays while a few large ones are asked between them.
+///
+/// There are [`MAX_CACHED_BLOCKS`] at most. Those that were used least recently go first; of a query that reads more, the first
+/// ones stay: if the last ones did, the same query would find none of those that it begins with. Blocks that a query has open
+/// are that query's besides.
 ///
 /// ```
 /// use duramen::{BlockCache, StoreOptions};
@@ -29,6 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub struct BlockCache {
     capacity_bytes: usize,
     blocks: Mutex<Blocks>,
+    queries: QueryClock,
     stores: AtomicU64,
 }
 
@@ -42,35 +54,13 @@ const LATEST_BLOCKS: usize = 32;
 /// A block, of all that share a cache: the store's number, the table's, the block's, and whether its rows are in order.
 type Key = (u64, u64, usize, bool);
 
-#[derive(Debug, Default)]
-struct Blocks {
-    by_key: BTreeMap<Key, Kept>,
-    /// Every block, by when it was last asked for.
-    by_age: BTreeMap<u64, Key>,
-    clock: u64,
-    /// Those that somebody reads, or did when they were last looked at: only these grow.
-    growing: Vec<Key>,
-    /// What all take, as far as it was counted.
-    total_bytes: usize,
-    /// [`LATEST_BLOCKS`] or more.
-    latest_blocks: usize,
-}
-
-#[derive(Debug)]
-struct Kept {
-    block: Arc<TableBlock>,
-    last_used: u64,
-    /// What it took when it was last looked at.
-    bytes: usize,
-    grows: bool,
-}
-
 impl BlockCache {
     /// A cache of so many bytes; 0 keeps nothing.
     pub fn new(capacity_bytes: usize) -> Arc<Self> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let blocks = Blocks { latest_blocks: LATEST_BLOCKS.max(4 * threads), ..Blocks::default() };
-        Arc::new(Self { capacity_bytes, blocks: Mutex::new(blocks), stores: AtomicU64::new(0) })
+        let blocks = Blocks::new(LATEST_BLOCKS.max(4 * threads));
+        let queries = blocks.queries.clone();
+        Arc::new(Self { capacity_bytes, blocks: Mutex::new(blocks), queries, stores: AtomicU64::new(0) })
     }
 
     /// How many bytes its blocks take now.
@@ -78,67 +68,6 @@ impl BlockCache {
         let mut blocks = lock(&self.blocks);
         blocks.count();
         blocks.total_bytes
-    }
-}
-
-impl Blocks {
-    fn touch(&mut self, key: Key) -> Option<Arc<TableBlock>> {
-        self.clock += 1;
-        let kept = self.by_key.get_mut(&key)?;
-        self.by_age.remove(&kept.last_used);
-        self.by_age.insert(self.clock, key);
-        kept.last_used = self.clock;
-        if !kept.grows {
-            kept.grows = true;
-            self.growing.push(key);
-        }
-        Some(kept.block.clone())
-    }
-
-    /// One that is not there.
-    fn insert(&mut self, key: Key, block: Arc<TableBlock>) {
-        self.clock += 1;
-        self.by_age.insert(self.clock, key);
-        self.by_key.insert(key, Kept { block, last_used: self.clock, bytes: 0, grows: true });
-        self.growing.push(key);
-    }
-
-    fn remove(&mut self, key: Key) -> Option<Arc<TableBlock>> {
-        let kept = self.by_key.remove(&key)?;
-        self.by_age.remove(&kept.last_used);
-        self.total_bytes -= kept.bytes;
-        if kept.grows {
-            self.growing.retain(|growing| *growing != key);
-        }
-        Some(kept.block)
-    }
-
-    /// Counts what has grown.
-    fn count(&mut self) {
-        let Self { by_key, growing, total_bytes, .. } = self;
-        growing.retain(|key| {
-            let Some(kept) = by_key.get_mut(key) else { return false };
-            // Before its size: a block that only the cache has does not grow any more.
-            kept.grows = Arc::get_mut(&mut kept.block).is_none();
-            let bytes = kept.block.memory_bytes();
-            *total_bytes = *total_bytes - kept.bytes + bytes;
-            kept.bytes = bytes;
-            kept.grows
-        });
-    }
-
-    /// Drops what was used least recently until the rest fits; if all was used after `since`, when a query began, what was used
-    /// lately. Gives it back, to be freed without the lock.
-    fn keep_within(&mut self, capacity_bytes: usize, since: u64) -> Vec<Arc<TableBlock>> {
-        self.count();
-        let mut dropped = Vec::new();
-        while self.total_bytes > capacity_bytes || self.by_key.len() > MAX_CACHED_BLOCKS {
-            let Some((&used, &oldest)) = self.by_age.first_key_value() else { break };
-            let late = self.by_age.values().nth_back(self.latest_blocks).filter(|_| used > since);
-            let victim = late.copied().unwrap_or(oldest);
-            dropped.extend(self.remove(victim));
-        }
-        dropped
     }
 }
 
@@ -162,8 +91,9 @@ impl StoreBlocks {
         (self.generation == fork_generation()).then(|| lock(&self.cache.blocks))
     }
 
-    /// What a query that begins now tells of when it did.
-    pub(crate) fn now(&self) -> u64 {
+    /// A query begins; what it tells of when it did.
+    pub(crate) fn begin_query(&self) -> u64 {
+        self.cache.queries.tick();
         self.blocks().map_or(0, |blocks| blocks.clock)
     }
 
@@ -185,7 +115,7 @@ impl StoreBlocks {
         }
         // Opened without the lock: two may open the same block, which costs less than waiting for a disk; the
         // first one is kept.
-        let block = Arc::new(open()?);
+        let block = Arc::new(open()?.timed(self.cache.queries.clone()));
         let dropped = {
             let Some(mut blocks) = self.blocks() else { return Ok(block) };
             if let Some(block) = blocks.touch(key) {
@@ -317,27 +247,71 @@ mod tests {
         let tables = TableBlocks::of(store.snapshots.tables(), &view.state, &view.pin).unwrap();
         let open = || tables.between(i64::MIN, i64::MAX)[0].open_table_block();
         let room = 60 * open().unwrap().memory_bytes();
-        let blocks = StoreBlocks::new(BlockCache::new(room));
-        lock(&blocks.cache.blocks).latest_blocks = LATEST_BLOCKS;
-        // Which of those that a query reads were there.
-        let query = |numbers: Range<usize>| {
-            let since = blocks.now();
-            let there: Vec<bool> = numbers.clone().map(|number| blocks.has(1, number)).collect();
-            numbers.for_each(|number| drop(blocks.get(1, number, true, since, open).unwrap()));
-            blocks.keep_within(since);
-            there
-        };
-        query(500..540);
-        assert!(query(500..540).iter().all(|there| *there));
-        query(0..120);
-        for _ in 0..3 {
-            let there = query(0..120);
-            let (first, latest) = (60 - LATEST_BLOCKS, 120 - LATEST_BLOCKS);
-            assert!(there[..first].iter().chain(&there[latest + 1..]).all(|there| *there), "{there:?}");
-            assert!(there[first + 1..latest].iter().all(|there| !there), "{there:?}");
+        for (room, first, latest) in [
+            // For their number, or for their bytes: of blocks that take as much, the later ones go.
+            (usize::MAX, MAX_CACHED_BLOCKS - LATEST_BLOCKS, LATEST_BLOCKS),
+            (room, 55, 0),
+        ] {
+            let blocks = StoreBlocks::new(BlockCache::new(room));
+            *lock(&blocks.cache.blocks) = Blocks::new(LATEST_BLOCKS);
+            // Which of those that a query reads were there.
+            let query = |numbers: Range<usize>| {
+                let since = blocks.begin_query();
+                let there: Vec<bool> = numbers.clone().map(|number| blocks.has(1, number)).collect();
+                numbers.for_each(|number| drop(blocks.get(1, number, true, since, open).unwrap()));
+                blocks.keep_within(since);
+                there
+            };
+            query(1_000..1_040);
+            assert!(query(1_000..1_040).iter().all(|there| *there));
+            query(0..600);
+            for _ in 0..3 {
+                let there = query(0..600);
+                assert!(
+                    there[..first].iter().chain(&there[(601 - latest).min(600)..]).all(|there| *there),
+                    "{there:?}"
+                );
+                assert!(
+                    there.iter().filter(|there| **there).count() <= MAX_CACHED_BLOCKS.min(first + latest + 6)
+                );
+            }
+            assert!(!query(1_000..1_040).contains(&true), "what was used before went first");
+            assert!(blocks.cache.held_bytes() <= room);
         }
-        assert!(!query(500..540).contains(&true), "what was used before went first");
-        assert_eq!(blocks.cache.held_bytes(), room);
+    }
+
+    #[test]
+    fn what_small_questions_need_outlives_large_ones_for_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        let large = BlockCache::new(64 << 20);
+        let store = store_of(dir.path(), 8, 2000, &large);
+        read(&store);
+        // Room for a few of the columns, and for all times.
+        let capacity_bytes = 4 * large.held_bytes() / 10 + 8 * 2000 * 8;
+        drop(store);
+        let cache = BlockCache::new(capacity_bytes);
+        let store = options(&cache).open(dir.path()).unwrap();
+        let handles = || store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        let times = || handles().iter().for_each(|handle| drop(handle.open().unwrap().times().unwrap()));
+        // How many blocks have what, by its size.
+        let having = |is_it: &dyn Fn(usize) -> bool| {
+            let blocks = lock(&cache.blocks);
+            let has = |block: &TableBlock| block.parts().any(|part| is_it(part.bytes));
+            blocks.by_key.values().filter(|kept| has(&kept.block)).count()
+        };
+        let (are_times, are_texts) = (|bytes| bytes == 2000 * 8, |bytes| bytes > 30_000);
+        times();
+        read(&store);
+        let texts = having(&are_texts);
+        assert!((1..8).contains(&texts), "{texts} blocks");
+        for _ in 0..3 {
+            read(&store);
+            assert_eq!((having(&are_times), having(&are_texts)), (8, texts));
+            assert!(cache.held_bytes() <= capacity_bytes);
+        }
+        // The question of texts again and again, and none for times: they look larger each time.
+        (0..30).for_each(|_| read(&store));
+        assert!(having(&are_texts) > texts && having(&are_times) < 8);
     }
 
     #[test]
