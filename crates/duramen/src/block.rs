@@ -4,6 +4,7 @@ use crate::column::Column;
 pub use crate::columnar::{BlockStreams, FewValues, TableLabel, TableStreams, TimeCounts};
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
+use crate::token::is_word_char;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -122,6 +123,31 @@ impl<'a> From<&'a str> for Word<'a> {
     }
 }
 
+/// A run of text, of one word or of more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run<'a> {
+    /// Its text; not empty.
+    pub text: &'a str,
+    /// Whether no word may reach into its start: where it begins with a letter, a digit or `_`, none of these stands before it.
+    pub starts_word: bool,
+    /// Whether no word may reach out of its end, likewise.
+    pub ends_word: bool,
+}
+
+impl Run<'_> {
+    /// Whether it may stand right behind this.
+    pub fn may_follow(&self, before: &str) -> bool {
+        let reaches_in = || self.text.starts_with(is_word_char) && before.ends_with(is_word_char);
+        !(self.starts_word && reaches_in())
+    }
+
+    /// Whether it may stand right before this.
+    pub fn may_precede(&self, after: &str) -> bool {
+        let reaches_out = || self.text.ends_with(is_word_char) && after.starts_with(is_word_char);
+        !(self.ends_word && reaches_out())
+    }
+}
+
 /// What a query seeks in texts.
 pub struct Needle<'a> {
     /// Every text that passes holds all of these.
@@ -131,6 +157,8 @@ pub struct Needle<'a> {
     /// Whether a text may pass because of this part of it, cut out between two words, together with what stands around it;
     /// `true` if that is not known. Asked of parts that hold one of the words, and do not make the text pass for certain.
     pub reaches: &'a dyn Fn(&str) -> bool,
+    /// If the texts that pass are those that hold a run of text: that one.
+    pub run: Option<Run<'a>>,
 }
 
 /// Rows whose value may pass, as far as a block could tell without putting it together: one bit a row, least

@@ -4,7 +4,7 @@
 mod columnar_common;
 
 use columnar_common::{Field, Rows, check, encode};
-use duramen::block::{Block, Found, Needle, Word};
+use duramen::block::{Block, Found, Needle, Run, Word};
 use duramen::columnar::TableBlock;
 use duramen::{Level, gram};
 
@@ -43,7 +43,11 @@ fn find(block: &TableBlock, words: &[&str], phrase: &str) -> Found {
             || (1..phrase.len()).any(|at| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]))
     };
     let words: Vec<Word<'_>> = words.iter().map(|&word| word.into()).collect();
-    block.search("_msg", &Needle { words: &words, certain: &certain, reaches: &reaches }).unwrap().unwrap()
+    let run = Some(Run { text: phrase, starts_word: false, ends_word: false });
+    block
+        .search("_msg", &Needle { words: &words, certain: &certain, reaches: &reaches, run })
+        .unwrap()
+        .unwrap()
 }
 
 fn count(bits: &[u64]) -> u32 {
@@ -72,6 +76,20 @@ fn a_phrase_whose_words_are_all_in_a_field_but_elsewhere_is_ruled_out() {
     assert_eq!((count(&found.certain), count(&found.possible)), (1, 0));
 }
 
+#[test]
+fn a_phrase_across_pieces_is_found_without_putting_texts_together() {
+    let block = encode(&access_log());
+    // From what stays the same into a field, and from a variable into it.
+    let found = find(&block, &["crawler"], " \"crawler/2");
+    assert_eq!((count(&found.certain), count(&found.possible)), (132, 0));
+    let found = find(&block, &["7919", "crawler"], "7919 \"crawler/2.1\"");
+    assert_eq!((count(&found.certain), count(&found.possible)), (0, 0));
+    let found = find(&block, &["15838", "crawler"], "15838 \"crawler/2.1\"");
+    assert_eq!((count(&found.certain), count(&found.possible)), (1, 0));
+    let found = find(&block, &["05", "GET"], "05] \"GET");
+    assert_eq!((count(&found.certain), count(&found.possible)), (7, 0));
+}
+
 /// Devices, of which every one is called mobile in a longer word, and some in one of its own; some lines are like no other.
 fn devices() -> Rows {
     let mut rows = Rows::new(&[]);
@@ -93,6 +111,7 @@ fn a_word_that_is_only_a_part_of_longer_ones_leaves_nothing_open() {
         words: &["Mobile".into()],
         certain: &|text| text.split([' ', ',']).any(|word| word == "Mobile"),
         reaches: &|_| false,
+        run: None,
     };
     let found = block.search("_msg", &needle).unwrap().unwrap();
     assert_eq!((count(&found.certain), count(&found.possible)), (100, 0));

@@ -164,6 +164,7 @@ fn field_rows(
             words: &words,
             certain: &|text| test.passes_by_part(text),
             reaches: &|text| test.reaches_beyond(text),
+            run: test.run(),
         };
         if let Some((found, possible)) = open.search(field, &needle)? {
             certain = Some(found);

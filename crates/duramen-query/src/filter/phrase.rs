@@ -3,7 +3,7 @@
 use super::Needs;
 use super::literals::Grams;
 use crate::parse::quote;
-use duramen::block::Word;
+use duramen::block::{Run, Word};
 use duramen::token::{self, is_word_char};
 use memchr::memmem::{self, Finder};
 use std::cmp::Reverse;
@@ -23,6 +23,18 @@ pub struct Phrase {
     finder: Box<Finder<'static>>,
     starts_word: bool,
     ends_word: bool,
+    /// Where edges of parts may be in it.
+    cuts: Box<[usize]>,
+}
+
+/// Between which of its characters no word is cut, if it is not too long.
+fn cuts(text: &str) -> Box<[usize]> {
+    let is_cut = |&at: &usize| {
+        let (start, end) = text.split_at(at);
+        at > 0 && !(start.ends_with(is_word_char) && end.starts_with(is_word_char))
+    };
+    let all = text.char_indices().map(|(at, _)| at);
+    if text.len() > MAX_SPLIT_BYTES { Box::default() } else { all.filter(is_cut).collect() }
 }
 
 impl Phrase {
@@ -32,6 +44,7 @@ impl Phrase {
             finder: Box::new(Finder::new(text).into_owned()),
             starts_word: text.starts_with(is_word_char),
             ends_word: !prefix && text.ends_with(is_word_char),
+            cuts: cuts(text),
             text: text.into(),
             prefix,
             substring: false,
@@ -93,9 +106,14 @@ impl Phrase {
             return false;
         }
         let (phrase, part) = (self.text.as_bytes(), part.as_bytes());
-        let split = |at: usize| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]);
+        let split = |&at: &usize| part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]);
         let is_within = || part.len() <= phrase.len() && memmem::find(phrase, part).is_some();
-        phrase.len() > MAX_SPLIT_BYTES || is_within() || (1..phrase.len()).any(split)
+        phrase.len() > MAX_SPLIT_BYTES || is_within() || self.cuts.iter().any(split)
+    }
+
+    /// The same as a run of text.
+    pub(crate) fn run(&self) -> Run<'_> {
+        Run { text: &self.text, starts_word: self.starts_word, ends_word: self.ends_word }
     }
 
     /// The words that a value with the phrase holds.
@@ -177,6 +195,7 @@ mod tests {
             ("a login", true),
             ("from", true),
             ("1 again", true),
+            ("x l", false),
             (".1", true),
             ("no login from here", false),
             ("from 10.0.0.2", false),

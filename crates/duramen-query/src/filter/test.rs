@@ -4,7 +4,7 @@ use super::{
     Needs, compare, contains, exact, fold, ip, length, level, literals, pattern, phrase, regex, sequence, set,
 };
 use crate::number::Number;
-use duramen::block::Word;
+use duramen::block::{Run, Word};
 use duramen::entry::plain_integer;
 use std::fmt;
 
@@ -167,6 +167,14 @@ impl Test {
         match self {
             Self::Phrase(t) => t.reaches_beyond(part),
             _ => true,
+        }
+    }
+
+    /// The run of text that the values that pass hold, if it is that which makes them pass.
+    pub(crate) fn run(&self) -> Option<Run<'_>> {
+        match self {
+            Self::Phrase(t) => Some(t.run()),
+            _ => None,
         }
     }
 

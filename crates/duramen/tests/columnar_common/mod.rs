@@ -1,7 +1,7 @@
 //! Rows to try, chunks in memory, and the comparison of what went in with what comes out.
 #![allow(dead_code)]
 
-use duramen::block::{Block, Found, Needle, Word};
+use duramen::block::{Block, Found, Needle, Run, Word};
 use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, gram, label_text, token};
@@ -281,7 +281,8 @@ fn check_phrase<'a>(
     };
     let reaches = |part: &str| phrase.contains(part) || (1..phrase.len()).any(|at| split(part, at));
     let words: Vec<Word<'_>> = words.iter().map(|&word| word.into()).collect();
-    let needle = Needle { words: &words, certain: &passes, reaches: &reaches };
+    let run = Some(Run { text: phrase, starts_word: true, ends_word: true });
+    let needle = Needle { words: &words, certain: &passes, reaches: &reaches, run };
     let Some(found) = block.search(name, &needle).unwrap() else { return };
     for row in 0..rows {
         let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
@@ -301,7 +302,8 @@ fn check_found<'a>(
     words: &[Word<'_>],
     passes: &dyn Fn(&str) -> bool,
 ) -> Option<Found> {
-    let found = block.search(name, &Needle { words, certain: passes, reaches: &|_| true }).unwrap()?;
+    let found =
+        block.search(name, &Needle { words, certain: passes, reaches: &|_| true, run: None }).unwrap()?;
     for row in 0..rows {
         let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
         let is = text_of(row).is_some_and(passes);
@@ -484,7 +486,8 @@ pub fn read_all(block: &TableBlock) {
             for (is_whole, any_case) in [(true, false), (false, false), (true, true), (false, true)] {
                 let words: Vec<Word<'_>> =
                     words.iter().map(|text| Word { text, is_whole, any_case }).collect();
-                let _ = block.search(name, &Needle { words: &words, certain: &certain, reaches: &reaches });
+                let _ = block
+                    .search(name, &Needle { words: &words, certain: &certain, reaches: &reaches, run: None });
             }
         }
         if let Ok(Some(column)) = block.column_at(name, &[5, u64::MAX]) {

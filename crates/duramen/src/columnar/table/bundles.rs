@@ -194,7 +194,7 @@ pub(super) mod tests {
         let find = |text: &str| {
             let words = [Word { text, is_whole: true, any_case: false }];
             let certain = |found: &str| found.contains(text);
-            let needle = Needle { words: &words, certain: &certain, reaches: &certain };
+            let needle = Needle { words: &words, certain: &certain, reaches: &certain, run: None };
             let found = block.search(names::MESSAGE, &needle).unwrap().unwrap();
             let all = found.certain.iter().chain(&found.possible);
             all.map(|word| word.count_ones()).sum::<u32>()

@@ -111,7 +111,7 @@ impl TableBlock {
     }
 
     /// The time of the row of each slot.
-    fn times_of_slots(&self, wanted: Option<&Wanted>) -> Result<Vec<i64>> {
+    pub(super) fn times_of_slots(&self, wanted: Option<&Wanted>) -> Result<Vec<i64>> {
         let times = self.times_of_rows()?;
         if let Some(wanted) = wanted {
             return Ok(wanted.times(times));

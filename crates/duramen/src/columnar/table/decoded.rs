@@ -177,7 +177,7 @@ mod tests {
         told.extend((0..block.rows()).map(|row| format!("{:?}", block.identity(row).unwrap())));
         let words = [Word { text: "of", is_whole: true, any_case: false }];
         let certain = |text: &str| text.contains("of");
-        let needle = Needle { words: &words, certain: &certain, reaches: &certain };
+        let needle = Needle { words: &words, certain: &certain, reaches: &certain, run: None };
         // Before its column is there.
         let found = block.search(names::MESSAGE, &needle).unwrap();
         let found = found.map(|found| [found.certain, found.possible].concat().iter().any(|&word| word != 0));

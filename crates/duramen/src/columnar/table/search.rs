@@ -74,6 +74,11 @@ impl TableBlock {
         let known: RefCell<BTreeMap<(usize, Word<'_>), Rc<Elsewhere>>> = RefCell::default();
         let around = Surroundings {
             slots: &|| slots_of(map, rows),
+            near: &|| {
+                let times = self.times_of_slots(None)?;
+                Ok(slots_of(map, rows).into_iter().map(|slot| times[slot as usize]).collect())
+            },
+            column: &|of| self.referenced(of, i, None, depth),
             presence: &|of, word| self.presence(of, word, 0),
             elsewhere: &|of, word| {
                 if let Some(known) = known.borrow().get(&(of, word)) {
@@ -98,7 +103,8 @@ impl TableBlock {
         depth: u32,
     ) -> Result<Elsewhere> {
         if of != i && of < self.columns.len() && depth < MAX_DEPTH {
-            let needle = Needle { words: &[word], ..*needle };
+            // What is in there is not all of the text.
+            let needle = Needle { words: &[word], run: None, ..*needle };
             if let Some(FoundTexts { certain, possible }) = self.find_texts(of, &needle, depth + 1)?
                 && is_few(possible.iter().map(|word| word.count_ones() as usize).sum(), self.directory.rows)
             {

@@ -8,9 +8,11 @@ use super::super::leaf::{Held, Presence, Sought};
 use super::parts::{Parts, Place};
 use super::sure::{Elsewhere, Rows, sure};
 use crate::block::{Needle, Word, is_few};
+use crate::column::Column;
 use crate::error::Result;
 use std::cell::{LazyCell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Tells whether another column has a word.
 pub(crate) type PresenceIn<'a> = dyn Fn(usize, Word<'_>) -> Result<Presence> + 'a;
@@ -19,10 +21,26 @@ pub(crate) type PresenceIn<'a> = dyn Fn(usize, Word<'_>) -> Result<Presence> + '
 pub(crate) struct Surroundings<'a, 'w> {
     /// The slot of each text.
     pub(crate) slots: &'a dyn Fn() -> Vec<u32>,
+    /// The time of each text's row.
+    pub(crate) near: &'a dyn Fn() -> Result<Vec<i64>>,
     /// Whether another column has a word.
     pub(crate) presence: &'a PresenceIn<'a>,
-    /// Where in that column it is.
+    /// Another column, decoded.
+    pub(crate) column: &'a dyn Fn(usize) -> Result<Arc<Column>>,
+    /// Where in that column a word is.
     pub(crate) elsewhere: &'a dyn Fn(usize, Word<'w>) -> Result<Rc<Elsewhere>>,
+}
+
+/// Whether a run lies across edges is looked at in this part of all texts or more: for less, to decode whole columns does not
+/// pay.
+const ACROSS_SHARE: usize = 128;
+
+/// The rows of the texts of a template, as far as somebody asks for them.
+pub(super) struct TheirRows<'a> {
+    /// The slot of each.
+    pub(super) slots: LazyCell<Vec<u32>, Box<dyn FnOnce() -> Vec<u32> + 'a>>,
+    /// The time of each.
+    pub(super) times: Box<dyn Fn() -> Result<Vec<i64>> + 'a>,
 }
 
 /// Which of some texts pass, one bit each; no text is in both.
@@ -71,16 +89,23 @@ impl Parts<'_> {
         words: &[Sought<'w>],
         around: &Surroundings<'_, 'w>,
     ) -> Result<FoundTexts> {
-        let (slots, texts_of) = (OnceCell::new(), OnceCell::new());
+        let (slots, near, texts_of) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let by_number =
             || -> &TextsOf { texts_of.get_or_init(|| TextsOf::new(self.numbers(), self.templates())) };
-        let slots_of = |template: usize| {
+        let of_template = |template: usize| by_number().get(template + 1).iter().map(|&i| i as usize);
+        let slots_of = &|template: usize| -> Vec<u32> {
             let slots: &Vec<u32> = slots.get_or_init(|| (around.slots)());
-            by_number()
-                .get(template + 1)
-                .iter()
-                .map(|&i| slots.get(i as usize).copied().unwrap_or(0))
-                .collect()
+            of_template(template).map(|i| slots.get(i).copied().unwrap_or(0)).collect()
+        };
+        let near_of = &|template: usize| -> Result<Vec<i64>> {
+            let known: &Vec<i64> = match near.get() {
+                Some(known) => known,
+                None => {
+                    let times = (around.near)()?;
+                    near.get_or_init(|| times)
+                }
+            };
+            Ok(of_template(template).map(|i| known.get(i).copied().unwrap_or(0)).collect())
         };
         let mut passing = vec![(0, self.find_whole(needle, words)?)];
         let candidates = match words.first() {
@@ -88,7 +113,11 @@ impl Parts<'_> {
             None => vec![true; self.templates()],
         };
         for (t, _) in candidates.into_iter().enumerate().filter(|(_, is)| *is) {
-            passing.push((t + 1, self.of_template(t, needle, words, &slots_of, around)?));
+            let rows = TheirRows {
+                slots: LazyCell::new(Box::new(move || slots_of(t))),
+                times: Box::new(move || near_of(t)),
+            };
+            passing.push((t + 1, self.of_template(t, needle, words, &rows, around)?));
         }
         passing.retain(|(_, passing)| !passing.is_empty());
         if passing.is_empty() {
@@ -148,6 +177,9 @@ impl Parts<'_> {
             let held = str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle));
             if held != Held::Perhaps {
                 held
+            } else if needle.run.is_some() {
+                // There is nothing around it to reach for.
+                Held::Not
             } else if words.iter().all(|word| word.find(text).is_some()) {
                 Held::Perhaps
             } else {
@@ -164,7 +196,7 @@ impl Parts<'_> {
         t: usize,
         needle: &Needle<'_>,
         words: &[Sought<'w>],
-        slots_of: &dyn Fn(usize) -> Vec<u32>,
+        their: &TheirRows<'_>,
         around: &Surroundings<'_, 'w>,
     ) -> Result<Passing> {
         let mut says_all = true;
@@ -175,21 +207,16 @@ impl Parts<'_> {
             }
             says_all = false;
             let mut places_of_word = Vec::new();
-            let mut everywhere = false;
             for place in self.holes(t) {
                 let place = place?;
-                match presence(&place, word, around.presence)? {
-                    Presence::Nowhere => {}
-                    Presence::Perhaps => places_of_word.push(place),
-                    Presence::Everywhere => everywhere = true,
+                if presence(&place, word, around.presence)? == Presence::Perhaps {
+                    places_of_word.push(place);
                 }
             }
-            if !everywhere {
-                if places_of_word.is_empty() {
-                    return Ok(Passing::default());
-                }
-                perhaps.push((word, places_of_word));
+            if places_of_word.is_empty() {
+                return Ok(Passing::default());
             }
+            perhaps.push((word, places_of_word));
         }
         // A text that passes holds all the words.
         if says_all {
@@ -202,18 +229,32 @@ impl Parts<'_> {
         if perhaps.is_empty() {
             return Ok(Passing { possible: Ranks::All, ..Passing::default() });
         }
+        let run = needle.run.filter(|_| self.is_worth_it(self.count(t)));
+        let crossing = run.map(|run| self.crossing(t, run)).transpose()?.flatten();
         let mut rows = Rows::new(self.count(t));
-        let slots = LazyCell::new(|| slots_of(t));
         let mut budget = self.budget();
         for (word, places) in perhaps {
-            rows.look_for(word, &places, needle, around, &slots, &mut budget)?;
+            rows.look_for(word, &places, needle, around, their, &mut budget)?;
+            if let Some(crossing) = &crossing
+                && self.is_worth_it(rows.undecided().count())
+            {
+                let undecided: Vec<u32> = rows.undecided().collect();
+                rows.decide(&crossing.of(&undecided, their, around)?);
+                break;
+            }
             if rows.are_decided() {
                 break;
             }
         }
-        let Rows { mut hold, certain, .. } = rows;
-        hold.iter_mut().zip(&certain).for_each(|(hold, certain)| *hold &= !certain);
-        Ok(Passing { certain: Ranks::Some(ranks_of(&certain)), possible: Ranks::Some(ranks_of(&hold)) })
+        Ok(Passing {
+            certain: Ranks::Some(ranks_of(&rows.certain)),
+            possible: Ranks::Some(rows.undecided().collect()),
+        })
+    }
+
+    /// Whether to look at so many texts is worth decoding the columns that they refer to.
+    fn is_worth_it(&self, texts: usize) -> bool {
+        texts * ACROSS_SHARE >= self.numbers().len()
     }
 }
 
@@ -223,8 +264,7 @@ pub(super) fn presence(place: &Place<'_>, word: &Sought<'_>, elsewhere: &Presenc
         Place::Literal(_) => Ok(Presence::Nowhere),
         Place::Variable(lazy) => lazy.presence(word),
         Place::Reference(of) => word.in_column(*of, || elsewhere(*of, word.word())),
-        // Of a word that a time may have, nobody looks which do.
-        Place::Time(lazy) if lazy.form.may_have(word.word()) => Ok(Presence::Everywhere),
+        Place::Time(lazy) if lazy.form.may_have(word.word()) => Ok(Presence::Perhaps),
         Place::Time(_) => Ok(Presence::Nowhere),
     }
 }

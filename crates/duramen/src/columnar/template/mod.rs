@@ -26,6 +26,7 @@
 //!
 //! Texts that hold one of these three bytes themselves are kept whole.
 
+mod across;
 mod decode;
 mod encode;
 mod find;

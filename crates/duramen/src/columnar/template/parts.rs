@@ -6,7 +6,7 @@ use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::leaf::{self, Leaf, Presence, Sought, WordKinds};
 use super::super::streams::{Mark, Part};
-use super::super::timetext::TimeForm;
+use super::super::timetext::{self, TimeForm};
 use super::find::{PresenceIn, presence};
 use super::pattern::{Piece, pieces};
 use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_TEMPLATES, MAX_VALUES};
@@ -85,6 +85,24 @@ impl LazyTimes<'_> {
         let times = ints::decode_chosen(&mut part, chosen(self.count, some)?)?;
         *budget = part.budget();
         Ok(times)
+    }
+
+    /// What is said of the texts of some of them. `near` are the times of all the rows.
+    pub(super) fn judge<T>(
+        &self,
+        some: &[u32],
+        near: &dyn Fn() -> Result<Vec<i64>>,
+        budget: &mut usize,
+        say: impl Fn(&[u8]) -> T,
+    ) -> Result<Vec<T>> {
+        let mut times = self.decode(Some(some), budget)?;
+        if self.relative {
+            let near = near()?;
+            for (time, &i) in times.iter_mut().zip(some) {
+                *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
+            }
+        }
+        Ok(times.into_iter().map(|time| say(&timetext::written(self.form, time))).collect())
     }
 }
 

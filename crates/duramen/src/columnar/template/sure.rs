@@ -2,12 +2,11 @@
 //! hole was cut out between two words, as literals are, so that a text need not be put together to be found.
 
 use super::super::leaf::{Held, Sought, texts_that_hold};
-use super::find::{Surroundings, ranks_of};
+use super::find::{Surroundings, TheirRows, ranks_of};
 use super::parts::{Lazy, Place};
 use crate::block::{Needle, is_few};
 use crate::column::{Column, ColumnData, IntText, bit};
 use crate::error::Result;
-use std::cell::LazyCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -42,29 +41,52 @@ pub(super) struct Rows {
     pub(super) hold: Vec<bool>,
     /// Those of them that pass for certain.
     pub(super) certain: Vec<bool>,
+    /// Those that may pass because of what stands in one hole alone.
+    pub(super) within: Vec<bool>,
     looked: bool,
 }
 
 impl Rows {
     /// Of so many texts, with no word looked for yet.
     pub(super) fn new(count: usize) -> Self {
-        Self { hold: vec![true; count], certain: vec![false; count], looked: false }
+        Self {
+            hold: vec![true; count],
+            certain: vec![false; count],
+            within: vec![false; count],
+            looked: false,
+        }
+    }
+
+    /// Those that hold the words so far and do not pass for certain, ascending.
+    pub(super) fn undecided(&self) -> impl Iterator<Item = u32> {
+        let are = self.hold.iter().zip(&self.certain).map(|(hold, certain)| *hold && !certain);
+        (0..).zip(are).filter(|(_, is)| *is).map(|(i, _)| i)
     }
 
     /// Whether no other word can tell more: all that hold the words so far pass for certain.
     pub(super) fn are_decided(&self) -> bool {
-        self.hold.iter().zip(&self.certain).all(|(hold, certain)| !hold || *certain)
+        self.undecided().next().is_none()
     }
 
-    /// Leaves those that hold one more word, which is in these places or nowhere. `slots` are those of the texts;
-    /// decoding may make so many bytes.
+    /// Leaves of the undecided those that may pass because of one hole, and those in which the run lies across edges.
+    pub(super) fn decide(&mut self, across: &[u32]) {
+        self.hold.iter_mut().zip(&self.certain).zip(&self.within).for_each(|((hold, certain), within)| {
+            *hold = *certain || (*hold && *within);
+        });
+        for &rank in across {
+            (self.hold[rank as usize], self.certain[rank as usize]) = (true, true);
+        }
+    }
+
+    /// Leaves those that hold one more word, which is in these places or nowhere. `their` rows are those of the texts; decoding
+    /// may make so many bytes.
     pub(super) fn look_for<'w>(
         &mut self,
         word: &Sought<'w>,
         places: &[Place<'_>],
         needle: &Needle<'_>,
         around: &Surroundings<'_, 'w>,
-        slots: &LazyCell<Vec<u32>, impl FnOnce() -> Vec<u32>>,
+        their: &TheirRows<'_>,
         budget: &mut usize,
     ) -> Result<()> {
         // What is certain because of one place holds all words there, the first one, too.
@@ -81,16 +103,34 @@ impl Rows {
                     hold.iter_mut().zip(&here).for_each(|(any, here)| *any |= here);
                 }
                 Place::Reference(of) => {
-                    let here = match &*(around.elsewhere)(*of, word.word())? {
-                        Elsewhere::Column(column) => held(column, *of, slots, &self.hold, word, needle),
-                        found => slots.iter().map(|&slot| found.held(slot as usize)).collect(),
+                    let (here, is_known) = match &*(around.elsewhere)(*of, word.word())? {
+                        Elsewhere::Column(column) => {
+                            (held(column, *of, &their.slots, &self.hold, word, needle), true)
+                        }
+                        found => (their.slots.iter().map(|&slot| found.held(slot as usize)).collect(), false),
                     };
                     for (i, held) in here.into_iter().enumerate() {
                         hold[i] |= held != Held::Not;
                         self.certain[i] |= is_first && held == Held::Certain;
+                        self.within[i] |= is_first && held == Held::Perhaps && !is_known;
                     }
                 }
                 Place::Literal(_) | Place::Time(_) => {}
+            }
+        }
+        for place in places {
+            let Place::Time(lazy) = place else { continue };
+            // Writing a time takes a while: nobody does where it does not matter any more.
+            let matters = |i: usize| self.hold[i] && if is_first { !self.certain[i] } else { !hold[i] };
+            let some: Vec<u32> = (0..hold.len()).filter(|&i| matters(i)).map(|i| i as u32).collect();
+            let held = lazy.judge(&some, &their.times, budget, |text| match word.find(text) {
+                None => Held::Not,
+                // What is damaged is told by who puts it together.
+                Some(_) => str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle)),
+            })?;
+            for (i, held) in some.into_iter().zip(held) {
+                hold[i as usize] |= held != Held::Not;
+                self.certain[i as usize] |= is_first && held == Held::Certain;
             }
         }
         self.hold.iter_mut().zip(&hold).for_each(|(all, one)| *all &= one);
@@ -157,6 +197,18 @@ fn held(
             let held = |slot: &u32| of_slot.get(*slot as usize).copied().unwrap_or(Held::Not);
             return slots.iter().map(held).collect();
         }
+        // The only word of an integer are its digits.
+        ColumnData::Int { values, .. } if word.word().is_whole => {
+            let number = word.word().text.parse::<u64>().ok();
+            let mut digits = IntText::default();
+            let of_slot = |&slot: &u32| {
+                if Some(values.get(slot as usize).unsigned_abs()) != number {
+                    return Held::Not;
+                }
+                column.text_at(slot as usize, &mut digits).map_or(Held::Not, held)
+            };
+            return slots.iter().map(of_slot).collect();
+        }
         _ => {}
     }
     let mut digits = IntText::default();
@@ -206,7 +258,7 @@ mod tests {
                 present[slot / 64] |= u64::from(one.is_some()) << (slot % 64);
             }
             let is_certain = |text: &str| text.starts_with('a');
-            let needle = Needle { words: &[], certain: &is_certain, reaches: &|text| !text.ends_with('b') };
+            let needle = Needle { words: &[], certain: &is_certain, reaches: &|text| !text.ends_with('b'), run: None };
             let sought = Sought::here_and_there(Word { text: &word, is_whole: false, any_case });
             let data = ColumnData::Text { text: text.clone(), ends: ends.clone(), present: Some(present) };
             let column = Column { data, kinds: Kinds::All(ValueKind::String), order: Order::Rows, rows: texts.len() };
