@@ -48,7 +48,7 @@ struct OpenedAhead {
 impl Reading {
     /// Of tables sorted by their numbers.
     pub(crate) fn new(cache: &Arc<TableCache>, pin: &Pin, tables: Vec<Arc<KnownTable>>) -> Self {
-        let since = cache.blocks.begin_query();
+        let since = cache.blocks.now();
         Self {
             cache: cache.clone(),
             tables,

@@ -261,35 +261,41 @@ fn check_words(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block,
     }
 }
 
-/// Whether the rows found for a phrase are the right ones, where parts tell that it cannot reach over their edges.
-fn check_phrase<'a>(
+/// Whether the rows found for a run of text are the right ones.
+fn check_run<'a>(
     text_of: &dyn Fn(usize) -> Option<&'a str>,
     rows: usize,
     block: &dyn Block,
     name: &str,
-    words: &[&str],
-    phrase: &str,
+    run: Run<'_>,
 ) {
+    let phrase = run.text;
     let passes = |text: &str| {
-        text.match_indices(phrase).any(|(at, _)| {
-            !text[..at].ends_with(token::is_word_char)
-                && !text[at + phrase.len()..].starts_with(token::is_word_char)
-        })
+        let is_at = |at| {
+            run.may_follow(&text[..at])
+                && text[at..].strip_prefix(phrase).is_some_and(|after| run.may_precede(after))
+        };
+        text.char_indices().any(|(at, _)| is_at(at))
     };
     let split = |part: &str, at: usize| {
         phrase.is_char_boundary(at) && (part.ends_with(&phrase[..at]) || part.starts_with(&phrase[at..]))
     };
     let reaches = |part: &str| phrase.contains(part) || (1..phrase.len()).any(|at| split(part, at));
-    let words: Vec<Word<'_>> = words.iter().map(|&word| word.into()).collect();
-    let run = Some(Run { text: phrase, starts_word: true, ends_word: true });
-    let needle = Needle { words: &words, certain: &passes, reaches: &reaches, run };
+    let mut words: Vec<Word<'_>> = token::words(phrase).map(Word::from).collect();
+    let count = words.len();
+    for (i, word) in words.iter_mut().enumerate() {
+        let is_open_before = i == 0 && !run.starts_word && phrase.starts_with(token::is_word_char);
+        let is_open_behind = i + 1 == count && !run.ends_word && phrase.ends_with(token::is_word_char);
+        word.is_whole = !(is_open_before || is_open_behind);
+    }
+    let needle = Needle { words: &words, certain: &passes, reaches: &reaches, run: Some(run) };
     let Some(found) = block.search(name, &needle).unwrap() else { return };
     for row in 0..rows {
         let (certain, possible) = (bit(&found.certain, row), bit(&found.possible, row));
         let is = text_of(row).is_some_and(passes);
         assert!(!(certain && possible), "{name:?} in row {row}");
-        assert!(is || !certain, "{phrase:?} is not in {:?}", text_of(row));
-        assert!(!is || certain || possible, "{phrase:?} is in {:?}", text_of(row));
+        assert!(is || !certain, "{run:?} is not in {:?}", text_of(row));
+        assert!(!is || certain || possible, "{run:?} is in {:?}", text_of(row));
     }
 }
 
@@ -352,15 +358,22 @@ fn check_search(all: &[BTreeMap<String, (String, ValueKind)>], block: &dyn Block
                 }
             }
         }
+        // From and to the edges of words, and from and to the midst of them and of what is between.
+        let at = |word: &str| word.as_ptr() as usize - sample.as_ptr() as usize;
         for three in words.windows(3).step_by(4) {
-            let at = |word: &str| word.as_ptr() as usize - sample.as_ptr() as usize;
-            check_phrase(
+            let text = &sample[at(three[0])..at(three[2]) + three[2].len()];
+            check_run(&text_of, all.len(), block, name, Run { text, starts_word: true, ends_word: true });
+        }
+        let edges: Vec<usize> = sample.char_indices().map(|(at, _)| at).collect();
+        for (i, &from) in edges.iter().enumerate().step_by(5) {
+            let to = edges.get(i + 2 + i % 13).copied().unwrap_or(sample.len());
+            let (starts_word, ends_word) = (i % 2 == 0, i % 3 == 0);
+            check_run(
                 &text_of,
                 all.len(),
                 block,
                 name,
-                three,
-                &sample[at(three[0])..at(three[2]) + three[2].len()],
+                Run { text: &sample[from..to], starts_word, ends_word },
             );
         }
     }

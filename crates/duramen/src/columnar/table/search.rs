@@ -8,6 +8,7 @@ use super::super::template::{Elsewhere, FoundTexts, Surroundings, TEMPLATES};
 use super::TableBlock;
 use super::column::{MAX_DEPTH, kinds_of, slots_of};
 use crate::block::{Found, Needle, Word, is_few, names};
+use crate::column::ColumnData;
 use crate::error::Result;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -143,6 +144,9 @@ impl TableBlock {
             Form::Alias => Presence::Perhaps,
             Form::Texts { pages, .. } if !pages.is_empty() => Presence::Perhaps,
             Form::Texts { at, .. } => {
+                if let Some(presence) = self.presence_in_decoded(i, at.bundle, word) {
+                    return Ok(presence);
+                }
                 // Where a word is, the letters mostly say.
                 let letters = if entry.kind.is_some() { Some(self.letters_of(at)?) } else { None };
                 let mut part = match letters.filter(|letters| leaf::peek(letters) != Some(TEMPLATES)) {
@@ -159,6 +163,22 @@ impl TableBlock {
                 Presence::perhaps(leaf::presence(&mut part, entry.count, &sought)? != Presence::Nowhere)
             }
         })
+    }
+
+    /// Where in column `i` a word is, if that is decoded and tells it as soon as its bundle would, which need not be read then.
+    fn presence_in_decoded(&self, i: usize, bundle: usize, word: Word<'_>) -> Option<Presence> {
+        let column = self.columns[i].get(&self.clock)?;
+        let sought = Sought::here_and_there(word);
+        let has = |text: &str| sought.find(text.as_bytes()).is_some();
+        Some(Presence::perhaps(match &column.data {
+            ColumnData::Const(text) => has(text),
+            ColumnData::Dict { values, .. } => values.iter().any(has),
+            ColumnData::Int { .. } | ColumnData::Decimal { .. } => {
+                word.text.bytes().all(|c| c.is_ascii_digit())
+            }
+            ColumnData::Text { .. } if self.bundles[bundle].peek().is_some() => return None,
+            ColumnData::Text { text, .. } => has(text),
+        }))
     }
 }
 

@@ -154,7 +154,7 @@ impl Crossing<'_, '_> {
                 }
                 let ranks: Vec<u32> = left.iter().map(|&i| some[i as usize]).collect();
                 let is_so = |text: &str| like.holds(text, &self.run);
-                // What is not UTF-8 is damaged: whoever puts it together says so.
+                // What is not UTF-8, and damaged, has it not.
                 let are_so = |text: &[u8]| str::from_utf8(text).is_ok_and(is_so);
                 let mut budget = self.budget;
                 let hold = match &self.places[at] {

@@ -53,7 +53,7 @@ const MIN_USES: u32 = 16;
 const MAX_TEXT_BYTES: usize = 16 << 10;
 /// No template is longer than this. A reference takes 4 bytes for a value of at least one.
 const MAX_PATTERN_BYTES: usize = MAX_TEXT_BYTES + 4 * super::references::MAX_SOURCES;
-/// The most templates that a column has, so that the number of each takes two bytes in memory; of more, texts are kept whole.
+/// The most templates that a column has, so that the number of each takes two bytes in memory. What would have more has none.
 const MAX_TEMPLATES: usize = u16::MAX as usize;
 /// The most pieces that all templates of a column have together; texts that would need more are kept whole.
 const MAX_PIECES: usize = 1 << 20;

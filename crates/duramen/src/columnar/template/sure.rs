@@ -123,11 +123,15 @@ impl Rows {
             // Writing a time takes a while: nobody does where it does not matter any more.
             let matters = |i: usize| self.hold[i] && if is_first { !self.certain[i] } else { !hold[i] };
             let some: Vec<u32> = (0..hold.len()).filter(|&i| matters(i)).map(|i| i as u32).collect();
-            let held = lazy.judge(&some, &their.times, budget, |text| match word.find(text) {
-                None => Held::Not,
-                // What is damaged is told by who puts it together.
-                Some(_) => str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle)),
-            })?;
+            if some.is_empty() {
+                continue;
+            }
+            let held =
+                lazy.judge(&some, &their.times, &mut budget.clone(), |text| match word.find(text) {
+                    None => Held::Not,
+                    // What is damaged is told by who puts it together.
+                    Some(_) => str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle)),
+                })?;
             for (i, held) in some.into_iter().zip(held) {
                 hold[i as usize] |= held != Held::Not;
                 self.certain[i as usize] |= is_first && held == Held::Certain;

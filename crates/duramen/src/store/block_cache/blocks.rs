@@ -12,8 +12,10 @@ pub(super) struct Blocks {
     /// Every block, by when it was last asked for.
     by_age: BTreeMap<u64, Key>,
     pub(super) clock: u64,
-    /// The queries that use them.
+    /// Counts the queries that left no room for what was there: what is there ages by them, and not while there is room.
     pub(super) queries: QueryClock,
+    /// When the latest of them began.
+    pressed_at: Option<u64>,
     /// Those that somebody reads, or did when they were last looked at: only these grow.
     growing: Vec<Key>,
     /// What all take, as far as it was counted.
@@ -90,7 +92,14 @@ impl Blocks {
     /// used lately. Gives what goes back, to be freed without the lock.
     pub(super) fn keep_within(&mut self, capacity_bytes: usize, since: u64) -> Vec<Forgotten> {
         self.count();
-        let mut dropped = self.forget_within(capacity_bytes);
+        let mut dropped = Vec::new();
+        if self.total_bytes > capacity_bytes {
+            if self.pressed_at != Some(since) {
+                self.pressed_at = Some(since);
+                self.queries.tick();
+            }
+            dropped = self.forget_within(capacity_bytes);
+        }
         while self.total_bytes > capacity_bytes || self.by_key.len() > MAX_CACHED_BLOCKS {
             let Some((&used, &oldest)) = self.by_age.first_key_value() else { break };
             let late = self.by_age.values().nth_back(self.latest_blocks).filter(|_| used > since);

@@ -91,9 +91,8 @@ impl StoreBlocks {
         (self.generation == fork_generation()).then(|| lock(&self.cache.blocks))
     }
 
-    /// A query begins; what it tells of when it did.
-    pub(crate) fn begin_query(&self) -> u64 {
-        self.cache.queries.tick();
+    /// What a query that begins now tells of when it did.
+    pub(crate) fn now(&self) -> u64 {
         self.blocks().map_or(0, |blocks| blocks.clock)
     }
 
@@ -256,7 +255,7 @@ mod tests {
             *lock(&blocks.cache.blocks) = Blocks::new(LATEST_BLOCKS);
             // Which of those that a query reads were there.
             let query = |numbers: Range<usize>| {
-                let since = blocks.begin_query();
+                let since = blocks.now();
                 let there: Vec<bool> = numbers.clone().map(|number| blocks.has(1, number)).collect();
                 numbers.for_each(|number| drop(blocks.get(1, number, true, since, open).unwrap()));
                 blocks.keep_within(since);
