@@ -138,6 +138,12 @@ impl<'a> Parts<'a> {
 }
 
 impl Crossing<'_, '_> {
+    /// Whether it asks for values of other columns.
+    pub(super) fn refers(&self) -> bool {
+        let mut asked = self.ways.iter().flatten();
+        asked.any(|&(at, _)| matches!(self.places[at], Place::Reference(_)))
+    }
+
     /// Which of some texts of the template, ascending, have it.
     pub(super) fn of(
         &self,

@@ -5,6 +5,7 @@
 //! is still missing are decoded.
 
 use super::super::leaf::{Held, Presence, Sought};
+use super::across::Crossing;
 use super::parts::{Parts, Place};
 use super::sure::{Elsewhere, Rows, sure};
 use crate::block::{Needle, Word, is_few};
@@ -31,8 +32,8 @@ pub(crate) struct Surroundings<'a, 'w> {
     pub(crate) elsewhere: &'a dyn Fn(usize, Word<'w>) -> Result<Rc<Elsewhere>>,
 }
 
-/// Whether a run lies across edges is looked at in this part of all texts or more: for less, to decode whole columns does not
-/// pay.
+/// Whether a run lies across edges of what refers to other columns is looked at in this part of all texts or more: for less, to
+/// decode whole columns does not pay.
 const ACROSS_SHARE: usize = 128;
 
 /// The rows of the texts of a template, as far as somebody asks for them.
@@ -206,17 +207,11 @@ impl Parts<'_> {
                 continue;
             }
             says_all = false;
-            let mut places_of_word = Vec::new();
-            for place in self.holes(t) {
-                let place = place?;
-                if presence(&place, word, around.presence)? == Presence::Perhaps {
-                    places_of_word.push(place);
-                }
-            }
-            if places_of_word.is_empty() {
+            let holes = self.holes_with(t, word, around)?;
+            if holes.is_empty() {
                 return Ok(Passing::default());
             }
-            perhaps.push((word, places_of_word));
+            perhaps.push((word, holes));
         }
         // A text that passes holds all the words.
         if says_all {
@@ -226,17 +221,30 @@ impl Parts<'_> {
                 }
             }
         }
+        let crossing = needle.run.map(|run| self.crossing(t, run)).transpose()?.flatten();
+        let is_worth_it = |crossing: &Crossing<'_, '_>, texts| {
+            !crossing.refers() || texts * ACROSS_SHARE >= self.numbers().len()
+        };
+        let crossing = crossing.filter(|crossing| is_worth_it(crossing, self.count(t)));
+        // What has all the words of a run elsewhere may hold it in one hole as well.
+        if says_all
+            && crossing.is_some()
+            && let Some(word) = words.first()
+        {
+            perhaps.push((word, self.holes_with(t, word, around)?));
+        }
         if perhaps.is_empty() {
             return Ok(Passing { possible: Ranks::All, ..Passing::default() });
         }
-        let run = needle.run.filter(|_| self.is_worth_it(self.count(t)));
-        let crossing = run.map(|run| self.crossing(t, run)).transpose()?.flatten();
         let mut rows = Rows::new(self.count(t));
         let mut budget = self.budget();
         for (word, places) in perhaps {
             rows.look_for(word, &places, needle, around, their, &mut budget)?;
+            if says_all {
+                rows.hold.fill(true);
+            }
             if let Some(crossing) = &crossing
-                && self.is_worth_it(rows.undecided().count())
+                && is_worth_it(crossing, rows.undecided().count())
             {
                 let undecided: Vec<u32> = rows.undecided().collect();
                 rows.decide(&crossing.of(&undecided, their, around)?);
@@ -252,9 +260,21 @@ impl Parts<'_> {
         })
     }
 
-    /// Whether to look at so many texts is worth decoding the columns that they refer to.
-    fn is_worth_it(&self, texts: usize) -> bool {
-        texts * ACROSS_SHARE >= self.numbers().len()
+    /// The holes of a template that may hold a word.
+    fn holes_with<'w>(
+        &self,
+        t: usize,
+        word: &Sought<'w>,
+        around: &Surroundings<'_, 'w>,
+    ) -> Result<Vec<Place<'_>>> {
+        let mut holes = Vec::new();
+        for place in self.holes(t) {
+            let place = place?;
+            if presence(&place, word, around.presence)? == Presence::Perhaps {
+                holes.push(place);
+            }
+        }
+        Ok(holes)
     }
 }
 
