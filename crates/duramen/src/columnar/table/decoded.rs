@@ -6,12 +6,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How many queries have begun: what is decoded remembers the latest one that used it. Those who share it share its count.
+/// Time as a cache counts it, in queries: what is decoded remembers when it was last used. Those who share it share its count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueryClock(Arc<AtomicU32>);
 
 impl QueryClock {
-    /// A query begins.
+    /// One query more.
     pub(crate) fn tick(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

@@ -133,7 +133,7 @@ impl TableBlock {
         Self { told: streams, ..self }
     }
 
-    /// The same before anything was read of it; whoever reads it is a query of those that this clock counts.
+    /// The same before anything was read of it; what is read of it remembers when by this clock.
     pub(crate) fn timed(self, clock: QueryClock) -> Self {
         Self { clock, ..self }
     }
