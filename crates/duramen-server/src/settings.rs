@@ -302,10 +302,15 @@ impl Settings {
     }
 }
 
+/// The least that `block_cache_bytes` is by default.
+const MIN_BLOCK_CACHE_BYTES: usize = 64 << 20;
+/// The most that it is by default.
+const MAX_BLOCK_CACHE_BYTES: usize = 512 << 20;
+
 /// What is kept decompressed on a machine with so much memory, if that is known.
 fn block_cache_bytes(machine_bytes: Option<u64>) -> usize {
     let share = machine_bytes.unwrap_or_default() / 32;
-    usize::try_from(share).unwrap_or(usize::MAX).clamp(64 << 20, 512 << 20)
+    usize::try_from(share).unwrap_or(usize::MAX).clamp(MIN_BLOCK_CACHE_BYTES, MAX_BLOCK_CACHE_BYTES)
 }
 
 /// The settings in force, without anything left open.

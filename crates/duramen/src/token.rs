@@ -27,6 +27,15 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word_char(c)).filter(|w| !w.is_empty())
 }
 
+/// Where a text can be cut in two so that no word is: byte offsets, ascending, without both ends.
+pub fn cuts(text: &str) -> impl Iterator<Item = usize> {
+    let is_cut = |&at: &usize| {
+        let (start, end) = text.split_at(at);
+        at > 0 && !(start.ends_with(is_word_char) && end.starts_with(is_word_char))
+    };
+    text.char_indices().map(|(at, _)| at).filter(is_cut)
+}
+
 /// The hash under which filters know a word: XXH3-64 of it in lower case.
 pub fn hash(word: &str) -> u64 {
     if word.is_ascii() {

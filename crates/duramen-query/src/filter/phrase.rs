@@ -23,18 +23,8 @@ pub struct Phrase {
     finder: Box<Finder<'static>>,
     starts_word: bool,
     ends_word: bool,
-    /// Where edges of parts may be in it.
+    /// Where edges of parts may be in it; of long phrases nobody asks.
     cuts: Box<[usize]>,
-}
-
-/// Between which of its characters no word is cut, if it is not too long.
-fn cuts(text: &str) -> Box<[usize]> {
-    let is_cut = |&at: &usize| {
-        let (start, end) = text.split_at(at);
-        at > 0 && !(start.ends_with(is_word_char) && end.starts_with(is_word_char))
-    };
-    let all = text.char_indices().map(|(at, _)| at);
-    if text.len() > MAX_SPLIT_BYTES { Box::default() } else { all.filter(is_cut).collect() }
 }
 
 impl Phrase {
@@ -44,7 +34,7 @@ impl Phrase {
             finder: Box::new(Finder::new(text).into_owned()),
             starts_word: text.starts_with(is_word_char),
             ends_word: !prefix && text.ends_with(is_word_char),
-            cuts: cuts(text),
+            cuts: if text.len() > MAX_SPLIT_BYTES { Box::default() } else { token::cuts(text).collect() },
             text: text.into(),
             prefix,
             substring: false,

@@ -1,6 +1,6 @@
 //! What was decoded of a block, and when it was last of use: when memory is short, a cache has the block forget some of it.
 
-use super::TableBlock;
+use super::{TableBlock, get_or_make};
 use crate::error::Result;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,13 +70,10 @@ impl<T> Decoded<T> {
         self.value.get_or_init(make)
     }
 
-    /// The value, made first if it is not there. Two threads may both make it; one wins.
+    /// As [`get_or_make`].
     pub(super) fn get_or_make(&self, clock: &QueryClock, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-        if let Some(value) = self.get(clock) {
-            return Ok(value);
-        }
-        let value = make()?;
-        Ok(self.get_or_init(clock, || value))
+        self.touch(clock);
+        get_or_make(&self.value, make)
     }
 }
 

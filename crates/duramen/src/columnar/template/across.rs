@@ -7,7 +7,7 @@ use super::parts::{Parts, Place};
 use crate::block::Run;
 use crate::column::{Column, ColumnData, IntText};
 use crate::error::Result;
-use crate::token::is_word_char;
+use crate::token;
 
 /// If there are more ways to lie across edges, texts are put together.
 const MAX_WAYS: usize = 32;
@@ -59,12 +59,9 @@ struct Ways<'a, 'r> {
     steps: usize,
 }
 
-/// Where it can be cut: between characters, and not in the midst of a word.
+/// The two parts of each cut.
 fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let is_cut = |(start, end): &(&str, &str)| {
-        !(start.is_empty() || start.ends_with(is_word_char) && end.starts_with(is_word_char))
-    };
-    text.char_indices().map(|(at, _)| text.split_at(at)).filter(is_cut)
+    token::cuts(text).map(|at| text.split_at(at))
 }
 
 impl<'a, 'r> Ways<'a, 'r> {

@@ -63,14 +63,14 @@ impl Blocks {
         self.growing.push(key);
     }
 
-    pub(super) fn remove(&mut self, key: Key) -> Option<Arc<TableBlock>> {
+    pub(super) fn remove(&mut self, key: Key) -> Option<Forgotten> {
         let kept = self.by_key.remove(&key)?;
         self.by_age.remove(&kept.last_used);
         self.total_bytes -= kept.bytes;
         if kept.grows {
             self.growing.retain(|growing| *growing != key);
         }
-        Some(kept.block)
+        Some(Box::new(kept.block))
     }
 
     /// Counts what has grown.
@@ -104,7 +104,7 @@ impl Blocks {
             let Some((&used, &oldest)) = self.by_age.first_key_value() else { break };
             let late = self.by_age.values().nth_back(self.latest_blocks).filter(|_| used > since);
             let victim = late.copied().unwrap_or(oldest);
-            dropped.extend(self.remove(victim).map(|block| Box::new(block) as Forgotten));
+            dropped.extend(self.remove(victim));
         }
         dropped
     }

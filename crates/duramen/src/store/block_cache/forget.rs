@@ -48,7 +48,7 @@ impl Blocks {
             && let Some((bytes, key)) = read.pop()
         {
             read_bytes -= bytes;
-            forgotten.extend(self.remove(key).map(|block| Box::new(block) as Forgotten));
+            forgotten.extend(self.remove(key));
         }
         let wanted_bytes = capacity_bytes - capacity_bytes / ROOM_SHARE;
         let mut idle = BinaryHeap::from(idle);
@@ -57,7 +57,7 @@ impl Blocks {
         {
             match part {
                 Some((id, bytes)) => forgotten.extend(self.forget_part(block, id, bytes)),
-                None => forgotten.extend(self.remove(block).map(|block| Box::new(block) as Forgotten)),
+                None => forgotten.extend(self.remove(block)),
             }
         }
         forgotten

@@ -314,6 +314,31 @@ mod tests {
     }
 
     #[test]
+    fn large_blocks_that_are_read_leave_what_others_need() {
+        let dir = tempfile::tempdir().unwrap();
+        let large = BlockCache::new(64 << 20);
+        let store = store_of(dir.path(), 8, 2000, &large);
+        read(&store);
+        let capacity_bytes = 3 * large.held_bytes() / 8 + 8 * 2000 * 8;
+        drop(store);
+        let cache = BlockCache::new(capacity_bytes);
+        let store = options(&cache).open(dir.path()).unwrap();
+        let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        handles.iter().for_each(|handle| drop(handle.open().unwrap().times().unwrap()));
+        // Six are read at once, which take twice the room.
+        let open: Vec<_> = handles[..6].iter().map(|handle| handle.open().unwrap()).collect();
+        open.iter().for_each(|block| drop(block.column("_msg").unwrap()));
+        drop(handles[6].open().unwrap());
+        let blocks = lock(&cache.blocks);
+        let has_times = |block: &TableBlock| block.parts().any(|part| part.bytes == 2000 * 8);
+        let others = blocks.by_key.values().filter(|kept| Arc::strong_count(&kept.block) == 1);
+        assert_eq!(others.filter(|kept| has_times(&kept.block)).count(), 2);
+        drop(blocks);
+        drop((open, handles));
+        assert!(cache.held_bytes() <= capacity_bytes);
+    }
+
+    #[test]
     fn blocks_stay_open_within_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let large = BlockCache::new(64 << 20);
