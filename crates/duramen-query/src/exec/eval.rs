@@ -153,6 +153,19 @@ fn field_rows(
         }
         return Ok(found);
     }
+    if let Test::Contains(contains) = test
+        && let Some(phrases) = contains.few_alternatives()
+    {
+        let (mut found, mut left) = (Bitmap::none(candidates.len()), candidates.clone());
+        for phrase in phrases {
+            let phrase = Test::Phrase(phrase.clone());
+            let passes = |text: &str| phrase.matches(text) && passes(text);
+            let new = field_rows((field, is_one), &phrase, &passes, open, &left, stop)?;
+            left.subtract(&new);
+            found.union(&new);
+        }
+        return Ok(found);
+    }
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
     let words = test.sought_words();

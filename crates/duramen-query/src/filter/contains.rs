@@ -4,6 +4,9 @@ use super::phrase::Phrase;
 use super::{Needs, show_list};
 use std::fmt;
 
+/// The most phrases of which each is looked for on its own. Of more, every value is looked at once.
+const MAX_ALTERNATIVES: usize = 8;
+
 /// Several phrases, all or one of which a value must hold. Of none, all are in every value, and one in no value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contains {
@@ -29,6 +32,12 @@ impl Contains {
     /// Whether a value must hold all of the phrases.
     pub fn is_all(&self) -> bool {
         self.all
+    }
+
+    /// The phrases, if a value must hold one of them, and they are so few that it is worth looking for each.
+    pub(crate) fn few_alternatives(&self) -> Option<&[Phrase]> {
+        let have_words = || self.phrases.iter().all(|phrase| !phrase.sought_words().is_empty());
+        (!self.all && self.phrases.len() <= MAX_ALTERNATIVES && have_words()).then_some(&*self.phrases)
     }
 
     /// The phrases.
