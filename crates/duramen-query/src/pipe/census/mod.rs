@@ -81,12 +81,21 @@ impl Counted {
 fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<BTreeMap<String, u64>> {
     let (rows, hits) = (found.len(), found.count());
     let mut known = BTreeMap::from([(names::TIME.to_owned(), hits as u64)]);
-    for name in open.block.field_names()? {
+    let mut fields = open.block.field_names()?;
+    fields.push(names::STREAM.to_owned());
+    for name in fields {
         match open.block.rows_with(&name)? {
             Some(0) => _ = known.insert(name, 0),
             Some(with) if with == rows => _ = known.insert(name, hits as u64),
             Some(with) if hits == rows => _ = known.insert(name, with as u64),
-            _ => {}
+            Some(_) => {
+                if let Some(having) = open.block.rows_having(&name)? {
+                    let mut with = Bitmap::from_words(having, rows);
+                    with.intersect(found);
+                    known.insert(name, with.count() as u64);
+                }
+            }
+            None => {}
         }
     }
     Ok(known)

@@ -314,7 +314,7 @@ impl Block for TableBlock {
 
     fn rows_with(&self, name: &str) -> Result<Option<usize>> {
         if name == names::STREAM || self.has_label(name) {
-            return Ok(None);
+            return self.sets_having(name)?.map(|sets| self.count_of_sets(&sets)).transpose();
         }
         let Some(i) = self.number_of(name) else { return Ok(Some(0)) };
         let entry = &self.directory.columns[i];
@@ -330,6 +330,9 @@ impl Block for TableBlock {
     }
 
     fn rows_having(&self, name: &str) -> Result<Option<Vec<u64>>> {
+        if name == names::STREAM || self.has_label(name) {
+            return self.sets_having(name)?.map(|sets| self.rows_of_sets(sets)).transpose();
+        }
         let rows = self.directory.rows;
         let map = match (self.rows_with(name)?, self.number_of(name)) {
             (None, _) => return Ok(None),

@@ -2,7 +2,7 @@
 //! table tells the block's streams, not even once a stream, but once a value.
 
 use super::{TableBlock, get_or_make};
-use crate::block::{Block, StreamLabels};
+use crate::block::{Block, StreamLabels, names};
 use crate::column::{Order, set_range};
 use crate::columnar::labels::{are_wanted, texts};
 use crate::columnar::row_slots::slots_of_streams;
@@ -33,6 +33,34 @@ impl TableBlock {
 
     /// [`crate::block::Block::rows_of_label`].
     pub(super) fn of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {
+        self.sets_of_label(name, is_wanted)?.map(|wanted| self.rows_of_sets(wanted)).transpose()
+    }
+
+    /// Which label sets are not empty, if it is the field `_stream`, or have a value that is not empty, if it is a label and nothing
+    /// else.
+    pub(super) fn sets_having(&self, name: &str) -> Result<Option<Vec<bool>>> {
+        if name != names::STREAM {
+            return self.sets_of_label(name, &|value| !value.is_empty());
+        }
+        let is_named = |labels: &StreamLabels<'_>| !labels.is_empty();
+        Ok(Some(match &self.told {
+            Some(told) => told.rows().map(|(set, _)| told.table.with_set(set, is_named)).collect(),
+            None => self.label_sets()?.iter().map(|set| !set.is_empty()).collect(),
+        }))
+    }
+
+    /// How many rows the label sets have that are wanted.
+    pub(super) fn count_of_sets(&self, wanted: &[bool]) -> Result<usize> {
+        let (mut rows, mut start) = (0, 0);
+        for (&end, &wanted) in self.slot_ends()?.iter().zip(wanted) {
+            rows += if wanted { end.saturating_sub(start) as usize } else { 0 };
+            start = end;
+        }
+        Ok(rows)
+    }
+
+    /// Which label sets are wanted by their value of a field that is a label and nothing else.
+    fn sets_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<bool>>> {
         if !self.is_label(name) {
             return Ok(None);
         }
@@ -46,9 +74,9 @@ impl TableBlock {
                 let is_wanted = || is_wanted(label.value(number));
                 known.get_mut(number).is_some_and(|known| *known.get_or_insert_with(is_wanted))
             });
-            return self.rows_of_sets(wanted.collect()).map(Some);
+            return Ok(Some(wanted.collect()));
         }
-        self.rows_of_sets(are_wanted(self.label_sets()?, name, is_wanted)).map(Some)
+        Ok(Some(are_wanted(self.label_sets()?, name, is_wanted)))
     }
 
     /// How rows in order of time lead to slots, and where the slots of each stream end.
@@ -80,7 +108,7 @@ impl TableBlock {
     }
 
     /// The rows of the label sets that are wanted.
-    fn rows_of_sets(&self, wanted: Vec<bool>) -> Result<Vec<u64>> {
+    pub(super) fn rows_of_sets(&self, wanted: Vec<bool>) -> Result<Vec<u64>> {
         if !wanted.contains(&true) {
             return Ok(Vec::new());
         }
