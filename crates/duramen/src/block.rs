@@ -246,6 +246,17 @@ pub trait Block: Send + Sync + Debug {
         let _all_are_right = rows;
         self.column(name)
     }
+    /// Which of these rows, one bit each, have a value in the field that passes: values are looked at one after another, in any
+    /// order, and not kept. `None` if they are there anyway, or worth keeping: [`Block::column`] has them.
+    fn look_through(
+        &self,
+        name: &str,
+        rows: &[u64],
+        passes: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Option<Vec<u64>>> {
+        let _unknown = (name, rows, passes);
+        Ok(None)
+    }
     /// Says that the fields that somebody wants will be read soon, and what leads to them. Only a hint, which never fails:
     /// what is not in memory may be fetched from the device meanwhile.
     fn will_read(&self, wants: &dyn Fn(&str) -> bool) {

@@ -184,8 +184,17 @@ fn field_rows(
             left.to_mut().intersect(&possible);
         }
     }
+    let mut seen = 0;
+    let mut passes_in_time = |text: &str| {
+        seen += 1;
+        (seen % STOP_INTERVAL_ROWS != 0 || !stop()) && passes(text)
+    };
     let mut found = if left.is_empty() {
         Bitmap::none(left.len())
+    } else if !passes("")
+        && let Some(found) = open.look_through(field, &left, &mut passes_in_time)?
+    {
+        found
     } else {
         let column = open.column_for(field, &left)?;
         if let (Test::Phrase(phrase), Some(column)) = (test, &column)

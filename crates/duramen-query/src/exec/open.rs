@@ -154,6 +154,20 @@ impl Open {
         Ok(self.block.search(name, needle)?.map(maps))
     }
 
+    /// Which of the candidates have a value that passes, if the block looks through a field's values without keeping them.
+    pub fn look_through(
+        &mut self,
+        name: &str,
+        candidates: &Bitmap,
+        passes: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Option<Bitmap>> {
+        if is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
+            return Ok(None);
+        }
+        let found = self.block.look_through(name, candidates.words(), passes)?;
+        Ok(found.map(|words| Bitmap::from_words(words, self.block.rows())))
+    }
+
     /// A column, `_time` as text among them; `None` where no row has the field.
     pub fn column(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
         if let Some(column) = self.columns.get(name) {

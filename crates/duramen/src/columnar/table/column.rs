@@ -76,7 +76,7 @@ impl TableBlock {
 
     /// Calls `f` with what putting the texts of column `i` together needs to know of the block. `slots` are those that have a
     /// value, and how many there are.
-    fn with_context<T>(
+    pub(super) fn with_context<T>(
         &self,
         i: usize,
         (map, slots): (Option<&Vec<u64>>, usize),

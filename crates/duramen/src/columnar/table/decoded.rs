@@ -16,6 +16,11 @@ impl QueryClock {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether there was no room for all that is decoded, once. What is large and soon looked through is better not kept then.
+    pub(super) fn was_ever_pressed(&self) -> bool {
+        self.now() > 0
+    }
+
     pub(crate) fn now(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }

@@ -8,6 +8,7 @@ mod index;
 mod of_streams;
 mod pages;
 mod search;
+mod through;
 mod wanted;
 mod words;
 
@@ -345,6 +346,15 @@ impl Block for TableBlock {
             Ok(all)
         };
         map.map_or_else(all, |map| self.rows_of_slots(map.clone())).map(Some)
+    }
+
+    fn look_through(
+        &self,
+        name: &str,
+        rows: &[u64],
+        passes: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Option<Vec<u64>>> {
+        self.look_through_texts(name, rows, passes)
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {

@@ -3,8 +3,10 @@
 use super::super::bytes::bad;
 use super::super::chosen::Chosen;
 use super::super::leaf::Leaf;
+use super::super::streams::MAX_STREAM_BYTES;
 use super::super::texts::Texts;
-use super::super::timetext::{self, TimeForm};
+use super::super::timetext::TimeForm;
+use super::assemble::{Assembly, BATCH_TEXTS};
 use super::find::TextsOf;
 use super::parts::{Parts, Place};
 use crate::column::{Column, IntText};
@@ -141,39 +143,52 @@ impl<'a> Parts<'a> {
         if let Some(made) = sources.dictionary(&plan)? {
             return Ok(made);
         }
-        let Sources { whole, templates, slots } = sources;
-        let mut next = vec![0usize; 1 + templates.len()];
-        let mut digits = IntText::default();
         let mut out = Texts::default();
         out.ends.reserve(plan.numbers.len());
-        for (i, &n) in plan.numbers.iter().enumerate() {
-            let number = next[n as usize];
-            next[n as usize] += 1;
-            if n == 0 {
-                out.push(whole.as_ref().map_or(b"", |whole| whole.get(number, &mut digits)));
-                out.check()?;
-                continue;
+        let mut assembly = Assembly::new(&sources, &plan.numbers);
+        while assembly.left() > 0 {
+            assembly.append(|_| true, &mut out)?;
+            // Most texts are about as long as the first ones.
+            let done = plan.numbers.len() - assembly.left();
+            if done == BATCH_TEXTS {
+                out.bytes.reserve((out.bytes.len() / done * assembly.left()).min(MAX_STREAM_BYTES));
             }
-            for source in &templates[n as usize - 1] {
-                match source {
-                    Source::Literal(text) => out.bytes.extend_from_slice(text.as_bytes()),
-                    Source::Leaf(leaf) => out.bytes.extend_from_slice(leaf.get(number, &mut digits)),
-                    Source::Times(form, times) => {
-                        out.bytes.extend_from_slice(&timetext::written(*form, times[number]));
-                    }
-                    Source::Column(column) => {
-                        let slot = slots.get(i).copied().unwrap_or(0) as usize;
-                        let text = column.text_at(slot, &mut digits);
-                        out.bytes
-                            .extend_from_slice(text.ok_or_else(|| bad("a field is missing"))?.as_bytes());
-                    }
-                }
-                out.check()?;
-            }
-            out.push(b"");
-            out.check()?;
         }
         Ok(Made::Texts(out))
+    }
+}
+
+/// What is told of texts that are put together: which one it is, and what it is.
+type See<'a> = dyn FnMut(usize, &str) + 'a;
+
+impl Parts<'_> {
+    /// Puts texts together, and calls `see` with each that is `wanted`. They are not kept.
+    pub(crate) fn each_text(
+        &self,
+        chosen: Chosen<'_>,
+        context: &Context<'_>,
+        is_wanted: &dyn Fn(usize) -> bool,
+        see: &mut See<'_>,
+    ) -> Result<()> {
+        let plan = self.plan(chosen);
+        let sources = self.sources(&plan, context)?;
+        let mut assembly = Assembly::new(&sources, &plan.numbers);
+        let mut some = Texts::default();
+        while assembly.left() > 0 {
+            let first = plan.numbers.len() - assembly.left();
+            some.clear();
+            assembly.append(is_wanted, &mut some)?;
+            let all = std::str::from_utf8(&some.bytes).map_err(|_| bad("a text is not UTF-8"))?;
+            let mut start = 0;
+            for (text, &end) in (first..).zip(&some.ends) {
+                let whole = all.get(start..end as usize).ok_or_else(|| bad("a text is not UTF-8"))?;
+                start = end as usize;
+                if is_wanted(text) {
+                    see(text, whole);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -27,6 +27,7 @@
 //! Texts that hold one of these three bytes themselves are kept whole.
 
 mod across;
+mod assemble;
 mod decode;
 mod encode;
 mod find;

@@ -1,0 +1,157 @@
+//! Looking through texts that are put together for that, and not kept.
+
+use super::super::chosen::Chosen;
+use super::super::directory::Form;
+use super::TableBlock;
+use super::column::{kinds_of, slots_of};
+use crate::column::bit;
+use crate::error::Result;
+
+impl TableBlock {
+    /// [`crate::block::Block::look_through`].
+    pub(super) fn look_through_texts(
+        &self,
+        name: &str,
+        rows: &[u64],
+        passes: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Option<Vec<u64>>> {
+        let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
+        let entry = &self.directory.columns[i];
+        let Form::Texts { at, pages, .. } = &entry.form else { return Ok(None) };
+        // As long as there is room, it is for the next one who asks.
+        if !pages.is_empty() || self.columns[i].peek().is_some() || !self.clock.was_ever_pressed() {
+            return Ok(None);
+        }
+        let (all, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?);
+        let found = self.with_part(at, true, |part| {
+            let _kinds = kinds_of(entry, part)?;
+            let Some(outline) = self.outline(i, part)? else { return Ok(None) };
+            let outline = outline.of(part);
+            let mut wanted = vec![0u64; all.div_ceil(64)];
+            for row in (0..all).filter(|&row| bit(rows, row)) {
+                let slot = order.slot(row);
+                wanted[slot / 64] |= 1 << (slot % 64);
+            }
+            let slots = slots_of(map, all);
+            let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
+            let mut found = vec![0u64; all.div_ceil(64)];
+            let mut see = |text: usize, value: &str| {
+                if passes(value) {
+                    let slot = slots[text] as usize;
+                    found[slot / 64] |= 1 << (slot % 64);
+                }
+            };
+            self.with_context(i, (map, all), None, 0, |context| {
+                outline.each_text(Chosen::all(entry.count), context, &is_wanted, &mut see)
+            })?;
+            Ok(Some(found))
+        })?;
+        found.map(|slots| self.rows_of_slots(slots)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bundles::tests::block_of;
+    use super::super::decoded::QueryClock;
+    use super::*;
+    use crate::EntryBuf;
+    use crate::block::{Block, names};
+    use crate::column::IntText;
+
+    /// Two streams, whose rows lie apart; texts with times, references, integers and words, some kept whole; a field that not all have.
+    fn entries() -> Vec<Vec<u8>> {
+        let mut buf = EntryBuf::new(["app"]);
+        let entry = |n: i64| {
+            let path = format!("/p/{}/{}", n % 91, n * 31 % 47);
+            buf.start(1_767_571_200_000_000_000 + n * 1_000_003);
+            match n % 11 {
+                0 => buf.message(&format!("{}, all alone", "é".repeat(n as usize % 70))),
+                1..=4 => {
+                    buf.message(&format!("GET {path} took {} ms at 2026-01-05 00:00:{:02}", n * 7, n % 60))
+                }
+                _ => buf.message(&format!(
+                    "user {} of {:.3}, {path}: {:08x}",
+                    n % 13,
+                    n as f64 / 7.0,
+                    n * 77_777
+                )),
+            };
+            buf.field("app", if n % 3 == 0 { "a" } else { "b" }).field("path", path.as_str());
+            if n % 5 < 2 {
+                buf.field("agent", format!("{:x} and {n} or {}", n * 0x9e37_79b9, n * n).as_str());
+            }
+            buf.finish().unwrap().to_vec()
+        };
+        (0..2_500).map(entry).collect()
+    }
+
+    #[test]
+    fn what_is_looked_through_is_what_the_column_has() {
+        let entries = entries();
+        let clock = QueryClock::default();
+        let unpressed = block_of(&entries).timed(clock.clone());
+        let all = vec![u64::MAX; 40];
+        let look = |block: &TableBlock, name: &str, rows: &[u64], passes: &dyn Fn(&str) -> bool| {
+            block.look_through(name, rows, &mut |text| passes(text)).unwrap()
+        };
+        assert_eq!(look(&unpressed, names::MESSAGE, &all, &|_| true), None, "there is room for the column");
+        clock.tick();
+        let passes: [&dyn Fn(&str) -> bool; 5] = [
+            &|_| true,
+            &|text| text.contains("/p/9"),
+            &|text| text.len() % 3 == 1,
+            &|text| text.ends_with('1'),
+            &|text| text.starts_with("GET") && text.contains(":17"),
+        ];
+        let mut looked = 0;
+        for wanted in [all, vec![0x5555_0f0f_ffff_0001; 40], vec![0; 40]] {
+            for name in [names::MESSAGE, "agent"] {
+                let block = block_of(&entries).timed(clock.clone());
+                let found = passes.map(|passes| look(&block, name, &wanted, passes));
+                let column = block.column(name).unwrap().unwrap();
+                assert_eq!(look(&block, name, &wanted, &|_| true), None, "{name} is there now");
+                for (found, passes) in found.iter().zip(passes) {
+                    let found = found.as_ref().expect("a column of templates");
+                    for row in 0..block.rows() {
+                        let mut digits = IntText::default();
+                        let text = column.text(row, &mut digits).filter(|_| bit(&wanted, row));
+                        assert_eq!(bit(found, row), text.is_some_and(passes), "{name}, row {row}: {text:?}");
+                        looked += usize::from(bit(found, row));
+                    }
+                }
+            }
+        }
+        assert!(looked > 5_000, "{looked}");
+    }
+
+    #[test]
+    fn how_many_rows_have_a_label_is_told_without_their_rows() {
+        let mut buf = EntryBuf::new(["app", "host"]);
+        let entry = |n: i64| {
+            buf.start(n).message("it happened");
+            if n % 4 > 0 {
+                buf.field("app", if n % 3 == 0 { "a" } else { "b" });
+            }
+            if n % 7 == 0 {
+                buf.field("host", "web");
+            }
+            buf.finish().unwrap().to_vec()
+        };
+        let entries: Vec<Vec<u8>> = (0..1_000).map(entry).collect();
+        let block = block_of(&entries);
+        for name in ["app", "host", names::STREAM] {
+            let column = block.column(name).unwrap().unwrap();
+            let mut digits = IntText::default();
+            let having = |row: usize, digits: &mut IntText| {
+                column.text(row, digits).is_some_and(|text| !text.is_empty())
+            };
+            let expected: Vec<bool> = (0..1_000).map(|row| having(row, &mut digits)).collect();
+            let rows = block.rows_having(name).unwrap().unwrap();
+            assert!((0..1_000).all(|row| bit(&rows, row) == expected[row]), "{name}");
+            let count = expected.iter().filter(|has| **has).count();
+            assert!(count > 100 && count < 1_000);
+            assert_eq!(block.rows_with(name).unwrap(), Some(count), "{name}");
+        }
+    }
+}
