@@ -389,6 +389,34 @@ fn lengths_are_those_of_the_texts_whoever_asks() {
     }
 }
 
+/// Texts of a table are put together for whoever makes others of them, and not kept; what is in memory is there.
+#[test]
+fn what_is_made_of_texts_is_the_same_whoever_puts_them_together() {
+    let mut answers = 0;
+    for seed in 0..4 {
+        let (_, entries) = lines(&mut Random(seed));
+        let [(_, table), (_, memory)] = handles(&entries);
+        for field in ["_msg", "agent", "path", "note"] {
+            for query in [
+                "* | replace (\"e\", \"Q\") at F | stats by (F) count() n",
+                "* | extract \"a<x>e\" from F | stats by (x) count() n",
+                "* | extract \"<x> \" from F | stats by (x, host) count_uniq(F) n",
+                "* | collapse_nums at F | stats by (_time:1s) count_uniq(F) n, max(F) m",
+                "F:* | format \"<F>!\" as y | replace_regexp (\"[0-9]+\", \"N\") at y | stats by (y) count() n",
+                "n:>3 | extract \"e<x>\" from F | stats by (x) min(_time) t, count() n",
+            ] {
+                let query = query.replace("F", field);
+                let [mut of_table, mut of_memory] = [&table, &memory].map(|handle| ask(&query, handle));
+                of_table.sort();
+                of_memory.sort();
+                assert_eq!(of_table, of_memory, "{query}, seed {seed}");
+                answers += of_table.len();
+            }
+        }
+    }
+    assert!(answers > 10_000, "{answers}");
+}
+
 /// Rows of several streams, whose times and values come again and again: what stands first in a table is not what came first.
 #[test]
 fn the_first_of_equal_values_are_those_that_came_last_however_rows_are_stored() {

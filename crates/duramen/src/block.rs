@@ -1,6 +1,6 @@
 //! What a query sees of a store: blocks of rows, each a set of columns that are decoded when asked for.
 
-use crate::column::Column;
+use crate::column::{Column, Order};
 pub use crate::columnar::{BlockStreams, FewValues, TableLabel, TableStreams, TimeCounts};
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
@@ -246,15 +246,16 @@ pub trait Block: Send + Sync + Debug {
         let _all_are_right = rows;
         self.column(name)
     }
-    /// Which of these rows, one bit each, have a value in the field that passes: values are looked at one after another, in any
-    /// order, and not kept. `None` if they are there anyway, or worth keeping: [`Block::column`] has them.
+    /// Calls `see` with the values in a field of these rows, one bit each, without keeping them: with the slot of each, ascending, and
+    /// its text. Gives how rows lead to slots. Rows without a value are passed over. `None` if nobody was called: the values are
+    /// there anyway, or worth keeping, and [`Block::column`] has them.
     fn look_through(
         &self,
         name: &str,
         rows: &[u64],
-        passes: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<Option<Vec<u64>>> {
-        let _unknown = (name, rows, passes);
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<Option<Order>> {
+        let _unknown = (name, rows, see);
         Ok(None)
     }
     /// Says that the fields that somebody wants will be read soon, and what leads to them. Only a hint, which never fails:

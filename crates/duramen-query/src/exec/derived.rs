@@ -9,7 +9,7 @@ use super::scan::CANCEL_INTERVAL_ROWS;
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
 use crate::pipe::Pipe;
-use crate::pipe::maker::{Made, Maker};
+use crate::pipe::maker::{Made, Maker, Texts};
 use crate::pipe::stats::{Aggregate, Cell};
 use duramen::ValueKind;
 use duramen::block::names;
@@ -21,6 +21,9 @@ const MAX_COMBINATIONS: usize = 4096;
 
 /// What memory is charged for.
 const CHARGED_FOR: &str = "what pipes make of a block";
+
+/// The columns that a pipe makes of a block, and how many bytes of memory were charged for them.
+type MadeColumns = (Vec<Column>, usize);
 
 /// Memory is charged for in steps of this.
 const CHARGED_BYTES: usize = 64 << 10;
@@ -62,6 +65,14 @@ pub(super) fn derive(
             Err(e) => return Ok(Err(e)),
         }
     }
+    match by_text(maker, open, found, memory, stop)? {
+        Ok(None) => {}
+        Ok(Some((made, bytes))) => {
+            put(maker, made, open);
+            return Ok(Ok(bytes));
+        }
+        Err(e) => return Ok(Err(e)),
+    }
     let columns = maker.reads.iter().map(|name| open.column(name)).collect::<duramen::Result<Vec<_>>>();
     let columns = match columns {
         Ok(columns) => columns,
@@ -73,10 +84,15 @@ pub(super) fn derive(
         Some(n) => by_combination(maker, &columns, n, found, memory)?,
         None => by_row(maker, &columns, found, memory, stop)?,
     };
+    put(maker, made, open);
+    Ok(Ok(bytes))
+}
+
+/// Puts what was made in its place.
+fn put(maker: &Maker<'_>, made: Vec<Column>, open: &mut Open) {
     for (name, column) in maker.writes.iter().zip(made) {
         open.put(name, Arc::new(column));
     }
-    Ok(Ok(bytes))
 }
 
 /// How many texts the rows of a column have, the empty one among them, if they are few.
@@ -95,7 +111,7 @@ fn by_combination(
     combinations: usize,
     found: &Bitmap,
     memory: &Memory,
-) -> Result<(Vec<Column>, usize)> {
+) -> Result<MadeColumns> {
     let mut made = vec![Made::default(); maker.writes.len()];
     let mut code_of = vec![ColumnData::ABSENT; combinations];
     let mut codes = vec![ColumnData::ABSENT; found.len()];
@@ -162,12 +178,10 @@ fn by_row(
     found: &Bitmap,
     memory: &Memory,
     stop: &dyn Fn() -> bool,
-) -> Result<(Vec<Column>, usize)> {
-    let mut made = vec![Made::default(); maker.writes.len()];
-    let mut values = vec![Values::default(); made.len()];
+) -> Result<MadeColumns> {
+    let mut by_slot = BySlot::new(maker.writes.len());
     // Numbers are written here; all other texts lie in their columns.
     let mut digits = vec![String::new(); columns.len()];
-    let mut charged = 0;
     for (i, row) in found.iter().enumerate() {
         if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && stop() {
             break;
@@ -183,17 +197,86 @@ fn by_row(
             (Cell::Text(text), _) => text,
             (Cell::Int(_) | Cell::Decimal(..), digits) => digits.map_or("", String::as_str),
         };
-        (maker.make)(&text_of, &mut made);
-        values.iter_mut().zip(&mut made).for_each(|(values, made)| values.push(row, made));
+        by_slot.make(maker, row, &text_of, memory)?;
+    }
+    Ok(by_slot.columns(&Order::Rows, found.len()))
+}
+
+/// The same of one field's texts, if the block looks through them without keeping them.
+fn by_text(
+    maker: &mut Maker<'_>,
+    open: &mut Open,
+    found: &Bitmap,
+    memory: &Memory,
+    stop: &dyn Fn() -> bool,
+) -> Result<duramen::Result<Option<MadeColumns>>> {
+    let [name] = maker.reads[..] else { return Ok(Ok(None)) };
+    match open.block.rows_with(name) {
+        // Rows without a text would be passed over.
+        Ok(with) if with != Some(found.len()) => return Ok(Ok(None)),
+        Ok(_) => {}
+        Err(e) => return Ok(Err(e)),
+    }
+    let mut by_slot = BySlot::new(maker.writes.len());
+    let (mut seen, mut is_stopped, mut made) = (0, false, Ok(()));
+    let mut see = |slot: usize, text: &str| {
+        seen += 1;
+        is_stopped |= seen % CANCEL_INTERVAL_ROWS == 0 && stop();
+        if !is_stopped && made.is_ok() {
+            made = by_slot.make(maker, slot, &|_| text, memory);
+        }
+    };
+    match open.look_through(name, found, &mut see) {
+        Ok(None) => Ok(Ok(None)),
+        Ok(Some(order)) => {
+            made?;
+            Ok(Ok(Some(by_slot.columns(&order, found.len()))))
+        }
+        Err(e) => {
+            memory.release(by_slot.charged);
+            Ok(Err(e))
+        }
+    }
+}
+
+/// What a pipe makes, slot by slot.
+struct BySlot {
+    made: Vec<Made>,
+    values: Vec<Values>,
+    charged: usize,
+}
+
+impl BySlot {
+    fn new(writes: usize) -> Self {
+        Self { made: vec![Made::default(); writes], values: vec![Values::default(); writes], charged: 0 }
+    }
+
+    /// Makes what belongs in a slot, which comes after those before.
+    fn make(
+        &mut self,
+        maker: &mut Maker<'_>,
+        slot: usize,
+        text_of: &Texts<'_>,
+        memory: &Memory,
+    ) -> Result<()> {
+        let Self { made, values, charged } = self;
+        (maker.make)(text_of, made);
+        values.iter_mut().zip(made).for_each(|(values, made)| values.push(slot, made));
         let bytes: usize = values.iter().map(Values::bytes).sum();
-        charge_for(bytes, &mut charged, memory)?;
+        charge_for(bytes, charged, memory)?;
         if bytes > u32::MAX as usize {
             // Where each text ends is 32 bits.
             let limit_bytes = u32::MAX as usize;
             return Err(Error::MemoryLimit { limit_bytes, what: CHARGED_FOR });
         }
+        Ok(())
     }
-    Ok((values.into_iter().map(|values| values.column(found.len())).collect(), charged))
+
+    /// The columns of a block of so many rows, and how many bytes were charged for them.
+    fn columns(self, order: &Order, rows: usize) -> MadeColumns {
+        let columns = self.values.into_iter().map(|values| values.column(order, rows));
+        (columns.collect(), self.charged)
+    }
 }
 
 /// Values that are made row by row: integers, as long as all are.
@@ -213,13 +296,13 @@ impl Values {
         8 * self.ints.len() + texts + self.kinds.as_ref().map_or(0, Vec::len)
     }
 
-    /// The value of a row; those before it that have none are not looked at.
-    fn push(&mut self, row: usize, made: &mut Made) {
-        self.fill(row);
+    /// The value of a slot; those before it that have none are not looked at.
+    fn push(&mut self, slot: usize, made: &mut Made) {
+        self.fill(slot);
         let kind = made.kind();
         let common = *self.kind.get_or_insert(kind);
         if common != kind && self.kinds.is_none() {
-            self.kinds = Some(vec![common as u8; row]);
+            self.kinds = Some(vec![common as u8; slot]);
         }
         if let Some(kinds) = &mut self.kinds {
             kinds.push(kind as u8);
@@ -237,14 +320,14 @@ impl Values {
         }
     }
 
-    /// Gives the rows before this one some value.
-    fn fill(&mut self, row: usize) {
+    /// Gives the slots before this one some value.
+    fn fill(&mut self, slot: usize) {
         match &mut self.texts {
-            None => self.ints.resize(row, 0),
-            Some((text, ends)) => ends.resize(row, text.len() as u32),
+            None => self.ints.resize(slot, 0),
+            Some((text, ends)) => ends.resize(slot, text.len() as u32),
         }
         if let Some(kinds) = &mut self.kinds {
-            kinds.resize(row, ValueKind::String as u8);
+            kinds.resize(slot, ValueKind::String as u8);
         }
     }
 
@@ -258,7 +341,7 @@ impl Values {
         self.texts = Some((text, ends));
     }
 
-    fn column(mut self, rows: usize) -> Column {
+    fn column(mut self, order: &Order, rows: usize) -> Column {
         self.fill(rows);
         let common = Kinds::All(self.kind.unwrap_or(ValueKind::String));
         let kinds = self.kinds.map_or(common, Kinds::PerSlot);
@@ -266,6 +349,6 @@ impl Values {
             None => ColumnData::Int { values: Ints::new(self.ints), present: None },
             Some((text, ends)) => ColumnData::Text { text, ends, present: None },
         };
-        Column { data, kinds, order: Order::Rows, rows }
+        Column { data, kinds, order: order.clone(), rows }
     }
 }

@@ -184,15 +184,10 @@ fn field_rows(
             left.to_mut().intersect(&possible);
         }
     }
-    let mut seen = 0;
-    let mut passes_in_time = |text: &str| {
-        seen += 1;
-        (seen % STOP_INTERVAL_ROWS != 0 || !stop()) && passes(text)
-    };
     let mut found = if left.is_empty() {
         Bitmap::none(left.len())
     } else if !passes("")
-        && let Some(found) = open.look_through(field, &left, &mut passes_in_time)?
+        && let Some(found) = look_through(field, passes, open, &left, stop)?
     {
         found
     } else {
@@ -211,6 +206,36 @@ fn field_rows(
         found.union(&certain);
     }
     Ok(found)
+}
+
+/// The candidates whose value passes, if values are better looked through than kept. Rows without one do not pass.
+fn look_through(
+    field: &str,
+    passes: &dyn Fn(&str) -> bool,
+    open: &mut Open,
+    candidates: &Bitmap,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Bitmap>> {
+    let (mut slots, mut seen, mut is_stopped) = (Bitmap::none(candidates.len()), 0, false);
+    let mut see = |slot: usize, text: &str| {
+        seen += 1;
+        is_stopped |= seen % STOP_INTERVAL_ROWS == 0 && stop();
+        if !is_stopped && passes(text) {
+            slots.insert(slot);
+        }
+    };
+    let order = open.look_through(field, candidates, &mut see)?;
+    Ok(order.map(|order| rows_of(slots, &order, candidates)))
+}
+
+/// The candidates whose slots these are.
+fn rows_of(slots: Bitmap, order: &Order, candidates: &Bitmap) -> Bitmap {
+    let mut found = match order {
+        Order::Rows => slots,
+        order => Bitmap::from_fn(candidates.len(), |row| slots.contains(order.slot(row))),
+    };
+    found.intersect(candidates);
+    found
 }
 
 /// The candidates among these rows.
@@ -314,12 +339,7 @@ fn search(
     if let Some(present) = present {
         slots.intersect(&Bitmap::from_words(present.to_vec(), ends.len()));
     }
-    let mut found = match &column.order {
-        Order::Rows => slots,
-        order => Bitmap::from_fn(candidates.len(), |row| slots.contains(order.slot(row))),
-    };
-    found.intersect(candidates);
-    found
+    rows_of(slots, &column.order, candidates)
 }
 
 #[cfg(test)]

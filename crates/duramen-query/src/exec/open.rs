@@ -154,18 +154,17 @@ impl Open {
         Ok(self.block.search(name, needle)?.map(maps))
     }
 
-    /// Which of the candidates have a value that passes, if the block looks through a field's values without keeping them.
+    /// As [`Block::look_through`], for candidates that are not few, if the column was not asked for before.
     pub fn look_through(
         &mut self,
         name: &str,
         candidates: &Bitmap,
-        passes: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<Option<Bitmap>> {
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<Option<Order>> {
         if is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
             return Ok(None);
         }
-        let found = self.block.look_through(name, candidates.words(), passes)?;
-        Ok(found.map(|words| Bitmap::from_words(words, self.block.rows())))
+        self.block.look_through(name, candidates.words(), see)
     }
 
     /// A column, `_time` as text among them; `None` where no row has the field.

@@ -3,7 +3,7 @@
 use super::{TableBlock, get_or_make};
 use crate::error::Result;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Time as a cache counts it, in queries: what is decoded remembers when it was last used. Those who share it share its count.
@@ -16,8 +16,8 @@ impl QueryClock {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether there was no room for all that is decoded, once. What is large and soon looked through is better not kept then.
-    pub(super) fn was_ever_pressed(&self) -> bool {
+    /// Whether there was no room for all that is decoded, once.
+    fn was_ever_pressed(&self) -> bool {
         self.now() > 0
     }
 
@@ -30,11 +30,13 @@ impl QueryClock {
 pub(super) struct Decoded<T> {
     value: OnceLock<T>,
     used: AtomicU32,
+    /// Whether somebody did with less than the value.
+    was_spared: AtomicBool,
 }
 
 impl<T> Default for Decoded<T> {
     fn default() -> Self {
-        Self { value: OnceLock::new(), used: AtomicU32::new(0) }
+        Self { value: OnceLock::new(), used: AtomicU32::new(0), was_spared: AtomicBool::new(false) }
     }
 }
 
@@ -63,6 +65,13 @@ impl<T> Decoded<T> {
         let value = self.value.get()?;
         self.touch(clock);
         Some(value)
+    }
+
+    /// Whether one who would be as well without keeping the value should: if it is not there, the first time, for a second may never
+    /// come; and always, once there was no room for all.
+    pub(super) fn is_better_spared(&self, clock: &QueryClock) -> bool {
+        let is_missing = self.value.get().is_none();
+        is_missing && (!self.was_spared.swap(true, Ordering::Relaxed) || clock.was_ever_pressed())
     }
 
     /// The value, for one who only looks whether it is there.

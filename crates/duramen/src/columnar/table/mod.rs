@@ -352,9 +352,9 @@ impl Block for TableBlock {
         &self,
         name: &str,
         rows: &[u64],
-        passes: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<Option<Vec<u64>>> {
-        self.look_through_texts(name, rows, passes)
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<Option<Order>> {
+        self.look_through_texts(name, rows, see)
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {

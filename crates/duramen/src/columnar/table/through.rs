@@ -1,10 +1,9 @@
 //! Looking through texts that are put together for that, and not kept.
 
-use super::super::chosen::Chosen;
 use super::super::directory::Form;
 use super::TableBlock;
 use super::column::{kinds_of, slots_of};
-use crate::column::bit;
+use crate::column::{Order, bit};
 use crate::error::Result;
 
 impl TableBlock {
@@ -13,20 +12,18 @@ impl TableBlock {
         &self,
         name: &str,
         rows: &[u64],
-        passes: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<Option<Vec<u64>>> {
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<Option<Order>> {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, pages, .. } = &entry.form else { return Ok(None) };
-        // As long as there is room, it is for the next one who asks.
-        if !pages.is_empty() || self.columns[i].peek().is_some() || !self.clock.was_ever_pressed() {
+        if !pages.is_empty() || !self.columns[i].is_better_spared(&self.clock) {
             return Ok(None);
         }
         let (all, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?);
-        let found = self.with_part(at, true, |part| {
+        self.with_part(at, true, |part| {
             let _kinds = kinds_of(entry, part)?;
             let Some(outline) = self.outline(i, part)? else { return Ok(None) };
-            let outline = outline.of(part);
             let mut wanted = vec![0u64; all.div_ceil(64)];
             for row in (0..all).filter(|&row| bit(rows, row)) {
                 let slot = order.slot(row);
@@ -34,19 +31,12 @@ impl TableBlock {
             }
             let slots = slots_of(map, all);
             let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
-            let mut found = vec![0u64; all.div_ceil(64)];
-            let mut see = |text: usize, value: &str| {
-                if passes(value) {
-                    let slot = slots[text] as usize;
-                    found[slot / 64] |= 1 << (slot % 64);
-                }
-            };
-            self.with_context(i, (map, all), None, 0, |context| {
-                outline.each_text(Chosen::all(entry.count), context, &is_wanted, &mut see)
+            let was_seen = self.with_context(i, (map, all), None, 0, |context| {
+                let mut see = |text: usize, value: &str| see(slots[text] as usize, value);
+                outline.of(part).each_text(context, &is_wanted, &mut see)
             })?;
-            Ok(Some(found))
-        })?;
-        found.map(|slots| self.rows_of_slots(slots)).transpose()
+            Ok(was_seen.then(|| order.clone()))
+        })
     }
 }
 
@@ -58,6 +48,9 @@ mod tests {
     use crate::EntryBuf;
     use crate::block::{Block, names};
     use crate::column::IntText;
+    use std::collections::BTreeSet;
+
+    type Bits = BTreeSet<usize>;
 
     /// Two streams, whose rows lie apart; texts with times, references, integers and words, some kept whole; a field that not all have.
     fn entries() -> Vec<Vec<u8>> {
@@ -92,11 +85,25 @@ mod tests {
         let clock = QueryClock::default();
         let unpressed = block_of(&entries).timed(clock.clone());
         let all = vec![u64::MAX; 40];
+        // Which rows have a text that passes.
         let look = |block: &TableBlock, name: &str, rows: &[u64], passes: &dyn Fn(&str) -> bool| {
-            block.look_through(name, rows, &mut |text| passes(text)).unwrap()
+            let (mut slots, mut last) = (Bits::new(), None);
+            let order = block.look_through(name, rows, &mut |slot, text| {
+                assert!(last < Some(slot), "slots ascend");
+                last = Some(slot);
+                if passes(text) {
+                    slots.insert(slot);
+                }
+            });
+            Some((slots, order.unwrap()?))
         };
-        assert_eq!(look(&unpressed, names::MESSAGE, &all, &|_| true), None, "there is room for the column");
+        assert!(look(&unpressed, names::MESSAGE, &all, &|_| true).is_some(), "nobody may come back");
+        assert!(
+            look(&unpressed, names::MESSAGE, &all, &|_| true).is_none(),
+            "somebody did, and there is room"
+        );
         clock.tick();
+        assert!(look(&unpressed, names::MESSAGE, &all, &|_| true).is_some(), "there was not enough for all");
         let passes: [&dyn Fn(&str) -> bool; 5] = [
             &|_| true,
             &|text| text.contains("/p/9"),
@@ -110,14 +117,16 @@ mod tests {
                 let block = block_of(&entries).timed(clock.clone());
                 let found = passes.map(|passes| look(&block, name, &wanted, passes));
                 let column = block.column(name).unwrap().unwrap();
-                assert_eq!(look(&block, name, &wanted, &|_| true), None, "{name} is there now");
+                assert!(look(&block, name, &wanted, &|_| true).is_none(), "{name} is there now");
                 for (found, passes) in found.iter().zip(passes) {
-                    let found = found.as_ref().expect("a column of templates");
+                    let (slots, order) = found.as_ref().expect("a column of templates");
                     for row in 0..block.rows() {
                         let mut digits = IntText::default();
                         let text = column.text(row, &mut digits).filter(|_| bit(&wanted, row));
-                        assert_eq!(bit(found, row), text.is_some_and(passes), "{name}, row {row}: {text:?}");
-                        looked += usize::from(bit(found, row));
+                        // Of rows that are not wanted, nobody was called.
+                        let is_found = slots.contains(&order.slot(row));
+                        assert_eq!(is_found, text.is_some_and(passes), "{name}, row {row}: {text:?}");
+                        looked += usize::from(is_found);
                     }
                 }
             }

@@ -162,16 +162,19 @@ impl<'a> Parts<'a> {
 type See<'a> = dyn FnMut(usize, &str) + 'a;
 
 impl Parts<'_> {
-    /// Puts texts together, and calls `see` with each that is `wanted`. They are not kept.
+    /// Puts texts together, and calls `see` with each that is wanted. They are not kept. Nobody is called, and it is `false`, if they
+    /// make a dictionary, which takes little.
     pub(crate) fn each_text(
         &self,
-        chosen: Chosen<'_>,
         context: &Context<'_>,
         is_wanted: &dyn Fn(usize) -> bool,
         see: &mut See<'_>,
-    ) -> Result<()> {
-        let plan = self.plan(chosen);
+    ) -> Result<bool> {
+        let plan = self.plan(Chosen::all(self.numbers().len()));
         let sources = self.sources(&plan, context)?;
+        if sources.dictionary(&plan)?.is_some() {
+            return Ok(false);
+        }
         let mut assembly = Assembly::new(&sources, &plan.numbers);
         let mut some = Texts::default();
         while assembly.left() > 0 {
@@ -188,7 +191,7 @@ impl Parts<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
