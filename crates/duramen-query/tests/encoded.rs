@@ -417,6 +417,34 @@ fn what_is_made_of_texts_is_the_same_whoever_puts_them_together() {
     assert!(answers > 10_000, "{answers}");
 }
 
+/// Above 2^52, several decimal fractions are read as the same number: their texts decide which is the least.
+#[test]
+fn of_equal_numbers_the_text_decides_in_whatever_order_they_come() {
+    let read = |last: i64| format!("123456789012.34567{last}").parse::<f64>().unwrap().to_bits();
+    assert!(read(1) == read(2) && read(2) == read(3));
+    for turn in 0..3 {
+        let mut buf = EntryBuf::new(["app"]);
+        let entries: Vec<Vec<u8>> = (0..1_500)
+            .map(|i: i64| {
+                let last = 1 + (i / 3 + turn) % 3;
+                let ts = match i % 3 {
+                    0 => format!("123456789012.34567{last}"),
+                    1 => format!("123456789099.34567{last}"),
+                    _ => format!("1234567890{}.{:06}", 13 + i % 80, 1 + i * 7_919 % 999_990),
+                };
+                buf.start(START + i).message("m").field("ts", ts.as_str()).field("one", "1");
+                buf.finish().unwrap().to_vec()
+            })
+            .collect();
+        for (kind, handle) in handles(&entries) {
+            for by in ["", "by (one) "] {
+                let found = ask(&format!("* | stats {by}min(ts) a, max(ts) b | fields a, b"), &handle);
+                assert_eq!(found, [["123456789012.345671", "123456789099.345673"]], "{kind}, {by}, {turn}");
+            }
+        }
+    }
+}
+
 /// Rows of several streams, whose times and values come again and again: what stands first in a table is not what came first.
 #[test]
 fn the_first_of_equal_values_are_those_that_came_last_however_rows_are_stored() {

@@ -185,6 +185,10 @@ proptest! {
     ) {
         let (_dir, store) = store_of(&flushes);
         let handles = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+        for census in ["field_names", "facets 5 max_values_per_field 40 keep_const_fields"] {
+            let [of_blocks, of_rows] = ["", "| filter * "].map(|rows| format!("{filter} {rows}| {census}"));
+            prop_assert_eq!(answer(&of_blocks, handles.clone()).0, answer(&of_rows, handles.clone()).0, "{}", of_rows);
+        }
         for (made, grouped) in [
             ("len(_stream) as k", "stats by (k) count() n, min(k) least"),
             ("hash(_stream) as k", "stats by (_stream, k) count() n"),

@@ -189,7 +189,8 @@ pub trait Block: Send + Sync + Debug {
     /// The names of the fields that at least one row has, `_msg` and `level` among them if any row has
     /// them; not `_time` and `_stream`, which every row has.
     fn field_names(&self) -> Result<Vec<String>>;
-    /// How many rows have a value in this field that is not the empty text, where that is known without decoding it.
+    /// How many rows have a value in this field that is not the empty text, where that is known without decoding it; of `_stream`,
+    /// how many have a label.
     fn rows_with(&self, _name: &str) -> Result<Option<usize>> {
         Ok(None)
     }
@@ -246,9 +247,9 @@ pub trait Block: Send + Sync + Debug {
         let _all_are_right = rows;
         self.column(name)
     }
-    /// Calls `see` with the values in a field of these rows, one bit each, without keeping them: with the slot of each, ascending, and
-    /// its text. Gives how rows lead to slots. Rows without a value are passed over. `None` if nobody was called: the values are
-    /// there anyway, or worth keeping, and [`Block::column`] has them.
+    /// Looks through a field's values in these rows (one bit each) without keeping them: calls `see` with each one's slot, which
+    /// ascend, and its text, and gives how rows lead to slots. Rows without a value are passed over. `None` if `see` was not called:
+    /// the values are there anyway, or worth keeping, and [`Block::column`] has them. Before an error it may have been called.
     fn look_through(
         &self,
         name: &str,

@@ -211,6 +211,9 @@ fn by_text(
     stop: &dyn Fn() -> bool,
 ) -> Result<duramen::Result<Option<MadeColumns>>> {
     let [name] = maker.reads[..] else { return Ok(Ok(None)) };
+    if !open.may_look_through(name, found) {
+        return Ok(Ok(None));
+    }
     match open.block.rows_with(name) {
         // Rows without a text would be passed over.
         Ok(with) if with != Some(found.len()) => return Ok(Ok(None)),

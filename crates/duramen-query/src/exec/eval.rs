@@ -11,7 +11,7 @@ use crate::filter::storage::StorageKind;
 use crate::filter::{Filter, Test};
 use crate::number::Number;
 use duramen::Result;
-use duramen::block::{Needle, names};
+use duramen::block::{Needle, Word, names};
 use duramen::column::{Column, ColumnData, IntText, Order, bit};
 use std::borrow::Cow;
 
@@ -153,11 +153,19 @@ fn field_rows(
         }
         return Ok(found);
     }
+    // A field other than the message is soon decoded, once for all queries, and short words are in most of its parts.
+    let are_worth_it = |words: &[Word<'_>]| {
+        !is_one || field == names::MESSAGE || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES)
+    };
     if let Test::Contains(contains) = test
         && let Some(phrases) = contains.few_alternatives()
+        && phrases.iter().all(|phrase| are_worth_it(&phrase.sought_words()))
     {
         let (mut found, mut left) = (Bitmap::none(candidates.len()), candidates.clone());
         for phrase in phrases {
+            if left.is_empty() {
+                break;
+            }
             let phrase = Test::Phrase(phrase.clone());
             let passes = |text: &str| phrase.matches(text) && passes(text);
             let new = field_rows((field, is_one), &phrase, &passes, open, &left, stop)?;
@@ -169,10 +177,7 @@ fn field_rows(
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
     let words = test.sought_words();
-    // A field other than the message is soon decoded, once for all queries, and short words are in most of its parts.
-    let is_worth_it =
-        !is_one || field == names::MESSAGE || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES);
-    if !words.is_empty() && is_worth_it {
+    if !words.is_empty() && are_worth_it(&words) {
         let needle = Needle {
             words: &words,
             certain: &|text| test.passes_by_part(text),

@@ -5,7 +5,6 @@ use super::numbers::Numbers;
 use super::open::Open;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
-use crate::number::Number;
 use crate::pipe::sort::Arrival;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Cell, Function, Groups, Named};
@@ -13,7 +12,6 @@ use duramen::ValueKind;
 use duramen::block::names;
 use duramen::column::{Column, ColumnData};
 use hashbrown::HashMap;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -240,12 +238,13 @@ impl<'a> Input<'a> {
                 let rows = all.iter().zip(&*found).filter(|((row, _), _)| is_met(*row));
                 let one = all.first().map(|(_, group)| group);
                 if numbers.are_all() && all.iter().all(|(_, group)| Some(group) == one) {
-                    // Of one group's numbers, only the best is worth being compared with what it has.
-                    let wanted = if function.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
-                    let numbered = rows.filter_map(|(&(row, group), number)| Some((row, group, (*number)?)));
-                    let best =
-                        numbered.reduce(|a: (_, _, Number), b| if b.2.cmp(&a.2) == wanted { b } else { a });
-                    if let Some((row, group, value)) = best {
+                    // Of one group's numbers, only the best are worth being compared with what it has. Of decimal fractions with
+                    // many digits, several may be read as the same number.
+                    let numbered =
+                        || rows.clone().filter_map(|(&(row, group), number)| Some((row, group, (*number)?)));
+                    let values = numbered().map(|(.., value)| value);
+                    let best = if function.kind == Kind::Min { values.min() } else { values.max() };
+                    for (row, group, value) in numbered().filter(|(.., value)| Some(*value) == best) {
                         groups.offer(group, number, Some(value), || cell(numbers.column(), row));
                     }
                     return Ok(());

@@ -33,6 +33,8 @@ pub(crate) struct Open {
     output: Option<Vec<Named>>,
     /// If they are few: the only rows that are looked at from now on.
     wanted: Option<Bitmap>,
+    /// Fields whose values were looked through, and not kept: who wants them again has them decoded.
+    looked_through: Vec<Box<str>>,
     /// Bytes of the columns decoded so far.
     bytes: usize,
     /// How many of them were told of.
@@ -50,6 +52,7 @@ impl Open {
             times: None,
             output: None,
             wanted: None,
+            looked_through: Vec::new(),
             bytes: 0,
             told: 0,
         }
@@ -154,6 +157,12 @@ impl Open {
         Ok(self.block.search(name, needle)?.map(maps))
     }
 
+    /// Whether it is worth asking the block to look through a field: not for few rows, and not twice.
+    pub fn may_look_through(&self, name: &str, candidates: &Bitmap) -> bool {
+        let is_known = matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name);
+        !is_few(candidates) && !is_known && !self.looked_through.iter().any(|looked| **looked == *name)
+    }
+
     /// As [`Block::look_through`], for candidates that are not few, if the column was not asked for before.
     pub fn look_through(
         &mut self,
@@ -161,10 +170,19 @@ impl Open {
         candidates: &Bitmap,
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<Option<Order>> {
-        if is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
+        if !self.may_look_through(name, candidates) {
             return Ok(None);
         }
-        self.block.look_through(name, candidates.words(), see)
+        let mut bytes = 0;
+        let order = self.block.look_through(name, candidates.words(), &mut |slot, text| {
+            bytes += text.len() + size_of::<u32>();
+            see(slot, text);
+        })?;
+        self.bytes += bytes;
+        if order.is_some() {
+            self.looked_through.push(name.into());
+        }
+        Ok(order)
     }
 
     /// A column, `_time` as text among them; `None` where no row has the field.

@@ -479,6 +479,12 @@ fn read_flipped(
     let (Ok(block), Ok(unordered)) = (open(), open().map(|block| block.unordered())) else { return };
     read_all(&block);
     read_all(&unordered);
+    let Ok(block) = open() else { return };
+    let all = vec![u64::MAX; block.rows().div_ceil(64)];
+    for name in block.field_names().unwrap_or_default().iter().map(String::as_str).chain(["_stream"]) {
+        let _ = block.rows_having(name);
+        let _ = block.look_through(name, &all, &mut |slot, _| assert!(slot < block.rows()));
+    }
 }
 
 pub fn read_all(block: &TableBlock) {

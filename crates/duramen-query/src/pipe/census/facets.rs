@@ -52,7 +52,7 @@ impl Facets {
 
     fn rows(&self, census: &Census<'_>) -> Vec<ResultRow> {
         let mut rows = Vec::new();
-        for (name, counted) in &census.fields {
+        for (name, counted) in census.in_order() {
             let Some(values) = &counted.values else { continue };
             if values.len() == 1 && counted.hits == census.rows && !self.keep_const {
                 continue;

@@ -18,13 +18,13 @@ use std::fmt;
 pub struct FieldNames;
 
 fn rows(census: &Census<'_>) -> Vec<ResultRow> {
-    let row = |(name, counted): (&String, &super::Counted)| {
+    let row = |(name, counted): (&str, &super::Counted)| {
         let mut row = ResultRow::new();
         row.push("name", name, ValueKind::String);
         row.push("hits", &counted.hits.to_string(), ValueKind::Number);
         row
     };
-    census.fields.iter().filter(|(_, counted)| counted.hits > 0).map(row).collect()
+    census.in_order().into_iter().filter(|(_, counted)| counted.hits > 0).map(row).collect()
 }
 
 impl fmt::Display for FieldNames {

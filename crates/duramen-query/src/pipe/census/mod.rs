@@ -18,11 +18,14 @@ use crate::exec::threads::over_blocks;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::block::{BlockHandle, names};
-use duramen::column::{ColumnData, IntText};
+use duramen::column::{ColumnData, IntText, bit};
 use hashbrown::HashMap;
-use std::collections::BTreeMap;
+use hashbrown::hash_map::EntryRef;
 
-type Counts = HashMap<Box<str>, u64, foldhash::fast::FixedState>;
+type Fast = foldhash::fast::FixedState;
+type Counts = HashMap<Box<str>, u64, Fast>;
+/// How many rows have each field.
+type Hits = HashMap<String, u64, Fast>;
 
 /// What is counted of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,7 @@ pub(crate) struct Counted {
 /// The fields by name.
 #[derive(Debug)]
 pub(crate) struct Census<'a> {
-    pub fields: BTreeMap<String, Counted>,
+    fields: HashMap<String, Counted, Fast>,
     /// How many rows were seen.
     pub rows: u64,
     bounds: Option<Bounds>,
@@ -78,11 +81,13 @@ impl Counted {
 }
 
 /// How many of the rows have each field, of those of which the block tells without decoding them.
-fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<BTreeMap<String, u64>> {
+fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<Hits> {
     let (rows, hits) = (found.len(), found.count());
-    let mut known = BTreeMap::from([(names::TIME.to_owned(), hits as u64)]);
     let mut fields = open.block.field_names()?;
     fields.push(names::STREAM.to_owned());
+    let mut known = Hits::default();
+    known.reserve(fields.len() + 1);
+    known.insert(names::TIME.to_owned(), hits as u64);
     for name in fields {
         match open.block.rows_with(&name)? {
             Some(0) => _ = known.insert(name, 0),
@@ -104,7 +109,7 @@ fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<BTreeMap<String, u
 impl<'a> Census<'a> {
     /// Of names, and with bounds, of values too.
     pub fn new(bounds: Option<Bounds>, memory: &'a Memory) -> Self {
-        Self { fields: BTreeMap::new(), rows: 0, bounds, memory }
+        Self { fields: HashMap::default(), rows: 0, bounds, memory }
     }
 
     /// Counts all rows that a filter finds, blocks side by side on several threads.
@@ -145,12 +150,8 @@ impl<'a> Census<'a> {
     }
 
     /// The columns that have to be looked at, and how many rows have a value in the others.
-    fn columns_and_known(
-        &self,
-        open: &mut Open,
-        found: &Bitmap,
-    ) -> duramen::Result<(Vec<Named>, BTreeMap<String, u64>)> {
-        let known = if self.bounds.is_none() { known_hits(open, found)? } else { BTreeMap::new() };
+    fn columns_and_known(&self, open: &mut Open, found: &Bitmap) -> duramen::Result<(Vec<Named>, Hits)> {
+        let known = if self.bounds.is_none() { known_hits(open, found)? } else { Hits::default() };
         let is_wanted = |name: &str| self.is_counted(name) && !known.contains_key(name);
         Ok((open.matching_if(&NamePattern::all(), is_wanted)?, known))
     }
@@ -174,13 +175,35 @@ impl<'a> Census<'a> {
                 ColumnData::Const(text) => add(text, found.count() as u64)?,
                 ColumnData::Dict { values, codes } => {
                     let mut hits = vec![0u64; values.len()];
-                    for row in found.iter() {
-                        if let Some(n) = hits.get_mut(codes.get(column.slot(row)) as usize) {
+                    let mut count = |slot| {
+                        if let Some(n) = hits.get_mut(codes.get(slot) as usize) {
                             *n += 1;
                         }
+                    };
+                    if found.count() == codes.len() {
+                        // In whatever order.
+                        (0..codes.len()).for_each(count);
+                    } else {
+                        found.iter().for_each(|row| count(column.slot(row)));
                     }
                     for (text, hits) in values.iter().zip(hits) {
                         add(text, hits)?;
+                    }
+                }
+                ColumnData::Int { values, present } if bounds.is_some() => {
+                    let most = bounds.map_or(0, |bounds| bounds.max_values);
+                    let mut hits: HashMap<i64, u64, foldhash::fast::FixedState> = HashMap::default();
+                    let slots = found.iter().map(|row| column.slot(row));
+                    for slot in slots.filter(|&slot| present.as_ref().is_none_or(|p| bit(p, slot))) {
+                        *hits.entry(values.get(slot)).or_default() += 1;
+                        if hits.len() > most {
+                            field.give_up(memory);
+                            break;
+                        }
+                    }
+                    let mut digits = IntText::default();
+                    for (n, hits) in hits {
+                        field.add(digits.format(n), hits, bounds, memory)?;
                     }
                 }
                 ColumnData::Int { .. } | ColumnData::Decimal { .. } | ColumnData::Text { .. } => {
@@ -199,6 +222,13 @@ impl<'a> Census<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The fields in order of their names.
+    pub fn in_order(&self) -> Vec<(&str, &Counted)> {
+        let mut fields: Vec<_> = self.fields.iter().map(|(name, counted)| (&**name, counted)).collect();
+        fields.sort_unstable_by_key(|(name, _)| *name);
+        fields
     }
 
     /// Counts a row that came out of another pipe.
@@ -234,10 +264,13 @@ impl<'a> Census<'a> {
     }
 
     fn field(&mut self, name: &str) -> Result<&mut Counted> {
-        if !self.fields.contains_key(name) {
-            self.memory.charge(name.len() + 96, "the names of fields")?;
-        }
-        let values = self.bounds.is_some().then(Counts::default);
-        Ok(self.fields.entry(name.into()).or_insert(Counted { hits: 0, values }))
+        Ok(match self.fields.entry_ref(name) {
+            EntryRef::Occupied(field) => field.into_mut(),
+            EntryRef::Vacant(field) => {
+                self.memory.charge(name.len() + 96, "the names of fields")?;
+                let values = self.bounds.is_some().then(Counts::default);
+                field.insert(Counted { hits: 0, values })
+            }
+        })
     }
 }

@@ -8,6 +8,7 @@ use super::super::streams::Part;
 use super::super::template::{self, Made};
 use super::super::texts::Texts;
 use super::super::{ints, presence};
+use super::bundles::ReadBundle;
 use super::wanted::Wanted;
 use super::{TableBlock, by_slot};
 use crate::block::{Block, names};
@@ -23,7 +24,7 @@ pub(super) const MAX_DEPTH: u32 = 3;
 impl TableBlock {
     /// A stored column. `depth` counts how many columns have asked for another on the way here.
     pub(super) fn stored(&self, i: usize, depth: u32) -> Result<&Arc<Column>> {
-        self.columns[i].get_or_make(&self.clock, || self.decode_column(i, None, depth).map(Arc::new))
+        self.columns[i].get_or_make(&self.clock, || self.decode_column(i, None, depth, None).map(Arc::new))
     }
 
     /// [`crate::block::Block::column_at`].
@@ -36,7 +37,7 @@ impl TableBlock {
         let Some(wanted) = Wanted::new(rows, self.directory.rows, self.order()?) else {
             return self.column(name);
         };
-        let stored = number.map(|i| self.decode_column(i, Some(&wanted), 0)).transpose()?;
+        let stored = number.map(|i| self.decode_column(i, Some(&wanted), 0, None)).transpose()?;
         let few = || self.streams().map(|streams| streams.few(wanted.places(), wanted.order()));
         Ok(if name == names::STREAM {
             Some(few()?.stream_column())
@@ -106,7 +107,7 @@ impl TableBlock {
         }
         match wanted {
             None => self.stored(of, depth + 1).cloned(),
-            Some(wanted) => wanted.referenced(of, || self.decode_column(of, Some(wanted), depth + 1)),
+            Some(wanted) => wanted.referenced(of, || self.decode_column(of, Some(wanted), depth + 1, None)),
         }
     }
 
@@ -129,8 +130,15 @@ impl TableBlock {
         Ok(Some(map))
     }
 
-    /// Decodes a column: all of it, or what lies in the slots that are wanted.
-    fn decode_column(&self, i: usize, wanted: Option<&Wanted>, depth: u32) -> Result<Column> {
+    /// Decodes a column: all of it, or what lies in the slots that are wanted. `read` is the bundle of its texts, if somebody
+    /// has read it already.
+    pub(super) fn decode_column(
+        &self,
+        i: usize,
+        wanted: Option<&Wanted>,
+        depth: u32,
+        read: Option<ReadBundle<'_>>,
+    ) -> Result<Column> {
         if depth > MAX_DEPTH {
             return Err(bad("columns refer to each other in a circle"));
         }
@@ -178,7 +186,7 @@ impl TableBlock {
                 })?
             }
             Form::Texts { at, .. } => {
-                let bundle = self.bundle_of(at, wanted.is_none())?;
+                let bundle = read.map_or_else(|| self.bundle_of(at, wanted.is_none()), Ok)?;
                 let mut part = bundle.part(&at.starts, &at.lens)?;
                 take_kinds(&mut part)?;
                 let plain = if bundle.is_only_for(at) { leaf::plain_ends(&part, entry.count)? } else { None };

@@ -6,12 +6,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Time as a cache counts it, in queries: what is decoded remembers when it was last used. Those who share it share its count.
+/// Time as a cache counts it, in queries that leave no room: what is decoded remembers when it was last used. Those who share it
+/// share its count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueryClock(Arc<AtomicU32>);
 
 impl QueryClock {
-    /// One query more.
+    /// One query more for which there was not enough room.
     pub(crate) fn tick(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -30,7 +31,7 @@ impl QueryClock {
 pub(super) struct Decoded<T> {
     value: OnceLock<T>,
     used: AtomicU32,
-    /// Whether somebody did with less than the value.
+    /// Whether somebody asked who would do without.
     was_spared: AtomicBool,
 }
 
@@ -67,9 +68,9 @@ impl<T> Decoded<T> {
         Some(value)
     }
 
-    /// Whether one who would be as well without keeping the value should: if it is not there, the first time, for a second may never
-    /// come; and always, once there was no room for all.
-    pub(super) fn is_better_spared(&self, clock: &QueryClock) -> bool {
+    /// Whether one who can do without the value should: it is not there, and this is the first who asks, for a second may never come;
+    /// or there was no room for all, once. Remembers that somebody asked.
+    pub(super) fn spare(&self, clock: &QueryClock) -> bool {
         let is_missing = self.value.get().is_none();
         is_missing && (!self.was_spared.swap(true, Ordering::Relaxed) || clock.was_ever_pressed())
     }

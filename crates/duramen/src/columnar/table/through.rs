@@ -5,6 +5,7 @@ use super::TableBlock;
 use super::column::{kinds_of, slots_of};
 use crate::column::{Order, bit};
 use crate::error::Result;
+use std::sync::Arc;
 
 impl TableBlock {
     /// [`crate::block::Block::look_through`].
@@ -17,13 +18,15 @@ impl TableBlock {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, pages, .. } = &entry.form else { return Ok(None) };
-        if !pages.is_empty() || !self.columns[i].is_better_spared(&self.clock) {
+        if !pages.is_empty() || !self.columns[i].spare(&self.clock) {
             return Ok(None);
         }
         let (all, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?);
-        self.with_part(at, true, |part| {
+        let bundle = self.bundle_of(at, true)?;
+        let was_seen = (|| {
+            let part = &mut bundle.part(&at.starts, &at.lens)?;
             let _kinds = kinds_of(entry, part)?;
-            let Some(outline) = self.outline(i, part)? else { return Ok(None) };
+            let Some(outline) = self.outline(i, part)? else { return Ok(false) };
             let mut wanted = vec![0u64; all.div_ceil(64)];
             for row in (0..all).filter(|&row| bit(rows, row)) {
                 let slot = order.slot(row);
@@ -31,12 +34,18 @@ impl TableBlock {
             }
             let slots = slots_of(map, all);
             let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
-            let was_seen = self.with_context(i, (map, all), None, 0, |context| {
+            self.with_context(i, (map, all), None, 0, |context| {
                 let mut see = |text: usize, value: &str| see(slots[text] as usize, value);
                 outline.of(part).each_text(context, &is_wanted, &mut see)
-            })?;
-            Ok(was_seen.then(|| order.clone()))
-        })
+            })
+        })()?;
+        if was_seen {
+            return Ok(Some(order.clone()));
+        }
+        // It is no column of such texts. What was read of it for nothing is what it is decoded of.
+        self.columns[i]
+            .get_or_make(&self.clock, || self.decode_column(i, None, 0, Some(bundle)).map(Arc::new))?;
+        Ok(None)
     }
 }
 

@@ -200,9 +200,7 @@ impl<'a, 'p> Assembly<'a, 'p> {
             for piece in sources.pieces(run[0].number) {
                 piece.write(run, slot, written)?;
                 piece.each(run, slot, (written, &mut next), |text, bytes| places[text] += bytes.len())?;
-                if next > 0 {
-                    written.check()?;
-                }
+                written.check()?;
             }
         }
         let before = out.bytes.len();

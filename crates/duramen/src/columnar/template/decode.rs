@@ -177,10 +177,15 @@ impl Parts<'_> {
         }
         let mut assembly = Assembly::new(&sources, &plan.numbers);
         let mut some = Texts::default();
+        let mut bytes = 0;
         while assembly.left() > 0 {
             let first = plan.numbers.len() - assembly.left();
             some.clear();
             assembly.append(is_wanted, &mut some)?;
+            bytes += some.bytes.len();
+            if bytes > MAX_STREAM_BYTES {
+                return Err(bad("a text is too long"));
+            }
             let all = std::str::from_utf8(&some.bytes).map_err(|_| bad("a text is not UTF-8"))?;
             let mut start = 0;
             for (text, &end) in (first..).zip(&some.ends) {
