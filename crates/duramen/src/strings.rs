@@ -44,13 +44,6 @@ impl Strings {
         self.text.get(start..end)
     }
 
-    /// The bytes of the one with this number.
-    pub(crate) fn bytes_of(&self, i: usize) -> Option<&[u8]> {
-        let end = *self.ends.get(i)?;
-        let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        self.text.as_bytes().get(start..end)
-    }
-
     /// All of them, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|i| self.get(i).unwrap_or_default())
