@@ -39,16 +39,8 @@ pub(crate) fn eval(
             Ok(left)
         }
         Filter::Or(parts) => {
-            let (mut found, mut left) = (Bitmap::none(rows), candidates.clone());
-            for part in cheapest_first(parts, open) {
-                if left.is_empty() {
-                    break;
-                }
-                let new = eval(part, open, &left, stop)?;
-                left.subtract(&new);
-                found.union(&new);
-            }
-            Ok(found)
+            let parts = cheapest_first(parts, open);
+            any_of(parts, candidates, |part, left| eval(part, open, left, stop))
         }
         Filter::Not(inner) => {
             let mut left = candidates.clone();
@@ -82,17 +74,10 @@ pub(crate) fn eval(
         Filter::AnyField { pattern, test } => {
             let mut fields = open.block.field_names()?;
             fields.retain(|name| pattern.is_any_field(name));
-            let (mut found, mut left) = (Bitmap::none(rows), candidates.clone());
-            for field in fields {
-                if left.is_empty() {
-                    break;
-                }
-                let passes = |text: &str| !text.is_empty() && test.matches(text);
-                let new = field_rows((&field, false), test, &passes, open, &left, stop)?;
-                left.subtract(&new);
-                found.union(&new);
-            }
-            Ok(found)
+            let passes = |text: &str| !text.is_empty() && test.matches(text);
+            any_of(fields, candidates, |field, left| {
+                field_rows((&field, false), test, &passes, open, left, stop)
+            })
         }
         Filter::Pair(pair) => {
             let (left, right) = (open.column(&pair.left)?, open.column(&pair.right)?);
@@ -125,6 +110,24 @@ pub(crate) fn eval(
     }
 }
 
+/// The candidates that one of several tells, each asked for those that are left.
+fn any_of<T>(
+    several: impl IntoIterator<Item = T>,
+    candidates: &Bitmap,
+    mut tell: impl FnMut(T, &Bitmap) -> Result<Bitmap>,
+) -> Result<Bitmap> {
+    let (mut found, mut left) = (Bitmap::none(candidates.len()), candidates.clone());
+    for one in several {
+        if left.is_empty() {
+            break;
+        }
+        let new = tell(one, &left)?;
+        left.subtract(&new);
+        found.union(&new);
+    }
+    Ok(found)
+}
+
 /// The candidates whose value in the field `passes`, which is the test or the test and more. `is_one`: no other field is asked
 /// for the same.
 fn field_rows(
@@ -154,30 +157,24 @@ fn field_rows(
         return Ok(found);
     }
     // A field other than the message is soon decoded, once for all queries, and short words are in most of its parts.
-    let are_worth_it = |words: &[Word<'_>]| {
-        !is_one || field == names::MESSAGE || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES)
+    let are_sought = |words: &[Word<'_>]| {
+        let may_be_short = !is_one || field == names::MESSAGE;
+        !words.is_empty() && (may_be_short || words.iter().any(|word| word.text.len() > SHORT_WORD_BYTES))
     };
     if let Test::Contains(contains) = test
         && let Some(phrases) = contains.few_alternatives()
-        && phrases.iter().all(|phrase| are_worth_it(&phrase.sought_words()))
+        && phrases.iter().all(|phrase| are_sought(&phrase.sought_words()))
     {
-        let (mut found, mut left) = (Bitmap::none(candidates.len()), candidates.clone());
-        for phrase in phrases {
-            if left.is_empty() {
-                break;
-            }
+        return any_of(phrases, candidates, |phrase, left| {
             let phrase = Test::Phrase(phrase.clone());
             let passes = |text: &str| phrase.matches(text) && passes(text);
-            let new = field_rows((field, is_one), &phrase, &passes, open, &left, stop)?;
-            left.subtract(&new);
-            found.union(&new);
-        }
-        return Ok(found);
+            field_rows((field, is_one), &phrase, &passes, open, left, stop)
+        });
     }
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);
     let words = test.sought_words();
-    if !words.is_empty() && are_worth_it(&words) {
+    if are_sought(&words) {
         let needle = Needle {
             words: &words,
             certain: &|text| test.passes_by_part(text),

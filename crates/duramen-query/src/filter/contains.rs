@@ -36,8 +36,7 @@ impl Contains {
 
     /// The phrases, if a value must hold one of them, and they are so few that it is worth looking for each.
     pub(crate) fn few_alternatives(&self) -> Option<&[Phrase]> {
-        let have_words = || self.phrases.iter().all(|phrase| !phrase.sought_words().is_empty());
-        (!self.all && self.phrases.len() <= MAX_ALTERNATIVES && have_words()).then_some(&*self.phrases)
+        (!self.all && self.phrases.len() <= MAX_ALTERNATIVES).then_some(&*self.phrases)
     }
 
     /// The phrases.

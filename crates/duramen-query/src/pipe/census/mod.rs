@@ -192,7 +192,7 @@ impl<'a> Census<'a> {
                 }
                 ColumnData::Int { values, present } if bounds.is_some() => {
                     let most = bounds.map_or(0, |bounds| bounds.max_values);
-                    let mut hits: HashMap<i64, u64, foldhash::fast::FixedState> = HashMap::default();
+                    let mut hits: HashMap<i64, u64, Fast> = HashMap::default();
                     let slots = found.iter().map(|row| column.slot(row));
                     for slot in slots.filter(|&slot| present.as_ref().is_none_or(|p| bit(p, slot))) {
                         *hits.entry(values.get(slot)).or_default() += 1;

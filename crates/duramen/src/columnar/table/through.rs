@@ -1,6 +1,7 @@
 //! Looking through texts that are put together for that, and not kept.
 
 use super::super::directory::Form;
+use super::super::streams::Part;
 use super::TableBlock;
 use super::column::{kinds_of, slots_of};
 use crate::column::{Order, bit};
@@ -21,31 +22,40 @@ impl TableBlock {
         if !pages.is_empty() || !self.columns[i].spare(&self.clock) {
             return Ok(None);
         }
-        let (all, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?);
         let bundle = self.bundle_of(at, true)?;
-        let was_seen = (|| {
-            let part = &mut bundle.part(&at.starts, &at.lens)?;
-            let _kinds = kinds_of(entry, part)?;
-            let Some(outline) = self.outline(i, part)? else { return Ok(false) };
-            let mut wanted = vec![0u64; all.div_ceil(64)];
-            for row in (0..all).filter(|&row| bit(rows, row)) {
-                let slot = order.slot(row);
-                wanted[slot / 64] |= 1 << (slot % 64);
-            }
-            let slots = slots_of(map, all);
-            let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
-            self.with_context(i, (map, all), None, 0, |context| {
-                let mut see = |text: usize, value: &str| see(slots[text] as usize, value);
-                outline.of(part).each_text(context, &is_wanted, &mut see)
-            })
-        })()?;
-        if was_seen {
-            return Ok(Some(order.clone()));
+        if self.see_texts(i, &mut bundle.part(&at.starts, &at.lens)?, rows, see)? {
+            return Ok(Some(self.order()?.clone()));
         }
-        // It is no column of such texts. What was read of it for nothing is what it is decoded of.
+        // What was read of it for nothing is what it is decoded of.
         self.columns[i]
             .get_or_make(&self.clock, || self.decode_column(i, None, 0, Some(bundle)).map(Arc::new))?;
         Ok(None)
+    }
+
+    /// Calls `see` with the texts of column `i` in these rows. Nobody is called, and it is `false`, if they are not put together of
+    /// templates, or make a dictionary.
+    fn see_texts(
+        &self,
+        i: usize,
+        part: &mut Part<'_>,
+        rows: &[u64],
+        see: &mut dyn FnMut(usize, &str),
+    ) -> Result<bool> {
+        let entry = &self.directory.columns[i];
+        let _kinds = kinds_of(entry, part)?;
+        let Some(outline) = self.outline(i, part)? else { return Ok(false) };
+        let (all, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?);
+        let mut wanted = vec![0u64; all.div_ceil(64)];
+        for row in (0..all).filter(|&row| bit(rows, row)) {
+            let slot = order.slot(row);
+            wanted[slot / 64] |= 1 << (slot % 64);
+        }
+        let slots = slots_of(map, all);
+        let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
+        let mut see = |text: usize, value: &str| see(slots[text] as usize, value);
+        self.with_context(i, (map, all), None, 0, |context| {
+            outline.of(part).each_text(context, &is_wanted, &mut see)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::column::IntText;
 use crate::error::Result;
 
 /// So many texts are put together at a time: few enough that they stay near the processor until somebody has looked at them.
-pub(super) const BATCH_TEXTS: usize = 512;
+const BATCH_TEXTS: usize = 512;
 
 /// Puts the texts of a column together, from the first to the last.
 pub(super) struct Assembly<'a, 'p> {

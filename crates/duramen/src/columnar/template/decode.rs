@@ -6,7 +6,7 @@ use super::super::leaf::Leaf;
 use super::super::streams::MAX_STREAM_BYTES;
 use super::super::texts::Texts;
 use super::super::timetext::TimeForm;
-use super::assemble::{Assembly, BATCH_TEXTS};
+use super::assemble::Assembly;
 use super::find::TextsOf;
 use super::parts::{Parts, Place};
 use crate::column::{Column, IntText};
@@ -148,27 +148,17 @@ impl<'a> Parts<'a> {
         let mut assembly = Assembly::new(&sources, &plan.numbers);
         while assembly.left() > 0 {
             assembly.append(|_| true, &mut out)?;
-            // Most texts are about as long as the first ones.
-            let done = plan.numbers.len() - assembly.left();
-            if done == BATCH_TEXTS {
-                out.bytes.reserve((out.bytes.len() / done * assembly.left()).min(MAX_STREAM_BYTES));
-            }
         }
         Ok(Made::Texts(out))
     }
-}
 
-/// What is told of texts that are put together: which one it is, and what it is.
-type See<'a> = dyn FnMut(usize, &str) + 'a;
-
-impl Parts<'_> {
-    /// Puts texts together, and calls `see` with each that is wanted. They are not kept. Nobody is called, and it is `false`, if they
+    /// Puts texts together, and calls `see` with each that is wanted, and which one it is. They are not kept. Nobody is called, and it is `false`, if they
     /// make a dictionary, which takes little.
     pub(crate) fn each_text(
         &self,
         context: &Context<'_>,
         is_wanted: &dyn Fn(usize) -> bool,
-        see: &mut See<'_>,
+        see: &mut dyn FnMut(usize, &str),
     ) -> Result<bool> {
         let plan = self.plan(Chosen::all(self.numbers().len()));
         let sources = self.sources(&plan, context)?;
