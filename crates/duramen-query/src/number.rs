@@ -131,8 +131,21 @@ impl Number {
         }
     }
 
+    /// It as a computed number is [written](format_rounded), and then read.
+    pub(crate) fn as_written(self) -> Self {
+        match self {
+            Self::Int(_) => self,
+            Self::Float(x) => {
+                let slowly = || Self::parse(&format_rounded(x)).unwrap_or(self);
+                rounded(x).map_or_else(slowly, Self::from_f64)
+            }
+        }
+    }
+
     pub(crate) fn from_f64(x: f64) -> Self {
-        if x.fract() == 0.0 && x.abs() < 9e15 { Self::Int(x as i64) } else { Self::Float(x) }
+        // Asking the library for the fraction takes several times as long.
+        let whole = x as i64;
+        if whole as f64 == x && x.abs() < 9e15 { Self::Int(whole) } else { Self::Float(x) }
     }
 
     fn times(self, by: i64) -> Self {
@@ -180,6 +193,34 @@ fn plain_decimal(text: &str) -> Option<f64> {
     let behind = digits.get(point? + 1..)?.len();
     let x = n as f64 / POWERS.get(behind).filter(|_| behind > 0)?;
     Some(if digits.len() < text.len() { -x } else { x })
+}
+
+/// A float of common size, rounded to 15 significant digits, if it is not about in the middle between two such numbers.
+///
+/// The digits as an integer, and the power of ten behind them, are exact as floats: their quotient is rounded once, as what is
+/// read of the text is.
+fn rounded(x: f64) -> Option<f64> {
+    const DIGITS: f64 = 1e15;
+    const POWERS: [f64; 23] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+        1e18, 1e19, 1e20, 1e21, 1e22,
+    ];
+    /// What the product may be off by, and then some.
+    const UNSURE: f64 = 0.1;
+    let size = x.abs();
+    if !(1e-6..1e14).contains(&size) {
+        return None;
+    }
+    // How many digits stand before the point, or one less; nothings behind it count below zero. 1233 / 4096 is the decimal
+    // logarithm of 2.
+    let exponent = (size.to_bits() >> 52) as i64 - 1023;
+    let before = (exponent * 1233) >> 12;
+    let power = |before: i64| POWERS.get(usize::try_from(14 - before).ok()?).copied();
+    // The greatest power with which there are not more digits.
+    let power = power(before).filter(|power| size * power < DIGITS).or_else(|| power(before + 1))?;
+    let digits = size * power;
+    let whole = (digits + 0.5) as i64 as f64;
+    ((digits - whole).abs() < 0.5 - UNSURE).then(|| (whole / power).copysign(x))
 }
 
 /// `1h33m5s20ms`: whole units, the greatest first.
@@ -354,6 +395,31 @@ mod tests {
         }
         assert_eq!([f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(format_rounded), ["Inf", "-Inf", "NaN"]);
         assert_eq!(format_rounded(f64::MAX).parse(), Ok(f64::MAX));
+    }
+
+    #[test]
+    fn computed_numbers_are_rounded_as_their_texts_are() {
+        let mut quick = 0;
+        let mut random = 1u64;
+        for i in 0..200_000u64 {
+            random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i).rotate_left(31);
+            let (a, b) = ((random >> 40) as f64, (random % 9973 + 1) as f64);
+            for x in [a / b, a / 1024.0, a / 1000.0, b / a.max(1.0), -a * 1e-9, (a / b).ln(), a * 1e7 / b] {
+                let slowly = Number::parse(&format_rounded(x));
+                quick += u32::from(rounded(x).is_some());
+                let x = Number::from_f64(x);
+                assert_eq!(format!("{:?}", Some(x.as_written())), format!("{slowly:?}"), "{x:?}");
+            }
+        }
+        assert!(quick > 900_000, "{quick}");
+        for x in
+            [0.1 + 0.2, 1e-6, 1e14 - 0.1, 999_999_999_999_999.9, 0.5, 1e300, f64::INFINITY, f64::MIN_POSITIVE]
+        {
+            for x in [x, -x] {
+                let slowly = Number::parse(&format_rounded(x));
+                assert_eq!(format!("{:?}", Some(Number::Float(x).as_written())), format!("{slowly:?}"));
+            }
+        }
     }
 
     #[test]

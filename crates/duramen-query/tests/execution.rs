@@ -832,6 +832,9 @@ fn fields_made_of_columns_are_those_made_of_rows() {
         "math wide % 7 as k",
         "math (few + 1) as few, few * 2 as k",
         "math rand() * 0 as k",
+        "math n / 3 as k",
+        "math n / 7 as l, l * 3 as n, n - l as k",
+        "math took / (n % 5) as k | math k as k",
         "collapse_nums | len(_msg) as k",
         "collapse_nums at n | format \"<n>\" as k",
         "format \"fixed\" as same | format \"<same>\" as k",
@@ -846,6 +849,9 @@ fn fields_made_of_columns_are_those_made_of_rows() {
                 "stats by (n:10, same) max(k) m, row_max(k, k) r, uniq_values(k) u",
                 "stats by (few) count() if (k:7) c",
                 "stats by (same) values(*) v",
+                "stats sum(k) s, avg(k) a, quantile(0.9, k, n) q, stddev(k) d, histogram(k) h, min(k) l, max(k) m",
+                "stats by (few, n:7) min(k) l, max(k) m, rate_sum(k) r, row_max(n, wide, few) x, row_min(wide) y",
+                "stats row_max(wide, n) x, row_min(n) y, row_max(k) z",
                 "uniq by (k) with hits",
                 "top 3 by (k, same)",
             ] {
@@ -941,6 +947,48 @@ fn a_block_beyond_the_memory_stays_while_small_ones_come() {
     assert_eq!(run("* | fields n", &blocks, &options).unwrap().0.len(), 2300);
     // The small ones twice, as they may not be held.
     assert!((301..700).contains(&opened(&blocks)), "{}", opened(&blocks));
+}
+
+#[test]
+fn blocks_whose_numbers_are_beaten_are_not_read() {
+    let row = |time: i64| {
+        let fields =
+            [("n", time.to_string()), ("down", (5000 - time).to_string()), ("_msg", format!("m{time}"))];
+        Row::new(time, &fields.each_ref().map(|(name, text)| (*name, &**text)))
+    };
+    let blocks: Vec<_> = (0..10)
+        .map(|b| Arc::new(TestBlock::new((b * 100..b * 100 + 100).map(row).collect(), b as u64)))
+        .collect();
+    let read = |stats: &str| {
+        let (rows, stats) = run(&format!("* | stats {stats}"), &blocks, &RunOptions::default()).unwrap();
+        (rows[0][0].1.clone(), stats.bytes_read)
+    };
+    // The first block has the least, and the greatest of what goes down; of what each block beats, all are read.
+    for (stats, answer, all) in [
+        ("min(n)", "0", "max(n)"),
+        ("max(down)", "5000", "max(n)"),
+        ("row_min(n, n)", r#"{"n":"0"}"#, "row_max(n, n)"),
+        ("row_max(down, n)", r#"{"n":"0"}"#, "row_max(n, n)"),
+    ] {
+        let ((text, bytes), (_, of_all)) = (read(stats), read(all));
+        assert_eq!(text, answer, "{stats}");
+        assert!(bytes <= of_all / 5, "{stats}: {bytes} of {of_all}");
+    }
+    assert_eq!([read("max(n)").0, read("row_max(n, n)").0], ["999", r#"{"n":"999"}"#]);
+    // One that is as good may stand before.
+    let equal = "* | stats row_max(x, n) r";
+    let block = |b: i64| {
+        let row = |r: i64| Row::new(r * 2 + b, &[("x", "7"), ("n", &(r * 2 + b).to_string())]);
+        Arc::new(TestBlock::new((0..5).map(row).collect(), b as u64))
+    };
+    let (rows, _) = run(equal, &[block(0), block(1)], &RunOptions::default()).unwrap();
+    assert_eq!(rows[0][0].1, r#"{"n":"9"}"#);
+    // Where the field was made, the block does not know its numbers.
+    let (rows, _) = run("* | math 10 - n as n | stats min(n) a", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows[0][0].1, "-989");
+    let (rows, _) =
+        run("* | format \"<down>\" as n | stats max(n) a", &blocks, &RunOptions::default()).unwrap();
+    assert_eq!(rows[0][0].1, "5000");
 }
 
 #[test]

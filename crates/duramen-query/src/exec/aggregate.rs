@@ -6,7 +6,7 @@
 use super::ahead::Ahead;
 use super::derived::{derive, makers};
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
-use super::inputs::{Extremes, Input, Known};
+use super::inputs::{Extremes, Input, Known, is_beaten};
 use super::open::Open;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
@@ -80,16 +80,16 @@ impl<'a> Aggregation<'a> {
         &self,
         number: usize,
         handle: &dyn BlockHandle,
-        makers: &mut [Maker<'_>],
+        makers: &mut [Maker<'a>],
         groups: &mut Groups<'a>,
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
         let Some((mut open, found)) = self.reader.open(handle, stats)? else { return Ok(()) };
         let stop = || self.reader.cancel.check().is_err();
-        let mut charged = 0;
+        let (mut charged, mut known) = (0, Known::new());
         for maker in makers {
-            match derive(maker, &mut open, &found, self.memory, &stop)? {
+            match derive(maker, &mut open, &found, &mut known, self.memory, &stop)? {
                 Ok(bytes) => charged += bytes,
                 Err(e) => {
                     self.memory.release(charged);
@@ -99,7 +99,7 @@ impl<'a> Aggregation<'a> {
             }
         }
         // All columns are read before the first row is added, so that a damaged block counts whole or not.
-        let read = self.read(number, &mut open, found, groups);
+        let read = self.read(number, &mut open, found, &mut known, groups);
         stats.bytes_read += open.bytes_since_last();
         self.reader.cancel.check()?;
         match read {
@@ -115,17 +115,22 @@ impl<'a> Aggregation<'a> {
         number: usize,
         open: &mut Open,
         found: Bitmap,
+        known: &mut Known<'a>,
         groups: &Groups<'a>,
     ) -> duramen::Result<Block<'a>> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
-        let (mut inputs, mut known) = (Vec::new(), Known::new());
+        let mut inputs = Vec::new();
         let stop = || self.reader.cancel.check().is_err();
         for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
         {
-            inputs.push(Input::read(i, function, open, &found, &mut known, &stop)?);
+            if is_beaten(function, open, known, groups.to_beat(i))? {
+                continue;
+            }
+            inputs.push(Input::read(i, function, open, &found, known, &stop)?);
         }
-        let times = if self.aggregate.is_ordered() { Some(open.times()?) } else { None };
+        let times =
+            if self.aggregate.is_ordered() && !inputs.is_empty() { Some(open.times()?) } else { None };
         Ok(Block { number, keys, inputs, found, times })
     }
 
@@ -146,6 +151,10 @@ impl<'a> Aggregation<'a> {
             && self.counts_only()
         {
             return self.count(keys, found, combinations, groups);
+        }
+        if inputs.is_empty() && !self.aggregate.functions.is_empty() {
+            // All were beaten by the values of the only group.
+            return Ok(());
         }
         let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, found)));
         let mut generation = groups.generation();
@@ -173,8 +182,10 @@ impl<'a> Aggregation<'a> {
                 return extremes.give(groups);
             }
             self.reader.cancel.check()?;
+            let one = some.first().map(|(_, group)| *group);
+            let one = one.filter(|one| some.iter().all(|(_, group)| group == one));
             for input in &mut *inputs {
-                input.add(&some, &arrival, groups, &mut extremes)?;
+                input.add(&some, one, &arrival, groups, &mut extremes)?;
             }
             if self.aggregate.keep.is_some() {
                 extremes.give(groups)?;

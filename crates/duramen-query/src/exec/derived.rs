@@ -3,17 +3,22 @@
 //! Of constants and dictionaries, each combination of texts is looked at once.
 
 use super::cells::cell;
+use super::inputs::Known;
 use super::memory::Memory;
+use super::numbers::Numbers;
 use super::open::{Open, STREAM_ID};
 use super::scan::CANCEL_INTERVAL_ROWS;
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
+use crate::number::Number;
 use crate::pipe::Pipe;
-use crate::pipe::maker::{Made, Maker, Texts};
-use crate::pipe::stats::{Aggregate, Cell};
+use crate::pipe::maker::{Made, MakeNumber, Maker, Texts};
+use crate::pipe::math::constant;
+use crate::pipe::stats::{Aggregate, Cell, Function};
 use duramen::ValueKind;
 use duramen::block::names;
 use duramen::column::{Codes, Column, ColumnData, IntText, Ints, Kinds, Order};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The most combinations of texts that are made once each.
@@ -34,20 +39,50 @@ pub(super) fn makers<'p>(pipes: &'p [Pipe], aggregate: &Aggregate) -> Option<Vec
         let is_own = |name: &&str| matches!(*name, names::TIME | names::STREAM | STREAM_ID);
         !maker.keeps.is_any() && !maker.writes.iter().any(is_own)
     };
-    let makers: Vec<_> = pipes.iter().map(|pipe| pipe.maker().filter(is_plain)).collect::<Option<_>>()?;
+    let makers: Vec<_> = pipes.iter().map(Pipe::makers).collect::<Option<_>>()?;
+    let mut makers: Vec<_> = makers.into_iter().flatten().collect();
+    if !makers.iter().all(is_plain) {
+        return None;
+    }
     // Who looks at all fields, or at rows by a filter, would look at those of the block.
-    let is_named = |f: &crate::pipe::stats::Function| {
-        f.condition.is_none() && f.fields.iter().all(|field| !field.prefix)
+    let is_named = |f: &Function| f.condition.is_none() && f.fields.iter().all(|field| !field.prefix);
+    if !aggregate.functions.iter().all(is_named) {
+        return None;
+    }
+    for i in (0..makers.len()).rev() {
+        let (before, behind) = makers.split_at_mut(i + 1);
+        if let Some(Maker { writes, number, .. }) = before.last_mut()
+            && !writes.iter().all(|name| only_numbers_matter(name, behind, aggregate))
+        {
+            *number = None;
+        }
+    }
+    Some(makers)
+}
+
+/// Whether nobody wants to know more of what is made under this name than which number it is.
+fn only_numbers_matter(name: &str, behind: &[Maker<'_>], aggregate: &Aggregate) -> bool {
+    let wants_texts = |maker: &Maker<'_>| {
+        maker.number.is_none() && (maker.reads.contains(&name) || maker.writes.contains(&name))
     };
-    aggregate.functions.iter().all(is_named).then_some(makers)
+    let is_right = |function: &Function| {
+        let is_of_it = function.fields.iter().any(|field| *field.name == *name);
+        let is_sorted_by_it = function.sort.iter().any(|(field, _)| **field == *name);
+        !is_sorted_by_it && (!is_of_it || function.looks_at_numbers())
+    };
+    !behind.iter().any(wants_texts)
+        && !aggregate.by.iter().any(|by| *by.field == *name)
+        && aggregate.functions.iter().all(is_right)
 }
 
 /// Puts the columns that a pipe makes of others in their place, for the rows that were found. If `stop` says so, it ends soon,
-/// with columns that mean nothing. Gives how many bytes of memory were charged for them.
-pub(super) fn derive(
-    maker: &mut Maker<'_>,
+/// with columns that mean nothing. Where only numbers matter, they are `known` then, and there is no column. Gives how many
+/// bytes of memory were charged for them.
+pub(super) fn derive<'a>(
+    maker: &mut Maker<'a>,
     open: &mut Open,
     found: &Bitmap,
+    known: &mut Known<'a>,
     memory: &Memory,
     stop: &dyn Fn() -> bool,
 ) -> Result<duramen::Result<usize>> {
@@ -64,6 +99,20 @@ pub(super) fn derive(
             Ok(None) => {}
             Err(e) => return Ok(Err(e)),
         }
+    }
+    if let (Some(number), [write]) = (&maker.number, &maker.writes[..]) {
+        let bytes = size_of::<Option<Number>>() * found.len();
+        memory.charge(bytes, CHARGED_FOR)?;
+        return Ok(match numbers(number, &maker.reads, open, found, known, stop) {
+            Ok(numbers) => {
+                known.insert(write, Rc::new(numbers));
+                Ok(bytes)
+            }
+            Err(e) => {
+                memory.release(bytes);
+                Err(e)
+            }
+        });
     }
     match by_text(maker, open, found, memory, stop)? {
         Ok(None) => {}
@@ -86,6 +135,37 @@ pub(super) fn derive(
     };
     put(maker, made, open);
     Ok(Ok(bytes))
+}
+
+/// The numbers made of these fields, row by row.
+fn numbers(
+    number: &MakeNumber<'_>,
+    reads: &[&str],
+    open: &mut Open,
+    found: &Bitmap,
+    known: &Known<'_>,
+    stop: &dyn Fn() -> bool,
+) -> duramen::Result<Numbers> {
+    let read = |name: &&str| match known.get(name).cloned() {
+        Some(numbers) => Ok((Some(numbers), None)),
+        None => open.column(name).map(|column| (None, column)),
+    };
+    let read = reads.iter().map(read).collect::<duramen::Result<Vec<_>>>()?;
+    let number_at = |i: usize, row: usize| match read.get(i)? {
+        (Some(numbers), _) => numbers.get(row),
+        (None, column) => match cell(column.as_deref(), row) {
+            Cell::Text(text) => constant(text),
+            cell => cell.number(),
+        },
+    };
+    let mut made = vec![None; found.len()];
+    for (i, row) in found.iter().enumerate() {
+        if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && stop() {
+            break;
+        }
+        made[row] = number(&|i| number_at(i, row));
+    }
+    Ok(Numbers::made(made))
 }
 
 /// Puts what was made in its place.

@@ -5,13 +5,15 @@ use super::numbers::Numbers;
 use super::open::Open;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
+use crate::number::Number;
 use crate::pipe::sort::Arrival;
 use crate::pipe::stats::kind::Kind;
-use crate::pipe::stats::{Cell, Function, Groups, Named};
+use crate::pipe::stats::{Cell, Function, Groups, Named, ToBeat};
 use duramen::ValueKind;
 use duramen::block::names;
 use duramen::column::{Column, ColumnData};
 use hashbrown::HashMap;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,16 +31,39 @@ pub(super) struct Input<'a> {
 /// The numbers of columns, by the field's name.
 pub(super) type Known<'a> = BTreeMap<&'a str, Rc<Numbers>>;
 
+/// Columns by name.
+type NamedColumns = Vec<(String, Option<Arc<Column>>)>;
+
+/// Whether no row of a block has a value that beats this one, as far as that is known without reading any.
+pub(super) fn is_beaten(
+    function: &Function,
+    open: &Open,
+    known: &Known<'_>,
+    to_beat: Option<ToBeat>,
+) -> duramen::Result<bool> {
+    let (Some(best), Some((name, is_min))) = (to_beat, function.wants_best_of()) else { return Ok(false) };
+    if known.contains_key(name) {
+        return Ok(false);
+    }
+    Ok(open.int_range(name)?.is_some_and(|(min, max)| {
+        let order =
+            if is_min { Number::Int(min).cmp(&best.number) } else { best.number.cmp(&Number::Int(max)) };
+        order.is_gt() || (order.is_eq() && best.beats_equals)
+    }))
+}
+
 /// What a function looks at.
 enum Values {
     /// Its columns by name.
-    Columns(Vec<(String, Option<Arc<Column>>)>),
+    Columns(NamedColumns),
     /// Its columns, of which it only wants to know whether one has a value.
     Filled(Vec<Arc<Column>>),
     /// The numbers of its columns.
     Numbers(Vec<Rc<Numbers>>),
     /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
     Extreme(Rc<Numbers>),
+    /// Its columns by name, of the rows with the least or the greatest number: rows without one are out of the question.
+    OfBest(Rc<Numbers>, NamedColumns, Leading),
     /// How long the texts of its columns are, or those columns.
     Lengths(Vec<(Arc<Column>, Is)>),
     /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
@@ -108,6 +133,10 @@ impl Values {
         {
             return numbers(&field.name, open).map(Self::Extreme);
         }
+        let sorted_by = match &function.sort[..] {
+            [(name, _)] if matches!(function.kind, Kind::RowMin | Kind::RowMax) => Some(numbers(name, open)?),
+            _ => None,
+        };
         let mut columns = Vec::new();
         for (name, _) in &function.sort {
             columns.push((name.to_string(), open.column(name)?));
@@ -120,7 +149,32 @@ impl Values {
                 columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
             }
         }
-        Ok(Self::Columns(columns))
+        Ok(match sorted_by.filter(|numbers| numbers.are_all()) {
+            Some(numbers) => Self::OfBest(numbers, columns, Leading::default()),
+            None => Self::Columns(columns),
+        })
+    }
+}
+
+/// The best number so far of each group, of the first [`MAX_LISTED_GROUPS`].
+#[derive(Default)]
+struct Leading(Vec<Option<Number>>);
+
+impl Leading {
+    /// Whether a number is not worse than all before it in its group, as far as that is known.
+    fn is_best(&mut self, group: usize, number: Number, is_min: bool) -> bool {
+        if group >= self.0.len() {
+            if group >= MAX_LISTED_GROUPS {
+                return true;
+            }
+            self.0.resize(group + 1, None);
+        }
+        let best = self.0[group].get_or_insert(number);
+        let is_best = if is_min { number <= *best } else { number >= *best };
+        if is_best {
+            *best = number;
+        }
+        is_best
     }
 }
 
@@ -134,7 +188,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(columns: &[(String, Option<Arc<Column>>)]) -> Option<Self> {
+    fn new(columns: &NamedColumns) -> Option<Self> {
         let combinations =
             columns.iter().try_fold(1usize, |n, (_, column)| match column.as_ref().map(|c| &c.data) {
                 None | Some(ColumnData::Const(_)) => Some(n),
@@ -145,7 +199,7 @@ impl Seen {
     }
 
     /// Whether a row's values were not seen in the group before, as far as that is known.
-    fn is_new(&mut self, columns: &[(String, Option<Arc<Column>>)], row: usize, group: usize) -> bool {
+    fn is_new(&mut self, columns: &NamedColumns, row: usize, group: usize) -> bool {
         let place =
             columns.iter().filter_map(|(_, column)| column.as_deref()).fold(0, |place, column| match &column
                 .data
@@ -194,12 +248,16 @@ impl<'a> Input<'a> {
         if let Some(seen) = &mut self.seen {
             seen.bits.clear();
         }
+        if let Values::OfBest(_, _, leading) = &mut self.values {
+            leading.0.clear();
+        }
     }
 
-    /// Gives the function what these rows have for it, each with its group.
+    /// Gives the function what these rows have for it, each with its group; `one`, if they have one in common.
     pub(super) fn add(
         &mut self,
         rows: &[(usize, usize)],
+        one: Option<usize>,
         arrival: &dyn Fn(usize) -> Arrival,
         groups: &mut Groups<'_>,
         extremes: &mut Extremes,
@@ -209,7 +267,7 @@ impl<'a> Input<'a> {
         let is_met = |row| condition.is_none_or(|rows| rows.contains(row));
         let all = rows;
         let rows = all.iter().copied().filter(|(row, _)| is_met(*row));
-        match &self.values {
+        match &mut self.values {
             Values::Times(times) => {
                 let is_min = function.kind == Kind::Min;
                 extremes.add(number, is_min, rows.map(|(row, group)| (times[row], group)));
@@ -218,6 +276,10 @@ impl<'a> Input<'a> {
                 for numbers in columns {
                     let numbers = numbers.of_rows(all);
                     let found = all.iter().zip(&*numbers).filter(|((row, _), _)| is_met(*row));
+                    if let Some(group) = one {
+                        groups.add_numbers_of(group, number, found.filter_map(|(_, &number)| number))?;
+                        continue;
+                    }
                     groups.add_numbers(
                         number,
                         found.filter_map(|(&(_, group), &number)| Some((group, number?))),
@@ -236,8 +298,8 @@ impl<'a> Input<'a> {
             Values::Extreme(numbers) => {
                 let found = numbers.of_rows(all);
                 let rows = all.iter().zip(&*found).filter(|((row, _), _)| is_met(*row));
-                let one = all.first().map(|(_, group)| group);
-                if numbers.are_all() && all.iter().all(|(_, group)| Some(group) == one) {
+                let mut written = OnceCell::new();
+                if numbers.are_all() && one.is_some() {
                     // Of one group's numbers, only the best are worth being compared with what it has. Of decimal fractions with
                     // many digits, several may be read as the same number.
                     let numbered =
@@ -245,7 +307,8 @@ impl<'a> Input<'a> {
                     let values = numbered().map(|(.., value)| value);
                     let best = if function.kind == Kind::Min { values.min() } else { values.max() };
                     for (row, group, value) in numbered().filter(|(.., value)| Some(*value) == best) {
-                        groups.offer(group, number, Some(value), || cell(numbers.column(), row));
+                        written.take();
+                        groups.offer(group, number, Some(value), || numbers.cell(row, &written));
                     }
                     return Ok(());
                 }
@@ -253,7 +316,20 @@ impl<'a> Input<'a> {
                     if found.is_none() && numbers.are_all() {
                         continue;
                     }
-                    groups.offer(group, number, found, || cell(numbers.column(), row));
+                    written.take();
+                    groups.offer(group, number, found, || numbers.cell(row, &written));
+                }
+            }
+            Values::OfBest(numbers, columns, leading) => {
+                let is_min = function.kind == Kind::RowMin;
+                let mut cells = Vec::new();
+                for (&(row, group), &value) in all.iter().zip(&*numbers.of_rows(all)) {
+                    if is_met(row) && value.is_some_and(|value| leading.is_best(group, value, is_min)) {
+                        cells.clear();
+                        cells
+                            .extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                        groups.add(group, number, &cells, arrival(row))?;
+                    }
                 }
             }
             Values::Columns(columns) => {

@@ -1,15 +1,19 @@
 //! The numbers in a block's column: each text is read once, whichever functions look at it.
 
+use super::cells::cell;
 use super::open::{is_few, plain_text};
 use crate::bitmap::Bitmap;
-use crate::number::Number;
+use crate::number::{Number, format_rounded};
+use crate::pipe::stats::Cell;
 use duramen::column::{Column, ColumnData, bit};
-use std::cell::{Ref, RefCell};
+use std::cell::{OnceCell, Ref, RefCell};
 use std::sync::Arc;
 
-/// The numbers of a column's rows.
+/// The numbers of a column's rows, or of what was made of columns.
 pub(super) struct Numbers {
     column: Option<Arc<Column>>,
+    /// If they were made: that of each row.
+    made: Vec<Option<Number>>,
     /// By the number of the text, for constants and dictionaries, or by slot, for texts that are all looked at.
     read: Vec<Option<Number>>,
     lately: RefCell<Lately>,
@@ -36,11 +40,26 @@ impl Numbers {
             }
             _ => Vec::new(),
         };
-        Self { column, read, lately: RefCell::default() }
+        Self { column, made: Vec::new(), read, lately: RefCell::default() }
+    }
+
+    /// That were made, row by row.
+    pub(super) fn made(made: Vec<Option<Number>>) -> Self {
+        Self { column: None, made, read: Vec::new(), lately: RefCell::default() }
     }
 
     pub(super) fn column(&self) -> Option<&Column> {
         self.column.as_deref()
+    }
+
+    /// A row's value, which may be another than a number. If it has to be written, it is so there.
+    pub(super) fn cell<'c>(&'c self, row: usize, written: &'c OnceCell<String>) -> Cell<'c> {
+        match self.made.get(row) {
+            None => cell(self.column(), row),
+            Some(None) => Cell::Text(""),
+            Some(Some(Number::Int(n))) => Cell::Int(*n),
+            Some(Some(Number::Float(x))) => Cell::Text(written.get_or_init(|| format_rounded(*x))),
+        }
     }
 
     /// Whether a row without a number has no value at all.
@@ -74,13 +93,14 @@ impl Numbers {
                 let number = |slot| Number::Int(values.get(slot));
                 out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
             }
-            _ => out.extend(rows.map(|row| self.get(row))),
+            None => out.extend(rows.map(|row| self.made.get(row).copied().flatten())),
+            Some(_) => out.extend(rows.map(|row| self.get(row))),
         }
     }
 
     /// The number in a row, if there is one.
     pub(super) fn get(&self, row: usize) -> Option<Number> {
-        let column = self.column()?;
+        let Some(column) = &self.column else { return *self.made.get(row)? };
         let slot = column.slot(row);
         match &column.data {
             ColumnData::Const(_) => *self.read.first()?,

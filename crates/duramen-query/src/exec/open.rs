@@ -145,6 +145,11 @@ impl Open {
         Ok(())
     }
 
+    /// Between which numbers all values of a field are, if that is known without them.
+    pub fn int_range(&self, name: &str) -> Result<Option<(i64, i64)>> {
+        if self.columns.contains_key(name) { Ok(None) } else { self.block.int_range(name) }
+    }
+
     /// What the block can tell of rows that hold something, if the column is not decoded already.
     pub fn search(&mut self, name: &str, needle: &Needle<'_>) -> Result<Option<(Bitmap, Bitmap)>> {
         if matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {

@@ -53,8 +53,8 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     fn over_blocks(&self) -> Option<&dyn OverBlocks> {
         None
     }
-    /// What it makes of which fields, if that is all it does, to every row.
-    fn maker(&self) -> Option<Maker<'_>> {
+    /// What it makes of which fields, one after another, if that is all it does, to every row.
+    fn makers(&self) -> Option<Vec<Maker<'_>>> {
         None
     }
     /// The fields that it adds to each row of what was counted; `None` if it does more than that.

@@ -2,6 +2,7 @@
 
 use super::row_pipe::Worker;
 use super::writes::Writes;
+use crate::number::Number;
 use duramen::ValueKind;
 
 /// The texts of the fields that are read, by their places among them; a row without a field has the empty text.
@@ -9,6 +10,12 @@ pub(crate) type Texts<'t> = dyn Fn(usize) -> &'t str + 't;
 
 /// Makes a row's values of these texts, which are all that decides about them.
 pub(crate) type Make<'a> = Box<dyn FnMut(&Texts<'_>, &mut [Made]) + 'a>;
+
+/// The numbers of the fields that are read, as `math` reads them, by their places among them.
+pub(crate) type Numbers<'n> = dyn Fn(usize) -> Option<Number> + 'n;
+
+/// The number that a row's value is which is made of these, as whoever reads its text finds it; `None` if it is none.
+pub(crate) type MakeNumber<'a> = Box<dyn Fn(&Numbers<'_>) -> Option<Number> + 'a>;
 
 /// A value that was made.
 #[derive(Clone, Debug)]
@@ -66,6 +73,8 @@ pub(crate) struct Maker<'a> {
     /// Whether what is written is the length of the one text that is read.
     pub is_length: bool,
     pub make: Make<'a>,
+    /// How the one field that it writes is made for those who only want to know the number, if it can be without texts.
+    pub number: Option<MakeNumber<'a>>,
 }
 
 impl<'a> Maker<'a> {
@@ -79,6 +88,7 @@ impl<'a> Maker<'a> {
             keeps: Writes::default(),
             is_length: false,
             make: Box::new(make),
+            number: None,
         }
     }
 

@@ -127,10 +127,10 @@ impl Pipe {
         }
     }
 
-    /// What it makes of which fields, if that is all it does, to every row.
-    pub(crate) fn maker(&self) -> Option<maker::Maker<'_>> {
+    /// What it makes of which fields, one after another, if that is all it does, to every row.
+    pub(crate) fn makers(&self) -> Option<Vec<maker::Maker<'_>>> {
         match self {
-            Self::Custom(custom) => custom.pipe().maker(),
+            Self::Custom(custom) => custom.pipe().makers(),
             _ => None,
         }
     }

@@ -33,6 +33,10 @@ pub(crate) trait RowPipe: Same + fmt::Debug + Send + Sync {
     fn maker(&self) -> Option<Maker<'_>> {
         None
     }
+    /// The same of pipes that do so several times, one after another.
+    fn makers(&self) -> Option<Vec<Maker<'_>>> {
+        self.maker().map(|maker| vec![maker])
+    }
     /// The fields that it adds to each row of what was counted; `None` if that is not known.
     fn adds(&self) -> Option<Added<'_>> {
         self.maker().map(|maker| Added { labels: maker.writes, ..Added::default() })
@@ -123,8 +127,8 @@ impl CustomPipe for RowStep {
         }
     }
 
-    fn maker(&self) -> Option<Maker<'_>> {
-        if self.condition.is_none() { self.pipe.maker() } else { None }
+    fn makers(&self) -> Option<Vec<Maker<'_>>> {
+        if self.condition.is_none() { self.pipe.makers() } else { None }
     }
 
     fn adds(&self) -> Option<Added<'_>> {

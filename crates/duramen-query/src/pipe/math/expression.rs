@@ -137,17 +137,17 @@ impl Expression {
         }
     }
 
-    /// The value of texts; none if it is not a number.
-    pub fn value<'t>(&self, text_of: &dyn Fn(&str) -> &'t str, random: &mut u64) -> Option<Number> {
+    /// The value of fields' numbers; none if it is not a number.
+    pub fn value(&self, number_of: &dyn Fn(&str) -> Option<Number>, random: &mut u64) -> Option<Number> {
         match self {
             Self::Constant(n) => Some(*n),
-            Self::Field(name) => constant(text_of(name)),
-            Self::Negated(inner) => inner.value(text_of, random).map(Number::negated),
+            Self::Field(name) => number_of(name),
+            Self::Negated(inner) => inner.value(number_of, random).map(Number::negated),
             Self::Pair(operator, left, right) => {
-                operator.apply(left.value(text_of, random), right.value(text_of, random))
+                operator.apply(left.value(number_of, random), right.value(number_of, random))
             }
             Self::Call(call, arguments) => {
-                let values: Vec<_> = arguments.iter().map(|a| a.value(text_of, random)).collect();
+                let values: Vec<_> = arguments.iter().map(|a| a.value(number_of, random)).collect();
                 call.apply(&values, random)
             }
         }
@@ -165,7 +165,7 @@ impl Expression {
 }
 
 /// A number; a time stamp in nanoseconds; an address of version 4 as 32 bits.
-fn constant(text: &str) -> Option<Number> {
+pub(crate) fn constant(text: &str) -> Option<Number> {
     if text.is_empty() {
         return None;
     }

@@ -6,7 +6,7 @@ mod token;
 
 use super::custom::Added;
 use super::fields::NamePattern;
-use super::maker::{Made, Maker, Texts};
+use super::maker::{Made, Maker, Numbers, Texts};
 use super::row_pipe::{RowPipe, Worker};
 use super::writes::Writes;
 use crate::error::ParseError;
@@ -15,6 +15,7 @@ use crate::parse::{Parser, quote};
 use crate::row::{RowView, is_json_number};
 use duramen::ValueKind;
 use expression::Expression;
+pub(crate) use expression::constant;
 
 /// Expressions, and the fields that their values go to, one after another.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +62,7 @@ impl RowPipe for Math {
         let mut made = Made::default();
         Box::new(move |row| {
             for (expression, name) in &self.results {
-                write(expression.value(&|name| row.text(name), &mut random), &mut made);
+                write(expression.value(&|name| constant(row.text(name)), &mut random), &mut made);
                 let kind = made.kind();
                 row.set(name, made.text(), kind);
             }
@@ -72,28 +73,34 @@ impl RowPipe for Math {
         Some(Added { figures: self.results.iter().map(|(_, name)| &**name).collect(), ..Added::default() })
     }
 
-    fn maker(&self) -> Option<Maker<'_>> {
-        // One result may be made of another.
-        let [(expression, name)] = &self.results[..] else { return None };
-        if expression.is_random() {
-            return None;
-        }
-        let mut reads = Vec::new();
-        expression.for_each_name(&mut |name| reads.push(name));
-        let names: Vec<&str> = reads.clone();
-        let make = move |texts: &Texts<'_>, made: &mut [Made]| {
-            // They are the expression's own: no text need be compared.
-            let place = |name: &str| names.iter().position(|own| std::ptr::eq(*own, name));
-            let text_of = |name: &str| place(name).map_or("", texts);
-            made.iter_mut().for_each(|made| write(expression.value(&text_of, &mut 0), made));
-        };
-        Some(Maker {
-            reads,
-            writes: vec![name],
-            keeps: Writes::default(),
-            is_length: false,
-            make: Box::new(make),
-        })
+    fn makers(&self) -> Option<Vec<Maker<'_>>> {
+        let is_random = self.results.iter().any(|(expression, _)| expression.is_random());
+        (!is_random).then(|| self.results.iter().map(|(expression, name)| maker(expression, name)).collect())
+    }
+}
+
+fn maker<'a>(expression: &'a Expression, name: &'a str) -> Maker<'a> {
+    let mut reads = Vec::new();
+    expression.for_each_name(&mut |name| reads.push(name));
+    let value = |names: &[&str], number_at: &dyn Fn(usize) -> Option<Number>| {
+        // They are the expression's own: no text need be compared.
+        let place = |name: &str| names.iter().position(|own| std::ptr::eq(*own, name));
+        expression.value(&|name| number_at(place(name)?), &mut 0)
+    };
+    let names = reads.clone();
+    let make = move |texts: &Texts<'_>, made: &mut [Made]| {
+        let value = value(&names, &|i| constant(texts(i)));
+        made.iter_mut().for_each(|made| write(value, made));
+    };
+    let names = reads.clone();
+    let number = move |numbers: &Numbers<'_>| value(&names, numbers).map(Number::as_written);
+    Maker {
+        reads,
+        writes: vec![name],
+        keeps: Writes::default(),
+        is_length: false,
+        make: Box::new(make),
+        number: Some(Box::new(number)),
     }
 }
 

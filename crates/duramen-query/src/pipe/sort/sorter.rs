@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::exec::Cancel;
 use crate::exec::context::Run;
 use crate::exec::memory::Memory;
+use crate::number::Number;
 use crate::order::SortKey;
 use crate::pipe::{Flow, Stage};
 use crate::row::ResultRow;
@@ -28,6 +29,14 @@ pub(crate) enum Directed {
 impl Directed {
     pub fn new(key: SortKey, desc: bool) -> Self {
         if desc { Self::Descending(Reverse(key)) } else { Self::Ascending(key) }
+    }
+
+    /// The number that it is, if it is one.
+    pub fn number(&self) -> Option<Number> {
+        match self.key() {
+            SortKey::Number(n) => Some(*n),
+            SortKey::Empty | SortKey::Text(_) => None,
+        }
     }
 
     fn key(&self) -> &SortKey {

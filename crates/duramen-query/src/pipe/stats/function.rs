@@ -116,6 +116,26 @@ impl Function {
                 && self.condition == other.condition)
     }
 
+    /// Whether it looks at nothing but the numbers of its fields.
+    pub(crate) fn looks_at_numbers(&self) -> bool {
+        self.fields.iter().all(|field| !field.prefix)
+            && (self.kind.is_of_numbers()
+                || (matches!(self.kind, Kind::Min | Kind::Max) && self.fields.len() == 1))
+    }
+
+    /// If it wants the least or the greatest value of one field, or a row that has it: which, and whether it is the least.
+    pub(crate) fn wants_best_of(&self) -> Option<(&str, bool)> {
+        match (self.kind, &self.fields[..], &self.sort[..]) {
+            (Kind::Min | Kind::Max, [field], _) if !field.prefix && !self.is_of_time() => {
+                Some((&field.name, self.kind == Kind::Min))
+            }
+            (Kind::RowMin | Kind::RowMax, _, [(name, _)]) if **name != *names::TIME => {
+                Some((name, self.kind == Kind::RowMin))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it looks at the time alone, whose values go by when they are.
     pub(crate) fn is_of_time(&self) -> bool {
         matches!(&*self.fields, [field] if !field.prefix && *field.name == *names::TIME)

@@ -24,6 +24,14 @@ pub(crate) struct FirstBy {
     pub keep: usize,
 }
 
+/// The best value of a group so far, if it is a number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToBeat {
+    pub number: Number,
+    /// Whether an integer that is the same number is no better.
+    pub beats_equals: bool,
+}
+
 /// Groups of one aggregate, of the rows that one thread has seen.
 #[derive(Debug)]
 pub struct Groups<'a> {
@@ -114,6 +122,15 @@ impl<'a> Groups<'a> {
         self.state_of.get(function) == Some(&function)
     }
 
+    /// If all rows are one group: the best value so far, of a function that wants that.
+    pub(crate) fn to_beat(&self, function: usize) -> Option<ToBeat> {
+        match self.states.get(function).filter(|_| self.aggregate.by.is_empty())? {
+            State::Extreme(extreme) => extreme.to_beat(),
+            State::Rows(rows) => rows.number().map(|number| ToBeat { number, beats_equals: false }),
+            _ => None,
+        }
+    }
+
     /// Gives a row's values to one of a group's functions.
     pub(crate) fn add(
         &mut self,
@@ -147,6 +164,17 @@ impl<'a> Groups<'a> {
             self.states[group * functions + function].add_number(number, self.memory)?;
         }
         Ok(())
+    }
+
+    /// Gives numbers to one function of one group.
+    pub(crate) fn add_numbers_of(
+        &mut self,
+        group: usize,
+        function: usize,
+        numbers: impl Iterator<Item = Number>,
+    ) -> Result<()> {
+        let memory = self.memory;
+        self.states_of(group)[function].add_numbers(numbers, memory)
     }
 
     /// Gives a value, and the number that it is, to one of a group's functions: the least or the greatest value.

@@ -148,7 +148,7 @@ impl Cell<'_> {
         matches!(self, Self::Text(""))
     }
 
-    pub(super) fn number(self) -> Option<Number> {
+    pub(crate) fn number(self) -> Option<Number> {
         match self {
             Self::Int(n) => Some(Number::Int(n)),
             Self::Decimal(n, scale) => Some(Number::of_decimal(n, scale)),

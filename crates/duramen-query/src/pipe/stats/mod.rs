@@ -12,8 +12,8 @@ pub(crate) mod state;
 
 pub use by::By;
 pub use function::Function;
-pub(crate) use groups::FirstBy;
 pub use groups::Groups;
+pub(crate) use groups::{FirstBy, ToBeat};
 pub use kind::{Cell, Named};
 
 use super::{Flow, Stage};

@@ -2,6 +2,7 @@
 
 use crate::number::Number;
 use crate::order;
+use crate::pipe::stats::ToBeat;
 use crate::pipe::stats::function::Function;
 use crate::pipe::stats::kind::{Cell, Kind};
 use duramen::block::names;
@@ -54,6 +55,13 @@ impl Extreme {
         if let Some(Best { text, number }) = other.0 {
             self.offer(function, number, || Cell::Text(&text));
         }
+    }
+
+    /// It, if it is a number. One that is not written as integers are may be the same number as one, and another text.
+    pub fn to_beat(&self) -> Option<ToBeat> {
+        let Best { text, number } = self.0.as_ref()?;
+        let beats_equals = duramen::entry::plain_integer(text).is_some();
+        number.map(|number| ToBeat { number, beats_equals })
     }
 
     /// It as text; nothing if there is none.

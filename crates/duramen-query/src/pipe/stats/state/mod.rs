@@ -88,6 +88,19 @@ impl State {
         Ok(())
     }
 
+    /// Takes numbers, if the function is [one of numbers](Kind::is_of_numbers).
+    pub fn add_numbers(&mut self, numbers: impl Iterator<Item = Number>, memory: &Memory) -> Result<()> {
+        if let Self::Sum(sum) = self {
+            // It is the same sum, and need not be asked for before each.
+            let mut more = Sum::default();
+            numbers.for_each(|number| more.add(number));
+            sum.merge(&more);
+            return Ok(());
+        }
+        let mut numbers = numbers;
+        numbers.try_for_each(|number| self.add_number(number, memory))
+    }
+
     /// Takes a number, if the function is [one of numbers](Kind::is_of_numbers).
     pub fn add_number(&mut self, number: Number, memory: &Memory) -> Result<()> {
         match self {

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::exec::memory::Memory;
+use crate::number::Number;
 use crate::pipe::sort::{Arrival, Directed, Sort};
 use crate::pipe::stats::function::Function;
 use crate::pipe::stats::kind::{Kind, Named};
@@ -64,6 +65,14 @@ impl Rows {
         self.kept.push(kept);
         self.keep_first(function, memory, 2);
         Ok(())
+    }
+
+    /// What the first row is sorted by, if it is one number.
+    pub fn number(&self) -> Option<Number> {
+        match &*self.kept.iter().min_by(|a, b| a.cmp(b))?.keys {
+            [key] => key.number(),
+            _ => None,
+        }
     }
 
     fn keep_first(&mut self, function: &Function, memory: &Memory, slack: usize) {
