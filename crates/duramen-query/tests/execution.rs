@@ -797,6 +797,39 @@ fn a_sort_with_a_limit_behind_groups_finds_what_one_of_all_groups_does() {
 }
 
 #[test]
+fn a_limit_behind_groups_finds_the_first_of_all() {
+    let row = |n: i64| {
+        let (wide, took) = (format!("k{}", n * 7919 % 1201), format!("{}", n % 17));
+        Row::new(n * 1_000_000_000, &[("wide", &wide), ("took", &took), ("_msg", "m")])
+    };
+    let block = |b: i64| Arc::new(TestBlock::new((b * 600..b * 600 + 600).map(row).collect(), b as u64));
+    let blocks: Vec<_> = (0..8).map(block).collect();
+    for groups in [
+        "stats by (wide) count() n, min(took) a, max(took) b, sum(took) c, avg(took) d, stddev(took) e, min(_time) f, max(_time) g",
+        "stats by (wide, took) row_max(took, _msg) r, quantile(0.5, took) q, count_uniq(took) u",
+        "stats by (took, wide) count() n",
+        "uniq by (wide) with hits",
+        "field_values wide",
+    ] {
+        for (cut, threads) in [
+            ("limit 3", 1),
+            ("fields wide, n, hits | offset 5 | limit 10", 2),
+            ("limit 0", 1),
+            ("limit 5000", 2),
+        ] {
+            let options = RunOptions { threads, ..RunOptions::default() };
+            let cut_first = run(&format!("* | {groups} | {cut}"), &blocks, &options).unwrap().0;
+            // What stands between them hides the limit from the groups.
+            let all = run(&format!("* | {groups} | filter * | {cut}"), &blocks, &options).unwrap().0;
+            assert_eq!(cut_first, all, "{groups} | {cut}");
+        }
+    }
+    let limited = RunOptions { memory_limit_bytes: 1 << 17, ..RunOptions::default() };
+    run("* | stats by (wide) count() n | limit 10", &blocks, &limited).unwrap();
+    run("* | stats by (wide) count() n | filter * | limit 10", &blocks, &limited).unwrap_err();
+}
+
+#[test]
 fn fields_made_of_columns_are_those_made_of_rows() {
     let row = |n: i64| {
         let path = format!("/users/{n}/x{}", n % 3);

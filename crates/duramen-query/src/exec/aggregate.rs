@@ -17,8 +17,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::pipe::Pipe;
 use crate::pipe::maker::Maker;
-use crate::pipe::stats::kind::Kind;
-use crate::pipe::stats::{Aggregate, Function, Groups};
+use crate::pipe::stats::{Aggregate, By, Function, Groups};
 use duramen::block::BlockHandle;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,14 +43,18 @@ struct Block<'a> {
 
 impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
-        // Where all that is asked is how many rows there are, some blocks need not be opened.
+        // Where all that is asked is how many rows there are, and which values of a field, some blocks need not be opened.
         let mut counted = Groups::new(self.aggregate, self.memory);
         let others;
-        let blocks = if self.counts_only() && self.pipes.is_empty() {
-            let told = Told::of(self.reader.told.filter(), &self.aggregate.by);
+        let by = if self.pipes.is_empty() { self.counted_by() } else { None };
+        let blocks = if let Some(by) = by {
+            let told = Told::of(self.reader.told.filter(), &by);
             others = told.counts(blocks, self.reader.cancel, &mut |key, rows| {
-                let group = counted.group(key)?;
+                let group = counted.group(&mut key.take(self.aggregate.by.len()))?;
                 counted.add_rows(group, rows);
+                if let (Some(value), Some(by)) = (key.next(), by.last()) {
+                    counted.add_value(group, &by.field, value)?;
+                }
                 counted.tidy();
                 stats.rows_matched += rows;
                 Ok(())
@@ -136,10 +139,19 @@ impl<'a> Aggregation<'a> {
 
     /// Whether rows need only be counted.
     fn counts_only(&self) -> bool {
-        let is_plain_count = |f: &Function| {
-            matches!(f.kind, Kind::Count | Kind::Rate) && f.fields.is_empty() && f.condition.is_none()
-        };
-        self.aggregate.functions.iter().all(is_plain_count)
+        self.aggregate.functions.iter().all(Function::is_plain_count)
+    }
+
+    /// By which fields rows need only be counted: those that make groups, and behind them the one of which the functions want to
+    /// know which values there are, if any does. Nothing, if they want to know more.
+    fn counted_by(&self) -> Option<Cow<'a, [By]>> {
+        let mut of_values = self.aggregate.functions.iter().filter(|f| !f.is_plain_count());
+        let Some(first) = of_values.next() else { return Some(Cow::Borrowed(&self.aggregate.by)) };
+        let field = first.distinct_of()?;
+        let is_same = of_values.all(|f| f.distinct_of() == Some(field));
+        let mut by = self.aggregate.by.clone();
+        by.push(By { field: field.into(), bucket: None });
+        is_same.then_some(Cow::Owned(by))
     }
 
     fn rows(&self, block: &mut Block<'_>, groups: &mut Groups<'a>) -> Result<()> {

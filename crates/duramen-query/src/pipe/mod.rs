@@ -198,8 +198,8 @@ pub(crate) fn enough_rows(pipes: &[Pipe], limit: Option<usize>) -> Option<usize>
     limit.map(|n| dropped.saturating_add(n))
 }
 
-/// The pipes as they run: subqueries answered, and every sort told how many rows will be taken of it at most: by a
-/// `limit` behind it, or by `limit`, that of the whole query, so that it holds no more.
+/// The pipes as they run: subqueries answered, and every sort, and what makes groups, told how many rows will be taken of it at
+/// most: by a `limit` behind it, or by `limit`, that of the whole query, so that it holds no more.
 pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> Result<Vec<Pipe>> {
     let mut wanted = limit;
     let mut prepared = pipes.iter().map(|pipe| pipe.answered(run)).collect::<Result<Vec<_>>>()?;
@@ -212,6 +212,13 @@ pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> R
                     && sort.partition.is_empty()
                 {
                     sort.limit = Some(sort.limit.map_or(w, |n| n.min(w)));
+                }
+            }
+            Pipe::Stats(stats::Stats { aggregate, .. }) | Pipe::Uniq(uniq::Uniq { aggregate }) => {
+                if let Some(w) = wanted.take()
+                    && aggregate.functions.iter().all(|f| f.kind.remembers_little())
+                {
+                    aggregate.keep = Some(aggregate.keep.map_or(w, |n| n.min(w)));
                 }
             }
             other if other.passes() == Passes::Each => {}

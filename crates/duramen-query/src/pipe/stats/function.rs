@@ -116,6 +116,21 @@ impl Function {
                 && self.condition == other.condition)
     }
 
+    /// Whether it counts all rows.
+    pub(crate) fn is_plain_count(&self) -> bool {
+        matches!(self.kind, Kind::Count | Kind::Rate) && self.fields.is_empty() && self.condition.is_none()
+    }
+
+    /// The field, if it only wants to know which values of one there are.
+    pub(crate) fn distinct_of(&self) -> Option<&str> {
+        match &self.fields[..] {
+            [field] if self.kind.is_of_distinct() && !field.prefix && self.condition.is_none() => {
+                Some(&field.name)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it looks at nothing but the numbers of its fields.
     pub(crate) fn looks_at_numbers(&self) -> bool {
         self.fields.iter().all(|field| !field.prefix)

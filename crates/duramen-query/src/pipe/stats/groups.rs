@@ -200,6 +200,17 @@ impl<'a> Groups<'a> {
         }
     }
 
+    /// Gives a value of rows that were not looked at to the group's functions that [want it](Function::distinct_of).
+    pub(crate) fn add_value(&mut self, group: usize, name: &str, value: &str) -> Result<()> {
+        let cells = [Named { name, cell: Cell::Text(value), kind: ValueKind::String }];
+        for (i, function) in self.aggregate.functions.iter().enumerate() {
+            if self.sees_rows(i) && function.distinct_of() == Some(name) {
+                self.add(group, i, &cells, [0; 3])?;
+            }
+        }
+        Ok(())
+    }
+
     /// The number of a row's group.
     pub(crate) fn group_of_row(&mut self, row: &ResultRow) -> Result<usize> {
         let aggregate = self.aggregate;
@@ -283,12 +294,13 @@ impl<'a> Groups<'a> {
     /// The groups that may be first when they are sorted; `None` if that is dear to find out.
     fn candidates(&self, by: FirstBy) -> Option<Vec<u32>> {
         let (of, function) = (*self.state_of.get(by.function)?, self.aggregate.functions.get(by.function)?);
+        if self.keys.len() <= by.keep {
+            return Some((0..self.keys.len() as u32).collect());
+        }
         let keys = self.states.chunks(self.functions()).map(|states| states.get(of)?.sort_key(function));
         let keys = keys.map(|key| Some(Directed::new(key?, by.desc))).collect::<Option<Vec<_>>>()?;
         let all = 0..self.keys.len() as u32;
-        let Some(last) = by.keep.checked_sub(1).filter(|&last| last < keys.len()) else {
-            return Some(all.take(by.keep).collect());
-        };
+        let Some(last) = by.keep.checked_sub(1) else { return Some(Vec::new()) };
         let mut places: Vec<&Directed> = keys.iter().collect();
         let (_, last, _) = places.select_nth_unstable(last);
         Some(all.zip(&keys).filter(|(_, key)| key <= last).map(|(group, _)| group).collect())

@@ -121,6 +121,12 @@ impl Kind {
         )
     }
 
+    /// Whether what it remembers takes the same little memory however many rows it has seen.
+    pub(crate) fn remembers_little(self) -> bool {
+        matches!(self, Self::Count | Self::CountEmpty | Self::SumLen | Self::Rate | Self::Min | Self::Max)
+            || matches!(self, Self::Sum | Self::Avg | Self::RateSum | Self::Stddev)
+    }
+
     /// Whether it only looks at which values there are, however often.
     pub(crate) fn is_of_distinct(self) -> bool {
         matches!(self, Self::CountUniq | Self::CountUniqHash | Self::UniqValues)

@@ -35,7 +35,8 @@ pub struct Aggregate {
     pub by: Vec<By>,
     /// What to compute.
     pub functions: Vec<Function>,
-    /// The most groups to keep, the first in order; only for functions that this does not change.
+    /// The most groups to keep, the first in order; only for functions that
+    /// [remember little](kind::Kind::remembers_little): what others were charged for would not be given back.
     pub keep: Option<usize>,
 }
 

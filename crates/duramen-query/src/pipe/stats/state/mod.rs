@@ -144,9 +144,11 @@ impl State {
             Self::Sum(sum) => SortKey::new(&sum.result(function)),
             Self::Moments(moments) => SortKey::new(&moments.result()),
             Self::Extreme(extreme) => SortKey::new(extreme.text()),
-            Self::Set(_) | Self::Values(_) | Self::Quantile(_) | Self::Histogram(_) | Self::Rows(_) => {
-                return None;
-            }
+            Self::Quantile(quantile) => match function.kind {
+                Kind::Quantile(phi) => SortKey::new(&quantile.clone().result(phi)),
+                _ => return None,
+            },
+            Self::Set(_) | Self::Values(_) | Self::Histogram(_) | Self::Rows(_) => return None,
         })
     }
 
