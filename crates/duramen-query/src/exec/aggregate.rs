@@ -130,7 +130,10 @@ impl<'a> Aggregation<'a> {
             if is_beaten(function, open, known, groups.to_beat(i))? {
                 continue;
             }
-            inputs.push(Input::read(i, function, open, &found, known, &stop)?);
+            let input = Input::read(i, function, open, &found, known, &stop)?;
+            if !input.is_void() {
+                inputs.push(input);
+            }
         }
         let times =
             if self.aggregate.is_ordered() && !inputs.is_empty() { Some(open.times()?) } else { None };
@@ -164,9 +167,12 @@ impl<'a> Aggregation<'a> {
         {
             return self.count(keys, found, combinations, groups);
         }
-        if inputs.is_empty() && !self.aggregate.functions.is_empty() {
-            // All were beaten by the values of the only group.
-            return Ok(());
+        if inputs.is_empty()
+            && combinations == Some(1)
+            && let Some(row) = found.iter().next()
+        {
+            // All that matters is that the group is there.
+            return Self::group(keys, row, groups).map(|_| ());
         }
         let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, found)));
         let mut generation = groups.generation();

@@ -243,6 +243,20 @@ impl<'a> Input<'a> {
         Ok(Self { number, function, values, condition, seen })
     }
 
+    /// Whether none of the block's rows has anything for the function.
+    pub(super) fn is_void(&self) -> bool {
+        match &self.values {
+            Values::Columns(columns) => {
+                self.function.kind.is_of_distinct() && columns.iter().all(|(_, column)| column.is_none())
+            }
+            Values::Filled(columns) => columns.is_empty() && !self.function.fields.is_empty(),
+            Values::Numbers(columns) => columns.iter().all(|numbers| numbers.are_none()),
+            Values::Extreme(numbers) | Values::OfBest(numbers, ..) => numbers.are_none(),
+            Values::Lengths(columns) => columns.is_empty(),
+            Values::Times(_) => false,
+        }
+    }
+
     /// Says that groups have other numbers now.
     pub(super) fn groups_moved(&mut self) {
         if let Some(seen) = &mut self.seen {

@@ -68,6 +68,11 @@ impl Numbers {
         matches!(data, None | Some(ColumnData::Int { .. } | ColumnData::Decimal { .. }))
     }
 
+    /// Whether no row has a value.
+    pub(super) fn are_none(&self) -> bool {
+        self.column.is_none() && self.made.is_empty()
+    }
+
     /// The numbers in these of the rows that were found, each with its group: all from one on, as many as there are here.
     /// Whatever looks at the column asks for the same ones after another, and they are made once.
     pub(super) fn of_rows(&self, rows: &[(usize, usize)]) -> Ref<'_, [Option<Number>]> {

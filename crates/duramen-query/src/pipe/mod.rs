@@ -50,6 +50,7 @@ pub use custom::Custom;
 
 use crate::error::Result;
 use crate::exec::context::Run;
+use crate::exec::project::Projection;
 use crate::filter::Filter;
 use crate::query::Query;
 use crate::row::ResultRow;
@@ -223,6 +224,12 @@ pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> R
             }
             other if other.passes() == Passes::Each => {}
             _ => wanted = None,
+        }
+    }
+    // Who looks at no field does not mind what becomes of them.
+    for i in (0..prepared.len()).rev() {
+        if prepared[i].passes() == Passes::Each && Projection::of(&prepared[i + 1..]) == Projection::none() {
+            prepared.remove(i);
         }
     }
     Ok(prepared)
