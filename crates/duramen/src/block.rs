@@ -179,6 +179,23 @@ pub fn is_few(some: usize, all: usize) -> bool {
 /// The labels of a stream: names and values, by name.
 pub type StreamLabels<'a> = [(&'a str, &'a str)];
 
+/// Which streams are wanted. Any function of their labels is such a test.
+pub trait StreamTest {
+    /// Whether one with these labels is.
+    fn wants(&self, labels: &StreamLabels<'_>) -> bool;
+    /// The same of all of a table's sets of labels, by their numbers, from who remembers it while its blocks are asked for. By
+    /// default it is not remembered.
+    fn wanted_of(&self, _table: &Arc<TableStreams>) -> Option<Arc<[bool]>> {
+        None
+    }
+}
+
+impl<F: Fn(&StreamLabels<'_>) -> bool> StreamTest for F {
+    fn wants(&self, labels: &StreamLabels<'_>) -> bool {
+        self(labels)
+    }
+}
+
 /// An opened block. Rows are numbered from 0 in order of (time, writer, sequence number), unless it was opened
 /// [unordered](BlockHandle::open_unordered).
 pub trait Block: Send + Sync + Debug {
@@ -221,13 +238,13 @@ pub trait Block: Send + Sync + Debug {
     }
     /// Which rows are of streams with labels that are wanted, one bit each as in [`Found`], told without looking at rows; `None`
     /// when only the column `_stream` can tell.
-    fn rows_of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<Vec<u64>>> {
-        let _unknown = is_wanted;
+    fn rows_of_streams(&self, test: &dyn StreamTest) -> Result<Option<Vec<u64>>> {
+        let _unknown = test;
         Ok(None)
     }
     /// Whether there are any such rows, where that is known.
-    fn has_stream(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
-        let _unknown = is_wanted;
+    fn has_stream(&self, test: &dyn StreamTest) -> Result<Option<bool>> {
+        let _unknown = test;
         Ok(None)
     }
     /// Whether it is the name of a field that no row of the block has but as a label: [`Block::rows_of_label`] tells its rows.

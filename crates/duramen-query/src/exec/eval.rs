@@ -97,7 +97,7 @@ pub(crate) fn eval(
         // Whoever runs a query has put a test in its place.
         Filter::Subquery(_) => Ok(Bitmap::none(rows)),
         Filter::Stream(selector) => {
-            let told = open.block.rows_of_streams(&|labels| selector.matches_labels(labels))?;
+            let told = open.block.rows_of_streams(selector)?;
             if let Some(words) = told {
                 return Ok(among(candidates, words));
             }

@@ -48,7 +48,7 @@ pub(crate) fn may_match(filter: &Filter, block: &dyn Block) -> Result<bool> {
             }
             false
         }
-        Filter::Stream(selector) => match block.has_stream(&|labels| selector.matches_labels(labels))? {
+        Filter::Stream(selector) => match block.has_stream(selector)? {
             Some(has) => has,
             None => may_hold(names::STREAM, &selector.needs(), block)?,
         },

@@ -3,15 +3,63 @@
 use super::Needs;
 use super::phrase::{hashes, sought_words};
 use crate::parse::{quote, quote_always};
+use duramen::block::{StreamLabels, StreamTest, TableStreams};
 use duramen::label_text::Labels;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Alternatives (`or`) of label conditions that must all hold (`,`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Selector {
     /// At least one alternative; one without conditions matches every stream.
     pub alternatives: Vec<Vec<Condition>>,
+    /// Which streams of tables match, while their blocks are looked at.
+    known: Arc<Mutex<Known>>,
+}
+
+/// Of tables, by where they are in memory, which of their sets of labels match.
+#[derive(Debug, Default)]
+struct Known {
+    of_tables: HashMap<usize, OfTable, FixedState>,
+    bytes: usize,
+}
+
+/// A table, so that no other comes to where it is, and which sets match.
+type OfTable = (Weak<TableStreams>, Arc<[bool]>);
+
+/// What is known of tables takes so many bytes at most, and one table's more; then it is forgotten.
+const MAX_KNOWN_BYTES: usize = 1 << 20;
+
+impl PartialEq for Selector {
+    fn eq(&self, other: &Self) -> bool {
+        self.alternatives == other.alternatives
+    }
+}
+
+impl StreamTest for Selector {
+    fn wants(&self, labels: &StreamLabels<'_>) -> bool {
+        self.matches_labels(labels)
+    }
+
+    fn wanted_of(&self, table: &Arc<TableStreams>) -> Option<Arc<[bool]>> {
+        let place = Arc::as_ptr(table) as usize;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, of_sets)) = known.of_tables.get(&place) {
+            return Some(of_sets.clone());
+        }
+        let of_sets = (0..table.sets()).map(|set| table.with_set(set, |labels| self.matches_labels(labels)));
+        let of_sets: Arc<[bool]> = of_sets.collect();
+        if known.bytes > MAX_KNOWN_BYTES {
+            *known = Known::default();
+        }
+        // The table itself leaves a few hundred bytes behind.
+        known.bytes += of_sets.len() + 512;
+        known.of_tables.insert(place, (Arc::downgrade(table), of_sets.clone()));
+        Some(of_sets)
+    }
 }
 
 /// A condition on one label. A label that a stream does not have is the empty text.
@@ -70,6 +118,11 @@ impl PartialEq for LabelTest {
 }
 
 impl Selector {
+    /// One of these alternatives.
+    pub fn new(alternatives: Vec<Vec<Condition>>) -> Self {
+        Self { alternatives, known: Arc::default() }
+    }
+
     /// Whether a stream's text, as in `{app="x",host="y"}`, satisfies the selector.
     pub fn matches(&self, stream: &str) -> bool {
         let labels: Vec<(Cow<'_, str>, Cow<'_, str>)> = Labels::of(stream).collect();
@@ -136,7 +189,7 @@ mod tests {
 
     fn is(label: &str, value: &str) -> Selector {
         let test = LabelTest::Is(value.into());
-        Selector { alternatives: vec![vec![Condition { label: label.into(), negated: false, test }]] }
+        Selector::new(vec![vec![Condition { label: label.into(), negated: false, test }]])
     }
 
     #[test]

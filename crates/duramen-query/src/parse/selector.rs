@@ -26,7 +26,7 @@ impl Parser<'_> {
                 return Err(self.expected("`,`, `or` or `}`"));
             }
         }
-        Ok(Filter::Stream(Selector { alternatives }))
+        Ok(Filter::Stream(Selector::new(alternatives)))
     }
 
     fn label_condition(&mut self) -> Parsed<Condition> {

@@ -4,7 +4,7 @@ use super::Row;
 use super::bytes::bad;
 use super::columnize::{Collected, Columnizer, Form, MESSAGE};
 use super::labels::{Label, StreamTable, are_wanted, texts};
-use crate::block::{Block, StreamLabels, names};
+use crate::block::{Block, StreamTest, names};
 use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Order};
 use crate::error::{Error, Result};
 use crate::value::ValueKind;
@@ -213,8 +213,8 @@ impl Block for MemoryBlock {
         Ok(column)
     }
 
-    fn rows_of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<Vec<u64>>> {
-        let wanted: Vec<bool> = self.streams.sets.iter().map(|set| is_wanted(&texts(set))).collect();
+    fn rows_of_streams(&self, test: &dyn StreamTest) -> Result<Option<Vec<u64>>> {
+        let wanted: Vec<bool> = self.streams.sets.iter().map(|set| test.wants(&texts(set))).collect();
         Ok(Some(self.streams.rows_of(&wanted)))
     }
 

@@ -224,7 +224,7 @@ impl BlockHandle for TableBlockHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::StreamLabels;
+    use crate::block::{StreamLabels, StreamTest, TableStreams};
     use crate::{EntryBuf, Store, StoreOptions};
     use std::path::Path;
 
@@ -276,6 +276,38 @@ mod tests {
         let crc = crc32c::crc32c(&[&file[at - 8..at - 4], &old[..]].concat());
         file[at - 4..at].copy_from_slice(&crc.to_le_bytes());
         std::fs::write(path, file).unwrap();
+    }
+
+    /// A test that knows all of a table's streams, and is not to be asked for one.
+    struct KnowsTables;
+
+    fn is_app_1(labels: &StreamLabels<'_>) -> bool {
+        labels.contains(&("app", "app-1"))
+    }
+
+    impl StreamTest for KnowsTables {
+        fn wants(&self, labels: &StreamLabels<'_>) -> bool {
+            panic!("it was asked for {labels:?}")
+        }
+
+        fn wanted_of(&self, table: &Arc<TableStreams>) -> Option<Arc<[bool]>> {
+            Some((0..table.sets()).map(|set| table.with_set(set, is_app_1)).collect())
+        }
+    }
+
+    #[test]
+    fn who_knows_the_streams_of_a_table_is_not_asked_for_each_of_a_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        fill(&store);
+        let snapshot = store.snapshot().unwrap();
+        for handle in snapshot.blocks(i64::MIN, i64::MAX) {
+            let block = handle.open().unwrap();
+            let rows = block.rows_of_streams(&KnowsTables).unwrap().unwrap();
+            assert!(rows.iter().any(|word| *word != 0));
+            assert_eq!(Some(rows), block.rows_of_streams(&is_app_1).unwrap());
+            assert_eq!(block.has_stream(&KnowsTables).unwrap(), Some(true));
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::streams::{Bundle, Part};
 use super::structure::{self, Identities, level_of};
 use super::table_streams::{BlockStreams, StreamRows};
 use super::template::{Outline, TEMPLATES};
-use crate::block::{Block, Found, Needle, StreamLabels, names};
+use crate::block::{Block, Found, Needle, StreamTest, names};
 use crate::column::{Column, IntText, Order, set_range};
 use crate::error::Result;
 use crate::value::Level;
@@ -390,12 +390,12 @@ impl Block for TableBlock {
         self.column_of(name, rows)
     }
 
-    fn rows_of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<Vec<u64>>> {
-        self.of_streams(is_wanted).map(Some)
+    fn rows_of_streams(&self, test: &dyn StreamTest) -> Result<Option<Vec<u64>>> {
+        self.of_streams(test).map(Some)
     }
 
-    fn has_stream(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
-        self.has_set(is_wanted)
+    fn has_stream(&self, test: &dyn StreamTest) -> Result<Option<bool>> {
+        self.has_set(test)
     }
 
     fn is_label(&self, name: &str) -> bool {

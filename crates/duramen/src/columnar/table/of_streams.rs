@@ -2,32 +2,45 @@
 //! table tells the block's streams, not even once a stream, but once a value.
 
 use super::{TableBlock, get_or_make};
-use crate::block::{Block, StreamLabels, names};
+use crate::block::{Block, BlockStreams, StreamLabels, StreamTest, names};
 use crate::column::{Order, set_range};
 use crate::columnar::labels::{are_wanted, texts};
 use crate::columnar::row_slots::slots_of_streams;
 use crate::columnar::structure;
 use crate::error::Result;
+use std::sync::Arc;
 
 /// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
 const MAX_TRIED_STREAMS: usize = 1024;
 
+/// Whether a set of labels of the block's table is wanted.
+fn is_wanted(test: &dyn StreamTest, is_known: &Option<Arc<[bool]>>, told: &BlockStreams, set: usize) -> bool {
+    match is_known {
+        Some(of_sets) => of_sets.get(set).is_some_and(|is_wanted| *is_wanted),
+        None => told.table.with_set(set, |labels| test.wants(labels)),
+    }
+}
+
 impl TableBlock {
     /// [`crate::block::Block::has_stream`].
-    pub(super) fn has_set(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Option<bool>> {
+    pub(super) fn has_set(&self, test: &dyn StreamTest) -> Result<Option<bool>> {
         if let Some(told) = &self.told {
-            let are_few = told.rows().count() <= MAX_TRIED_STREAMS;
-            return Ok(are_few.then(|| told.rows().any(|(set, _)| told.table.with_set(set, is_wanted))));
+            let is_known = test.wanted_of(&told.table);
+            let are_few = is_known.is_some() || told.rows().count() <= MAX_TRIED_STREAMS;
+            return Ok(are_few.then(|| told.rows().any(|(set, _)| is_wanted(test, &is_known, told, set))));
         }
         let sets = self.label_sets()?;
-        Ok((sets.len() <= MAX_TRIED_STREAMS).then(|| sets.iter().any(|set| is_wanted(&texts(set)))))
+        Ok((sets.len() <= MAX_TRIED_STREAMS).then(|| sets.iter().any(|set| test.wants(&texts(set)))))
     }
 
     /// [`crate::block::Block::rows_of_streams`].
-    pub(super) fn of_streams(&self, is_wanted: &dyn Fn(&StreamLabels<'_>) -> bool) -> Result<Vec<u64>> {
+    pub(super) fn of_streams(&self, test: &dyn StreamTest) -> Result<Vec<u64>> {
         self.rows_of_sets(match &self.told {
-            Some(told) => told.rows().map(|(set, _)| told.table.with_set(set, is_wanted)).collect(),
-            None => self.label_sets()?.iter().map(|set| is_wanted(&texts(set))).collect(),
+            Some(told) => {
+                let is_known = test.wanted_of(&told.table);
+                told.rows().map(|(set, _)| is_wanted(test, &is_known, told, set)).collect()
+            }
+            None => self.label_sets()?.iter().map(|set| test.wants(&texts(set))).collect(),
         })
     }
 
