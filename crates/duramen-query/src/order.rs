@@ -135,7 +135,7 @@ impl<'t> PlaceKey<'t> {
 pub fn natural_cmp(a: &str, b: &str) -> Ordering {
     let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
     // What both begin with decides nothing, but for the digits at its end.
-    let same = x.iter().zip(y).position(|(p, q)| p != q).unwrap_or(x.len().min(y.len()));
+    let same = in_common(x, y);
     let digits_before = x[..same].iter().rev().take_while(|c| c.is_ascii_digit()).count();
     (x, y) = (&x[same - digits_before..], &y[same - digits_before..]);
     loop {
@@ -155,6 +155,20 @@ pub fn natural_cmp(a: &str, b: &str) -> Ordering {
             return p.cmp(&q);
         }
     }
+}
+
+/// How many bytes both begin with: many texts that are compared have much in common, so that eight are looked at at a time.
+fn in_common(a: &[u8], b: &[u8]) -> usize {
+    let (a_words, b_words) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+    for (i, (&p, &q)) in a_words.iter().zip(b_words).enumerate() {
+        let differ = u64::from_le_bytes(p) ^ u64::from_le_bytes(q);
+        if differ != 0 {
+            return i * 8 + differ.trailing_zeros() as usize / 8;
+        }
+    }
+    let words = a_words.len().min(b_words.len()) * 8;
+    let rest = a[words..].iter().zip(&b[words..]);
+    words + rest.take_while(|(p, q)| p == q).count()
 }
 
 fn digits(bytes: &[u8]) -> usize {
@@ -212,7 +226,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_the_same_may_be_skipped(same in "[a10]{0,4}", a in "[a10.]{0,4}", b in "[a10.]{0,4}") {
+        fn what_is_the_same_may_be_skipped(same in "[a10é]{0,20}", a in "[a10.]{0,4}", b in "[a10.]{0,4}") {
             let (a, b) = (format!("{same}{a}"), format!("{same}{b}"));
             proptest::prop_assert_eq!(natural_cmp(&a, &b), slowly(&a, &b));
         }

@@ -797,6 +797,25 @@ fn a_sort_with_a_limit_behind_groups_finds_what_one_of_all_groups_does() {
 }
 
 #[test]
+fn what_nobody_looks_at_is_not_computed() {
+    let blocks = store(20, 30);
+    let all = run("* | stats sum(n) s", &blocks, &RunOptions::default()).unwrap().1;
+    assert!(all.bytes_read > 0);
+    for (text, as_) in [
+        ("* | format \"<n>\" as m | extract \"<a>m\" from m | stats count() c", "* | stats count() c"),
+        ("* | stats sum(n) s, count() c | fields c", "* | stats count() c"),
+        ("* | stats by (none) sum(n) s | fields none", "* | stats by (none) count() c | fields none"),
+        ("* | stats quantile(0.5, n) q | stats count() c", "* | stats count() d | stats count() c"),
+        ("* | stats sum(n) s, max(n) m | delete s, m", "* | stats count() c | delete c"),
+    ] {
+        let (rows, stats) = run(text, &blocks, &RunOptions::default()).unwrap();
+        assert_eq!(rows, run(as_, &blocks, &RunOptions::default()).unwrap().0, "{text}");
+        // To delete names is to want all others, of which there are none.
+        assert!(stats.bytes_read < all.bytes_read || text.contains("delete"), "{text}: {}", stats.bytes_read);
+    }
+}
+
+#[test]
 fn a_limit_behind_groups_finds_the_first_of_all() {
     let row = |n: i64| {
         let (wide, took) = (format!("k{}", n * 7919 % 1201), format!("{}", n % 17));

@@ -226,9 +226,13 @@ pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> R
             _ => wanted = None,
         }
     }
-    // Who looks at no field does not mind what becomes of them.
+    // Who looks at no field does not mind what becomes of them, and what nobody looks at is not computed.
     for i in (0..prepared.len()).rev() {
-        if prepared[i].passes() == Passes::Each && Projection::of(&prepared[i + 1..]) == Projection::none() {
+        let wanted = Projection::of(&prepared[i + 1..]);
+        if let Pipe::Stats(stats) = &mut prepared[i] {
+            stats.only(&|name| wanted.wants(name));
+        }
+        if prepared[i].passes() == Passes::Each && wanted == Projection::none() {
             prepared.remove(i);
         }
     }

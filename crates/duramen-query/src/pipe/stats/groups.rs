@@ -286,9 +286,12 @@ impl<'a> Groups<'a> {
 
     /// The first of these groups, in the order of their values.
     fn first(&self, of: impl Iterator<Item = u32>, keep: usize) -> Vec<u32> {
-        let mut all: Vec<_> = of.map(|group| (self.place(group), group)).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, group)| group).take(keep).collect()
+        if let [by] = &*self.aggregate.by {
+            // Most have one key, which then need not be looked for somewhere else each time it is compared.
+            let place = |group: u32| PlaceKey::new(&by.field, self.value(group));
+            return sorted(of.map(|group| (place(group), group)), keep);
+        }
+        sorted(of.map(|group| (self.place(group), group)), keep)
     }
 
     /// The groups that may be first when they are sorted; `None` if that is dear to find out.
@@ -324,6 +327,11 @@ impl<'a> Groups<'a> {
             candidates.map(|group| (Reverse(count(group)), self.place(group), group)).collect();
         all.sort_unstable();
         all.into_iter().map(|(.., group)| group).take(keep).collect()
+    }
+
+    /// A group's value, if it has one.
+    fn value(&self, group: u32) -> &str {
+        values(self.keys.get(group as usize), 1).next().unwrap_or("")
     }
 
     /// What a group's place in the order of values goes by.
@@ -424,6 +432,13 @@ impl<'a> Groups<'a> {
         };
         groups.iter().map(row).collect()
     }
+}
+
+/// The first groups of these, by their places.
+fn sorted<P: Ord>(groups: impl Iterator<Item = (P, u32)>, keep: usize) -> Vec<u32> {
+    let mut all: Vec<_> = groups.collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, group)| group).take(keep).collect()
 }
 
 /// What so many functions of a group remember, of that of all.

@@ -119,6 +119,16 @@ impl Stats {
         }
     }
 
+    /// Leaves out what is wanted under no name. If that is all, rows are counted, for whoever wants to know the groups.
+    pub(crate) fn only(&mut self, is_wanted: &dyn Fn(&str) -> bool) {
+        let functions = std::mem::take(&mut self.aggregate.functions);
+        let named = functions.into_iter().zip(std::mem::take(&mut self.names));
+        let (wanted, others): (Vec<_>, Vec<_>) = named.partition(|(_, name)| is_wanted(name));
+        let first = others.into_iter().next().filter(|_| wanted.is_empty());
+        let counted = first.map(|(_, name)| (Function::count(), name));
+        (self.aggregate.functions, self.names) = wanted.into_iter().chain(counted).unzip();
+    }
+
     /// Tells rates how long a time the rows are of: a bucket, or the range of the query if that has two ends.
     pub(crate) fn set_seconds(&mut self, (from, to): (i64, i64)) {
         let bucket = self.aggregate.by.iter().find_map(By::time_step_ns);
