@@ -277,7 +277,7 @@ impl<'a> Aggregation<'a> {
 
     fn group(keys: &[Key<'_>], row: usize, groups: &mut Groups<'a>) -> Result<usize> {
         match keys {
-            [key] => groups.group_of_one(&key.text(row)),
+            [key] => key.with_text(row, |text| groups.group_of_one(text)),
             keys => {
                 let texts: Vec<Cow<'_, str>> = keys.iter().map(|k| k.text(row)).collect();
                 groups.group(texts.iter().map(|t| &**t))

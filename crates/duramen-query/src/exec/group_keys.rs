@@ -184,6 +184,21 @@ impl Key<'_> {
         }
     }
 
+    /// Calls `see` with what a row's group is called.
+    pub(super) fn with_text<T>(&self, row: usize, see: impl FnOnce(&str) -> T) -> T {
+        let number = match cell(self.column.as_deref(), row) {
+            _ if !self.buckets.is_empty() => None,
+            Cell::Text(_) => None,
+            number if self.by.bucket.is_none() => Some(number),
+            // Its text need not be made, and read, to find the bucket.
+            number => number.number().and_then(|n| self.by.number(n)?.as_int()).map(Cell::Int),
+        };
+        match number {
+            Some(number) => number.with_text(see),
+            None => see(&self.text(row)),
+        }
+    }
+
     /// What a row's group is called.
     pub(super) fn text(&self, row: usize) -> Cow<'_, str> {
         if !self.buckets.is_empty() {

@@ -171,10 +171,7 @@ impl By {
             None => text.into(),
             Some(Bucket::Number { step, offset }) => match Number::parse(text) {
                 Some(n) => {
-                    let start = match offset {
-                        Number::Int(0) => round_down(n, *step),
-                        offset => sum(round_down(sum(n, offset.negated()), *step), *offset),
-                    };
+                    let start = start_of(n, *step, *offset);
                     match start.as_int().filter(|_| is_duration(text)) {
                         Some(ns) => duration_text(ns).into(),
                         None => start.to_string().into(),
@@ -200,6 +197,14 @@ impl By {
                 Some(time) => format_time(self.time_bucket(time)).into(),
                 None => text.into(),
             },
+        }
+    }
+
+    /// The same of a number that is written without a unit, if it falls into a bucket of numbers.
+    pub(crate) fn number(&self, n: Number) -> Option<Number> {
+        match &self.bucket {
+            Some(Bucket::Number { step, offset }) => Some(start_of(n, *step, *offset)),
+            _ => None,
         }
     }
 
@@ -288,6 +293,14 @@ fn sum(a: Number, b: Number) -> Number {
     match a.plus(b) {
         Number::Float(x) => rounded(x),
         whole => whole,
+    }
+}
+
+/// Where the bucket of a number begins.
+fn start_of(n: Number, step: Number, offset: Number) -> Number {
+    match offset {
+        Number::Int(0) => round_down(n, step),
+        offset => sum(round_down(sum(n, offset.negated()), step), offset),
     }
 }
 
