@@ -211,8 +211,8 @@ fn rounded(x: f64) -> Option<f64> {
     if !(1e-6..1e14).contains(&size) {
         return None;
     }
-    // How many digits stand before the point, or one less; nothings behind it count below zero. 1233 / 4096 is the decimal
-    // logarithm of 2.
+    // How many digits stand before the point, or one less; zeros that follow it are counted down from none. 1233 / 4096 is the
+    // decimal logarithm of 2.
     let exponent = (size.to_bits() >> 52) as i64 - 1023;
     let before = (exponent * 1233) >> 12;
     let power = |before: i64| POWERS.get(usize::try_from(14 - before).ok()?).copied();

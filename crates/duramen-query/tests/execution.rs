@@ -805,6 +805,7 @@ fn what_nobody_looks_at_is_not_computed() {
         ("* | format \"<n>\" as m | extract \"<a>m\" from m | stats count() c", "* | stats count() c"),
         ("* | stats sum(n) s, count() c | fields c", "* | stats count() c"),
         ("* | stats by (none) sum(n) s | fields none", "* | stats by (none) count() c | fields none"),
+        ("* | math n * 2 as k | stats by (none) count() c", "* | stats by (none) count() c"),
         ("* | stats quantile(0.5, n) q | stats count() c", "* | stats count() d | stats count() c"),
         ("* | stats sum(n) s, max(n) m | delete s, m", "* | stats count() c | delete c"),
     ] {
@@ -843,7 +844,16 @@ fn a_limit_behind_groups_finds_the_first_of_all() {
             assert_eq!(cut_first, all, "{groups} | {cut}");
         }
     }
+    // Each block is of one group, and has nothing to compute of.
+    let row = |b: i64| Row::new(b, &[("host", &format!("h{b}")), ("_msg", "m")]);
+    let of_one = |b: i64| Arc::new(TestBlock::new(vec![row(b), row(b)], 0));
+    let hosts: Vec<_> = (0..2000).map(of_one).collect();
     let limited = RunOptions { memory_limit_bytes: 1 << 17, ..RunOptions::default() };
+    for functions in ["count() n", "sum(absent) s", "count() n, max(absent) s"] {
+        let text = format!("m | stats by (host) {functions} | limit 2 | fields host");
+        let (rows, _) = run(&text, &hosts, &limited).unwrap();
+        assert_eq!([&*rows[0][0].1, &*rows[1][0].1], ["h0", "h1"], "{text}");
+    }
     run("* | stats by (wide) count() n | limit 10", &blocks, &limited).unwrap();
     run("* | stats by (wide) count() n | filter * | limit 10", &blocks, &limited).unwrap_err();
 }
@@ -1035,6 +1045,34 @@ fn blocks_whose_numbers_are_beaten_are_not_read() {
     };
     let (rows, _) = run(equal, &[block(0), block(1)], &RunOptions::default()).unwrap();
     assert_eq!(rows[0][0].1, r#"{"n":"9"}"#);
+    // What is no integer may be the same number, and a text comes behind all numbers.
+    let block = |values: &[&str]| {
+        let rows = values.iter().enumerate();
+        Arc::new(TestBlock::new(rows.map(|(i, x)| Row::new(i as i64, &[("x", x)])).collect(), 0))
+    };
+    for (first, function, answer) in [
+        (&["5.0", "7"][..], "min(x)", "5"),
+        (&["5.0"], "max(x)", "9"),
+        (&["9.0"], "max(x)", "9.0"),
+        (&["9.0", "-0"], "min(x)", "-0"),
+        (&["abc"], "max(x)", "abc"),
+        (&["abc"], "min(x)", "5"),
+        (&["abc", "10"], "row_max(x, x)", r#"{"x":"abc"}"#),
+        (&["abc", "4"], "row_min(x, x)", r#"{"x":"4"}"#),
+        (&["10"], "row_max(x, x)", r#"{"x":"10"}"#),
+        (&["10"], "row_max(_time, x)", r#"{"x":"6"}"#),
+    ] {
+        for other_way in [false, true] {
+            let mut blocks = vec![block(first), block(&["5", "9", "8", "6"])];
+            if other_way {
+                blocks.reverse();
+            }
+            let found = |text: &str| run(text, &blocks, &RunOptions::default()).unwrap().0[0][0].1.clone();
+            let text = format!("* | stats {function} r");
+            assert_eq!(found(&text), answer, "{text} of {first:?}");
+            assert_eq!(found(&format!("* | filter * | stats {function} r")), answer, "{text} of {first:?}");
+        }
+    }
     // Where the field was made, the block does not know its numbers.
     let (rows, _) = run("* | math 10 - n as n | stats min(n) a", &blocks, &RunOptions::default()).unwrap();
     assert_eq!(rows[0][0].1, "-989");

@@ -172,7 +172,9 @@ impl<'a> Aggregation<'a> {
             && let Some(row) = found.iter().next()
         {
             // All that matters is that the group is there.
-            return Self::group(keys, row, groups).map(|_| ());
+            Self::group(keys, row, groups)?;
+            groups.tidy();
+            return Ok(());
         }
         let mut known = combinations.map(|n| (vec![u32::MAX; n], RowCodes::new(keys, found)));
         let mut generation = groups.generation();
@@ -230,6 +232,7 @@ impl<'a> Aggregation<'a> {
             let Some(row) = found.iter().next() else { return Ok(()) };
             let group = Self::group(keys, row, groups)?;
             groups.add_rows(group, found.count() as u64);
+            groups.tidy();
             return Ok(());
         }
         if let [key] = keys

@@ -97,6 +97,12 @@ impl Values {
         if is_extreme && function.is_of_time() {
             return open.times().map(Self::Times);
         }
+        let goes_by_numbers = match function.wants_best_of() {
+            Some((name, _)) if !is_extreme => open.column(name)?.is_none_or(|column| {
+                matches!(column.data, ColumnData::Int { .. } | ColumnData::Decimal { .. })
+            }),
+            _ => false,
+        };
         let mut numbers = |name: &'a str, open: &mut Open| -> duramen::Result<Rc<Numbers>> {
             Ok(match known.get(name) {
                 Some(numbers) => numbers.clone(),
@@ -134,7 +140,7 @@ impl Values {
             return numbers(&field.name, open).map(Self::Extreme);
         }
         let sorted_by = match &function.sort[..] {
-            [(name, _)] if matches!(function.kind, Kind::RowMin | Kind::RowMax) => Some(numbers(name, open)?),
+            [(name, _)] if goes_by_numbers => Some(numbers(name, open)?),
             _ => None,
         };
         let mut columns = Vec::new();
@@ -149,7 +155,7 @@ impl Values {
                 columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
             }
         }
-        Ok(match sorted_by.filter(|numbers| numbers.are_all()) {
+        Ok(match sorted_by {
             Some(numbers) => Self::OfBest(numbers, columns, Leading::default()),
             None => Self::Columns(columns),
         })

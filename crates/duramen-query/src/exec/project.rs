@@ -17,21 +17,26 @@ pub enum Projection {
 impl Projection {
     /// What these pipes need of the rows that come into them.
     pub fn of(pipes: &[Pipe]) -> Self {
-        pipes.iter().rev().fold(Self::All, |needed, pipe| match pipe {
-            Pipe::Limit(_) | Pipe::Offset(_) => needed,
-            Pipe::Fields(fields) if fields.delete => needed,
+        pipes.iter().rev().fold(Self::All, Self::before)
+    }
+
+    /// What a pipe needs of the rows that come into it, of which these are needed behind it.
+    pub fn before(self, pipe: &Pipe) -> Self {
+        match pipe {
+            Pipe::Limit(_) | Pipe::Offset(_) => self,
+            Pipe::Fields(fields) if fields.delete => self,
             Pipe::Fields(fields) => Self::Only(fields.patterns.clone()),
-            Pipe::Rename(rename) => rename.needs(needed),
-            Pipe::Filter(filter) => needed.and_of(filter),
+            Pipe::Rename(rename) => rename.needs(self),
+            Pipe::Filter(filter) => self.and_of(filter),
             Pipe::Sort(sort) => {
                 let names = sort.by.iter().map(|(name, _)| name).chain(&sort.partition);
-                needed.with(names.map(|name| &**name))
+                self.with(names.map(|name| &**name))
             }
             Pipe::Stats(stats) => Self::of_aggregate(&stats.aggregate),
             Pipe::Top(top) => Self::of_aggregate(&top.aggregate),
             Pipe::Uniq(uniq) => Self::of_aggregate(&uniq.aggregate),
-            Pipe::Custom(custom) => custom.pipe().needs(needed),
-        })
+            Pipe::Custom(custom) => custom.pipe().needs(self),
+        }
     }
 
     fn of_aggregate(aggregate: &Aggregate) -> Self {

@@ -31,7 +31,7 @@ struct Known {
 type OfTable = (Weak<TableStreams>, Arc<[bool]>);
 
 /// What is known of tables takes so many bytes at most, and one table's more; then it is forgotten.
-const MAX_KNOWN_BYTES: usize = 1 << 20;
+const MAX_KNOWN_BYTES: usize = 8 << 20;
 
 impl PartialEq for Selector {
     fn eq(&self, other: &Self) -> bool {
@@ -46,12 +46,14 @@ impl StreamTest for Selector {
 
     fn wanted_of(&self, table: &Arc<TableStreams>) -> Option<Arc<[bool]>> {
         let place = Arc::as_ptr(table) as usize;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, of_sets)) = known.of_tables.get(&place) {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, of_sets)) = known().of_tables.get(&place) {
             return Some(of_sets.clone());
         }
+        // Others do not wait for that; who looks at the same table meanwhile finds the same.
         let of_sets = (0..table.sets()).map(|set| table.with_set(set, |labels| self.matches_labels(labels)));
         let of_sets: Arc<[bool]> = of_sets.collect();
+        let mut known = known();
         if known.bytes > MAX_KNOWN_BYTES {
             *known = Known::default();
         }

@@ -226,17 +226,28 @@ pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> R
             _ => wanted = None,
         }
     }
-    // Who looks at no field does not mind what becomes of them, and what nobody looks at is not computed.
-    for i in (0..prepared.len()).rev() {
-        let wanted = Projection::of(&prepared[i + 1..]);
-        if let Pipe::Stats(stats) = &mut prepared[i] {
+    Ok(needed(prepared))
+}
+
+/// Leaves out what makes, or computes, only what nobody behind it looks at.
+fn needed(pipes: Vec<Pipe>) -> Vec<Pipe> {
+    let (mut wanted, mut needed) = (Projection::All, Vec::new());
+    for mut pipe in pipes.into_iter().rev() {
+        if let Pipe::Stats(stats) = &mut pipe {
             stats.only(&|name| wanted.wants(name));
         }
-        if prepared[i].passes() == Passes::Each && wanted == Projection::none() {
-            prepared.remove(i);
+        let makes_unwanted = |makers: Vec<maker::Maker<'_>>| {
+            makers.iter().flat_map(|maker| &maker.writes).all(|name| !wanted.wants(name))
+        };
+        let is_unwanted = pipe.passes() == Passes::Each
+            && (wanted == Projection::none() || pipe.makers().is_some_and(makes_unwanted));
+        if !is_unwanted {
+            wanted = wanted.before(&pipe);
+            needed.push(pipe);
         }
     }
-    Ok(prepared)
+    needed.reverse();
+    needed
 }
 
 /// Puts the stages of some pipes before a last one.

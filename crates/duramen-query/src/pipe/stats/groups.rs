@@ -122,8 +122,9 @@ impl<'a> Groups<'a> {
         self.state_of.get(function) == Some(&function)
     }
 
-    /// If all rows are one group: the best value so far, of a function that wants that.
+    /// If all rows are one group: the best value of those that were added here so far, of a function that wants that.
     pub(crate) fn to_beat(&self, function: usize) -> Option<ToBeat> {
+        self.aggregate.functions.get(function)?.wants_best_of()?;
         match self.states.get(function).filter(|_| self.aggregate.by.is_empty())? {
             State::Extreme(extreme) => extreme.to_beat(),
             State::Rows(rows) => rows.number().map(|number| ToBeat { number, beats_equals: false }),

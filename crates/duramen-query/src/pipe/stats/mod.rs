@@ -119,7 +119,8 @@ impl Stats {
         }
     }
 
-    /// Leaves out what is wanted under no name. If that is all, rows are counted, for whoever wants to know the groups.
+    /// Leaves out what is wanted under no name. If that is all, rows are counted under the first name, for whoever wants to know
+    /// the groups.
     pub(crate) fn only(&mut self, is_wanted: &dyn Fn(&str) -> bool) {
         let functions = std::mem::take(&mut self.aggregate.functions);
         let named = functions.into_iter().zip(std::mem::take(&mut self.names));
