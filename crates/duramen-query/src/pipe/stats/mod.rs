@@ -36,7 +36,7 @@ pub struct Aggregate {
     /// What to compute.
     pub functions: Vec<Function>,
     /// The most groups to keep, the first in order; only for functions that
-    /// [remember little](kind::Kind::remembers_little): what others were charged for would not be given back.
+    /// remember little however many rows they see: what others were charged for would not be given back.
     pub keep: Option<usize>,
 }
 
