@@ -15,6 +15,12 @@ pub enum Number {
     Float(f64),
 }
 
+/// Powers of ten, as many as are exact as floats.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
 /// Size suffixes, and what each multiplies with.
 const SIZES: &[(&str, i64)] = &[
     ("KiB", 1 << 10),
@@ -174,12 +180,12 @@ impl Number {
 /// power of ten that the point stands for are exact as floats, so that their quotient is rounded once (W. D. Clinger, How
 /// to read floating point numbers accurately, 1990).
 fn plain_decimal(text: &str) -> Option<f64> {
-    const POWERS: [f64; 15] =
-        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
+    /// With the point: a number of so many digits is exact.
+    const MAX_BYTES: usize = 16;
     let digits = match text.as_bytes() {
         [b'-', digits @ ..] | digits => digits,
     };
-    if digits.len() > POWERS.len() + 1 {
+    if digits.len() > MAX_BYTES {
         return None;
     }
     let (mut n, mut point) = (0u64, None);
@@ -201,10 +207,6 @@ fn plain_decimal(text: &str) -> Option<f64> {
 /// read of the text is.
 fn rounded(x: f64) -> Option<f64> {
     const DIGITS: f64 = 1e15;
-    const POWERS: [f64; 23] = [
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
-        1e18, 1e19, 1e20, 1e21, 1e22,
-    ];
     /// What the product may be off by, and then some.
     const UNSURE: f64 = 0.1;
     let size = x.abs();

@@ -97,12 +97,6 @@ impl Values {
         if is_extreme && function.is_of_time() {
             return open.times().map(Self::Times);
         }
-        let goes_by_numbers = match function.wants_best_of() {
-            Some((name, _)) if !is_extreme => open.column(name)?.is_none_or(|column| {
-                matches!(column.data, ColumnData::Int { .. } | ColumnData::Decimal { .. })
-            }),
-            _ => false,
-        };
         let mut numbers = |name: &'a str, open: &mut Open| -> duramen::Result<Rc<Numbers>> {
             Ok(match known.get(name) {
                 Some(numbers) => numbers.clone(),
@@ -114,7 +108,13 @@ impl Values {
             })
         };
         let are_named = function.fields.iter().all(|pattern| !pattern.prefix);
-        if function.kind.is_of_numbers() && are_named {
+        if let [field] = &function.fields[..]
+            && is_extreme
+            && function.looks_at_numbers()
+        {
+            return numbers(&field.name, open).map(Self::Extreme);
+        }
+        if function.looks_at_numbers() {
             let fields = function.fields.iter().map(|pattern| numbers(&pattern.name, open));
             return fields.collect::<duramen::Result<_>>().map(Self::Numbers);
         }
@@ -133,20 +133,17 @@ impl Values {
             }
             return Ok(Self::Lengths(columns));
         }
-        if let [field] = &function.fields[..]
-            && is_extreme
-            && are_named
-        {
-            return numbers(&field.name, open).map(Self::Extreme);
-        }
-        let sorted_by = match &function.sort[..] {
-            [(name, _)] if goes_by_numbers => Some(numbers(name, open)?),
-            _ => None,
-        };
         let mut columns = Vec::new();
         for (name, _) in &function.sort {
             columns.push((name.to_string(), open.column(name)?));
         }
+        // Texts would be read as numbers for nothing.
+        let sorted_by = match (function.wants_best_of(), columns.first()) {
+            (Some((name, _)), Some((_, column))) if Numbers::are_all_of(column.as_deref()) => {
+                Some(numbers(name, open)?)
+            }
+            _ => None,
+        };
         for pattern in &function.fields {
             if pattern.prefix {
                 let named = open.matching(pattern)?;

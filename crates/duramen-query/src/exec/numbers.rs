@@ -64,7 +64,12 @@ impl Numbers {
 
     /// Whether a row without a number has no value at all.
     pub(super) fn are_all(&self) -> bool {
-        let data = self.column().map(|column| &column.data);
+        Self::are_all_of(self.column())
+    }
+
+    /// The same of the numbers of a column.
+    pub(super) fn are_all_of(column: Option<&Column>) -> bool {
+        let data = column.map(|column| &column.data);
         matches!(data, None | Some(ColumnData::Int { .. } | ColumnData::Decimal { .. }))
     }
 
@@ -98,8 +103,7 @@ impl Numbers {
                 let number = |slot| Number::Int(values.get(slot));
                 out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
             }
-            None => out.extend(rows.map(|row| self.made.get(row).copied().flatten())),
-            Some(_) => out.extend(rows.map(|row| self.get(row))),
+            _ => out.extend(rows.map(|row| self.get(row))),
         }
     }
 
