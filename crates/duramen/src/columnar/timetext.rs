@@ -11,7 +11,7 @@ mod words;
 mod written;
 
 pub(crate) use recent::Recent;
-pub(crate) use written::written;
+pub(crate) use written::{TimeWriter, written};
 
 /// How a time stamp is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

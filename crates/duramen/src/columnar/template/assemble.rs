@@ -2,7 +2,7 @@
 
 use super::super::bytes::bad;
 use super::super::texts::Texts;
-use super::super::timetext;
+use super::super::timetext::TimeWriter;
 use super::decode::{Source, Sources};
 use crate::column::IntText;
 use crate::error::Result;
@@ -18,13 +18,14 @@ pub(super) struct Assembly<'a, 'p> {
     /// How many texts are behind it, and how many of each number.
     done: usize,
     next: Vec<usize>,
+    writer: TimeWriter,
     digits: IntText,
 }
 
 impl<'a, 'p> Assembly<'a, 'p> {
     pub(super) fn new(sources: &'a Sources<'p>, numbers: &'a [u16]) -> Self {
         let next = vec![0; 1 + sources.templates.len()];
-        Self { sources, numbers, done: 0, next, digits: IntText::default() }
+        Self { sources, numbers, done: 0, next, writer: TimeWriter::default(), digits: IntText::default() }
     }
 
     /// How many texts are still to come.
@@ -53,7 +54,7 @@ impl<'a, 'p> Assembly<'a, 'p> {
 
     /// Appends text `i`, which is the one with this number of template `n - 1`, or of those without one.
     fn put(&mut self, i: usize, n: usize, number: usize, out: &mut Texts) -> Result<()> {
-        let Self { sources, digits, .. } = self;
+        let Self { sources, writer, digits, .. } = self;
         let Some(template) = n.checked_sub(1) else {
             out.bytes
                 .extend_from_slice(sources.whole.as_ref().map_or(b"", |whole| whole.get(number, digits)));
@@ -64,7 +65,7 @@ impl<'a, 'p> Assembly<'a, 'p> {
                 Source::Literal(text) => out.bytes.extend_from_slice(text.as_bytes()),
                 Source::Leaf(leaf) => out.bytes.extend_from_slice(leaf.get(number, digits)),
                 Source::Times(form, times) => {
-                    out.bytes.extend_from_slice(&timetext::written(*form, times[number]));
+                    out.bytes.extend_from_slice(writer.write(*form, times[number]));
                 }
                 Source::Column(column) => {
                     let slot = sources.slots.get(i).copied().unwrap_or(0) as usize;

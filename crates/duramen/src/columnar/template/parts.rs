@@ -6,7 +6,7 @@ use super::super::chosen::Chosen;
 use super::super::ints;
 use super::super::leaf::{self, Leaf, Presence, Sought, WordKinds};
 use super::super::streams::{Mark, Part};
-use super::super::timetext::{self, TimeForm};
+use super::super::timetext::{TimeForm, TimeWriter};
 use super::find::{PresenceIn, presence};
 use super::pattern::{Piece, pieces};
 use super::{MAX_PATTERN_BYTES, MAX_PIECES, MAX_TEMPLATES, MAX_VALUES};
@@ -102,7 +102,8 @@ impl LazyTimes<'_> {
                 *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
             }
         }
-        Ok(times.into_iter().map(|time| say(&timetext::written(self.form, time))).collect())
+        let mut writer = TimeWriter::default();
+        Ok(times.into_iter().map(|time| say(writer.write(self.form, time))).collect())
     }
 }
 

@@ -51,6 +51,12 @@ impl Layout {
         layout
     }
 
+    /// Where its seconds stand, behind everything else.
+    fn seconds(&self) -> Option<usize> {
+        let &(_, at) = self.numbers[..self.count].last()?;
+        Some(at)
+    }
+
     const fn of_all() -> [Self; SHAPES.len()] {
         let mut layouts = [const { Self::of(b"") }; SHAPES.len()];
         let mut shape = 0;
@@ -65,7 +71,7 @@ impl Layout {
 const LAYOUTS: [Layout; SHAPES.len()] = Layout::of_all();
 
 /// A time stamp's text.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     bytes: [u8; MAX_BYTES],
     len: usize,
@@ -93,19 +99,64 @@ pub(crate) fn written(form: TimeForm, time: i64) -> Written {
         }
         _ => text.put_shape(layout, time),
     }
-    let digits = usize::from(form.digits);
-    if (1..=9).contains(&digits) {
-        let fraction = nine_digits(of_second as u32);
-        text.put(&[form.point]);
-        text.put(&fraction[..digits]);
-    }
-    if form.zulu {
-        text.put(b"Z");
-    }
+    text.put_end(form, of_second);
     text
 }
 
+/// Writes one time stamp after the other. Those of one minute, as most neighbours are, differ in nothing but their seconds.
+#[derive(Debug, Default)]
+pub(crate) struct TimeWriter {
+    last: Option<Minute>,
+}
+
+/// What was written last.
+#[derive(Debug)]
+struct Minute {
+    form: TimeForm,
+    /// Minutes since 1970.
+    number: i64,
+    /// Where its seconds stand.
+    seconds: usize,
+    text: Written,
+}
+
+impl TimeWriter {
+    /// As [`written`].
+    #[inline]
+    pub(crate) fn write(&mut self, form: TimeForm, time: i64) -> &[u8] {
+        let number = time.div_euclid(60 * SECOND);
+        let goes_on = |last: &Minute| last.form == form && last.number == number;
+        if !self.last.as_ref().is_some_and(goes_on) {
+            let seconds = LAYOUTS.get(usize::from(form.shape)).and_then(Layout::seconds);
+            // What is one number has no seconds of its own, and is as if each were of another minute.
+            let number = if seconds.is_some() { number } else { i64::MIN };
+            let text = written(form, time);
+            return &self.last.insert(Minute { form, number, seconds: seconds.unwrap_or(0), text }).text;
+        }
+        self.last.as_mut().map_or(&[], |last| {
+            let of_minute = time.rem_euclid(60 * SECOND);
+            last.text.put_two(last.seconds, of_minute / SECOND);
+            last.text.len = last.seconds + 2;
+            last.text.put_end(form, of_minute % SECOND);
+            &last.text
+        })
+    }
+}
+
 impl Written {
+    /// The fraction of a second, and what ends it.
+    fn put_end(&mut self, form: TimeForm, of_second: i64) {
+        let digits = usize::from(form.digits);
+        if (1..=9).contains(&digits) {
+            let fraction = nine_digits(of_second as u32);
+            self.put(&[form.point]);
+            self.put(&fraction[..digits]);
+        }
+        if form.zulu {
+            self.put(b"Z");
+        }
+    }
+
     fn put(&mut self, more: &[u8]) {
         // There is room for any form.
         if let Some(room) = self.bytes.get_mut(self.len..self.len + more.len()) {
@@ -220,6 +271,38 @@ mod tests {
                 assert_eq!(std::str::from_utf8(&written(form, time)).unwrap(), one_by_one(form, time));
             }
         }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_was_written_before_changes_nothing(
+            steps in proptest::collection::vec((0..SHAPES.len() as u8 + 1, 0..4u8, -90..90i64, 0..SECOND), 100),
+        ) {
+            let mut writer = TimeWriter::default();
+            let (mut time, mut shape) = (0, 0);
+            for (other, digits, seconds, nanos) in steps {
+                if digits == 0 {
+                    shape = other;
+                }
+                time += seconds * SECOND + nanos;
+                let form = TimeForm { shape, point: b'.', digits, zulu: digits == 2 };
+                for time in [time, i64::MIN, i64::MAX, time] {
+                    assert_eq!(*writer.write(form, time), *written(form, time), "{form:?} {time}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_one_minute_only_seconds_are_written() {
+        let form = TimeForm { shape: 0, point: b'.', digits: 3, zulu: true };
+        let mut writer = TimeWriter::default();
+        assert_eq!(writer.write(form, 0), b"1970-01-01T00:00:00.000Z");
+        if let Some(last) = &mut writer.last {
+            last.text.bytes[0] = b'X';
+        }
+        assert_eq!(writer.write(form, 59_250_000_000), b"X970-01-01T00:00:59.250Z");
+        assert_eq!(writer.write(form, 60_000_000_000), b"1970-01-01T00:01:00.000Z");
     }
 
     #[test]
