@@ -11,7 +11,8 @@ mod words;
 mod written;
 
 pub(crate) use recent::Recent;
-pub(crate) use written::{TimeWriter, written};
+pub(crate) use written::TimeWriter;
+use written::written;
 
 /// How a time stamp is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

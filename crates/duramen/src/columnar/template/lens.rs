@@ -2,7 +2,7 @@
 
 use super::super::bytes::bad;
 use super::super::chosen::Chosen;
-use super::super::timetext;
+use super::super::timetext::TimeWriter;
 use super::decode::{Context, Source};
 use super::parts::Parts;
 use crate::column::IntText;
@@ -16,6 +16,7 @@ impl Parts<'_> {
         let mut whole = vec![0; self.whole_count()];
         all.whole.iter().for_each(|leaf| leaf.add_lens(&mut whole));
         templates.push(whole);
+        let mut writer = TimeWriter::default();
         for (t, sources) in all.templates.iter().enumerate() {
             let mut lens = vec![0i64; if sources.is_empty() { 0 } else { self.count(t) }];
             for source in sources {
@@ -24,7 +25,7 @@ impl Parts<'_> {
                     Source::Leaf(leaf) => leaf.add_lens(&mut lens),
                     Source::Times(form, times) => {
                         for (len, time) in lens.iter_mut().zip(times) {
-                            *len += timetext::written(*form, *time).len() as i64;
+                            *len += writer.write(*form, *time).len() as i64;
                         }
                     }
                     // Whose slots are those of the texts.

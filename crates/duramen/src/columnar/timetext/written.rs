@@ -53,8 +53,7 @@ impl Layout {
 
     /// Where its seconds stand, behind everything else.
     fn seconds(&self) -> Option<usize> {
-        let &(_, at) = self.numbers[..self.count].last()?;
-        Some(at)
+        self.numbers[..self.count].last().map(|&(_, at)| at)
     }
 
     const fn of_all() -> [Self; SHAPES.len()] {
@@ -71,7 +70,7 @@ impl Layout {
 const LAYOUTS: [Layout; SHAPES.len()] = Layout::of_all();
 
 /// A time stamp's text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Written {
     bytes: [u8; MAX_BYTES],
     len: usize,
@@ -88,7 +87,7 @@ impl Deref for Written {
 /// The time stamp in this form. Of a form that does not exist there is nothing.
 #[inline]
 pub(crate) fn written(form: TimeForm, time: i64) -> Written {
-    let mut text = Written { bytes: [0; MAX_BYTES], len: 0 };
+    let mut text = Written::default();
     let Some(layout) = LAYOUTS.get(usize::from(form.shape)) else { return text };
     let mut of_second = time.rem_euclid(SECOND);
     match SHAPES[usize::from(form.shape)] {
@@ -106,40 +105,37 @@ pub(crate) fn written(form: TimeForm, time: i64) -> Written {
 /// Writes one time stamp after the other. Those of one minute, as most neighbours are, differ in nothing but their seconds.
 #[derive(Debug, Default)]
 pub(crate) struct TimeWriter {
-    last: Option<Minute>,
+    text: Written,
+    /// The minute of the text, if it has seconds.
+    minute: Option<Minute>,
 }
 
-/// What was written last.
 #[derive(Debug)]
 struct Minute {
     form: TimeForm,
     /// Minutes since 1970.
     number: i64,
-    /// Where its seconds stand.
+    /// Where the text's seconds stand.
     seconds: usize,
-    text: Written,
 }
 
 impl TimeWriter {
     /// As [`written`].
     #[inline]
     pub(crate) fn write(&mut self, form: TimeForm, time: i64) -> &[u8] {
-        let number = time.div_euclid(60 * SECOND);
-        let goes_on = |last: &Minute| last.form == form && last.number == number;
-        if !self.last.as_ref().is_some_and(goes_on) {
+        let (number, of_minute) = (time.div_euclid(60 * SECOND), time.rem_euclid(60 * SECOND));
+        if let Some(Minute { seconds, .. }) =
+            self.minute.as_ref().filter(|minute| minute.form == form && minute.number == number)
+        {
+            self.text.put_two(*seconds, of_minute / SECOND);
+            self.text.len = seconds + 2;
+            self.text.put_end(form, of_minute % SECOND);
+        } else {
+            self.text = written(form, time);
             let seconds = LAYOUTS.get(usize::from(form.shape)).and_then(Layout::seconds);
-            // What is one number has no seconds of its own, and is as if each were of another minute.
-            let number = if seconds.is_some() { number } else { i64::MIN };
-            let text = written(form, time);
-            return &self.last.insert(Minute { form, number, seconds: seconds.unwrap_or(0), text }).text;
+            self.minute = seconds.map(|seconds| Minute { form, number, seconds });
         }
-        self.last.as_mut().map_or(&[], |last| {
-            let of_minute = time.rem_euclid(60 * SECOND);
-            last.text.put_two(last.seconds, of_minute / SECOND);
-            last.text.len = last.seconds + 2;
-            last.text.put_end(form, of_minute % SECOND);
-            &last.text
-        })
+        &self.text
     }
 }
 
@@ -298,9 +294,7 @@ mod tests {
         let form = TimeForm { shape: 0, point: b'.', digits: 3, zulu: true };
         let mut writer = TimeWriter::default();
         assert_eq!(writer.write(form, 0), b"1970-01-01T00:00:00.000Z");
-        if let Some(last) = &mut writer.last {
-            last.text.bytes[0] = b'X';
-        }
+        writer.text.bytes[0] = b'X';
         assert_eq!(writer.write(form, 59_250_000_000), b"X970-01-01T00:00:59.250Z");
         assert_eq!(writer.write(form, 60_000_000_000), b"1970-01-01T00:01:00.000Z");
     }
