@@ -7,7 +7,7 @@
 //! | [`doctor`] | what is looked at when a store is looked over |
 //! | [`input`] | the user's files and streams: opened, decompressed, recognised |
 //! | [`render`] | how answers look |
-//! | [`allocator`] | memory given back to the system |
+//! | [`allocator`] | when memory is given back to the system |
 //! | [`moment`] | times and zones as people type them |
 //! | [`interrupt`] | Ctrl-C |
 //! | [`failure`] | exit codes, and what is said on stderr |

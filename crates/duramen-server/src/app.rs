@@ -9,6 +9,7 @@ use crate::insert::{Delivery, Direct};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::{Tenant, Tenants};
+use crate::working_memory::WorkingMemory;
 use crate::{admin, entries, health, insert, loki, metrics, openapi, select};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -39,6 +40,7 @@ pub(crate) struct App {
     pub lists: Arc<Semaphore>,
     /// Deletions that were asked for and go on by themselves.
     pub deletions: admin::Tasks,
+    pub working_memory: WorkingMemory,
     pub metrics: Metrics,
     /// True once the server has begun to stop.
     pub stopping: watch::Receiver<bool>,

@@ -23,6 +23,7 @@
 //! | `admin` | what changes a store: snapshots, deletion |
 //! | `answer` | a query running on a thread of its own, its rows as a streamed body |
 //! | `freshness` | lines out of the WAL and into tables, in time |
+//! | `working_memory` | what queries work with, kept while they come |
 //! | `health`, `metrics` | how it goes |
 //! | `openapi` | what can be asked, for programs |
 //! | `error`, `json` | what a client is told, and in which form |
@@ -56,9 +57,11 @@ mod server;
 mod settings;
 mod tail_hub;
 mod tenant;
+mod working_memory;
 
 pub use auth::{LastUses, MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
 pub use probe::health;
 pub use retention::{Age, RetentionSettings, Rule, Size};
 pub use server::{ServeError, check_tls, serve};
 pub use settings::{Durable, Settings, SettingsError, TenantSettings};
+pub use working_memory::KeepMemory;

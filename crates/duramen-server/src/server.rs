@@ -10,6 +10,7 @@ use crate::listeners;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
+use crate::working_memory::{self, KeepMemory, WorkingMemory};
 use arc_swap::ArcSwapOption;
 use duramen_engine::io::Env;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -96,6 +97,7 @@ pub enum ServeError {
 }
 
 /// Serves the store in `dir` until SIGTERM or SIGINT; `ready` is told the addresses once connections are taken.
+/// `keep_memory` is told while queries run that take more than a moment: `|_| ()` where the allocator needs no telling.
 ///
 /// A stop takes no new connections, lets requests and queries that run end, for `stop_timeout_ms` at most, then seals,
 /// syncs and flushes the store. SIGHUP reads certificate, key and tokens again.
@@ -106,6 +108,7 @@ pub fn serve(
     dir: &Path,
     env: &Env,
     settings: Settings,
+    keep_memory: KeepMemory,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -114,7 +117,7 @@ pub fn serve(
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .thread_name("duramen-serve")
         .build()?;
-    let outcome = runtime.block_on(run(dir, env, settings.complete(), ready));
+    let outcome = runtime.block_on(run(dir, env, settings.complete(), keep_memory, ready));
     // Threads of queries that do not end in time are left to the process's end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
@@ -124,6 +127,7 @@ async fn run(
     dir: &Path,
     env: &Env,
     settings: Settings,
+    keep_memory: KeepMemory,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
     let mut signals = Signals::listen()?;
@@ -174,6 +178,7 @@ async fn run(
         changes: Turns::default(),
         lists: Arc::new(Semaphore::new(1)),
         deletions: Tasks::default(),
+        working_memory: WorkingMemory::new(keep_memory),
         metrics: Metrics::new(),
         stopping: stopping.clone(),
         limits: limits.clone(),
@@ -213,6 +218,7 @@ async fn run(
         tracing::info!(%address, store = %dir.display(), "listening");
     }
     let freshness = tokio::spawn(crate::freshness::keep(app.clone()));
+    let memory = tokio::spawn(working_memory::keep(app.clone()));
     ready(&addresses);
     tell_manager(NotifyState::Ready);
     wait(&app, &door, &mut signals).await;
@@ -223,6 +229,7 @@ async fn run(
         let _ended = task.await;
     }
     let _kept = freshness.await;
+    let _given_back = memory.await;
     note_uses(&app, true);
     app.queries.close();
     for tenant in app.tenants.all() {

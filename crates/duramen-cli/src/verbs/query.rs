@@ -1,5 +1,6 @@
 //! `duramen query`.
 
+use crate::allocator::keep_for_queries;
 use crate::args::{OrderArg, QueryArgs};
 use crate::failure::{Failure, NOTHING_MATCHED, Outcome, complain, say};
 use crate::interrupt::Interrupt;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
     let from_ns = moment("--since", &args.since)?.or(moment("--from", &args.from)?);
     let query = show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?;
     let started = env.clock.monotonic();
+    keep_for_queries(true);
     let source = Source::open(args, dir)?;
     let blocks = source.blocks(&query)?;
     let options = RunOptions {

@@ -1,5 +1,6 @@
 //! `duramen serve`.
 
+use crate::allocator::keep_for_queries;
 use crate::args::{LogFormatArg, ServeArgs};
 use crate::failure::{Failure, Outcome};
 use duramen_engine::io::Env;
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &ServeArgs, dir: &Path, env: &Env) -> Outcome {
         LogFormatArg::Text => log.init(),
         LogFormatArg::Json => log.json().init(),
     }
-    serve(dir, env, settings, |_| {}).map_err(|e| match e {
+    serve(dir, env, settings, keep_for_queries, |_| {}).map_err(|e| match e {
         e @ (ServeError::Open { .. } | ServeError::Tls { .. } | ServeError::TenantName { .. }) => {
             Failure::Usage(e.to_string())
         }

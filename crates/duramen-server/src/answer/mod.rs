@@ -170,6 +170,7 @@ async fn on_thread_by<T: Send + 'static, E: From<ApiError> + Send + 'static>(
     let (app, access) = (app.clone(), access.clone());
     let task = tokio::task::spawn_blocking(move || {
         let _permits = permits;
+        let _memory = app.working_memory.in_use();
         work(&app, &access, &cancel)
     });
     task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?
@@ -273,6 +274,7 @@ async fn made(
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let _permits = permits;
+        let _memory = app.working_memory.in_use();
         let timeout = question.timeout;
         let left = || timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
         let mut to = PieceSender::new(to, runtime, left);

@@ -37,7 +37,8 @@ impl Server {
         std::thread::spawn(move || {
             let mut settings = Settings::default();
             settings.listen = vec![([127, 0, 0, 1], 0).into()];
-            let served = serve(&store, &Env::os(), settings, |addresses| to.send(addresses[0]).unwrap());
+            let served =
+                serve(&store, &Env::os(), settings, |_| (), |addresses| to.send(addresses[0]).unwrap());
             served.unwrap();
         });
         let address = from.recv_timeout(Duration::from_secs(60)).unwrap();
