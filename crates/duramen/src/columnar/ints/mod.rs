@@ -16,9 +16,11 @@
 //!
 //! The count is known to whoever reads. All arithmetic wraps, so that any 64 bits come back.
 
+mod bounds;
 mod decode;
 mod encode;
 
+pub(crate) use bounds::bounds;
 pub(crate) use decode::{decode, decode_below, decode_chosen, skip};
 pub(crate) use encode::{encode, estimate};
 
@@ -41,6 +43,12 @@ mod tests {
         let bundle = streams.reread();
         let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
         let count = values.len();
+        let (least, most) = (values.iter().min(), values.iter().max());
+        if let (Some(&least), Some(&most)) = (least, most)
+            && let Some((from, to)) = bounds(&mut part(), count).unwrap()
+        {
+            assert!(from <= least && most <= to, "{from}..={to}: {values:?}");
+        }
         let mut whole = part();
         assert_eq!(decode(&mut whole, count).unwrap(), values);
         let mut skipped = part();

@@ -73,8 +73,13 @@ pub(super) fn decode_fractions(
     tag: u8,
     chosen: Chosen<'_>,
 ) -> Result<(Scale, Vec<i64>)> {
+    let scale = scale(part, tag)?;
+    Ok((scale, ints::decode_chosen(part, chosen)?))
+}
+
+/// How [`encode_fractions`] wrote that they are written.
+pub(super) fn scale(part: &mut Part<'_>, tag: u8) -> Result<Scale> {
     let most = part.meta.u8()?;
     let least = if tag == DECIMAL { most } else { part.meta.u8()? };
-    let scale = Scale::new(most, least).ok_or_else(|| bad("a number has too many digits"))?;
-    Ok((scale, ints::decode_chosen(part, chosen)?))
+    Scale::new(most, least).ok_or_else(|| bad("a number has too many digits"))
 }

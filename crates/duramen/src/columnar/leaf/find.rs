@@ -3,7 +3,10 @@
 
 use super::super::MAX_ROWS;
 use super::super::bytes::bad;
+use super::super::ints;
 use super::super::streams::{MAX_STREAM_BYTES, Part};
+use super::decimal;
+use super::range::{address_may_hold, fraction_may_hold, integer_may_hold};
 use super::sought::Sought;
 use super::{
     AFFIX, CONSTANT, DECIMAL, DECIMALS, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY,
@@ -34,15 +37,24 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
         return Ok(Presence::Nowhere);
     }
     let needle = sought.bytes();
-    let all = |is: fn(&u8) -> bool| Presence::perhaps(needle.iter().all(is));
+    let all_digits = needle.iter().all(u8::is_ascii_digit);
     Ok(match part.meta.u8()? {
         CONSTANT => Presence::perhaps(sought.is_in(part.meta.str()?)),
-        INTEGERS | DECIMAL | DECIMALS | IPV4 => all(u8::is_ascii_digit),
+        INTEGERS => {
+            let is_in = |(least, most)| integer_may_hold(least, most, sought.word());
+            Presence::perhaps(all_digits && ints::bounds(part, count)?.is_none_or(is_in))
+        }
+        tag @ (DECIMAL | DECIMALS) => {
+            let scale = decimal::scale(part, tag)?;
+            let is_in = |(least, most)| fraction_may_hold(least, most, scale, sought.word());
+            Presence::perhaps(all_digits && ints::bounds(part, count)?.is_none_or(is_in))
+        }
+        IPV4 => Presence::perhaps(address_may_hold(sought.word())),
         // These are one word each, all of one length.
         PADDED if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
-        PADDED => all(u8::is_ascii_digit),
+        PADDED => Presence::perhaps(all_digits),
         HEX if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
-        HEX => all(u8::is_ascii_hexdigit),
+        HEX => Presence::perhaps(needle.iter().all(u8::is_ascii_hexdigit)),
         AFFIX if depth > 0 => {
             let (prefix, suffix) = (part.meta.str()?, part.meta.str()?);
             if !prefix.ends_with(is_word_char) && !suffix.starts_with(is_word_char) {

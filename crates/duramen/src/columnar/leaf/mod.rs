@@ -31,6 +31,7 @@ mod hold;
 mod ipv4;
 mod kinds;
 mod plain;
+mod range;
 mod sought;
 
 pub(crate) use dictionary::write as write_dictionary;
@@ -38,6 +39,7 @@ pub(crate) use find::{Presence, presence};
 pub(crate) use hold::{holding, texts_that_hold};
 pub(crate) use kinds::{WordKinds, skip};
 pub(crate) use plain::{PlainTexts, check_ends};
+pub(crate) use range::integer_may_hold;
 pub(crate) use sought::{Held, Sought};
 
 use super::bytes::{bad, put_bytes};

@@ -2,7 +2,7 @@
 
 use super::super::bytes::bad;
 use super::super::directory::Form;
-use super::super::leaf::{self, Presence, Sought};
+use super::super::leaf::{self, Presence, Sought, integer_may_hold};
 use super::super::row_slots::rows_of_slots;
 use super::super::template::{Elsewhere, FoundTexts, Surroundings, TEMPLATES};
 use super::TableBlock;
@@ -140,7 +140,7 @@ impl TableBlock {
             Form::Constant(text) => {
                 Presence::perhaps(Sought::here_and_there(word).find(text.as_bytes()).is_some())
             }
-            Form::Integers { .. } => Presence::perhaps(word.text.bytes().all(|c| c.is_ascii_digit())),
+            &Form::Integers { min, max, .. } => Presence::perhaps(integer_may_hold(min, max, word)),
             Form::Alias => Presence::Perhaps,
             Form::Texts { pages, .. } if !pages.is_empty() => Presence::Perhaps,
             Form::Texts { at, .. } => {
@@ -173,10 +173,10 @@ impl TableBlock {
         Some(Presence::perhaps(match &column.data {
             ColumnData::Const(text) => has(text),
             ColumnData::Dict { values, .. } => values.iter().any(has),
+            _ if self.bundles[bundle].peek().is_some() => return None,
             ColumnData::Int { .. } | ColumnData::Decimal { .. } => {
                 word.text.bytes().all(|c| c.is_ascii_digit())
             }
-            ColumnData::Text { .. } if self.bundles[bundle].peek().is_some() => return None,
             ColumnData::Text { text, .. } => has(text),
         }))
     }
