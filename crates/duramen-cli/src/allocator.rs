@@ -35,18 +35,22 @@ pub(crate) fn give_back_early() {
     }
 }
 
-/// Has what is freed kept for what comes next, while queries run; or given back again, also what was kept.
+/// Has what is freed kept for what comes next, while queries run; or given back again as soon as it is freed.
 pub(crate) fn keep_for_queries(is_kept: bool) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    {
-        set_returned(if is_kept { RETURNED_BY_QUERIES_BYTES } else { RETURNED_BYTES });
-        if !is_kept {
-            // SAFETY: malloc_trim gives back pages that nothing allocated is in, and takes the allocator's locks for it.
-            let _whether_any_was = unsafe { libc::malloc_trim(0) };
-        }
-    }
+    set_returned(if is_kept { RETURNED_BY_QUERIES_BYTES } else { RETURNED_BYTES });
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-    let _allocators_of_others_know_themselves = is_kept;
+    let _others_know_themselves = is_kept;
+}
+
+/// Gives back what was kept, but for what the heaps of threads end with: that goes when the next buffer there is freed.
+#[cfg(feature = "server")]
+pub(crate) fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: malloc_trim gives back pages that nothing allocated is in, and takes the lock of each heap for it.
+        let _whether_any_was = unsafe { libc::malloc_trim(0) };
+    }
 }
 
 /// From which size on allocations are given back at once, and so much free memory at the end of a heap.
@@ -58,8 +62,8 @@ fn set_returned(bytes: i32) {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn set(what: i32, to: i32) {
-    // SAFETY: mallopt takes two integers, and the allocator's lock. It stores the limits as `free` itself stores them when it
-    // raises them by default: as aligned integers, which others may read at any time, and with any value of which what was
-    // allocated is freed as it was allocated. What it refuses stays as it was.
+    // SAFETY: mallopt takes two integers. It stores a limit as `free` itself does when it raises one by default: as an aligned
+    // integer, which other threads may read at any time; whatever its value, what was allocated is freed as it was allocated.
+    // What it refuses stays as it was.
     let _as_it_was = unsafe { libc::mallopt(what, to) };
 }

@@ -64,4 +64,4 @@ pub use probe::health;
 pub use retention::{Age, RetentionSettings, Rule, Size};
 pub use server::{ServeError, check_tls, serve};
 pub use settings::{Durable, Settings, SettingsError, TenantSettings};
-pub use working_memory::KeepMemory;
+pub use working_memory::Allocator;

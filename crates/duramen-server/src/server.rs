@@ -10,7 +10,7 @@ use crate::listeners;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
 use crate::tenant::Tenants;
-use crate::working_memory::{self, KeepMemory, WorkingMemory};
+use crate::working_memory::{self, Allocator, WorkingMemory};
 use arc_swap::ArcSwapOption;
 use duramen_engine::io::Env;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -97,7 +97,7 @@ pub enum ServeError {
 }
 
 /// Serves the store in `dir` until SIGTERM or SIGINT; `ready` is told the addresses once connections are taken.
-/// `keep_memory` is told while queries run that take more than a moment: `|_| ()` where the allocator needs no telling.
+/// The process's `allocator` is told while queries run that take more than a moment.
 ///
 /// A stop takes no new connections, lets requests and queries that run end, for `stop_timeout_ms` at most, then seals,
 /// syncs and flushes the store. SIGHUP reads certificate, key and tokens again.
@@ -108,7 +108,7 @@ pub fn serve(
     dir: &Path,
     env: &Env,
     settings: Settings,
-    keep_memory: KeepMemory,
+    allocator: Allocator,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -117,7 +117,7 @@ pub fn serve(
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .thread_name("duramen-serve")
         .build()?;
-    let outcome = runtime.block_on(run(dir, env, settings.complete(), keep_memory, ready));
+    let outcome = runtime.block_on(run(dir, env, settings.complete(), allocator, ready));
     // Threads of queries that do not end in time are left to the process's end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
@@ -127,7 +127,7 @@ async fn run(
     dir: &Path,
     env: &Env,
     settings: Settings,
-    keep_memory: KeepMemory,
+    allocator: Allocator,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
     let mut signals = Signals::listen()?;
@@ -178,7 +178,7 @@ async fn run(
         changes: Turns::default(),
         lists: Arc::new(Semaphore::new(1)),
         deletions: Tasks::default(),
-        working_memory: WorkingMemory::new(keep_memory),
+        working_memory: WorkingMemory::new(allocator),
         metrics: Metrics::new(),
         stopping: stopping.clone(),
         limits: limits.clone(),

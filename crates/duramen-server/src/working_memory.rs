@@ -2,23 +2,35 @@
 //!
 //! Each block that a query looks into is decoded into buffers of some megabytes. A process that gives those back at once,
 //! to be small while it takes lines in, has the system zero new pages for the next block. So its allocator is told when
-//! queries run, and when none has run for a while.
+//! queries run, and when none has run for a while. Those that are over in a moment, and those who follow, do with what there is.
 
 use crate::app::App;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Tells the process's allocator to keep memory that is freed (`true`), or to give it back (`false`), also what it has kept.
-/// It is called from any thread, from one at a time.
-pub type KeepMemory = fn(bool);
+/// How the process's allocator is told. The default is one that needs no telling.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocator {
+    /// Has it keep memory that is freed (`true`), or give back what is freed from now on (`false`). It is called from any
+    /// thread, from one at a time, and should not take long.
+    pub keep: fn(bool),
+    /// Has it give back what it has kept. It may take as long as that takes.
+    pub trim: fn(),
+}
 
-/// How often to look whether queries run. It is given back after once to twice as long without one.
+impl Default for Allocator {
+    fn default() -> Self {
+        Self { keep: |_| (), trim: || () }
+    }
+}
+
+/// How often to look whether queries run. What is kept is given back after once to twice as long without one.
 const REST: Duration = Duration::from_secs(1);
 
 /// Whether memory is kept.
 #[derive(Debug)]
 pub(crate) struct WorkingMemory {
-    keep: KeepMemory,
+    allocator: Allocator,
     state: Mutex<State>,
 }
 
@@ -31,8 +43,8 @@ struct State {
 }
 
 impl WorkingMemory {
-    pub fn new(keep: KeepMemory) -> Self {
-        Self { keep, state: Mutex::default() }
+    pub fn new(allocator: Allocator) -> Self {
+        Self { allocator, state: Mutex::default() }
     }
 
     /// A query, or what works as one, begins, and goes on until what is returned is dropped.
@@ -42,20 +54,21 @@ impl WorkingMemory {
         state.was_used = true;
         if !state.is_kept {
             state.is_kept = true;
-            (self.keep)(true);
+            (self.allocator.keep)(true);
         }
         InUse(self)
     }
 
-    /// Gives it back if no query runs, and none has since it was looked at last.
-    fn look(&self) {
+    /// Keeps no more if no query runs, and none has since it was looked at last. Whether there may be memory to trim now.
+    fn look(&self) -> bool {
         let mut state = self.state();
-        let is_resting = state.running == 0 && !state.was_used;
+        let is_over = state.is_kept && state.running == 0 && !state.was_used;
         state.was_used = state.running > 0;
-        if is_resting && state.is_kept {
+        if is_over {
             state.is_kept = false;
-            (self.keep)(false);
+            (self.allocator.keep)(false);
         }
+        is_over
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -82,7 +95,10 @@ pub(crate) async fn keep(app: Arc<App>) {
             _ = tick.tick() => {}
             () = app.stopped() => return,
         }
-        tokio::task::block_in_place(|| app.working_memory.look());
+        if app.working_memory.look() {
+            // A query that begins meanwhile has new pages zeroed, at worst.
+            tokio::task::block_in_place(app.working_memory.allocator.trim);
+        }
     }
 }
 
@@ -96,25 +112,28 @@ mod tests {
         static KEPT: AtomicU32 = AtomicU32::new(0);
         static GIVEN_BACK: AtomicU32 = AtomicU32::new(0);
         let told = || (KEPT.load(Ordering::Relaxed), GIVEN_BACK.load(Ordering::Relaxed));
-        let memory = WorkingMemory::new(|is_kept| {
+        let keep: fn(bool) = |is_kept| {
             (if is_kept { &KEPT } else { &GIVEN_BACK }).fetch_add(1, Ordering::Relaxed);
-        });
-        memory.look();
+        };
+        let memory = WorkingMemory::new(Allocator { keep, ..Allocator::default() });
+        assert!(!memory.look());
         assert_eq!(told(), (0, 0));
         let (first, second) = (memory.in_use(), memory.in_use());
         assert_eq!(told(), (1, 0));
         drop(first);
-        memory.look();
-        memory.look();
+        assert!(!memory.look() && !memory.look());
         assert_eq!(told(), (1, 0), "the second runs");
-        drop(second);
-        memory.look();
+        let broken = std::panic::AssertUnwindSafe(|| {
+            let _second = second;
+            std::panic::resume_unwind(Box::new("it broke off"))
+        });
+        assert!(std::panic::catch_unwind(broken).is_err());
+        assert!(!memory.look());
         assert_eq!(told(), (1, 0), "it ran a moment ago");
         drop(memory.in_use());
-        memory.look();
+        assert!(!memory.look());
         assert_eq!(told(), (1, 0), "another did");
-        memory.look();
-        memory.look();
+        assert!(memory.look() && !memory.look());
         assert_eq!(told(), (1, 1));
         drop(memory.in_use());
         assert_eq!(told(), (2, 1));

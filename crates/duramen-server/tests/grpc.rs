@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 use duramen_engine::io::Env;
-use duramen_server::{Settings, serve};
+use duramen_server::{Allocator, Settings, serve};
 use duramen_wire::grpc::framed;
 use rustls::pki_types::CertificateDer;
 use std::io::Write;
@@ -43,7 +43,7 @@ fn start(change: impl FnOnce(&mut Settings, &std::path::Path) + Send + 'static) 
         settings.listen = vec![([127, 0, 0, 1], 0).into()];
         change(&mut settings, dir.path());
         let ready = |addresses: &[SocketAddr]| to.send(addresses[0]).unwrap();
-        serve(&dir.path().join("logs"), &Env::os(), settings, |_| (), ready).unwrap();
+        serve(&dir.path().join("logs"), &Env::os(), settings, Allocator::default(), ready).unwrap();
     });
     from.recv_timeout(Duration::from_secs(60)).unwrap()
 }

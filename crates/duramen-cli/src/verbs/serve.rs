@@ -1,14 +1,16 @@
 //! `duramen serve`.
 
-use crate::allocator::keep_for_queries;
+use crate::allocator;
 use crate::args::{LogFormatArg, ServeArgs};
 use crate::failure::{Failure, Outcome};
 use duramen_engine::io::Env;
-use duramen_server::{ServeError, Settings, serve};
+use duramen_server::{Allocator, ServeError, Settings, serve};
 use std::io::{Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
+
+const ALLOCATOR: Allocator = Allocator { keep: allocator::keep_for_queries, trim: allocator::trim };
 
 /// Serves the store until a signal.
 pub(crate) fn run(args: &ServeArgs, dir: &Path, env: &Env) -> Outcome {
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &ServeArgs, dir: &Path, env: &Env) -> Outcome {
         LogFormatArg::Text => log.init(),
         LogFormatArg::Json => log.json().init(),
     }
-    serve(dir, env, settings, keep_for_queries, |_| {}).map_err(|e| match e {
+    serve(dir, env, settings, ALLOCATOR, |_| {}).map_err(|e| match e {
         e @ (ServeError::Open { .. } | ServeError::Tls { .. } | ServeError::TenantName { .. }) => {
             Failure::Usage(e.to_string())
         }

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use duramen_engine::io::Env;
-use duramen_server::{Settings, serve};
+use duramen_server::{Allocator, Settings, serve};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -37,8 +37,9 @@ impl Server {
         std::thread::spawn(move || {
             let mut settings = Settings::default();
             settings.listen = vec![([127, 0, 0, 1], 0).into()];
-            let served =
-                serve(&store, &Env::os(), settings, |_| (), |addresses| to.send(addresses[0]).unwrap());
+            let served = serve(&store, &Env::os(), settings, Allocator::default(), |addresses| {
+                to.send(addresses[0]).unwrap()
+            });
             served.unwrap();
         });
         let address = from.recv_timeout(Duration::from_secs(60)).unwrap();

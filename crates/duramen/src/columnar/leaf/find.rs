@@ -11,6 +11,7 @@ use super::sought::Sought;
 use super::{
     AFFIX, CONSTANT, DECIMAL, DECIMALS, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY,
 };
+use crate::block::Word;
 use crate::error::Result;
 use crate::token::is_word_char;
 
@@ -37,22 +38,28 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
         return Ok(Presence::Nowhere);
     }
     let needle = sought.bytes();
-    let all_digits = needle.iter().all(u8::is_ascii_digit);
+    let word = sought.word();
     Ok(match part.meta.u8()? {
         CONSTANT => Presence::perhaps(sought.is_in(part.meta.str()?)),
+        INTEGERS | DECIMAL | DECIMALS | PADDED if !needle.iter().all(u8::is_ascii_digit) => Presence::Nowhere,
         INTEGERS => {
-            let is_in = |(least, most)| integer_may_hold(least, most, sought.word());
-            Presence::perhaps(all_digits && ints::bounds(part, count)?.is_none_or(is_in))
+            let is_in = |(least, most)| integer_may_hold(least, most, word);
+            Presence::perhaps(ints::bounds(part, count)?.is_none_or(is_in))
         }
         tag @ (DECIMAL | DECIMALS) => {
             let scale = decimal::scale(part, tag)?;
-            let is_in = |(least, most)| fraction_may_hold(least, most, scale, sought.word());
-            Presence::perhaps(all_digits && ints::bounds(part, count)?.is_none_or(is_in))
+            let is_in = |(least, most)| fraction_may_hold(least, most, scale, word);
+            Presence::perhaps(ints::bounds(part, count)?.is_none_or(is_in))
         }
-        IPV4 => Presence::perhaps(address_may_hold(sought.word())),
+        IPV4 => Presence::perhaps(address_may_hold(word)),
         // These are one word each, all of one length.
         PADDED if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
-        PADDED => Presence::perhaps(all_digits),
+        PADDED => {
+            // A part of one may begin with its zeros.
+            let plainly = Word { text: plainly(word.text), ..word };
+            let is_in = |(least, most)| !word.is_whole || integer_may_hold(least, most, plainly);
+            Presence::perhaps(ints::bounds(part, count)?.is_none_or(is_in))
+        }
         HEX if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
         HEX => Presence::perhaps(needle.iter().all(u8::is_ascii_hexdigit)),
         AFFIX if depth > 0 => {
@@ -81,6 +88,12 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
         }
         _ => return Err(bad("an encoding of texts is unknown")),
     })
+}
+
+/// A number without the zeros in front.
+fn plainly(number: &str) -> &str {
+    let plain = number.trim_start_matches('0');
+    if plain.is_empty() { "0" } else { plain }
 }
 
 /// Whether values that are one word of so many bytes can hold it.
@@ -192,6 +205,24 @@ mod tests {
         assert_eq!(presence_of(&["ab", "ab"], "b"), Nowhere, "it is a part of another word");
         assert_eq!(presence_of(&["a", "a"], "b"), Nowhere);
         assert_eq!((presence_of(&["1", "23"], "23"), presence_of(&["1", "23"], "x")), (Perhaps, Nowhere));
+        let numbers = |values: &[&str]| {
+            let is_there = |word: &&&str| presence_of(values, word) == Perhaps;
+            ["0", "5", "05", "13", "50", "256"].iter().filter(is_there).copied().collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&["7", "-5", "6", "0"]), ["0", "5"]);
+        assert_eq!(
+            numbers(&["0.50", "12.05", "7.31"]),
+            ["0", "5", "05", "13", "50"],
+            "behind the point are two digits"
+        );
+        assert_eq!(numbers(&["10.2.200.13", "192.50.0.1"]), ["0", "5", "13", "50"]);
+        assert_eq!(numbers(&["09", "31", "12", "11"]), ["13"]);
+        assert_eq!(
+            numbers(&["id-7", "id-5", "id-6", "id-50"]),
+            ["5", "13", "50"],
+            "what the encoding can hold"
+        );
+        assert_eq!(numbers(&["70", "13", "70", "13", "70", "70", "13"]), ["13", "50"]);
         assert_eq!(
             (presence_of(&["001", "020"], "020"), presence_of(&["001", "020"], "a")),
             (Perhaps, Nowhere)

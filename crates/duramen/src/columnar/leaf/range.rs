@@ -1,4 +1,5 @@
-//! Which words numbers can hold, by the least and the most that they can be.
+//! Which words numbers can hold, by the least and the most that they can be. They are written plainly: without zeros in
+//! front.
 
 use crate::block::Word;
 use crate::column::Scale;
@@ -11,6 +12,9 @@ pub(crate) fn integer_may_hold(least: i64, most: i64, word: Word<'_>) -> bool {
     if !word.is_whole {
         return word.text.len() <= digits(least.unsigned_abs().max(most.unsigned_abs()));
     }
+    if word.text.len() > 1 && word.text.starts_with('0') {
+        return false;
+    }
     // Before the digits may be a sign. What has too many of them is no integer.
     let number = word.text.parse::<u64>().map(i128::from);
     let are_between = i128::from(least)..=i128::from(most);
@@ -21,12 +25,12 @@ pub(crate) fn integer_may_hold(least: i64, most: i64, word: Word<'_>) -> bool {
 pub(super) fn fraction_may_hold(least: i64, most: i64, scale: Scale, word: Word<'_>) -> bool {
     let (most_digits, least_digits) = scale.digits();
     let (most_digits, least_digits) = (usize::from(most_digits), usize::from(least_digits));
-    let unit = 10i64.pow(u32::from(scale.digits().0));
     let may_be_behind = match word.is_whole {
         true => (least_digits..=most_digits).contains(&word.text.len()),
         false => word.text.len() <= most_digits,
     };
-    is_of_digits(word) && (may_be_behind || integer_may_hold(least / unit, most / unit, word))
+    is_of_digits(word)
+        && (may_be_behind || integer_may_hold(least / scale.power(), most / scale.power(), word))
 }
 
 /// Whether an IPv4 address may: its words are numbers up to 255.

@@ -140,7 +140,10 @@ impl TableBlock {
             Form::Constant(text) => {
                 Presence::perhaps(Sought::here_and_there(word).find(text.as_bytes()).is_some())
             }
-            &Form::Integers { min, max, .. } => Presence::perhaps(integer_may_hold(min, max, word)),
+            &Form::Integers { min, max, .. } if min <= max => {
+                Presence::perhaps(integer_may_hold(min, max, word))
+            }
+            Form::Integers { .. } => Presence::Perhaps, // damaged: whoever decodes it says so
             Form::Alias => Presence::Perhaps,
             Form::Texts { pages, .. } if !pages.is_empty() => Presence::Perhaps,
             Form::Texts { at, .. } => {
@@ -165,7 +168,7 @@ impl TableBlock {
         })
     }
 
-    /// Where in column `i` a word is, if that is decoded and tells it as soon as its bundle would, which need not be read then.
+    /// Where in column `i` a word is, if that is decoded and its bundle, which might tell more, need not be read then.
     fn presence_in_decoded(&self, i: usize, bundle: usize, word: Word<'_>) -> Option<Presence> {
         let column = self.columns[i].get(&self.clock)?;
         let sought = Sought::here_and_there(word);
