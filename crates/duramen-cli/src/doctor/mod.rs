@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::render::escape::push_safe_line;
 use duramen_engine::io::Env;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,7 +130,8 @@ pub(crate) struct Visit<'a> {
     /// The store's directory.
     pub(crate) dir: &'a Path,
     /// The server's settings.
-    pub(crate) config: Option<PathBuf>,
+    #[cfg(feature = "server")]
+    pub(crate) config: Option<&'a Path>,
     /// Whether every byte is to be read.
     pub(crate) verify: bool,
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Everything that a server would read.
 pub(super) fn examine(findings: &mut Findings, visit: &Visit<'_>, env: &Env) {
     let tokens = tokens(findings, visit.dir, env);
-    let Some(config) = &visit.config else { return };
+    let Some(config) = visit.config else { return };
     let settings = match Settings::read(config) {
         Ok(settings) => settings.complete(),
         Err(e) => return findings.error("settings", e.to_string(), "see `duramen serve --print-config`"),

@@ -11,11 +11,12 @@ use std::process::ExitCode;
 
 /// Looks a store over.
 pub(crate) fn run(args: &DoctorArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
-    #[cfg(feature = "server")]
-    let config = args.config.clone();
-    #[cfg(not(feature = "server"))]
-    let config = None;
-    let visit = Visit { dir: args.dir.as_deref().unwrap_or(dir), config, verify: args.verify };
+    let visit = Visit {
+        dir: args.dir.as_deref().unwrap_or(dir),
+        #[cfg(feature = "server")]
+        config: args.config.as_deref(),
+        verify: args.verify,
+    };
     let findings = examine(&visit, env, interrupt);
     let text = if args.json { format!("{}\n", findings.to_json()) } else { findings.to_text() };
     let mut out = std::io::stdout().lock();
