@@ -10,8 +10,8 @@ use std::num::NonZero;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const RETURNED_BYTES: i32 = 1 << 20;
 
-/// The same while queries run, which decode one block after another into buffers of some megabytes: the system zeroes each
-/// page that it gives, which took a third of the time of those that look at all texts.
+/// The same while queries run, which decode one block after another into buffers of some megabytes: the system would zero each
+/// page anew.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const RETURNED_BY_QUERIES_BYTES: i32 = 16 << 20;
 

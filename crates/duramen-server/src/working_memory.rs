@@ -9,6 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How the process's allocator is told. The default is one that needs no telling.
+///
+/// ```
+/// use duramen_server::Allocator;
+///
+/// fn give_back() {}
+/// let allocator = Allocator { trim: give_back, ..Allocator::default() };
+/// (allocator.keep)(true);
+/// (allocator.trim)();
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator {
     /// Has it keep memory that is freed (`true`), or give back what is freed from now on (`false`). It is called from any

@@ -44,9 +44,8 @@ mod tests {
         let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
         let count = values.len();
         let (least, most) = (values.iter().min(), values.iter().max());
-        if let (Some(&least), Some(&most)) = (least, most)
-            && let Some((from, to)) = bounds(&mut part(), count).unwrap()
-        {
+        if let (Some(&least), Some(&most)) = (least, most) {
+            let (from, to) = bounds(&mut part(), count).unwrap();
             assert!(from <= least && most <= to, "{from}..={to}: {values:?}");
         }
         let mut whole = part();

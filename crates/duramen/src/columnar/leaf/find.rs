@@ -6,12 +6,11 @@ use super::super::bytes::bad;
 use super::super::ints;
 use super::super::streams::{MAX_STREAM_BYTES, Part};
 use super::decimal;
-use super::range::{address_may_hold, fraction_may_hold, integer_may_hold};
+use super::range::{address_may_hold, fraction_may_hold, integer_may_hold, padded_may_hold};
 use super::sought::Sought;
 use super::{
     AFFIX, CONSTANT, DECIMAL, DECIMALS, DEPTH, DICTIONARY, HEX, INTEGERS, IPV4, PADDED, PLAIN, RECENCY,
 };
-use crate::block::Word;
 use crate::error::Result;
 use crate::token::is_word_char;
 
@@ -43,22 +42,20 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
         CONSTANT => Presence::perhaps(sought.is_in(part.meta.str()?)),
         INTEGERS | DECIMAL | DECIMALS | PADDED if !needle.iter().all(u8::is_ascii_digit) => Presence::Nowhere,
         INTEGERS => {
-            let is_in = |(least, most)| integer_may_hold(least, most, word);
-            Presence::perhaps(ints::bounds(part, count)?.is_none_or(is_in))
+            let (least, most) = ints::bounds(part, count)?;
+            Presence::perhaps(integer_may_hold(least, most, word))
         }
         tag @ (DECIMAL | DECIMALS) => {
             let scale = decimal::scale(part, tag)?;
-            let is_in = |(least, most)| fraction_may_hold(least, most, scale, word);
-            Presence::perhaps(ints::bounds(part, count)?.is_none_or(is_in))
+            let (least, most) = ints::bounds(part, count)?;
+            Presence::perhaps(fraction_may_hold(least, most, scale, word))
         }
         IPV4 => Presence::perhaps(address_may_hold(word)),
         // These are one word each, all of one length.
         PADDED if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
         PADDED => {
-            // A part of one may begin with its zeros.
-            let plainly = Word { text: plainly(word.text), ..word };
-            let is_in = |(least, most)| !word.is_whole || integer_may_hold(least, most, plainly);
-            Presence::perhaps(ints::bounds(part, count)?.is_none_or(is_in))
+            let (least, most) = ints::bounds(part, count)?;
+            Presence::perhaps(padded_may_hold(least, most, word))
         }
         HEX if !fits(part.meta.u8()?, sought) => Presence::Nowhere,
         HEX => Presence::perhaps(needle.iter().all(u8::is_ascii_hexdigit)),
@@ -88,12 +85,6 @@ fn presence_nested(part: &mut Part<'_>, count: usize, sought: &Sought<'_>, depth
         }
         _ => return Err(bad("an encoding of texts is unknown")),
     })
-}
-
-/// A number without the zeros in front.
-fn plainly(number: &str) -> &str {
-    let plain = number.trim_start_matches('0');
-    if plain.is_empty() { "0" } else { plain }
 }
 
 /// Whether values that are one word of so many bytes can hold it.

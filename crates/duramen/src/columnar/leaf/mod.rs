@@ -251,9 +251,8 @@ impl Leaf {
         match self {
             Self::Constant(text) => lens.iter_mut().for_each(|len| *len += text.len() as i64),
             Self::Integers(values) => {
-                let digits =
-                    |n: i64| i64::from(n.unsigned_abs().checked_ilog10().unwrap_or(0)) + 1 + i64::from(n < 0);
-                lens.iter_mut().zip(values).for_each(|(len, &n)| *len += digits(n));
+                let bytes = |n: i64| range::digits(n.unsigned_abs()) as i64 + i64::from(n < 0);
+                lens.iter_mut().zip(values).for_each(|(len, &n)| *len += bytes(n));
             }
             Self::Decimals(scale, values) => {
                 let mut digits = IntText::default();

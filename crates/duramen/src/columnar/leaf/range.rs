@@ -1,10 +1,9 @@
-//! Which words numbers can hold, by the least and the most that they can be. They are written plainly: without zeros in
-//! front.
+//! Which words numbers can hold, by the least and the most that they can be.
 
 use crate::block::Word;
 use crate::column::Scale;
 
-/// Whether an integer between two others, these included, can hold a word.
+/// Whether an integer between two others, these included, can hold a word. It is written plainly: without zeros in front.
 pub(crate) fn integer_may_hold(least: i64, most: i64, word: Word<'_>) -> bool {
     if !is_of_digits(word) {
         return false;
@@ -19,6 +18,16 @@ pub(crate) fn integer_may_hold(least: i64, most: i64, word: Word<'_>) -> bool {
     let number = word.text.parse::<u64>().map(i128::from);
     let are_between = i128::from(least)..=i128::from(most);
     number.is_ok_and(|n| are_between.contains(&n) || are_between.contains(&-n))
+}
+
+/// The same of one that has zeros in front, if the word is as long as it is.
+pub(super) fn padded_may_hold(least: i64, most: i64, word: Word<'_>) -> bool {
+    if !word.is_whole {
+        // It may begin with the zeros.
+        return is_of_digits(word);
+    }
+    let plain = word.text.trim_start_matches('0');
+    integer_may_hold(least, most, Word { text: if plain.is_empty() { "0" } else { plain }, ..word })
 }
 
 /// The same of the decimal fractions that integers stand for. Their words are what stands before the point, and behind it.
@@ -42,7 +51,8 @@ fn is_of_digits(word: Word<'_>) -> bool {
     word.text.bytes().all(|c| c.is_ascii_digit())
 }
 
-fn digits(n: u64) -> usize {
+/// How many digits it has.
+pub(super) fn digits(n: u64) -> usize {
     n.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
