@@ -5,6 +5,7 @@ pub use crate::columnar::{BlockStreams, FewValues, TableLabel, TableStreams, Tim
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
 use crate::token::is_word_char;
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -210,6 +211,15 @@ pub trait Block: Send + Sync + Debug {
     /// how many have a label.
     fn rows_with(&self, _name: &str) -> Result<Option<usize>> {
         Ok(None)
+    }
+    /// Calls `see` with the name of each field, `_stream` among them, and what [`Block::rows_with`] says of it.
+    fn rows_with_each<'b>(&'b self, see: &mut dyn FnMut(Cow<'b, str>, Option<usize>)) -> Result<()> {
+        let of_block = self.field_names()?.into_iter().map(Cow::Owned);
+        for name in of_block.chain([Cow::Borrowed(names::STREAM)]) {
+            let rows = self.rows_with(&name)?;
+            see(name, rows);
+        }
+        Ok(())
     }
     /// Which rows have a value in this field that is not the empty text, one bit each as in [`Found`], where that is known
     /// without decoding it.

@@ -225,6 +225,7 @@ impl BlockHandle for TableBlockHandle {
 mod tests {
     use super::*;
     use crate::block::{StreamLabels, StreamTest, TableStreams};
+    use crate::column::IntText;
     use crate::{EntryBuf, Store, StoreOptions};
     use std::path::Path;
 
@@ -308,6 +309,32 @@ mod tests {
             assert_eq!(Some(rows), block.rows_of_streams(&is_app_1).unwrap());
             assert_eq!(block.has_stream(&KnowsTables).unwrap(), Some(true));
         }
+    }
+
+    #[test]
+    fn how_many_rows_have_each_field_is_told_of_fields_and_of_labels() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        fill(&store);
+        let mut of_label = 0;
+        for handle in store.snapshot().unwrap().blocks(i64::MIN, i64::MAX) {
+            assert!(handle.streams().is_some());
+            let block = handle.open().unwrap();
+            let mut told = Vec::new();
+            block.rows_with_each(&mut |name, with| told.push((name.into_owned(), with))).unwrap();
+            let mut names = block.field_names().unwrap();
+            names.push("_stream".to_owned());
+            told.sort();
+            names.sort();
+            assert_eq!(told.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), names);
+            for (name, with) in told.iter().filter_map(|(name, with)| Some((name, (*with)?))) {
+                let (column, mut digits) = (block.column(name).unwrap().unwrap(), IntText::default());
+                let has = |row: &usize| column.text(*row, &mut digits).is_some_and(|text| !text.is_empty());
+                assert_eq!(with, (0..block.rows()).filter(has).count(), "{name}");
+                of_label += usize::from(block.is_label(name));
+            }
+        }
+        assert!(of_label > 0);
     }
 
     #[test]

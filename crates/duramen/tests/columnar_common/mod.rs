@@ -218,6 +218,14 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
             assert_eq!((Some(&min), Some(&max)), (numbers.iter().min(), numbers.iter().max()));
         }
     }
+    let mut told = BTreeMap::new();
+    block
+        .rows_with_each(&mut |name, rows| {
+            assert_eq!(told.insert(name.into_owned(), rows), None, "told twice")
+        })
+        .unwrap();
+    let with = |name: &String| (name.clone(), block.rows_with(name).unwrap());
+    assert_eq!(told, names.iter().map(with).collect());
     check_streams(&all, block, &names);
     assert!(block.column("no such field").unwrap().is_none());
     assert!(block.rows_with("no such field").unwrap().is_none_or(|rows| rows == 0));

@@ -17,15 +17,16 @@ use crate::exec::read::Reader;
 use crate::exec::threads::over_blocks;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
-use duramen::block::{BlockHandle, names};
+use duramen::block::{Block, BlockHandle, names};
 use duramen::column::{ColumnData, IntText, bit};
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
+use std::borrow::Cow;
 
 type Fast = foldhash::fast::FixedState;
 type Counts = HashMap<Box<str>, u64, Fast>;
-/// How many rows have each field.
-type Hits = HashMap<String, u64, Fast>;
+/// How many rows have each of a block's fields.
+type Hits<'b> = Vec<(Cow<'b, str>, u64)>;
 
 /// What is counted of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,30 +81,29 @@ impl Counted {
     }
 }
 
-/// How many of the rows have each field, of those of which the block tells without decoding them.
-fn known_hits(open: &Open, found: &Bitmap) -> duramen::Result<Hits> {
+/// How many of the rows have each field, of those of which the block tells without decoding them, and the names of the others.
+fn known_hits<'b>(block: &'b dyn Block, found: &Bitmap) -> duramen::Result<(Hits<'b>, Vec<String>)> {
     let (rows, hits) = (found.len(), found.count());
-    let mut fields = open.block.field_names()?;
-    fields.push(names::STREAM.to_owned());
-    let mut known = Hits::default();
-    known.reserve(fields.len() + 1);
-    known.insert(names::TIME.to_owned(), hits as u64);
-    for name in fields {
-        match open.block.rows_with(&name)? {
-            Some(0) => _ = known.insert(name, 0),
-            Some(with) if with == rows => _ = known.insert(name, hits as u64),
-            Some(with) if hits == rows => _ = known.insert(name, with as u64),
-            Some(_) => {
-                if let Some(having) = open.block.rows_having(&name)? {
+    let mut fields = vec![(Cow::Borrowed(names::TIME), Some(rows))];
+    block.rows_with_each(&mut |name, with| fields.push((name, with)))?;
+    let (mut known, mut others) = (Hits::with_capacity(fields.len()), Vec::new());
+    for (name, with) in fields {
+        match with {
+            Some(0) => {}
+            Some(with) if with == rows => known.push((name, hits as u64)),
+            Some(with) if hits == rows => known.push((name, with as u64)),
+            Some(_) => match block.rows_having(&name)? {
+                Some(having) => {
                     let mut with = Bitmap::from_words(having, rows);
                     with.intersect(found);
-                    known.insert(name, with.count() as u64);
+                    known.push((name, with.count() as u64));
                 }
-            }
-            None => {}
+                None => others.push(name.into_owned()),
+            },
+            None => others.push(name.into_owned()),
         }
     }
-    Ok(known)
+    Ok((known, others))
 }
 
 impl<'a> Census<'a> {
@@ -135,7 +135,8 @@ impl<'a> Census<'a> {
 
     fn read(&mut self, handle: &dyn BlockHandle, reader: &Reader<'_>, stats: &mut RunStats) -> Result<()> {
         let Some((mut open, found)) = reader.open(handle, stats)? else { return Ok(()) };
-        let read = self.columns_and_known(&mut open, &found);
+        let block = open.block.clone();
+        let read = self.columns_and_known(&*block, &mut open, &found);
         stats.bytes_read += open.bytes_since_last();
         match read {
             Ok((columns, known)) => {
@@ -150,17 +151,30 @@ impl<'a> Census<'a> {
     }
 
     /// The columns that have to be looked at, and how many rows have a value in the others.
-    fn columns_and_known(&self, open: &mut Open, found: &Bitmap) -> duramen::Result<(Vec<Named>, Hits)> {
-        let known = if self.bounds.is_none() { known_hits(open, found)? } else { Hits::default() };
-        let is_wanted = |name: &str| self.is_counted(name) && !known.contains_key(name);
-        Ok((open.matching_if(&NamePattern::all(), is_wanted)?, known))
+    fn columns_and_known<'b>(
+        &self,
+        block: &'b dyn Block,
+        open: &mut Open,
+        found: &Bitmap,
+    ) -> duramen::Result<(Vec<Named>, Hits<'b>)> {
+        if self.bounds.is_some() {
+            return Ok((open.matching_if(&NamePattern::all(), |name| self.is_counted(name))?, Hits::new()));
+        }
+        let (known, others) = known_hits(block, found)?;
+        let mut columns = Vec::new();
+        for name in others {
+            if let Some(column) = open.column(&name)? {
+                columns.push((name, column));
+            }
+        }
+        Ok((columns, known))
     }
 
     /// Whether values of a field are still to be counted: not the time's, which are nearly all different, and not those of
     /// a field that was given up.
     fn is_counted(&self, name: &str) -> bool {
         let is_given_up = |field: &Counted| field.values.is_none();
-        self.bounds.is_none() || name != names::TIME && !self.fields.get(name).is_some_and(is_given_up)
+        name != names::TIME && !self.fields.get(name).is_some_and(is_given_up)
     }
 
     fn add_block(&mut self, columns: &[Named], found: &Bitmap) -> Result<()> {

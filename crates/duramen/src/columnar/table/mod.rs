@@ -13,7 +13,7 @@ mod wanted;
 mod words;
 
 use super::bytes::bad;
-use super::directory::{Directory, Form};
+use super::directory::{ColumnEntry, Directory, Form};
 use super::filter::WordFilter;
 use super::grams::GramFilter;
 use super::labels::{LabelSet, StreamTable};
@@ -31,6 +31,7 @@ use decoded::Decoded;
 pub(crate) use decoded::{Forgotten, PartId, QueryClock};
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
 use index::ColumnIndex;
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// About how many bytes a column takes that nobody has decoded.
@@ -289,6 +290,15 @@ impl TableBlock {
     }
 }
 
+/// How many rows have a value in a column that is not the empty text, if that is known.
+fn rows_with_value(column: &ColumnEntry) -> Option<usize> {
+    match &column.form {
+        Form::Constant(text) if text.is_empty() => Some(0),
+        Form::Texts { has_empty: true, .. } => None,
+        Form::Constant(_) | Form::Alias | Form::Integers { .. } | Form::Texts { .. } => Some(column.count),
+    }
+}
+
 /// Values of all rows, each in its row's slot.
 fn by_slot<T: Copy>(order: &Order, values: Vec<T>) -> Vec<T> {
     let Order::Slots(slots) = order else { return values };
@@ -317,13 +327,15 @@ impl Block for TableBlock {
         if name == names::STREAM || self.has_label(name) {
             return self.sets_having(name)?.map(|sets| self.count_of_sets(&sets)).transpose();
         }
-        let Some(i) = self.number_of(name) else { return Ok(Some(0)) };
-        let entry = &self.directory.columns[i];
-        Ok(match &entry.form {
-            Form::Constant(text) if text.is_empty() => Some(0),
-            Form::Texts { has_empty: true, .. } => None,
-            Form::Constant(_) | Form::Alias | Form::Integers { .. } | Form::Texts { .. } => Some(entry.count),
-        })
+        Ok(self.number_of(name).map_or(Some(0), |i| rows_with_value(&self.directory.columns[i])))
+    }
+
+    fn rows_with_each<'b>(&'b self, see: &mut dyn FnMut(Cow<'b, str>, Option<usize>)) -> Result<()> {
+        let is_own = |name: &str| matches!(name, names::TIME | names::STREAM) || self.has_label(name);
+        for entry in self.directory.columns.iter().filter(|entry| !is_own(&entry.name)) {
+            see(Cow::Borrowed(&entry.name), rows_with_value(entry));
+        }
+        self.rows_with_labels(see)
     }
 
     fn lengths(&self, name: &str) -> Result<Option<Arc<Column>>> {

@@ -2,12 +2,13 @@
 //! table tells the block's streams, not even once a stream, but once a value.
 
 use super::{TableBlock, get_or_make};
-use crate::block::{Block, BlockStreams, StreamLabels, StreamTest, names};
+use crate::block::{Block, BlockStreams, StreamTest, names};
 use crate::column::{Order, set_range};
 use crate::columnar::labels::{are_wanted, texts};
 use crate::columnar::row_slots::slots_of_streams;
 use crate::columnar::structure;
 use crate::error::Result;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
@@ -55,11 +56,44 @@ impl TableBlock {
         if name != names::STREAM {
             return self.sets_of_label(name, &|value| !value.is_empty());
         }
-        let is_named = |labels: &StreamLabels<'_>| !labels.is_empty();
         Ok(Some(match &self.told {
-            Some(told) => told.rows().map(|(set, _)| told.table.with_set(set, is_named)).collect(),
+            Some(told) => told.rows().map(|(set, _)| told.table.has_labels(set)).collect(),
             None => self.label_sets()?.iter().map(|set| !set.is_empty()).collect(),
         }))
+    }
+
+    /// Calls `see` with the name of each label, and of `_stream`, and how many rows have it, as
+    /// [`crate::block::Block::rows_with`] says.
+    pub(super) fn rows_with_labels<'b>(
+        &'b self,
+        see: &mut dyn FnMut(Cow<'b, str>, Option<usize>),
+    ) -> Result<()> {
+        let own = self.directory.label_names.iter().map(|name| &**name);
+        let Some(told) = &self.told else {
+            for name in
+                own.filter(|name| *name != names::TIME && *name != names::STREAM).chain([names::STREAM])
+            {
+                see(Cow::Borrowed(name), self.rows_with(name)?);
+            }
+            return Ok(());
+        };
+        // The streams are gone through once for all labels.
+        let labels = own.filter(|name| *name != names::TIME && *name != names::STREAM);
+        let labels = labels.map(|name| (name, told.table.label(name).filter(|_| self.is_label(name))));
+        let mut labels: Vec<_> = labels.map(|(name, label)| (name, label, 0)).collect();
+        let mut labelled = 0;
+        for (set, rows) in told.rows() {
+            labelled += if told.table.has_labels(set) { rows as usize } else { 0 };
+            for (_, label, count) in &mut labels {
+                let has_value = label.is_some_and(|label| !label.value(label.number_of(set)).is_empty());
+                *count += if has_value { rows as usize } else { 0 };
+            }
+        }
+        for (name, label, count) in labels {
+            see(Cow::Borrowed(name), if label.is_some() { Some(count) } else { self.rows_with(name)? });
+        }
+        see(Cow::Borrowed(names::STREAM), Some(labelled));
+        Ok(())
     }
 
     /// How many rows the label sets have that are wanted.

@@ -187,6 +187,11 @@ impl Labels {
         self.named(name).filter(|label| !label.is_mixed)
     }
 
+    /// Whether the set of this number has any.
+    pub(super) fn has_any(&self, number: usize) -> bool {
+        self.labels.iter().any(|label| label.number_of(number) > 0)
+    }
+
     /// Calls `see` with the labels of the set of this number.
     pub(super) fn with_set<T>(&self, number: usize, see: impl FnOnce(&StreamLabels<'_>) -> T) -> T {
         let of_set = self.labels.iter().filter_map(|label| match label.number_of(number) {

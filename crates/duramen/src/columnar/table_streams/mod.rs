@@ -210,6 +210,11 @@ impl TableStreams {
         self.labels.with_set(number, see)
     }
 
+    /// Whether a set has any labels.
+    pub(crate) fn has_labels(&self, number: usize) -> bool {
+        self.labels.has_any(number)
+    }
+
     /// Whether some rows of the table have a label of this name.
     pub(crate) fn has_label(&self, name: &str) -> bool {
         self.labels.has(name)
