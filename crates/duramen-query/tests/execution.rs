@@ -902,6 +902,15 @@ fn fields_made_of_columns_are_those_made_of_rows() {
         "format \"fixed\" as same | format \"<same>\" as k",
         "format \"\" as k",
         "format \"<_time>\" as _time | len(_time) as k",
+        "format \"<few>\" as took keep_original_fields | format \"<took>\" as k",
+        "format \"<same>\" as n skip_empty_results | math n * 2 as k",
+        "extract \"/users/<k>/x<same>\" keep_original_fields skip_empty_results",
+        "join by (few) (n:<3 | fields few, n) prefix k | math kn + 1 as k",
+        "join by (few) (n:<3 | fields few, took, same) prefix k | copy ktook as k",
+        "join by (few, n) (* | stats by (few, n) count() k, max(wide) wide)",
+        "join by (n) (few:a | fields n, same, few | rename few as took, same as k)",
+        "join by (n) (few:a | fields n | copy n as k) inner",
+        "join by (few) (n:<9 | fields few, n | rename n as k)",
     ] {
         for filter in ["*", "few:a", "n:=17", "n:in(3, 8, 44) or nothing:*"] {
             for stats in [

@@ -54,6 +54,7 @@ const PIPES: &[&str] = &[
     "format \"<a><b>\"",
     "hash(a) as h",
     "join by (a) (* | stats by (a) count() hits) inner",
+    "join by (a, b) (* | uniq by (a, b) with hits)",
     "join by (b) (GET | fields a, b) prefix p.",
     "json_array_len(j) as jl",
     "last 2 by (b) partition by (a)",

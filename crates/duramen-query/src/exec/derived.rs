@@ -4,40 +4,32 @@
 
 use super::cells::cell;
 use super::inputs::Known;
+use super::made::{BySlot, CHARGED_FOR, MadeColumns, charge_for, merged};
 use super::memory::Memory;
 use super::numbers::Numbers;
 use super::open::{Open, STREAM_ID};
 use super::scan::CANCEL_INTERVAL_ROWS;
 use crate::bitmap::Bitmap;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::number::Number;
 use crate::pipe::Pipe;
-use crate::pipe::maker::{Made, MakeNumber, Maker, Texts};
+use crate::pipe::maker::{Made, MakeNumber, Maker};
 use crate::pipe::math::constant;
 use crate::pipe::stats::{Aggregate, Cell, Function};
 use duramen::ValueKind;
 use duramen::block::names;
-use duramen::column::{Codes, Column, ColumnData, IntText, Ints, Kinds, Order};
+use duramen::column::{Codes, Column, ColumnData, Kinds, Order};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The most combinations of texts that are made once each.
 const MAX_COMBINATIONS: usize = 4096;
 
-/// What memory is charged for.
-const CHARGED_FOR: &str = "what pipes make of a block";
-
-/// The columns that a pipe makes of a block, and how many bytes of memory were charged for them.
-type MadeColumns = (Vec<Column>, usize);
-
-/// Memory is charged for in steps of this.
-const CHARGED_BYTES: usize = 64 << 10;
-
 /// The pipes' makers, if what `stats` does behind them can be done with columns.
 pub(super) fn makers<'p>(pipes: &'p [Pipe], aggregate: &Aggregate) -> Option<Vec<Maker<'p>>> {
     let is_plain = |maker: &Maker<'_>| {
         let is_own = |name: &&str| matches!(*name, names::TIME | names::STREAM | STREAM_ID);
-        !maker.keeps.is_any() && !maker.writes.iter().any(is_own)
+        !maker.writes.iter().any(is_own)
     };
     let makers: Vec<_> = pipes.iter().map(Pipe::makers).collect::<Option<_>>()?;
     let mut makers: Vec<_> = makers.into_iter().flatten().collect();
@@ -87,6 +79,7 @@ pub(super) fn derive<'a>(
     stop: &dyn Fn() -> bool,
 ) -> Result<duramen::Result<usize>> {
     if maker.is_length
+        && !maker.keeps.is_any()
         && let ([read], [write]) = (&maker.reads[..], &maker.writes[..])
     {
         match open.lengths(read) {
@@ -100,7 +93,7 @@ pub(super) fn derive<'a>(
             Err(e) => return Ok(Err(e)),
         }
     }
-    if let (Some(number), [write]) = (&maker.number, &maker.writes[..]) {
+    if let (Some(number), [write], false) = (&maker.number, &maker.writes[..], maker.keeps.is_any()) {
         let bytes = size_of::<Option<Number>>() * found.len();
         memory.charge(bytes, CHARGED_FOR)?;
         return Ok(match numbers(number, &maker.reads, open, found, known, stop) {
@@ -116,10 +109,7 @@ pub(super) fn derive<'a>(
     }
     match by_text(maker, open, found, memory, stop)? {
         Ok(None) => {}
-        Ok(Some((made, bytes))) => {
-            put(maker, made, open);
-            return Ok(Ok(bytes));
-        }
+        Ok(Some(made)) => return put(maker, made, open, found, memory),
         Err(e) => return Ok(Err(e)),
     }
     let columns = maker.reads.iter().map(|name| open.column(name)).collect::<duramen::Result<Vec<_>>>();
@@ -129,12 +119,11 @@ pub(super) fn derive<'a>(
     };
     let combinations =
         columns.iter().try_fold(1usize, |n, column| n.checked_mul(texts_of(column.as_deref())?));
-    let (made, bytes) = match combinations.filter(|&n| n <= MAX_COMBINATIONS && 4 * n <= found.count()) {
+    let made = match combinations.filter(|&n| n <= MAX_COMBINATIONS && 4 * n <= found.count()) {
         Some(n) => by_combination(maker, &columns, n, found, memory)?,
         None => by_row(maker, &columns, found, memory, stop)?,
     };
-    put(maker, made, open);
-    Ok(Ok(bytes))
+    put(maker, made, open, found, memory)
 }
 
 /// The numbers made of these fields, row by row.
@@ -168,11 +157,30 @@ fn numbers(
     Ok(Numbers::made(made))
 }
 
-/// Puts what was made in its place.
-fn put(maker: &Maker<'_>, made: Vec<Column>, open: &mut Open) {
-    for (name, column) in maker.writes.iter().zip(made) {
+/// Puts what was made in its place, where that is not taken. Gives how many bytes were charged for it.
+fn put(
+    maker: &Maker<'_>,
+    (made, mut charged): MadeColumns,
+    open: &mut Open,
+    found: &Bitmap,
+    memory: &Memory,
+) -> Result<duramen::Result<usize>> {
+    for (name, mut column) in maker.writes.iter().zip(made) {
+        let own = if maker.keeps.is_any() { open.column(name) } else { Ok(None) };
+        match own {
+            Ok(None) => {}
+            Ok(Some(own)) => {
+                let (merged, bytes) = merged(maker.keeps, &own, &column, found, memory)?;
+                (column, charged) = (merged, charged + bytes);
+            }
+            Err(e) => {
+                memory.release(charged);
+                return Ok(Err(e));
+            }
+        }
         open.put(name, Arc::new(column));
     }
+    Ok(Ok(charged))
 }
 
 /// How many texts the rows of a column have, the empty one among them, if they are few.
@@ -234,15 +242,6 @@ fn by_combination(
     Ok((values.into_iter().map(column).collect(), charged))
 }
 
-/// Charges for values that take so many bytes, of which some are `charged` for.
-fn charge_for(bytes: usize, charged: &mut usize, memory: &Memory) -> Result<()> {
-    if bytes > *charged + CHARGED_BYTES {
-        memory.charge(bytes - *charged, CHARGED_FOR)?;
-        *charged = bytes;
-    }
-    Ok(())
-}
-
 /// A row's text, of a column that has no numbers as such.
 fn text(column: Option<&Option<Arc<Column>>>, row: usize) -> &str {
     match cell(column.and_then(|column| column.as_deref()), row) {
@@ -277,7 +276,7 @@ fn by_row(
             (Cell::Text(text), _) => text,
             (Cell::Int(_) | Cell::Decimal(..), digits) => digits.map_or("", String::as_str),
         };
-        by_slot.make(maker, row, &text_of, memory)?;
+        by_slot.make(row, memory, |made| (maker.make)(&text_of, made))?;
     }
     Ok(by_slot.columns(&Order::Rows, found.len()))
 }
@@ -306,7 +305,7 @@ fn by_text(
         seen += 1;
         is_stopped |= seen % CANCEL_INTERVAL_ROWS == 0 && stop();
         if !is_stopped && made.is_ok() {
-            made = by_slot.make(maker, slot, &|_| text, memory);
+            made = by_slot.make(slot, memory, |made| (maker.make)(&|_| text, made));
         }
     };
     match open.look_through(name, found, &mut see) {
@@ -316,122 +315,8 @@ fn by_text(
             Ok(Ok(Some(by_slot.columns(&order, found.len()))))
         }
         Err(e) => {
-            memory.release(by_slot.charged);
+            by_slot.forget(memory);
             Ok(Err(e))
         }
-    }
-}
-
-/// What a pipe makes, slot by slot.
-struct BySlot {
-    made: Vec<Made>,
-    values: Vec<Values>,
-    charged: usize,
-}
-
-impl BySlot {
-    fn new(writes: usize) -> Self {
-        Self { made: vec![Made::default(); writes], values: vec![Values::default(); writes], charged: 0 }
-    }
-
-    /// Makes what belongs in a slot, which comes after those before.
-    fn make(
-        &mut self,
-        maker: &mut Maker<'_>,
-        slot: usize,
-        text_of: &Texts<'_>,
-        memory: &Memory,
-    ) -> Result<()> {
-        let Self { made, values, charged } = self;
-        (maker.make)(text_of, made);
-        values.iter_mut().zip(made).for_each(|(values, made)| values.push(slot, made));
-        let bytes: usize = values.iter().map(Values::bytes).sum();
-        charge_for(bytes, charged, memory)?;
-        if bytes > u32::MAX as usize {
-            // Where each text ends is 32 bits.
-            let limit_bytes = u32::MAX as usize;
-            return Err(Error::MemoryLimit { limit_bytes, what: CHARGED_FOR });
-        }
-        Ok(())
-    }
-
-    /// The columns of a block of so many rows, and how many bytes were charged for them.
-    fn columns(self, order: &Order, rows: usize) -> MadeColumns {
-        let columns = self.values.into_iter().map(|values| values.column(order, rows));
-        (columns.collect(), self.charged)
-    }
-}
-
-/// Values that are made row by row: integers, as long as all are.
-#[derive(Clone, Debug, Default)]
-struct Values {
-    ints: Vec<i64>,
-    texts: Option<(String, Vec<u32>)>,
-    /// The kind of all.
-    kind: Option<ValueKind>,
-    /// That of each, once they differ.
-    kinds: Option<Vec<u8>>,
-}
-
-impl Values {
-    fn bytes(&self) -> usize {
-        let texts = self.texts.as_ref().map_or(0, |(text, ends)| text.len() + 4 * ends.len());
-        8 * self.ints.len() + texts + self.kinds.as_ref().map_or(0, Vec::len)
-    }
-
-    /// The value of a slot; those before it that have none are not looked at.
-    fn push(&mut self, slot: usize, made: &mut Made) {
-        self.fill(slot);
-        let kind = made.kind();
-        let common = *self.kind.get_or_insert(kind);
-        if common != kind && self.kinds.is_none() {
-            self.kinds = Some(vec![common as u8; slot]);
-        }
-        if let Some(kinds) = &mut self.kinds {
-            kinds.push(kind as u8);
-        }
-        if self.texts.is_none() {
-            if let Some(n) = made.int() {
-                self.ints.push(n);
-                return;
-            }
-            self.ints_to_texts();
-        }
-        if let Some((text, ends)) = &mut self.texts {
-            text.push_str(made.text());
-            ends.push(text.len() as u32);
-        }
-    }
-
-    /// Gives the slots before this one some value.
-    fn fill(&mut self, slot: usize) {
-        match &mut self.texts {
-            None => self.ints.resize(slot, 0),
-            Some((text, ends)) => ends.resize(slot, text.len() as u32),
-        }
-        if let Some(kinds) = &mut self.kinds {
-            kinds.resize(slot, ValueKind::String as u8);
-        }
-    }
-
-    fn ints_to_texts(&mut self) {
-        let (mut text, mut digits) = (String::new(), IntText::default());
-        let mut end = |n: i64| {
-            text.push_str(digits.format(n));
-            text.len() as u32
-        };
-        let ends = std::mem::take(&mut self.ints).into_iter().map(&mut end).collect();
-        self.texts = Some((text, ends));
-    }
-
-    fn column(mut self, order: &Order, rows: usize) -> Column {
-        self.fill(rows);
-        let common = Kinds::All(self.kind.unwrap_or(ValueKind::String));
-        let kinds = self.kinds.map_or(common, Kinds::PerSlot);
-        let data = match self.texts {
-            None => ColumnData::Int { values: Ints::new(self.ints), present: None },
-            Some((text, ends)) => ColumnData::Text { text, ends, present: None },
-        };
-        Column { data, kinds, order: order.clone(), rows }
     }
 }

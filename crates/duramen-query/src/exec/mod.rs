@@ -15,6 +15,7 @@ mod derived;
 pub(crate) mod eval;
 mod group_keys;
 mod inputs;
+mod made;
 pub mod memory;
 mod needed;
 mod numbers;
