@@ -171,6 +171,12 @@ proptest! {
                 "stats count_uniq(app) a, count_uniq(host) h",
                 "stats count_uniq(level) if (n:7) c, count_uniq(_stream) s",
                 "top 3 by (n)",
+                "stats by (app) min(_time) first, max(_time) last, count() n",
+                "stats by (app, host, level) max(_time) last, max(_time) again, rate() r",
+                "stats by (_time:1d, n) count() c, min(_time) first",
+                "stats min(_time) first, max(_time) last",
+                "stats by (host) max(_time) last | limit 2",
+                "stats by (app) max(_time) last, max(_time) if (n:7) of_7",
                 "fields _time, app, host, n",
             ] {
                 let text = format!("{filter} | {pipe}");
@@ -250,6 +256,35 @@ fn who_counts_few_values_or_asks_for_what_is_nowhere_opens_no_block() {
     ] {
         let (_, stats) = answer(text, blocks.clone());
         assert_eq!((stats.blocks_read, stats.rows_matched), (read, rows), "{text}");
+    }
+}
+
+#[test]
+fn blocks_that_have_nobodys_first_or_last_time_are_not_opened() {
+    let line = |app: &'static str, hours: i64| (vec!["app"], vec![("app", app)], hours * HOUR);
+    let of_day = |day: i64| vec![line("a", 24 * day), line("b", 24 * day + 1), line("a", 24 * day + 2)];
+    let mut flushes: Vec<_> = (0..9).map(of_day).collect();
+    flushes[5].push(line("c", 121));
+    let (_dir, store) = store_of(&flushes);
+    let blocks = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+    assert_eq!(blocks.len(), 9);
+    let time = |hours: i64| duramen_query::parse::time::format_time(START + hours * HOUR);
+    for (text, read, rows) in [
+        ("* | stats by (app) max(_time) last, min(_time) first, count() n", 3, 28),
+        ("!{app=\"c\"} | stats by (app) max(_time) last, count() n", 1, 27),
+        ("* | stats max(_time) last", 1, 28),
+        ("{app=\"c\"} | stats min(_time) first, count() n", 1, 1),
+        ("happened | stats by (app) max(_time) last", 9, 28),
+        ("* | stats by (_time:1d) max(_time) last", 9, 28),
+    ] {
+        let (_, stats) = answer(text, blocks.clone());
+        assert_eq!((stats.blocks_read, stats.rows_matched), (read, rows), "{text}");
+    }
+    let (rows, _) = answer("* | stats by (app) min(_time) first, max(_time) last, count() n", blocks);
+    for (row, (first, last, n)) in rows.iter().zip([(0, 194, 18), (1, 193, 9), (121, 121, 1)]) {
+        for text in [time(first), time(last), format!("\"n\", \"{n}\"")] {
+            assert!(row.contains(&text), "{text} in {row}");
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::ahead::Ahead;
 use super::derived::{derive, makers};
+use super::first_last;
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
 use super::inputs::{Extremes, Input, Known, is_beaten};
 use super::open::Open;
@@ -43,26 +44,38 @@ struct Block<'a> {
 
 impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
-        // Where all that is asked is how many rows there are, and which values of a field, some blocks need not be opened.
+        // Where all that is asked is how many rows there are, which values of a field, or which times are first or last, some
+        // blocks need not be opened.
+        if !self.pipes.is_empty() {
+            return self.of_blocks(blocks, stats);
+        }
+        if let Some(groups) = first_last::groups(self, blocks, stats)? {
+            return Ok(groups);
+        }
+        let Some(by) = self.counted_by() else { return self.of_blocks(blocks, stats) };
         let mut counted = Groups::new(self.aggregate, self.memory);
-        let others;
-        let by = if self.pipes.is_empty() { self.counted_by() } else { None };
-        let blocks = if let Some(by) = by {
-            let told = Told::of(self.reader.told.filter(), &by);
-            others = told.counts(blocks, self.reader.cancel, &mut |key, rows| {
-                let group = counted.group(&mut key.take(self.aggregate.by.len()))?;
-                counted.add_rows(group, rows);
-                if let (Some(value), Some(by)) = (key.next(), by.last()) {
-                    counted.add_value(group, &by.field, value)?;
-                }
-                counted.tidy();
-                stats.rows_matched += rows;
-                Ok(())
-            })?;
-            &*others
-        } else {
-            blocks
-        };
+        let told = Told::of(self.reader.told.filter(), &by);
+        let others = told.counts(blocks, self.reader.cancel, &mut |key, rows| {
+            let group = counted.group(&mut key.take(self.aggregate.by.len()))?;
+            counted.add_rows(group, rows);
+            if let (Some(value), Some(by)) = (key.next(), by.last()) {
+                counted.add_value(group, &by.field, value)?;
+            }
+            counted.tidy();
+            stats.rows_matched += rows;
+            Ok(())
+        })?;
+        let mut groups = self.of_blocks(&others, stats)?;
+        groups.merge(counted)?;
+        Ok(groups)
+    }
+
+    /// The groups of these blocks' rows.
+    pub(super) fn of_blocks(
+        &self,
+        blocks: &[Arc<dyn BlockHandle>],
+        stats: &mut RunStats,
+    ) -> Result<Groups<'a>> {
         let threads = over_blocks(Ahead::new(self.reader, blocks), |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
@@ -76,7 +89,7 @@ impl<'a> Aggregation<'a> {
             stats.add(part);
             groups
         });
-        Groups::of_threads(self.aggregate, self.memory, groups.chain([counted]))
+        Groups::of_threads(self.aggregate, self.memory, groups)
     }
 
     fn block(

@@ -13,6 +13,7 @@ pub(crate) mod cells;
 pub(crate) mod context;
 mod derived;
 pub(crate) mod eval;
+mod first_last;
 mod group_keys;
 mod inputs;
 mod made;

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::exec::memory::Memory;
 use crate::number::Number;
 use crate::order::PlaceKey;
+use crate::parse::time::parse_time;
 use crate::pipe::sort::{Arrival, Directed};
 use crate::row::ResultRow;
 use duramen::ValueKind;
@@ -86,6 +87,16 @@ impl<'a> Groups<'a> {
         self.group_of_key(value.as_bytes())
     }
 
+    /// The same of another aggregation's group, which is there then.
+    pub(crate) fn group_of(&mut self, other: &Self, group: usize) -> Result<usize> {
+        self.group_of_key(other.keys.get(group))
+    }
+
+    /// How many groups there are.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
     fn group_of_key(&mut self, key: &[u8]) -> Result<usize> {
         let mark = match self.keys.find(key) {
             Ok(group) => return Ok(group),
@@ -104,6 +115,15 @@ impl<'a> Groups<'a> {
     /// About how many bytes a group takes, with what vectors keep in reserve.
     fn bytes_of_group(&self, key: &[u8]) -> usize {
         key.len() * 2 + 80 + self.functions() * size_of::<State>()
+    }
+
+    fn bytes_of_groups(&self) -> usize {
+        (0..self.keys.len()).map(|group| self.bytes_of_group(self.keys.get(group))).sum()
+    }
+
+    /// Gives back what was charged for the groups, of which no function has seen a row.
+    pub(crate) fn forget(self) {
+        self.memory.release(self.bytes_of_groups());
     }
 
     /// How many functions each group has.
@@ -128,6 +148,16 @@ impl<'a> Groups<'a> {
         match self.states.get(function).filter(|_| self.aggregate.by.is_empty())? {
             State::Extreme(extreme) => extreme.to_beat(),
             State::Rows(rows) => rows.number().map(|number| ToBeat { number, beats_equals: false }),
+            _ => None,
+        }
+    }
+
+    /// The first or the last time so far of a function that wants that, in the group that is another aggregation's one of this
+    /// number; nothing if there is no such group here, or it has none.
+    pub(crate) fn time_of(&mut self, other: &Self, group: usize, function: usize) -> Option<i64> {
+        let group = self.keys.find_other(&other.keys, group).ok()?;
+        match self.states.get(group * self.functions() + self.state_of.get(function)?)? {
+            State::Extreme(extreme) => parse_time(extreme.text()),
             _ => None,
         }
     }
@@ -273,7 +303,7 @@ impl<'a> Groups<'a> {
         {
             let first = self.first(0..self.keys.len() as u32, keep);
             let mut states = std::mem::take(&mut self.states);
-            let mut bytes: usize = (0..self.keys.len()).map(|i| self.bytes_of_group(self.keys.get(i))).sum();
+            let mut bytes = self.bytes_of_groups();
             for &group in &first {
                 bytes -= self.bytes_of_group(self.keys.get(group as usize));
                 self.states
