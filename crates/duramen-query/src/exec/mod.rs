@@ -33,7 +33,8 @@ mod verdicts;
 pub mod written;
 
 use crate::error::Result;
-use crate::pipe::stats::{Aggregate, Groups, give};
+use crate::pipe::grouping::Grouping;
+use crate::pipe::stats::Aggregate;
 use crate::pipe::{Flow, Passes, Pipe, Stage, chain, prepared};
 use crate::query::Query;
 use crate::row::ResultRow;
@@ -238,10 +239,9 @@ pub(crate) fn execute<'a>(
     let told = told::Told::of(filter, &[]);
     let reader = run.reader(&told, &needs, query.max_threads());
     let (each, behind) = piped::split(pipes);
-    if let Some((grouping, rest)) = behind.split_first()
-        && let Some((aggregate, rows)) = grouping_of(grouping, rest)
-    {
-        let mut next = chain(rest, run, last.stage())?;
+    if let Some(grouping) = Grouping::of(behind) {
+        let aggregate = grouping.aggregate();
+        let mut next = chain(grouping.behind(), run, last.stage())?;
         let (order, memory) = (run.options.order, run.memory);
         let groups = if each.is_empty() || derived::makers(each, aggregate).is_some() {
             let reader = read::Reader { in_order: in_order(aggregate), ..reader };
@@ -254,7 +254,7 @@ pub(crate) fn execute<'a>(
             piped::PipedAggregation { reader, pipes, projection, aggregate, order }.run(run, &mut stats)?
         };
         run.spent(&mut stats);
-        give(&mut rows(groups), &mut *next, run.cancel)?;
+        grouping.give(groups, &mut *next, run.cancel)?;
         return next.finish();
     }
     match first {
@@ -326,25 +326,6 @@ pub(crate) fn execute<'a>(
             }
         }
     }
-}
-
-/// What a pipe makes of its groups.
-type RowsOf<'p> = Box<dyn Fn(Groups<'_>) -> Vec<ResultRow> + 'p>;
-
-/// How a pipe groups rows, if it does; before other pipes.
-fn grouping_of<'p>(pipe: &'p Pipe, rest: &[Pipe]) -> Option<(&'p Aggregate, RowsOf<'p>)> {
-    Some(match pipe {
-        Pipe::Stats(p) => {
-            let first = match rest.first() {
-                Some(Pipe::Sort(sort)) => p.first_by(sort),
-                _ => None,
-            };
-            (&p.aggregate, Box::new(move |groups| p.rows(groups, first)))
-        }
-        Pipe::Top(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
-        Pipe::Uniq(p) => (&p.aggregate, Box::new(|groups| p.rows(groups))),
-        _ => return None,
-    })
 }
 
 /// The end of the chain.

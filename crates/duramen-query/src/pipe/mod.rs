@@ -18,6 +18,7 @@ pub mod extract;
 pub mod extract_regexp;
 pub mod fields;
 pub mod format;
+pub(crate) mod grouping;
 pub mod join;
 pub mod limit;
 pub(crate) mod maker;
@@ -55,6 +56,7 @@ use crate::filter::Filter;
 use crate::query::Query;
 use crate::row::ResultRow;
 use fields::Fields;
+use grouping::Grouping;
 use std::fmt;
 
 /// A pipe.
@@ -250,33 +252,39 @@ fn needed(pipes: Vec<Pipe>) -> Vec<Pipe> {
     needed
 }
 
+/// Whether it makes no difference in which order rows come into these pipes.
+pub(crate) fn take_any_order(pipes: &[Pipe]) -> bool {
+    for (i, pipe) in pipes.iter().enumerate() {
+        if let Some(grouping) = Grouping::of(&pipes[i..]) {
+            return !grouping.aggregate().is_ordered();
+        }
+        if pipe.passes() == Passes::All {
+            return false;
+        }
+    }
+    false
+}
+
 /// Puts the stages of some pipes before a last one.
 pub(crate) fn chain<'a>(
     pipes: &'a [Pipe],
     run: &'a Run<'a>,
     last: Box<dyn Stage + 'a>,
 ) -> Result<Box<dyn Stage + 'a>> {
-    pipes.iter().rev().try_fold(last, |next, pipe| -> Result<Box<dyn Stage + 'a>> {
-        Ok(match pipe {
+    (0..pipes.len()).rev().try_fold(last, |next, i| -> Result<Box<dyn Stage + 'a>> {
+        if let Some(grouping) = Grouping::of(&pipes[i..]) {
+            return Ok(Box::new(grouping::GroupingStage::new(grouping, run, next)));
+        }
+        Ok(match &pipes[i] {
             Pipe::Limit(n) => Box::new(limit::LimitStage { left: *n, next }),
             Pipe::Offset(n) => Box::new(limit::OffsetStage { left: *n, next }),
             Pipe::Fields(fields) => Box::new(fields::FieldsStage { fields, next }),
             Pipe::Rename(rename) => Box::new(rename::RenameStage { rename, next }),
             Pipe::Filter(filter) => Box::new(select::SelectStage { filter, next }),
             Pipe::Sort(sort) => Box::new(sort::SortStage::new(sort, run, next)),
-            Pipe::Stats(stats) => Box::new(stats::StatsStage::new(
-                &stats.aggregate,
-                Box::new(|g| stats.rows(g, None)),
-                run,
-                next,
-            )),
-            Pipe::Top(top) => {
-                Box::new(stats::StatsStage::new(&top.aggregate, Box::new(|g| top.rows(g)), run, next))
-            }
-            Pipe::Uniq(uniq) => {
-                Box::new(stats::StatsStage::new(&uniq.aggregate, Box::new(|g| uniq.rows(g)), run, next))
-            }
             Pipe::Custom(custom) => custom.pipe().stage(run, next)?,
+            // Those that group rows.
+            Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_) => next,
         })
     })
 }

@@ -1,9 +1,8 @@
 //! `top 5 by (a, b)`: the values that most rows have, with how many in `hits`.
 
-use super::stats::{Aggregate, By, Function, Groups};
-use crate::error::ParseError;
+use super::stats::{Aggregate, By, Function, GiveRow, Groups};
+use crate::error::{ParseError, Result};
 use crate::parse::{Parser, quote};
-use crate::row::ResultRow;
 use duramen::ValueKind;
 use std::fmt;
 
@@ -49,14 +48,16 @@ impl Top {
         Ok(top)
     }
 
-    pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
-        let mut rows = groups.into_largest(self.limit, std::slice::from_ref(&self.hits));
-        if let Some(name) = &self.rank {
-            for (i, row) in rows.iter_mut().enumerate() {
-                row.push(name, &(i + 1).to_string(), ValueKind::Number);
+    /// Gives the groups' rows, the largest first.
+    pub(super) fn give(&self, groups: Groups<'_>, give: &mut GiveRow<'_>) -> Result<()> {
+        let mut rank = 0;
+        groups.give_largest(self.limit, std::slice::from_ref(&self.hits), &mut |row| {
+            rank += 1;
+            if let Some(name) = &self.rank {
+                row.push(name, &rank.to_string(), ValueKind::Number);
             }
-        }
-        rows
+            give(row)
+        })
     }
 }
 

@@ -1,9 +1,8 @@
 //! `uniq by (a, b) with hits limit 10`: every combination of values once.
 
-use super::stats::{Aggregate, By, Function, Groups};
+use super::stats::{Aggregate, By, Function};
 use crate::error::ParseError;
 use crate::parse::Parser;
-use crate::row::ResultRow;
 use std::fmt;
 
 /// Whose values, and how many of them. With a limit, these are the first in order.
@@ -46,8 +45,9 @@ impl Uniq {
         }
     }
 
-    pub(crate) fn rows(&self, groups: Groups<'_>) -> Vec<ResultRow> {
-        groups.into_rows(&[By::free_name(&self.aggregate.by, "hits", "")], None)
+    /// The name of how many rows have the values.
+    pub(super) fn names(&self) -> [Box<str>; 1] {
+        [By::free_name(&self.aggregate.by, "hits", "")]
     }
 }
 

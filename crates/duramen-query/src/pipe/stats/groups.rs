@@ -8,6 +8,7 @@ use crate::exec::memory::Memory;
 use crate::number::Number;
 use crate::order::PlaceKey;
 use crate::parse::time::parse_time;
+use crate::pipe::Flow;
 use crate::pipe::sort::{Arrival, Directed};
 use crate::row::ResultRow;
 use duramen::ValueKind;
@@ -24,6 +25,20 @@ pub(crate) struct FirstBy {
     /// How many matter.
     pub keep: usize,
 }
+
+/// Which rows of groups are wanted, and in which order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    /// All, in the order of their values.
+    InOrder,
+    /// All, in whatever order.
+    InAnyOrder,
+    /// Those that come first, in the order of their values.
+    First(FirstBy),
+}
+
+/// Takes the rows of groups, one after another; each is the caller's to use again.
+pub(crate) type GiveRow<'g> = dyn FnMut(&mut ResultRow) -> Result<Flow> + 'g;
 
 /// The best value of a group so far, if it is a number.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +129,11 @@ impl<'a> Groups<'a> {
 
     /// About how many bytes a group takes, with what vectors keep in reserve.
     fn bytes_of_group(&self, key: &[u8]) -> usize {
-        key.len() * 2 + 80 + self.functions() * size_of::<State>()
+        key.len() + key.len() / 8 + self.bytes_besides_key()
+    }
+
+    fn bytes_besides_key(&self) -> usize {
+        100 + self.functions() * size_of::<State>()
     }
 
     fn bytes_of_groups(&self) -> usize {
@@ -387,46 +406,59 @@ impl<'a> Groups<'a> {
     /// Adds another thread's groups, which were charged for.
     pub(crate) fn merge(&mut self, other: Self) -> Result<()> {
         let mut theirs = other.states.into_iter();
-        for number in 0..other.keys.len() {
-            let key = other.keys.get(number);
-            let group = match self.keys.find_other(&other.keys, number) {
-                Ok(group) => group,
-                Err(mark) => {
-                    self.keys.add(key, mark);
-                    self.states.extend(theirs.by_ref().take(self.state_of.len()));
-                    continue;
-                }
+        let (aggregate, memory, besides_key) = (self.aggregate, self.memory, self.bytes_besides_key());
+        for group in self.keys.absorb(other.keys) {
+            let Some(group) = group else {
+                self.states.extend(theirs.by_ref().take(self.state_of.len()));
+                continue;
             };
-            let (aggregate, memory) = (self.aggregate, self.memory);
-            for (mine, function) in self.states_of(group).iter_mut().zip(&aggregate.functions) {
+            for (mine, function) in self.states_of(group as usize).iter_mut().zip(&aggregate.functions) {
                 if let Some(theirs) = theirs.next() {
                     mine.merge(function, theirs, memory)?;
                 }
             }
-            memory.release(self.bytes_of_group(key));
+            memory.release(besides_key);
         }
         self.tidy();
         Ok(())
     }
 
-    /// One row a group, in the order of their values, with the functions' results under these names.
-    /// If only some of them matter, others may be missing.
-    pub(crate) fn into_rows(mut self, names: &[Box<str>], first: Option<FirstBy>) -> Vec<ResultRow> {
+    /// Gives a row for each group, in the order of their values, unless any order will do, with the functions' results under these
+    /// names. If only some of them matter, others may be missing.
+    pub(crate) fn give_rows(
+        mut self,
+        names: &[Box<str>],
+        wanted: Wanted,
+        give: &mut GiveRow<'_>,
+    ) -> Result<()> {
         self.add_the_only_group();
+        let first = match wanted {
+            Wanted::InOrder => None,
+            Wanted::First(first) => Some(first),
+            Wanted::InAnyOrder if self.aggregate.keep.is_none() => {
+                return self.give_these(0..self.keys.len() as u32, names, give);
+            }
+            Wanted::InAnyOrder => None,
+        };
         let candidates = first.filter(|_| self.aggregate.keep.is_none()).and_then(|by| self.candidates(by));
         let keep = self.aggregate.keep.unwrap_or(usize::MAX);
         let groups = match candidates {
             Some(candidates) => self.first(candidates.into_iter(), keep),
             None => self.first(0..self.keys.len() as u32, keep),
         };
-        self.rows_of(&groups, names)
+        self.give_these(groups.into_iter(), names, give)
     }
 
     /// The same of the groups with the most rows, largest first, if the first function counts them.
-    pub(crate) fn into_largest(mut self, keep: usize, names: &[Box<str>]) -> Vec<ResultRow> {
+    pub(crate) fn give_largest(
+        mut self,
+        keep: usize,
+        names: &[Box<str>],
+        give: &mut GiveRow<'_>,
+    ) -> Result<()> {
         self.add_the_only_group();
         let largest = self.largest(keep);
-        self.rows_of(&largest, names)
+        self.give_these(largest.into_iter(), names, give)
     }
 
     /// Without fields to group by all rows are one group, even if there is none.
@@ -438,12 +470,18 @@ impl<'a> Groups<'a> {
         }
     }
 
-    fn rows_of(&mut self, groups: &[u32], names: &[Box<str>]) -> Vec<ResultRow> {
+    fn give_these(
+        &mut self,
+        groups: impl Iterator<Item = u32>,
+        names: &[Box<str>],
+        give: &mut GiveRow<'_>,
+    ) -> Result<()> {
         let (aggregate, functions) = (self.aggregate, self.functions());
         let mut all = std::mem::take(&mut self.states);
-        let row = |&group: &u32| {
+        let mut row = ResultRow::new();
+        for group in groups {
             let states = of_group(&mut all, group as usize, functions);
-            let mut row = ResultRow::new();
+            row.clear();
             let values = values(self.keys.get(group as usize), aggregate.by.len());
             for (by, value) in aggregate.by.iter().zip(values) {
                 row.push(&by.field, value, ValueKind::String);
@@ -459,9 +497,11 @@ impl<'a> Groups<'a> {
                 };
                 row.push(name, &text, kind);
             }
-            row
-        };
-        groups.iter().map(row).collect()
+            if give(&mut row)? == Flow::Stop {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,18 +4,60 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Keys and their numbers. All bytes lie together, so that many keys are few allocations; apart from what is looked at of
+/// Keys and their numbers. Their bytes lie together, so that many keys are few allocations; apart from what is looked at of
 /// most keys, so that much of it stays in the processor's cache.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     index: HashTable<u32>,
     starts: Vec<Start>,
     hashes: Vec<u64>,
-    bytes: Vec<u8>,
-    /// Where each key ends in `bytes`; it begins where the one before ends.
-    ends: Vec<usize>,
+    bytes: Chunks,
     /// The one found last: rows of one group often follow one another.
     last: usize,
+}
+
+/// Texts, one after another in pieces of memory that never grow: of many long ones, no more than they take is needed, and none is
+/// moved.
+#[derive(Debug, Default)]
+struct Chunks {
+    chunks: Vec<Vec<u8>>,
+    places: Vec<Place>,
+}
+
+/// In which chunk, from where, and how many bytes.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    chunk: u32,
+    start: u32,
+    len: u32,
+}
+
+/// How long the first chunk is; each later one is twice as long,
+const FIRST_CHUNK_BYTES: usize = 4 << 10;
+/// up to this, unless a single text is longer.
+const MAX_CHUNK_BYTES: usize = 1 << 20;
+
+impl Chunks {
+    /// The text of a number.
+    fn get(&self, number: usize) -> &[u8] {
+        self.at(self.places[number])
+    }
+
+    fn at(&self, Place { chunk, start, len }: Place) -> &[u8] {
+        &self.chunks[chunk as usize][start as usize..][..len as usize]
+    }
+
+    /// Adds a text, of less than 4 GiB.
+    fn push(&mut self, text: &[u8]) {
+        if self.chunks.last().is_none_or(|chunk| chunk.capacity() - chunk.len() < text.len()) {
+            let usual = (FIRST_CHUNK_BYTES << self.chunks.len().min(16)).min(MAX_CHUNK_BYTES);
+            self.chunks.push(Vec::with_capacity(usual.max(text.len())));
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        self.places.push(Place { chunk: number as u32, start: chunk.len() as u32, len: text.len() as u32 });
+        chunk.extend_from_slice(text);
+    }
 }
 
 /// What a key is found by.
@@ -72,13 +114,12 @@ impl Mark {
 
 impl Keys {
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.bytes.places.len()
     }
 
-    /// The key of a number; none has no bytes.
+    /// The key of a number.
     pub(super) fn get(&self, number: usize) -> &[u8] {
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[number]]
+        self.bytes.get(number)
     }
 
     /// The key's number, or what to add it by.
@@ -102,27 +143,53 @@ impl Keys {
     }
 
     fn find_by(&mut self, mark: Mark, key: &[u8]) -> Result<usize, Mark> {
+        self.last = self.number_of(mark, key).ok_or(mark)? as usize;
+        Ok(self.last)
+    }
+
+    fn number_of(&self, mark: Mark, key: &[u8]) -> Option<u32> {
         let is_it = |&number: &u32| {
             let number = number as usize;
             self.starts[number] == mark.start
                 && (mark.start.is_all() || self.hashes[number] == mark.hash && self.get(number) == key)
         };
-        let found = self.index.find(mark.hash, is_it).copied().ok_or(mark)?;
-        self.last = found as usize;
-        Ok(self.last)
+        self.index.find(mark.hash, is_it).copied()
     }
 
     /// Adds a key that is not there, and gives its number. There are less than 2^32: each takes memory that a query is
     /// charged for.
     pub(super) fn add(&mut self, key: &[u8], mark: Mark) -> usize {
-        let number = self.len();
-        self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
+        self.bytes.push(key);
+        self.mark_last(mark);
+        self.last = self.len() - 1;
+        self.last
+    }
+
+    /// Sees to it that the last key is found.
+    fn mark_last(&mut self, mark: Mark) {
         self.starts.push(mark.start);
         self.hashes.push(mark.hash);
+        let number = self.starts.len() - 1;
         self.index.insert_unique(mark.hash, number as u32, |&number| self.hashes[number as usize]);
-        self.last = number;
-        number
+    }
+
+    /// Adds others, with all their bytes, those of keys that were there before, too: none is moved. Gives for each of them the number
+    /// that it had here; those that had none get the next ones.
+    pub(super) fn absorb(&mut self, others: Self) -> Vec<Option<u32>> {
+        let first_chunk = self.bytes.chunks.len() as u32;
+        self.bytes.chunks.extend(others.bytes.chunks);
+        let marks = others.starts.into_iter().zip(others.hashes).map(|(start, hash)| Mark { hash, start });
+        let places = others.bytes.places.into_iter();
+        let places = places.map(|place| Place { chunk: first_chunk + place.chunk, ..place });
+        let found = marks.zip(places).map(|(mark, place)| {
+            let found = self.number_of(mark, self.bytes.at(place));
+            if found.is_none() {
+                self.bytes.places.push(place);
+                self.mark_last(mark);
+            }
+            found
+        });
+        found.collect()
     }
 
     /// Those of these numbers, in this order.
@@ -143,6 +210,10 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn keys_have_their_numbers(keys in proptest::collection::vec("[ab]{0,4}|[ab]{7,8}|a{13,16}[ab]{0,4}", 0..200), kept in 0..40usize) {
+            // So that some are in later chunks, and one is longer than any.
+            let long = |key: &String| if key.len() == 3 { key.repeat(2000) } else { key.clone() };
+            let mut keys: Vec<String> = keys.iter().map(long).collect();
+            keys.insert(keys.len() / 2, "b".repeat(MAX_CHUNK_BYTES + 1));
             let (mut all, mut expected) = (Keys::default(), BTreeMap::new());
             for key in &keys {
                 let next = expected.len();
@@ -160,6 +231,19 @@ mod tests {
                 let place = numbers.iter().position(|&n| n as usize == number);
                 assert_eq!(only.find_other(&all, number).ok(), place);
             }
+            let (before, mut next) = (only.len(), only.len() as u32);
+            let keys: Vec<Vec<u8>> = (0..all.len()).map(|number| all.get(number).to_vec()).collect();
+            for (number, found) in only.absorb(all).into_iter().enumerate() {
+                let place = numbers.iter().position(|&n| n as usize == number);
+                assert_eq!(found.map(|found| found as usize), place);
+                let now = found.unwrap_or_else(|| {
+                    next += 1;
+                    next - 1
+                });
+                assert_eq!(only.get(now as usize), keys[number]);
+                assert_eq!(only.find(&keys[number]).ok(), Some(now as usize));
+            }
+            assert_eq!((before, only.len()), (numbers.len(), keys.len()));
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod state;
 pub use by::By;
 pub use function::Function;
 pub use groups::Groups;
-pub(crate) use groups::{FirstBy, ToBeat};
+pub(crate) use groups::{FirstBy, GiveRow, ToBeat, Wanted};
 pub use kind::{Cell, Named};
 
 use super::{Flow, Stage};
@@ -150,16 +150,11 @@ impl Stats {
     }
 
     /// Of which rows a sort that follows needs the first, if it has a limit and goes by a result before all else.
-    pub(crate) fn first_by(&self, sort: &Sort) -> Option<FirstBy> {
+    pub(super) fn first_by(&self, sort: &Sort) -> Option<FirstBy> {
         let (name, desc) = sort.by.first()?;
         let function = self.names.iter().position(|result| result == name && **name != *names::TIME)?;
         let keep = sort.limit?.saturating_add(sort.offset);
         sort.partition.is_empty().then_some(FirstBy { function, desc: *desc, keep })
-    }
-
-    /// The groups' rows, in the order of their values; those that are not `first`, if only those matter, may be missing.
-    pub(crate) fn rows(&self, groups: Groups<'_>, first: Option<FirstBy>) -> Vec<ResultRow> {
-        groups.into_rows(&self.names, first)
     }
 }
 
@@ -173,46 +168,6 @@ impl fmt::Display for Stats {
             write!(f, "{}{function} as {}", if i > 0 { ", " } else { "" }, quote(name))?;
         }
         Ok(())
-    }
-}
-
-/// What makes rows of finished groups.
-pub(super) type ToRows<'a> = Box<dyn Fn(Groups<'a>) -> Vec<ResultRow> + 'a>;
-
-/// Groups rows that come out of another pipe.
-pub(super) struct StatsStage<'a> {
-    groups: Option<Groups<'a>>,
-    arrived: i64,
-    rows: ToRows<'a>,
-    cancel: &'a Cancel,
-    next: Box<dyn Stage + 'a>,
-}
-
-impl<'a> StatsStage<'a> {
-    pub fn new(
-        aggregate: &'a Aggregate,
-        rows: ToRows<'a>,
-        run: &'a Run<'a>,
-        next: Box<dyn Stage + 'a>,
-    ) -> Self {
-        Self { groups: Some(Groups::new(aggregate, run.memory)), arrived: 0, rows, cancel: run.cancel, next }
-    }
-}
-
-impl Stage for StatsStage<'_> {
-    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
-        if let Some(groups) = &mut self.groups {
-            self.arrived += 1;
-            groups.add_row(row, [0, 0, self.arrived])?;
-        }
-        Ok(Flow::Continue)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        if let Some(groups) = self.groups.take() {
-            give(&mut (self.rows)(groups), &mut *self.next, self.cancel)?;
-        }
-        self.next.finish()
     }
 }
 
