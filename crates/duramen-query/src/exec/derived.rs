@@ -6,14 +6,14 @@ use super::cells::cell;
 use super::inputs::Known;
 use super::made::{BySlot, CHARGED_FOR, MadeColumns, charge_for, merged};
 use super::memory::Memory;
-use super::numbers::Numbers;
+use super::numbers::{Numbers, append};
 use super::open::{Open, STREAM_ID};
 use super::scan::CANCEL_INTERVAL_ROWS;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::number::Number;
 use crate::pipe::Pipe;
-use crate::pipe::maker::{Made, MakeNumber, Maker};
+use crate::pipe::maker::{Made, MakeNumbers, Maker};
 use crate::pipe::math::constant;
 use crate::pipe::stats::{Aggregate, Cell, Function};
 use duramen::ValueKind;
@@ -43,10 +43,10 @@ pub(super) fn makers<'p>(pipes: &'p [Pipe], aggregate: &Aggregate) -> Option<Vec
     }
     for i in (0..makers.len()).rev() {
         let (before, behind) = makers.split_at_mut(i + 1);
-        if let Some(Maker { writes, number, .. }) = before.last_mut()
+        if let Some(Maker { writes, numbers, .. }) = before.last_mut()
             && !writes.iter().all(|name| only_numbers_matter(name, behind, aggregate))
         {
-            *number = None;
+            *numbers = None;
         }
     }
     Some(makers)
@@ -55,7 +55,7 @@ pub(super) fn makers<'p>(pipes: &'p [Pipe], aggregate: &Aggregate) -> Option<Vec
 /// Whether nobody wants to know more of what is made under this name than which number it is.
 fn only_numbers_matter(name: &str, behind: &[Maker<'_>], aggregate: &Aggregate) -> bool {
     let wants_texts = |maker: &Maker<'_>| {
-        maker.number.is_none() && (maker.reads.contains(&name) || maker.writes.contains(&name))
+        maker.numbers.is_none() && (maker.reads.contains(&name) || maker.writes.contains(&name))
     };
     let is_right = |function: &Function| {
         let is_of_it = function.fields.iter().any(|field| *field.name == *name);
@@ -93,10 +93,10 @@ pub(super) fn derive<'a>(
             Err(e) => return Ok(Err(e)),
         }
     }
-    if let (Some(number), [write], false) = (&maker.number, &maker.writes[..], maker.keeps.is_any()) {
+    if let (Some(make), [write], false) = (&maker.numbers, &maker.writes[..], maker.keeps.is_any()) {
         let bytes = size_of::<Option<Number>>() * found.len();
         memory.charge(bytes, CHARGED_FOR)?;
-        return Ok(match numbers(number, &maker.reads, open, found, known, stop) {
+        return Ok(match numbers(make, &maker.reads, open, found, known, stop) {
             Ok(numbers) => {
                 known.insert(write, Rc::new(numbers));
                 Ok(bytes)
@@ -126,9 +126,9 @@ pub(super) fn derive<'a>(
     put(maker, made, open, found, memory)
 }
 
-/// The numbers made of these fields, row by row.
+/// The numbers made of these fields, some rows at a time.
 fn numbers(
-    number: &MakeNumber<'_>,
+    make: &MakeNumbers<'_>,
     reads: &[&str],
     open: &mut Open,
     found: &Bitmap,
@@ -140,21 +140,27 @@ fn numbers(
         None => open.column(name).map(|column| (None, column)),
     };
     let read = reads.iter().map(read).collect::<duramen::Result<Vec<_>>>()?;
-    let number_at = |i: usize, row: usize| match read.get(i)? {
-        (Some(numbers), _) => numbers.get(row),
-        (None, column) => match cell(column.as_deref(), row) {
-            Cell::Text(text) => constant(text),
-            cell => cell.number(),
-        },
-    };
     let mut made = vec![None; found.len()];
-    for (i, row) in found.iter().enumerate() {
-        if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && stop() {
-            break;
+    let mut numbers = vec![Vec::new(); read.len()];
+    let (mut rows, mut some) = (found.iter(), Vec::with_capacity(CANCEL_INTERVAL_ROWS));
+    loop {
+        some.clear();
+        some.extend(rows.by_ref().take(CANCEL_INTERVAL_ROWS));
+        if some.is_empty() || stop() {
+            return Ok(Numbers::made(made));
         }
-        made[row] = number(&|i| number_at(i, row));
+        for ((known, column), numbers) in read.iter().zip(&mut numbers) {
+            numbers.clear();
+            let rows = some.iter().copied();
+            match known {
+                Some(known) => numbers.extend(rows.map(|row| known.get(row))),
+                None => append(column.as_deref(), rows, constant, numbers),
+            }
+        }
+        for (&row, number) in some.iter().zip(make(&numbers, some.len())) {
+            made[row] = number;
+        }
     }
-    Ok(Numbers::made(made))
 }
 
 /// Puts what was made in its place, where that is not taken. Gives how many bytes were charged for it.

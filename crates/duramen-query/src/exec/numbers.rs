@@ -92,17 +92,9 @@ impl Numbers {
         Ref::map(self.lately.borrow(), |lately| &*lately.numbers)
     }
 
-    /// Appends the numbers in these rows. What kind of column it is, is asked once.
     fn append(&self, rows: impl Iterator<Item = usize>, out: &mut Vec<Option<Number>>) {
         match self.column.as_deref() {
-            Some(column @ Column { data: ColumnData::Decimal { values, scale, present }, .. }) => {
-                let number = |slot| Number::of_decimal(values.get(slot), *scale);
-                out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
-            }
-            Some(column @ Column { data: ColumnData::Int { values, present }, .. }) => {
-                let number = |slot| Number::Int(values.get(slot));
-                out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
-            }
+            Some(column) if Self::are_all_of(Some(column)) => append(Some(column), rows, Number::parse, out),
             _ => out.extend(rows.map(|row| self.get(row))),
         }
     }
@@ -124,6 +116,27 @@ impl Numbers {
             ColumnData::Text { .. } if self.read.is_empty() => Number::parse(plain_text(column, slot)?),
             ColumnData::Text { .. } => *self.read.get(slot)?,
         }
+    }
+}
+
+/// Appends the numbers in these rows of a column, of which texts are read so. What kind of column it is, is asked once.
+pub(super) fn append(
+    column: Option<&Column>,
+    rows: impl Iterator<Item = usize>,
+    read: impl Fn(&str) -> Option<Number>,
+    out: &mut Vec<Option<Number>>,
+) {
+    match column {
+        Some(column @ Column { data: ColumnData::Decimal { values, scale, present }, .. }) => {
+            let number = |slot| Number::of_decimal(values.get(slot), *scale);
+            out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
+        }
+        Some(column @ Column { data: ColumnData::Int { values, present }, .. }) => {
+            let number = |slot| Number::Int(values.get(slot));
+            out.extend(rows.map(|row| column.slot(row)).map(|slot| present_at(present, slot, number)));
+        }
+        Some(column) => out.extend(rows.map(|row| read(plain_text(column, column.slot(row))?))),
+        None => out.extend(rows.map(|_| None)),
     }
 }
 

@@ -128,7 +128,7 @@ impl Extract {
             writes: names.collect(),
             keeps: self.writes,
             is_length: false,
-            number: None,
+            numbers: None,
             make: Box::new(make),
         }
     }

@@ -75,7 +75,7 @@ impl ExtractRegexp {
             writes: names.collect(),
             keeps: self.writes,
             is_length: false,
-            number: None,
+            numbers: None,
             make: Box::new(make),
         }
     }

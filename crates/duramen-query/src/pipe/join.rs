@@ -177,7 +177,7 @@ impl Joined {
             keeps: KEEPS_ITS_OWN,
             is_length: false,
             make: Box::new(make),
-            number: None,
+            numbers: None,
         }
     }
 }

@@ -11,11 +11,12 @@ pub(crate) type Texts<'t> = dyn Fn(usize) -> &'t str + 't;
 /// Makes a row's values of these texts, which are all that decides about them.
 pub(crate) type Make<'a> = Box<dyn FnMut(&Texts<'_>, &mut [Made]) + 'a>;
 
-/// The numbers of the fields that are read, as `math` reads them, by their places among them.
-pub(crate) type Numbers<'n> = dyn Fn(usize) -> Option<Number> + 'n;
+/// The numbers of some rows; nothing where there is none.
+pub(crate) type Numbers = Vec<Option<Number>>;
 
-/// The number that a row's value is which is made of these, as whoever reads its text finds it; `None` if it is none.
-pub(crate) type MakeNumber<'a> = Box<dyn Fn(&Numbers<'_>) -> Option<Number> + 'a>;
+/// Makes the numbers that the values of some rows are, as whoever reads their texts finds them. It is given those in each of the
+/// fields that are read, as `math` reads them, and how many rows they are.
+pub(crate) type MakeNumbers<'a> = Box<dyn Fn(&[Numbers], usize) -> Numbers + 'a>;
 
 /// A value that was made.
 #[derive(Clone, Debug)]
@@ -73,8 +74,8 @@ pub(crate) struct Maker<'a> {
     /// Whether what is written is the length of the one text that is read.
     pub is_length: bool,
     pub make: Make<'a>,
-    /// How the one field that it writes is made for those who only want to know the number, if it can be without texts.
-    pub number: Option<MakeNumber<'a>>,
+    /// How the one field that it writes is made for those who only want to know the numbers, if it can be without texts.
+    pub numbers: Option<MakeNumbers<'a>>,
 }
 
 impl<'a> Maker<'a> {
@@ -88,7 +89,7 @@ impl<'a> Maker<'a> {
             keeps: Writes::default(),
             is_length: false,
             make: Box::new(make),
-            number: None,
+            numbers: None,
         }
     }
 

@@ -106,7 +106,7 @@ impl Format {
             writes: vec![&self.to],
             keeps: self.writes,
             is_length: false,
-            number: None,
+            numbers: None,
             make: Box::new(make),
         }
     }

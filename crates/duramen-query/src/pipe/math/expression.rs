@@ -7,6 +7,7 @@ use crate::filter::ip::parse_v4;
 use crate::number::Number;
 use crate::parse::time::parse_time;
 use crate::parse::{Parser, quote_always};
+use std::borrow::Cow;
 use std::fmt;
 
 type Parsed<T> = Result<T, ParseError>;
@@ -149,6 +150,34 @@ impl Expression {
             Self::Call(call, arguments) => {
                 let values: Vec<_> = arguments.iter().map(|a| a.value(number_of, random)).collect();
                 call.apply(&values, random)
+            }
+        }
+    }
+
+    /// The same of so many rows, for an expression that has one value for each.
+    pub fn values<'n>(
+        &self,
+        numbers_of: &dyn Fn(&str) -> Option<&'n [Option<Number>]>,
+        rows: usize,
+    ) -> Cow<'n, [Option<Number>]> {
+        match self {
+            Self::Constant(n) => vec![Some(*n); rows].into(),
+            Self::Field(name) => numbers_of(name).map_or_else(|| vec![None; rows].into(), Cow::Borrowed),
+            Self::Negated(inner) => {
+                inner.values(numbers_of, rows).iter().map(|n| n.map(Number::negated)).collect()
+            }
+            Self::Pair(operator, left, right) => {
+                operator.apply_each(&left.values(numbers_of, rows), &right.values(numbers_of, rows)).into()
+            }
+            Self::Call(call, arguments) => {
+                let columns: Vec<_> = arguments.iter().map(|a| a.values(numbers_of, rows)).collect();
+                let mut of_row = Vec::with_capacity(columns.len());
+                let value = |row: usize| {
+                    of_row.clear();
+                    of_row.extend(columns.iter().map(|column| column.get(row).copied().flatten()));
+                    call.apply(&of_row, &mut 0)
+                };
+                (0..rows).map(value).collect()
             }
         }
     }

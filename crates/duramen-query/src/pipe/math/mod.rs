@@ -82,25 +82,25 @@ impl RowPipe for Math {
 fn maker<'a>(expression: &'a Expression, name: &'a str) -> Maker<'a> {
     let mut reads = Vec::new();
     expression.for_each_name(&mut |name| reads.push(name));
-    let value = |names: &[&str], number_at: &dyn Fn(usize) -> Option<Number>| {
-        // They are the expression's own: no text need be compared.
-        let place = |name: &str| names.iter().position(|own| std::ptr::eq(*own, name));
-        expression.value(&|name| number_at(place(name)?), &mut 0)
-    };
+    // They are the expression's own: no text need be compared.
+    let place = |names: &[&str], name: &str| names.iter().position(|own| std::ptr::eq(*own, name));
     let names = reads.clone();
     let make = move |texts: &Texts<'_>, made: &mut [Made]| {
-        let value = value(&names, &|i| constant(texts(i)));
+        let value = expression.value(&|name| constant(texts(place(&names, name)?)), &mut 0);
         made.iter_mut().for_each(|made| write(value, made));
     };
     let names = reads.clone();
-    let number = move |numbers: &Numbers<'_>| value(&names, numbers).map(Number::as_written);
+    let numbers = move |read: &[Numbers], rows: usize| {
+        let values = expression.values(&|name| read.get(place(&names, name)?).map(Vec::as_slice), rows);
+        values.iter().map(|value| value.map(Number::as_written)).collect()
+    };
     Maker {
         reads,
         writes: vec![name],
         keeps: Writes::default(),
         is_length: false,
         make: Box::new(make),
-        number: Some(Box::new(number)),
+        numbers: Some(Box::new(numbers)),
     }
 }
 

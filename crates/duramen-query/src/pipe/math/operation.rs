@@ -42,6 +42,25 @@ impl Operator {
         Self::ALL.iter().find(|(_, _, operator)| *operator == self).map_or(1, |(_, binds, _)| *binds)
     }
 
+    /// Of each two values in the same place. Which operator it is, is asked once.
+    pub fn apply_each(self, a: &[Option<Number>], b: &[Option<Number>]) -> Vec<Option<Number>> {
+        fn each(
+            a: &[Option<Number>],
+            b: &[Option<Number>],
+            apply: impl Fn(Option<Number>, Option<Number>) -> Option<Number>,
+        ) -> Vec<Option<Number>> {
+            a.iter().zip(b).map(|(&a, &b)| apply(a, b)).collect()
+        }
+        match self {
+            Self::Plus => each(a, b, |a, b| Self::Plus.apply(a, b)),
+            Self::Minus => each(a, b, |a, b| Self::Minus.apply(a, b)),
+            Self::Times => each(a, b, |a, b| Self::Times.apply(a, b)),
+            Self::Divided => each(a, b, |a, b| Self::Divided.apply(a, b)),
+            other => each(a, b, |a, b| other.apply(a, b)),
+        }
+    }
+
+    #[inline(always)]
     pub fn apply(self, a: Option<Number>, b: Option<Number>) -> Option<Number> {
         if self == Self::Default {
             return a.or(b);
