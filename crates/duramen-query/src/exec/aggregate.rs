@@ -13,10 +13,12 @@ use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
 use super::threads::over_blocks;
 use super::told::Told;
+use super::verdicts;
 use super::{Order as RowOrder, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::pipe::Pipe;
+use crate::pipe::fields::NamePattern;
 use crate::pipe::maker::Maker;
 use crate::pipe::stats::{Aggregate, By, Function, Groups};
 use duramen::block::BlockHandle;
@@ -52,19 +54,26 @@ impl<'a> Aggregation<'a> {
         if let Some(groups) = first_last::groups(self, blocks, stats)? {
             return Ok(groups);
         }
-        let Some(by) = self.counted_by() else { return self.of_blocks(blocks, stats) };
+        let (by, countable, mut others) = match self.counted_by() {
+            Some(by) => (by, Cow::Borrowed(blocks), Vec::new()),
+            None => {
+                let (countable, others) =
+                    blocks.iter().cloned().partition(|handle| self.sees_nothing_in(&**handle));
+                (Cow::Borrowed(&*self.aggregate.by), Cow::Owned(countable), others)
+            }
+        };
         let mut counted = Groups::new(self.aggregate, self.memory);
         let told = Told::of(self.reader.told.filter(), &by);
-        let others = told.counts(blocks, self.reader.cancel, &mut |key, rows| {
+        others.extend(told.counts(&countable, self.reader.cancel, &mut |key, rows| {
             let group = counted.group(&mut key.take(self.aggregate.by.len()))?;
             counted.add_rows(group, rows);
-            if let (Some(value), Some(by)) = (key.next(), by.last()) {
+            if let (Some(value), Some(by)) = (key.next(), by.get(self.aggregate.by.len())) {
                 counted.add_value(group, &by.field, value)?;
             }
             counted.tidy();
             stats.rows_matched += rows;
             Ok(())
-        })?;
+        })?);
         let mut groups = self.of_blocks(&others, stats)?;
         groups.merge(counted)?;
         Ok(groups)
@@ -168,6 +177,18 @@ impl<'a> Aggregation<'a> {
         let mut by = self.aggregate.by.clone();
         by.push(By { field: field.into(), bucket: None });
         is_same.then_some(Cow::Owned(by))
+    }
+
+    /// Whether no row of the block has anything for the functions, besides being there, as far as that is known before it is opened.
+    fn sees_nothing_in(&self, handle: &dyn BlockHandle) -> bool {
+        let is_absent = |field: &NamePattern| {
+            let values = verdicts::values(handle, &field.name);
+            !field.prefix && matches!(&values[..], [(text, _)] if text.is_empty())
+        };
+        let sees_nothing = |function: &Function| {
+            function.is_plain_count() || function.needs_values() && function.fields.iter().all(is_absent)
+        };
+        self.aggregate.functions.iter().all(sees_nothing)
     }
 
     fn rows(&self, block: &mut Block<'_>, groups: &mut Groups<'a>) -> Result<()> {

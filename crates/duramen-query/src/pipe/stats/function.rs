@@ -138,6 +138,12 @@ impl Function {
                 || (matches!(self.kind, Kind::Min | Kind::Max) && self.fields.len() == 1))
     }
 
+    /// Whether rows without a value in any of its fields, of which there are some, are nothing to it.
+    pub(crate) fn needs_values(&self) -> bool {
+        let needs = matches!(self.kind, Kind::Count | Kind::SumLen) || self.kind.is_of_distinct();
+        !self.fields.is_empty() && (needs || self.looks_at_numbers())
+    }
+
     /// If it wants the least or the greatest value of one field, or a row that has it: which, and whether it is the least.
     pub(crate) fn wants_best_of(&self) -> Option<(&str, bool)> {
         match (self.kind, &self.fields[..], &self.sort[..]) {

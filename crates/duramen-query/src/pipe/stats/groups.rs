@@ -243,7 +243,9 @@ impl<'a> Groups<'a> {
 
     /// Counts rows that were not looked at: for `count()` of all.
     pub(crate) fn add_rows(&mut self, group: usize, rows: u64) {
-        for state in self.states_of(group) {
+        let functions = &self.aggregate.functions;
+        for (state, _) in self.states_of(group).iter_mut().zip(functions).filter(|(_, f)| f.is_plain_count())
+        {
             if let State::Count(n) = state {
                 *n += rows;
             }
