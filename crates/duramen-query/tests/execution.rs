@@ -937,6 +937,29 @@ fn fields_made_of_columns_are_those_made_of_rows() {
 }
 
 #[test]
+fn random_numbers_are_given_row_by_row_however_many_threads_there_are() {
+    let row = |n: i64| Row::new(n, &[("n", &*(n * 37 % 101).to_string()), ("_msg", "m")]);
+    let block = |b: i64| Arc::new(TestBlock::new((b * 40..b * 40 + 40).map(row).collect(), b as u64));
+    let blocks: Vec<_> = (0..9).map(block).collect();
+    for (text, in_order) in [
+        (
+            "* | stats by (n) count() c | math n * rand() as x",
+            "* | stats by (n) count() c | sort by (n) | math n * rand() as x",
+        ),
+        ("* | math n * rand() as x", "* | sort by (_time desc) | math n * rand() as x"),
+    ] {
+        let sum = |text: &str, threads| {
+            let options = RunOptions { threads, ..RunOptions::default() };
+            run(&format!("{text} | stats sum(x) s"), &blocks, &options).unwrap().0
+        };
+        let expected = sum(in_order, 1);
+        for threads in [1, 3] {
+            assert_eq!(sum(text, threads), expected, "{text}");
+        }
+    }
+}
+
+#[test]
 fn many_blocks_are_opened_at_once_only_as_long_as_few_rows_match() {
     let row = |b: i64, r: i64| {
         let what = if b < 340 { "full" } else { "empty" };

@@ -60,6 +60,7 @@ const PIPES: &[&str] = &[
     "last 2 by (b) partition by (a)",
     "len(_msg) as len",
     "limit 4",
+    "math rand() * 8 as r, round(r) as a",
     "math a * 2 + b as m, round(m / 3, 0.5) r, max(a, b, -1) ^ 2",
     "offset 1",
     "math a default b % 3 xor 5 as bits, ln(abs(a)) as l, -(a - b) n",

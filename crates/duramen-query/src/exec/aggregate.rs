@@ -34,6 +34,8 @@ pub(crate) struct Aggregation<'a> {
     pub order: RowOrder,
 }
 
+type Blocks = Vec<Arc<dyn BlockHandle>>;
+
 /// What is read of a block before its first row is added.
 struct Block<'a> {
     number: usize,
@@ -57,8 +59,7 @@ impl<'a> Aggregation<'a> {
         let (by, countable, mut others) = match self.counted_by() {
             Some(by) => (by, Cow::Borrowed(blocks), Vec::new()),
             None => {
-                let (countable, others) =
-                    blocks.iter().cloned().partition(|handle| self.sees_nothing_in(&**handle));
+                let (countable, others) = self.countable(blocks)?;
                 (Cow::Borrowed(&*self.aggregate.by), Cow::Owned(countable), others)
             }
         };
@@ -179,16 +180,25 @@ impl<'a> Aggregation<'a> {
         is_same.then_some(Cow::Owned(by))
     }
 
-    /// Whether no row of the block has anything for the functions, besides being there, as far as that is known before it is opened.
-    fn sees_nothing_in(&self, handle: &dyn BlockHandle) -> bool {
-        let is_absent = |field: &NamePattern| {
-            let values = verdicts::values(handle, &field.name);
-            !field.prefix && matches!(&values[..], [(text, _)] if text.is_empty())
-        };
-        let sees_nothing = |function: &Function| {
-            function.is_plain_count() || function.needs_values() && function.fields.iter().all(is_absent)
-        };
-        self.aggregate.functions.iter().all(sees_nothing)
+    /// The blocks of which no row has anything for the functions besides being there, as far as that is known before they are
+    /// opened; and the others.
+    fn countable(&self, blocks: &[Arc<dyn BlockHandle>]) -> Result<(Blocks, Blocks)> {
+        let functions = &self.aggregate.functions;
+        let (mut countable, mut others) = (Vec::new(), Vec::new());
+        if !functions.iter().all(|function| function.is_plain_count() || function.needs_values()) {
+            return Ok((countable, blocks.to_vec()));
+        }
+        for handle in blocks {
+            self.reader.cancel.check()?;
+            let is_absent = |field: &NamePattern| {
+                let values = verdicts::values(&**handle, &field.name);
+                !field.prefix && matches!(&values[..], [(text, _)] if text.is_empty())
+            };
+            let mut fields = functions.iter().flat_map(|function| &function.fields);
+            let is_countable = self.reader.is_in_time(&**handle) && fields.all(is_absent);
+            if is_countable { &mut countable } else { &mut others }.push(handle.clone());
+        }
+        Ok((countable, others))
     }
 
     fn rows(&self, block: &mut Block<'_>, groups: &mut Groups<'a>) -> Result<()> {

@@ -23,7 +23,7 @@ pub(crate) fn split(pipes: &[Pipe]) -> (&[Pipe], &[Pipe]) {
     let knows_others = |pipe: &Pipe| {
         let mut has_query = false;
         pipe.for_each_query(&mut |_| has_query = true);
-        has_query || pipe.passes() == Passes::All
+        has_query || matches!(pipe.passes(), Passes::InTurn | Passes::All)
     };
     pipes.split_at(pipes.iter().position(knows_others).unwrap_or(pipes.len()))
 }

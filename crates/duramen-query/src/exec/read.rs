@@ -94,7 +94,7 @@ impl Reader<'_> {
     }
 
     /// Whether a row of the block may lie in the filter's time range.
-    fn is_in_time(&self, handle: &dyn BlockHandle) -> bool {
+    pub fn is_in_time(&self, handle: &dyn BlockHandle) -> bool {
         let (from, to) = self.told.filter().time_range();
         handle.max_time() >= from && handle.min_time() <= to
     }

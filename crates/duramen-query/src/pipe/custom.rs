@@ -45,7 +45,7 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>>;
     /// Calls `see` with every query inside it.
     fn for_each_query<'p>(&'p self, _see: &mut dyn FnMut(&'p Query)) {}
-    /// The pipe with the subqueries of its filters answered, if there are any.
+    /// The pipe with the subqueries of its filters answered, if there are any, and its own.
     fn answered(&self, _run: &Run<'_>) -> Result<Option<Custom>> {
         Ok(None)
     }

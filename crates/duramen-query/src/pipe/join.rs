@@ -80,7 +80,7 @@ impl Join {
             run.memory.charge(other.heap_bytes() + key.len() + 64, "the rows of a join")?;
             let with_key = others.entry_ref(&key[..]).or_default();
             joined.has_several |= !with_key.is_empty();
-            with_key.push(other);
+            with_key.push(other.compact());
             Ok(Flow::Continue)
         })?;
         joined.others = Arc::new(others);

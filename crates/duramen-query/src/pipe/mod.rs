@@ -102,6 +102,8 @@ pub enum Passes {
     Filtered,
     /// None or more go out for each that comes in, at once, and no row knows of another.
     Some,
+    /// One goes out for each that comes in, at once, and knows how many came before.
+    InTurn,
     /// It may depend on all rows.
     All,
 }
@@ -155,7 +157,7 @@ impl Pipe {
         }
     }
 
-    /// The pipe with the subqueries of its filters answered.
+    /// The pipe with the subqueries of its filters, and its own, answered.
     fn answered(&self, run: &Run<'_>) -> Result<Self> {
         Ok(match self {
             Self::Filter(filter) => Self::Filter(run.answered(filter)?.into_owned()),
@@ -201,8 +203,8 @@ pub(crate) fn enough_rows(pipes: &[Pipe], limit: Option<usize>) -> Option<usize>
     limit.map(|n| dropped.saturating_add(n))
 }
 
-/// The pipes as they run: subqueries answered, and every sort, and what makes groups, told how many rows will be taken of it at
-/// most: by a `limit` behind it, or by `limit`, that of the whole query, so that it holds no more.
+/// The pipes as they run: subqueries, and what joins ask, answered, and every sort, and what makes groups, told how many rows will
+/// be taken of it at most: by a `limit` behind it, or by `limit`, that of the whole query, so that it holds no more.
 pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> Result<Vec<Pipe>> {
     let mut wanted = limit;
     let mut prepared = pipes.iter().map(|pipe| pipe.answered(run)).collect::<Result<Vec<_>>>()?;
@@ -258,7 +260,7 @@ pub(crate) fn take_any_order(pipes: &[Pipe]) -> bool {
         if let Some(grouping) = Grouping::of(&pipes[i..]) {
             return !grouping.aggregate().is_ordered();
         }
-        if pipe.passes() == Passes::All {
+        if matches!(pipe.passes(), Passes::InTurn | Passes::All) {
             return false;
         }
     }

@@ -37,6 +37,10 @@ pub(crate) trait RowPipe: Same + fmt::Debug + Send + Sync {
     fn makers(&self) -> Option<Vec<Maker<'_>>> {
         self.maker().map(|maker| vec![maker])
     }
+    /// Whether what it makes of a row depends on how many came before.
+    fn counts_rows(&self) -> bool {
+        false
+    }
     /// The fields that it adds to each row of what was counted; `None` if that is not known.
     fn adds(&self) -> Option<Added<'_>> {
         self.maker().map(|maker| Added { labels: maker.writes, ..Added::default() })
@@ -105,7 +109,7 @@ impl fmt::Display for RowStep {
 
 impl CustomPipe for RowStep {
     fn passes(&self) -> Passes {
-        Passes::Each
+        if self.pipe.counts_rows() { Passes::InTurn } else { Passes::Each }
     }
 
     fn needs(&self, mut needed: Projection) -> Projection {

@@ -64,7 +64,7 @@ fn row_by_row(query: &Query) -> Result<u64, Failure> {
     for pipe in query.pipes() {
         match (pipe, pipe.passes()) {
             (Pipe::Limit(n), _) => wanted = wanted.min(*n as u64),
-            (_, Passes::Each | Passes::Filtered | Passes::Some) => {}
+            (_, Passes::Each | Passes::Filtered | Passes::Some | Passes::InTurn) => {}
             (_, Passes::All) => {
                 return Err(Failure::Usage(format!(
                     "tail cannot follow `| {pipe}`, which needs all entries: tail takes a filter, limit, and the \

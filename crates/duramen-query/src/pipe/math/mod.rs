@@ -57,7 +57,7 @@ impl RowPipe for Math {
     }
 
     fn worker(&self) -> Worker<'_> {
-        // The random numbers are the same in every run: so is the answer.
+        // The random numbers are the same in every run, one row's after another's: so is the answer.
         let mut random = 0u64;
         let mut made = Made::default();
         Box::new(move |row| {
@@ -73,9 +73,13 @@ impl RowPipe for Math {
         Some(Added { figures: self.results.iter().map(|(_, name)| &**name).collect(), ..Added::default() })
     }
 
+    fn counts_rows(&self) -> bool {
+        self.results.iter().any(|(expression, _)| expression.is_random())
+    }
+
     fn makers(&self) -> Option<Vec<Maker<'_>>> {
-        let is_random = self.results.iter().any(|(expression, _)| expression.is_random());
-        (!is_random).then(|| self.results.iter().map(|(expression, name)| maker(expression, name)).collect())
+        (!self.counts_rows())
+            .then(|| self.results.iter().map(|(expression, name)| maker(expression, name)).collect())
     }
 }
 

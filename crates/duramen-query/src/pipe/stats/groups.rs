@@ -59,6 +59,8 @@ pub struct Groups<'a> {
     states: Vec<State>,
     /// By whose state each function goes: its own, or that of an earlier one that remembers the same.
     state_of: Vec<usize>,
+    /// What keys take that two threads had: one of each is there for nothing.
+    twice_bytes: usize,
     /// Goes up when groups are dropped, and their numbers change.
     generation: u64,
     scratch: Vec<u8>,
@@ -72,6 +74,7 @@ impl<'a> Groups<'a> {
             keys: Keys::default(),
             states: Vec::new(),
             state_of: aggregate.states(),
+            twice_bytes: 0,
             generation: 0,
             scratch: Vec::new(),
         }
@@ -129,7 +132,7 @@ impl<'a> Groups<'a> {
 
     /// About how many bytes a group takes, with what vectors keep in reserve.
     fn bytes_of_group(&self, key: &[u8]) -> usize {
-        key.len() + key.len() / 8 + self.bytes_besides_key()
+        bytes_of_key(key) + self.bytes_besides_key()
     }
 
     fn bytes_besides_key(&self) -> usize {
@@ -137,7 +140,8 @@ impl<'a> Groups<'a> {
     }
 
     fn bytes_of_groups(&self) -> usize {
-        (0..self.keys.len()).map(|group| self.bytes_of_group(self.keys.get(group))).sum()
+        let of_groups = (0..self.keys.len()).map(|group| self.bytes_of_group(self.keys.get(group)));
+        of_groups.sum::<usize>() + self.twice_bytes
     }
 
     /// Gives back what was charged for the groups, of which no function has seen a row.
@@ -332,6 +336,7 @@ impl<'a> Groups<'a> {
             }
             self.memory.release(bytes);
             self.keys = self.keys.only(&first);
+            self.twice_bytes = 0;
             self.generation += 1;
         }
     }
@@ -420,6 +425,7 @@ impl<'a> Groups<'a> {
                 }
             }
             memory.release(besides_key);
+            self.twice_bytes += bytes_of_key(self.keys.get(group as usize));
         }
         self.tidy();
         Ok(())
@@ -481,6 +487,7 @@ impl<'a> Groups<'a> {
         let (aggregate, functions) = (self.aggregate, self.functions());
         let mut all = std::mem::take(&mut self.states);
         let mut row = ResultRow::new();
+        let mut flow = Flow::Continue;
         for group in groups {
             let states = of_group(&mut all, group as usize, functions);
             row.clear();
@@ -499,7 +506,11 @@ impl<'a> Groups<'a> {
                 };
                 row.push(name, &text, kind);
             }
-            if give(&mut row)? == Flow::Stop {
+            if flow == Flow::Continue {
+                flow = give(&mut row)?;
+            }
+            // What the others remember gives back what was charged for it.
+            if flow == Flow::Stop && aggregate.functions.iter().all(|f| f.kind.remembers_little()) {
                 break;
             }
         }
@@ -512,6 +523,11 @@ fn sorted<P: Ord>(groups: impl Iterator<Item = (P, u32)>, keep: usize) -> Vec<u3
     let mut all: Vec<_> = groups.collect();
     all.sort_unstable();
     all.into_iter().map(|(_, group)| group).take(keep).collect()
+}
+
+/// About how many bytes a key takes.
+fn bytes_of_key(key: &[u8]) -> usize {
+    key.len() + key.len() / 8
 }
 
 /// What so many functions of a group remember, of that of all.
