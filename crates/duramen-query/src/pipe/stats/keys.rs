@@ -34,8 +34,9 @@ struct Place {
 
 /// How long the first chunk is; each later one is twice as long,
 const FIRST_CHUNK_BYTES: usize = 4 << 10;
-/// up to this, unless a single text is longer.
-const MAX_CHUNK_BYTES: usize = 1 << 20;
+/// up to this, unless a single text is longer. Allocators give so long a one back to the machine at once when it is freed, and what
+/// is not used of it is no memory.
+const MAX_CHUNK_BYTES: usize = 32 << 20;
 
 impl Chunks {
     /// The text of a number.
@@ -213,7 +214,7 @@ mod tests {
             // So that some are in later chunks, and one is longer than any.
             let long = |key: &String| if key.len() == 3 { key.repeat(2000) } else { key.clone() };
             let mut keys: Vec<String> = keys.iter().map(long).collect();
-            keys.insert(keys.len() / 2, "b".repeat(MAX_CHUNK_BYTES + 1));
+            keys.insert(keys.len() / 2, "b".repeat(100 * FIRST_CHUNK_BYTES));
             let (mut all, mut expected) = (Keys::default(), BTreeMap::new());
             for key in &keys {
                 let next = expected.len();
