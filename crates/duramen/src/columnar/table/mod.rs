@@ -31,6 +31,7 @@ use decoded::Decoded;
 pub(crate) use decoded::{Forgotten, PartId, QueryClock};
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
 use index::ColumnIndex;
+use of_streams::ToldStreams;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -54,8 +55,8 @@ pub struct TableBlock {
     unordered: bool,
     /// Its streams, if its table tells them.
     told: Option<BlockStreams>,
-    /// Where the slots of each stream end, if that is told.
-    told_ends: OnceLock<Vec<u32>>,
+    /// The same, read from what the table keeps.
+    told_streams: OnceLock<ToldStreams>,
     times: Decoded<Arc<Vec<i64>>>,
     identities: Decoded<Identities>,
     label_sets: OnceLock<Arc<Vec<LabelSet>>>,
@@ -105,7 +106,7 @@ impl TableBlock {
             clock: QueryClock::default(),
             unordered: false,
             told: None,
-            told_ends: OnceLock::new(),
+            told_streams: OnceLock::new(),
             times: Decoded::default(),
             identities: Decoded::default(),
             label_sets: OnceLock::new(),
@@ -220,7 +221,7 @@ impl TableBlock {
             + self.bundles.len() * BUNDLE_ENTRY_BYTES
             + if of_slots { self.directory.rows * 4 } else { 0 }
             + sets
-            + self.told_ends.get().map_or(0, |ends| size_of_val(&**ends))
+            + self.told_streams.get().map_or(0, ToldStreams::bytes)
     }
 
     /// What `read` finds in the structure's part.

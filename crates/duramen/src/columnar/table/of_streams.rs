@@ -14,6 +14,38 @@ use std::sync::Arc;
 /// Of blocks with more streams it is not told beforehand whether one is wanted: that would cost as much as their rows.
 const MAX_TRIED_STREAMS: usize = 1024;
 
+/// What a table tells of a block's streams, in the order in which it stores them.
+#[derive(Debug)]
+pub(super) struct ToldStreams {
+    /// The number of each one's set of labels in the table.
+    sets: Vec<u32>,
+    /// Where the slots of each end.
+    ends: Vec<u32>,
+}
+
+impl ToldStreams {
+    fn of(told: &BlockStreams) -> Self {
+        let (mut sets, mut ends, mut end) = (Vec::new(), Vec::new(), 0u32);
+        for (set, rows) in told.rows() {
+            end = end.saturating_add(rows);
+            // A table has fewer sets than bytes of them.
+            sets.push(set as u32);
+            ends.push(end);
+        }
+        Self { sets, ends }
+    }
+
+    /// The numbers of the sets.
+    fn sets(&self) -> impl Iterator<Item = usize> {
+        self.sets.iter().map(|&set| set as usize)
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.sets) + size_of_val(&*self.ends)
+    }
+}
+
 /// Whether a set of labels of the block's table is wanted.
 fn is_wanted(test: &dyn StreamTest, is_known: &Option<Arc<[bool]>>, told: &BlockStreams, set: usize) -> bool {
     match is_known {
@@ -27,8 +59,9 @@ impl TableBlock {
     pub(super) fn has_set(&self, test: &dyn StreamTest) -> Result<Option<bool>> {
         if let Some(told) = &self.told {
             let is_known = test.wanted_of(&told.table);
-            let are_few = is_known.is_some() || told.rows().count() <= MAX_TRIED_STREAMS;
-            return Ok(are_few.then(|| told.rows().any(|(set, _)| is_wanted(test, &is_known, told, set))));
+            let streams = self.streams_of(told);
+            let are_few = is_known.is_some() || streams.sets.len() <= MAX_TRIED_STREAMS;
+            return Ok(are_few.then(|| streams.sets().any(|set| is_wanted(test, &is_known, told, set))));
         }
         let sets = self.label_sets()?;
         Ok((sets.len() <= MAX_TRIED_STREAMS).then(|| sets.iter().any(|set| test.wants(&texts(set)))))
@@ -39,7 +72,7 @@ impl TableBlock {
         self.rows_of_sets(match &self.told {
             Some(told) => {
                 let is_known = test.wanted_of(&told.table);
-                told.rows().map(|(set, _)| is_wanted(test, &is_known, told, set)).collect()
+                self.streams_of(told).sets().map(|set| is_wanted(test, &is_known, told, set)).collect()
             }
             None => self.label_sets()?.iter().map(|set| test.wants(&texts(set))).collect(),
         })
@@ -57,7 +90,7 @@ impl TableBlock {
             return self.sets_of_label(name, &|value| !value.is_empty());
         }
         Ok(Some(match &self.told {
-            Some(told) => told.rows().map(|(set, _)| told.table.has_labels(set)).collect(),
+            Some(told) => self.streams_of(told).sets().map(|set| told.table.has_labels(set)).collect(),
             None => self.label_sets()?.iter().map(|set| !set.is_empty()).collect(),
         }))
     }
@@ -116,7 +149,7 @@ impl TableBlock {
             && let Some(label) = told.table.label(name)
         {
             let mut known = vec![None; label.numbers()];
-            let wanted = told.rows().map(|(set, _)| {
+            let wanted = self.streams_of(told).sets().map(|set| {
                 let number = label.number_of(set);
                 let is_wanted = || is_wanted(label.value(number));
                 known.get_mut(number).is_some_and(|known| *known.get_or_insert_with(is_wanted))
@@ -130,7 +163,7 @@ impl TableBlock {
     pub(super) fn slots(&self) -> Result<&(Order, Vec<u32>)> {
         get_or_make(&self.slots, || {
             let count = match &self.told {
-                Some(told) => told.rows().count(),
+                Some(told) => self.streams_of(told).sets.len(),
                 None => {
                     let at = &self.directory.label_sets;
                     let mut sets = self.bundle(at.bundle)?.part(&at.starts, &at.lens)?;
@@ -143,15 +176,15 @@ impl TableBlock {
 
     /// Where the slots of each stream end.
     pub(super) fn slot_ends(&self) -> Result<&[u32]> {
-        let Some(told) = &self.told else { return self.slots().map(|(_, ends)| &**ends) };
-        Ok(self.told_ends.get_or_init(|| {
-            let mut end = 0u32;
-            let ends = told.rows().map(|(_, rows)| {
-                end = end.saturating_add(rows);
-                end
-            });
-            ends.collect()
-        }))
+        match &self.told {
+            Some(told) => Ok(&self.streams_of(told).ends),
+            None => self.slots().map(|(_, ends)| &**ends),
+        }
+    }
+
+    /// What is told of the block's streams.
+    fn streams_of(&self, told: &BlockStreams) -> &ToldStreams {
+        self.told_streams.get_or_init(|| ToldStreams::of(told))
     }
 
     /// The rows of the label sets that are wanted.
