@@ -327,3 +327,44 @@ fn blocks_whose_messages_have_not_the_word_are_not_opened() {
     }
     assert_eq!((answer("again | fields app", blocks.clone()).0.len(), open()), (60, 2));
 }
+
+#[test]
+fn a_sample_of_entries_is_the_same_wherever_they_lie() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("logs")).unwrap();
+    let append = |from: i64| {
+        for i in from..from + 3000 {
+            let mut entry = EntryBuf::new(["app"]);
+            // Most share their time with others.
+            entry.start(START + i / 10 * HOUR / 60).message("it happened");
+            entry.field("app", ["a", "b", "c"][(i % 3) as usize]).field("n", i);
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+    };
+    let blocks = || store.snapshot().unwrap().blocks(i64::MIN, i64::MAX);
+    append(0);
+    let (of_memory, stats) = answer("* | sample 20 | fields n", blocks());
+    assert!((90..220).contains(&of_memory.len()), "{}", of_memory.len());
+    assert_eq!(stats.rows_matched, 3000);
+    store.flush().unwrap();
+    assert_eq!(answer("* | sample 20 | fields n", blocks()).0, of_memory);
+    append(3000);
+    store.flush().unwrap();
+    let of_tables = answer("* | sample 20 | fields n", blocks()).0;
+    assert!(of_memory.iter().all(|row| of_tables.contains(row)) && of_tables.len() > of_memory.len());
+    store.compact().unwrap();
+    assert_eq!(answer("* | sample 20 | fields n", blocks()).0, of_tables);
+    for (pipes, by_rows) in [
+        ("stats by (app) count() n, max(_time) t", "filter * | stats by (app) count() n, max(_time) t"),
+        ("stats count() n", "filter * | stats count() n"),
+        ("stats count_uniq(app) n", "filter * | stats count_uniq(app) n"),
+        ("field_names", "filter * | field_names"),
+        ("sort by (n desc) limit 5", "filter * | sort by (n desc) limit 5"),
+        ("sample 3 | fields n", "filter * | sample 3 | fields n"),
+    ] {
+        let [pipes, by_rows] = [pipes, by_rows].map(|pipes| format!("* | sample 20 | {pipes}"));
+        assert_eq!(answer(&pipes, blocks()).0, answer(&by_rows, blocks()).0, "{pipes}");
+    }
+    let expected = format!("[(\"n\", \"{}\", Number)]", of_tables.len());
+    assert_eq!(answer("* | sample 20 | stats count() n", blocks()).0, [expected]);
+}

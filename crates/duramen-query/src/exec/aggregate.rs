@@ -50,7 +50,7 @@ impl<'a> Aggregation<'a> {
     pub fn run(&self, blocks: &[Arc<dyn BlockHandle>], stats: &mut RunStats) -> Result<Groups<'a>> {
         // Where all that is asked is how many rows there are, which values of a field, or which times are first or last, some
         // blocks need not be opened.
-        if !self.pipes.is_empty() {
+        if !self.pipes.is_empty() || self.reader.sample.is_some() {
             return self.of_blocks(blocks, stats);
         }
         if let Some(groups) = first_last::groups(self, blocks, stats)? {

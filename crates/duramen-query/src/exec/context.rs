@@ -36,7 +36,8 @@ impl Run<'_> {
     ) -> Reader<'f> {
         let threads = self.options.threads.min(max_threads.unwrap_or(usize::MAX));
         let looks = skip::looks(told.filter());
-        Reader { told, needs, looks, cancel: self.cancel, rows: self.rows, threads, in_order: InOrder::All }
+        let (cancel, rows, sample, in_order) = (self.cancel, self.rows, None, InOrder::All);
+        Reader { told, needs, looks, cancel, rows, threads, sample, in_order }
     }
 
     /// Adds to what the run has cost so far.

@@ -224,6 +224,11 @@ pub(crate) fn execute<'a>(
     run.cancel.check()?;
     let filter = &*run.answered(query.filter())?;
     let pipes = &*prepared(query.pipes(), limit, run)?;
+    let sample = match pipes.first() {
+        Some(Pipe::Custom(custom)) => custom.pipe().thins_out(),
+        _ => None,
+    };
+    let pipes = if sample.is_some() { &pipes[1..] } else { pipes };
     let (first, rest) = match pipes.split_first() {
         Some((first, rest)) => (Some(first), rest),
         None => (None, pipes),
@@ -237,7 +242,7 @@ pub(crate) fn execute<'a>(
     };
     let needs = needs.and_of(filter);
     let told = told::Told::of(filter, &[]);
-    let reader = run.reader(&told, &needs, query.max_threads());
+    let reader = read::Reader { sample, ..run.reader(&told, &needs, query.max_threads()) };
     let (each, behind) = piped::split(pipes);
     if let Some(grouping) = Grouping::of(behind) {
         let aggregate = grouping.aggregate();

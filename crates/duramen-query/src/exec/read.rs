@@ -7,6 +7,7 @@ use super::told::Told;
 use super::{Cancel, RunStats, eval, skip};
 use crate::bitmap::Bitmap;
 use crate::error::{Error, Result};
+use crate::pipe::sample::Sample;
 use crate::pipe::stats::By;
 use duramen::block::{BlockHandle, Looks, names};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,6 +47,8 @@ pub(crate) struct Reader<'a> {
     pub rows: &'a RowLimit,
     /// How many of it may work side by side.
     pub threads: usize,
+    /// Of the rows that match, only those of this sample, if there is one.
+    pub sample: Option<&'a Sample>,
     /// Which blocks' rows are to be in order of time. Blocks that lie in the time range in part have them in order anyway.
     pub in_order: InOrder<'a>,
 }
@@ -174,12 +177,15 @@ impl Reader<'_> {
         let rows = open.block.rows();
         stats.blocks_read += 1;
         stats.rows_scanned += rows as u64;
-        let found = if told == Some(true) {
+        let mut found = if told == Some(true) {
             Bitmap::all(rows)
         } else {
             eval::eval(self.told.filter(), &mut open, &Bitmap::all(rows), &|| self.cancel.check().is_err())?
         };
         stats.rows_matched += found.count() as u64;
+        if let Some(sample) = self.sample {
+            found = sample.of_entries(&*open.block, &found)?;
+        }
         open.only(&found);
         Ok(Some((open, found)))
     }

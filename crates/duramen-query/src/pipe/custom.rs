@@ -1,6 +1,7 @@
 //! A pipe that the executor knows nothing of but what it says of itself.
 
 use super::maker::Maker;
+use super::sample::Sample;
 use super::{Passes, Pipe, Stage};
 use crate::error::Result;
 use crate::exec::context::Run;
@@ -51,6 +52,10 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     }
     /// For a pipe that looks at blocks and not at rows, and therefore comes first: does all its work.
     fn over_blocks(&self) -> Option<&dyn OverBlocks> {
+        None
+    }
+    /// If it takes some rows at random: those of log entries, before any other pipe, need not be looked at further.
+    fn thins_out(&self) -> Option<&Sample> {
         None
     }
     /// What it makes of which fields, one after another, if that is all it does, to every row.

@@ -1,13 +1,15 @@
-//! `sample 100`: about one of a hundred rows. Which ones depends on nothing but their number, so that the same query
-//! over the same entries has the same answer.
+//! `sample 100`: about one of a hundred rows. Which ones depends, of log entries, on nothing but which they are, and of other rows on
+//! nothing but their number, so that the same query over the same entries has the same answer.
 
 use super::custom::CustomPipe;
 use super::{Flow, Passes, Stage};
+use crate::bitmap::Bitmap;
 use crate::error::{ParseError, Result};
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::parse::Parser;
 use crate::row::ResultRow;
+use duramen::block::Block;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -30,6 +32,27 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// Of the rows of a block that were found, those that are in the sample. They are in it or not wherever they lie.
+    pub(crate) fn of_entries(&self, block: &dyn Block, found: &Bitmap) -> duramen::Result<Bitmap> {
+        let mut sample = Bitmap::none(found.len());
+        for row in found.iter() {
+            let (writer, seq) = block.identity(row)?;
+            let identity = u128::from(writer) << 64 | u128::from(seq);
+            if self.takes(&identity.to_le_bytes()) {
+                sample.insert(row);
+            }
+        }
+        Ok(sample)
+    }
+
+    /// Whether what these bytes tell apart from others is in it.
+    fn takes(&self, bytes: &[u8]) -> bool {
+        // As likely as that the remainder is 0, and no division.
+        (u128::from(xxh3_64(bytes)) * self.of as u128) >> 64 == 0
+    }
+}
+
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sample {}", self.of)
@@ -41,17 +64,21 @@ impl CustomPipe for Sample {
         Passes::All
     }
 
+    fn thins_out(&self) -> Option<&Sample> {
+        Some(self)
+    }
+
     fn needs(&self, needed: Projection) -> Projection {
         needed
     }
 
     fn stage<'a>(&'a self, _run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        Ok(Box::new(SampleStage { of: self.of as u64, seen: 0, next }))
+        Ok(Box::new(SampleStage { sample: self, seen: 0, next }))
     }
 }
 
 struct SampleStage<'a> {
-    of: u64,
+    sample: &'a Sample,
     seen: u64,
     next: Box<dyn Stage + 'a>,
 }
@@ -59,11 +86,7 @@ struct SampleStage<'a> {
 impl Stage for SampleStage<'_> {
     fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
         self.seen += 1;
-        if xxh3_64(&self.seen.to_le_bytes()).is_multiple_of(self.of) {
-            self.next.push(row)
-        } else {
-            Ok(Flow::Continue)
-        }
+        if self.sample.takes(&self.seen.to_le_bytes()) { self.next.push(row) } else { Ok(Flow::Continue) }
     }
 
     fn finish(&mut self) -> Result<()> {
