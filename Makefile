@@ -1,5 +1,5 @@
 # `make demo` shows it, `make test` checks it. They need a Rust toolchain and a C compiler (for zstd), and `make test`
-# a C++ compiler besides (for libFuzzer), Python 3.9 or newer with PyPI within reach (for the Python package), and
+# a C++ compiler besides (for libFuzzer), Python 3.10 or newer with PyPI within reach (for the Python package), and
 # PostgreSQL (which it installs where it can; DURAMEN_SKIP_POSTGRES=1 leaves its tests out), and log shippers from PyPI and
 # npm, for which it needs Node (DURAMEN_SKIP_CLIENTS=1 leaves their tests out); with Go it also builds a Collector of
 # OpenTelemetry, once.
@@ -24,7 +24,7 @@ help:
 	@echo 'make tsan    races, under the thread sanitizer; needs a nightly toolchain'
 	@echo 'make miri    undefined behaviour of unsafe code, under Miri; needs a nightly toolchain'
 	@echo 'make msrv    the oldest Rust that is promised compiles it; needs rustup'
-	@echo 'make bench   measure ingest, size and queries; writes bench/results/logs.md'
+	@echo 'make bench   measure ingest, size, queries and appending; writes bench/results/logs.md and append.md'
 	@echo 'make bench-engine   the key-value engine beside its peers; compiles RocksDB first; writes bench/results/engine'
 	@echo 'make bench-logger   the direct logger beside SQLite, PostgreSQL, files and the device; writes bench/results/logger*.md'
 	@echo 'make bench-http   the server over HTTP beside one that does nothing, and VictoriaLogs; writes bench/results/http.md'

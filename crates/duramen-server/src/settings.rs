@@ -183,14 +183,15 @@ impl FromStr for Durable {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let durability = match text.split_once(':') {
+        let durability = match text.split_once([':', '=']) {
             None if text == "none" => Durability::None,
             None if text == "process" => Durability::Process,
             None if text == "sync" => Durability::Sync,
-            Some(("interval", ms)) => {
-                let interval_ms = ms.parse().map_err(|_| format!("`{ms}` is no number of milliseconds"))?;
-                Durability::IntervalMs(interval_ms)
-            }
+            None if text == "interval" => Durability::IntervalMs(1000),
+            Some(("interval", ms)) => match ms.trim_end_matches("ms").parse() {
+                Ok(interval_ms @ 1..=3_600_000) => Durability::IntervalMs(interval_ms),
+                _ => return Err(format!("`{ms}` is no number of milliseconds from 1 to 3600000")),
+            },
             _ => return Err(format!("`{text}` is none of: none, process, interval:MS, sync")),
         };
         Ok(Self(durability))
@@ -412,8 +413,10 @@ mod tests {
     #[test]
     fn durability_as_people_write_it() {
         assert_eq!("interval:50".parse(), Ok(Durable(Durability::IntervalMs(50))));
+        assert_eq!("interval=50ms".parse(), Ok(Durable(Durability::IntervalMs(50))));
+        assert_eq!("interval".parse(), Ok(Durable(Durability::IntervalMs(1000))));
         assert_eq!("sync".parse(), Ok(Durable(Durability::Sync)));
-        for wrong in ["", "interval", "interval:x", "sync:1"] {
+        for wrong in ["", "interval:0", "interval:x", "sync:1"] {
             assert!(wrong.parse::<Durable>().is_err(), "{wrong}");
         }
     }

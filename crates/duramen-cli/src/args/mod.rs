@@ -47,7 +47,8 @@ Exit codes:
   1  failure: something could not be read, written or trusted
   2  a flag or a query that cannot be understood
   4  `query -e` matched nothing
-  130 after Ctrl-C";
+  130 after Ctrl-C, 143 after SIGTERM
+`doctor` has its own: 1 warnings, 2 errors.";
 
 /// The durable log store: takes log files and streams in, and finds lines again.
 #[derive(Debug, Parser)]

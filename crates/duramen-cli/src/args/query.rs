@@ -18,7 +18,7 @@ Examples:
   duramen query '_time:1d | top 10 by (user)'
   duramen query 'trace_id:4bf92f35*' --order oldest --output raw
   duramen query '* | uniq by (trace_id)' --max-memory 1GB --timeout 30s --stats
-  duramen query '*' --limit 1000 | jq .message           NDJSON when piped
+  duramen query '*' --limit 1000 | jq ._msg              NDJSON when piped
   duramen query --sqlite app.db level:error              a database that a Duramen sink writes
 
 Exit codes: 0 done, also when nothing matched; 1 failure; 2 the query cannot be understood;

@@ -1,7 +1,7 @@
 //! `_time:…` in all its spellings, read to nanoseconds.
 //!
 //! A date names a span: `2024-01` is from the month's first nanosecond to its last. `>` and `(` are after the
-//! whole span, `>=` and `[` from its start; `<` and `)` before it, `<=` and `]` up to its end.
+//! first of them, `>=` and `[` from it on; `<` and `)` before it, `<=` and `]` up to its end.
 
 use super::Parser;
 use crate::error::ParseError;

@@ -2,7 +2,7 @@
 //!
 //! None of these protocols says who sends, so no token is asked for: listen where only senders can connect. Their lines
 //! go to the store's own tenant. Over TCP a sender is made to wait by not being read while the store has no room; what
-//! comes by datagrams then is lost, and counted (`duramen_rejected_lines`).
+//! comes by datagrams then is lost, and counted (`duramen_rejected_lines_total`).
 
 mod fluent;
 mod gelf;

@@ -27,6 +27,16 @@ impl Syslog {
         StampParser::new(self.timezone.clone(), self.now_ns, None)
     }
 
+    /// Whether a line says of which zone its time stamp is: then it is the same whatever zone is meant otherwise. Only asked if
+    /// there is an offset.
+    fn has_zone(&self, line: &str) -> bool {
+        let time_in = |zone| {
+            let stamps = StampParser::new(TimeZone::fixed(jiff::tz::offset(zone)), self.now_ns, None);
+            syslog::parse(line, &stamps)?.time_ns
+        };
+        self.offset_ns != 0 && time_in(1) == time_in(2)
+    }
+
     /// Calls `put` with each field of a line.
     pub fn each_field(&self, line: &str, stamps: &StampParser, put: &mut dyn FnMut(&str, &str, ValueKind)) {
         let Some(parsed) = syslog::parse(line, stamps) else { return };
@@ -45,7 +55,7 @@ impl Syslog {
             line.split_once('>').is_some_and(|(pri, rest)| pri.starts_with('<') && rest.starts_with("1 "));
         put("format", if is_5424 { "rfc5424" } else { "rfc3164" }, ValueKind::String);
         if let Some(time) = parsed.time_ns {
-            let offset = if is_5424 { 0 } else { self.offset_ns };
+            let offset = if is_5424 || self.has_zone(line) { 0 } else { self.offset_ns };
             put("timestamp", &format_time(time.saturating_add(offset)), ValueKind::String);
         }
         let parts = [
@@ -72,6 +82,31 @@ impl Syslog {
                     put(parameter, text, ValueKind::String);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_added_to_stamps_without_a_zone() {
+        let mut syslog =
+            Syslog::new(&ParseOptions { now_ns: 1_717_236_000_000_000_000, ..ParseOptions::default() });
+        syslog.offset_ns = 3_600_000_000_000;
+        for (line, expected) in [
+            ("<34>Jun  1 10:00:00 host app: x", "2024-06-01T11:00:00Z"),
+            ("<34>2024-06-01T10:00:00+02:00 host app: x", "2024-06-01T08:00:00Z"),
+            ("<34>1 2024-06-01T10:00:00Z host app - - - x", "2024-06-01T10:00:00Z"),
+        ] {
+            let mut times = Vec::new();
+            syslog.each_field(line, &syslog.stamps(), &mut |name, text, _| {
+                if name == "timestamp" {
+                    times.push(text.to_owned());
+                }
+            });
+            assert_eq!(times, [expected], "{line}");
         }
     }
 }
