@@ -62,6 +62,12 @@ fn filters_and_search() {
     let headers = [("content-type", "application/json")];
     let found = server.post_with("/api/v1/search", &headers, r#"{"q":"level:error","limit":2}"#).json();
     assert_eq!(numbers(&found), [90, 80]);
+    let next = found["next"].as_str().unwrap();
+    let body = json!({ "q": "level:error", "limit": 2, "before": next, "filters[app]": "a0" }).to_string();
+    assert_eq!(numbers(&server.post_with("/api/v1/search", &headers, body).json()), [60, 40]);
+    let capitals = [("content-type", "Application/JSON")];
+    let found = server.post_with("/api/v1/search", &capitals, r#"{"q":"level:error","limit":2}"#).json();
+    assert_eq!(numbers(&found), [90, 80]);
     // As `curl -d` sends it.
     let curl = [("content-type", "application/x-www-form-urlencoded")];
     let found = server.post_with("/api/v1/search", &curl, r#" {"q":"level:error","limit":2}"#).json();
@@ -81,6 +87,16 @@ fn facets_and_timelines() {
     assert_eq!(
         facet,
         json!({ "field": "level", "values": [{ "value": "info", "count": 90 }, { "value": "error", "count": 10 }] })
+    );
+    // Most entries have no such field.
+    server
+        .post("/insert/jsonline", r#"{"_msg":"of its own","id":"7","delta_ms":"1","rare":"x","job_id":"j"}"#);
+    let facet = server.get("/api/v1/facets?field=rare&limit=1").json();
+    assert_eq!(facet["values"], json!([{ "value": "x", "count": 1 }]));
+    let entry = &server.get("/api/v1/timeline/job/j").json()["entries"][0];
+    assert_eq!(
+        (&entry["id#1"], &entry["delta_ms#1"], &entry["delta_ms"]),
+        (&json!("7"), &json!("1"), &json!(0.0))
     );
     let facets = server.get("/api/v1/facets/all?q=level:error").json();
     assert_eq!(facets["facets"]["app"].as_array().unwrap().len(), 2);

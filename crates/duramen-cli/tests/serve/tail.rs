@@ -87,6 +87,17 @@ fn a_long_past_comes_whole_and_in_order() {
 }
 
 #[test]
+fn a_span_before_now_goes_on_with_the_time() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let mut coming = follow(&server, "/select/logsql/tail?query=_time:5m&start_offset=0s");
+    for n in ["1", "2"] {
+        server.post("/api/v1/ingest", format!(r#"{{"_msg":"new","n":"{n}"}}"#));
+        assert_eq!(coming.next().unwrap()["n"], n);
+    }
+}
+
+#[test]
 fn it_ends_when_the_server_stops() {
     let (_dir, store) = store();
     let server = Server::start(&store);

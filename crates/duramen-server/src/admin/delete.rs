@@ -19,7 +19,7 @@ pub(super) fn routes() -> Router<Shared> {
 /// `{"query":"LOGSQL","start":…,"end":…,"dry_run":true}`. A client that goes before the answer stops it, and then nothing
 /// was deleted.
 async fn delete(Order { app, access, args }: Order) -> ApiResult<Response> {
-    args.only(&["query", "start", "end", "extra_filters", "extra_stream_filters", "dry_run"])?;
+    args.only(&["query", "start", "end", "dry_run"], &["extra_filters", "extra_stream_filters"])?;
     let query = args.query(&app, "")?;
     let dry_run = match args.get("dry_run") {
         None | Some("false" | "0") => false,

@@ -125,7 +125,7 @@ fn by_browser(headers: &HeaderMap) -> bool {
 
 async fn run_task(ByProgram(Order { app, access, args }): ByProgram) -> ApiResult<Response> {
     // What is not a part of it must not be left out in silence: more would go than was meant.
-    args.only(&["filter"])?;
+    args.only(&["filter"], &[])?;
     let filter = args.need("filter")?;
     if filter.len() > MAX_FILTER_BYTES {
         let told = format!("`filter` has more than {MAX_FILTER_BYTES} bytes: use POST /api/v1/delete");

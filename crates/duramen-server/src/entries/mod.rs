@@ -58,15 +58,14 @@ async fn list(
     answer(&app, &access, &args, &filter_of(&args)?, limit, before).await
 }
 
-/// `{"q":"LOGSQL","limit":n}`, or the same as parameters.
+/// `{"q":"LOGSQL","limit":n}`, or the same as parameters, with all that [`list`] takes besides.
 async fn search(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
     args: Args,
 ) -> ApiResult<Response> {
-    let limit = args.number("limit")?;
-    let q = args.need("q")?;
-    answer(&app, &access, &args, q, limit, None).await
+    args.need("q")?;
+    list(State(app), Extension(access), args).await
 }
 
 async fn answer(
@@ -94,7 +93,7 @@ async fn one(
 ) -> ApiResult<Response> {
     let wanted: Id = id.parse()?;
     match find::one(&app, &access, wanted).await? {
-        Some(row) => Ok(ok(&entry(wanted, row))),
+        Some(row) => Ok(ok(&Value::Object(entry(wanted, row)))),
         None => Err(ApiError::new(StatusCode::NOT_FOUND, format!("there is no entry {wanted}"))),
     }
 }
@@ -110,14 +109,18 @@ async fn facet(
     let name = Value::from(field.as_str());
     let count = count_of(std::slice::from_ref(&field));
     let quoted = Value::from(count.as_str());
+    // Entries without the field are a group, too, and no value of it.
+    let most = limit.saturating_add(1);
     let query = args.query_of(
         &app,
         &filter_of(&args)?,
-        &format!("stats by ({name}) count() {quoted} | sort by ({quoted} desc, {name}) | limit {limit}"),
+        &format!("stats by ({name}) count() {quoted} | sort by ({quoted} desc, {name}) | limit {most}"),
     )?;
     let by = field.clone();
     let (values, _) = run(&app, &access, args.question_of(&app, query)?, Vec::new, move |values, row| {
-        if let Some(value) = row.get(&by).filter(|value| !value.is_empty()) {
+        if let Some(value) = row.get(&by).filter(|value| !value.is_empty())
+            && (values.len() as u64) < limit
+        {
             let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
             values.push(json!({ "value": value, "count": hits }));
         }
@@ -175,7 +178,10 @@ async fn timeline(app: &Shared, access: &Access, field: &str, id: &str) -> ApiRe
         let count = levels.get(&level).and_then(Value::as_u64).unwrap_or(0);
         levels.insert(level, (count + 1).into());
         let mut entry = entry(id, row);
-        entry["delta_ms"] = json!(last_ns.map_or(0.0, |last| ms(last, id.time_ns)));
+        let delta_ms = json!(last_ns.map_or(0.0, |last| ms(last, id.time_ns)));
+        if let Some(own) = entry.insert("delta_ms".into(), delta_ms) {
+            put(&mut entry, "delta_ms", own);
+        }
         last_ns = Some(id.time_ns);
         entries.push(entry);
     }
@@ -184,8 +190,9 @@ async fn timeline(app: &Shared, access: &Access, field: &str, id: &str) -> ApiRe
     Ok(ok(&json!({ field: id, "entries": entries, "stats": stats })))
 }
 
-/// An entry as these pages know it: `id`, `timestamp`, `level`, `message`, and the other fields beside them.
-fn entry(id: Id, row: Map<String, Value>) -> Value {
+/// An entry as these pages know it: `id`, `timestamp`, `level`, `message`, and the other fields beside them; an own `id` is
+/// `id#1`.
+fn entry(id: Id, row: Map<String, Value>) -> Map<String, Value> {
     let mut entry = Map::new();
     entry.insert("id".into(), id.to_string().into());
     for (name, value) in row {
@@ -195,7 +202,16 @@ fn entry(id: Id, row: Map<String, Value>) -> Value {
             "_stream" => "stream".to_owned(),
             _ => name,
         };
-        entry.entry(name).or_insert(value);
+        put(&mut entry, &name, value);
     }
-    Value::Object(entry)
+    entry
+}
+
+/// Gives an entry a member; one that has the name of another gets a number behind it.
+fn put(entry: &mut Map<String, Value>, name: &str, value: Value) {
+    let numbered = (1..).map(|n| format!("{name}#{n}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !entry.contains_key(name));
+    if let Some(free) = free {
+        entry.insert(free, value);
+    }
 }

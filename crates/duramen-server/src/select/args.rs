@@ -7,7 +7,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::json::Members;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use duramen_query::filter::time::TimeRange;
 use duramen_query::number::parse_duration_ns;
 use duramen_query::{ParseOptions, Query};
@@ -29,20 +29,16 @@ impl FromRequest<Shared> for Args {
     async fn from_request(request: Request, app: &Shared) -> ApiResult<Self> {
         let (parts, body) = request.into_parts();
         let mut pairs = pairs_of(parts.uri.query().unwrap_or_default().as_bytes());
-        let is_form = |value: &HeaderValue| {
-            value.to_str().is_ok_and(|value| value.starts_with("application/x-www-form-urlencoded"))
-        };
-        let is_json =
-            |value: &HeaderValue| value.to_str().is_ok_and(|value| value.starts_with("application/json"));
         let kind = parts.headers.get(header::CONTENT_TYPE);
-        if kind.is_some_and(is_form) {
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        if kind.starts_with("application/x-www-form-urlencoded") {
             let body = form(app, body).await?;
             // What `curl -d` sends is called a form, whatever it is; no form begins like this.
             match body.trim_ascii_start().starts_with(b"{") {
                 true => pairs.extend(members_of(&body)?),
                 false => pairs.extend(pairs_of(&body)),
             }
-        } else if kind.is_some_and(is_json) {
+        } else if kind.starts_with("application/json") {
             pairs.extend(members_of(&form(app, body).await?)?);
         }
         Ok(Self { pairs })
@@ -74,7 +70,8 @@ fn members_of(text: &[u8]) -> ApiResult<Vec<(String, String)>> {
             serde_json::Value::String(text) => pairs.push((name, text)),
             serde_json::Value::Number(n) => pairs.push((name, n.to_string())),
             serde_json::Value::Bool(b) => pairs.push((name, b.to_string())),
-            serde_json::Value::Null => {}
+            // As if it were not there, for who does not mind.
+            serde_json::Value::Null => pairs.push((name, String::new())),
             _ => {
                 return Err(ApiError::bad_request(format!(
                     "`{name}` is neither text, a number, true nor false"
@@ -112,20 +109,28 @@ impl Args {
         self.pairs.iter().filter(move |(n, v)| is_it(n) && !v.is_empty()).map(|(_, v)| v.as_str())
     }
 
-    /// Refuses whatever has another name, for what must not do more than was meant.
+    /// Refuses whatever has another name, what is there twice, but for those that may be, and what is empty: for what must not do
+    /// more than was meant.
     ///
     /// # Errors
     /// 400; the name is told.
-    pub fn only(&self, names: &[&str]) -> ApiResult<()> {
-        let known = |name: &str| names.contains(&name.strip_suffix("[]").unwrap_or(name));
-        match self.pairs.iter().find(|(name, _)| !known(name)) {
-            Some((name, _)) => {
-                let name: String = name.chars().take(100).collect();
-                let told = format!("there is no parameter `{name}` here, only: {}", names.join(", "));
-                Err(ApiError::bad_request(told))
-            }
-            None => Ok(()),
+    pub fn only(&self, names: &[&str], repeated: &[&str]) -> ApiResult<()> {
+        for (i, (name, value)) in self.pairs.iter().enumerate() {
+            let shown: String = name.chars().take(100).collect();
+            let may_be_again = repeated.contains(&name.strip_suffix("[]").unwrap_or(name));
+            let told = if !may_be_again && !names.contains(&&**name) {
+                let all: Vec<_> = names.iter().chain(repeated).copied().collect();
+                format!("there is no parameter `{shown}` here, only: {}", all.join(", "))
+            } else if !may_be_again && self.pairs[..i].iter().any(|(before, _)| before == name) {
+                format!("the parameter `{shown}` is there twice")
+            } else if value.is_empty() {
+                format!("the parameter `{shown}` is empty: leave it out if it is not meant")
+            } else {
+                continue;
+            };
+            return Err(ApiError::bad_request(told));
         }
+        Ok(())
     }
 
     /// A parameter that must be there.

@@ -55,7 +55,7 @@ async fn query(
     stream(&app, &access, question, "application/stream+json", Vec::new(), write).await
 }
 
-fn rows(n: u64) -> usize {
+pub(super) fn rows(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 

@@ -1,6 +1,7 @@
 //! `stats_query` and `stats_query_range`: what `stats` counts, in the form of Prometheus' query API.
 
 use super::args::{Args, duration_ns};
+use super::query::rows;
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
@@ -45,7 +46,8 @@ async fn stats_query(
     args: Args,
 ) -> ApiResult<Response> {
     let at = args.as_of(app.env.clock.now_unix_ns())?;
-    let question = args.question(&app, "")?;
+    let mut question = args.question(&app, "")?;
+    question.options.limit = args.number("limit")?.filter(|limit| *limit > 0).map(rows);
     let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
     let (result, _) = run(&app, &access, question, Vec::new, move |result: &mut Vec<Value>, row| {
         for name in &figures {

@@ -19,6 +19,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use duramen::Snapshot;
 use duramen_query::filter::time::TimeRange;
+use duramen_query::number::parse_duration_ns;
 use duramen_query::pipe::Passes;
 use duramen_query::{Cancel, Order, Query, RunOptions};
 use futures_util::stream::{self, StreamExt};
@@ -45,13 +46,13 @@ async fn tail(
     check(&query)?;
     let mut follower = Follower::begin(&app, &access).await?;
     let past = match args.get("start_offset") {
-        Some(text) => {
+        Some(text) if parse_duration_ns(text) != Some(0) => {
             let snapshot = follower.past(&app, &access).await?;
             Some(past(&app, &access, &args, duration_ns("start_offset", text)?, snapshot).await?)
         }
-        None => None,
+        _ => None,
     };
-    let following = Following { app, access, query: Arc::new(query), follower };
+    let following = Following { app, access, args, follower };
     let coming = stream::try_unfold(following, |mut following| async move {
         Ok::<_, io::Error>(following.next().await?.map(|piece| (piece, following)))
     });
@@ -100,7 +101,8 @@ async fn past(
 struct Following {
     app: Shared,
     access: Access,
-    query: Arc<Query>,
+    /// What is asked for: `_time:5m` is another span whenever something comes.
+    args: Args,
     follower: Follower,
 }
 
@@ -128,7 +130,7 @@ impl Following {
                 text.extend_from_slice(told.to_string().as_bytes());
                 text.push(b'\n');
             }
-            let query = self.query.clone();
+            let query = self.args.query(&self.app, "").map_err(|e| io::Error::other(e.message))?;
             let found = tokio::task::spawn_blocking(move || {
                 rows(&query, &news, &mut text)?;
                 Ok::<_, ApiError>(text)

@@ -43,6 +43,8 @@ pub(crate) fn run(args: &TailArgs, dir: &Path, env: &Env, interrupt: &Interrupt)
         if !fresh.is_empty() {
             let handles = fresh.drain(..).map(OpenBlock::handle).collect::<duramen::Result<_>>()?;
             let left = usize::try_from(wanted.saturating_sub(given)).unwrap_or(usize::MAX);
+            // `_time:5m` is another span by now.
+            let query = show::parse(&args.query, &show::now(&args.show, env))?;
             given += show_coming(&query, handles, left, &mut writer, interrupt)?;
         }
         interrupt.check()?;
