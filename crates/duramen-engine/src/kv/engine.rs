@@ -42,7 +42,11 @@ pub type SortedRun<'a> = &'a mut dyn Iterator<Item = Result<(Vec<u8>, Vec<u8>)>>
 /// A write that has returned `Ok` is seen by every read that begins afterwards, and is as durable as its
 /// [`WriteOptions`] say. A write that fails with [`Error::Io`](crate::Error::Io) may or may not be there after
 /// the store is opened again, but never in part; until then the store refuses writes with
-/// [`Error::Poisoned`](crate::Error::Poisoned) and goes on reading.
+/// [`Error::Poisoned`](crate::Error::Poisoned) and goes on reading. Where there was no room for the write from the start (no
+/// segment of the WAL could be prepared), nothing was written, and the store takes the next one.
+///
+/// A store does not outlive a fork: in the child whatever writes, and `close`, fails with
+/// [`Error::Forked`](crate::Error::Forked), and dropping it does nothing. Open it again there, once the parent has closed it.
 pub trait Engine: Send + Sync + Debug {
     /// Sets a key's value.
     ///

@@ -53,6 +53,7 @@ pub(crate) use health::{repair, verify};
 pub(crate) use open::LOG as FILE_NAME;
 pub use options::LogOptions;
 
+use crate::io::os::fork_generation;
 use crate::io::{Env, File, Lock};
 use crate::kv::{Engine, OpKind, ReadOptions, Scan, Snapshot, SortedRun, Value, WriteBatch, WriteOptions};
 use crate::wal::Group;
@@ -123,6 +124,8 @@ struct Inner {
     path: PathBuf,
     /// Which open store a snapshot is of.
     engine_id: u64,
+    /// The process that opened it: a child forked from it writes at the same end of the same file.
+    generation: u64,
     read_only: bool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     /// Held to append.
@@ -153,6 +156,11 @@ impl Inner {
 
     fn view(&self) -> View {
         lock(&self.view).clone()
+    }
+
+    /// Fails in a child forked from the process that opened it, where a lock may be held for ever.
+    fn not_forked(&self) -> Result<()> {
+        if self.generation == fork_generation() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Fails if an earlier write or sync did.
@@ -213,6 +221,7 @@ impl Log {
     /// # Errors
     /// As [`Engine::flush`] and [`Engine::compact`].
     pub fn background_step(&self) -> Result<bool> {
+        self.inner.not_forked()?;
         self.inner.background_step()
     }
 
@@ -236,14 +245,17 @@ impl Log {
 
 impl Engine for Log {
     fn put_with(&self, key: &[u8], value: &[u8], options: WriteOptions) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.append(draft(OpKind::Put, key, value)?, options)
     }
 
     fn delete_with(&self, key: &[u8], options: WriteOptions) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.append(draft(OpKind::Delete, key, &[])?, options)
     }
 
     fn write(&self, batch: &WriteBatch, options: WriteOptions) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.write(batch, options)
     }
 
@@ -260,22 +272,27 @@ impl Engine for Log {
     }
 
     fn flush(&self) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.flush()
     }
 
     fn compact(&self) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.compact()
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<()> {
+        self.inner.not_forked()?;
         self.inner.checkpoint(dir)
     }
 
     fn ingest(&self, run: SortedRun<'_>) -> Result<u64> {
+        self.inner.not_forked()?;
         self.inner.ingest(run)
     }
 
     fn close(&self) -> Result<()> {
+        self.inner.not_forked()?;
         let was_closed = std::mem::replace(&mut self.inner.state().closed, true);
         self.stop_thread();
         if was_closed || self.inner.read_only {
@@ -290,6 +307,12 @@ impl Engine for Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
+        if self.inner.not_forked().is_err() {
+            // The thread is not in this process, and the lock's file was closed by the fork: all of it stays as it is.
+            let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            std::mem::forget((Arc::clone(&self.inner), thread));
+            return;
+        }
         let mut state = self.inner.state();
         let due = state.sync_due.is_some() && !std::mem::replace(&mut state.closed, true);
         let end = state.position();

@@ -5,6 +5,7 @@ use super::format::{HEADER_BYTES, Identity};
 use super::new_file::{NewFile, remove_if_there};
 use super::recover::{find, settle};
 use super::{Inner, Log, LogOptions, View};
+use crate::io::os::fork_generation;
 use crate::io::{Env, File, Lock, OpenMode};
 use crate::kv::{EngineKind, marker};
 use crate::wal::Background;
@@ -45,6 +46,7 @@ pub(super) fn open(dir: &Path, options: LogOptions, read_only: bool) -> Result<L
         State { file, identity, end, next_seq, synced, sync_due: None, compaction_due_at, closed: false };
     let inner = Arc::new(Inner {
         engine_id: env.random.next_u64(),
+        generation: fork_generation(),
         env,
         dir: dir.to_path_buf(),
         path,

@@ -13,6 +13,7 @@ use super::superversion::SuperVersion;
 use super::table::TableCache;
 use super::version::{Obsolete, Version};
 use crate::io::Lock;
+use crate::io::os::fork_generation;
 use crate::manifest::Manifest;
 use crate::wal::{self, Background, Damage, Wal, WalOptions};
 use crate::{Error, Result};
@@ -103,6 +104,8 @@ pub(super) struct Inner {
     /// The locks of writers that are gone and whose records are not in tables yet.
     dead_writers: Mutex<BTreeMap<u64, Box<dyn Lock>>>,
     lock: Mutex<Option<Box<dyn Lock>>>,
+    /// The process that opened it.
+    generation: u64,
     closed: AtomicBool,
     poison: OnceLock<String>,
 }
@@ -189,6 +192,7 @@ impl Lsm {
     /// # Errors
     /// What the step met with: [`Error::Io`], [`Error::Corruption`], [`Error::Poisoned`].
     pub fn background_step(&self) -> Result<bool> {
+        self.inner.not_forked()?;
         self.inner.usable()?;
         self.inner.background_step()
     }
@@ -213,6 +217,12 @@ impl Lsm {
 
 impl Drop for Lsm {
     fn drop(&mut self) {
+        if self.inner.not_forked().is_err() {
+            // The threads are not in this process, and locks' files were closed by the fork: all of it stays as it is.
+            let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget((Arc::clone(&self.inner), std::mem::take(threads)));
+            return;
+        }
         self.inner.closed.store(true, Ordering::Release);
         self.stop_threads();
     }
@@ -257,6 +267,7 @@ impl Inner {
             recovery: parts.recovery,
             dead_writers: Mutex::new(parts.dead_writers),
             lock: Mutex::new(lock),
+            generation: fork_generation(),
             closed: AtomicBool::new(false),
             poison: OnceLock::new(),
             wal,
@@ -269,18 +280,30 @@ impl Inner {
     #[inline]
     pub(super) fn writable(&self) -> Result<&Wal> {
         match &self.wal {
-            Some(wal) if self.poison.get().is_none() && !self.closed.load(Ordering::Acquire) => Ok(wal),
+            Some(wal)
+                if self.poison.get().is_none()
+                    && !self.closed.load(Ordering::Acquire)
+                    && self.generation == fork_generation() =>
+            {
+                Ok(wal)
+            }
             _ => Err(self.why_not_writable()),
         }
     }
 
     #[cold]
     fn why_not_writable(&self) -> Error {
-        match self.usable() {
+        match self.not_forked().and_then(|()| self.usable()) {
             Err(e) => e,
             Ok(()) if self.wal.is_none() => read_only(),
             Ok(()) => Error::InvalidArgument("the store is closed".into()),
         }
+    }
+
+    /// Fails in a child forked from the process that opened it, whose threads it does not have, and where a lock may be held for
+    /// ever.
+    pub(super) fn not_forked(&self) -> Result<()> {
+        if self.generation == fork_generation() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Fails if an earlier sync or manifest edit did.

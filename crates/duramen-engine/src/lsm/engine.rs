@@ -64,6 +64,7 @@ impl Engine for Lsm {
     }
 
     fn close(&self) -> Result<()> {
+        self.inner.not_forked()?;
         if self.inner.wal.is_none() {
             self.stop_threads();
             return Ok(());
