@@ -28,7 +28,8 @@ extern "C" {
 /* What a call returns. Of all but DURAMEN_OK, duramen_last_error tells more. */
 #define DURAMEN_OK 0
 #define DURAMEN_INVALID 1    /* an argument is none: nothing was done */
-#define DURAMEN_FAILED 2     /* the store or the operating system refused; a line so refused is not in the log */
+#define DURAMEN_FAILED 2     /* the store or the operating system refused; a line so refused is not in the log, unless its own write
+                              * or sync failed: then nobody knows */
 #define DURAMEN_INCOMPLETE 3 /* duramen_query: the rows are right, but a part of the store could not be read */
 #define DURAMEN_INTERNAL 4   /* a fault in this library */
 
@@ -83,7 +84,7 @@ typedef struct duramen_options {
     uint32_t sync_levels;
     /* DURAMEN_PID and DURAMEN_NO_KEEPER, added. */
     uint32_t flags;
-    /* How long a call waits for room before it refuses its line. 0 is the default, 1000; negative is not at all. */
+    /* How long a call waits for room before it refuses its line. 0 is the default, 10000; negative is not at all. */
     int64_t block_timeout_ms;
     /* The longest message in bytes; what is longer is cut. 0 is the default, 1 MiB. */
     size_t max_message_bytes;
@@ -119,7 +120,7 @@ int duramen_close(duramen_logger *logger);
 typedef int (*duramen_row)(void *ctx, const char *json, size_t len);
 
 /* Asks the store in dir in LogsQL, and calls row with every row of the answer while they are found, the newest first,
- * on the thread that asked. DURAMEN_INVALID if the text is no query: duramen_last_error shows the place. */
+ * on the thread that asked. Dates without a zone are of UTC. DURAMEN_INVALID if the text is no query: duramen_last_error shows the place. */
 int duramen_query(const char *dir, const char *query, duramen_row row, void *ctx);
 
 /* Why the last call of this thread did not return DURAMEN_OK; "" if it did. Valid until the thread's next call. */

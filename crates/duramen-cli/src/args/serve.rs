@@ -13,7 +13,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) settings: Settings,
 
-    /// TOML file with settings: the names of the flags above, with _ for -; those of retention in a table [retention]. Flags and
+    /// TOML file with settings: the names of the flags above, with _ for -; those of retention in a table of that name. Flags and
     /// environment variables go first
     #[arg(long, value_name = "FILE", env = "DURAMEN_CONFIG")]
     pub(crate) config: Option<PathBuf>,
