@@ -44,6 +44,8 @@ struct State {
     lost: u64,
     /// The numbers of the last of them, for eager callers: each asks for its own.
     lost_numbers: VecDeque<u64>,
+    /// All from this number on were lost when the writer ended.
+    lost_from: Option<u64>,
     why: Option<Arc<str>>,
     stats: SinkStats,
 }
@@ -136,7 +138,9 @@ impl Waiting {
                 return Err(Error::Timeout { timeout_ms: self.options.timeout_ms, queued, why });
             }
         }
-        match (&state.why, state.lost_numbers.contains(&number)) {
+        let is_lost =
+            state.lost_numbers.contains(&number) || state.lost_from.is_some_and(|from| from <= number);
+        match (&state.why, is_lost) {
             (Some(why), true) => Err(Error::LinesLost { count: 1, why: why.clone() }),
             _ => state.outcome(),
         }
@@ -297,6 +301,7 @@ impl Waiting {
             state.failed = state.why.clone();
         } else if n > 0 {
             state.lost += n;
+            state.lost_from = Some(state.settled - n + 1);
             state.why.get_or_insert_with(|| "the sink was closed before they were written".into());
         }
         self.progress.notify_all();
