@@ -52,7 +52,7 @@ pub trait Engine: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::Error::InvalidArgument) for a key or value over its limit, or in a store opened
-    /// read-only; [`Stalled`](crate::Error::Stalled) with `no_slowdown`; [`FlushFails`](crate::Error::FlushFails);
+    /// read-only; [`Stalled`](crate::Error::Stalled) with `no_slowdown` or past `stall_timeout`; [`FlushFails`](crate::Error::FlushFails);
     /// [`Io`](crate::Error::Io); [`Poisoned`](crate::Error::Poisoned) after an earlier one.
     fn put_with(&self, key: &[u8], value: &[u8], options: WriteOptions) -> Result<()>;
 

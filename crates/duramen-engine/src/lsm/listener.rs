@@ -22,7 +22,8 @@ pub trait EventListener: Send + Sync + Debug {
         let _ = info;
     }
 
-    /// Writes are slowed down, stopped, or go on at full speed again.
+    /// Level 0 slows writes down, stops them, or lets them go on at full speed again. Of writes that wait for a free
+    /// write buffer, or for tables that are being ingested, [`Lsm::metrics`](crate::lsm::Lsm::metrics) tell.
     fn on_stall(&self, info: &StallInfo) {
         let _ = info;
     }
@@ -159,8 +160,6 @@ pub enum StallCause {
     /// They are not.
     #[default]
     None,
-    /// All of `max_write_buffer_number` memtables are full: the flush has not caught up.
-    Memtables,
     /// Level 0 has too many tables: the compaction has not caught up.
     Level0FileCount,
 }

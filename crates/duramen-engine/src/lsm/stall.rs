@@ -6,7 +6,7 @@
 use super::db::Inner;
 use super::listener::{StallCause, StallCondition, StallInfo};
 use super::options::CompactionStyle;
-use crate::wal::Background;
+use crate::wal::{Background, WriteOptions};
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -113,20 +113,34 @@ impl Inner {
         }
     }
 
-    /// Waits as long as the pace demands of a write of `bytes`.
+    /// Waits as long as the pace demands of a write of `bytes`, at most `stall_timeout`, and gives back its options
+    /// with what is left of that.
     #[cold]
-    pub(super) fn wait_for_stall(&self, bytes: usize, no_slowdown: bool) -> Result<()> {
+    pub(super) fn wait_for_stall(&self, bytes: usize, options: WriteOptions) -> Result<WriteOptions> {
         let clock = &self.options.env.clock;
         let started = clock.monotonic();
+        let until = options.stall_timeout.map(|most| started.saturating_add(most));
+        let done = self.held_back(bytes, options.no_slowdown, until);
+        let ended = clock.monotonic();
+        let waited = ended.saturating_sub(started).as_nanos();
+        self.stall.stall_ns.fetch_add(u64::try_from(waited).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let stall_timeout = until.map(|until| until.saturating_sub(ended));
+        done.map(|()| WriteOptions { stall_timeout, ..options })
+    }
+
+    /// Waits until a write of `bytes` may go on; not beyond `until`, on the monotonic clock.
+    fn held_back(&self, bytes: usize, no_slowdown: bool, until: Option<Duration>) -> Result<()> {
+        let clock = &self.options.env.clock;
         let mut counted = false;
         loop {
             self.writable()?;
             let pace = self.stall.pace();
             if pace == Pace::Full {
-                break;
+                return Ok(());
             }
+            let stalled = || Error::Stalled { reason: self.why(pace) };
             if no_slowdown {
-                return Err(Error::Stalled { reason: self.why(pace) });
+                return Err(stalled());
             }
             if !std::mem::replace(&mut counted, true) {
                 let counter = if pace == Pace::Delayed { &self.stall.delays } else { &self.stall.stops };
@@ -135,10 +149,7 @@ impl Inner {
             if self.options.background == Background::Manual {
                 // Whoever writes does the work, and then nothing is owed.
                 if !self.background_step()? {
-                    match pace {
-                        Pace::Delayed => break,
-                        _ => return Err(Error::Stalled { reason: self.why(pace) }),
-                    }
+                    return if pace == Pace::Delayed { Ok(()) } else { Err(stalled()) };
                 }
                 continue;
             }
@@ -146,25 +157,31 @@ impl Inner {
             if self.stall.pace() != pace {
                 continue;
             }
-            if pace != Pace::Delayed {
-                if let Some(reason) = self.background.compaction_error() {
-                    return Err(Error::Stalled { reason: format!("{}; {reason}", self.why(pace)) });
-                }
-                drop(self.stall.changed.wait(paid));
-                continue;
-            }
             let now = clock.monotonic();
-            let cost = bytes as u64 * 1_000_000_000 / self.options.delayed_write_rate.max(1);
-            *paid = (*paid).max(now) + Duration::from_nanos(cost);
-            let wait = (*paid - now).min(MAX_DELAY);
-            if wait > Duration::from_millis(1) {
-                drop(self.stall.changed.wait_timeout(paid, wait));
+            let left = until.map_or(Duration::MAX, |until| until.saturating_sub(now));
+            if pace == Pace::Delayed {
+                let cost = bytes as u64 * 1_000_000_000 / self.options.delayed_write_rate.max(1);
+                let due = (*paid).max(now) + Duration::from_nanos(cost);
+                let wait = (due - now).min(MAX_DELAY);
+                if wait > left {
+                    // Nothing is written, and nothing is owed.
+                    return Err(stalled());
+                }
+                *paid = due;
+                if wait > Duration::from_millis(1) {
+                    drop(self.stall.changed.wait_timeout(paid, wait));
+                }
+                return Ok(());
             }
-            break;
+            if let Some(reason) = self.background.compaction_error() {
+                return Err(Error::Stalled { reason: format!("{}; {reason}", self.why(pace)) });
+            }
+            match until {
+                Some(_) if left.is_zero() => return Err(stalled()),
+                Some(_) => drop(self.stall.changed.wait_timeout(paid, left)),
+                None => drop(self.stall.changed.wait(paid)),
+            }
         }
-        let waited = clock.monotonic().saturating_sub(started).as_nanos();
-        self.stall.stall_ns.fetch_add(u64::try_from(waited).unwrap_or(u64::MAX), Ordering::Relaxed);
-        Ok(())
     }
 
     fn why(&self, pace: Pace) -> String {

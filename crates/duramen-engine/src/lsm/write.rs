@@ -73,8 +73,9 @@ impl Inner {
         index: impl Fn(&dyn Memtable, u64, u32),
     ) -> Result<()> {
         let wal = self.writable()?;
+        let mut options = options;
         if self.stall.is_on() {
-            self.wait_for_stall(payload.len(), options.no_slowdown)?;
+            options = self.wait_for_stall(payload.len(), options)?;
         }
         loop {
             let appended = wal.append_then(KIND_BATCH, count, payload, options, |at, reader| {

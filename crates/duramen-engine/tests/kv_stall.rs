@@ -1,0 +1,110 @@
+//! Writes that level 0 holds back: they wait no longer than they were told to, nothing of one that failed is there, and
+//! once compaction has caught up they go on.
+
+mod kv_common;
+
+use duramen_engine::Error;
+use duramen_engine::kv::{Engine, ReadOptions, WriteOptions};
+use duramen_engine::lsm::{CompactionInfo, EventListener, Lsm, LsmOptions, StallCondition, StallInfo};
+use kv_common::contents;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Holds the compaction that has just ended, and so all that would follow, until the gate's other end is dropped.
+#[derive(Debug)]
+struct Gate {
+    held: Mutex<Receiver<()>>,
+    heard: Mutex<Vec<StallCondition>>,
+}
+
+impl EventListener for Gate {
+    fn on_compaction(&self, _: &CompactionInfo) {
+        assert!(self.held.lock().unwrap().recv().is_err(), "nobody sends");
+    }
+
+    fn on_stall(&self, info: &StallInfo) {
+        self.heard.lock().unwrap().push(info.condition);
+    }
+}
+
+fn gate() -> (Arc<Gate>, Sender<()>) {
+    let (open, held) = channel();
+    (Arc::new(Gate { held: Mutex::new(held), heard: Mutex::default() }), open)
+}
+
+fn most(ms: u64) -> WriteOptions {
+    WriteOptions { stall_timeout: Some(Duration::from_millis(ms)), ..WriteOptions::default() }
+}
+
+/// Fills level 0, a table a write, until a write that may wait for `ms` fails, and says with what.
+fn fill(store: &Lsm, ms: u64, value: &[u8]) -> (usize, Error) {
+    for n in 0..100 {
+        if let Err(e) = store.put_with(format!("{n:03}").as_bytes(), value, most(ms)) {
+            return (n, e);
+        }
+        store.flush().unwrap();
+    }
+    panic!("level 0 takes 100 tables without a compaction");
+}
+
+#[test]
+fn a_write_waits_for_level_0_no_longer_than_it_was_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (gate, open) = gate();
+    let options = LsmOptions {
+        level0_file_num_compaction_trigger: 2,
+        level0_slowdown_writes_trigger: 6,
+        level0_stop_writes_trigger: 6,
+        listener: Some(Arc::clone(&gate) as Arc<dyn EventListener>),
+        ..LsmOptions::default()
+    };
+    let store = Lsm::open(dir.path(), options).unwrap();
+    let (stopped_at, error) = fill(&store, 30, b"x");
+    assert!(
+        matches!(&error, Error::Stalled { reason } if reason.contains("level 0 has 6 tables")),
+        "{error}"
+    );
+
+    let began = Instant::now();
+    let again = store.put_with(b"late", b"x", most(30)).unwrap_err();
+    assert!(matches!(again, Error::Stalled { .. }), "{again}");
+    assert!(began.elapsed() >= Duration::from_millis(30));
+    assert!(store.metrics().stalls_level0_stop >= 2);
+    assert_eq!(gate.heard.lock().unwrap().last(), Some(&StallCondition::Stopped));
+
+    drop(open);
+    store.put(b"after", b"y").unwrap();
+    assert_eq!(store.get(b"after").unwrap().as_deref(), Some(&b"y"[..]));
+    assert_eq!(store.get(b"late").unwrap(), None);
+    assert_eq!(contents(&store, &ReadOptions::default()).unwrap().len(), stopped_at + 1);
+    store.close().unwrap();
+    assert!(gate.heard.lock().unwrap().contains(&StallCondition::Normal));
+}
+
+#[test]
+fn a_write_that_would_be_slowed_down_for_longer_fails_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (gate, open) = gate();
+    let options = LsmOptions {
+        level0_file_num_compaction_trigger: 2,
+        level0_slowdown_writes_trigger: 4,
+        level0_stop_writes_trigger: 100,
+        delayed_write_rate: 1 << 10,
+        listener: Some(gate),
+        ..LsmOptions::default()
+    };
+    let store = Lsm::open(dir.path(), options).unwrap();
+    // At this rate each owes four seconds.
+    let (slowed_at, error) = fill(&store, 100, &[0; 4096]);
+    assert!(
+        matches!(&error, Error::Stalled { reason } if reason.contains("level 0 has 4 tables")),
+        "{error}"
+    );
+    assert!(slowed_at >= 4);
+    assert!(store.metrics().stall_ns < 100_000_000);
+    // Those that failed owe nothing: a small one goes through.
+    store.put_with(b"small", b"x", most(100)).unwrap();
+    drop(open);
+    store.close().unwrap();
+}
