@@ -205,6 +205,9 @@ fn how_much_there_is() {
     assert_eq!((&by_label[0]["metric"], &by_label[1]["metric"]), (&json!({"app": ""}), &json!({"host": ""})));
     let over_time = volume("/loki/api/v1/index/volume_range", &[("query", "{app=\"pay\"}"), ("step", "9s")]);
     assert_eq!(over_time, json!([{"metric": {"app": "pay"}, "values": [[1_700_000_009, "69"]]}]));
+    let many = ["app"; 17].join(",");
+    let refused = server.get("/loki/api/v1/index/volume", &span(&[("query", "{}"), ("targetLabels", &many)]));
+    assert_eq!(refused.status, 400, "{refused:?}");
     // Whatever the steps, all is in one of them, and the last ends with the span.
     let sums = |volumes: &Value, last: bool| -> Vec<(Value, u64)> {
         let of = |series: &Value| {

@@ -55,6 +55,9 @@ fn snapshots_are_made_listed_restored_and_removed() {
     let made = made.json();
     assert_eq!((&made["name"], &made["lines"]), (&json!("first"), &json!(2)));
     admin.ingest(&["three"]);
+    // A name that is mistyped is not no name.
+    let mistyped = admin.post("/api/v1/snapshots", &json!({ "nmae": "daily" }));
+    assert_eq!(mistyped.status, 400, "{mistyped:?}");
     let unnamed = admin.post("/api/v1/snapshots", &json!({})).json();
     assert_eq!(unnamed["lines"], 3);
     let listed = admin.list();

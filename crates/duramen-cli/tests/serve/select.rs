@@ -167,7 +167,7 @@ fn a_mistake_is_shown() {
         ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cunion+(*)", "cannot stand behind `stats`"),
         ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cfield_names", "cannot stand behind `stats`"),
         ("stats_query_range?query=*%7Cstats+count()+n%7Crename+_time+as+t", "takes away `_time`"),
-        ("stats_query_range?query=*%7Cstats+count()+n&step=1e-12", "less than a nanosecond"),
+        ("stats_query_range?query=*%7Cstats+count()+n&step=1e-12", "is no duration such as"),
         ("stats_query_range?query=*%7Climit%201%7Cstats%20count()", "must end with the pipe `stats`"),
         ("tail?query=*%7Cstats%20count()", "needs all entries"),
     ] {
@@ -277,6 +277,8 @@ fn a_histogram() {
             { "fields": { "level": "error" }, "timestamps": ["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z"], "values": [6, 4], "total": 10 },
         ])
     );
+    let in_seconds = server.get("/select/logsql/hits?query=*&step=3600&field=level").json();
+    assert_eq!(in_seconds, hits);
     let hits = server.get("/select/logsql/hits?query=*&step=1h&field=n&fields_limit=2").json();
     let groups = hits["hits"].as_array().unwrap();
     assert_eq!((groups.len(), &groups[2]["fields"], &groups[2]["total"]), (3, &json!({}), &json!(98)));

@@ -33,6 +33,7 @@ pub(super) fn routes() -> Router<Shared> {
 
 /// `{"name":"daily"}`, or `{}`: then its name is the time.
 async fn make(Order { app, access, args }: Order) -> ApiResult<Response> {
+    args.only(&["name"], &[])?;
     let name = match args.get("name") {
         Some(name) => {
             check(name)?;
@@ -131,6 +132,7 @@ async fn remove(
 
 /// `{"tenant":"NAME"}`: makes it the store of a tenant that has none yet. What is served goes on as it is.
 async fn restore(InPath(name): InPath<String>, Order { app, access, args }: Order) -> ApiResult<Response> {
+    args.only(&["tenant"], &[])?;
     let tenant = args.need("tenant")?.to_owned();
     check_tenant(&tenant).map_err(|e| ApiError::bad_request(e.to_string()))?;
     if !access.tenant.name.is_empty() {

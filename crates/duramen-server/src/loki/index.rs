@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many series a volume has at most if the request does not say.
 const DEFAULT_LIMIT: usize = 100;
-/// The most labels by which volumes are counted.
+/// The most labels by which volumes are counted; more are refused.
 const MAX_TARGET_LABELS: usize = 16;
 
 pub(super) fn routes() -> Router<Shared> {
@@ -62,7 +62,10 @@ fn targets(asked: &Asked, query: &LogQuery) -> LokiResult<(Vec<String>, bool)> {
     {
         return Err(LokiError::bad_request(format!("`{wrong}` is no label")));
     }
-    targets.truncate(MAX_TARGET_LABELS);
+    if targets.len() > MAX_TARGET_LABELS {
+        let told = format!("{} target labels are more than {MAX_TARGET_LABELS}", targets.len());
+        return Err(LokiError::bad_request(told));
+    }
     Ok((targets, by_labels))
 }
 

@@ -60,12 +60,16 @@ const END: Param = ("end", Text, "The latest time");
 const TIMEOUT: Param = ("timeout", Text, "The longest run, such as 5s");
 const EXTRA: Param =
     ("extra_filters", Text, "A filter that every row must pass, too, or a JSON object of fields and values");
+const EXTRA_STREAMS: Param =
+    ("extra_stream_filters", Text, "A filter of streams that every row must pass, too, or such an object");
 const FILTER: Param = ("q", Text, "A filter in LogsQL");
 const FIELD: Param = ("field", Needed, "The field");
+const FILTERS: Param = ("filters[NAME]", Text, "A value that the field NAME must have; again for another");
 const MOST_ENTRIES: Param = ("limit", Number, "The most entries");
 const STEP: Param = ("step", Text, "The length of a step, such as 5m");
 const SELECTOR: Param = ("query", Text, "LogQL; without it, all lines");
 const LOGQL_QUERY: Param = ("query", Needed, "LogQL");
+const SINCE: Param = ("since", Text, "Without start: how long before the end to begin, such as 6h");
 const BEFORE: Param = ("end", Text, "The first time that is too late");
 const EAST: Param = ("offset", Text, "How far east of UTC days begin, such as 2h or -5h30m");
 const PART: Param = ("filter", Text, "What is told must contain this");
@@ -79,52 +83,109 @@ const ROLES: &[Param] = &[
     ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
     ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
 ];
-const RANGE: &[Param] = &[START, END];
-const LOGSQL: &[Param] = &[QUERY, START, END, TIMEOUT, EXTRA, ("limit", Number, "The most rows or values")];
+const FREQUENT: &[Param] = &[
+    QUERY,
+    START,
+    END,
+    TIMEOUT,
+    EXTRA,
+    EXTRA_STREAMS,
+    ("limit", Number, "The most values of a field"),
+    ("max_values_per_field", Number, "Fields of more values are left out"),
+    ("max_value_len", Number, "Fields with a longer value are left out"),
+    ("keep_const_fields", Text, "1: fields of one value, too"),
+];
+const FIGURES: &[Param] = &[
+    QUERY,
+    START,
+    END,
+    ("time", Text, "The vector's time; otherwise the end, or now"),
+    TIMEOUT,
+    EXTRA,
+    EXTRA_STREAMS,
+    ("limit", Number, "The most series"),
+];
 const EXPORTED: &[Param] = &[
     QUERY,
     START,
     END,
     TIMEOUT,
     EXTRA,
+    EXTRA_STREAMS,
     ("limit", Number, "The most rows, of the newest"),
     ("offset", Number, "Rows to leave out, of the newest"),
     ("format", Text, "json (all values are text), typed, csv; parquet, if the server was built with it"),
     ("fields", Text, "The columns of csv; otherwise all that there are"),
 ];
-const NAMES: &[Param] = &[QUERY, START, END, TIMEOUT, EXTRA, MOST_FOUND, PART, BARE];
-const VALUES: &[Param] = &[QUERY, FIELD, START, END, MOST_FOUND, PART, BARE];
-const STEPS: &[Param] = &[QUERY, STEP, EAST, START, END];
-const HITS: &[Param] =
-    &[QUERY, STEP, EAST, START, END, ("field", Text, "A field to group by; may be given again")];
-const TAIL: &[Param] = &[QUERY, ("start_offset", Text, "How much of the past to begin with, such as 5m")];
+const NAMES: &[Param] = &[QUERY, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS, MOST_FOUND, PART, BARE];
+const VALUES: &[Param] = &[QUERY, FIELD, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS, MOST_FOUND, PART, BARE];
+const STEPS: &[Param] = &[QUERY, STEP, EAST, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS];
+const HITS: &[Param] = &[
+    QUERY,
+    STEP,
+    EAST,
+    START,
+    END,
+    TIMEOUT,
+    EXTRA,
+    EXTRA_STREAMS,
+    ("field", Text, "A field to group by; may be given again"),
+    ("fields_limit", Number, "The most groups; what is beyond them is one without fields"),
+];
+const TAIL: &[Param] = &[
+    QUERY,
+    ("start_offset", Text, "How much of the past to begin with, such as 5m"),
+    START,
+    END,
+    EXTRA,
+    EXTRA_STREAMS,
+];
+const LINES: Param = ("limit", Number, "The most lines");
 const LOGQL: &[Param] = &[
     LOGQL_QUERY,
     START,
     BEFORE,
-    ("limit", Number, "The most lines"),
+    SINCE,
+    LINES,
     ("direction", Text, "backward or forward"),
     STEP,
+    ("interval", Text, "How far apart lines are at least, such as 30s"),
 ];
-const SELECTED: &[Param] = &[SELECTOR, START, BEFORE];
-const SELECTED_STEPS: &[Param] = &[SELECTOR, START, BEFORE, STEP];
-const DETECTED: &[Param] = &[SELECTOR, START, BEFORE, MOST_FOUND];
-const FORMATTED: &[Param] = &[LOGQL_QUERY];
-const ENTRIES: &[Param] = &[
-    FILTER,
-    ("filters[NAME]", Text, "A value that the field NAME must have; again for another"),
+const AT: &[Param] = &[LOGQL_QUERY, ("time", Text, "The moment; otherwise now")];
+const FOLLOWED: &[Param] = &[
+    LOGQL_QUERY,
     START,
-    END,
-    MOST_ENTRIES,
-    ("before", Text, "The `next` of the answer before"),
+    SINCE,
+    LINES,
+    ("delay_for", Number, "How many seconds lines are held back, at most 5"),
 ];
-const SEARCH: &[Param] = &[FILTER, MOST_ENTRIES];
-const FACET: &[Param] = &[FIELD, FILTER];
-const FACETS: &[Param] = &[FILTER];
+const SELECTED: &[Param] = &[SELECTOR, START, BEFORE, SINCE];
+const SELECTED_STEPS: &[Param] = &[SELECTOR, START, BEFORE, SINCE, STEP];
+const SERIES: &[Param] = &[("match[]", Text, "A selector; may be given again"), START, BEFORE, SINCE];
+const TARGETS: Param = ("targetLabels", Text, "Labels to count by, separated by commas, at most 16");
+const ALONE: Param = ("aggregateBy", Text, "series, or labels: each for itself");
+const VOLUMES: &[Param] = &[SELECTOR, START, BEFORE, SINCE, TARGETS, ALONE, MOST_FOUND];
+const VOLUMES_STEPS: &[Param] = &[SELECTOR, START, BEFORE, SINCE, STEP, TARGETS, ALONE, MOST_FOUND];
+const DETECTED: &[Param] = &[
+    SELECTOR,
+    START,
+    BEFORE,
+    SINCE,
+    MOST_FOUND,
+    ("line_limit", Number, "How many of the newest lines to look at"),
+];
+const FORMATTED: &[Param] = &[LOGQL_QUERY];
+const NEXT: Param = ("before", Text, "The `next` of the answer before");
+const ENTRIES: &[Param] = &[FILTER, FILTERS, START, END, MOST_ENTRIES, NEXT];
+const SEARCH: &[Param] = &[("q", Needed, "A filter in LogsQL"), FILTERS, START, END, MOST_ENTRIES, NEXT];
+const FACET: &[Param] = &[FIELD, FILTER, FILTERS, START, END, MOST_FOUND, TIMEOUT];
+const FACETS: &[Param] = &[FILTER, FILTERS, START, END, TIMEOUT];
 const DELETION: &[Param] = &[
     ("query", Needed, "LogsQL: a filter, without pipes"),
     START,
     END,
+    EXTRA,
+    EXTRA_STREAMS,
     ("dry_run", Text, "true: delete nothing, and say how many lines it would be"),
 ];
 const RUN_TASK: &[Param] = &[("filter", Needed, "LogsQL: a filter, without pipes")];
@@ -244,14 +305,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ask("/select/logsql/query", EXPORTED, "Rows, the newest first, an object a line").answering(EXPORT),
     ask("/select/logsql/tail", TAIL, "Rows as they are appended, an object a line").answering(ROWS),
     ask("/select/logsql/hits", HITS, "How many rows there are in each step"),
-    ask("/select/logsql/facets", LOGSQL, "The most frequent values of each field"),
+    ask("/select/logsql/facets", FREQUENT, "The most frequent values of each field"),
     ask("/select/logsql/field_names", NAMES, "Fields, and how many rows have each"),
     ask("/select/logsql/field_values", VALUES, "A field's values, with how many rows"),
     ask("/select/logsql/streams", NAMES, "Streams, with how many rows"),
     ask("/select/logsql/stream_ids", NAMES, "Identities of streams, with how many rows"),
     ask("/select/logsql/stream_field_names", NAMES, "Fields of streams, with how many rows"),
     ask("/select/logsql/stream_field_values", VALUES, "A stream field's values"),
-    ask("/select/logsql/stats_query", LOGSQL, "What stats counts, as a Prometheus vector"),
+    ask("/select/logsql/stats_query", FIGURES, "What stats counts, as a Prometheus vector"),
     ask("/select/logsql/stats_query_range", STEPS, "The same for each step, as a matrix"),
     get("/api/v1/entries", ENTRIES, "The newest entries, with identities"),
     get("/api/v1/entries/{id}", NONE, "One entry"),
@@ -261,22 +322,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("/api/v1/timeline/request/{id}", NONE, "What happened in a request, in order"),
     get("/api/v1/timeline/job/{id}", NONE, "What happened in a job, in order"),
     loki("/loki/api/v1/query_range", LOGQL, "LogQL over a range of time"),
-    loki("/loki/api/v1/query", LOGQL, "LogQL at a moment"),
-    loki("/loki/api/v1/labels", RANGE, "Names of labels"),
-    loki("/loki/api/v1/label", RANGE, "The same"),
-    loki("/loki/api/v1/label/{name}/values", RANGE, "A label's values"),
-    loki("/loki/api/v1/series", RANGE, "Streams that selectors (match[]) find"),
+    loki("/loki/api/v1/query", AT, "LogQL at a moment"),
+    loki("/loki/api/v1/labels", SELECTED, "Names of labels"),
+    loki("/loki/api/v1/label", SELECTED, "The same"),
+    loki("/loki/api/v1/label/{name}/values", SELECTED, "A label's values"),
+    loki("/loki/api/v1/series", SERIES, "Streams that selectors (match[]) find"),
     loki("/loki/api/v1/index/stats", SELECTED, "How much a selector finds"),
-    loki("/loki/api/v1/index/volume", DETECTED, "How much each label value has"),
-    loki("/loki/api/v1/index/volume_range", SELECTED_STEPS, "The same for each step"),
-    loki("/loki/api/v1/detected_labels", RANGE, "Labels, and how many values each has"),
+    loki("/loki/api/v1/index/volume", VOLUMES, "How much each label value has"),
+    loki("/loki/api/v1/index/volume_range", VOLUMES_STEPS, "The same for each step"),
+    loki("/loki/api/v1/detected_labels", SELECTED, "Labels, and how many values each has"),
     loki("/loki/api/v1/detected_fields", DETECTED, "Fields that lines hold, and their types"),
     loki("/loki/api/v1/detected_field/{name}/values", DETECTED, "A field's values"),
     loki("/loki/api/v1/patterns", SELECTED_STEPS, "Lines that are alike, counted in each step"),
     loki("/loki/api/v1/format_query", FORMATTED, "A query, written tidily"),
     tell("/loki/api/v1/drilldown-limits", "read", "Limits, for Grafana's Drilldown"),
     tell("/loki/api/v1/status/buildinfo", "read", "The version"),
-    op("/loki/api/v1/tail", GET, "read", LOGQL, None, 101, "Lines as they come, over a WebSocket")
+    op("/loki/api/v1/tail", GET, "read", FOLLOWED, None, 101, "Lines as they come, over a WebSocket")
         .answering(NOTHING)
         .refusing(TEXT_OR_JSON),
     op(

@@ -288,6 +288,18 @@ pub(crate) fn duration_ns(name: &str, text: &str) -> ApiResult<i64> {
     })
 }
 
+/// The length of a step: `step`, as a duration or in seconds, otherwise a day.
+///
+/// # Errors
+/// 400 if it is neither, or not longer than nothing.
+pub(crate) fn step_ns(args: &Args) -> ApiResult<i64> {
+    let step = args.get("step").unwrap_or("1d");
+    match step.parse::<f64>() {
+        Ok(seconds) if (1e-9..i64::MAX as f64 / 1e9).contains(&seconds) => Ok((seconds * 1e9) as i64),
+        _ => duration_ns("step", step),
+    }
+}
+
 /// The first and last nanosecond of a moment: `now`, a number of s, ms, us or ns since the epoch, a duration before now, or a
 /// time as LogsQL writes it, a day or an hour among them.
 ///
@@ -380,6 +392,18 @@ mod tests {
         assert_eq!(duration_ns("step", "250ms").unwrap(), 250_000_000);
         for wrong in ["", "5", "0s", "m", "-5m", "5m offset 1h", "[1,2]"] {
             assert!(duration_ns("step", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn steps() {
+        let step = |text: &str| step_ns(&Args::of(&[("step", text)]));
+        assert_eq!(step_ns(&Args::of(&[])).unwrap(), 86_400_000_000_000);
+        assert_eq!(step("3600").unwrap(), 3_600_000_000_000);
+        assert_eq!(step("0.5").unwrap(), 500_000_000);
+        assert_eq!(step("1h30m").unwrap(), 5_400_000_000_000);
+        for wrong in ["0", "-5", "1e300", "1e-12", "nan", "inf", "x", "5m offset 1h"] {
+            assert!(step(wrong).is_err(), "{wrong}");
         }
     }
 

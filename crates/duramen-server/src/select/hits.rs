@@ -1,6 +1,6 @@
 //! `hits`: how many entries there are in each step of time, by fields if asked: the histogram above a list of logs.
 
-use super::args::{Args, duration_ns};
+use super::args::{Args, step_ns};
 use super::counts::{fields_of, quoted};
 use crate::answer::run;
 use crate::app::Shared;
@@ -28,9 +28,7 @@ async fn hits(
     args: Args,
 ) -> ApiResult<Response> {
     let fields = fields_of(&args, "field")?;
-    let step = args.get("step").unwrap_or("1d");
-    duration_ns("step", step)?;
-    let mut bucket = format!("_time:{step}");
+    let mut bucket = format!("_time:{}ns", step_ns(&args)?);
     match args.offset_ns()? {
         0 => {}
         offset_ns => bucket.push_str(&format!(" offset {offset_ns}ns")),

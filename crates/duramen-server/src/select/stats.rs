@@ -1,6 +1,6 @@
 //! `stats_query` and `stats_query_range`: what `stats` counts, in the form of Prometheus' query API.
 
-use super::args::{Args, duration_ns};
+use super::args::{Args, step_ns};
 use super::query::rows;
 use crate::answer::run;
 use crate::app::Shared;
@@ -70,12 +70,7 @@ async fn stats_query_range(
     Extension(access): Extension<Access>,
     args: Args,
 ) -> ApiResult<Response> {
-    let step = args.get("step").unwrap_or("1d");
-    let step_ns = match step.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => (seconds * 1e9) as i64,
-        _ => duration_ns("step", step)?,
-    };
-    let offset_ns = args.offset_ns()?;
+    let (step_ns, offset_ns) = (step_ns(&args)?, args.offset_ns()?);
     let query = args.query(&app, "")?;
     let query = query.with_stats_by_time(step_ns, offset_ns).map_err(ApiError::bad_request)?;
     let question = args.question_of(&app, query)?;
