@@ -387,6 +387,41 @@ fn a_checkpoint_is_a_store_of_its_own() {
 }
 
 #[test]
+fn what_is_written_to_a_checkpoint_survives_its_first_crash() {
+    each(|setup, sim, store| {
+        fill(&*store, &["a", "b"]);
+        store.checkpoint(Path::new("copy")).unwrap();
+        let copy = setup.open(sim.env(), "copy").unwrap();
+        let survives = setup.survives_process(Durability::Process);
+        fill(&*copy, &["c"]);
+        if survives {
+            let reader = setup.open_read_only(sim.spawn_process().env(), "copy").unwrap();
+            assert_eq!(now(&*reader).unwrap().len(), 3, "beside its writer");
+        }
+        sim.crash_process();
+        drop(copy);
+        let copy = setup.open(sim.env(), "copy").unwrap();
+        assert_eq!(now(&*copy).unwrap().len(), 2 + usize::from(survives));
+        assert!(!sim.files().iter().any(|file| file.contains("quarantine")), "{:?}", sim.files());
+    });
+}
+
+#[test]
+fn any_number_of_ingestions_is_flushed_and_leaves_no_segments() {
+    each(|_, sim, store| {
+        for n in 0..40u8 {
+            assert_eq!(store.ingest(&mut std::iter::once(Ok((vec![n], vec![n])))).unwrap(), 1);
+            store.flush().unwrap();
+        }
+        let segments = sim.files().iter().filter(|file| file.ends_with(".wal")).count();
+        assert!(segments <= 2, "{:?}", sim.files());
+        store.compact().unwrap();
+        store.checkpoint(Path::new("copy")).unwrap();
+        store.close().unwrap();
+    });
+}
+
+#[test]
 fn a_checkpoint_that_fails_leaves_nothing_and_can_be_made_again() {
     use duramen_engine::io::sim::Fault;
     each(|setup, sim, store| {

@@ -120,13 +120,25 @@ fn random_write(dice: &mut Dice) -> Write {
 /// A checkpoint is a store of its own.
 fn open_checkpoint(d: &Driver, dice: &mut Dice) {
     let checkpoint = d.checkpoints.last().unwrap();
-    let copy = d.setup.open(d.sim.env(), &checkpoint.dir).unwrap();
+    let process = d.sim.spawn_process();
+    let copy = d.setup.open(process.env(), &checkpoint.dir).unwrap();
     assert!(kv_common::now(&*copy).unwrap() == *checkpoint.map, "{}: the checkpoint differs", d.context);
     let (key, value) = (dice.key(), dice.value());
     copy.put(&key, &value).unwrap();
-    copy.compact().unwrap();
+    let is_compacted = dice.percent(50);
+    if is_compacted {
+        copy.compact().unwrap();
+    }
     assert_eq!(copy.get(&key).unwrap().unwrap(), value);
-    copy.close().unwrap();
+
+    process.kill();
+    drop(copy);
+    if is_compacted || d.setup.survives_process(d.durability) {
+        let copy = d.setup.open(d.sim.env(), &checkpoint.dir).unwrap();
+        let kept = copy.get(&key).unwrap();
+        assert!(kept.as_deref() == Some(&value[..]), "{}: the copy lost a write", d.context);
+        copy.close().unwrap();
+    }
     // As it was, for the end.
     let changed = d.sim.env();
     for entry in changed.fs.read_dir(&checkpoint.dir).unwrap() {

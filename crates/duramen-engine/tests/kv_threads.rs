@@ -10,6 +10,7 @@ use duramen_engine::lsm::{Lsm, LsmOptions};
 use kv_common::dice::Dice;
 use kv_common::{contents, durably, setups};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 const WRITERS: u64 = 3;
 /// Accounts of each writer.
@@ -204,6 +205,47 @@ fn synced_writes_of_many_threads_are_all_there_after_the_end_of_the_process() {
         let store = setup.open(sim.env(), "s").unwrap();
         assert_eq!(kv_common::now(&*store).unwrap().len(), 160);
     }
+}
+
+/// Level 0 holds writers back and lets them go all the while; nobody waits for ever.
+#[test]
+fn ingestions_flushes_compactions_and_writers_let_each_other_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LsmOptions {
+        write_buffer_size: 64 << 10,
+        level0_file_num_compaction_trigger: 2,
+        level0_slowdown_writes_trigger: 3,
+        level0_stop_writes_trigger: 3,
+        ..LsmOptions::default()
+    };
+    let store = Lsm::open(dir.path(), options.clone()).unwrap();
+    let patient = WriteOptions { stall_timeout: Some(Duration::from_secs(30)), ..WriteOptions::default() };
+    std::thread::scope(|s| {
+        for writer in 0..2u32 {
+            let store = &store;
+            s.spawn(move || {
+                for n in 0..3_000u32 {
+                    let key = [writer.to_be_bytes(), n.to_be_bytes()].concat();
+                    store.put_with(&key, &[7; 100], patient).unwrap();
+                    if n % 50 == writer {
+                        store.flush().unwrap();
+                    }
+                }
+            });
+        }
+        s.spawn(|| {
+            for n in 0..300u32 {
+                let key = [9u32.to_be_bytes(), n.to_be_bytes()].concat();
+                store.ingest(&mut [Ok((key, vec![7]))].into_iter()).unwrap();
+                drop(store.snapshot());
+            }
+        });
+    });
+    assert_eq!(kv_common::now(&store).unwrap().len(), 6_300);
+    drop(store);
+    let store = Lsm::open(dir.path(), options).unwrap();
+    assert!(store.recovery().damage.is_empty(), "{:?}", store.recovery());
+    assert_eq!(kv_common::now(&store).unwrap().len(), 6_300);
 }
 
 /// Whichever comes last of a put and an ingestion that run at once, it stays the last when all is flushed.

@@ -251,8 +251,8 @@ mod tests {
         let inner = &store.inner;
         let wal = inner.writable()?;
         wal.rotate()?;
-        if let Some(reader) = wal.live_segments().last() {
-            inner.switch_memtable(reader);
+        if let Some((reader, last_seq)) = wal.active_segment() {
+            inner.switch_memtable(&reader, last_seq);
         }
         sim.set_capacity_bytes(Some(sim.used_bytes()));
         Ok(store)

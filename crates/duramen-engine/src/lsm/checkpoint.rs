@@ -1,6 +1,7 @@
 //! A store of its own that holds what this one holds: its tables are the same files, by another name.
 
 use super::db::Inner;
+use super::flush::flushed_seq;
 use super::paths;
 use crate::io::link_or_copy;
 use crate::kv::{self, EngineKind};
@@ -27,10 +28,14 @@ impl Inner {
         let tables = dir.join(paths::TABLES);
         fs.create_dir_all(&tables).map_err(Error::io("create directory", &tables))?;
         let mut edit = Edit::default();
+        let mut last_seq = 0;
         for table in version.tables().filter(|t| !t.uncommitted.load(std::sync::atomic::Ordering::Acquire)) {
             link_or_copy(&**fs, table.path(), &dir.join(&table.meta.path))?;
             edit.add_tables.push(table.meta.clone());
+            last_seq = last_seq.max(table.facts.max_seq);
         }
+        // Its own writes go on from here.
+        edit.set_values.push(flushed_seq(last_seq));
         fs.sync_dir(&tables).map_err(Error::io("sync directory", &tables))?;
         Manifest::create(env, dir, env.random.next_u64())?.apply(edit)?;
         Ok(())

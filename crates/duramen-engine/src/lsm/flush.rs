@@ -155,7 +155,8 @@ impl Inner {
             let mut immutables = now.immutables.clone();
             immutables.retain(|i| !Arc::ptr_eq(i, &oldest));
             let mut version = Version::clone(&now.version);
-            if let Some(file) = &file {
+            // It may have been committed already.
+            if let Some(file) = file.as_ref().filter(|file| !version.has(file.meta.number)) {
                 version.add_to_level0(Arc::clone(file));
             }
             Some(SuperVersion::new(now.active.clone(), immutables, Arc::new(version)))
@@ -277,8 +278,8 @@ impl Inner {
                 }
             }
         }
-        if let Some(reader) = wal.live_segments().last() {
-            self.switch_memtable(reader);
+        if let Some((reader, last_seq)) = wal.active_segment() {
+            self.switch_memtable(&reader, last_seq);
         }
         // Who has nothing to wait for, however often, holds nobody back.
         let has_some = !self.current.load().immutables.is_empty() || !self.uncommitted().is_empty();

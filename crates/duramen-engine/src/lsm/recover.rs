@@ -168,13 +168,19 @@ fn follow(segment: &SegmentReader) -> impl Iterator<Item = Result<Record<'_>>> {
     })
 }
 
-/// The write up to which the manifest knows all to be in tables.
+/// The write up to which the manifest knows all to be in tables. A store that began as a copy of another may not say so
+/// before its first flush: there it is the last that the tables have.
 pub(super) fn flushed_seq_of(state: &State) -> Result<u64> {
     match state.values.get(FLUSHED_SEQ).map(|seq| <[u8; 8]>::try_from(seq.as_slice())) {
-        None => Ok(0),
+        None => Ok(last_in_tables(state)),
         Some(Ok(seq)) => Ok(u64::from_le_bytes(seq)),
         Some(Err(_)) => Err(Error::corruption(manifest::FILE_NAME, 0, "the value flushed_seq is no number")),
     }
+}
+
+fn last_in_tables(state: &State) -> u64 {
+    let facts = state.tables.values().filter_map(|table| TableFacts::decode(&table.user));
+    facts.map(|facts| facts.max_seq).max().unwrap_or(0)
 }
 
 /// What was found in the WAL so far.
@@ -190,10 +196,7 @@ struct Found {
 impl Found {
     fn new(state: &State) -> Result<Self> {
         let flushed_seq = flushed_seq_of(state)?;
-        let mut last_seq = flushed_seq;
-        for table in state.tables.values() {
-            last_seq = last_seq.max(TableFacts::decode(&table.user).map_or(0, |facts| facts.max_seq));
-        }
+        let last_seq = flushed_seq.max(last_in_tables(state));
         Ok(Self { recovery: Recovery::default(), memtables: Vec::new(), flushed_seq, last_seq })
     }
 

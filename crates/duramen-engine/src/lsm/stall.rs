@@ -9,7 +9,7 @@ use super::options::CompactionStyle;
 use crate::wal::{Background, WriteOptions};
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What writes have to expect.
@@ -66,27 +66,43 @@ impl Stall {
         }
     }
 
-    /// Sets the pace, and wakes who waits.
-    pub(super) fn set(&self, pace: Pace) {
-        let _waiters_look_again = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        self.pace.store(pace as u8, Ordering::Relaxed);
+    fn lock(&self) -> MutexGuard<'_, Duration> {
+        self.paid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the pace, whatever it was, and wakes who waits. An ingestion begins and ends with it.
+    pub(super) fn set(&self, pace: impl FnOnce() -> Pace) {
+        let _one_at_a_time = self.lock();
+        self.pace.store(pace() as u8, Ordering::Relaxed);
         self.changed.notify_all();
+    }
+
+    /// Sets the pace, unless tables are being ingested, and wakes who waits; what it was and what it is, if it has changed.
+    ///
+    /// What it follows is looked at under the lock: of two who have changed it, the later has the last word.
+    fn follow(&self, pace: impl FnOnce() -> Pace) -> Option<(Pace, Pace)> {
+        let _one_at_a_time = self.lock();
+        let before = self.pace();
+        if before == Pace::Ingesting {
+            return None;
+        }
+        let now = pace();
+        self.pace.store(now as u8, Ordering::Relaxed);
+        self.changed.notify_all();
+        (before != now).then_some((before, now))
     }
 
     /// Wakes who waits, to look whether it still makes sense.
     pub(super) fn wake(&self) {
-        self.set(self.pace());
+        let _none_is_about_to_wait = self.lock();
+        self.changed.notify_all();
     }
 }
 
 impl Inner {
     /// Sets the pace by how many tables level 0 has.
     pub(super) fn set_pace(&self) {
-        let (now, before) = (self.pace_by_level0(), self.stall.pace());
-        if before == Pace::Ingesting || before == now {
-            return;
-        }
-        self.stall.set(now);
+        let Some((before, now)) = self.stall.follow(|| self.pace_by_level0()) else { return };
         let current = self.current.load();
         let info = StallInfo {
             condition: now.condition(),
@@ -132,6 +148,7 @@ impl Inner {
     fn held_back(&self, bytes: usize, no_slowdown: bool, until: Option<Duration>) -> Result<()> {
         let clock = &self.options.env.clock;
         let mut counted = false;
+        let mut timed_out = false;
         loop {
             self.writable()?;
             let pace = self.stall.pace();
@@ -153,7 +170,7 @@ impl Inner {
                 }
                 continue;
             }
-            let mut paid = self.stall.paid.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut paid = self.stall.lock();
             if self.stall.pace() != pace {
                 continue;
             }
@@ -177,8 +194,11 @@ impl Inner {
                 return Err(Error::Stalled { reason: format!("{}; {reason}", self.why(pace)) });
             }
             match until {
-                Some(_) if left.is_zero() => return Err(stalled()),
-                Some(_) => drop(self.stall.changed.wait_timeout(paid, left)),
+                Some(_) if left.is_zero() || timed_out => return Err(stalled()),
+                Some(_) => {
+                    let woken = self.stall.changed.wait_timeout(paid, left);
+                    timed_out = woken.unwrap_or_else(PoisonError::into_inner).1.timed_out();
+                }
                 None => drop(self.stall.changed.wait(paid)),
             }
         }

@@ -4,7 +4,7 @@ use super::db::Inner;
 use super::memtable::{self, Memtable};
 use super::superversion::{Immutable, Origin, SuperVersion};
 use crate::kv::{Op, OpKind, Ops, WriteBatch, check_key, check_value, put_op};
-use crate::wal::{Background, SegmentReader, WriteOptions};
+use crate::wal::{Appended, Background, SegmentReader, WriteOptions};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,7 +79,7 @@ impl Inner {
         }
         loop {
             let appended = wal.append_then(KIND_BATCH, count, payload, options, |at, reader| {
-                self.with_memtable(at.segment, reader, |active| {
+                self.with_memtable(&at, reader, |active| {
                     index(active, at.first_seq, at.payload_offset);
                     self.visible.store(at.first_seq + u64::from(count) - 1, Ordering::Release);
                 })
@@ -98,18 +98,18 @@ impl Inner {
         }
     }
 
-    /// Does something with the memtable of a segment, the active one, and says how many bytes its index takes then.
+    /// Does something with the memtable of the segment that was appended to, the active one, and says how many bytes its index takes then.
     /// Called under the WAL's lock, so one at a time and in the order of sequence numbers.
     #[inline]
     fn with_memtable(
         &self,
-        segment: u64,
+        at: &Appended,
         reader: &Arc<SegmentReader>,
         index: impl Fn(&dyn Memtable),
     ) -> usize {
         let mut current = self.current.load();
-        if current.active.as_ref().is_none_or(|m| m.segment().number() != segment) {
-            self.switch_memtable(reader);
+        if current.active.as_ref().is_none_or(|m| m.segment().number() != at.segment) {
+            self.switch_memtable(reader, at.first_seq - 1);
             current = self.current.load();
         }
         let Some(active) = &current.active else { return 0 };
@@ -117,9 +117,10 @@ impl Inner {
         active.index_bytes()
     }
 
-    /// Makes a memtable over a newer segment the active one, unless it is already.
+    /// Makes a memtable over a newer segment the active one, unless it is already. `last_seq` is the last sequence number
+    /// that was taken in the segments before, by whatever.
     #[cold]
-    pub(super) fn switch_memtable(&self, reader: &Arc<SegmentReader>) {
+    pub(super) fn switch_memtable(&self, reader: &Arc<SegmentReader>, last_seq: u64) {
         self.change(|now| {
             let newer = now.active.as_ref().is_none_or(|m| m.segment().number() < reader.number());
             if !newer {
@@ -128,7 +129,8 @@ impl Inner {
             let active: Arc<dyn Memtable> =
                 memtable::new_memtable(self.options.memtable, Arc::clone(reader), self.expected_keys(now));
             let mut immutables = now.immutables.clone();
-            if let Some(memtable) = now.active.clone().filter(|m| m.len() > 0) {
+            // One that is empty may have a segment with the number of an ingestion, and that must go, too.
+            if let Some(memtable) = now.active.clone().filter(|m| m.segment().first_seq().is_some()) {
                 let segment = memtable.segment();
                 let origin = Origin {
                     writer_id: segment.writer_id(),
@@ -137,8 +139,6 @@ impl Inner {
                     recovered: false,
                     damaged: false,
                 };
-                // What goes to the new segment is not visible yet.
-                let last_seq = self.visible.load(Ordering::Acquire);
                 immutables.insert(0, Arc::new(Immutable { memtable, origin, last_seq }));
             }
             Some(SuperVersion::new(Some(active), immutables, Arc::clone(&now.version)))

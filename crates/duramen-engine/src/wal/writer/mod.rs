@@ -284,6 +284,12 @@ impl Wal {
         immutable.chain(state.active.as_ref().map(|a| &a.handle)).map(|h| Arc::clone(&h.reader)).collect()
     }
 
+    /// The segment that is written to, and the last sequence number that was taken before now.
+    pub(crate) fn active_segment(&self) -> Option<(Arc<SegmentReader>, u64)> {
+        let state = self.inner.state();
+        state.active.as_ref().map(|active| (Arc::clone(&active.handle.reader), state.next_seq - 1))
+    }
+
     /// This writer's identity.
     pub fn writer_id(&self) -> u64 {
         self.inner.writer_id
