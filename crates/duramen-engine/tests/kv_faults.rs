@@ -7,7 +7,7 @@ mod kv_common;
 
 use duramen_engine::Error;
 use duramen_engine::io::sim::Fault;
-use duramen_engine::kv::Durability;
+use duramen_engine::kv::{Durability, EngineKind};
 use kv_common::dice::Dice;
 use kv_common::driver::Driver;
 use kv_common::history::Write;
@@ -83,6 +83,51 @@ fn fail_everywhere(fault: Fault, durability: Durability) {
 fn no_space() {
     fail_everywhere(Fault::NoSpace, Durability::Sync);
     fail_everywhere(Fault::NoSpace, Durability::Process);
+}
+
+/// What is full for a moment is no reason to open a store anew, whatever there was no room for.
+#[test]
+fn a_disk_that_is_full_for_a_moment_stops_no_lsm_for_good() {
+    // Segments have their space before they are written to: nothing fails there.
+    let is_meant = |s: &Setup| s.kind() == EngineKind::Lsm && s.survives_process(Durability::None);
+    for setup in setups().into_iter().filter(is_meant) {
+        let mut struck = 0;
+        for nth in 0.. {
+            let mut d = Driver::new(0, &setup, Durability::Process);
+            d.context = format!("{}, no space at operation {nth}", setup.name());
+            d.open(false).unwrap();
+            for table in 0..3 {
+                write_all(&mut d, (0..20).map(|n| put(n + table, 500))).unwrap();
+                d.flush().unwrap();
+            }
+            write_all(&mut d, (0..20).map(|n| put(n, 300))).unwrap();
+            let sim = d.sim.clone();
+            let strikes_at = sim.operations() + nth;
+            sim.fail_at(strikes_at, Fault::NoSpace);
+            let store = d.store();
+            let run = || [Ok((b"zz".to_vec(), b"z".to_vec()))].into_iter();
+            let first = store.flush().and_then(|()| store.compact()).and_then(|()| store.ingest(&mut run()));
+            if sim.operations() <= strikes_at {
+                break;
+            }
+            struck += sim.faults_struck().len();
+            if first.is_err() {
+                store.flush().unwrap_or_else(|e| panic!("{}: {e}", d.context));
+                store.compact().unwrap_or_else(|e| panic!("{}: {e}", d.context));
+                store.ingest(&mut run()).unwrap_or_else(|e| panic!("{}: {e}", d.context));
+            }
+            assert_eq!(store.get(b"zz").unwrap().as_deref(), Some(&b"z"[..]), "{}", d.context);
+            // Nothing lies there that nobody names.
+            store.compact().unwrap();
+            store.close().unwrap();
+            let tables = sim.files().iter().filter(|file| file.contains("/sst/")).count();
+            drop(d.store.take());
+            let _opened = d.setup.open(sim.env(), "stores/main").unwrap();
+            let named = sim.files().iter().filter(|file| file.contains("/sst/")).count();
+            assert_eq!(tables, named, "{}", d.context);
+        }
+        assert!(struck > 10, "{}: {struck}", setup.name());
+    }
 }
 
 #[test]

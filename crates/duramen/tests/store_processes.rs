@@ -124,6 +124,30 @@ fn a_damaged_segment_of_a_living_writer_costs_no_line_of_the_others() {
 }
 
 #[test]
+fn a_damaged_segment_header_of_a_living_writer_holds_nobody_up() {
+    let sim = Sim::new(5);
+    let keeper = open(&sim);
+    let process = sim.spawn_process();
+    let writer = options(process.env()).max_write_buffer_number(6).keeper(false).open("/logs").unwrap();
+    let mut n = 0;
+    while sim.files().iter().filter(|file| file.ends_with(".wal")).count() < 3 {
+        writer.append(&entry(n)).unwrap();
+        n += 1;
+    }
+    let first = sim.files().into_iter().find(|file| file.ends_with("00000001.wal")).unwrap();
+    sim.flip_bit(Path::new(&first), 20 * 8).unwrap();
+    keeper.append(&entry(n)).unwrap();
+    keeper.flush().unwrap();
+    assert_eq!(tables(&sim), 1, "its own lines");
+    keeper.compact().unwrap();
+    assert!(keeper.incidents().messages.join("\n").contains(&first), "{:?}", keeper.incidents());
+    std::mem::forget(writer);
+    process.kill();
+    keeper.flush().unwrap();
+    assert_eq!(numbers(&keeper), all(0..n + 1), "of a dead writer the records are found without it");
+}
+
+#[test]
 fn a_table_that_a_dead_keeper_left_does_not_stop_the_next_while_somebody_reads() {
     let sim = Sim::new(3);
     for n in 0..3 {

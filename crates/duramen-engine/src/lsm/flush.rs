@@ -208,14 +208,15 @@ impl Inner {
         Ok(Some((file, Some(pending))))
     }
 
-    /// Makes the oldest uncommitted table durable and known. Whether there was one. A failure leaves the store
-    /// poisoned: a sync that failed once proves nothing when it succeeds later.
+    /// Makes the oldest uncommitted table durable and known. Whether there was one. A failed sync leaves the store
+    /// poisoned: that it succeeds later proves nothing. Where there is no room for the edit, it is tried again.
     pub(super) fn commit_one(&self) -> Result<bool> {
         let mut manifest = self.manifest();
         let Some(mut next) = self.uncommitted().pop_front() else { return Ok(false) };
         let origin = &next.origin;
         let pending = next.table.as_mut().and_then(|(_, pending)| pending.take());
-        let committed = pending.map_or(Ok(()), |pending| pending.sync().map(drop)).and_then(|()| {
+        let synced = pending.map_or(Ok(()), |pending| pending.sync().map(drop));
+        let committed = synced.map_err(|e| self.poison(e)).and_then(|()| {
             // A recovered memtable of nothing but an ingestion's record may be flushed after a later ingestion.
             let known = super::recover::flushed_seq_of(manifest.get()?.state())?;
             let edit = Edit {
@@ -228,7 +229,7 @@ impl Inner {
         });
         if let Err(e) = committed {
             self.uncommitted().push_front(next);
-            return Err(self.poison(e));
+            return Err(e);
         }
         if let Some(file) = next.file() {
             file.uncommitted.store(false, Ordering::Relaxed);
@@ -316,9 +317,14 @@ impl Inner {
         });
     }
 
-    /// Puts an edit into the manifest, durably, and shows readers the tables that there are then.
+    /// Puts an edit into the manifest, durably, and shows readers the tables that there are then. If it fails and it is not
+    /// known what the manifest says, the store is poisoned.
     pub(super) fn apply(&self, manifest: &mut super::db::ManifestSlot, edit: Edit) -> Result<()> {
-        let state = manifest.get()?.apply(edit)?;
+        let manifest = manifest.get()?;
+        let state = match manifest.apply(edit) {
+            Err(e @ Error::Io { .. }) if !manifest.is_poisoned() => return Err(e),
+            other => other.map_err(|e| self.poison(e))?,
+        };
         let mut failed = None;
         self.change(|now| {
             let mut version = match Version::of(&self.dir, &state, &now.version, &self.obsolete) {
@@ -340,6 +346,6 @@ impl Inner {
             Some(SuperVersion::new(now.active.clone(), now.immutables.clone(), Arc::new(version)))
         });
         self.set_pace();
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(()), |e| Err(self.poison(e)))
     }
 }

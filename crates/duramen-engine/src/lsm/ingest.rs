@@ -16,12 +16,14 @@ use crate::manifest::Edit;
 use crate::wal::WriteOptions;
 use crate::{Error, Result};
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// A table that was written and that nobody knows of.
 struct Written {
     number: u64,
+    path: PathBuf,
     summary: TableSummary,
 }
 
@@ -38,12 +40,12 @@ impl Inner {
     pub(super) fn ingest(&self, run: SortedRun<'_>) -> Result<u64> {
         self.writable()?;
         let mut tables = Vec::new();
-        let ingested = self.write_run(run, &mut tables).and_then(|()| self.adopt(&tables));
+        let ingested = self.write_run(run, &mut tables).and_then(|()| self.adopt(&mut tables));
         // After a failed edit the manifest may have the tables all the same: then they must stay.
         if ingested.is_err() && self.poisoned().is_none() {
             for table in &tables {
                 // An orphan that stays is removed at the next opening.
-                let _best_effort = self.options.env.fs.remove_file(&path_of(&self.dir, table.number));
+                let _best_effort = self.options.env.fs.remove_file(&table.path);
             }
         }
         ingested
@@ -67,7 +69,7 @@ impl Inner {
             if let Some((number, full)) =
                 writer.take_if(|(_, writer)| writer.estimated_bytes() >= self.options.target_file_size_base)
             {
-                tables.push(Written { number, summary: full.finish()? });
+                tables.push(self.written(number, full)?);
             }
             let (_, writer) = match &mut writer {
                 Some(writer) => writer,
@@ -81,13 +83,17 @@ impl Inner {
             last = Some(key);
         }
         if let Some((number, last)) = writer {
-            tables.push(Written { number, summary: last.finish()? });
+            tables.push(self.written(number, last)?);
         }
         Ok(())
     }
 
+    fn written(&self, number: u64, writer: TableWriter) -> Result<Written> {
+        Ok(Written { number, path: path_of(&self.dir, number), summary: writer.finish()? })
+    }
+
     /// Makes the tables part of the store, as the newest of all.
-    fn adopt(&self, tables: &[Written]) -> Result<u64> {
+    fn adopt(&self, tables: &mut [Written]) -> Result<u64> {
         if tables.is_empty() {
             return Ok(0);
         }
@@ -116,13 +122,14 @@ impl Inner {
         let mut edit = Edit::default();
         let mut entries = 0;
         let fs = &self.options.env.fs;
-        for Written { number, .. } in tables {
-            let (from, to) = (path_of(&self.dir, *number), super::paths::ingested_table(*number, seq));
-            fs.rename(&from, &self.dir.join(to)).map_err(Error::io("rename", &from))?;
+        for table in &mut *tables {
+            let to = self.dir.join(super::paths::ingested_table(table.number, seq));
+            fs.rename(&table.path, &to).map_err(Error::io("rename", &table.path))?;
+            table.path = to;
         }
         let tables_dir = self.dir.join(super::paths::TABLES);
         fs.sync_dir(&tables_dir).map_err(Error::io("sync directory", &tables_dir))?;
-        for Written { number, summary } in tables {
+        for Written { number, summary, .. } in tables {
             let facts = TableFacts {
                 min_seq: seq,
                 max_seq: seq,
@@ -138,7 +145,7 @@ impl Inner {
         // What late writers wrote meanwhile may be in tables already.
         let known = flushed_seq_of(manifest.get()?.state())?;
         edit.set_values.push(flushed_seq(seq.max(known)));
-        self.apply(&mut manifest, edit).map_err(|e| self.poison(e))?;
+        self.apply(&mut manifest, edit)?;
         drop(manifest);
         self.visible.fetch_max(seq, Ordering::AcqRel);
         drop(held);

@@ -171,7 +171,18 @@ impl Inner {
             }
         };
         let mut manifest = self.manifest();
-        self.apply(&mut manifest, outcome.edit).map_err(|e| self.poison(e))?;
+        let made: Vec<_> =
+            outcome.edit.add_tables.iter().map(|meta| (meta.number, self.dir.join(&meta.path))).collect();
+        if let Err(e) = self.apply(&mut manifest, outcome.edit) {
+            if self.poisoned().is_none() {
+                // There was no room for the edit: the tables it would have named are nobody's. It is all done again later.
+                let state = Arc::clone(manifest.get()?.state());
+                for (_, path) in made.iter().filter(|(number, _)| !state.tables.contains_key(number)) {
+                    let _an_orphan_at_worst = self.options.env.fs.remove_file(path);
+                }
+            }
+            return Err(e);
+        }
         drop(manifest);
         drop(claimed);
         let counters = &self.metrics;

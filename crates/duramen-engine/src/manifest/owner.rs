@@ -6,7 +6,8 @@ use super::state::{Edit, State};
 use super::{FILE_NAME, TMP_NAME};
 use crate::io::{Env, File, OpenMode};
 use crate::{Error, Result};
-use std::io::ErrorKind;
+use rustix::io::Errno;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -118,8 +119,9 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the edit does not fit the state (see [`State::apply`]): nothing was written
-    /// and the manifest goes on. [`Error::Io`] if writing failed: whether the edit is in the file is not
-    /// known, and every later call says [`Error::Poisoned`] until the manifest is opened again.
+    /// and the manifest goes on. [`Error::Io`] if writing failed. Where there was no room for the edit, nor a file
+    /// descriptor, it is not in the file, and the manifest goes on, too. Otherwise whether it is there is not known, and
+    /// every later call says [`Error::Poisoned`] until the manifest is opened again: see [`Self::is_poisoned`].
     pub fn apply(&mut self, edit: Edit) -> Result<Arc<State>> {
         if let Some(reason) = &self.poisoned {
             return Err(Error::Poisoned { reason: reason.clone() });
@@ -128,11 +130,7 @@ impl Manifest {
         let frame = encode_frame(Kind::Edit, state.version, &encode_edit(&edit))?;
         let edits = self.end - self.snapshot_end + frame.len() as u64;
         let append = edits <= MIN_EDIT_BYTES.max(self.snapshot_end);
-        let written = if append { self.append(&frame) } else { self.replace(&state) };
-        if let Err(error) = written {
-            self.poisoned = Some(error.to_string());
-            return Err(error);
-        }
+        if append { self.append(&frame) } else { self.replace(&state) }?;
         self.state = Arc::new(state);
         if append {
             self.mark();
@@ -140,17 +138,43 @@ impl Manifest {
         Ok(self.state.clone())
     }
 
+    /// Whether it is not known what the file says.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.is_some()
+    }
+
+    fn poison(&mut self, error: Error) -> Error {
+        self.poisoned = Some(error.to_string());
+        error
+    }
+
     fn append(&mut self, frame: &[u8]) -> Result<()> {
-        self.file.write_all_at(frame, self.end).map_err(Error::io("write", &self.path))?;
-        self.file.sync_data().map_err(Error::io("sync", &self.path))?;
+        self.write_or_cut(frame)?;
+        self.file.sync_data().map_err(Error::io("sync", &self.path)).map_err(|e| self.poison(e))?;
         self.end += frame.len() as u64;
         Ok(())
+    }
+
+    /// Writes a frame behind the last edit; where there is no room for it, nothing of it stays.
+    fn write_or_cut(&mut self, frame: &[u8]) -> Result<()> {
+        let Err(error) = self.file.write_all_at(frame, self.end) else { return Ok(()) };
+        let may_pass = is_for_want(&error);
+        let error = Error::io("write", &self.path)(error);
+        // None of it was synced, so what was before it is untouched.
+        if may_pass && self.file.set_len(self.end).is_ok() { Err(error) } else { Err(self.poison(error)) }
     }
 
     fn replace(&mut self, state: &State) -> Result<()> {
         // Those who follow only ask whether it is another one.
         let generation = self.generation.wrapping_add(1);
-        let (file, end) = write_whole(&self.env, &self.dir, generation, state)?;
+        // Until it has its name, the old one is what it was.
+        let (file, end) = match write_named(&self.env, &self.dir, generation, state) {
+            Err(Error::Io { source, .. }) if is_for_want(&source) => {
+                return Err(Error::io("write", &self.dir.join(TMP_NAME))(source));
+            }
+            other => other.map_err(|e| self.poison(e))?,
+        };
+        self.env.fs.sync_dir(&self.dir).map_err(Error::io("sync", &self.dir)).map_err(|e| self.poison(e))?;
         self.generation = generation;
         self.file = file;
         self.snapshot_end = end;
@@ -159,29 +183,41 @@ impl Manifest {
     }
 
     /// Notes in the file that the present state is durable. That it is does not hang on this note, so a
-    /// failure is none of the edit's: it only stops later ones, for the disk is not to be trusted.
+    /// failure is none of the edit's. Where there was no room, the next opening writes the file anew; otherwise later edits
+    /// are stopped, for the disk is not to be trusted.
     fn mark(&mut self) {
-        let marked = encode_frame(Kind::Mark, self.state.version, &[]).and_then(|frame| {
-            self.file.write_all_at(&frame, self.end).map_err(Error::io("write", &self.path))
-        });
-        if let Err(error) = marked {
-            self.poisoned = Some(error.to_string());
-        }
+        let frame = encode_frame(Kind::Mark, self.state.version, &[]);
+        let _stops_later_ones = match frame {
+            Ok(frame) => self.write_or_cut(&frame),
+            Err(error) => Err(self.poison(error)),
+        };
     }
+}
+
+/// Whether something failed because the device was full, or the process had no descriptor left: which may pass.
+fn is_for_want(error: &io::Error) -> bool {
+    let of_files = || Errno::from_io_error(error).is_some_and(|e| e == Errno::MFILE || e == Errno::NFILE);
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) || of_files()
 }
 
 /// Writes a manifest with nothing but a snapshot and puts it in the place of the one there is. Returns the
 /// file and its length.
 fn write_whole(env: &Env, dir: &Path, generation: u64, state: &State) -> Result<(Arc<dyn File>, u64)> {
-    let (path, tmp) = (dir.join(FILE_NAME), dir.join(TMP_NAME));
+    let written = write_named(env, dir, generation, state)?;
+    env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    Ok(written)
+}
+
+/// The same, but that it has its name is not durable yet.
+fn write_named(env: &Env, dir: &Path, generation: u64, state: &State) -> Result<(Arc<dyn File>, u64)> {
+    let tmp = dir.join(TMP_NAME);
     let mut bytes = encode_header(generation).to_vec();
     bytes.extend_from_slice(&encode_frame(Kind::Snapshot, state.version, &encode_state(state))?);
     remove_tmp(env, dir)?;
     let file = env.fs.open(&tmp, OpenMode::CreateNew).map_err(Error::io("create", &tmp))?;
     file.write_all_at(&bytes, 0).map_err(Error::io("write", &tmp))?;
     file.sync_data().map_err(Error::io("sync", &tmp))?;
-    env.fs.rename(&tmp, &path).map_err(Error::io("rename", &tmp))?;
-    env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    env.fs.rename(&tmp, &dir.join(FILE_NAME)).map_err(Error::io("rename", &tmp))?;
     Ok((file, bytes.len() as u64))
 }
 

@@ -160,9 +160,15 @@ impl Keeper {
             let key = (writer.writer_id, file.number);
             let reader = match self.watched.get(&key) {
                 Some(reader) => reader.clone(),
-                None => match SegmentReader::open(&self.shared.env, &file.path)? {
-                    Some(reader) => Arc::new(reader),
-                    None => break,
+                None => match SegmentReader::open(&self.shared.env, &file.path) {
+                    Ok(Some(reader)) => Arc::new(reader),
+                    Ok(None) => break,
+                    // Once its writer is gone, its records are looked for. Nobody else is to wait for that.
+                    Err(e) if e.is_corruption() => {
+                        self.shared.incident(format!("a segment waits for its writer's end: {e}"));
+                        break;
+                    }
+                    Err(e) => return Err(e.into()),
                 },
             };
             // One from before the machine was started, whose writer nevertheless lives, is another machine's: it
