@@ -49,12 +49,13 @@ impl<B: Backend> BatchSink<B> {
     pub fn log(&self, record: &Record<'_>) -> Result<()> {
         let line = Line::new(record).inspect_err(|_| self.queue.refuse())?;
         let eager = self.queue.options.is_eager(record.level);
-        let number = self.queue.push(line, eager, &|| self.step())?;
-        if eager { self.queue.settle(number, &|| self.step()) } else { Ok(()) }
+        let deadline = self.queue.deadline();
+        let number = self.queue.push(line, eager, deadline, &|| self.step())?;
+        if eager { self.queue.settle(number, deadline, &|| self.step()) } else { Ok(()) }
     }
 
     pub fn flush(&self) -> Result<()> {
-        self.queue.settle(self.queue.accepted(), &|| self.step())
+        self.queue.settle(self.queue.accepted(), self.queue.deadline(), &|| self.step())
     }
 
     pub fn close(&self) -> Result<()> {

@@ -79,14 +79,14 @@ fn full_batches_are_written_and_the_rest_when_the_interval_is_over() {
 fn who_waits_for_a_line_that_is_lost_at_the_end_is_told_though_another_was_before() {
     let queue = waiting::Waiting::new(SinkOptions::new().env(Sim::new(1).env()).background(false));
     let record = Record { time_ns: 1, level: Level::Error, message: "m", fields: &[] };
-    let push = || queue.push(Line::new(&record).unwrap(), true, &|| false).unwrap();
+    let push = || queue.push(Line::new(&record).unwrap(), true, queue.deadline(), &|| false).unwrap();
     let numbers = [push(), push(), push()];
     queue.begin_closing();
     queue.abandon();
     queue.end(&mut VecDeque::new(), None);
     assert!(matches!(queue.outcome(), Err(Error::LinesLost { count: 3, .. })));
     for number in numbers {
-        let told = queue.settle(number, &|| false);
+        let told = queue.settle(number, queue.deadline(), &|| false);
         assert!(matches!(told, Err(Error::LinesLost { count: 1, .. })), "{told:?}");
     }
 }

@@ -75,14 +75,20 @@ impl Waiting {
         self.options.env.clock.monotonic()
     }
 
+    /// Until when a call that begins now may wait, on the monotonic clock.
     pub fn deadline(&self) -> Duration {
         self.now().saturating_add(Duration::from_millis(self.options.timeout_ms))
     }
 
     /// Takes a line in, waiting for room if that is the policy, and gives its number; with `due_now`, it and all
     /// before it are due. Without a thread that writes, `drive` does, and says whether it got anywhere.
-    pub fn push(&self, line: Line, due_now: bool, drive: &dyn Fn() -> bool) -> Result<u64> {
-        let deadline = self.deadline();
+    pub fn push(
+        &self,
+        line: Line,
+        due_now: bool,
+        deadline: Duration,
+        drive: &dyn Fn() -> bool,
+    ) -> Result<u64> {
         let bytes = line.bytes();
         let mut state = self.lock();
         let refused = loop {
@@ -125,8 +131,7 @@ impl Waiting {
     }
 
     /// Makes everything up to a number due, and waits until it is settled.
-    pub fn settle(&self, number: u64, drive: &dyn Fn() -> bool) -> Result<()> {
-        let deadline = self.deadline();
+    pub fn settle(&self, number: u64, deadline: Duration, drive: &dyn Fn() -> bool) -> Result<()> {
         let mut state = self.lock();
         state.due_to = state.due_to.max(number);
         self.due.notify_one();

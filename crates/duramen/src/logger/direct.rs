@@ -2,6 +2,7 @@
 
 use super::builder::{LoggerBuilder, OnFull};
 use super::encode::{cut, encode};
+use super::full::AT_ONCE;
 use super::process::OfProcess;
 use super::sink::{Sink, SinkError};
 use super::{LoggerStats, Record, exit};
@@ -48,8 +49,6 @@ pub(super) struct Core {
     options: LoggerBuilder,
     env: Env,
     /// How a line is appended, and how one of `sync_levels`.
-    write: WriteOptions,
-    write_synced: WriteOptions,
     process: OfProcess,
     closed: AtomicBool,
 }
@@ -64,11 +63,8 @@ impl Logger {
         let process = OfProcess::open(&options)?;
         // Children, and a writer after this one, open it again, wherever the process has gone meanwhile.
         options.dir = options.store.env.fs.absolute(&options.dir);
-        let write = options.on_full.write_options();
         let core = Arc::new(Core {
             env: options.store.env.clone(),
-            write,
-            write_synced: WriteOptions { durability: Some(Durability::Sync), ..write },
             process,
             closed: AtomicBool::new(false),
             options,
@@ -120,7 +116,7 @@ impl Logger {
     /// As [`Logger::log`]; the batch is as it was, and may be appended again.
     pub fn append_batch(&self, batch: &mut Batch, on_full: OnFull) -> Result<()> {
         let process = self.core.here()?;
-        process.append_batch(&self.core.env, on_full, batch, on_full.write_options())?;
+        process.append_batch(&self.core.env, on_full, batch)?;
         if process.renewal.is_untold() {
             self.core.tell();
         }
@@ -198,11 +194,11 @@ impl Core {
         let options = &self.options;
         let message = cut(record.message, options.max_message_bytes);
         let synced = options.sync_levels & 1 << record.level as u8 != 0;
-        let write = if synced { self.write_synced } else { self.write };
+        let durability = synced.then_some(Durability::Sync);
         let appended =
             encode(buffer, &options.stream_fields, &process.constants, record, message).and_then(|len| {
                 let entry = buffer.get(..len).unwrap_or_default();
-                process.append(&self.env, options.on_full, entry, write)
+                process.append(&self.env, options.on_full, entry, WriteOptions { durability, ..AT_ONCE })
             });
         if buffer.capacity() > KEPT_BUFFER_BYTES {
             *buffer = Vec::new();

@@ -75,17 +75,11 @@ impl OnFull {
             Self::Count => Duration::ZERO,
         }
     }
-
-    /// How an append is to wait by itself.
-    pub(super) fn write_options(self) -> WriteOptions {
-        match self {
-            Self::Block { timeout } => {
-                WriteOptions { stall_timeout: Some(timeout), ..WriteOptions::default() }
-            }
-            Self::Count => WriteOptions { no_slowdown: true, ..WriteOptions::default() },
-        }
-    }
 }
+
+/// How an append is tried first. It is [`OfProcess::insist`] that waits: it alone knows since when.
+pub(super) const AT_ONCE: WriteOptions =
+    WriteOptions { durability: None, no_slowdown: true, stall_timeout: None };
 
 impl OfProcess {
     /// Appends a line, if there is room or will be in time.
@@ -106,24 +100,18 @@ impl OfProcess {
     }
 
     /// As [`Self::append`], for a batch.
-    pub(super) fn append_batch(
-        &self,
-        env: &Env,
-        on_full: OnFull,
-        batch: &mut Batch,
-        options: WriteOptions,
-    ) -> Result<()> {
-        match self.store.append_batch_with(batch, None, options) {
+    pub(super) fn append_batch(&self, env: &Env, on_full: OnFull, batch: &mut Batch) -> Result<()> {
+        match self.store.append_batch_with(batch, None, AT_ONCE) {
             Ok(()) => Ok(()),
             Err(e) => {
                 let mut again = |options| self.store.append_batch_with(batch, None, options);
-                self.insist(env, on_full, options, &mut again, e)
+                self.insist(env, on_full, AT_ONCE, &mut again, e)
             }
         }
     }
 
     /// Tries again as long as there is no room, until the time is up; and once, if the writer had stopped and there is
-    /// a new one.
+    /// a new one. Whatever it waits for, it waits for `on_full`'s time in all.
     #[cold]
     fn insist(
         &self,
@@ -133,29 +121,37 @@ impl OfProcess {
         again: &mut dyn FnMut(WriteOptions) -> Result<()>,
         mut error: Error,
     ) -> Result<()> {
-        let patience = on_full.patience();
+        let started = env.clock.monotonic();
+        let mut rested = Duration::ZERO;
+        // What was rested counts even where the clock does not move.
+        let left = |rested: Duration| {
+            let passed = env.clock.monotonic().saturating_sub(started);
+            on_full.patience().saturating_sub(rested.max(passed))
+        };
         if error.is_stopped() {
-            self.renew(env, patience, error)?;
+            self.renew(env, left(rested), error)?;
             match again(options) {
                 Ok(()) => return Ok(()),
                 Err(e) => error = e,
             }
         }
-        if matches!(error, Error::Engine(EngineError::Stalled { .. })) {
-            return Err(error); // it has waited already
+        let is_stall = |error: &Error| matches!(error, Error::Engine(EngineError::Stalled { .. }));
+        if is_stall(&error) && !left(rested).is_zero() {
+            let stall_timeout = Some(left(rested));
+            match again(WriteOptions { no_slowdown: false, stall_timeout, ..options }) {
+                Ok(()) => return Ok(()),
+                Err(e) if is_stall(&e) => return Err(e), // it has waited
+                Err(e) => error = e,
+            }
         }
-        let started = env.clock.monotonic();
-        let mut rested = Duration::ZERO;
         while error.is_full() {
-            // What was rested counts even where the clock does not move.
-            let left = patience.saturating_sub(rested.max(env.clock.monotonic().saturating_sub(started)));
+            let left = left(rested);
             if left.is_zero() {
                 break;
             }
             let pause = RETRY_EVERY.min(left);
             std::thread::park_timeout(pause);
             rested += pause;
-            let options = WriteOptions { no_slowdown: true, ..options };
             match again(options) {
                 Ok(()) => return Ok(()),
                 Err(e) => error = e,
@@ -184,9 +180,8 @@ impl OfProcess {
     /// Logs an entry of our own, unless there is no room at once. Whether it is in the log.
     pub(super) fn tell_entry(&self, record: &Record<'_>, stream_fields: &[Box<str>]) -> bool {
         let mut bytes = Vec::new();
-        let options = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
         let told = encode(&mut bytes, stream_fields, self.constants(), record, (record.message, None))
-            .and_then(|len| self.store.append_known(bytes.get(..len).unwrap_or_default(), options));
+            .and_then(|len| self.store.append_known(bytes.get(..len).unwrap_or_default(), AT_ONCE));
         if told.is_ok() {
             self.refusals.told.fetch_add(1, Ordering::Relaxed);
         }

@@ -8,7 +8,7 @@
 //! A child is born in the middle of whatever its parent's other threads did, so nothing here waits for a mutex: a
 //! mutex may be locked by a thread that the child does not have.
 
-use super::builder::LoggerBuilder;
+use super::builder::{LoggerBuilder, OnFull};
 use super::encode::Constants;
 use super::full::Refusals;
 use super::renewal::Renewal;
@@ -102,15 +102,27 @@ impl OfProcess {
         Ok(link)
     }
 
-    /// Opens the store in a child, or waits for another thread that does.
+    /// Opens the store in a child, or waits for another thread that does: as long as a call may wait, or a second where it
+    /// does not wait for room at all.
     fn open_next(&self, generation: u64, options: &LoggerBuilder) -> Result<&Self> {
+        const LOOK_EVERY: Duration = Duration::from_millis(1);
+        let patience = match options.on_full {
+            OnFull::Block { timeout } => timeout,
+            OnFull::Count => Duration::from_secs(1),
+        };
+        let mut waited = Duration::ZERO;
         loop {
             if let Some(next) = self.next.get() {
                 return Ok(next);
             }
             let claimed = self.opening.load(Ordering::Acquire);
             if claimed == generation {
-                std::thread::park_timeout(Duration::from_millis(1));
+                if waited >= patience {
+                    let told = "another thread of this forked process is still opening the store";
+                    return Err(Error::Invalid(told.into()));
+                }
+                std::thread::park_timeout(LOOK_EVERY);
+                waited += LOOK_EVERY;
             } else if self
                 .opening
                 .compare_exchange(claimed, generation, Ordering::AcqRel, Ordering::Acquire)
