@@ -34,6 +34,8 @@ pub struct Export {
     over: Option<usize>,
     /// So many bytes of a field are yet to be passed over.
     skip: u64,
+    /// All bytes up to the next line feed are: they are of a field of text that is too long.
+    skip_line: bool,
     /// Bytes of the export before the buffer.
     before: usize,
 }
@@ -65,6 +67,7 @@ impl Export {
             at: 0,
             over: None,
             skip: 0,
+            skip_line: false,
             before: 0,
         }
     }
@@ -75,8 +78,7 @@ impl Export {
     /// [`Error::Malformed`]: what follows cannot be understood; [`Error::Limit`] over
     /// [`crate::Limits::max_entries_bytes`].
     pub fn feed(&mut self, bytes: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
-        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
-        self.skip -= skip as u64;
+        let skip = self.skipped(bytes);
         self.before += skip;
         self.buffer.extend_from_slice(&bytes[skip..]);
         let outcome = self.entries(now_ns, out);
@@ -88,6 +90,21 @@ impl Export {
         outcome
     }
 
+    /// How many of the bytes are of a field that is passed over.
+    fn skipped(&mut self, bytes: &[u8]) -> usize {
+        if !self.skip_line {
+            let skip = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+            self.skip -= skip as u64;
+            return skip;
+        }
+        let end = memchr::memchr(b'\n', bytes);
+        self.skip_line = end.is_none();
+        let skip = end.map_or(bytes.len(), |end| end + 1);
+        // Its length is known only when it ends.
+        self.over = self.over.map(|over| over.saturating_add(skip));
+        skip
+    }
+
     /// Ends the export: its last entry may lack the empty line.
     ///
     /// # Errors
@@ -97,7 +114,10 @@ impl Export {
             return Ok(());
         }
         self.feed(
-            if self.buffer.ends_with(b"\n") || self.buffer.is_empty() { b"\n" } else { b"\n\n" },
+            match self.buffer.is_empty() && !self.skip_line || self.buffer.ends_with(b"\n") {
+                true => b"\n",
+                false => b"\n\n",
+            },
             now_ns,
             out,
         )?;
@@ -147,12 +167,18 @@ impl Export {
 
     /// Gives up an entry of which a field alone is too long, without keeping the field.
     fn pass_over(&mut self, at_least: u64, here: usize) -> Result<()> {
-        if at_least == 0 {
+        // A field of text may be of any length: nothing but its end tells it.
+        self.skip_line = at_least == 0;
+        let field = &self.buffer[self.at..];
+        let is_text = || memchr::memchr2(b'=', b'\n', field).is_some_and(|at| field[at] == b'=');
+        if self.skip_line && !is_text() {
             return Err(self.wrong("a line that does not end"));
         }
-        let entry = usize::try_from(at_least).unwrap_or(usize::MAX).saturating_add(self.at - self.start);
-        self.over = Some(self.over.unwrap_or(0).saturating_add(entry));
-        self.skip = at_least - here as u64;
+        let field = usize::try_from(at_least).unwrap_or(usize::MAX).max(here);
+        // What stands before it is counted already where the entry was over before.
+        let before = if self.over.is_some() { 0 } else { self.at - self.start };
+        self.over = Some(self.over.unwrap_or(0).saturating_add(field).saturating_add(before));
+        self.skip = at_least.saturating_sub(here as u64);
         self.at = self.buffer.len();
         Ok(())
     }

@@ -24,7 +24,7 @@ fn read(bytes: &[u8], piece: usize, limits: Limits) -> Result<(String, String)> 
     for bytes in bytes.chunks(piece) {
         export.feed(bytes, NOW, &mut out)?;
         assert!(
-            export.buffer.len() <= bytes.len() + 2 * limits.max_line_bytes,
+            export.buffer.len() <= bytes.len() + 3 * limits.max_line_bytes,
             "it keeps {}",
             export.buffer.len()
         );
@@ -78,6 +78,24 @@ fn entries_over_the_limit_are_rejected_beside_others_and_not_kept() {
             "row 1: it has 10032 bytes; max_line_bytes is 64; row 2: it has 83 bytes; max_line_bytes is 64"
         );
     }
+}
+
+#[test]
+fn a_text_of_any_length_costs_its_entry_alone() {
+    let limits = Limits { max_line_bytes: 64, ..Limits::default() };
+    let text = [b"MESSAGE=".as_slice(), &[b'a'; 3_000], b"\n"].concat();
+    let bytes = [b"MESSAGE=first\n\nA=1\n", &*text, b"B=2\n", &text, b"\nMESSAGE=second\n\n", &text].concat();
+    for piece in [1, 9, 64, 1_000, 100_000] {
+        let (entries, rejected) = read(&bytes, piece, limits).unwrap();
+        assert_eq!(entries, "NOW Unknown first {}\nNOW Unknown second {}\n");
+        assert_eq!(
+            rejected,
+            "row 1: it has 6026 bytes; max_line_bytes is 64; row 3: it has 3009 bytes; max_line_bytes is 64",
+            "{piece}"
+        );
+    }
+    let (_, rejected) = read(&text[..2_000], 64, limits).unwrap();
+    assert_eq!(rejected, "row 0: it has 2001 bytes; max_line_bytes is 64", "it ends without a line feed");
 }
 
 #[test]
