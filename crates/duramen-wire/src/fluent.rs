@@ -3,26 +3,39 @@
 //! ```text
 //! Message        [tag, time, record, option?]
 //! Forward        [tag, [[time, record]…], option?]
-//! PackedForward  [tag, bytes of [time, record]…, option?]     with option "compressed": "gzip" those are packed
-//! time           seconds, or the extension 0: seconds u32, nanoseconds u32
+//! PackedForward  [tag, bytes of [time, record]…, option?]     with option "compressed": "gzip" or "zstd" those are packed
+//! time           seconds, or the extension 0: seconds i32, nanoseconds u32
 //! ```
+//!
+//! Fluent Bit sends `[[time, metadata], record]`, too; of seconds -1 it begins a group of records, of which the record
+//! says more (`resource`, `scope`), and of -2 it ends one. Metrics and traces, which it marks with the option
+//! `fluent_signal`, are rejected. What is wrong with one event costs no other: it is rejected, and its chunk acknowledged.
 //!
 //! An option `chunk` is to be acknowledged with `{"ack": chunk}` ([`ack`]) once the entries are safe. The tag becomes
 //! the field `tag`, and makes the stream; a record's fields are as those of a JSON line, and the time is the event's.
 //! The handshake with a shared key is not spoken: listen where only senders can connect.
+
+mod beside;
+mod json;
 
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::json::ObjectRows;
 use crate::msgpack::{Cursor, Item, Scan, Stop};
 use crate::params::Params;
+use beside::Beside;
 use duramen_formats::text_of;
 use flate2::read::MultiGzDecoder;
+use json::push_json;
 use std::io::Read;
 
 const WHAT: &str = "a message of Fluent's forward protocol";
 /// How deep a record may be nested.
 const MAX_DEPTH: usize = 64;
+/// The seconds of what begins a group of Fluent Bit's, and of what ends it.
+const GROUP_BEGINS: i64 = -1;
+const GROUP_ENDS: i64 = -2;
+const NO_TIME: &str = "an event whose time is none, or before 1970";
 /// The stream field, unless others are asked for.
 pub const STREAM_FIELDS: [&str; 1] = ["tag"];
 
@@ -35,6 +48,10 @@ pub struct Forward {
     scanned: usize,
     scan: Scan,
     json: Vec<u8>,
+    /// What is said of the group of the events to come, and of one event.
+    group: Beside,
+    metadata: Beside,
+    members: String,
     unpacked: Vec<u8>,
     max_message_bytes: usize,
     tag: String,
@@ -44,7 +61,9 @@ pub struct Forward {
 #[derive(Debug, Default)]
 struct Options<'a> {
     chunk: Option<&'a [u8]>,
-    gzip: bool,
+    compressed: &'a [u8],
+    /// What the events are, where they are no logs: metrics (1), traces (2) and so on.
+    signal: u64,
 }
 
 impl Forward {
@@ -56,6 +75,9 @@ impl Forward {
             scanned: 0,
             scan: Scan::default(),
             json: Vec::new(),
+            group: Beside::default(),
+            metadata: Beside::default(),
+            members: String::new(),
             unpacked: Vec::new(),
             max_message_bytes,
             tag: String::new(),
@@ -120,93 +142,175 @@ impl Forward {
         let Ok(Item::Bytes(tag)) = cursor.next() else { return Err(wrong("its tag is no text")) };
         self.tag.clear();
         self.tag.push_str(&text_of(tag));
-        let second = cursor;
+        self.group.clear();
+        self.metadata.clear();
+        let mut behind = cursor;
+        behind.skip().map_err(|_| wrong("it ends too soon"))?;
         let first = cursor.next().map_err(|_| wrong("it ends too soon"))?;
         let mut options = Options::default();
         match first {
-            Item::Array(events) => {
-                let mut behind = second;
-                behind.skip().map_err(|_| wrong("it ends too soon"))?;
+            Item::Array(_) | Item::Bytes(_) => {
                 if items == 3 {
                     options = read_options(behind);
                 }
-                for _ in 0..events {
-                    self.event(&mut cursor, now_ns, out)?;
+                match first {
+                    _ if options.signal != 0 => {
+                        let signal = options.signal;
+                        out.reject(|| format!("its events are no logs (fluent_signal {signal})"));
+                    }
+                    Item::Bytes(packed) => self.packed(packed, options.compressed, now_ns, out)?,
+                    Item::Array(events) => {
+                        for _ in 0..events {
+                            let event = cursor.skip().map_err(|_| wrong("it ends too soon"))?;
+                            self.event(event, now_ns, out)?;
+                        }
+                    }
+                    _ => {}
                 }
-            }
-            Item::Bytes(packed) => {
-                if items == 3 {
-                    options = read_options(cursor);
-                }
-                self.packed(packed, options.gzip, now_ns, out)?;
             }
             time => {
-                let time_ns = time_of(time, now_ns).ok_or_else(|| wrong("its time is none"))?;
-                let record = cursor.skip().map_err(|_| wrong("it has no record"))?;
-                self.record(record, time_ns, out)?;
+                let record = behind.skip().map_err(|_| wrong("it has no record"))?;
+                match time_of(time, now_ns) {
+                    Some(time_ns) => self.record(record, time_ns, out)?,
+                    None => out.reject(|| NO_TIME.to_owned()),
+                }
                 if items == 4 {
-                    options = read_options(cursor);
+                    options = read_options(behind);
                 }
             }
         }
         Ok(options.chunk.map(<[u8]>::to_vec))
     }
 
-    fn packed(&mut self, packed: &[u8], gzip: bool, now_ns: i64, out: &mut Decoded) -> Result<()> {
+    fn packed(&mut self, packed: &[u8], how: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
         let mut unpacked = std::mem::take(&mut self.unpacked);
         unpacked.clear();
-        let events = if gzip {
-            let limit = self.max_message_bytes as u64;
-            let read = MultiGzDecoder::new(packed).take(limit + 1).read_to_end(&mut unpacked);
-            read.map_err(|e| Error::malformed(WHAT, format!("its events are no gzip: {e}"), 0))?;
-            if unpacked.len() as u64 > limit {
-                return Err(over(self.max_message_bytes));
+        let limit = self.max_message_bytes as u64;
+        let wrong =
+            |e: std::io::Error| Error::malformed(WHAT, format!("its events are no {}: {e}", text_of(how)), 0);
+        match how {
+            b"" | b"text" => {}
+            b"gzip" => {
+                let read = MultiGzDecoder::new(packed).take(limit + 1).read_to_end(&mut unpacked);
+                _ = read.map_err(wrong)?;
             }
-            &unpacked[..]
-        } else {
-            packed
-        };
-        let mut cursor = Cursor { rest: events };
-        let mut outcome = Ok(());
-        while outcome.is_ok() && !cursor.rest.is_empty() {
-            outcome = self.event(&mut cursor, now_ns, out);
+            b"zstd" => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(wrong)?;
+                decoder.window_log_max(27).map_err(wrong)?;
+                _ = decoder.take(limit + 1).read_to_end(&mut unpacked).map_err(wrong)?;
+            }
+            other => {
+                let told = format!("its events are packed with `{}`, not gzip or zstd", text_of(other));
+                return Err(Error::malformed(WHAT, told, 0));
+            }
         }
+        if unpacked.len() as u64 > limit {
+            return Err(over(self.max_message_bytes));
+        }
+        let is_packed = !matches!(how, b"" | b"text");
+        let outcome = self.events(if is_packed { &unpacked } else { packed }, now_ns, out);
         self.unpacked = unpacked;
         outcome
     }
 
-    /// `[time, record]`; Fluent Bit also sends `[[time, metadata], record]`.
-    fn event(&mut self, cursor: &mut Cursor<'_>, now_ns: i64, out: &mut Decoded) -> Result<()> {
-        let wrong = |detail: &str| Error::malformed(WHAT, detail, 0);
-        let Ok(Item::Array(2)) = cursor.next() else { return Err(wrong("an event is no pair")) };
+    /// Events one after another, up to where there is none.
+    fn events(&mut self, events: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        let mut cursor = Cursor { rest: events };
+        while !cursor.rest.is_empty() {
+            let is_array = matches!({ cursor }.next(), Ok(Item::Array(_)));
+            match cursor.skip() {
+                Ok(event) if is_array => self.event(event, now_ns, out)?,
+                _ => {
+                    out.reject(|| "no event, nor are there any behind it in its chunk".to_owned());
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `[time, record]` or `[[time, metadata], record]`.
+    fn event(&mut self, event: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        match self.read_event(event, now_ns) {
+            Ok(Some((time_ns, record))) => self.record(record, time_ns, out),
+            Ok(None) => Ok(()),
+            Err(reason) => {
+                out.reject(|| reason.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// An event's time and record, with its metadata beside them; `None` if it begins or ends a group.
+    fn read_event<'e>(
+        &mut self,
+        event: &'e [u8],
+        now_ns: i64,
+    ) -> Result<Option<(i64, &'e [u8])>, &'static str> {
+        let mut cursor = Cursor { rest: event };
+        let Ok(Item::Array(2)) = cursor.next() else { return Err("an event that is no pair") };
         let mut time = cursor.next();
+        self.metadata.clear();
+        let mut metadata = None;
         if time == Ok(Item::Array(2)) {
             time = cursor.next();
-            cursor.skip().map_err(|_| wrong("an event ends too soon"))?;
+            metadata = Some(cursor);
+            cursor.skip().map_err(|_| "an event that ends too soon")?;
         }
-        let time_ns = time
-            .ok()
-            .and_then(|time| time_of(time, now_ns))
-            .ok_or_else(|| wrong("an event's time is none"))?;
-        let record = cursor.skip().map_err(|_| wrong("an event has no record"))?;
-        self.record(record, time_ns, out)
+        let time = time.map_err(|_| NO_TIME)?;
+        let record = cursor;
+        match seconds_of(time) {
+            Some(GROUP_BEGINS) => {
+                self.group.clear();
+                self.group.add_group(record).ok_or("a group of which it is not told what it is of")?;
+                return Ok(None);
+            }
+            Some(GROUP_ENDS) => {
+                self.group.clear();
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let time_ns = time_of(time, now_ns).ok_or(NO_TIME)?;
+        if let Some(metadata) = metadata {
+            self.metadata.add_metadata(metadata).ok_or("an event whose metadata is none")?;
+        }
+        Ok(Some((time_ns, { record }.skip().map_err(|_| "an event without a record")?)))
     }
 
     fn record(&mut self, record: &[u8], time_ns: i64, out: &mut Decoded) -> Result<()> {
-        if let Err(e) = out.check_line(record.len()) {
+        if let Err(e) = out.check_line(record.len() + self.group.len() + self.metadata.len()) {
             out.reject(|| e.to_string());
             return Ok(());
         }
         self.json.clear();
-        if push_json(&mut Cursor { rest: record }, &mut self.json, MAX_DEPTH).is_none() {
+        if push_json(&mut Cursor { rest: record }, &mut self.json).is_none() {
             out.reject(|| format!("its record is nested over {MAX_DEPTH} deep"));
             return Ok(());
         }
+        match self.read_record(time_ns, out) {
+            Ok(()) => {
+                let _counted_in_out = out.take(&mut self.rows.entry)?;
+            }
+            Err(reason) => out.reject(|| reason),
+        }
+        Ok(())
+    }
+
+    /// Fills the entry from the record that is JSON now, and what stands beside it.
+    fn read_record(&mut self, time_ns: i64, out: &Decoded) -> Result<(), String> {
         let tag = [("tag", self.tag.as_str())];
         let tag = if self.tag.is_empty() { &[] } else { &tag[..] };
-        let _counted_in_out = self.rows.take_as(&self.json, tag, time_ns, out, |rows, _| {
-            rows.entry.time(time_ns).raw_len(0);
-        })?;
+        let text = self.rows.read(&self.json, tag, time_ns, out)?;
+        self.rows.entry.time(time_ns).raw_len(0);
+        for beside in [&self.group, &self.metadata] {
+            if beside.write(&mut self.members) {
+                self.rows.add_fields(text, &self.members)?;
+            }
+            if let Some(level) = beside.level {
+                self.rows.entry.level(level);
+            }
+        }
         Ok(())
     }
 }
@@ -236,81 +340,41 @@ fn read_options(mut cursor: Cursor<'_>) -> Options<'_> {
         }
         match (key, value.next()) {
             (Ok(Item::Bytes(b"chunk")), Ok(Item::Bytes(chunk))) => options.chunk = Some(chunk),
-            (Ok(Item::Bytes(b"compressed")), Ok(Item::Bytes(how))) => options.gzip = how == b"gzip",
+            (Ok(Item::Bytes(b"compressed")), Ok(Item::Bytes(how))) => options.compressed = how,
+            (Ok(Item::Bytes(b"fluent_signal")), Ok(Item::Uint(signal))) => options.signal = signal,
             _ => {}
         }
     }
     options
 }
 
-/// `None` if it is no time; 0 and nil stand for now.
+/// `None` if it is no time, or one before 1970; 0 and nil stand for now.
 fn time_of(item: Item<'_>, now_ns: i64) -> Option<i64> {
     let ns = match item {
         Item::Nil => 0,
         Item::Uint(secs) => i64::try_from(secs).ok()?.checked_mul(1_000_000_000)?,
-        Item::Int(secs) => secs.checked_mul(1_000_000_000)?,
+        Item::Int(secs) if secs >= 0 => secs.checked_mul(1_000_000_000)?,
         Item::Float(secs) if (0.0..9e9).contains(&secs) => (secs * 1e9) as i64,
-        Item::Ext(0, bytes) => {
-            let n = u64::from_be_bytes(bytes.try_into().ok()?);
-            (n >> 32) as i64 * 1_000_000_000 + (n & 0xffff_ffff) as i64
-        }
+        Item::Ext(0, bytes) => event_time(bytes).filter(|ns| *ns >= 0)?,
         _ => return None,
     };
     Some(if ns == 0 { now_ns } else { ns })
 }
 
-/// Writes the value at the cursor as JSON. `None` if it is nested too deep, or not whole.
-fn push_json(cursor: &mut Cursor<'_>, json: &mut Vec<u8>, depth: usize) -> Option<()> {
-    if depth == 0 {
-        return None;
-    }
-    match cursor.next().ok()? {
-        Item::Nil => json.extend_from_slice(b"null"),
-        Item::Bool(b) => json.extend_from_slice(if b { b"true" } else { b"false" }),
-        Item::Int(n) => json.extend_from_slice(n.to_string().as_bytes()),
-        Item::Uint(n) => json.extend_from_slice(n.to_string().as_bytes()),
-        Item::Float(x) if x.is_finite() => json.extend_from_slice(format!("{x:?}").as_bytes()),
-        Item::Float(x) => push_text(x.to_string().as_bytes(), json),
-        Item::Bytes(text) => push_text(text, json),
-        Item::Ext(_, bytes) => match time_of(Item::Ext(0, bytes), 0) {
-            Some(ns) if bytes.len() == 8 => json.extend_from_slice(ns.to_string().as_bytes()),
-            _ => push_text(bytes, json),
-        },
-        Item::Array(n) => {
-            json.push(b'[');
-            for i in 0..n {
-                if i > 0 {
-                    json.push(b',');
-                }
-                push_json(cursor, json, depth - 1)?;
-            }
-            json.push(b']');
-        }
-        Item::Map(n) => {
-            json.push(b'{');
-            for i in 0..n {
-                if i > 0 {
-                    json.push(b',');
-                }
-                match cursor.next().ok()? {
-                    Item::Bytes(key) => push_text(key, json),
-                    Item::Int(n) => push_text(n.to_string().as_bytes(), json),
-                    Item::Uint(n) => push_text(n.to_string().as_bytes(), json),
-                    Item::Bool(b) => push_text(b.to_string().as_bytes(), json),
-                    _ => return None,
-                }
-                json.push(b':');
-                push_json(cursor, json, depth - 1)?;
-            }
-            json.push(b'}');
-        }
-    }
-    Some(())
+/// Nanoseconds of Fluent's extension for times. The seconds have a sign, as in Fluent Bit: what it marks with -1 and -2
+/// would be of the year 2106.
+fn event_time(bytes: &[u8]) -> Option<i64> {
+    let n = u64::from_be_bytes(bytes.try_into().ok()?);
+    Some(i64::from((n >> 32) as i32) * 1_000_000_000 + (n & 0xffff_ffff) as i64)
 }
 
-fn push_text(text: &[u8], json: &mut Vec<u8>) {
-    // Writing a text to a Vec cannot fail.
-    let _infallible = serde_json::to_writer(json, &text_of(text));
+/// Whole seconds, where they may be a mark.
+fn seconds_of(item: Item<'_>) -> Option<i64> {
+    match item {
+        Item::Int(secs) => Some(secs),
+        Item::Ext(0, bytes) => Some(event_time(bytes)?.div_euclid(1_000_000_000)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -101,6 +101,8 @@ fn fluent_chunks_are_acknowledged_once_they_are_taken() {
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     assert_eq!(stream.read(&mut ack).unwrap_or(0), 0);
     assert_eq!(server.request("GET", "/health", &[], b"").status, 200);
+    let metrics = server.request("GET", "/metrics", &[], b"").body;
+    assert!(metrics.contains("duramen_rejected_lines_total{protocol=\"fluent\"} 1\n"), "{metrics}");
 }
 
 #[test]

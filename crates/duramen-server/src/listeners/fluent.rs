@@ -24,6 +24,9 @@ pub(super) async fn stream(
         }
         intake.received(len);
         let fed = forward.feed(&buffer[..len], app.env.clock.now_unix_ns(), &mut intake.decoded, &mut chunks);
+        if let Err(e) = &fed {
+            intake.refuse(e.to_string());
+        }
         // Whole messages before a broken one are kept.
         if !persist(&mut intake, app).await {
             return Ok(());

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use duramen_wire::Decoded;
 use duramen_wire::framing::{Frame, Framer};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -28,6 +28,8 @@ const READ_BYTES: usize = 16 << 10;
 const DATAGRAM_BYTES: usize = 64 << 10;
 /// How long to rest after the system refused a datagram, or the store lines.
 const REST: Duration = Duration::from_millis(50);
+/// How often it is told, at most, that senders send what makes no sense.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -117,18 +119,34 @@ pub(crate) fn spawn(bound: Vec<Bound>, app: &Shared, door: &Arc<Door>) -> Vec<Jo
 
 async fn accept(kind: Kind, listener: TcpListener, app: Shared, door: Arc<Door>) {
     let mut connections = tokio::task::JoinSet::new();
+    let told = Arc::new(Mutex::new(None));
     while let Some((socket, peer, place)) = door.next(&listener).await {
-        let (app, door) = (app.clone(), door.clone());
+        let (app, door, told) = (app.clone(), door.clone(), told.clone());
         connections.spawn(async move {
             let _place = place;
             if let Err(e) = connection(kind, socket, peer, &app, &door).await {
-                tracing::debug!(%peer, protocol = kind.name(), error = %e, "a connection ended badly");
+                let protocol = kind.name();
+                if e.kind() == std::io::ErrorKind::InvalidData && is_time(&told, app.env.clock.monotonic()) {
+                    tracing::warn!(%peer, protocol, error = %e, "a sender is hung up on: what it sends makes no sense");
+                } else {
+                    tracing::debug!(%peer, protocol, error = %e, "a connection ended badly");
+                }
             }
         });
         while connections.try_join_next().is_some() {}
     }
     // What has come is appended; they see the stop for themselves.
     while connections.join_next().await.is_some() {}
+}
+
+/// Whether it is time to tell it again; notes that it is told, then.
+fn is_time(told: &Mutex<Option<Duration>>, now: Duration) -> bool {
+    let mut last = told.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_time = last.is_none_or(|last| now.saturating_sub(last) >= TOLD_EVERY);
+    if is_time {
+        *last = Some(now);
+    }
+    is_time
 }
 
 async fn connection(
@@ -229,6 +247,9 @@ async fn framed(
         } else {
             framer.feed(&buffer[..len], take)
         }
+        if let Err(e) = &outcome {
+            intake.refuse(e.to_string());
+        }
         // Whole messages before a broken one are kept.
         if !persist(&mut intake, app).await || len == 0 {
             return Ok(());
@@ -264,4 +285,16 @@ async fn read(
 /// A decoder's error, which ends a connection.
 fn broken(e: duramen_wire::Error) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_all_the_time_is_told_now_and_then() {
+        let told = Mutex::new(None);
+        let times = [0, 1, 9, 10, 11, 19, 25].map(|s| is_time(&told, Duration::from_secs(s)));
+        assert_eq!(times, [true, false, false, true, false, false, true]);
+    }
 }

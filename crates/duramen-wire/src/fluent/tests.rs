@@ -80,6 +80,13 @@ fn all_modes() -> Vec<u8> {
     text(&mut out, "app.web");
     mp::write_bin(&mut out, &gzip.finish().unwrap()).unwrap();
     option(&mut out, &[("compressed", "gzip"), ("chunk", "c3")]);
+
+    // A chunk of several packed events is several frames.
+    let zstd = [&events[..], &events].map(|events| zstd::encode_all(events, 1).unwrap()).concat();
+    mp::write_array_len(&mut out, 3).unwrap();
+    text(&mut out, "zstd");
+    mp::write_bin(&mut out, &zstd).unwrap();
+    option(&mut out, &[("compressed", "zstd"), ("chunk", "c4")]);
     out
 }
 
@@ -97,6 +104,10 @@ fn every_mode_is_read_in_any_pieces() {
         line("1719446407000000000", "packed 2", ""),
         line("1719446407000000007", "packed 1", "tag=app.web"),
         line("1719446407000000000", "packed 2", "tag=app.web"),
+        line("1719446407000000007", "packed 1", "tag=zstd"),
+        line("1719446407000000000", "packed 2", "tag=zstd"),
+        line("1719446407000000007", "packed 1", "tag=zstd"),
+        line("1719446407000000000", "packed 2", "tag=zstd"),
     ]
     .concat();
     for piece in [1, 7, 50, 10_000] {
@@ -106,7 +117,7 @@ fn every_mode_is_read_in_any_pieces() {
             forward.feed(bytes, NOW, &mut out, &mut chunks).unwrap();
         }
         assert_eq!(forward.buffered_bytes(), 0);
-        assert_eq!(chunks, [b"c1", b"c2", b"c3"]);
+        assert_eq!(chunks, [b"c1", b"c2", b"c3", b"c4"]);
         assert_eq!(show(&mut out), expected);
     }
     assert_eq!(ack(b"c1"), b"\x81\xa3ack\xa2c1");
@@ -122,9 +133,7 @@ fn what_is_none_ends_the_connection_and_what_is_too_much_as_well() {
         (&[0xc1][..], "an unknown marker"),
         (b"G", "no array of two to four"),
         (&[0x92, 1, 2], "its tag is no text"),
-        (&[0x92, 0xa1, b't', 0x91, 1], "an event is no pair"),
-        (&[0x93, 0xa1, b't', 0xa1, b'x', 0x80], "an event is no pair"),
-        (&[0x93, 0xa1, b't', 0x80, 0x80], "its time is none"),
+        (&[0x92, 0xa1, b't', 1], "it has no record"),
         (
             &[
                 0x93, 0xa1, b't', 0xa1, b'x', 0x81, 0xaa, b'c', b'o', b'm', b'p', b'r', b'e', b's', b's',
@@ -132,10 +141,20 @@ fn what_is_none_ends_the_connection_and_what_is_too_much_as_well() {
             ],
             "no gzip",
         ),
+        (
+            b"\x93\xa1t\xc4\x01x\x81\xaacompressed\xa6snappy",
+            "its events are packed with `snappy`, not gzip or zstd",
+        ),
+        (b"\x93\xa1t\xc4\x01x\x81\xaacompressed\xa4zstd", "its events are no zstd"),
     ] {
         let error = feed(bytes, 1_000).unwrap_err().to_string();
         assert!(error.contains(detail), "{error}");
     }
+    let zstd = zstd::encode_all(&vec![0; 1 << 20][..], 1).unwrap();
+    let mut bomb = vec![0x93, 0xa1, b't'];
+    mp::write_bin(&mut bomb, &zstd).unwrap();
+    option(&mut bomb, &[("compressed", "zstd")]);
+    assert!(matches!(feed(&bomb, 100_000), Err(Error::Limit { name: "max_message_bytes", .. })));
     assert!(matches!(feed(&[0xdb, 0xff, 0xff, 0xff, 0xff, 0, 0, 0], 7), Err(Error::Limit { .. })));
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(&vec![0; 1 << 20]).unwrap();
@@ -165,6 +184,97 @@ fn a_record_over_a_limit_is_rejected_beside_others() {
         "row 0: its record is nested over 64 deep; row 1: it has 105 bytes; max_line_bytes is 99"
     );
     assert_eq!(show(&mut out), "NOW Unknown  {tag=t} a=1\n");
+}
+
+/// What a message makes, what of it is rejected, and the chunk that is acknowledged.
+fn fed(message: &[u8]) -> (String, String, Vec<Vec<u8>>) {
+    let (mut out, mut chunks) = (Decoded::default(), Vec::new());
+    Forward::new(&Params::default(), NOW, 1 << 20).feed(message, NOW, &mut out, &mut chunks).unwrap();
+    (show(&mut out), out.rejected().to_string(), chunks)
+}
+
+fn packed(events: &[u8]) -> Vec<u8> {
+    let mut message = b"\x93\xa1t".to_vec();
+    mp::write_bin(&mut message, events).unwrap();
+    message.extend(b"\x81\xa5chunk\xa1c");
+    message
+}
+
+#[test]
+fn an_event_that_is_none_costs_itself_and_its_chunk_is_acknowledged() {
+    let good = b"\x92\x01\x81\xa1a\x01";
+    let entry = "1000000000 Unknown  {tag=t} a=1\n";
+    for (bad, reason) in [
+        (&b"\x92\xa1x\x81\xa1a\x02"[..], NO_TIME),
+        (b"\x92\xfd\x81\xa1a\x02", NO_TIME),
+        (b"\x92\xd7\0\xff\xff\xff\xf0\0\0\0\0\x81\xa1a\x02", NO_TIME),
+        (b"\x92\xcf\0\0\x01\x90\0\0\0\0\x81\xa1a\x02", NO_TIME),
+        (b"\x93\x01\x81\xa1a\x02\xc0", "an event that is no pair"),
+        (b"\x92\x01\x02", "not a JSON object"),
+        (b"\x92\x92\x01\x02\x81\xa1a\x02", "an event whose metadata is none"),
+    ] {
+        let array = [b"\x93\xa1t\x93", &good[..], bad, good, b"\x81\xa5chunk\xa1c"].concat();
+        for message in [array, packed(&[&good[..], bad, good].concat())] {
+            let (entries, rejected, chunks) = fed(&message);
+            assert_eq!((entries, chunks), (entry.repeat(2), vec![b"c".to_vec()]), "{bad:?}");
+            assert!(
+                rejected.starts_with(&format!("row 1: {reason}")) && !rejected.contains(';'),
+                "{rejected}"
+            );
+        }
+    }
+    // Where an event ends is not known, what is behind it is not, either.
+    for bad in [&b"\x92\x01"[..], b"\x01\x02\x03", b"\xc1"] {
+        let (entries, rejected, chunks) = fed(&packed(&[&good[..], bad].concat()));
+        assert_eq!((&*entries, chunks), (entry, vec![b"c".to_vec()]), "{bad:?}");
+        assert_eq!(rejected, "row 1: no event, nor are there any behind it in its chunk");
+    }
+    let (entries, rejected, chunks) = fed(b"\x94\xa1t\xff\x81\xa1a\x02\x81\xa5chunk\xa1c");
+    assert_eq!((&*entries, chunks), ("", vec![b"c".to_vec()]));
+    assert_eq!(rejected, format!("row 0: {NO_TIME}"));
+}
+
+#[test]
+fn metrics_and_traces_are_rejected_and_acknowledged() {
+    let (entries, rejected, chunks) =
+        fed(b"\x93\xa1t\xc4\x03\x01\x02\x03\x82\xa5chunk\xa1c\xadfluent_signal\x01");
+    assert_eq!((&*entries, chunks), ("", vec![b"c".to_vec()]));
+    assert_eq!(rejected, "row 0: its events are no logs (fluent_signal 1)");
+    let (entries, _, _) = fed(b"\x93\xa1t\xc4\x06\x92\x01\x81\xa1a\x01\x81\xadfluent_signal\0");
+    assert_eq!(entries, "1000000000 Unknown  {tag=t} a=1\n");
+}
+
+/// As Fluent Bit's input `opentelemetry` packs them.
+#[test]
+fn groups_and_metadata_of_fluent_bit_are_fields_of_their_records() {
+    let group = b"\x92\x92\xd7\0\xff\xff\xff\xff\0\0\0\0\x81\xa6schema\xa4otlp\x82\
+        \xa8resource\x82\xaaattributes\x81\xacservice.name\xa4shop\xaaschema_url\xa1u\
+        \xa5scope\x82\xa4name\xa3lib\xaaattributes\x81\xa1k\x01";
+    let end = b"\x92\x92\xd7\0\xff\xff\xff\xfe\0\0\0\0\x80\x80";
+    let record = b"\x92\x92\xd7\0\0\0\0\x01\0\0\0\x02\x82\xa4otlp\x86\
+        \xa9timestamp\x01\xafseverity_number\x11\xadseverity_text\xa4Info\
+        \xa7span_id\xc4\x08\x01\x02\x03\x04\x05\x06\x07\xff\xabtrace_flags\x01\xaaattributes\x82\
+        \xa1a\x01\xacservice.name\xa1x\xa1m\xa1n\x81\xa3log\xa2hi";
+    let plain = b"\x92\x01\x81\xa3log\xa2ho";
+    let (entries, rejected, chunks) =
+        fed(&packed(&[&group[..], record, plain, end, plain, group, plain].concat()));
+    let of_group = "service.name=shop resource.schema_url=u scope.name=lib scope.k=1";
+    assert_eq!(
+        entries,
+        format!(
+            "1000000002 Error hi {{tag=t}} log=hi {of_group} severity_text=Info span_id=01020304050607ff flags=1 a=1 service.name#1=x m=n\n\
+             1000000000 Unknown ho {{tag=t}} log=ho {of_group}\n\
+             1000000000 Unknown ho {{tag=t}} log=ho\n\
+             1000000000 Unknown ho {{tag=t}} log=ho {of_group}\n"
+        )
+    );
+    assert_eq!((&*rejected, chunks), ("", vec![b"c".to_vec()]));
+    let mut forward = Forward::new(&Params::default(), NOW, 1 << 20);
+    let mut out = Decoded::default();
+    for message in [packed(group), packed(plain)] {
+        forward.feed(&message, NOW, &mut out, &mut Vec::new()).unwrap();
+    }
+    assert_eq!(show(&mut out), "1000000000 Unknown ho {tag=t} log=ho\n", "a group ends with its chunk");
 }
 
 proptest::proptest! {
