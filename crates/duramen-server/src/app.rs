@@ -120,6 +120,7 @@ pub(crate) fn router(app: &Shared) -> Router {
         .merge(guarded(loki::routes(), Scope::Read))
         .merge(guarded(metrics::routes(), Scope::Read))
         .merge(guarded(admin::routes(), Scope::Admin))
+        .merge(insert::probes())
         .merge(health::routes())
         .merge(openapi::routes())
         .fallback(nothing_here)
@@ -134,9 +135,13 @@ async fn around(State(app): State<Shared>, request: Request, next: Next) -> Resp
     let started = app.env.clock.monotonic();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
-    let mut response = match (&method, &app.settings.cors_origin) {
-        (&Method::OPTIONS, Some(_)) => StatusCode::NO_CONTENT.into_response(),
-        _ => next.run(request).await,
+    // A browser names the method that it is about to use; Splunk's clients ask by OPTIONS, too.
+    let asks_leave = method == Method::OPTIONS
+        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+        && app.settings.cors_origin.is_some();
+    let mut response = match asks_leave {
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => next.run(request).await,
     };
     finish(&app, route.as_ref().map_or("none", MatchedPath::as_str), started, &mut response);
     response

@@ -221,6 +221,11 @@ fn splunk_datadog_gelf_and_journald_are_answered_as_their_clients_expect() {
     assert_eq!(server.query("_msg:~\"^s[1-5]$\"").len(), 5);
     assert_eq!(server.query("_stream:{host=\"h\",sourcetype=\"t\"}").len(), 2);
 
+    for path in ["", "/event", "/event/1.0", "/raw", "/raw/1.0"] {
+        let answer = server.request("OPTIONS", &format!("/services/collector{path}"), &[], b"");
+        assert_eq!(answer.status, 200, "{path}");
+    }
+
     let answer = server.post(
         "/api/v2/logs",
         JSON,
@@ -247,4 +252,18 @@ fn splunk_datadog_gelf_and_journald_are_answered_as_their_clients_expect() {
     let rows = server.query("_stream:{_HOSTNAME=\"j\"} level:error | fields _time, _msg");
     assert_eq!(rows, [json!({ "_time": "2024-06-15T12:00:00Z", "_msg": "a\nb\nc" })]);
     assert_eq!(server.post("/upload", "application/vnd.fdo.journal", "A\n\x05\0").status, 400);
+}
+
+#[test]
+fn a_browser_asks_for_leave_by_naming_a_method() {
+    let server = Server::start(&["--cors-origin", "http://shop"]);
+    let ask = |path: &str, headers: &[(&str, &str)]| server.request("OPTIONS", path, headers, b"");
+    let browsers = [("Origin", "http://shop"), ("Access-Control-Request-Method", "POST")];
+    for path in ["/services/collector/event/1.0", "/select/logsql/query", "/api/v1/ingest"] {
+        let answer = ask(path, &browsers);
+        assert_eq!(answer.status, 204, "{path}");
+        assert!(answer.head.contains("access-control-allow-origin: http://shop"), "{answer:?}");
+    }
+    assert_eq!(ask("/services/collector/event/1.0", &[]).status, 200);
+    assert_eq!(ask("/select/logsql/query", &[]).status, 405);
 }

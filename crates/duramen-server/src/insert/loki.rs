@@ -15,7 +15,8 @@ use axum::routing::get;
 use duramen_wire::{Params, loki::Push};
 use std::cell::RefCell;
 
-pub(super) fn routes() -> Router<Shared> {
+/// What is asked without a token.
+pub(super) fn probes() -> Router<Shared> {
     Router::new().route("/insert/loki/ready", get(async || "ready\n"))
 }
 

@@ -30,12 +30,16 @@ pub(crate) use direct::Direct;
 pub(crate) fn routes() -> Router<Shared> {
     Router::new()
         .merge(direct::routes())
-        .merge(loki::routes())
         .merge(elastic::routes())
         .merge(splunk::routes())
         .merge(datadog::routes())
         .merge(journald::routes())
         .merge(gelf::routes())
+}
+
+/// What clients ask before they send, open to all.
+pub(crate) fn probes() -> Router<Shared> {
+    splunk::probes().merge(loki::probes())
 }
 
 /// Whether a request that is of no [`Direct`] route is one that brings logs, by its path.

@@ -10,7 +10,7 @@ use crate::json::{as_json, ok};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, options, post};
 use duramen_wire::Rejected;
 use duramen_wire::splunk::{Events, Source};
 use serde_json::json;
@@ -22,6 +22,18 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/services/collector/event/1.0", post(event))
         .route("/services/collector/raw", post(raw))
         .route("/services/collector/raw/1.0", post(raw))
+}
+
+/// What is asked without a token: whether it takes events. Docker's driver asks so, by `OPTIONS`, before it starts a
+/// container, and takes no answer but 200.
+pub(super) fn probes() -> Router<Shared> {
+    let here = || options(async || StatusCode::OK);
+    Router::new()
+        .route("/services/collector", here())
+        .route("/services/collector/event", here())
+        .route("/services/collector/event/1.0", here())
+        .route("/services/collector/raw", here())
+        .route("/services/collector/raw/1.0", here())
         .route("/services/collector/health", get(health))
         .route("/services/collector/health/1.0", get(health))
 }
