@@ -5,7 +5,8 @@
 //! ```
 //!
 //! `message` is the message, `status` the level, `timestamp` (ms) the time. Each tag of `ddtags` becomes a field (`env`,
-//! `version`; one without a colon keeps the name `ddtags`). `service`, `hostname` and `ddsource` make the stream.
+//! `version`; one without a colon keeps the name `ddtags`). `service`, `hostname` and `ddsource` make the stream. An object
+//! without members is the question whether logs would be taken, and no log.
 
 use crate::decoded::Decoded;
 use crate::error::Result;
@@ -59,6 +60,9 @@ impl Logs {
     /// [`crate::Limits::max_entries_bytes`].
     pub fn read(&mut self, body: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
         each_value("a Datadog logs request", body, |row| {
+            if is_empty(row) {
+                return Ok(());
+            }
             self.tags.clear();
             // What is wrong with the row, its reader says.
             let _wrong_or_not = self.tags.find(row);
@@ -71,6 +75,12 @@ impl Logs {
             Ok(())
         })
     }
+}
+
+/// Whether it is an object without members.
+fn is_empty(row: &[u8]) -> bool {
+    let inside = row.strip_prefix(b"{").and_then(|row| row.strip_suffix(b"}"));
+    inside.is_some_and(|inside| inside.trim_ascii().is_empty())
 }
 
 impl Tags {
@@ -170,6 +180,15 @@ mod tests {
              NOW Unknown one {} message=one\n"
         );
         assert!(logs.read(b"[{}", NOW, &mut out).is_err());
+    }
+
+    #[test]
+    fn what_asks_whether_logs_are_taken_is_none() {
+        let mut out = Decoded::default();
+        for body in ["{}", "[{}]", " [ { } , {\n} ] "] {
+            Logs::new(&Params::default(), NOW).read(body.as_bytes(), NOW, &mut out).unwrap();
+        }
+        assert_eq!((show(&mut out), out.rejected().count), (String::new(), 0));
     }
 
     #[test]
