@@ -50,7 +50,7 @@ impl Messages {
             left_out: params.left_out(),
             names: Names::new(),
             extra_fields: params.rules.extra_fields.clone(),
-            // GELF's times are numbers: no year is guessed.
+            // GELF's times are numbers, and texts of those who do not know it: no year is guessed.
             stamps: StampParser::new(TimeZone::UTC, 0, None),
         }
     }
@@ -120,8 +120,8 @@ impl Messages {
         match name {
             "version" => {}
             "short_message" => _ = entry.message(text),
-            "timestamp" if stamps.parse_number(text).is_some() => {
-                _ = stamps.parse_number(text).map(|ns| entry.time(ns));
+            "timestamp" if stamps.parse_value(text).is_some() => {
+                _ = stamps.parse_value(text).map(|ns| entry.time(ns));
             }
             "level" if text.parse().ok().and_then(level::of_syslog_severity).is_some() => {
                 let severity: u8 = text.parse().unwrap_or_default();

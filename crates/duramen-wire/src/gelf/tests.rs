@@ -17,6 +17,7 @@ fn messages_become_entries() {
         r#"{"version":"1.1","host":"web-1","short_message":"a \"b\"","full_message":"all","timestamp":1719446407.123,"level":3,"_user":7,"_":1,"_tags":[1],"_ok":true,"_none":null,"facility":"f","_obj":{"a":1}}"#,
         r#"{"short_message":"b","level":"warn","timestamp":"soon"}"#,
         r#"{"short_message":"c","timestamp":0}"#,
+        r#"{"short_message":"t","timestamp":"2024-06-27T00:00:07Z"}"#,
         r#"{"host":"x"}"#,
         "[]",
         "{} x",
@@ -33,6 +34,7 @@ fn messages_become_entries() {
         "1719446407123000000 Error a \"b\" {host=web-1} full_message=all severity=err user=7 _=1 tags=[1] ok=true none=null facility=f obj={\"a\":1}\n\
          NOW Unknown b {} level=warn timestamp=soon\n\
          NOW Unknown c {} timestamp=0\n\
+         1719446407000000000 Unknown t {}\n\
          NOW Unknown d {}\n\
          NOW Unknown e {}\n"
     );

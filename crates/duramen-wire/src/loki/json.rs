@@ -8,13 +8,17 @@ use jiter::{Jiter, JiterError, Peek};
 
 const WHAT: &str = "a Loki push in JSON";
 
+/// From so many on, a number counts nanoseconds: as such it is of 1973, as microseconds of after 5000.
+const NANOS: i64 = 100_000_000_000_000_000;
+
 fn wrong(e: JiterError) -> Error {
     Error::malformed(WHAT, &e.error_type, e.index)
 }
 
 impl Push {
-    /// Takes a JSON push. Time stamps are strings or numbers of nanoseconds; one that is empty or 0 stands for
-    /// `now_ns`.
+    /// Takes a JSON push. Time stamps are strings or numbers of nanoseconds, and what else is a time by its looks: seconds,
+    /// milli- and microseconds of this age, RFC 3339. One that is empty or 0 stands for `now_ns`; of one that is none the
+    /// line is rejected.
     ///
     /// # Errors
     /// [`Error::Malformed`] if it is none, or one of the form that came before (`labels` and `entries`), of which nothing
@@ -108,21 +112,27 @@ impl Push {
         while pair.is_some() {
             let at = from + jiter.current_index();
             let wrong_pair = |detail| Error::malformed(WHAT, detail, at);
-            let stamp = jiter.next_array().map_err(wrong)?;
-            let Some(time_ns) = time_of(jiter, stamp, now_ns).map_err(wrong)? else {
-                return Err(wrong_pair("a value does not begin with nanoseconds since 1970"));
+            let Some(stamp) = jiter.next_array().map_err(wrong)? else {
+                return Err(wrong_pair("a value has neither time nor line"));
             };
+            let time_ns = self.time_of(jiter, stamp, now_ns).map_err(wrong)?;
             if jiter.array_step().map_err(wrong)?.is_none() {
                 return Err(wrong_pair("a value has no line"));
             }
             line.clear();
             line.push_str(jiter.next_str().map_err(wrong)?);
             let metadata = jiter.array_step().map_err(wrong)?;
-            let read = |f: &mut dyn FnMut(&str, &str)| match metadata {
+            let mut read = |f: &mut dyn FnMut(&str, &str)| match metadata {
                 Some(_) => pairs(jiter, from, f),
                 None => Ok(()),
             };
-            self.line(time_ns, &line, read, out)?;
+            match time_ns {
+                Some(time_ns) => self.line(time_ns, &line, read, out)?,
+                None => {
+                    read(&mut |_, _| {})?;
+                    out.reject(|| "its time is none".to_owned());
+                }
+            }
             if metadata.is_some() {
                 while let Some(peek) = jiter.array_step().map_err(wrong)? {
                     jiter.known_skip(peek).map_err(wrong)?;
@@ -132,21 +142,25 @@ impl Push {
         }
         Ok(())
     }
-}
 
-/// The time that stands at the cursor; `None` if it is none.
-fn time_of(jiter: &mut Jiter<'_>, peek: Option<Peek>, now_ns: i64) -> Result<Option<i64>, JiterError> {
-    let ns = match peek {
-        Some(Peek::String) => match jiter.known_str()? {
-            "" => Some(0),
-            text => text.parse().ok(),
-        },
-        Some(peek) if peek.is_num() => {
-            std::str::from_utf8(jiter.known_number_bytes(peek)?).ok().and_then(|text| text.parse().ok())
-        }
-        _ => None,
-    };
-    Ok(ns.map(|ns: i64| if ns == 0 { now_ns } else { ns }))
+    /// The time that stands at the cursor; `None` if it is none.
+    fn time_of(&self, jiter: &mut Jiter<'_>, peek: Peek, now_ns: i64) -> Result<Option<i64>, JiterError> {
+        let text = match peek {
+            Peek::String => jiter.known_str()?,
+            _ if peek.is_num() => std::str::from_utf8(jiter.known_number_bytes(peek)?).unwrap_or_default(),
+            _ => {
+                jiter.known_skip(peek)?;
+                return Ok(None);
+            }
+        };
+        let ns = if text.is_empty() { Some(0) } else { text.parse().ok() };
+        Ok(match ns {
+            Some(0) => Some(now_ns),
+            Some(ns) if ns >= NANOS => Some(ns),
+            // So few are another unit; as they are said, they would be of 1970.
+            ns => self.stamps.parse_value(text).or(ns),
+        })
+    }
 }
 
 /// Reads an object of texts, or null; what is no text is taken as its JSON, null left out. `jiter` began at the byte

@@ -22,7 +22,8 @@ use crate::level;
 use crate::params::{MAX_STREAM_FIELDS, Params};
 use duramen::entry::MAX_FIELDS;
 use duramen::{EntryBuf, Level, Value};
-use duramen_formats::{NameFilter, Names, level::of_named};
+use duramen_formats::{NameFilter, Names, StampParser, level::of_named};
+use jiff::tz::TimeZone;
 
 /// Reads pushes, keeping its buffers. Can be sent to another thread, not shared.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Push {
     label_names: Vec<String>,
     /// Those of the labels, and behind the mark those of the line.
     names: Names,
+    stamps: StampParser,
     /// Why no line of this stream can be taken.
     wrong_stream: Option<String>,
 }
@@ -52,6 +54,8 @@ impl Push {
             label_level: None,
             label_names: Vec::new(),
             names: Names::new(),
+            // A push says in which year it is.
+            stamps: StampParser::new(TimeZone::UTC, 0, None),
             wrong_stream: None,
         }
     }

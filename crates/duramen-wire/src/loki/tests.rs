@@ -61,6 +61,23 @@ fn json_pushes_become_entries() {
 }
 
 #[test]
+fn times_that_count_something_else_are_not_of_1970_and_one_that_is_none_costs_its_line() {
+    let mut out = Decoded::default();
+    let body = r#"{"streams":[{"stream":{},"values":[["1718452800000000001","ns"],["1718452801","s"],[1718452802000,"ms"],
+        ["1718452803000001","us"],["1718452804.5","f"],["2024-06-15T12:00:05Z","t"],["7","so said"],["-1","before"],
+        ["soon","x",{"a":"b"}],[null,"y"],[{"a":1},"z"],["99999999999999999999","w"],["0","now"]]}]}"#;
+    Push::new(&Params::default()).json(body.as_bytes(), NOW, &mut out).unwrap();
+    assert_eq!(
+        show(&mut out),
+        "1718452800000000001 Unknown ns {}\n1718452801000000000 Unknown s {}\n1718452802000000000 Unknown ms {}\n\
+         1718452803000001000 Unknown us {}\n1718452804500000000 Unknown f {}\n1718452805000000000 Unknown t {}\n\
+         7 Unknown so said {}\n-1 Unknown before {}\nNOW Unknown now {}\n"
+    );
+    let none = |row: u64| format!("row {row}: its time is none");
+    assert_eq!(out.rejected().to_string(), [8, 9, 10, 11].map(none).join("; "));
+}
+
+#[test]
 fn protobuf_pushes_become_entries() {
     let body = protobuf(&[
         (
@@ -180,7 +197,7 @@ fn what_is_no_push_is_an_error() {
         ("{\"streams\":[{\"stream\":{},\"stream\":{},\"values\":[]}]}", "`stream` is there twice"),
         ("", "at byte 0"),
         ("[]", "at byte 0"),
-        ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"x\",\"y\"]]}]}", "nanoseconds since 1970"),
+        ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[]]}]}", "a value has neither time nor line"),
         ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1\"]]}]}", "a value has no line, at byte"),
         ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1\",2]]}]}", "at byte"),
         ("{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1\",\"x\",1]]}]}", "at byte"),
