@@ -5,10 +5,17 @@ use crate::error::{Error, Result};
 use crate::json::mended;
 use crate::protobuf::Writer;
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use jiter::{Jiter, JiterError, Peek};
+use std::str::FromStr;
 
 const WHAT: &str = "an OTLP logs request in JSON";
+/// Base64, with `=` at its end or without.
+const USUAL: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDED_OR_NOT);
+const OF_URLS: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDED_OR_NOT);
+const PADDED_OR_NOT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 /// How deep objects may lie in each other: a map in a map takes three.
 const MAX_DEPTH: usize = 224;
 
@@ -135,23 +142,24 @@ fn value(jiter: &mut Jiter<'_>, member: &'static Member, out: &mut Writer, depth
         }
         Kind::Base64 => {
             let text = jiter.next_str().map_err(wrong)?;
-            let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
+            let engine = if text.contains(['-', '_']) { &OF_URLS } else { &USUAL };
             out.bytes(number, &engine.decode(text).map_err(|_| bad("base64"))?);
         }
         Kind::Fixed64 => {
-            let n = with_number(jiter, |text| text.parse().ok())?;
+            // Some write none as an empty text.
+            let n = with_number(jiter, |text| if text.is_empty() { Some(0) } else { whole(text) })?;
             out.fixed64(number, n.ok_or_else(|| bad("a 64-bit number"))?);
         }
         Kind::Fixed32 => {
-            let n = with_number(jiter, |text| text.parse().ok())?;
+            let n = with_number(jiter, whole)?;
             out.fixed32(number, n.ok_or_else(|| bad("a 32-bit number"))?);
         }
         Kind::Varint => {
-            let n = with_number(jiter, |text| text.parse::<i64>().ok())?;
+            let n: Option<i64> = with_number(jiter, whole)?;
             out.varint(number, n.ok_or_else(|| bad("a 64-bit number"))? as u64);
         }
         Kind::Severity => {
-            let n = with_number(jiter, |text| text.parse().ok().or_else(|| severity(text)))?;
+            let n = with_number(jiter, |text| whole(text).or_else(|| severity(text)))?;
             out.varint(number, n.ok_or_else(|| bad("a severity"))?);
         }
         Kind::Double => {
@@ -188,6 +196,27 @@ fn with_number<T>(jiter: &mut Jiter<'_>, read: impl FnOnce(&str) -> Option<T>) -
     }
     let digits = jiter.known_number_bytes(peek).map_err(wrong)?;
     Ok(std::str::from_utf8(digits).ok().and_then(read))
+}
+
+/// An integer, as JSON may write it: `5`, `5.0`, `1.7e18`; exact, as no float would be.
+fn whole<T: FromStr + TryFrom<i128>>(text: &str) -> Option<T> {
+    if let Ok(n) = text.parse() {
+        return Some(n);
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (unsigned, sign) = mantissa.strip_prefix('-').map_or((mantissa, 1), |unsigned| (unsigned, -1));
+    let (before, behind) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let all = [before, behind].concat();
+    if all.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let digits = all.trim_end_matches('0');
+    let zeros = i64::from(exponent.parse::<i32>().ok()?) + before.len() as i64 - digits.len() as i64;
+    let n = match digits {
+        "" => 0,
+        digits => digits.parse::<i128>().ok()?.checked_mul(10i128.checked_pow(zeros.try_into().ok()?)?)?,
+    };
+    T::try_from(sign * n).ok()
 }
 
 fn hex(digits: &str) -> Option<Vec<u8>> {

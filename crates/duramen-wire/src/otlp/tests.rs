@@ -259,6 +259,24 @@ fn records_over_limits_are_rejected_beside_others() {
 }
 
 #[test]
+fn numbers_and_bytes_are_read_in_each_way_that_json_may_write_them() {
+    let entry =
+        |time: &str, body: &str| json(&one(&format!(r#"{{"timeUnixNano":{time},"body":{{{body}}}}}"#)));
+    for (time, body, shown) in [
+        ("1.7184528e18", r#""intValue":5.0"#, "NOW Unknown 5 {}"),
+        ("\"171845280000000000100e-2\"", r#""intValue":"-12e1""#, "1718452800000000001 Unknown -120 {}"),
+        ("1.718452800000000001E+18", r#""intValue":0.0e-5"#, "1718452800000000001 Unknown 0 {}"),
+        ("\"\"", r#""bytesValue":"aGVsbG8""#, "NOW Unknown aGVsbG8= {}"),
+        ("0", r#""bytesValue":"_-8""#, "NOW Unknown /+8= {}"),
+    ] {
+        assert_eq!(entry(time, body), Ok(format!("{shown}\n")), "{time} {body}");
+    }
+    for wrong in ["5.5", "5e-1", "1e19", "1e99999999999", "e5", "\"-\"", "\".\"", "1e2147483647"] {
+        assert!(entry("1", &format!(r#""intValue":{wrong}"#)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn what_is_no_request_is_an_error() {
     for (body, detail) in [
         ("", "at byte 0"),
