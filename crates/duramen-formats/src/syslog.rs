@@ -151,22 +151,26 @@ fn pri(line: &str) -> Option<(u8, &str)> {
     (priority <= 191).then_some((priority, rest))
 }
 
-/// What follows `<PRI>1 `.
+/// What follows `<PRI>1 `. Behind a time the last parts may be missing: a message may be cut anywhere.
 fn rfc5424<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
-    let (time, rest) = text.split_once(' ')?;
+    let part = |text: &'a str| text.split_once(' ').unwrap_or((text, ""));
+    let (time, rest) = part(text);
     let time_ns =
         if time == "-" { None } else { Some(stamps.parse(time).filter(|(_, end)| *end == time.len())?.0) };
-    let (host, rest) = rest.split_once(' ')?;
-    let (app, rest) = rest.split_once(' ')?;
-    let (pid, rest) = rest.split_once(' ')?;
-    let (msgid, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    // `1 - nothing`, without a time, is what some program said.
+    if time_ns.is_none() && rest.bytes().filter(|b| *b == b' ').count() < 3 {
+        return None;
+    }
+    let (host, rest) = part(rest);
+    let (app, rest) = part(rest);
+    let (pid, rest) = part(rest);
+    let (msgid, rest) = part(rest);
     let (structured_data, message) = match rest.strip_prefix('-') {
         Some(message) => (None, message),
-        None if rest.starts_with('[') => {
-            let end = each_parameter(rest, |_, _, _| {})?;
-            (rest.get(..end), rest.get(end..)?)
-        }
-        None => (None, rest),
+        None => match data_end(rest).and_then(|end| rest.split_at_checked(end)) {
+            Some((data, message)) => (Some(data), message),
+            None => (None, rest),
+        },
     };
     let message = message.strip_prefix(' ').unwrap_or(message);
     let nil = |text: &'a str| (text != "-" && !text.is_empty()).then_some(text);
@@ -182,6 +186,14 @@ fn rfc5424<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
     })
 }
 
+/// Where structured data end. What cannot be read, or has no parameter, as `[INFO] ready` of who leaves the data out, is part
+/// of the message, and costs no other part.
+fn data_end(text: &str) -> Option<usize> {
+    let mut has_parameters = false;
+    let end = each_parameter(text, |_, _, _| has_parameters = true)?;
+    has_parameters.then_some(end)
+}
+
 /// Calls `f` with id, name and value of each parameter of `[id a="b" c="d"][id2 …]`, the value as it is
 /// written (`\"`, `\\` and `\]` unescaped), and says where the data end; `None` if they do not.
 fn each_parameter(data: &str, mut f: impl FnMut(&str, &str, &str)) -> Option<usize> {
@@ -192,11 +204,16 @@ fn each_parameter(data: &str, mut f: impl FnMut(&str, &str, &str)) -> Option<usi
         let id_at = i + 1;
         i = id_at + s[id_at..].iter().position(|b| matches!(b, b' ' | b']'))?;
         let id = data.get(id_at..i)?;
-        while s.get(i) == Some(&b' ') {
-            let name_at = i + 1;
-            i = name_at + memchr::memchr(b'=', s.get(name_at..)?)?;
+        loop {
+            let name_at = i + s.get(i..)?.iter().take_while(|b| **b == b' ').count();
+            // Some put a blank before the bracket.
+            if name_at == i || s.get(name_at) == Some(&b']') {
+                i = name_at;
+                break;
+            }
+            i = name_at + s.get(name_at..)?.iter().position(|b| matches!(b, b'=' | b' ' | b']' | b'"'))?;
             let name = data.get(name_at..i)?;
-            if s.get(i + 1) != Some(&b'"') {
+            if s.get(i..i + 2) != Some(b"=\"") {
                 return None;
             }
             i += 2;

@@ -153,6 +153,42 @@ fn lines_are_taken_apart() {
 }
 
 #[test]
+fn what_is_wrong_or_missing_in_rfc_5424_costs_no_other_part() {
+    let all = r#"host=Str("h") app=Str("a") msgid=Str("m") pid=Int(7) "#;
+    for (line, fields, message) in [
+        (
+            r#"h a 7 m [sd@1 p="q" ] 1.2.3.4 - - x"#,
+            format!(r#"{all}PRI sd.sd@1.p=Str("q")"#),
+            "1.2.3.4 - - x",
+        ),
+        (
+            r#"h a 7 m [sd@1  p="q"  r="s"  ][o ]x"#,
+            format!(r#"{all}PRI sd.sd@1.p=Str("q") sd.sd@1.r=Str("s")"#),
+            "x",
+        ),
+        (r#"h a 7 m [x=y z=a q="]= "] x"#, format!("{all}PRI"), r#"[x=y z=a q="]= "] x"#),
+        (r#"h a 7 m [sd@1 p="q x"#, format!("{all}PRI"), r#"[sd@1 p="q x"#),
+        (r#"h a 7 m [sd@1 p q="r"] x"#, format!("{all}PRI"), r#"[sd@1 p q="r"] x"#),
+        ("h a 7 m [INFO] ready", format!("{all}PRI"), "[INFO] ready"),
+        ("h a 7 m", format!("{all}PRI"), ""),
+        ("h a 7", r#"host=Str("h") app=Str("a") pid=Int(7) PRI"#.to_owned(), ""),
+        ("h a", r#"host=Str("h") app=Str("a") PRI"#.to_owned(), ""),
+        ("h", r#"host=Str("h") PRI"#.to_owned(), ""),
+        ("", "PRI".to_owned(), ""),
+    ] {
+        let line = format!("<165>1 2003-10-11T22:14:15Z {line}");
+        let pri = r#"priority=Int(165) facility=Str("local4") severity=Str("notice")"#;
+        let expected = format!("Some(1065910455) Some(Info) {} | {message}", fields.replace("PRI", pri));
+        assert_eq!(read(&line), Some(expected.clone()), "{line}");
+        assert_eq!(read(line.trim_end()), Some(expected), "{line}");
+    }
+    for text in ["1 - nothing", "1 - h a", "1 soon h a - - - x", "1 "] {
+        let read = read(&format!("<165>{text}")).unwrap();
+        assert!(read.starts_with("None ") && read.ends_with(&format!(" | {text}")), "{read}");
+    }
+}
+
+#[test]
 fn other_lines_are_none() {
     for line in [
         "",
