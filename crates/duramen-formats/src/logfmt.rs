@@ -15,19 +15,20 @@ pub struct Logfmt {
     pub bare_words: usize,
 }
 
-/// Reads the pairs of a line into `fields`. `None` if a quote is not closed, a pair has no key, or there are
+/// Reads the pairs of a line into `fields`; what has no key is a bare word. `None` if a quote is not closed, or there are
 /// more or longer ones than an entry can hold; `fields` are then of no use.
 pub fn parse(line: &str, fields: &mut Fields) -> Option<Logfmt> {
-    read(line, fields, is_key)
+    read(line, fields, is_key, false)
 }
 
-/// The same of a text that is said to be logfmt: a key is whatever stands before a `=`, `c:d` and `a[0]` as well. In a log
-/// of unknown form that would make keys of much that is none.
+/// The same of a text that is said to be logfmt: a key is whatever stands before a `=`, `c:d` and `a[0]` as well, and a
+/// quote that is not closed costs no other pair: it is part of its value. In a log of unknown form that would make keys of
+/// much that is none.
 pub fn parse_any_key(line: &str, fields: &mut Fields) -> Option<Logfmt> {
-    read(line, fields, |b| !b.is_ascii_whitespace() && b != b'=')
+    read(line, fields, |b| !b.is_ascii_whitespace() && b != b'=', true)
 }
 
-fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool) -> Option<Logfmt> {
+fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool, all_is_logfmt: bool) -> Option<Logfmt> {
     fields.clear();
     let s = line.as_bytes();
     let mut counts = Logfmt { pairs: 0, bare_words: 0 };
@@ -39,20 +40,22 @@ fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool) -> Option<
         }
         let key_at = i;
         i += s[i..].iter().take_while(|b| is_key(**b)).count();
-        if s.get(i) != Some(&b'=') {
+        if s.get(i) != Some(&b'=') || i == key_at {
             i += s[i..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
             counts.bare_words += 1;
             continue;
         }
-        if i == key_at {
-            return None;
-        }
         let key = line.get(key_at..i)?;
         i += 1;
-        let value = if s.get(i) == Some(&b'"') {
-            let (value, end) = quoted(line, i, fields)?;
+        let quoted = if s.get(i) == Some(&b'"') { quoted(line, i, fields) } else { None };
+        // A pair ends where white space follows.
+        let quoted =
+            quoted.filter(|(_, end)| all_is_logfmt || s.get(*end).is_none_or(u8::is_ascii_whitespace));
+        let value = if let Some((value, end)) = quoted {
             i = end;
             value
+        } else if s.get(i) == Some(&b'"') && !all_is_logfmt {
+            return None;
         } else {
             let start = i;
             i += s[i..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
@@ -86,10 +89,6 @@ fn quoted(line: &str, at: usize, fields: &mut Fields) -> Option<(Raw, usize)> {
         }
         escaped = true;
         end += 2;
-    }
-    // A pair ends where white space follows.
-    if s.get(end + 1).is_some_and(|b| !b.is_ascii_whitespace()) {
-        return None;
     }
     if !escaped {
         return Some((Raw::Text(Span::new(at + 1, end)?), end + 1));
@@ -203,8 +202,25 @@ mod tests {
         ] {
             assert_eq!(read(line).as_deref(), Some(expected), "{line}");
         }
-        for line in [r#"a="x"#, r#"a="x"y"#, "=1", r#"a="x\"#] {
+        for line in [r#"a="x"#, r#"a="x"y"#, r#"a="x\"#] {
             assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pair_costs_no_other() {
+        let line = "  foo=bar  baz=x =z qwe";
+        let pairs = r#"2/2 foo=Str("bar") baz=Str("x")"#;
+        assert_eq!(read(line).as_deref(), Some(pairs));
+        assert_eq!(read_by(parse_any_key, line).as_deref(), Some(pairs));
+        for (line, expected) in [
+            (r#"a=1 b="x y c=2"#, r#"3/1 a=Number("1") b=Str("\"x") c=Number("2")"#),
+            (r#"a="x y"z b=2"#, r#"2/1 a=Str("x y") b=Number("2")"#),
+            (r#"a="x y"b=2"#, r#"2/0 a=Str("x y") b=Number("2")"#),
+            (r#"a=1 b="x\"#, r#"2/0 a=Number("1") b=Str("\"x\\")"#),
+            ("=", "0/1"),
+        ] {
+            assert_eq!(read_by(parse_any_key, line).as_deref(), Some(expected), "{line}");
         }
     }
 
