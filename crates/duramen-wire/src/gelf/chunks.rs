@@ -42,6 +42,7 @@ impl Chunks {
         datagram: &'d [u8],
         now_ns: i64,
     ) -> Option<std::borrow::Cow<'d, [u8]>> {
+        self.forget_late(now_ns);
         let Some(chunk) = datagram.strip_prefix(b"\x1e\x0f") else { return Some(datagram.into()) };
         let (Some(id), Some([number, count])) = (chunk.first_chunk::<8>(), chunk.get(8..10)) else {
             self.lost += 1;
@@ -55,7 +56,7 @@ impl Chunks {
         if *count == 1 {
             return Some(piece.into());
         }
-        self.make_room(piece.len() + PIECE_BYTES * usize::from(*count), now_ns);
+        self.make_room(piece.len() + PIECE_BYTES * usize::from(*count));
         let key = (peer, *id);
         let waiting = self.waiting.entry(key).or_insert_with(|| {
             let bytes = PIECE_BYTES * usize::from(*count);
@@ -81,20 +82,25 @@ impl Chunks {
         self.lost
     }
 
-    fn make_room(&mut self, bytes: usize, now_ns: i64) {
-        let (before, max_bytes) = (self.waiting.len(), self.max_bytes);
+    /// Forgets messages whose chunks have waited too long.
+    fn forget_late(&mut self, now_ns: i64) {
+        let before = self.waiting.len();
         self.waiting.retain(|_, waiting| {
             let keep = now_ns.saturating_sub(waiting.since_ns) <= PATIENCE_NS;
             self.bytes -= if keep { 0 } else { waiting.bytes };
             keep
         });
-        while self.bytes + bytes > max_bytes
+        self.lost += (before - self.waiting.len()) as u64;
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        while self.bytes + bytes > self.max_bytes
             && let Some(oldest) =
                 self.waiting.iter().min_by_key(|(_, waiting)| waiting.since_ns).map(|(key, _)| *key)
             && let Some(waiting) = self.waiting.remove(&oldest)
         {
             self.bytes -= waiting.bytes;
+            self.lost += 1;
         }
-        self.lost += (before - self.waiting.len()) as u64;
     }
 }

@@ -106,6 +106,9 @@ fn chunks_are_put_together_in_any_order() {
         assert_eq!(chunks.datagram(PEER, bad, 0), None);
     }
     assert_eq!(chunks.lost(), 5);
+    // What waits in vain is counted with whatever comes next.
+    assert_eq!(chunks.datagram(PEER, b"{}", 12_000_000_000).unwrap().as_ref(), b"{}");
+    assert_eq!(chunks.lost(), 6);
 }
 
 #[test]
