@@ -50,6 +50,37 @@ fn a_stage_that_fails_fails_the_query_unless_it_is_left_out() {
     assert!(told.contains("LabelFilterErr"), "{told}");
 }
 
+/// As in Loki: filters behind `unwrap` compare it, and only `by` puts it into the series.
+#[test]
+fn the_unwrapped_label_is_there_for_filters_and_for_who_groups_by_it() {
+    let rows: Vec<Row> = ["10", "20", "30", "5", "x"]
+        .iter()
+        .zip(91..)
+        .map(|(v, time)| Row::new(time * SECOND, &format!("v={v}"), &[("app", "c")]))
+        .collect();
+    let logs = Logs::new(&rows, 3);
+    for (text, expected) in [
+        ("sum(sum_over_time({} | logfmt | unwrap v | v > 15 | __error__=\"\" [1m]))", &["{} 50"][..]),
+        ("sum(count_over_time({} | logfmt | v != \"\" [1m]))", &["{} 5"]),
+        ("sum(sum_over_time({} | logfmt | unwrap v | v != \"x\" [1m]))", &["{} 65"]),
+        (
+            "sum_over_time({} | logfmt | unwrap v | v =~ \"[12]0\" [1m]) without (service_name, detected_level)",
+            &["{app=c} 30"],
+        ),
+        (
+            "sum_over_time({} | logfmt | drop app, service_name, detected_level | unwrap v | v < 15, v != \"x\" [1m])",
+            &["{} 15"],
+        ),
+        ("max_over_time({} | logfmt | unwrap v | v =~ \"[12]0\" [1m]) by (v)", &["{v=10} 10", "{v=20} 20"]),
+        (
+            "sum by (v, app) (sum_over_time({} | logfmt | unwrap v | v =~ \"[12]0\" [1m]))",
+            &["{app=c,v=10} 10", "{app=c,v=20} 20"],
+        ),
+    ] {
+        assert_eq!(logs.shown(text, AT), expected, "{text}");
+    }
+}
+
 #[test]
 fn labels_have_origins() {
     let mut seen = Vec::new();

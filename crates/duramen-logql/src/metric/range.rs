@@ -209,17 +209,19 @@ impl<'a> Windows<'a> {
         Ok(())
     }
 
-    /// The series that an entry belongs to.
+    /// The series that an entry belongs to. Only who asks for the unwrapped label sees it there.
     fn series_of(&mut self, entry: &Entry<'_>) -> Result<usize> {
+        let unwrapped = self.range.unwrap.as_ref().map(|unwrap| &*unwrap.label);
         let mut labels: Vec<(&str, &str)> = match self.grouping {
             Some(Grouping { without: false, labels }) => {
                 labels.iter().filter_map(|label| Some((&**label, entry.get(label)?))).collect()
             }
-            Some(Grouping { labels: out, .. }) => {
+            without => {
+                let out = without.map_or(&[][..], |without| &without.labels);
                 let all = entry.labels.iter().map(|l| (&*l.name, &*l.value));
-                all.filter(|(name, _)| !out.iter().any(|o| **o == **name)).collect()
+                all.filter(|(name, _)| Some(*name) != unwrapped && !out.iter().any(|o| **o == **name))
+                    .collect()
             }
-            None => entry.labels.iter().map(|l| (&*l.name, &*l.value)).collect(),
         };
         labels.sort_unstable();
         labels.dedup();
