@@ -81,6 +81,22 @@ fn the_unwrapped_label_is_there_for_filters_and_for_who_groups_by_it() {
     }
 }
 
+/// As in Loki: comparing with a number, a broken line has no label to compare; only `ip` lets it pass.
+#[test]
+fn filters_of_numbers_leave_out_what_no_parser_could_read() {
+    let logs = logs();
+    for (text, expected) in [
+        ("{app=~\".+\"} | json | n >= 2", &["{\"n\":2}"][..]),
+        ("{app=~\".+\"} | json | n > 5s", &["{\"n\":1}", "{\"n\":2}"]),
+        ("{app=~\".+\"} | json | n > 5 or __error__ != \"\"", &["no json"]),
+        ("{app=~\".+\"} | json | n = ip(\"10.0.0.1\")", &["no json"]),
+        ("{app=\"b\"} | json | host > 1", &["no json"]),
+    ] {
+        assert_eq!(logs.lines(text).unwrap(), expected, "{text}");
+    }
+    assert_eq!(number("sum(count_over_time({app=~\".+\"} | json | n >= 2 [1m]))"), ["{} 1"]);
+}
+
 #[test]
 fn labels_have_origins() {
     let mut seen = Vec::new();

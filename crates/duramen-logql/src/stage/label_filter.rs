@@ -6,20 +6,19 @@ use crate::labels::Entry;
 use crate::units;
 
 impl LabelFilter {
-    /// Whether an entry goes on. A value that is not of the kind compared with is an error, and goes on so that it is seen.
+    /// Whether an entry goes on. A value that is not of the kind compared with is an error, and goes on so that it is seen;
+    /// an entry without the label does not, whatever failed before.
     pub fn passes(&self, entry: &mut Entry<'_>) -> bool {
         match self {
             Self::Text(matcher) => matcher.matches(entry.get(&matcher.label).unwrap_or("")),
             Self::And(a, b) => a.passes(entry) && b.passes(entry),
             Self::Or(a, b) => a.passes(entry) || b.passes(entry),
+            // As in Loki: texts and numbers hold back what failed before, addresses do not.
+            Self::Ip { .. } if entry.error.is_some() => true,
             Self::Ip { label, negated, ips } => {
                 entry.get(label).is_some_and(|value| ips.matches(value) != *negated)
             }
             Self::Number { label, op, value } => {
-                // What failed before goes on, so that it is seen.
-                if entry.error.is_some() {
-                    return true;
-                }
                 let Some(text) = entry.get(label) else { return false };
                 let (number, wanted, what) = match *value {
                     NumberIn::Plain(wanted) => (text.parse::<f64>().ok(), wanted, "number"),
