@@ -63,6 +63,25 @@ impl<'a> Plan<'a> {
         plan
     }
 
+    /// Leaves out stages whose labels and lines nobody behind them looks at, where the answer needs labels or not, and
+    /// lines or not. As in Loki, a parser that is left out fails no line.
+    pub fn leave_out_unseen(&mut self, mut labels: bool, mut line: bool) {
+        let mut kept = Vec::with_capacity(self.stages.len());
+        for stage in self.stages.drain(..).rev() {
+            if !(labels && stage.changes_labels() || line && stage.changes_line()) && stage.can_be_left_out()
+            {
+                continue;
+            }
+            stage.for_each_input(&mut |input| match input {
+                Some(_) => labels = true,
+                None => line = true,
+            });
+            kept.push(stage);
+        }
+        kept.reverse();
+        self.stages = kept;
+    }
+
     fn add(&mut self, filter: Filter) {
         self.filter = std::mem::replace(&mut self.filter, Filter::All).and(filter);
     }
@@ -296,6 +315,33 @@ mod tests {
             ("{} |= ``", "*", 0),
         ] {
             assert_eq!(plan(text), (filter.to_string(), left), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_left_out() {
+        for (stages, labels, line, left) in [
+            ("| json", false, false, ""),
+            ("| json", false, true, ""),
+            ("| json", true, false, " | json"),
+            ("| logfmt | drop a | keep b, c=`d` | label_format x=y | pattern `<z> w`", false, false, ""),
+            ("| regexp `(?P<x>.)` | json |= `x`", false, false, ""),
+            ("| json | x=`y` | logfmt", false, false, " | json | x=\"y\""),
+            ("| unpack | decolorize", false, false, ""),
+            ("| unpack |= `x`", false, false, " | unpack |= \"x\""),
+            ("| unpack", false, true, " | unpack"),
+            ("| json | line_format `{{.x}}`", false, false, " | json | line_format \"{{.x}}\""),
+            ("| json | line_format `{{div 1 0}}`", false, false, " | line_format \"{{div 1 0}}\""),
+            ("| json | drop __error__", false, false, " | drop __error__"),
+            ("| json | __error__=``", false, false, " | json | __error__=\"\""),
+        ] {
+            let Ok(Expr::Log(log)) = crate::parse::parse(&format!("{{}} {stages}")) else {
+                panic!("{stages}")
+            };
+            let mut plan = Plan::new(&log);
+            plan.leave_out_unseen(labels, line);
+            let shown: String = plan.stages.iter().map(|stage| format!(" {stage}")).collect();
+            assert_eq!(shown, left, "{stages}");
         }
     }
 }

@@ -37,7 +37,7 @@ fn error(text: &str) -> String {
 fn a_stage_that_fails_fails_the_query_unless_it_is_left_out() {
     let query = "sum by (app) (sum_over_time({app=~\".+\"} | json | unwrap n [1m]))";
     assert_eq!(number(query), ["{app=a} 3"], "a line without the label is not counted");
-    let told = error("sum(count_over_time({app=~\".+\"} | json [1m]))");
+    let told = error("sum by (n) (count_over_time({app=~\".+\"} | json [1m]))");
     assert!(told.contains("pipeline error: 'JSONParserErr' for series: '{"), "{told}");
     assert!(told.contains("| __error__!=\"JSONParserErr\""), "{told}");
     assert_eq!(number("sum(count_over_time({app=~\".+\"} | json | __error__=\"\" [1m]))"), ["{} 2"]);
@@ -48,6 +48,38 @@ fn a_stage_that_fails_fails_the_query_unless_it_is_left_out() {
     assert_eq!(number(text), Vec::<String>::new());
     let told = error("sum(count_over_time({app=\"a\"} | host > 5 [1m]))");
     assert!(told.contains("LabelFilterErr"), "{told}");
+}
+
+/// As in Loki: a parser of whose labels nothing is needed does not run, and errors that are asked for are counted.
+#[test]
+fn errors_that_nobody_would_see_or_that_are_asked_for_fail_no_query() {
+    let all = "{app=~\".+\"} | json";
+    for (text, expected) in [
+        (format!("sum(count_over_time({all} [1m]))"), &["{} 3"][..]),
+        (format!("sum(count_over_time({all} |= \"n\" | drop host [1m]))"), &["{} 3"]),
+        (format!("sum(bytes_over_time({all} [1m]))"), &["{} 21"]),
+        (format!("absent_over_time({all} [1m])"), &[]),
+        (format!("sum(count_over_time({all} | __error__=\"JSONParserErr\" [1m]))"), &["{} 1"]),
+        (format!("sum(count_over_time({all} | __error__!=\"\" or n=\"1\" [1m]))"), &["{} 2"]),
+        (
+            format!("sum by (__error__) (count_over_time({all} [1m]))"),
+            &["{} 2", "{__error__=JSONParserErr} 1"],
+        ),
+        (
+            format!("sum(sum_over_time({all} | label_format m=\"5\" | unwrap m | __error__!=\"x\" [1m]))"),
+            &["{} 15"],
+        ),
+        (format!("absent_over_time({all} | __error__=\"LogfmtParserErr\" [1m])"), &["{} 1"]),
+    ] {
+        assert_eq!(number(&text), expected, "{text}");
+    }
+    for text in [
+        format!("sum by (app) (count_over_time({all} [1m]))"),
+        format!("count_over_time({all} [1m])"),
+        format!("sum(count_over_time({all} | line_format \"{{{{div 1 0}}}}\" | __error__!=\"x\" [1m]))"),
+    ] {
+        assert!(error(&text).contains("pipeline error"), "{text}");
+    }
 }
 
 /// As in Loki: filters behind `unwrap` compare it, and only `by` puts it into the series.

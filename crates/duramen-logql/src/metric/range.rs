@@ -15,8 +15,9 @@ use super::window::{Sample, Summary};
 use super::{LabelSet, Run, Series};
 use crate::ast::{Grouping, RangeAggregation, RangeFunction, TextTest};
 use crate::error::{Error, Result};
-use crate::labels::{Entry, EntryReader};
+use crate::labels::{ERROR, Entry, EntryReader};
 use crate::plan::Plan;
+use crate::stage::errors;
 use duramen_query::filter::time::TimeRange;
 use duramen_query::{Order, RunOptions};
 use foldhash::fast::FixedState;
@@ -36,6 +37,8 @@ struct Windows<'a> {
     run: &'a Run<'a>,
     range: &'a RangeAggregation,
     grouping: Option<&'a Grouping>,
+    /// Whether what a parser could not read is counted: the query looks at `__error__`, and knows.
+    counts_errors: bool,
     /// When the windows end, before the offset is added.
     ends: Vec<i64>,
     /// Where windows begin and end, sorted.
@@ -57,7 +60,9 @@ impl Run<'_> {
         let absent = range.function == RangeFunction::Absent;
         let everything = Grouping { without: false, labels: Vec::new() };
         let grouping = if absent { Some(&everything) } else { grouping };
-        let plan = Plan::new(&range.log);
+        let mut plan = Plan::new(&range.log);
+        let by_nothing = grouping.is_some_and(|grouping| !grouping.without && grouping.labels.is_empty());
+        plan.leave_out_unseen(!by_nothing || range.unwrap.is_some(), sees_lines(range));
         let ends: Vec<i64> = self.steps.times().map(|t| t.saturating_sub(range.offset_ns)).collect();
         if let Some(series) = self.counted(range, grouping, &plan, &ends)? {
             return Ok(series);
@@ -69,6 +74,7 @@ impl Run<'_> {
         let query = plan.query(time, wanted.as_ref().map(|(labels, line)| (labels, *line)));
         let options = RunOptions { limit: None, order: Order::OldestFirst, ..self.limits.run.clone() };
         let mut windows = Windows::new(self, range, grouping, ends);
+        windows.counts_errors = wanted.as_ref().is_some_and(|(labels, _)| labels.contains(ERROR));
         let mut reader = EntryReader::default();
         let mut failed = None;
         let labels = wanted.as_ref().map(|(labels, _)| labels);
@@ -111,6 +117,11 @@ impl Run<'_> {
     }
 }
 
+/// Whether the function is of the lines themselves.
+fn sees_lines(range: &RangeAggregation) -> bool {
+    matches!(range.function, RangeFunction::Bytes | RangeFunction::BytesRate)
+}
+
 /// Which labels matter, and whether the line does, if that is not all.
 fn wanted(
     range: &RangeAggregation,
@@ -119,7 +130,7 @@ fn wanted(
 ) -> Option<(BTreeSet<Box<str>>, bool)> {
     let grouping = grouping.filter(|grouping| !grouping.without)?;
     let mut labels: BTreeSet<Box<str>> = grouping.labels.iter().cloned().collect();
-    let mut line = matches!(range.function, RangeFunction::Bytes | RangeFunction::BytesRate);
+    let mut line = sees_lines(range);
     plan.for_each_input(&mut |input| match input {
         Some(label) => {
             labels.insert(label.into());
@@ -155,6 +166,7 @@ impl<'a> Windows<'a> {
             run,
             range,
             grouping,
+            counts_errors: false,
             ends,
             cuts,
             stretch: 0,
@@ -177,7 +189,9 @@ impl<'a> Windows<'a> {
             (None, RangeFunction::Bytes | RangeFunction::BytesRate) => entry.line.len() as f64,
             (None, _) => 1.0,
         };
-        if let Some(error) = entry.error {
+        if let Some(error) = entry.error
+            && !(self.counts_errors && errors::is_of_parser(error))
+        {
             let mut labels: Vec<_> = entry.all_labels().map(|(name, value, _)| (name, value)).collect();
             labels.sort_unstable();
             return Err(Error::Pipeline { error, labels: show_labels(&labels) });

@@ -16,6 +16,11 @@ pub(crate) mod errors {
     pub const TEMPLATE: &str = "TemplateFormatErr";
     pub const LABEL_FILTER: &str = "LabelFilterErr";
     pub const UNWRAP: &str = "SampleExtractionErr";
+
+    /// Whether it says that a line could not be read.
+    pub fn is_of_parser(error: &str) -> bool {
+        matches!(error, JSON | LOGFMT)
+    }
 }
 
 impl Stage {
@@ -110,6 +115,22 @@ impl Stage {
     /// Whether labels may be others behind it.
     pub fn changes_labels(&self) -> bool {
         !matches!(self, Self::Line(_) | Self::Label(_) | Self::Decolorize | Self::LineFormat(_))
+    }
+
+    /// Whether nothing but other labels and lines comes of it, and errors of parsers: what a template does wrong must be
+    /// told, and an error that is dropped must go.
+    pub fn can_be_left_out(&self) -> bool {
+        match self {
+            Self::Line(_) | Self::Label(_) | Self::LineFormat(_) => false,
+            Self::LabelFormat(formats) => {
+                formats.iter().all(|(_, value)| matches!(value, LabelValue::Rename(_)))
+            }
+            Self::Drop(choices) => !choices.iter().any(|choice| match choice {
+                LabelChoice::Name(label) => is_about_errors(label),
+                LabelChoice::Matcher(m) => is_about_errors(&m.label),
+            }),
+            _ => true,
+        }
     }
 
     /// Whether the line may be another behind it.
