@@ -32,6 +32,17 @@ fn queries_are_written_in_one_way() {
             "{a=\"b\"} | regexp `(?P<x>.)` | pattern `<y> z` | unpack | decolorize",
             "{a=\"b\"} | regexp \"(?P<x>.)\" | pattern \"<y> z\" | unpack | decolorize",
         ),
+        // A comma, or nothing, takes all that is behind it; only `and` binds more than `or`.
+        ("{} | a=`1`, b=`2` or c=`3`", "{} | (a=\"1\" and (b=\"2\" or c=\"3\"))"),
+        ("{} | a=`1` b=`2` or c=`3`", "{} | (a=\"1\" and (b=\"2\" or c=\"3\"))"),
+        ("{} | a=`1` AND b=`2` or c=`3`", "{} | ((a=\"1\" and b=\"2\") or c=\"3\")"),
+        ("{} | a=`1` and b=`2`, c=`3` or d=`4`", "{} | (a=\"1\" and (b=\"2\" and (c=\"3\" or d=\"4\")))"),
+        ("{} | a=`1` or b=`2`, c=`3` or d=`4`", "{} | (a=\"1\" or (b=\"2\" and (c=\"3\" or d=\"4\")))"),
+        (
+            "{} | foo=`bar` buzz!=`blip`, blop=~`boop` or fuzz==5",
+            "{} | ((foo=\"bar\" and buzz!=\"blip\") and (blop=~\"boop\" or fuzz==5))",
+        ),
+        ("{} | a=`1`, (b=`2` or c=`3`), d=`4`", "{} | ((a=\"1\" and (b=\"2\" or c=\"3\")) and d=\"4\")"),
         ("RATE({a=\"b\"}[5m] |= `x`)", "rate({a=\"b\"} |= \"x\" [5m])"),
         ("rate({a=\"b\"}[90s] offset -1h)", "rate({a=\"b\"} [90s] offset -1h)"),
         (
@@ -106,6 +117,9 @@ fn errors_say_where() {
     }
     let deep = format!("{}vector(1){}", "(".repeat(5000), ")".repeat(5000));
     assert!(LogQl::parse(&deep).unwrap_err().message.contains("nested more than"));
+    let deep = format!("{{}} | a=`b`{}", ", a=`b` or a=`b`".repeat(5000));
+    assert!(LogQl::parse(&deep).unwrap_err().message.contains("nested more than"));
+    assert!(LogQl::parse(&format!("{{}} | a=`b`{}", ", a=`b`".repeat(50))).is_ok());
     let deep = format!("{}{{a=\"b\"}}", "(".repeat(5000));
     assert!(LogQl::parse(&deep).unwrap_err().message.contains("nested more than"));
 }

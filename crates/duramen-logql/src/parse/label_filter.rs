@@ -4,28 +4,56 @@ use super::{Parsed, Parser};
 use crate::ast::{Comparison, LabelFilter, NumberIn};
 use crate::lexer::Kind;
 
+fn and(a: LabelFilter, b: LabelFilter) -> LabelFilter {
+    LabelFilter::And(Box::new(a), Box::new(b))
+}
+
 impl Parser<'_> {
-    /// Filters joined by `or`, which binds least, and by `and`, a comma, or nothing.
+    /// Filters joined by `or`, by `and`, which binds more, and by a comma or nothing. As in Loki, those take all that is
+    /// behind them: `a, b or c` is `a and (b or c)`.
     pub(super) fn label_filter(&mut self) -> Parsed<LabelFilter> {
         self.nested(|p| {
-            let mut left = p.all_of()?;
-            while p.eat_word("or") {
-                left = LabelFilter::Or(Box::new(left), Box::new(p.all_of()?));
-            }
-            Ok(left)
+            let first = p.one()?;
+            p.any_of(first)
         })
     }
 
-    fn all_of(&mut self) -> Parsed<LabelFilter> {
-        let mut left = self.one()?;
-        while self.eat_word("and")
-            || self.eat_op(",")
-            || self.at_op("(")
-            || matches!(self.kind(), Kind::Word(word) if !word.eq_ignore_ascii_case("or") && word != "unwrap")
-        {
-            left = LabelFilter::And(Box::new(left), Box::new(self.one()?));
+    fn any_of(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
+        let mut left = self.all_of(first)?;
+        while self.eat_word("or") {
+            let next = self.one()?;
+            left = LabelFilter::Or(Box::new(left), Box::new(self.all_of(next)?));
         }
         Ok(left)
+    }
+
+    fn all_of(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
+        let mut left = self.list(first)?;
+        while self.eat_word("and") {
+            let next = self.one()?;
+            left = and(left, self.list(next)?);
+        }
+        Ok(left)
+    }
+
+    /// Filters with a comma or nothing between them, the last with what is joined to it.
+    fn list(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
+        let (mut before, mut last) = (None, first);
+        while self.eat_op(",") || self.at_op("(") || self.at_label() {
+            let next = self.one()?;
+            let this = std::mem::replace(&mut last, next);
+            before = Some(match before {
+                Some(before) => and(before, this),
+                None => this,
+            });
+        }
+        let Some(before) = before else { return Ok(last) };
+        Ok(and(before, self.nested(|p| p.any_of(last))?))
+    }
+
+    fn at_label(&self) -> bool {
+        let joins = |word: &str| ["or", "and"].iter().any(|w| word.eq_ignore_ascii_case(w));
+        matches!(self.kind(), Kind::Word(word) if !joins(word) && word != "unwrap")
     }
 
     fn one(&mut self) -> Parsed<LabelFilter> {
