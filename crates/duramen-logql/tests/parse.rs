@@ -117,7 +117,21 @@ fn errors_say_where() {
     }
     let deep = format!("{}vector(1){}", "(".repeat(5000), ")".repeat(5000));
     assert!(LogQl::parse(&deep).unwrap_err().message.contains("nested more than"));
-    let deep = format!("{{}} | a=`b`{}", ", a=`b` or a=`b`".repeat(5000));
+    // Whatever joins them: a tree must not be so deep that the stack cannot hold what walks it.
+    for (first, more) in [
+        ("{} | a=`b`", ", a=`b`"),
+        ("{} | a=`b`", " or a=`b`"),
+        ("{} | a=`b`", " and a=`b`"),
+        ("vector(1)", " + vector(1)"),
+    ] {
+        let long = format!("{first}{}", more.repeat(100_000));
+        assert!(LogQl::parse(&long).unwrap_err().message.contains("are joined"), "{more}");
+        let long = format!("{first}{}", more.repeat(2_000));
+        assert!(!LogQl::parse(&long).unwrap().to_string().is_empty(), "{more}");
+    }
+    let long = format!("{{}} | line_format `{{{{ 1 {} }}}}`", "| add 1 ".repeat(100_000));
+    assert!(LogQl::parse(&long).unwrap_err().message.contains("behind one another"));
+    let deep = format!("{{}} | a=`b`{}", ", a=`b` or a=`b`".repeat(500));
     assert!(LogQl::parse(&deep).unwrap_err().message.contains("nested more than"));
     assert!(LogQl::parse(&format!("{{}} | a=`b`{}", ", a=`b`".repeat(50))).is_ok());
     let deep = format!("{}{{a=\"b\"}}", "(".repeat(5000));

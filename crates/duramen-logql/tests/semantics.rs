@@ -229,6 +229,17 @@ fn limits_hold() {
 }
 
 #[test]
+fn long_queries_run() {
+    let long = |more: &str| format!("{{}} | app=`a`{}", more.repeat(1_900));
+    assert_eq!(logs().lines(&long(" or host=`y`")).unwrap().len(), 2);
+    assert_eq!(logs().lines(&long(", app=~`a.*|`")).unwrap().len(), 2);
+    assert_eq!(logs().lines(&long(" or n > 5")).unwrap().len(), 2);
+    let sum = "sum(count_over_time({app=\"a\"} [1m]))";
+    let sums = format!("{sum}{}", format!(" + {sum}").repeat(200));
+    assert_eq!(number(&sums), ["{} 402"]);
+}
+
+#[test]
 fn blocks_without_the_words_are_passed_over() {
     let answer = logs_in_tables(4).numbers(
         "sum(count_over_time({app=\"nosuch\"} |= `word` [1m]))",

@@ -21,6 +21,7 @@ impl Parser<'_> {
     fn any_of(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
         let mut left = self.all_of(first)?;
         while self.eat_word("or") {
+            self.join()?;
             let next = self.one()?;
             left = LabelFilter::Or(Box::new(left), Box::new(self.all_of(next)?));
         }
@@ -30,6 +31,7 @@ impl Parser<'_> {
     fn all_of(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
         let mut left = self.list(first)?;
         while self.eat_word("and") {
+            self.join()?;
             let next = self.one()?;
             left = and(left, self.list(next)?);
         }
@@ -40,6 +42,7 @@ impl Parser<'_> {
     fn list(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
         let (mut before, mut last) = (None, first);
         while self.eat_op(",") || self.at_op("(") || self.at_label() {
+            self.join()?;
             let next = self.one()?;
             let this = std::mem::replace(&mut last, next);
             before = Some(match before {

@@ -26,6 +26,9 @@ use duramen_query::ParseError;
 /// How deep a query may be nested; more would risk the stack.
 const MAX_DEPTH: usize = 100;
 
+/// How many filters and operands may be joined in a query: each makes its tree deeper by one.
+const MAX_JOINED: usize = 2_000;
+
 pub(super) type Parsed<T> = Result<T, ParseError>;
 
 /// Reads a query.
@@ -59,11 +62,12 @@ pub(super) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    joined: usize,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parsed<Self> {
-        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0 })
+        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0, joined: 0 })
     }
 
     /// The token so many after the next one. There is always one: the last is the end.
@@ -200,6 +204,15 @@ impl<'a> Parser<'a> {
                 Err(self.expected("a number"))
             }
         }
+    }
+
+    /// Takes note that one more filter or operand is joined to those before it.
+    fn join(&mut self) -> Parsed<()> {
+        if self.joined == MAX_JOINED {
+            return Err(self.error(format!("more than {MAX_JOINED} filters or operands are joined"), ""));
+        }
+        self.joined += 1;
+        Ok(())
     }
 
     /// Runs a parser one level deeper.

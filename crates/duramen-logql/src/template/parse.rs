@@ -15,6 +15,9 @@ use super::{Node, Term};
 /// How deep pipelines and conditions may be nested.
 const MAX_DEPTH: usize = 50;
 
+/// How many functions may stand behind one another in a pipeline.
+const MAX_COMMANDS: usize = 500;
+
 type Parsed<T> = Result<T, String>;
 
 /// An open `if`: what was shown around it, its branches so far, and the condition of the one being read.
@@ -147,10 +150,15 @@ impl Parser<'_> {
         }
         self.depth += 1;
         let mut term = self.command(None)?;
+        let mut commands = 0;
         loop {
             self.skip_blank();
             let Some(rest) = self.rest.strip_prefix('|') else { break };
             self.rest = rest;
+            commands += 1;
+            if commands > MAX_COMMANDS {
+                return Err(format!("it has more than {MAX_COMMANDS} functions behind one another"));
+            }
             term = self.command(Some(term))?;
         }
         self.depth -= 1;
