@@ -75,6 +75,8 @@ pub struct Entry<'a> {
     pub(crate) error_details: String,
     /// If only some labels matter, which.
     wanted: Option<&'a BTreeSet<Box<str>>>,
+    /// The fields and labels of its stream, also those that a stage has taken away.
+    stream_names: &'a [(String, String)],
 }
 
 /// A field's name as a label: what may not be in one becomes `_`.
@@ -123,17 +125,19 @@ pub fn stream_labels(stream: &str) -> LabelSet {
 #[derive(Debug, Default)]
 pub(crate) struct EntryReader {
     stream: String,
-    stream_names: Vec<String>,
+    /// Fields, and the labels that they are.
+    stream_names: Vec<(String, String)>,
 }
 
 impl EntryReader {
     /// The entry that a row is; if only some labels matter, with those alone, and those that the others are made of.
-    pub fn read<'r>(&mut self, row: &'r ResultRow, wanted: Option<&'r BTreeSet<Box<str>>>) -> Entry<'r> {
+    pub fn read<'r>(&'r mut self, row: &'r ResultRow, wanted: Option<&'r BTreeSet<Box<str>>>) -> Entry<'r> {
         let stream = row.get(names::STREAM).unwrap_or("");
         if stream != self.stream {
             self.stream.clear();
             self.stream.push_str(stream);
-            self.stream_names = Labels::of(stream).map(|(name, _)| name.into_owned()).collect();
+            let names = Labels::of(stream).map(|(name, _)| (name.to_string(), sanitize(&name).into_owned()));
+            self.stream_names = names.collect();
         }
         let mut entry = Entry {
             time_ns: row.time_ns().unwrap_or(0),
@@ -142,6 +146,7 @@ impl EntryReader {
             error: None,
             error_details: String::new(),
             wanted,
+            stream_names: &self.stream_names,
         };
         for (name, text, _) in row.iter() {
             match name {
@@ -149,7 +154,7 @@ impl EntryReader {
                 names::TIME | names::STREAM => {}
                 _ if text.is_empty() => {}
                 _ => {
-                    let of_stream = self.stream_names.iter().any(|n| n == name);
+                    let of_stream = self.stream_names.iter().any(|(field, _)| field == name);
                     let origin = if of_stream { Origin::Stream } else { Origin::Metadata };
                     let name = sanitize(name);
                     if entry.get(&name).is_none() {
@@ -209,12 +214,30 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Gives a label a value that was read out of the line: under another name if a field has that one.
+    /// Gives a label a value that was read out of the line: under another name if a field has that one. As in Loki, a
+    /// value that was made before stays.
     pub(crate) fn set_parsed(&mut self, name: &str, value: &str) {
-        let name = sanitize(name);
-        let is_field = self.find(&name).is_some_and(|i| self.labels[i].origin != Origin::Parsed);
-        let name = if is_field { format!("{name}_extracted").into() } else { name };
-        if self.wanted.is_none_or(|wanted| wanted.contains(&*name)) && !name.is_empty() {
+        self.parsed(name, value, false);
+    }
+
+    /// The same, for a label that a query names: it takes the place of a value that was made before.
+    pub(crate) fn set_named(&mut self, name: &str, value: &str) {
+        self.parsed(name, value, true);
+    }
+
+    fn parsed(&mut self, name: &str, value: &str, anew: bool) {
+        let mut name = sanitize(name);
+        let mut found = self.find(&name);
+        let is_made =
+            |found: Option<usize>, e: &Self| found.is_some_and(|i| e.labels[i].origin == Origin::Parsed);
+        if found.is_some() && !is_made(found, self)
+            || self.stream_names.iter().any(|(_, label)| *label == name)
+        {
+            name = format!("{name}_extracted").into();
+            found = self.find(&name);
+        }
+        let is_wanted = self.wanted.is_none_or(|wanted| wanted.contains(&*name)) && !name.is_empty();
+        if is_wanted && (anew || !is_made(found, self)) {
             self.set(&name, value.to_string());
         }
     }

@@ -172,6 +172,42 @@ fn templates_of_a_stage_see_the_labels_before_the_first_of_them() {
     );
 }
 
+/// As in Loki: the first value of a key counts, also between stages; parsers that name their labels set them anew.
+#[test]
+fn a_value_that_was_read_first_stays() {
+    let line = r#"{"a":"one","a":"two","n":{"b":"x"},"n_b":"y","app":"p","x":"m"} a=logfmt"#;
+    for (line, stages, expected) in [
+        (&line[..line.len() - 9], "json", "a=one app_extracted=p n_b=x x=m"),
+        (&line[..line.len() - 9], "json x=\"a\" | json", "a=one app_extracted=p n_b=x x=one"),
+        (&line[..line.len() - 9], "json | json x=\"a\"", "a=one app_extracted=p n_b=x x=one"),
+        (&line[..line.len() - 9], "label_format a=\"z\" | json | keep a", "a=z"),
+        (
+            &line[..line.len() - 9],
+            "label_format app=\"z\", user=\"u\" | json",
+            "a=one app=z app_extracted=p n_b=x user=u x=m",
+        ),
+        (&line[..line.len() - 9], "drop app | json | keep app, app_extracted", "app_extracted=p"),
+        (line, "logfmt", "a=logfmt"),
+        ("a=one a=two a= b=1", "logfmt", "a=one b=1"),
+        ("a= a=two", "logfmt", "a=two"),
+        ("a=one a=two", "logfmt x=\"a\"", "x=two"),
+        ("a=one b", "logfmt | regexp `(?P<a>b)` | pattern `<a>=<c> b`", "a=one c=one"),
+        ("user=p", "logfmt | logfmt", "user_extracted=p"),
+        ("user=p", "label_format user=\"m\" | logfmt", "user=m"),
+    ] {
+        let logs = Logs::new(&[Row::new(91 * SECOND, line, &[("app", "s"), ("user", "f")])], 1);
+        let mut seen = Vec::new();
+        let query = format!("{{}} | {stages}");
+        let mut see = |entry: &duramen_logql::Entry<'_>| {
+            let made = entry.all_labels().filter(|(_, _, origin)| *origin == Origin::Parsed);
+            seen = made.map(|(name, value, _)| format!("{name}={value}")).collect();
+        };
+        logs.each(&query, (0, i64::MAX), None, &mut see).unwrap();
+        seen.sort();
+        assert_eq!(seen.join(" "), expected, "{query} {line}");
+    }
+}
+
 #[test]
 fn series_match_by_labels() {
     let by = "sum by (app, host) (count_over_time({app=~\".+\"}[1m]))";

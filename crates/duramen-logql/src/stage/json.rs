@@ -118,7 +118,7 @@ pub(super) fn some(fields: &[(Box<str>, JsonPath)], entry: &mut Entry<'_>) {
     });
     entry.line = line;
     match result {
-        Ok(()) => found.iter().for_each(|(label, value)| entry.set_parsed(label, value)),
+        Ok(()) => found.iter().for_each(|(label, value)| entry.set_named(label, value)),
         Err(wrong) => fail(entry, wrong),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn read(logfmt: &Logfmt, entry: &mut Entry<'_>) {
                     entry.set_parsed(key, &value);
                 } else {
                     let wanted = logfmt.fields.iter().filter(|(_, wanted)| **wanted == *key);
-                    wanted.for_each(|(label, _)| entry.set_parsed(label, &value));
+                    wanted.for_each(|(label, _)| entry.set_named(label, &value));
                 }
             }
             Err(what) => {
@@ -102,7 +102,8 @@ mod tests {
 
     fn labels(line: &str, strict: bool) -> (Vec<(String, String)>, Option<&'static str>) {
         let row = ResultRow::new();
-        let mut entry = EntryReader::default().read(&row, None);
+        let mut reader = EntryReader::default();
+        let mut entry = reader.read(&row, None);
         entry.labels.clear();
         entry.line = line.into();
         read(&Logfmt { strict, ..Logfmt::default() }, &mut entry);
