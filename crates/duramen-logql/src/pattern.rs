@@ -36,8 +36,11 @@ impl Pattern {
         if names.len() < count { Err("two places have the same name".into()) } else { Ok(pattern) }
     }
 
-    /// For the filter: it must have no name.
+    /// For the filter: it must have no name. The empty one is of empty lines.
     pub fn filter(source: &str) -> Result<Self, String> {
+        if source.is_empty() {
+            return Ok(Self { source: "".into(), parts: Vec::new() });
+        }
         let pattern = Self::new(source)?;
         if pattern.names().next().is_some() {
             return Err("in a filter, places have no names: write <_>".into());
@@ -105,32 +108,21 @@ impl Pattern {
         }
     }
 
-    /// Whether the whole line is such.
+    /// Whether the whole line is such. As in Loki, no place is empty, and each ends where the text behind it stands first.
     pub fn matches(&self, line: &str) -> bool {
         let mut rest = line;
-        // Whether a place stands before, so that the next text may be anywhere.
-        let mut open = false;
-        let last = self.parts.len() - 1;
         for (i, part) in self.parts.iter().enumerate() {
-            let Part::Text(text) = part else {
-                open = true;
-                continue;
+            let Part::Text(text) = part else { continue };
+            let after = match i {
+                0 => rest.strip_prefix(&**text),
+                _ => rest.find(&**text).filter(|at| *at > 0).map(|at| &rest[at + text.len()..]),
             };
-            rest = match (open, i == last) {
-                // The last text stands at the end, wherever else it may stand.
-                (true, true) => return rest.ends_with(&**text),
-                (true, false) => match rest.find(&**text) {
-                    Some(at) => &rest[at + text.len()..],
-                    None => return false,
-                },
-                (false, _) => match rest.strip_prefix(&**text) {
-                    Some(after) => after,
-                    None => return false,
-                },
-            };
-            open = false;
+            match after {
+                Some(after) => rest = after,
+                None => return false,
+            }
         }
-        open || rest.is_empty()
+        rest.is_empty() != matches!(self.parts.last(), Some(Part::Place(_)))
     }
 
     /// The texts that a line that matches has.
@@ -171,8 +163,22 @@ mod tests {
     fn filters_match_whole_lines() {
         let is = |pattern: &str, line: &str| Pattern::filter(pattern).unwrap().matches(line);
         assert!(is("<_> took <_>ms", "GET took 5ms") && !is("took <_>ms", "GET took 5ms"));
-        assert!(is("a", "a") && !is("a", "ab") && is("a<_>", "ab") && is("<_>", ""));
-        assert!(is("<_>ab", "xabab") && !is("<_> took <_>ms", "GET took 5s"));
-        assert!(Pattern::filter("<a>").is_err());
+        assert!(is("a", "a") && !is("a", "ab") && is("a<_>", "ab") && is("<_>", "x"));
+        assert!(!is("<_>ab", "xabab") && !is("<_> took <_>ms", "GET took 5s"));
+        for (pattern, line) in [
+            ("a<_>", "a"),
+            ("<_>a <_>", "a b"),
+            ("<_> bar<_>", " bar "),
+            ("<_>bar <_>", " bar "),
+            ("a<_>b", "ab"),
+            ("<_>", ""),
+            ("", "x"),
+            ("x", ""),
+            ("foo <_>", "x foo bar"),
+        ] {
+            assert!(!is(pattern, line), "{pattern} {line}");
+        }
+        assert!(is("", "") && is("<_>bar<_>", " bar ") && is("<_>é<_>", "aéb"));
+        assert!(Pattern::filter("<a>").is_err() && Pattern::filter("<_><_>").is_err());
     }
 }

@@ -209,6 +209,25 @@ fn a_value_that_was_read_first_stays() {
 }
 
 #[test]
+fn patterns_are_of_whole_lines() {
+    let lines = ["foo ", "foo bar", "x foo bar", ""];
+    let rows: Vec<Row> =
+        lines.iter().zip(1..).map(|(line, time)| Row::new(time, line, &[("app", "a")])).collect();
+    for flushed in [0, 4] {
+        let logs = Logs::new(&rows, flushed);
+        for (filter, expected) in [
+            ("|> `foo <_>`", &["foo bar"][..]),
+            ("!> `foo <_>`", &["foo ", "x foo bar", ""]),
+            ("|> `<_>`", &["foo ", "foo bar", "x foo bar"]),
+            ("|> ``", &[""]),
+            ("!> `` or `<_>foo <_>`", &["foo ", "foo bar"]),
+        ] {
+            assert_eq!(logs.lines(&format!("{{}} {filter}")).unwrap(), expected, "{filter}");
+        }
+    }
+}
+
+#[test]
 fn series_match_by_labels() {
     let by = "sum by (app, host) (count_over_time({app=~\".+\"}[1m]))";
     let apps = "sum by (app) (count_over_time({app=~\".+\"}[1m]))";
