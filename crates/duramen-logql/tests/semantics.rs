@@ -208,6 +208,22 @@ fn a_value_that_was_read_first_stays() {
     }
 }
 
+/// As in Loki: the value need not be an address, but have one in it.
+#[test]
+fn addresses_are_found_in_labels() {
+    let addresses = ["10.1.2.3", "10.1.2.3:5432", "http://10.1.2.3/x", "11.1.2.3:80", "[2001:db8::1]:443"];
+    let row = |(i, addr): (i64, &&str)| Row::new(i, addr, &[("addr", addr)]);
+    let logs = Logs::new(&(1..).zip(&addresses).map(row).collect::<Vec<_>>(), 3);
+    for (filter, expected) in [
+        ("addr = ip(`10.0.0.0/8`)", &addresses[..3]),
+        ("addr != ip(`10.0.0.0/8`)", &addresses[3..]),
+        ("addr = ip(`2001:db8::/32`)", &addresses[4..]),
+        ("other != ip(`10.0.0.0/8`)", &[]),
+    ] {
+        assert_eq!(logs.lines(&format!("{{}} | {filter}")).unwrap(), expected, "{filter}");
+    }
+}
+
 #[test]
 fn patterns_are_of_whole_lines() {
     let lines = ["foo ", "foo bar", "x foo bar", ""];

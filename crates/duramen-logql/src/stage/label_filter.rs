@@ -16,7 +16,7 @@ impl LabelFilter {
             // As in Loki: texts and numbers hold back what failed before, addresses do not.
             Self::Ip { .. } if entry.error.is_some() => true,
             Self::Ip { label, negated, ips } => {
-                entry.get(label).is_some_and(|value| ips.matches(value) != *negated)
+                entry.get(label).is_some_and(|value| ips.is_in(value) != *negated)
             }
             Self::Number { label, op, value } => {
                 let Some(text) = entry.get(label) else { return false };
