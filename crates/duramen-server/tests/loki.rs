@@ -264,6 +264,25 @@ fn what_is_in_the_lines() {
 }
 
 #[test]
+fn patterns_find_their_lines() {
+    let server = Server::start();
+    let lines_in = ["built v1.2.3.", "at 12:30:01: done", "a [12] b", "from 10.0.0.1:80, took=3ms"];
+    let row =
+        |(line, i): (&str, i64)| json!({"_time": (START + i * SECOND).to_string(), "app": "p", "_msg": line});
+    let rows: Vec<Value> = lines_in.into_iter().zip(0..).map(row).collect();
+    server.ingest(&rows);
+    let patterns = data(&server, "/loki/api/v1/patterns", &span(&[("query", "{app=\"p\"}"), ("step", "1m")]));
+    for line in lines_in {
+        let matches = |pattern: &Value| {
+            let query = format!("{{app=\"p\"}} |> `{}`", pattern["pattern"].as_str().unwrap());
+            lines(&data(&server, "/loki/api/v1/query_range", &span(&[("query", &query)])))
+                .contains(&line.to_string())
+        };
+        assert!(patterns.as_array().unwrap().iter().any(matches), "{line} {patterns}");
+    }
+}
+
+#[test]
 fn what_clients_ask_first() {
     let server = server();
     assert_eq!(server.get("/ready", &[]).body, "ready\n");
@@ -292,7 +311,10 @@ fn mistakes_are_texts() {
         ("query", &[("query", "{app=\"x\"}")], "not supported as an instant query"),
         (
             "query",
-            &[("query", "sum(count_over_time({app=\"web\"} | json [1m]))"), ("time", "1700000009")],
+            &[
+                ("query", "sum by (method) (count_over_time({app=\"web\"} | json [1m]))"),
+                ("time", "1700000009"),
+            ],
             "pipeline error: 'JSONParserErr'",
         ),
         ("series", &[("match[]", "{app=\"x\"} |= `y`")], "expected the end of the selector"),

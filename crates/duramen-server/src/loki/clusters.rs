@@ -37,6 +37,12 @@ fn template(word: &str) -> String {
     // What the digits belong to begins behind the last sign that parts a name from a value.
     let start = word[..digit].rfind(['=', ':', '[', '(', '"', '\'', ',', '{', '<']).map_or(0, |i| i + 1);
     let end = word.trim_end_matches([',', ';', ')', ']', '"', '\'', '}', '>', '.', ':']).len().max(digit + 1);
+    // As a filter, a place ends where the text behind it stands first: of `1.2.` the last sign is no such text.
+    let end = if word[end..].chars().next().is_some_and(|c| word[start..end].contains(c)) {
+        word.len()
+    } else {
+        end
+    };
     format!("{}{ANY}{}", &word[..start], &word[end..])
 }
 
@@ -117,7 +123,7 @@ mod tests {
 
     #[test]
     fn patterns_match_their_lines() {
-        let lines = ["a [12] b", "id=\"5x\", done.", "x 1 2 3", "é5é", "{\"n\":17}"];
+        let lines = ["a [12] b", "id=\"5x\", done.", "x 1 2 3", "é5é", "{\"n\":17}", "v 1.2.3."];
         for line in lines {
             let mut clusters = Clusters::default();
             clusters.add(line, 0);
