@@ -39,9 +39,22 @@ static LOGIC: &[Function] = &[
     function("ge", 2, 2, |v, _| Ok(Value::Bool(order(&v[0], &v[1]).is_some_and(|o| o.is_ge())))),
     function("default", 2, 2, |v, _| Ok(if v[1].is_true() { v[1].clone() } else { v[0].clone() })),
     function("__line__", 0, 0, |_, entry| Ok(Value::Text(entry.line.to_string()))),
-    function("print", 1, MANY, |v, _| Ok(Value::Text(v.iter().map(Value::text).collect()))),
+    function("print", 1, MANY, |v, _| Ok(Value::Text(print(v)))),
     function("printf", 1, MANY, |v, _| Ok(Value::Text(format::printf(&v[0].text(), &v[1..])))),
 ];
+
+/// One behind another, with a blank between two of which neither is a text.
+fn print(values: &[Value]) -> String {
+    let mut out = String::new();
+    for (i, value) in values.iter().enumerate() {
+        let is_text = |value: &Value| matches!(value, Value::Text(_));
+        if i > 0 && !is_text(value) && !is_text(&values[i - 1]) {
+            out.push(' ');
+        }
+        out.push_str(&value.text());
+    }
+    out
+}
 
 /// Numbers as such; anything else by its text.
 fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {

@@ -1,5 +1,6 @@
 //! Functions of numbers, durations, sizes and times.
 
+use super::decimal::Operation;
 use super::functions::{Function, MANY, function};
 use super::value::Value;
 use crate::units;
@@ -10,6 +11,11 @@ fn int(n: i64) -> Result<Value, String> {
 
 fn float(x: f64) -> Result<Value, String> {
     Ok(Value::Float(x))
+}
+
+/// Of all arguments, in decimals.
+fn decimal(values: &[Value], operation: Operation) -> Result<Value, String> {
+    float(operation.of(values.iter().map(Value::float))?)
 }
 
 fn fold(values: &[Value], by: fn(f64, f64) -> f64) -> Result<Value, String> {
@@ -42,17 +48,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
     function("max", 1, MANY, |v, _| fold_int(v, i64::max)),
     function("min", 1, MANY, |v, _| fold_int(v, i64::min)),
-    function("addf", 1, MANY, |v, _| fold(v, |a, b| a + b)),
-    function("subf", 1, MANY, |v, _| fold(v, |a, b| a - b)),
-    function("mulf", 1, MANY, |v, _| fold(v, |a, b| a * b)),
-    function("divf", 1, MANY, |v, _| fold(v, |a, b| a / b)),
+    function("addf", 1, MANY, |v, _| decimal(v, Operation::Add)),
+    function("subf", 1, MANY, |v, _| decimal(v, Operation::Sub)),
+    function("mulf", 1, MANY, |v, _| decimal(v, Operation::Mul)),
+    function("divf", 1, MANY, |v, _| decimal(v, Operation::Div)),
     function("maxf", 1, MANY, |v, _| fold(v, f64::max)),
     function("minf", 1, MANY, |v, _| fold(v, f64::min)),
     function("ceil", 1, 1, |v, _| float(v[0].float().ceil())),
     function("floor", 1, 1, |v, _| float(v[0].float().floor())),
-    function("round", 2, 2, |v, _| {
+    // The third argument says from which fraction on it is rounded up.
+    function("round", 2, 3, |v, _| {
         let by = 10f64.powi(v[1].int().clamp(0, 15) as i32);
-        float((v[0].float() * by).round() / by)
+        let number = v[0].float() * by;
+        let up = |from: &Value| if number.fract() >= from.float() { number.ceil() } else { number.floor() };
+        float(v.get(2).map_or(number.round(), up) / by)
     }),
     function("duration", 1, 1, |v, _| seconds(&v[0])),
     function("duration_seconds", 1, 1, |v, _| seconds(&v[0])),

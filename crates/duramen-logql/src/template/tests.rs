@@ -40,6 +40,13 @@ fn what_log_queries_use() {
         ("{{ printf \"%e %.2e %10.1e\" 1500 0.00025 (float64 1e120) }}", "1.500000e+03 2.50e-04   1.0e+120"),
         ("{{ repeat 3 \"ab\" }} {{ indent 2 \"a\" }}", "ababab   a"),
         ("{{ __timestamp__ | unixEpochMillis }}", "1500"),
+        (
+            "{{ addf 0.1 0.2 }} {{ mulf 1.1 1.1 }} {{ subf 0.3 0.1 }} {{ divf 1 3 }}",
+            "0.3 1.21 0.2 0.3333333333333333",
+        ),
+        ("{{ print 1 2 \"a\" }} {{ print 1 \"a\" 2 }} {{ print .n true 1 }}", "1 2a 1a2 42true 1"),
+        ("{{ alignLeft -1 .app }} {{ alignRight -5 .app }}", "Web Web"),
+        ("{{ round 1.55 1 }} {{ round 1.54 1 0.3 }} {{ round 1.52 1 0.3 }}", "1.6 1.6 1.5"),
     ] {
         assert_eq!(apply(template).as_deref(), Ok(expected), "{template}");
     }
@@ -66,6 +73,7 @@ fn what_is_wrong_is_told() {
         ("{{}}", "is missing"),
         ("{{ .a.b }}", "not supported"),
         ("{{ div 1 0 }}", "division by zero"),
+        ("{{ divf 1 0 }}", "division by zero"),
         ("{{ duration .app }}", "no duration"),
         ("{{ repeat 99999999 .app }}", "out of range"),
         ("{{ urldecode \"%zz\" }}", "not URL-encoded"),

@@ -55,12 +55,19 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
     function("indent", 2, 2, |v, _| text(indent(count(&v[0])?, &v[1].text())?)),
     function("nindent", 2, 2, |v, _| text(format!("\n{}", indent(count(&v[0])?, &v[1].text())?))),
+    // As in Loki, a negative width leaves the text as it is.
     function("alignLeft", 2, 2, |v, _| {
+        if v[0].int() < 0 {
+            return text(v[1].text());
+        }
         let (width, what) = (count(&v[0])?, v[1].text());
         let cut: String = what.chars().take(width).collect();
         text(format!("{cut}{}", " ".repeat(width - cut.chars().count())))
     }),
     function("alignRight", 2, 2, |v, _| {
+        if v[0].int() < 0 {
+            return text(v[1].text());
+        }
         let (width, what) = (count(&v[0])?, v[1].text());
         let over = what.chars().count().saturating_sub(width);
         let cut: String = what.chars().skip(over).collect();
