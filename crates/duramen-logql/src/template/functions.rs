@@ -40,6 +40,12 @@ static LOGIC: &[Function] = &[
     function("default", 2, 2, |v, _| Ok(if v[1].is_true() { v[1].clone() } else { v[0].clone() })),
     function("__line__", 0, 0, |_, entry| Ok(Value::Text(entry.line.to_string()))),
     function("print", 1, MANY, |v, _| Ok(Value::Text(print(v)))),
+    function("println", 0, MANY, |v, _| {
+        let texts: Vec<String> = v.iter().map(Value::text).collect();
+        Ok(Value::Text(format!("{}\n", texts.join(" "))))
+    }),
+    function("html", 1, MANY, |v, _| Ok(Value::Text(texts::html(&print(v))))),
+    function("urlquery", 1, MANY, |v, _| Ok(Value::Text(texts::url_encode(&print(v))))),
     function("printf", 1, MANY, |v, _| Ok(Value::Text(format::printf(&v[0].text(), &v[1..])))),
 ];
 

@@ -1,6 +1,7 @@
 //! `{{.method}} {{.path | ToLower}}`: texts with labels in them, in the part of Go's template language that log queries
 //! use: fields, functions, pipelines, parentheses and `if`.
 
+mod dates;
 mod decimal;
 mod format;
 mod functions;

@@ -1,9 +1,12 @@
 //! Functions of numbers, durations, sizes and times.
 
+use super::dates;
 use super::decimal::Operation;
 use super::functions::{Function, MANY, function};
 use super::value::Value;
 use crate::units;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 fn int(n: i64) -> Result<Value, String> {
     Ok(Value::Int(n))
@@ -26,11 +29,26 @@ fn fold_int(values: &[Value], by: fn(i64, i64) -> i64) -> Result<Value, String> 
     int(values[1..].iter().fold(values[0].int(), |x, v| by(x, v.int())))
 }
 
+/// A time, of which numbers are seconds since 1970.
+fn time(value: &Value) -> Result<Timestamp, String> {
+    let wrong = || format!("`{}` is no time stamp", value.text());
+    match value {
+        Value::Int(seconds) => Timestamp::from_second(*seconds).map_err(|_| wrong()),
+        other => other.text().parse().map_err(|_| wrong()),
+    }
+}
+
+/// The time that a text is in a layout, in a time zone of a name; of one that is not known, in UTC, as in Loki.
+fn to_date(layout: &Value, zone: &str, value: &Value) -> Result<Value, String> {
+    let zone = TimeZone::get(zone).unwrap_or(TimeZone::UTC);
+    let time = dates::parse(&layout.text(), &value.text(), &zone);
+    let time = time.ok_or_else(|| format!("`{}` is no time as `{}`", value.text(), layout.text()))?;
+    Ok(Value::Text(time.to_string()))
+}
+
 /// A time stamp, as how many of a unit of so many nanoseconds went by since 1970.
 fn epoch(value: &Value, by: i64) -> Result<Value, String> {
-    let time: jiff::Timestamp =
-        value.text().parse().map_err(|_| format!("`{}` is no time stamp", value.text()))?;
-    let ns = i64::try_from(time.as_nanosecond()).map_err(|_| "the time is out of range")?;
+    let ns = i64::try_from(time(value)?.as_nanosecond()).map_err(|_| "the time is out of range")?;
     Ok(Value::Text(ns.div_euclid(by).to_string()))
 }
 
@@ -72,8 +90,16 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("unixEpoch", 1, 1, |v, _| epoch(&v[0], 1_000_000_000)),
     function("unixEpochMillis", 1, 1, |v, _| epoch(&v[0], 1_000_000)),
     function("unixEpochNanos", 1, 1, |v, _| epoch(&v[0], 1)),
+    function("date", 2, 2, |v, _| Ok(Value::Text(dates::format(&v[0].text(), time(&v[1])?)))),
+    function("toDate", 2, 2, |v, _| to_date(&v[0], "UTC", &v[1])),
+    function("toDateInZone", 3, 3, |v, _| to_date(&v[0], &v[1].text(), &v[2])),
+    function("unixToTime", 1, 1, |v, _| {
+        let text = v[0].text();
+        let time = dates::of_epoch(&text).ok_or_else(|| format!("`{text}` is no time"))?;
+        Ok(Value::Text(time.to_string()))
+    }),
     function("__timestamp__", 0, 0, |_, entry| {
-        let time = jiff::Timestamp::from_nanosecond(i128::from(entry.time_ns)).unwrap_or_default();
+        let time = Timestamp::from_nanosecond(i128::from(entry.time_ns)).unwrap_or_default();
         Ok(Value::Text(time.to_string()))
     }),
 ];

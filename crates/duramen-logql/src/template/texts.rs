@@ -2,6 +2,8 @@
 
 use super::functions::{Function, compile, function};
 use super::value::Value;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use base64::{DecodeError, Engine};
 use regex::NoExpand;
 
 fn text(text: impl Into<String>) -> Result<Value, String> {
@@ -83,6 +85,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Value::Int(compile(&v[0].text())?.find_iter(&v[1].text()).count() as i64))
     }),
     function("urlencode", 1, 1, |v, _| text(url_encode(&v[0].text()))),
+    function("b64enc", 1, 1, |v, _| text(STANDARD.encode(v[0].text()))),
+    function("b64dec", 1, 1, |v, _| text(base64_decode(&v[0].text()))),
+    function("slice", 1, 3, |v, _| text(slice(&v[0].text(), &v[1..])?)),
     function("urldecode", 1, 1, |v, _| text(url_decode(&v[0].text())?)),
 ];
 
@@ -145,7 +150,44 @@ fn indent(by: usize, value: &str) -> Result<String, String> {
     Ok(value.split('\n').map(|line| format!("{blank}{line}")).collect::<Vec<_>>().join("\n"))
 }
 
-fn url_encode(value: &str) -> String {
+/// With or without `=` at the end. As in Loki, what is wrong with the text comes in its place.
+fn base64_decode(value: &str) -> String {
+    let at = match STANDARD_NO_PAD.decode(value.trim_end_matches('=')) {
+        Ok(bytes) => return String::from_utf8_lossy(&bytes).into_owned(),
+        Err(DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. }) => at,
+        Err(_) => value.len(),
+    };
+    format!("illegal base64 data at input byte {at}")
+}
+
+/// The bytes from one place to another, which must be between characters.
+fn slice(value: &str, places: &[Value]) -> Result<String, String> {
+    let place = |i: usize, default: usize| match places.get(i) {
+        Some(at) => usize::try_from(at.int()).ok(),
+        None => Some(default),
+    };
+    let part = place(0, 0).zip(place(1, value.len())).and_then(|(from, to)| value.get(from..to));
+    part.map(str::to_string).ok_or_else(|| "a place is out of range".into())
+}
+
+/// As Go's templates make texts harmless in HTML.
+pub(super) fn html(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\'' => out.push_str("&#39;"),
+            '"' => out.push_str("&#34;"),
+            '\0' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+pub(super) fn url_encode(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for &b in value.as_bytes() {
         match b {
