@@ -60,7 +60,7 @@ fn of_values(operation: Operation, values: impl Iterator<Item = f64>) -> Option<
         all.merge(&one);
         all
     });
-    all?.result(function, 0.0, 0.0, 1.0)
+    Some(all?.result(function, 0.0, 0.0, 1.0))
 }
 
 /// Numbers in order, not-a-number behind all others.

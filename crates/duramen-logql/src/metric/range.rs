@@ -274,7 +274,7 @@ impl<'a> Windows<'a> {
             let parameter = range.parameter.unwrap_or(0.0);
             let seconds = |ns: i64| ns as f64 / 1e9;
             series.points[step] =
-                all.result(range.function, parameter, seconds(end), seconds(range.range_ns));
+                Some(all.result(range.function, parameter, seconds(end), seconds(range.range_ns)));
             true
         });
         self.step += 1;
