@@ -82,6 +82,18 @@ fn errors_that_nobody_would_see_or_that_are_asked_for_fail_no_query() {
     }
 }
 
+/// As in Loki: a label that two matchers name is not one that the missing entries would have.
+#[test]
+fn absent_series_have_the_labels_that_are_named_once() {
+    for (selector, labels) in [
+        ("app=\"z\", host=\"h\", level=\"\"", "{app=z,host=h} 1"),
+        ("app=\"z\", app!=\"\"", "{} 1"),
+        ("app=\"z\", app=\"y\", host=\"h\"", "{host=h} 1"),
+    ] {
+        assert_eq!(number(&format!("absent_over_time({{{selector}}}[5m])")), [labels], "{selector}");
+    }
+}
+
 /// As in Loki: filters behind `unwrap` compare it, and only `by` puts it into the series.
 #[test]
 fn the_unwrapped_label_is_there_for_filters_and_for_who_groups_by_it() {
@@ -286,6 +298,8 @@ fn limits_hold() {
     let error = |text: &str, steps, limits: &Limits| logs.numbers(text, steps, limits).unwrap_err();
     assert!(matches!(error(many, AT, &limits), Error::SeriesLimit { limit: 2 }));
     let steps = Steps { start_ns: 0, end_ns: 11_000, step_ns: 1 };
+    assert!(logs.numbers("vector(1)", steps, &limits).is_ok());
+    let steps = Steps { start_ns: 0, end_ns: 11_001, step_ns: 1 };
     assert!(matches!(error(many, steps, &limits), Error::StepLimit { limit: 11_000 }));
     let steps = Steps { start_ns: i64::MIN, end_ns: i64::MAX, step_ns: 1 };
     assert!(matches!(error(many, steps, &limits), Error::StepLimit { .. }));

@@ -307,6 +307,8 @@ fn mistakes_are_texts() {
         ("query_range", &[("query", "{}"), ("start", "2"), ("end", "1")], "end timestamp must not be before"),
         ("query_range", &[("query", "{}"), ("limit", "-1")], "no whole number"),
         ("query_range", &[("query", "{}"), ("direction", "sideways")], "invalid direction"),
+        ("query_range", &[("query", "rate({}[1m])"), ("direction", "sideways")], "invalid direction"),
+        ("query", &[("query", "sort by (app) (rate({}[1m]))")], "sort has no groups"),
         ("query_range", &[("query", "rate({}[1m])"), ("step", "1ms"), ("since", "1h")], "11000 points"),
         ("query", &[("query", "{app=\"x\"}")], "not supported as an instant query"),
         (

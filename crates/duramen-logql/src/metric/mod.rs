@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
-/// The most steps that a query may have.
+/// The most steps from the first time of a query to its last, so that there may be one time more.
 pub const MAX_STEPS: usize = 11_000;
 
 /// Names and values, sorted by name; no value is empty.
@@ -136,7 +136,7 @@ impl MetricQuery {
         cancel: &Cancel,
     ) -> Result<Answer> {
         let count = steps.count();
-        if count > MAX_STEPS {
+        if count > MAX_STEPS + 1 {
             return Err(Error::StepLimit { limit: MAX_STEPS });
         }
         let memory = Memory::new(limits.run.memory_limit_bytes);

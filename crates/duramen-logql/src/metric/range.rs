@@ -96,19 +96,20 @@ impl Run<'_> {
         if absent { self.absent(range, series) } else { Ok(series) }
     }
 
-    /// 1 where there is nothing, with the labels that the selector asks for.
+    /// 1 where there is nothing, with the labels that the selector asks for, each by one matcher alone.
     fn absent(&self, range: &RangeAggregation, found: Vec<Series>) -> Result<Vec<Series>> {
         let mut labels: LabelSet = Vec::new();
-        for matcher in &range.log.selector {
+        let selector = &range.log.selector;
+        for matcher in selector {
+            let alone = selector.iter().filter(|other| other.label == matcher.label).count() == 1;
             match &matcher.test {
-                TextTest::Is(value) if !matcher.negated && !value.is_empty() => {
+                TextTest::Is(value) if alone && !matcher.negated && !value.is_empty() => {
                     labels.push((matcher.label.clone(), value.clone()));
                 }
                 _ => {}
             }
         }
         labels.sort_unstable();
-        labels.dedup_by(|a, b| a.0 == b.0);
         let mut series = self.empty_series(labels)?;
         for (i, point) in series.points.iter_mut().enumerate() {
             *point = if found.iter().any(|s| s.points[i].is_some()) { None } else { Some(1.0) };

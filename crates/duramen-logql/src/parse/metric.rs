@@ -153,6 +153,9 @@ impl Parser<'_> {
             return Err(ParseError::new(self.text, place, message, "sum_over_time"));
         }
         self.expect_op(")")?;
+        if function == RangeFunction::Absent && (self.at_word("by") || self.at_word("without")) {
+            return Err(self.error("absent_over_time has one series, and no groups", ""));
+        }
         let grouping = self.grouping()?;
         let range = RangeAggregation { function, parameter, log, unwrap, range_ns, offset_ns, grouping };
         Ok(MetricExpr::Range(Box::new(range)))
@@ -180,6 +183,10 @@ impl Parser<'_> {
             Some(before) => Some(before),
             None => self.grouping()?,
         };
+        if grouping.is_some() && matches!(operation, Operation::Sort | Operation::SortDesc) {
+            let message = format!("{} has no groups", operation.name());
+            return Err(ParseError::new(self.text, place, message, "sum by (…) inside it"));
+        }
         Ok(MetricExpr::Aggregate(Box::new(Aggregation { operation, count, grouping, inner })))
     }
 

@@ -61,6 +61,8 @@ async fn query_range(
     match query {
         LogQl::Log(query) => lines(&app, &access, query, span, &asked, limit, categorizes(&headers)).await,
         LogQl::Metric(query) => {
+            // It plays no part, but what makes no sense is refused all the same.
+            asked.direction()?;
             let steps = Steps { start_ns: span.start_ns, end_ns: span.end_ns, step_ns: asked.step(span)? };
             let answer = ask::numbers(&app, &access, query, steps).await?;
             let (kind, result) = numbers::range(&answer, &steps);
