@@ -29,6 +29,8 @@ const SIZES: &[(&str, f64)] = &[
     ("tb", 1e12),
     ("p", 1e15),
     ("pb", 1e15),
+    ("e", 1e18),
+    ("eb", 1e18),
     ("ki", 1024.0),
     ("kib", 1024.0),
     ("mi", 1_048_576.0),
@@ -39,6 +41,8 @@ const SIZES: &[(&str, f64)] = &[
     ("tib", 1_099_511_627_776.0),
     ("pi", 1_125_899_906_842_624.0),
     ("pib", 1_125_899_906_842_624.0),
+    ("ei", 1_152_921_504_606_846_976.0),
+    ("eib", 1_152_921_504_606_846_976.0),
 ];
 
 /// Reads a duration: numbers with units, one after another, with a sign or without. `None` if it is none, or longer than
@@ -121,6 +125,11 @@ mod tests {
         assert_eq!(parse_bytes("1.5 KiB"), Some(1536));
         assert_eq!(parse_bytes("1,000mb"), Some(1_000_000_000));
         assert_eq!(parse_bytes("12"), Some(12));
+        assert_eq!(
+            (parse_bytes("2EB"), parse_bytes("1 EiB")),
+            (Some(2_000_000_000_000_000_000), Some(1 << 60))
+        );
+        assert_eq!(parse_bytes("20EB"), None);
         assert_eq!((parse_bytes("x"), parse_bytes("5 parsec"), parse_bytes("")), (None, None, None));
         assert_eq!(format_value(1e21), "1000000000000000000000");
         assert_eq!((&*format_value(f64::NAN), &*format_value(f64::INFINITY)), ("NaN", "+Inf"));

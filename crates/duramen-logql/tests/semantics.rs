@@ -186,7 +186,7 @@ fn templates_of_a_stage_see_the_labels_before_the_first_of_them() {
 
 /// As in Loki: the first value of a key counts, also between stages; parsers that name their labels set them anew.
 #[test]
-fn a_value_that_was_read_first_stays() {
+fn parsers_make_labels_as_lokis_do() {
     let line = r#"{"a":"one","a":"two","n":{"b":"x"},"n_b":"y","app":"p","x":"m"} a=logfmt"#;
     for (line, stages, expected) in [
         (&line[..line.len() - 9], "json", "a=one app_extracted=p n_b=x x=m"),
@@ -203,6 +203,11 @@ fn a_value_that_was_read_first_stays() {
         ("a=one a=two a= b=1", "logfmt", "a=one b=1"),
         ("a= a=two", "logfmt", "a=two"),
         ("a=one a=two", "logfmt x=\"a\"", "x=two"),
+        (r#"{" a b ":1," c ":{"":{" ":{"z":2}}},"":{"y":3},"":4}"#, "json", "a_b=1 c_z=2 y=3"),
+        ("", "json", "__error__=JSONParserErr"),
+        ("", "unpack | json x=\"a\"", ""),
+        ("12", "json x=\"a\"", "__error__=JSONParserErr"),
+        ("[{\"a\":1}]", "json x=\"[0].a\"", "x=1"),
         ("a=one b", "logfmt | regexp `(?P<a>b)` | pattern `<a>=<c> b`", "a=one c=one"),
         ("user=p", "logfmt | logfmt", "user_extracted=p"),
         ("user=p", "label_format user=\"m\" | logfmt", "user=m"),
@@ -211,7 +216,9 @@ fn a_value_that_was_read_first_stays() {
         let mut seen = Vec::new();
         let query = format!("{{}} | {stages}");
         let mut see = |entry: &duramen_logql::Entry<'_>| {
-            let made = entry.all_labels().filter(|(_, _, origin)| *origin == Origin::Parsed);
+            let made = entry
+                .all_labels()
+                .filter(|(name, _, origin)| *origin == Origin::Parsed && *name != "__error_details__");
             seen = made.map(|(name, value, _)| format!("{name}={value}")).collect();
         };
         logs.each(&query, (0, i64::MAX), None, &mut see).unwrap();

@@ -15,6 +15,7 @@ const PACKED_LINE: &str = "_entry";
 enum Wrong {
     Json(JiterError),
     TooDeep,
+    Scalar,
 }
 
 impl From<JiterError> for Wrong {
@@ -32,6 +33,7 @@ impl From<jiter::JsonError> for Wrong {
 fn fail(entry: &mut Entry<'_>, wrong: Wrong) {
     let details = match wrong {
         Wrong::Json(e) => format!("{e}"),
+        Wrong::Scalar => "it is no object, array or text".into(),
         Wrong::TooDeep => format!("it is nested more than {MAX_DEPTH} deep"),
     };
     entry.fail(errors::JSON, details);
@@ -68,10 +70,12 @@ fn object(
     let mut key = jiter.next_object()?.map(str::to_string);
     while let Some(k) = key {
         name.truncate(outer);
-        if outer > 0 {
+        // As in Loki, blanks around a key play no part, and one of blanks alone makes no part of a name.
+        let k = k.trim();
+        if outer > 0 && !k.is_empty() {
             name.push('_');
         }
-        name.push_str(&k);
+        name.push_str(k);
         match jiter.peek()? {
             peek @ (Peek::Array | Peek::Null) => jiter.known_skip(peek)?,
             Peek::Object => object(jiter, line, name, depth + 1, found)?,
@@ -97,15 +101,21 @@ fn scalar(jiter: &mut Jiter<'_>, line: &str, peek: Peek) -> Result<String, Wrong
     Ok(if peek == Peek::Null { String::new() } else { text.to_string() })
 }
 
-/// The stage with parameters: what is at each path, as the label that stands before it.
+/// The stage with parameters: what is at each path, as the label that stands before it. Of an empty line that is nothing,
+/// and no error.
 pub(super) fn some(fields: &[(Box<str>, JsonPath)], entry: &mut Entry<'_>) {
+    if entry.line.is_empty() {
+        return;
+    }
     let mut found = Vec::new();
     let line = std::mem::take(&mut entry.line);
     // The whole line is looked at, so that one that breaks off later is known to be no JSON.
     let mut whole = Jiter::new(line.as_bytes());
     let valid = (|| -> Result<(), Wrong> {
-        whole.next_skip()?;
-        Ok(whole.finish()?)
+        let peek = whole.peek()?;
+        whole.known_skip(peek)?;
+        whole.finish()?;
+        if matches!(peek, Peek::Object | Peek::Array | Peek::String) { Ok(()) } else { Err(Wrong::Scalar) }
     })();
     let result = valid.and_then(|()| {
         for (label, path) in fields {
@@ -155,8 +165,12 @@ fn at_path(jiter: &mut Jiter<'_>, line: &str, steps: &[JsonStep]) -> Result<Opti
     }
 }
 
-/// The stage `unpack`: the texts of an object become labels, and that of `_entry` the line.
+/// The stage `unpack`: the texts of an object become labels, and that of `_entry` the line. An empty line
+/// stays one.
 pub(super) fn unpack(entry: &mut Entry<'_>) {
+    if entry.line.is_empty() {
+        return;
+    }
     let mut found = Vec::new();
     let read = (|| -> Result<(), Wrong> {
         let mut jiter = Jiter::new(entry.line.as_bytes());
