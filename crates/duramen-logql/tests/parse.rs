@@ -132,8 +132,11 @@ fn errors_say_where() {
         let long = format!("{first}{}", more.repeat(2_000));
         assert!(!LogQl::parse(&long).unwrap().to_string().is_empty(), "{more}");
     }
-    let long = format!("{{}} | line_format `{{{{ 1 {} }}}}`", "| add 1 ".repeat(100_000));
-    assert!(LogQl::parse(&long).unwrap_err().message.contains("behind one another"));
+    let more = "| add 1 ".repeat(400);
+    for action in [format!("1 {}", "| add 1 ".repeat(100_000)), format!("(1 {more}) {more}")] {
+        let long = format!("{{}} | line_format `{{{{ {action} }}}}`");
+        assert!(LogQl::parse(&long).unwrap_err().message.contains("behind one another"));
+    }
     let deep = format!("{{}} | a=`b`{}", ", a=`b` or a=`b`".repeat(500));
     assert!(LogQl::parse(&deep).unwrap_err().message.contains("nested more than"));
     assert!(LogQl::parse(&format!("{{}} | a=`b`{}", ", a=`b`".repeat(50))).is_ok());

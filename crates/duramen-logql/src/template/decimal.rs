@@ -44,7 +44,7 @@ impl Decimal {
 
     fn mul(self, other: Self) -> Option<Self> {
         let digits = self.digits.checked_mul(other.digits)?;
-        Some(Self { digits, exponent: self.exponent + other.exponent })
+        Some(Self { digits, exponent: self.exponent.checked_add(other.exponent)? })
     }
 
     fn div(self, other: Self) -> Option<Self> {

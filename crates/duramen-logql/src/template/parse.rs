@@ -15,7 +15,7 @@ use super::{Node, Term};
 /// How deep pipelines and conditions may be nested.
 const MAX_DEPTH: usize = 50;
 
-/// How many functions may stand behind one another in a pipeline.
+/// How many functions may stand behind a `|` in an action: each makes its tree deeper by one.
 const MAX_COMMANDS: usize = 500;
 
 type Parsed<T> = Result<T, String>;
@@ -122,7 +122,7 @@ fn split_action(action: &str) -> Parsed<(&str, &str)> {
 }
 
 fn pipeline_of(text: &str) -> Parsed<Term> {
-    let mut p = Parser { rest: text, depth: 0 };
+    let mut p = Parser { rest: text, depth: 0, commands: 0 };
     let term = p.pipeline()?;
     p.skip_blank();
     if p.rest.is_empty() { Ok(term) } else { Err(format!("unexpected `{}`", p.rest)) }
@@ -131,6 +131,7 @@ fn pipeline_of(text: &str) -> Parsed<Term> {
 struct Parser<'a> {
     rest: &'a str,
     depth: usize,
+    commands: usize,
 }
 
 /// What stands in a pipeline: a term, or a function that wants arguments.
@@ -150,13 +151,12 @@ impl Parser<'_> {
         }
         self.depth += 1;
         let mut term = self.command(None)?;
-        let mut commands = 0;
         loop {
             self.skip_blank();
             let Some(rest) = self.rest.strip_prefix('|') else { break };
             self.rest = rest;
-            commands += 1;
-            if commands > MAX_COMMANDS {
+            self.commands += 1;
+            if self.commands > MAX_COMMANDS {
                 return Err(format!("it has more than {MAX_COMMANDS} functions behind one another"));
             }
             term = self.command(Some(term))?;
