@@ -146,7 +146,10 @@ impl Inner {
         self.metrics.flush_bytes.fetch_add(info.file_bytes, Ordering::Relaxed);
 
         let file = table.as_ref().map(|(file, _)| Arc::clone(file));
-        self.uncommitted().push_back(Uncommitted {
+        // Held until readers see the table: who commits it before might have it compacted away, and it would come back.
+        // Who looks for either finds one.
+        let mut uncommitted = self.uncommitted();
+        uncommitted.push_back(Uncommitted {
             table,
             origin: oldest.origin.clone(),
             last_seq: oldest.last_seq,
@@ -155,12 +158,12 @@ impl Inner {
             let mut immutables = now.immutables.clone();
             immutables.retain(|i| !Arc::ptr_eq(i, &oldest));
             let mut version = Version::clone(&now.version);
-            // It may have been committed already.
-            if let Some(file) = file.as_ref().filter(|file| !version.has(file.meta.number)) {
+            if let Some(file) = &file {
                 version.add_to_level0(Arc::clone(file));
             }
             Some(SuperVersion::new(now.active.clone(), immutables, Arc::new(version)))
         });
+        drop(uncommitted);
         if let (Some(wal), false) = (&self.wal, oldest.origin.recovered) {
             wal.unload(oldest.origin.number);
         }
