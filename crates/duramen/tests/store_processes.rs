@@ -147,6 +147,41 @@ fn a_damaged_segment_header_of_a_living_writer_holds_nobody_up() {
     assert_eq!(numbers(&keeper), all(0..n + 1), "of a dead writer the records are found without it");
 }
 
+/// The lock of the keeper and its manifest are files that may have gone elsewhere, with all that it wrote.
+#[test]
+fn a_store_in_the_place_of_another_is_not_that_ones_keepers() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, moved) = (dir.path().join("logs"), dir.path().join("moved"));
+    let open = |keeper| options(Env::os()).keeper(keeper).open(&path).unwrap();
+    for round in 0..2 {
+        let old = open(true);
+        (0..20).for_each(|n| _ = old.append(&entry(n)).unwrap());
+        old.flush().unwrap();
+        let reading = Store::open_read_only(&path).unwrap();
+        assert_eq!(numbers(&reading), all(0..20));
+        std::fs::rename(&path, &moved).unwrap();
+        let manifest = std::fs::read(moved.join("MANIFEST")).unwrap();
+        assert!(old.flush().is_err(), "it is gone");
+        assert!(!path.exists(), "nothing was made in its place");
+
+        let new = open(false);
+        (20..23 + round).for_each(|n| _ = new.append(&entry(n)).unwrap());
+        let _sealed_and_nobody_flushes = new.flush();
+        assert!(old.flush().is_err() && old.compact().is_err());
+        assert!(reading.snapshot().is_err(), "another store's lines, or none, for those that it had");
+        let keeper = open(true);
+        keeper.flush().unwrap();
+        assert_eq!(numbers(&keeper), all(20..23 + round));
+        assert!(old.flush().is_err());
+        assert_eq!(numbers(&keeper), all(20..23 + round));
+        assert_eq!(std::fs::read(moved.join("MANIFEST")).unwrap(), manifest);
+        assert_eq!(numbers(&Store::open_read_only(&moved).unwrap()), all(0..20));
+        drop((old, new, keeper));
+        std::fs::remove_dir_all(&path).unwrap();
+        std::fs::remove_dir_all(&moved).unwrap();
+    }
+}
+
 #[test]
 fn a_table_that_a_dead_keeper_left_does_not_stop_the_next_while_somebody_reads() {
     let sim = Sim::new(3);

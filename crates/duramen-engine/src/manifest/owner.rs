@@ -46,13 +46,14 @@ impl Manifest {
             )));
         }
         let state = State { store_id, ..State::default() };
-        let (file, end) = write_whole(env, dir, 1, &state)?;
+        let generation = any_generation(env);
+        let (file, end) = write_whole(env, dir, generation, &state)?;
         Ok(Self {
             env: env.clone(),
             dir: dir.to_path_buf(),
             path,
             file,
-            generation: 1,
+            generation,
             state: Arc::new(state),
             snapshot_end: end,
             end,
@@ -106,8 +107,20 @@ impl Manifest {
     /// # Errors
     /// [`Error::Io`]: then the old one may still be there.
     pub(crate) fn rewrite(env: &Env, dir: &Path, state: &State) -> Result<()> {
-        // Those who follow the old one are to notice: whatever it was, it was another generation.
-        write_whole(env, dir, (env.random.next_u64() >> 16) + 1, state).map(|_| ())
+        write_whole(env, dir, any_generation(env), state).map(|_| ())
+    }
+
+    /// Whether it is still this manifest that lies there by name. If the store's directory was moved or removed, it is none, or
+    /// that of another store, to whose files nothing may be done.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if that cannot be told; [`Error::Corruption`] and [`Error::TooNew`] if it is none of ours.
+    pub fn is_in_place(&self) -> Result<bool> {
+        let file = match self.env.fs.open(&self.path, OpenMode::Read) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+            other => other.map_err(Error::io("open", &self.path))?,
+        };
+        Ok(generation_of(&*file, &self.path)? == self.generation)
     }
 
     /// The present state.
@@ -191,6 +204,23 @@ impl Manifest {
             Ok(frame) => self.write_or_cut(&frame),
             Err(error) => Err(self.poison(error)),
         };
+    }
+}
+
+/// The generation of a manifest that follows no other. Those who follow what lay there before, whatever it was, are to notice.
+fn any_generation(env: &Env) -> u64 {
+    (env.random.next_u64() >> 16) + 1
+}
+
+/// What a manifest's header says.
+pub(super) fn generation_of(file: &dyn File, path: &Path) -> Result<u64> {
+    let mut header = [0; HEADER_BYTES];
+    match file.read_exact_at(&mut header, 0) {
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => decode_header(path, &[]),
+        other => {
+            other.map_err(Error::io("read", path))?;
+            decode_header(path, &header)
+        }
     }
 }
 

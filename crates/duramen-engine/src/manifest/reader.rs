@@ -1,10 +1,10 @@
 //! The manifest as every other process follows it.
 
 use super::FILE_NAME;
-use super::log::{HEADER_BYTES, decode_header, replay};
-use super::owner::read_from;
+use super::log::{HEADER_BYTES, replay};
+use super::owner::{generation_of, read_from};
 use super::state::State;
-use crate::io::{Env, File, OpenMode};
+use crate::io::{Env, OpenMode};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +48,8 @@ impl ManifestReader {
     /// edits, or everything if the file was replaced. An edit that is not complete is not there yet.
     ///
     /// # Errors
-    /// Those of [`super::Manifest::open`]. The state as it was remains, and a later refresh may succeed.
+    /// Those of [`super::Manifest::open`]; [`Error::InvalidArgument`] if another store lies there now. The state as it was remains,
+    /// and a later refresh may succeed.
     pub fn refresh(&mut self) -> Result<Arc<State>> {
         let mut attempt = 1;
         loop {
@@ -63,7 +64,7 @@ impl ManifestReader {
     fn read(&mut self) -> Result<()> {
         // By name each time: a file that was replaced does not tell those who have it open.
         let file = self.env.fs.open(&self.path, OpenMode::Read).map_err(Error::io("open", &self.path))?;
-        let generation = self.generation_of(&*file)?;
+        let generation = generation_of(&*file, &self.path)?;
         if generation == self.generation && self.end > 0 {
             let bytes = read_from(&*file, &self.path, self.end)?;
             if !bytes.is_empty() {
@@ -74,21 +75,16 @@ impl ManifestReader {
         } else {
             let bytes = read_from(&*file, &self.path, HEADER_BYTES as u64)?;
             let replayed = replay(&self.path, HEADER_BYTES as u64, &bytes, None)?;
+            if self.end > 0 && replayed.state.store_id != self.state.store_id {
+                let path = self.path.display();
+                return Err(Error::InvalidArgument(format!(
+                    "{path} is another store's than when it was opened: open it again"
+                )));
+            }
             self.end = (HEADER_BYTES + replayed.valid) as u64;
             self.generation = generation;
             self.state = replayed.state;
         }
         Ok(())
-    }
-
-    fn generation_of(&self, file: &dyn File) -> Result<u64> {
-        let mut header = [0; HEADER_BYTES];
-        match file.read_exact_at(&mut header, 0) {
-            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => decode_header(&self.path, &[]),
-            other => {
-                other.map_err(Error::io("read", &self.path))?;
-                decode_header(&self.path, &header)
-            }
-        }
     }
 }

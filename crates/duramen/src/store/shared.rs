@@ -8,7 +8,7 @@ use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
 use duramen_engine::io::os::fork_generation;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What the parts of an opened store share.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     /// The number of the last request to seal that was followed.
     pub(crate) sealed_for: AtomicU64,
     incidents: Mutex<Incidents>,
+    /// The identity of the store whose keeper this process has been.
+    kept: OnceLock<u64>,
     /// The process that opened it, in its line of forks.
     generation: u64,
 }
@@ -54,6 +56,7 @@ impl Shared {
             has_claim: AtomicBool::new(false),
             sealed_for: AtomicU64::new(0),
             incidents: Mutex::default(),
+            kept: OnceLock::new(),
             generation: fork_generation(),
         }
     }
@@ -69,6 +72,16 @@ impl Shared {
     pub(crate) fn living_writer(&self) -> Option<u64> {
         let wal = self.wal.newest()?;
         (!self.wal_closed.load(Ordering::SeqCst)).then(|| wal.writer_id())
+    }
+
+    /// Whether a store of this identity may be kept: the first one, and no other that lies in its place later.
+    pub(crate) fn may_keep(&self, store_id: u64) -> bool {
+        *self.kept.get_or_init(|| store_id) == store_id
+    }
+
+    /// Whether this process has been the keeper of the store. Then none is made in its place, should it be gone.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.kept.get().is_some()
     }
 
     /// Stops this process's writer if its directory was removed: what it appended would go into files that nobody

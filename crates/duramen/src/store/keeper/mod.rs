@@ -12,7 +12,7 @@ pub(crate) mod retain;
 mod rewrite;
 mod trim;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::block_cache::BlockCache;
 use crate::store::compact;
 use crate::store::flush::Flusher;
@@ -25,7 +25,7 @@ use crate::store::source::{SourcePosition, keep_furthest};
 use crate::store::tables::TableCache;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::{Env, Lock};
-use duramen_engine::manifest::{Edit, Manifest};
+use duramen_engine::manifest::{Edit, Manifest, State};
 use duramen_engine::wal::{self, SegmentReader, WriterDir};
 use removal::Leaving;
 use retain::RetainState;
@@ -61,6 +61,13 @@ pub(crate) struct Keeper {
     _lock: Box<dyn Lock>,
 }
 
+fn not_in_place(shared: &Shared) -> Error {
+    let root = shared.layout.root().display();
+    Error::Invalid(format!(
+        "{root}: the store was moved or removed while it was open: open again what is there now"
+    ))
+}
+
 /// A segment to flush, and whether damage was found in it.
 struct Job {
     reader: Arc<SegmentReader>,
@@ -82,11 +89,16 @@ impl Keeper {
             make_readers_locks(env, layout)?;
             sync_directories(shared)?;
             Manifest::open(env, layout.root())?.0
+        } else if shared.has_kept() {
+            return Err(not_in_place(shared));
         } else {
             refuse_tables_without_manifest(env, layout)?;
             make_directories(shared)?;
             Manifest::create(env, layout.root(), env.random.next_u64())?
         };
+        if !shared.may_keep(manifest.state().store_id) {
+            return Err(not_in_place(shared));
+        }
         let flusher = Flusher::new(env.clone(), layout.clone(), shared.options.flush_threads)?;
         let mut keeper = Self {
             shared: shared.clone(),
@@ -112,6 +124,7 @@ impl Keeper {
     /// The first that kept a writer's segments from being flushed; the other writers were still served. The
     /// keeper must then be given up and become anew, because the manifest may have refused an edit.
     pub(crate) fn step(&mut self) -> Result<()> {
+        self.in_place()?;
         let mut first_error = None;
         let own = self.shared.living_writer();
         let wal_dir = self.shared.layout.wal();
@@ -131,6 +144,18 @@ impl Keeper {
         }
         let removed = self.remove_replaced();
         first_error.map_or(removed, Err)
+    }
+
+    /// Looks whether its store is still the one that lies there. The lock is on a file and the manifest is one, but all other
+    /// files are found by name: were the directory moved, and another store made in its place, these would be that one's.
+    fn in_place(&self) -> Result<()> {
+        if self.manifest.is_in_place()? { Ok(()) } else { Err(not_in_place(&self.shared)) }
+    }
+
+    /// Applies an edit, if the store is in its place.
+    fn apply(&mut self, edit: Edit) -> Result<Arc<State>> {
+        self.in_place()?;
+        Ok(self.manifest.apply(edit)?)
     }
 
     fn serve(&mut self, writer: &WriterDir) -> Result<()> {
@@ -243,12 +268,7 @@ impl Keeper {
         let sorted = retention::sort(policy.as_ref(), now_ns, &arenas, frozen.entries())?;
         let add_tables = self.flusher.write(&arenas, &sorted, self.manifest.state().next_table)?;
         self.count_late(sorted.late, &mut set_values);
-        self.manifest.apply(Edit {
-            add_tables,
-            flushed: vec![(writer, through)],
-            set_values,
-            ..Edit::default()
-        })?;
+        self.apply(Edit { add_tables, flushed: vec![(writer, through)], set_values, ..Edit::default() })?;
         for job in &jobs {
             if let Some(path) = job.reader.path() {
                 self.remove(path)?;
@@ -299,7 +319,7 @@ impl Keeper {
     /// A number for a table to be written while others are flushed, which take other numbers.
     fn reserve_table(&mut self) -> Result<u64> {
         let number = self.manifest.state().next_table;
-        self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
+        self.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
         Ok(number)
     }
 
@@ -348,7 +368,7 @@ impl Keeper {
         }
         if !gone.is_empty() {
             self.shared.env.fs.sync_dir(&wal_dir).map_err(EngineError::io("sync", &wal_dir))?;
-            self.manifest.apply(Edit { forget_writers: gone, ..Edit::default() })?;
+            self.apply(Edit { forget_writers: gone, ..Edit::default() })?;
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ impl Keeper {
         // Its number is another table's no more: it may be put back. Not before it is in quarantine, or it would count as
         // replaced.
         if let Some(number) = last_kept {
-            self.manifest.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
+            self.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Keeper {
             } else {
                 self.leaving.turned = replaced;
                 self.leaving.others_have_gone = false;
-                self.manifest.apply(Edit { set_values: vec![turn.other().value()], ..Edit::default() })?;
+                self.apply(Edit { set_values: vec![turn.other().value()], ..Edit::default() })?;
             }
         }
         for path in std::mem::take(&mut self.leaving.unread) {

@@ -63,7 +63,7 @@ impl Keeper {
         } else {
             edit.set_values.push((POLICY_KEY.to_vec(), policy.encode()));
         }
-        self.manifest.apply(edit)?;
+        self.apply(edit)?;
         self.retain = RetainState::default();
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Keeper {
     pub(super) fn replace_tables(&mut self, edit: Edit) -> Result<()> {
         let before = self.manifest.state().clone();
         let removed = edit.remove_tables.clone();
-        self.manifest.apply(edit)?;
+        self.apply(edit)?;
         let paths = removed.iter().filter_map(|number| before.tables.get(number));
         self.leaving.add(paths.map(|meta| self.shared.layout.resolve(&meta.path)));
         self.tables.keep_live(self.manifest.state());

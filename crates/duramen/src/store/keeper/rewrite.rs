@@ -72,7 +72,7 @@ impl Keeper {
         if set_table_user.is_empty() {
             return Ok(false);
         }
-        self.manifest.apply(Edit { set_table_user, ..Edit::default() })?;
+        self.apply(Edit { set_table_user, ..Edit::default() })?;
         self.drop_now()?;
         Ok(true)
     }
