@@ -153,11 +153,11 @@ fn every_spelling_has_one_plan() {
         ),
         (
             "a | stats by (ip:/24) count() if (x or y) n, rate(), row_max(x, y*) m, json_values() sort by (x desc) limit 3 j",
-            "a | stats by (ip:/24) count(*) if (x or y) as n, rate() as \"rate()\", row_max(x, y*) as m, json_values() sort by (x desc) limit 3 as j",
+            "a | stats by (ip:/24) count(*) if (x or y) as n, rate() as \"rate()\", row_max(x, y*) as m, json_values(*) sort by (x desc) limit 3 as j",
         ),
         (
             "a | count(*), sum(x*), row_any(), values(x) limit 2, any(y), stddev(z), histogram(z)",
-            "a | stats count(*) as \"count(*)\", sum(x*) as \"sum(x*)\", row_any() as \"row_any()\", values(x) limit 2 as \"values(x) limit 2\", any(y) as \"any(y)\", stddev(z) as \"stddev(z)\", histogram(z) as \"histogram(z)\"",
+            "a | stats count(*) as \"count(*)\", sum(x*) as \"sum(x*)\", row_any(*) as \"row_any(*)\", values(x) limit 2 as \"values(x) limit 2\", any(y) as \"any(y)\", stddev(z) as \"stddev(z)\", histogram(z) as \"histogram(z)\"",
         ),
         (
             "a | stats by (n:10.5 offset 3, size:1KiB offset 1KB) count() m",

@@ -77,7 +77,7 @@ pub(crate) fn parse<T: RowPipe>(
 }
 
 impl Parser<'_> {
-    /// `if (filter)`, or nothing.
+    /// `if (filter)`, or nothing, which `if ()` is, too.
     pub(crate) fn condition(&mut self) -> Result<Option<Filter>, ParseError> {
         if !self.at_word("if")
             || !self.following().is_some_and(|t| t.kind == crate::parse::lexer::TokenKind::Punct('('))
@@ -86,6 +86,9 @@ impl Parser<'_> {
         }
         self.advance()?;
         self.expect_punct('(')?;
+        if self.eat_punct(')')? {
+            return Ok(None);
+        }
         let filter = self.nested(|p| p.filter(Subject::Message))?;
         self.expect_punct(')')?;
         Ok(Some(filter))

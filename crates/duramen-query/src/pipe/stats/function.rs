@@ -64,7 +64,7 @@ impl Function {
             }
             None => {}
         }
-        if fields.is_empty() && !kind.goes_without_field() {
+        if fields.is_empty() && kind.needs_field() {
             let (message, hint) = (format!("{name} needs a field"), format!("write {name}(field)"));
             return Err(ParseError::new(p.text, at, message, hint));
         }
@@ -81,7 +81,7 @@ impl Function {
             function.sort = vec![(key.name, kind == Kind::RowMax)];
             function.limit = Some(1);
         }
-        if kind.takes_rows() && fields.is_empty() {
+        if fields.is_empty() && !matches!(kind, Kind::Count | Kind::Rate) {
             fields.push(NamePattern::all());
         }
         function.fields = fields;
@@ -193,10 +193,11 @@ impl fmt::Display for Function {
             }
             _ => {}
         }
+        // Behind another argument, all fields go without saying.
         let all = matches!(&*self.fields, [one] if one.is_all());
         if self.kind == Kind::Count && self.fields.is_empty() {
             arguments.push("*".into());
-        } else if !(self.kind.takes_rows() && all) {
+        } else if !all || arguments.is_empty() {
             arguments.extend(self.fields.iter().map(ToString::to_string));
         }
         write!(f, "{})", arguments.join(", "))?;

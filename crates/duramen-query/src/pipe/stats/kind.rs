@@ -95,12 +95,12 @@ impl Kind {
         }
     }
 
-    /// Whether it means something without a field.
-    pub(super) fn goes_without_field(self) -> bool {
-        matches!(self, Self::Count | Self::Rate | Self::RowAny | Self::JsonValues)
+    /// Whether it means nothing without a field; others look at all fields then.
+    pub(super) fn needs_field(self) -> bool {
+        matches!(self, Self::CountUniq | Self::CountUniqHash | Self::Histogram | Self::RowMin | Self::RowMax)
     }
 
-    /// Whether without fields it looks at all of them.
+    /// Whether it shows rows.
     pub(super) fn takes_rows(self) -> bool {
         matches!(self, Self::RowAny | Self::RowMin | Self::RowMax | Self::JsonValues)
     }
