@@ -115,12 +115,15 @@ impl Series {
         for (from, to) in rename.pairs.iter().filter(|(from, to)| from != to) {
             let renamed = |name: &str| {
                 let rest = name.strip_prefix(&*from.name).filter(|_| from.matches(name));
-                rest.map(|rest| format!("{}{rest}", to.name))
+                rest.map(|rest| format!("{}{}", to.name, if to.prefix { rest } else { "" }))
             };
             let labels: Vec<_> = self.labels.iter().map(|name| renamed(name)).collect();
             let figures: Vec<_> = self.figures.iter().map(|name| renamed(name)).collect();
             // What gets the name of another field takes its place; so does a field that is not there.
             let one = (!from.prefix).then(|| to.name.to_string());
+            if !to.prefix && labels.iter().chain(&figures).flatten().count() > 1 {
+                return Err(format!("`{rename}` gives one name to several fields"));
+            }
             for new in labels.iter().chain(&figures).flatten().chain(&one) {
                 self.unlabelled(&rename.to_string(), new)?;
                 self.figures.retain(|name| name != new);

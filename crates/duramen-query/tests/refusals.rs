@@ -67,7 +67,7 @@ fn errors_point_at_the_place() {
         ("_time:week_range[Mo, Fri]", 17, "expected a day of the week"),
         ("options(speed=1) a", 8, "unknown option `speed`"),
         ("options(concurrency=0) a", 20, "above 0"),
-        ("a | rename x* as y", 17, "either both names end in `*`"),
+        ("a | rename x as y*", 16, "only if the first name ends in `*`"),
         ("a | time_add x", 13, "no duration"),
         ("a | union b", 10, "expected `(`"),
         ("a | extract x", 12, "names no field"),
@@ -94,7 +94,7 @@ fn errors_point_at_the_place() {
         ("a | running_stats avg(x)", 18, "is not known here"),
         ("a | stats by (ip:/33) count()", 17, "no length of a network's prefix"),
         ("a | stats row_min(x*)", 10, "row_min compares one field"),
-        ("a | unpack_json foo", 16, "expected `fields (…)`"),
+        ("a | unpack_json foo bar", 20, "expected `fields (…)`"),
     ] {
         let error = Query::parse(text, &options()).expect_err(text);
         assert_eq!(error.position, position, "{text}: {error}");

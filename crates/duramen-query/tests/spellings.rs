@@ -32,3 +32,25 @@ fn functions_without_fields_are_of_all_fields() {
         ("a | count() if () n", "a | stats count(*) as n"),
     ]);
 }
+
+#[test]
+fn words_of_pipes_may_be_left_out() {
+    check(&[
+        ("a | (x, y:10) count() n | (z)", "a | stats by (x, y:10) count(*) as n | filter z"),
+        ("a | (x or y) | (count b)", "a (x or y) count b"),
+        ("a | join on (x) (b)", "a | join by (x) (b)"),
+        ("a | field_names as x | field_names name", "a | field_names as x | field_names"),
+        ("a | field_values (x) limit 3", "a | uniq by (x) with hits limit 3"),
+        ("a | top by x, y | uniq by x, y limit 2", "a | top 10 by (x, y) | uniq by (x, y) limit 2"),
+        ("a | copy x* as y | mv * z", "a | copy x* as y | rename * as z"),
+        (
+            "a | unpack_json x fields (y) | unpack_logfmt x result_prefix p | unpack_syslog x offset 1h",
+            "a | unpack_json from x fields (y) | unpack_logfmt from x result_prefix \"p\" | unpack_syslog from x offset 3600000000000ns",
+        ),
+        (
+            "a | unpack_words x y drop_duplicates | split ' ' x y | split - x",
+            "a | unpack_words from x as y drop_duplicates | split \" \" from x as y | split \"-\" from x",
+        ),
+        ("a | pack_json fields (x) z | pack_logfmt z", "a | pack_json fields (x) as z | pack_logfmt as z"),
+    ]);
+}

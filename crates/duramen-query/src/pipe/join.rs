@@ -35,7 +35,9 @@ pub struct Join {
 
 impl Join {
     pub(super) fn parse(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        p.eat_word("by")?;
+        if !p.eat_word("by")? {
+            p.eat_word("on")?;
+        }
         let by = p.list(Parser::field_name)?;
         if by.is_empty() {
             return Err(p.error("join needs a field to compare", "write join by (field) (query)"));

@@ -7,6 +7,7 @@ use crate::error::ParseError;
 use crate::parse::Parser;
 use crate::row::{ResultRow, write_json_string};
 use duramen::ValueKind;
+use duramen::block::names;
 
 /// As what, of which fields, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +19,17 @@ pub struct Pack {
 
 impl Pack {
     pub(super) fn parse_json(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        Ok(Self { logfmt: false, fields: p.patterns_after("fields")?, to: p.field_after("as")? })
+        Self::read(p, false)
     }
 
     pub(super) fn parse_logfmt(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        Ok(Self { logfmt: true, fields: p.patterns_after("fields")?, to: p.field_after("as")? })
+        Self::read(p, true)
+    }
+
+    fn read(p: &mut Parser<'_>, logfmt: bool) -> Result<Self, ParseError> {
+        let fields = p.patterns_after("fields")?;
+        let to = p.result_name()?.unwrap_or_else(|| names::MESSAGE.into());
+        Ok(Self { logfmt, fields, to })
     }
 }
 

@@ -45,7 +45,7 @@ const PIPES: &[(&[&str], Read)] = &[
     (&["extract"], |p| row_pipe::parse(p, Extract::parse)),
     (&["extract_regexp"], |p| row_pipe::parse(p, ExtractRegexp::parse)),
     (&["facets"], |p| Ok(Facets::parse(p)?.into())),
-    (&["field_names"], |_| Ok(FieldNames.into())),
+    (&["field_names"], |p| Ok(FieldNames::parse(p)?.into())),
     (&["field_values"], |p| Ok(Pipe::Uniq(uniq::Uniq::parse_values(p)?))),
     (&["fields", "keep"], |p| Ok(Pipe::Fields(Fields::parse(p, false)?))),
     (&["first"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, false)?))),
@@ -92,11 +92,25 @@ fn names() -> String {
 }
 
 impl Parser<'_> {
+    /// Whether `(a, b) count()` is next: `stats by`, left out. No filter has such functions.
+    fn at_groups(&mut self) -> bool {
+        if !self.at_punct('(') {
+            return false;
+        }
+        let start = self.token.start;
+        let is_next = stats::By::parse_list(self).is_ok()
+            && matches!(self.token.kind, TokenKind::Word(w) if stats::kind::is_function(&w.to_ascii_lowercase()))
+            && self.text[self.token.end..].starts_with('(');
+        self.continue_at(start).is_ok() && is_next
+    }
+
     /// One pipe, after its `|`.
     pub(crate) fn pipe(&mut self) -> Result<Pipe, ParseError> {
         let TokenKind::Word(word) = self.token.kind else {
             return if self.at_pipe_end() {
                 Err(self.expected(&format!("a pipe ({})", names())))
+            } else if self.at_groups() {
+                Ok(Pipe::Stats(stats::Stats::parse(self)?))
             } else {
                 Ok(Pipe::Filter(self.filter(Subject::Message)?))
             };

@@ -1,5 +1,5 @@
 //! `rename a as b` gives a field another name, `copy a as b` a second one; `rename a.* as b.*` does so to all fields
-//! whose names begin so.
+//! whose names begin so, and `rename a* as b` gives all of them one name, which the last of them keeps.
 
 use super::fields::NamePattern;
 use super::{Flow, Stage};
@@ -12,7 +12,7 @@ use std::fmt;
 /// New names, given one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
-    /// From and to: both are whole names, or both beginnings.
+    /// From and to: the second is a beginning only if the first is.
     pub pairs: Vec<(NamePattern, NamePattern)>,
     /// Whether the old name stays.
     pub copy: bool,
@@ -26,8 +26,8 @@ impl Rename {
             p.eat_word("as")?;
             let at = p.token.start;
             let to = NamePattern::parse(p)?;
-            if from.prefix != to.prefix {
-                let message = "either both names end in `*`, or none";
+            if to.prefix && !from.prefix {
+                let message = "only if the first name ends in `*` may the second";
                 return Err(ParseError::new(p.text, at, message, "write rename a* as b*"));
             }
             pairs.push((from, to));
@@ -89,7 +89,7 @@ impl Stage for RenameStage<'_> {
                 .map(String::from)
                 .collect();
             for name in named {
-                let rest = name.get(from.name.len()..).unwrap_or_default();
+                let rest = name.get(from.name.len()..).filter(|_| to.prefix).unwrap_or_default();
                 rename(row, &name, &format!("{}{rest}", to.name));
             }
         }

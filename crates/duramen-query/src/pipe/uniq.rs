@@ -14,7 +14,7 @@ pub struct Uniq {
 impl Uniq {
     /// `field_values name limit 10`: the values of one field, and how often each is there.
     pub(super) fn parse_values(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        let by = vec![By { field: p.field_name()?, bucket: None }];
+        let by = vec![By { field: p.field_in_parentheses()?, bucket: None }];
         let keep = if p.eat_word("limit")? { Some(p.count("a number of values")?) } else { None };
         p.end_of_pipe()?;
         Ok(Self { aggregate: Aggregate { by, functions: vec![Function::count()], keep } })

@@ -28,13 +28,9 @@ pub struct Split {
 
 impl Split {
     pub(super) fn parse_words(p: &mut Parser<'_>) -> Result<Self, ParseError> {
-        let from = if p.at_pipe_end() || p.at_word("as") || p.at_word("from") || p.at_word("drop_duplicates")
-        {
-            p.field_after("from")?
-        } else {
-            p.field_name()?
-        };
-        let to = if p.eat_word("as")? { p.field_name()? } else { from.clone() };
+        let from = p.source(&["as", "drop_duplicates"])?;
+        let to = if p.at_word("drop_duplicates") { None } else { p.result_name()? }
+            .unwrap_or_else(|| from.clone());
         let once = p.eat_word("drop_duplicates")?;
         Ok(Self { parts: Parts::Words(once), from, to })
     }
@@ -48,8 +44,8 @@ impl Split {
             }
             _ => p.text_token("a separator between quotes")?,
         };
-        let from = p.field_after("from")?;
-        let to = if p.eat_word("as")? { p.field_name()? } else { from.clone() };
+        let from = p.source(&["as"])?;
+        let to = p.result_name()?.unwrap_or_else(|| from.clone());
         Ok(Self { parts: Parts::Separated(separator.into()), from, to })
     }
 }

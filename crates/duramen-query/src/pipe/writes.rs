@@ -64,6 +64,15 @@ impl Parser<'_> {
         if self.eat_word(word)? { self.field_name() } else { Ok(names::MESSAGE.into()) }
     }
 
+    /// `from name` or `name`, or the message if one of these words is next, or nothing.
+    pub(crate) fn source(&mut self, others: &[&str]) -> Result<Box<str>, ParseError> {
+        if self.at_pipe_end() || others.iter().any(|word| self.at_word(word)) {
+            return Ok(names::MESSAGE.into());
+        }
+        self.eat_word("from")?;
+        self.field_name()
+    }
+
     /// `(name)`, or `name`.
     pub(crate) fn field_in_parentheses(&mut self) -> Result<Box<str>, ParseError> {
         if !self.eat_punct('(')? {

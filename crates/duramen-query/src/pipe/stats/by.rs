@@ -48,11 +48,12 @@ pub enum Bucket {
 }
 
 impl By {
-    /// `by (a, b)`, or `a, b` without anything around.
+    /// `by (a, b)`, `by a, b`, or `a, b` without anything around.
     pub(crate) fn parse_fields(p: &mut Parser<'_>) -> Result<Vec<Self>, ParseError> {
+        let by_word = p.eat_word("by")?;
         // A field of such a name stands in quotes or parentheses.
         let is_option = ["with", "hits", "rank", "limit"].iter().any(|word| p.at_word(word));
-        if p.at_word("by") || p.at_punct('(') || p.at_pipe_end() || is_option {
+        if p.at_punct('(') || p.at_pipe_end() || (is_option && !by_word) {
             return Self::parse_list(p);
         }
         let mut list = vec![Self::parse(p)?];

@@ -50,7 +50,13 @@ impl Unpack {
     fn read(p: &mut Parser<'_>, shape: Shape) -> Result<Self, ParseError> {
         let mut unpack = Self {
             shape,
-            from: p.field_after("from")?,
+            from: p.source(&[
+                "fields",
+                "result_prefix",
+                "keep_original_fields",
+                "skip_empty_results",
+                "offset",
+            ])?,
             fields: Vec::new(),
             prefix: "".into(),
             writes: Writes::default(),
