@@ -54,3 +54,24 @@ fn words_of_pipes_may_be_left_out() {
         ("a | pack_json fields (x) z | pack_logfmt z", "a | pack_json fields (x) as z | pack_logfmt as z"),
     ]);
 }
+
+#[test]
+fn bare_values_may_hold_colons() {
+    check(&[
+        ("f:a:b f:-a:b* f:!10:20 c", "f:\"a:b\" !f:\"a:b\"* !f:\"10:20\" c"),
+        ("f:http://x/y f:=a:b =c:d*", "f:\"http://x/y\" f:=\"a:b\" =\"c:d\"*"),
+        ("f:exact(a/b:c*) i(a:b)", "f:=\"a/b:c\"* i(\"a:b\")"),
+        ("f:in(a:b, c) in(x:y)", "f:in(\"a:b\", c) in(\"x:y\")"),
+        ("f:in(a:b c | fields x)", "f:in(a:b c | fields x)"),
+        (
+            "f:>2024-01-01T00:00:00Z f:range[2024-01-01T00:00:00Z, 2024-01-02T00:00:00Z)",
+            "f:>\"2024-01-01T00:00:00Z\" f:range[\"2024-01-01T00:00:00Z\", \"2024-01-02T00:00:00Z\")",
+        ),
+        ("{a-q:w.z=b:c}", "{\"a-q:w.z\"=\"b:c\"}"),
+    ]);
+}
+
+#[test]
+fn selectors_may_take_any_value() {
+    check(&[("{a in (*), b not_in (*)}", "{a=~\".*\",b!~\".*\"}")]);
+}

@@ -253,14 +253,14 @@ impl Parser<'_> {
                 self.continue_at(minus_end)?;
                 Ok(negate(self.nested(|p| p.field_value(subject))?))
             }
-            TokenKind::Word(_) | TokenKind::Quoted(_) if self.names_field() => {
-                let colon = self.token.end;
-                Err(ParseError::new(
-                    self.text,
-                    colon,
-                    "a bare value cannot hold `:`",
-                    format!("put the value between quotes: {name}:\"…:…\""),
-                ))
+            TokenKind::Quoted(_) if self.names_field() => {
+                let (colon, message) = (self.token.end, "a text between quotes ends the value");
+                Err(ParseError::new(self.text, colon, message, "put all of the value between the quotes"))
+            }
+            TokenKind::Word(_) if self.names_field() => {
+                let text = self.value_token("a value")?;
+                let prefix = self.eat_star()?;
+                Ok(subject.is(phrase_test(subject, &text, prefix)))
             }
             _ => self.leaf(subject),
         }
@@ -286,16 +286,16 @@ impl Parser<'_> {
         let test = match (first, second) {
             ('~', ' ') | ('=', '~') => {
                 let at = self.token.start;
-                let expression = self.text_token("a regular expression between quotes")?;
+                let expression = self.value_token("a regular expression between quotes")?;
                 Test::Regex(Pattern::across_lines(&expression).map_err(|e| self.not_a_regex(at, &e))?)
             }
             ('=', ' ' | '=') => {
-                let text = self.text_token("the exact value")?;
+                let text = self.value_token("the exact value")?;
                 let prefix = self.eat_star()?;
                 Test::Exact(Exact::new(&text, prefix))
             }
             ('>' | '<', ' ' | '=') => {
-                let text = self.text_token("a number or a text to compare with")?;
+                let text = self.value_token("a number or a text to compare with")?;
                 compare_test(subject, first == '>', second == '=', &text)
             }
             _ => return Err(self.error("no such operator", "operators are = =~ ~ > >= < <=")),

@@ -60,7 +60,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn value(p: &mut Parser<'_>) -> Parsed<Box<str>> {
-    Ok(p.text_token("a value")?.into_boxed_str())
+    Ok(p.value_token("a value")?.into_boxed_str())
 }
 
 /// The one field that a filter is for.
@@ -128,7 +128,7 @@ fn any_case(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed
     let test = if p.eat_punct('*')? {
         Test::Any
     } else {
-        let text = p.text_token("a word or a phrase")?;
+        let text = p.value_token("a word or a phrase")?;
         let prefix = p.eat_star()?;
         Test::Fold(Fold::new(&text, prefix))
     };
@@ -139,7 +139,7 @@ fn any_case(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed
 /// `exact("a b")` and `exact("a "*)`, for `="a b"` and `="a "*`.
 fn exact(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<Filter> {
     p.expect_punct('(')?;
-    let text = p.text_token("the exact value")?;
+    let text = p.value_token("the exact value")?;
     let prefix = p.eat_star()?;
     p.expect_punct(')')?;
     Ok(subject.is(Test::Exact(Exact::new(&text, prefix))))

@@ -78,6 +78,12 @@ pub(crate) fn token_at(text: &str, from: usize) -> Result<Token<'_>, ParseError>
     Ok(Token { kind: TokenKind::Punct(first), start, end: start + first.len_utf8() })
 }
 
+/// Where a bare value ends that begins at a byte offset: a word that may hold colons.
+pub(crate) fn value_end(text: &str, from: usize) -> usize {
+    let rest = &text[from..];
+    from + rest.find(|c| c != ':' && !is_bare_char(c)).unwrap_or(rest.len())
+}
+
 /// Skips blanks, control characters and comments. Directly after another token, `#` is no comment.
 fn skip_blanks(text: &str, from: usize) -> usize {
     let mut at = from;

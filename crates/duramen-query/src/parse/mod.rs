@@ -169,6 +169,21 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A bare or quoted value. A bare one may hold colons, as times of the day and addresses do.
+    pub fn value_token(&mut self, what: &str) -> Parsed<String> {
+        let (start, end) = (self.token.start, lexer::value_end(self.text, self.token.start));
+        if !matches!(self.token.kind, TokenKind::Word(_)) || end == self.token.end {
+            return self.text_token(what);
+        }
+        let text = &self.text[start..end];
+        if text.ends_with(':') {
+            let message = "a bare value cannot end with `:`";
+            return Err(ParseError::new(self.text, end - 1, message, "put the value between quotes"));
+        }
+        self.continue_at(end)?;
+        Ok(text.to_string())
+    }
+
     /// A field's name.
     pub fn field_name(&mut self) -> Parsed<Box<str>> {
         Ok(self.text_token("a field name")?.into())

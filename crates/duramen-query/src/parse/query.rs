@@ -6,7 +6,7 @@
 
 use super::Parser;
 use super::filter::Subject;
-use super::lexer::{TokenKind, token_at};
+use super::lexer::{TokenKind, token_at, value_end};
 use crate::error::ParseError;
 use crate::filter::Filter;
 use crate::number::parse_duration_ns;
@@ -128,7 +128,8 @@ impl Parser<'_> {
         let mut at = self.token.end;
         let mut next = || {
             let token = token_at(self.text, at).ok()?;
-            at = token.end;
+            let is_bare = matches!(token.kind, TokenKind::Word(_));
+            at = if is_bare { value_end(self.text, token.start) } else { token.end };
             Some(token.kind)
         };
         if !self.at_punct('(') {

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::filter::Subject;
-use super::lexer::TokenKind;
+use super::lexer::{TokenKind, value_end};
 use super::time::parse_time;
 use crate::error::ParseError;
 use crate::filter::compare::{Bound, Range};
@@ -28,7 +28,7 @@ enum End {
 impl End {
     fn parse(p: &mut Parser<'_>) -> Parsed<Self> {
         let text = match &p.token.kind {
-            TokenKind::Word(w) => Some(*w),
+            TokenKind::Word(_) => p.text.get(p.token.start..value_end(p.text, p.token.start)),
             TokenKind::Quoted(q) => Some(&**q),
             _ => None,
         };
@@ -52,7 +52,7 @@ impl End {
                 "a number such as 10, 2.5, 5KB, 10ms or Inf, an address, or a time between quotes",
             ));
         };
-        p.advance()?;
+        p.value_token("a bound")?;
         Ok(end)
     }
 }

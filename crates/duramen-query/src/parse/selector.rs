@@ -30,12 +30,20 @@ impl Parser<'_> {
     }
 
     fn label_condition(&mut self) -> Parsed<Condition> {
-        let label = self.text_token("a label")?.into_boxed_str();
+        let label = self.value_token("a label")?.into_boxed_str();
         let (negated, test) = if self.at_word("in") || self.at_word("not_in") {
             let negated = self.at_word("not_in");
             self.advance()?;
-            let values = self.list(|p| Ok(p.text_token("a value")?.into_boxed_str()))?;
-            (negated, LabelTest::In(values))
+            let mut any = false;
+            let values = self.list(|p| {
+                any |= p.at_punct('*');
+                Ok(if p.eat_punct('*')? { "".into() } else { p.value_token("a value")?.into_boxed_str() })
+            })?;
+            if any && values.len() > 1 {
+                return Err(self.error("`*` stands for every value", "put the text * between quotes"));
+            }
+            let every = LabelTest::regex(".*").ok().filter(|_| any);
+            (negated, every.unwrap_or(LabelTest::In(values)))
         } else {
             let negated = self.eat_punct('!')?;
             let regex = if negated {
@@ -54,7 +62,7 @@ impl Parser<'_> {
                 self.eat_punct('~')?
             };
             let at = self.token.start;
-            let value = self.text_token("a value between quotes")?;
+            let value = self.value_token("a value between quotes")?;
             let test = if regex {
                 LabelTest::regex(&value).map_err(|e| self.not_a_regex(at, &e))?
             } else {
