@@ -1,4 +1,4 @@
-//! Numbers as LogsQL writes them: `-12`, `4.5e3`, `1_000`, `5KB`, `2.5MiB`, `10ms`, `1h33m`.
+//! Numbers as LogsQL writes them: `-12`, `4.5e3`, `1_000`, `5KB`, `2.5MiB`, `10ms`, `1h33m`, `1MiB500KiB`.
 //!
 //! Sizes count bytes and durations count nanoseconds, so that `took:>10ms` finds `took=1.5s`.
 
@@ -89,7 +89,7 @@ impl Number {
         } else if let Some(&(_, by)) = SIZES.iter().find(|(s, _)| *s == suffix) {
             value.times(by)
         } else {
-            duration(body)?
+            duration(body).or_else(|| sum_of(body, SIZES))?
         };
         Some(if negative { number.negated() } else { number })
     }
@@ -279,14 +279,19 @@ fn split_plain(text: &str) -> Option<(Number, &str)> {
 }
 
 /// Reads durations one after another: `1h33m`.
-fn duration(mut text: &str) -> Option<Number> {
+fn duration(text: &str) -> Option<Number> {
+    sum_of(text, DURATIONS)
+}
+
+/// Reads numbers with units of one kind one after another: `1h33m`, `1MiB500KiB`.
+fn sum_of(mut text: &str, units: &[(&str, i64)]) -> Option<Number> {
     let mut sum = Number::Int(0);
     while !text.is_empty() {
         let (value, rest) = split_plain(text)?;
         let unit_len = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
         let (unit, rest) = rest.split_at(unit_len);
-        let &(_, ns) = DURATIONS.iter().find(|(s, _)| *s == unit)?;
-        sum = sum.plus(value.times(ns));
+        let &(_, by) = units.iter().find(|(s, _)| *s == unit)?;
+        sum = sum.plus(value.times(by));
         text = rest;
     }
     Some(sum)
@@ -438,6 +443,8 @@ mod tests {
             ("10ms", 1e7),
             ("1.5s", 1.5e9),
             ("1h33m", 93.0 * 60e9),
+            ("1MiB500KiB200B", 1_560_776.0),
+            ("-1.5K2B", -1502.0),
             ("-1h", -3600e9),
             ("2µs", 2000.0),
             (".5", 0.5),
@@ -446,7 +453,10 @@ mod tests {
         ] {
             assert_eq!(Number::parse(text).map(Number::as_f64), Some(value), "{text}");
         }
-        for text in ["", "-", ".", "abc", "1.2.3.4", "5KBx", "1h33", "nan", "--1", "- 1", "1 ", "5mm"] {
+        for text in [
+            "", "-", ".", "abc", "1.2.3.4", "5KBx", "1h33", "1h5K", "5K1h", "5K3", "nan", "--1", "- 1", "1 ",
+            "5mm",
+        ] {
             assert_eq!(Number::parse(text), None, "{text:?}");
         }
     }

@@ -75,3 +75,11 @@ fn bare_values_may_hold_colons() {
 fn selectors_may_take_any_value() {
     check(&[("{a in (*), b not_in (*)}", "{a=~\".*\",b!~\".*\"}")]);
 }
+
+#[test]
+fn sizes_may_have_several_parts_as_durations_may() {
+    check(&[
+        ("f:>1MiB500KiB f:<=1h30m", "f:>1560576 f:<=5400000000000"),
+        ("len_range(1K2B, +InF) len_range(1, 2, )", "len_range(1002, inf) len_range(1, 2)"),
+    ]);
+}

@@ -33,9 +33,9 @@ impl fmt::Display for Length {
     }
 }
 
-/// Reads a bound: `10`, `1_000`, `0xff`, `1KiB`, and `inf` for no limit; `None` if it is none.
+/// Reads a bound: `10`, `1_000`, `0xff`, `1KiB`, and `inf` or `+inf` for no limit; `None` if it is none.
 pub fn parse_bound(text: &str) -> Option<u64> {
-    if text.eq_ignore_ascii_case("inf") {
+    if text.strip_prefix('+').unwrap_or(text).eq_ignore_ascii_case("inf") {
         return Some(u64::MAX);
     }
     u64::try_from(Number::literal(text)?.as_int()?).ok()

@@ -193,6 +193,7 @@ fn length(p: &mut Parser<'_>, subject: Subject<'_>, _: &'static str) -> Parsed<F
     let min = bound(p)?;
     p.expect_punct(',')?;
     let max = bound(p)?;
+    p.eat_punct(',')?;
     p.expect_punct(')')?;
     Ok(subject.is(Test::Length(Length { min, max })))
 }
