@@ -39,7 +39,8 @@ impl Parser<'_> {
             let from = self.time_span(at + 1, &rest[1..comma])?;
             let to = self.time_span(at + comma + 1, &rest[comma + 1..close])?;
             range.min = if rest.starts_with('[') { from.0 } else { from.0.saturating_add(1) };
-            range.max = if rest[close..].starts_with(']') { to.1 } else { to.0.saturating_sub(1) };
+            let last = if is_unix_time(&rest[comma + 1..close]) { to.0 } else { to.1 };
+            range.max = if rest[close..].starts_with(']') { last } else { to.0.saturating_sub(1) };
             at += close + 1;
         } else {
             let operator_len = rest.len() - rest.trim_start_matches(['<', '>', '=']).len();
@@ -63,7 +64,7 @@ impl Parser<'_> {
                 range.max = now;
                 at = value_at;
             } else {
-                if let (Some(age), "") = (parse_duration_ns(value), operator) {
+                if let (Some(age), "" | "=") = (parse_duration_ns(value), operator) {
                     range = TimeRange { min: now.saturating_sub(age).saturating_add(1), max: now };
                 } else if let Some(age) = parse_duration_ns(value) {
                     // Older than an age is earlier than a time.
@@ -84,6 +85,7 @@ impl Parser<'_> {
                         ">" => range.min = span.0.saturating_add(1),
                         ">=" => range.min = span.0,
                         "<" => range.max = span.0.saturating_sub(1),
+                        "<=" if is_unix_time(value) => range.max = span.0,
                         "<=" => range.max = span.1,
                         _ => return Err(self.error("no such operator", EXAMPLES)),
                     }
@@ -134,8 +136,26 @@ impl Parser<'_> {
     }
 }
 
-/// Seconds, milli-, micro- or nanoseconds since the epoch, told apart by how many digits they have.
+/// Whether it is a Unix time: where a range ends it is an instant, which programs mean that send it, and not the whole
+/// second.
+fn is_unix_time(text: &str) -> bool {
+    unix_time(text.trim().trim_matches(['"', '\'', '`'])).is_some()
+}
+
+/// Seconds, milli-, micro- or nanoseconds since the epoch, told apart by how many digits they have; seconds may have a
+/// fraction.
 fn unix_time(text: &str) -> Option<TimeSpan> {
+    if let Some((whole, fraction)) = text.split_once('.') {
+        let digits = fraction.len();
+        let seconds =
+            duramen::entry::plain_integer(whole).filter(|s| *s >= 0 && matches!(whole.len(), 9..=11))?;
+        if !(1..=9).contains(&digits) || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let unit = 10i64.pow(9 - u32::try_from(digits).ok()?);
+        let start = seconds.checked_mul(1_000_000_000)?.checked_add(fraction.parse::<i64>().ok()? * unit)?;
+        return Some((start, start.saturating_add(unit - 1)));
+    }
     let unit: i64 = match text.len() {
         9..=11 => 1_000_000_000,
         12..=14 => 1_000_000,
