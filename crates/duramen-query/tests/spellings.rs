@@ -80,6 +80,7 @@ fn selectors_may_take_any_value() {
 fn sizes_may_have_several_parts_as_durations_may() {
     check(&[
         ("f:>1MiB500KiB f:<=1h30m", "f:>1560576 f:<=5400000000000"),
+        ("a | math b & 0xff c, 0b101 - d e", "a | math b & 255 as c, 5 - d as e"),
         ("len_range(1K2B, +InF) len_range(1, 2, )", "len_range(1002, inf) len_range(1, 2)"),
     ]);
 }

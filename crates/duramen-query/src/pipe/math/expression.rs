@@ -104,7 +104,8 @@ impl Expression {
 
     /// A number, a time, an address; or else a field.
     fn text(text: &str) -> Self {
-        constant(text).map_or_else(|| Self::Field(text.into()), Self::Constant)
+        let number = Number::literal(text).or_else(|| constant(text));
+        number.map_or_else(|| Self::Field(text.into()), Self::Constant)
     }
 
     fn call(p: &mut Parser<'_>, at: usize, name: &str, operators: &mut usize) -> Parsed<Self> {
