@@ -107,3 +107,16 @@ fn unix_times_may_have_fractions_and_are_instants_where_a_range_ends() {
         assert!(Query::parse(text, &options()).is_err(), "{text}");
     }
 }
+
+#[test]
+fn options_may_have_a_blank_before_them_and_nothing_in_them() {
+    check(&[
+        ("options (concurrency=2, ) a b", "options(concurrency=2) a b"),
+        ("options () a", "a"),
+        ("u:in(options (ignore_global_time_filter=1) b | fields u)", "u:in(b | fields u)"),
+        ("options a \"options\" (b or c)", "\"options\" a \"options\" (b or c)"),
+    ]);
+    for text in ["options (a or b)", "options (concurrency=0) a", "x | union (options(a) b)"] {
+        assert!(Query::parse(text, &options()).is_err(), "{text}");
+    }
+}

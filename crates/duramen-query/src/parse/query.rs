@@ -81,7 +81,9 @@ impl Parser<'_> {
 
     fn options(&mut self) -> Parsed<Options> {
         let mut options = Options::default();
-        if !self.at_word("options") || !self.text[self.token.end..].starts_with('(') {
+        let is_next =
+            self.at_word("options") && self.following().is_some_and(|t| t.kind == TokenKind::Punct('('));
+        if !is_next {
             return Ok(options);
         }
         self.advance()?;
@@ -104,8 +106,8 @@ impl Parser<'_> {
                 }
                 "ignore_global_time_filter" => {
                     options.ignore_range = match &*p.text_token("true or false")?.to_ascii_lowercase() {
-                        "true" => true,
-                        "false" => false,
+                        "true" | "1" => true,
+                        "false" | "0" => false,
                         _ => return Err(wrong(p, "true or false")),
                     };
                 }
