@@ -120,3 +120,19 @@ fn options_may_have_a_blank_before_them_and_nothing_in_them() {
         assert!(Query::parse(text, &options()).is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_comment_may_stand_directly_behind_a_token() {
+    check(&[
+        ("f:=Y#c", "f:=Y"),
+        ("(m1)#foo\n b", "m1 b"),
+        ("a:in(\"1\")#c", "a:in(1)"),
+        ("a#b|c\n| count()#d", "a | stats count(*) as \"count(*)\""),
+        ("a | math b#c\n + 1 as d | fields d#e", "a | math b + 1 as d | fields d"),
+        ("#c\na _time:>=1970#d", "a _time:[1970-01-01T00:00:00.000000000Z, 2262-04-11T23:47:16.854775807Z]"),
+        ("\"a#b\" 'c'#d", "\"a#b\" c"),
+        // What a field is named that a line has twice.
+        ("host#1:x issue#5#6 a:b:c#7", "host#1:x issue#5#6 a:\"b:c#7\""),
+        ("a | fields host#1 | math n#2 + 1 as n#", "a | fields host#1 | math \"n#2\" + 1 as n"),
+    ]);
+}

@@ -1,7 +1,8 @@
 //! Tokens: bare words, quoted texts, and single characters that mean something.
 //!
-//! A bare word is anything without blanks and without `( ) [ ] { } | , : " ' ` = < > ~ ! *`; so `web-1`,
-//! `/api/v1`, `10.0.0.1` and `50%` need no quotes. `#` before a word begins a comment to the line's end.
+//! A bare word is anything without blanks and without `( ) [ ] { } | , : " ' ` = < > ~ ! * #`; so `web-1`,
+//! `/api/v1`, `10.0.0.1` and `50%` need no quotes. `#` begins a comment to the line's end, unless it stands in
+//! a word before a digit, as in the names of fields that a line has twice: `host#1`.
 
 use crate::error::ParseError;
 
@@ -58,6 +59,7 @@ pub(crate) fn is_bare_char(c: char) -> bool {
                 | '~'
                 | '!'
                 | '*'
+                | '#'
         )
 }
 
@@ -72,26 +74,38 @@ pub(crate) fn token_at(text: &str, from: usize) -> Result<Token<'_>, ParseError>
         return quoted(text, start, first);
     }
     if is_bare_char(first) {
-        let len = rest.find(|c| !is_bare_char(c)).unwrap_or(rest.len());
-        return Ok(Token { kind: TokenKind::Word(&rest[..len]), start, end: start + len });
+        let end = word_end(text, start, is_bare_char);
+        return Ok(Token { kind: TokenKind::Word(&text[start..end]), start, end });
     }
     Ok(Token { kind: TokenKind::Punct(first), start, end: start + first.len_utf8() })
 }
 
 /// Where a bare value ends that begins at a byte offset: a word that may hold colons.
 pub(crate) fn value_end(text: &str, from: usize) -> usize {
-    let rest = &text[from..];
-    from + rest.find(|c| c != ':' && !is_bare_char(c)).unwrap_or(rest.len())
+    word_end(text, from, |c| c == ':' || is_bare_char(c))
 }
 
-/// Skips blanks, control characters and comments. Directly after another token, `#` is no comment.
+/// Where a word ends that begins at a byte offset, of these characters and of `#` before digits.
+pub(crate) fn word_end(text: &str, from: usize, is_of_word: impl Fn(char) -> bool) -> usize {
+    let mut end = from;
+    loop {
+        let rest = &text[end..];
+        end += rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        match text.as_bytes().get(end..) {
+            Some([b'#', b'0'..=b'9', ..]) if end > from => end += 1,
+            _ => return end,
+        }
+    }
+}
+
+/// Skips blanks, control characters and comments.
 fn skip_blanks(text: &str, from: usize) -> usize {
     let mut at = from;
     loop {
         let rest = &text[at..];
         let blank = rest.find(|c: char| !c.is_whitespace() && !c.is_control()).unwrap_or(rest.len());
         at += blank;
-        if !text[at..].starts_with('#') || (blank == 0 && at != 0) {
+        if !text[at..].starts_with('#') {
             return at;
         }
         at += text[at..].find('\n').unwrap_or(text.len() - at);

@@ -1,6 +1,6 @@
 //! How texts are written so that reading them gives the same text.
 
-use super::lexer::is_bare_char;
+use super::lexer::{is_bare_char, word_end};
 use std::borrow::Cow;
 
 /// Words that mean something bare.
@@ -12,8 +12,8 @@ const RESERVED: &[&str] = &[
 /// A text bare if that reads back as the same text, else quoted.
 pub(crate) fn quote(text: &str) -> Cow<'_, str> {
     let bare = !text.is_empty()
-        && text.chars().all(is_bare_char)
-        && !text.starts_with(['-', '#'])
+        && word_end(text, 0, is_bare_char) == text.len()
+        && !text.starts_with('-')
         && !RESERVED.iter().any(|r| r.eq_ignore_ascii_case(text));
     if bare { text.into() } else { quote_always(text).into() }
 }

@@ -213,9 +213,9 @@ impl Expression {
             Self::Constant(n) if *n < Number::Int(0) && loosest == 0 => write!(f, "({n})"),
             Self::Constant(n) => write!(f, "{n}"),
             Self::Field(name) => {
-                let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '$' | '#');
+                let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
                 let is_operator = Operator::ALL.iter().any(|(sign, ..)| sign.eq_ignore_ascii_case(name));
-                let plain = !name.is_empty() && name.chars().all(word) && !name.starts_with('#');
+                let plain = !name.is_empty() && name.chars().all(word);
                 if plain && !is_operator && !name.eq_ignore_ascii_case("as") {
                     f.write_str(name)
                 } else {

@@ -41,8 +41,8 @@ impl Parser<'_> {
     }
 }
 
-/// How long the word is that a text begins with: letters, digits, and `_ . @ $ : #`. In a number, a sign may follow
-/// the `e` of its exponent.
+/// How long the word is that a text begins with: letters, digits, and `_ . @ $`, and `#` before digits. In a number, a
+/// sign may follow the `e` of its exponent.
 fn word_len(text: &str) -> usize {
     let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let mut before = ' ';
@@ -50,7 +50,8 @@ fn word_len(text: &str) -> usize {
     for (i, c) in text.char_indices() {
         let in_exponent =
             number && matches!(c, '+' | '-') && matches!(previous, 'e' | 'E') && before.is_ascii_digit();
-        if !(c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '$' | '#') || in_exponent) {
+        let in_name = c == '#' && i > 0 && text[i + 1..].starts_with(|c: char| c.is_ascii_digit());
+        if !(c.is_alphanumeric() || matches!(c, '_' | '.' | '@' | '$') || in_exponent || in_name) {
             return i;
         }
         (before, previous) = (previous, c);
