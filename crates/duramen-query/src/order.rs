@@ -1,8 +1,8 @@
-//! The order of values: nothing, then numbers by size, then texts in natural order (`web-2` before `web-10`).
+//! The order of values: nothing, then numbers by size, then time stamps by when they are, for their fractions of a second
+//! have as many digits as they need, and zones differ; then texts in natural order (`web-2` before `web-10`).
 
 use crate::number::Number;
 use crate::parse::time::parse_time;
-use duramen::block::names;
 use std::cmp::Ordering;
 
 /// A value ready to be compared many times.
@@ -12,6 +12,8 @@ pub enum SortKey {
     Empty,
     /// A number; `1` and `1.0` are the same.
     Number(Number),
+    /// A time stamp, ns since the epoch.
+    Time(i64),
     /// Any other text.
     Text(NaturalText),
 }
@@ -24,13 +26,17 @@ impl SortKey {
         }
         match Number::parse(text) {
             Some(n) => Self::Number(n),
-            None => Self::Text(NaturalText(text.into())),
+            None => Self::of_text(text),
         }
     }
 
     /// The key of a text that is no number.
     pub fn of_text(text: &str) -> Self {
-        if text.is_empty() { Self::Empty } else { Self::Text(NaturalText(text.into())) }
+        match time_of(text) {
+            Some(time) => Self::Time(time),
+            None if text.is_empty() => Self::Empty,
+            None => Self::Text(NaturalText(text.into())),
+        }
     }
 
     /// The key of an integer.
@@ -41,7 +47,7 @@ impl SortKey {
     /// Bytes it holds on the heap.
     pub fn heap_bytes(&self) -> usize {
         match self {
-            Self::Empty | Self::Number(_) => 0,
+            Self::Empty | Self::Number(_) | Self::Time(_) => 0,
             Self::Text(text) => text.0.len(),
         }
     }
@@ -86,47 +92,47 @@ pub fn compare_read((a, x): (&str, Option<Number>), (b, y): (&str, Option<Number
                 Ordering::Greater
             }
         }
-        (None, None) => natural_cmp(a, b),
+        (None, None) => match (time_of(a), time_of(b)) {
+            (Some(x), Some(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
+            (Some(_), None) if !b.is_empty() => Ordering::Less,
+            (None, Some(_)) if !a.is_empty() => Ordering::Greater,
+            _ => natural_cmp(a, b),
+        },
     }
 }
 
-/// Compares two values of a field: those of `_time` by when they are, because their fractions of a second have as
-/// many digits as they need, and behind everything that is no time; all others as [`compare`] does.
-pub fn compare_of(field: &str, a: &str, b: &str) -> Ordering {
-    if field != names::TIME {
-        return compare(a, b);
-    }
-    match (parse_time(a), parse_time(b)) {
-        (Some(x), Some(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
-        (Some(_), None) => Ordering::Greater,
-        (None, Some(_)) => Ordering::Less,
-        (None, None) => compare(a, b),
-    }
+/// When a time stamp is, if the text is one (RFC 3339, with its zone). Most texts are told by their first bytes to be none.
+fn time_of(text: &str) -> Option<i64> {
+    let is_likely = matches!(
+        text.as_bytes(),
+        [b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b'T' | b't' | b' ', _, _, b':', _, _, b':', ..]
+    );
+    if is_likely { parse_time(text) } else { None }
 }
 
-/// A value of a field ready to be compared many times: in the order of [`compare_of`].
+/// A value ready to be compared many times: in the order of [`compare`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlaceKey<'t> {
     /// The empty value.
     Empty,
     /// A number, and what tells it from others of its size.
     Number(Number, &'t str),
+    /// A time stamp, likewise.
+    Time(i64, &'t str),
     /// Any other text, behind how it begins, which decides most comparisons.
     Text(NaturalStart, NaturalText<&'t str>),
-    /// A time, of `_time`, likewise.
-    Time(i64, &'t str),
 }
 
 impl<'t> PlaceKey<'t> {
-    /// The key of a field's value.
-    pub fn new(field: &str, text: &'t str) -> Self {
-        if let Some(time) = (field == names::TIME).then(|| parse_time(text)).flatten() {
-            return Self::Time(time, text);
-        }
+    /// The key of a text.
+    pub fn new(text: &'t str) -> Self {
         match Number::parse(text) {
             _ if text.is_empty() => Self::Empty,
             Some(n) => Self::Number(n, text),
-            None => Self::Text(NaturalStart::of(text), NaturalText(text)),
+            None => match time_of(text) {
+                Some(time) => Self::Time(time, text),
+                None => Self::Text(NaturalStart::of(text), NaturalText(text)),
+            },
         }
     }
 }
@@ -233,13 +239,18 @@ mod tests {
     fn times_are_in_the_order_of_time() {
         let [a, b, c] = ["2024-05-17T11:50:00.952Z", "2024-05-17T11:50:00.97Z", "2024-05-17T11:50:01Z"];
         let mut values = [c, "later", b, "", a, "2024-05-17T11:50:00.100Zx"];
-        values.sort_by(|a, b| compare_of("_time", a, b));
-        assert_eq!(values, ["", "2024-05-17T11:50:00.100Zx", "later", a, b, c]);
+        values.sort_by(|a, b| compare(a, b));
+        assert_eq!(values, ["", a, b, c, "2024-05-17T11:50:00.100Zx", "later"]);
         let mut keyed = [c, "later", b, "", a, "2024-05-17T11:50:00.100Zx"];
-        keyed.sort_by_key(|text| PlaceKey::new("_time", text));
+        keyed.sort_by_key(|text| PlaceKey::new(text));
         assert_eq!(keyed, values);
-        assert_eq!(compare_of("other", a, b), Ordering::Greater);
+        keyed.sort_by_key(|text| SortKey::new(text));
+        assert_eq!(keyed, values);
+        let east = "2024-05-17T13:50:00.96+02:00";
+        assert!(compare(a, east).is_lt() && compare(east, b).is_lt());
     }
+
+    const ANY: &str = "[a10.-]{0,5}|2024-05-17T11:50:0[01](\\.[0-9]{1,3})?(Z|\\+01:00|x)";
 
     /// The same byte by byte from the beginning.
     fn slowly(a: &str, b: &str) -> Ordering {
@@ -278,11 +289,11 @@ mod tests {
         }
 
         #[test]
-        fn keys_and_texts_agree_and_the_order_is_one(a in "[a10.-]{0,5}", b in "[a10.-]{0,5}", c in "[a10.-]{0,5}") {
+        fn keys_and_texts_agree_and_the_order_is_one(a in ANY, b in ANY, c in ANY) {
             let keys = SortKey::new(&a).cmp(&SortKey::new(&b));
-            proptest::prop_assert!(keys == compare(&a, &b) || keys.is_eq() && Number::parse(&a).is_some());
+            proptest::prop_assert!(keys == compare(&a, &b) || keys.is_eq() && (Number::parse(&a).is_some() || time_of(&a).is_some()));
             proptest::prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
-            proptest::prop_assert_eq!(PlaceKey::new("f", &a).cmp(&PlaceKey::new("f", &b)), compare(&a, &b));
+            proptest::prop_assert_eq!(PlaceKey::new(&a).cmp(&PlaceKey::new(&b)), compare(&a, &b));
             if compare(&a, &b).is_le() && compare(&b, &c).is_le() {
                 proptest::prop_assert!(compare(&a, &c).is_le());
             }

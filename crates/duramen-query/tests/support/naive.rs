@@ -141,18 +141,22 @@ pub fn matches(f: &F, row: &NaiveRow, all: &[NaiveRow]) -> bool {
     }
 }
 
-/// Nothing, numbers, texts.
+/// Nothing, numbers, times, texts.
 fn compare(a: &str, b: &str) -> Ordering {
+    let time = |t: &str| t.parse::<jiff::Timestamp>().ok();
     let class = |t: &str| {
         if t.is_empty() {
             0
         } else if t.parse::<f64>().is_ok() {
             1
-        } else {
+        } else if time(t).is_some() {
             2
+        } else {
+            3
         }
     };
     class(a).cmp(&class(b)).then_with(|| match class(a) {
+        2 => time(a).cmp(&time(b)),
         1 => a.parse::<f64>().unwrap().total_cmp(&b.parse::<f64>().unwrap()),
         _ => a.cmp(b),
     })

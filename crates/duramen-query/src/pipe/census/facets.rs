@@ -58,7 +58,7 @@ impl Facets {
                 continue;
             }
             let mut values: Vec<(&str, u64)> = values.iter().map(|(text, hits)| (&**text, *hits)).collect();
-            values.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| order::compare_of(name, a.0, b.0)));
+            values.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| order::compare(a.0, b.0)));
             for (text, hits) in values.into_iter().take(self.limit) {
                 let mut row = ResultRow::new();
                 row.push("field_name", name, ValueKind::String);

@@ -35,7 +35,7 @@ impl Directed {
     pub fn number(&self) -> Option<Number> {
         match self.key() {
             SortKey::Number(n) => Some(*n),
-            SortKey::Empty | SortKey::Text(_) => None,
+            SortKey::Empty | SortKey::Text(_) | SortKey::Time(_) => None,
         }
     }
 

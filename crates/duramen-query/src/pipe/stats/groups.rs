@@ -343,9 +343,9 @@ impl<'a> Groups<'a> {
 
     /// The first of these groups, in the order of their values.
     fn first(&self, of: impl Iterator<Item = u32>, keep: usize) -> Vec<u32> {
-        if let [by] = &*self.aggregate.by {
+        if self.aggregate.by.len() == 1 {
             // Most have one key, which then need not be looked for somewhere else each time it is compared.
-            let place = |group: u32| PlaceKey::new(&by.field, self.value(group));
+            let place = |group: u32| PlaceKey::new(self.value(group));
             return sorted(of.map(|group| (place(group), group)), keep);
         }
         sorted(of.map(|group| (self.place(group), group)), keep)
@@ -393,9 +393,7 @@ impl<'a> Groups<'a> {
 
     /// What a group's place in the order of values goes by.
     fn place(&self, group: u32) -> Vec<PlaceKey<'_>> {
-        let by = &self.aggregate.by;
-        let values = values(self.keys.get(group as usize), by.len());
-        by.iter().zip(values).map(|(by, value)| PlaceKey::new(&by.field, value)).collect()
+        values(self.keys.get(group as usize), self.aggregate.by.len()).map(PlaceKey::new).collect()
     }
 
     /// Those of all threads together.

@@ -5,7 +5,6 @@ use crate::order;
 use crate::pipe::stats::ToBeat;
 use crate::pipe::stats::function::Function;
 use crate::pipe::stats::kind::{Cell, Kind};
-use duramen::block::names;
 use std::cmp::Ordering;
 
 /// The best value so far.
@@ -42,7 +41,7 @@ impl Extreme {
         }
         cell.with_text(|text| {
             let compare = |best: &Best| match function.is_of_time() {
-                true => order::compare_of(names::TIME, text, &best.text),
+                true => order::compare(text, &best.text),
                 false => order::compare_read((text, number), (&best.text, best.number)),
             };
             if self.0.as_ref().is_none_or(|best| compare(best) == wanted) {
@@ -71,13 +70,5 @@ impl Extreme {
 
     pub fn result(self) -> String {
         self.0.map_or_else(String::new, |best| best.text.into())
-    }
-}
-
-/// Compares values of a function's fields.
-pub(super) fn compare(function: &Function, a: &str, b: &str) -> Ordering {
-    match &*function.fields {
-        [field] if !field.prefix => order::compare_of(&field.name, a, b),
-        _ => order::compare(a, b),
     }
 }

@@ -1,8 +1,8 @@
 //! Values: each once, by their hashes, or all of them.
 
-use super::extreme::compare;
 use crate::error::Result;
 use crate::exec::memory::Memory;
+use crate::order::compare;
 use crate::pipe::sort::Arrival;
 use crate::pipe::stats::function::Function;
 use crate::pipe::stats::kind::{Kind, Named};
@@ -44,7 +44,7 @@ impl Set {
         let Some(limit) = function.limit else { return };
         if self.0.len() > limit.saturating_mul(slack) {
             let mut values: Vec<Box<str>> = self.0.drain().collect();
-            values.sort_unstable_by(|a, b| compare(function, a, b));
+            values.sort_unstable_by(|a, b| compare(a, b));
             values.drain(limit..).for_each(|v| memory.release(entry_bytes(&v)));
             self.0.extend(values);
         }
@@ -63,7 +63,7 @@ impl Set {
     pub fn into_json(mut self, function: &Function, memory: &Memory) -> String {
         self.keep_first(function, memory, 1);
         let mut values: Vec<Box<str>> = self.0.into_iter().collect();
-        values.sort_unstable_by(|a, b| compare(function, a, b));
+        values.sort_unstable_by(|a, b| compare(a, b));
         write_json_array(values.iter().map(|v| &**v))
     }
 }
