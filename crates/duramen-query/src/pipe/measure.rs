@@ -1,4 +1,5 @@
-//! `len(field) as n`, `hash(field) as h`, `json_array_len(field) as n`: a number made of a value.
+//! `len(field) as n`, `hash(field) as h`, `json_array_len(field) as n`: a number made of a value, in the message unless
+//! a name follows.
 
 use super::fields::NamePattern;
 use super::maker::Maker;
@@ -7,6 +8,7 @@ use crate::error::ParseError;
 use crate::json;
 use crate::parse::{Parser, quote};
 use duramen::ValueKind;
+use duramen::block::names;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What is measured.
@@ -43,10 +45,8 @@ impl Measured {
 
     fn read(p: &mut Parser<'_>, measure: Measure) -> Result<Self, ParseError> {
         let field = p.field_in_parentheses()?;
-        let named = p.result_name()?;
-        let mut of = Self { measure, field, to: "".into() };
-        of.to = named.unwrap_or_else(|| format!("{}({})", of.name(), of.field).into());
-        Ok(of)
+        let to = p.result_name()?.unwrap_or_else(|| names::MESSAGE.into());
+        Ok(Self { measure, field, to })
     }
 }
 
