@@ -136,3 +136,24 @@ fn a_comment_may_stand_directly_behind_a_token() {
         ("a | fields host#1 | math n#2 + 1 as n#", "a | fields host#1 | math \"n#2\" + 1 as n"),
     ]);
 }
+
+#[test]
+fn the_empty_name_is_the_message() {
+    check(&[
+        ("\"\":foo (:bar) ''=x f:(:in(b) a)", "foo bar =x in(b) f:a"),
+        ("a | fields \"\", b | rename \"\" c", "a | fields _msg, b | rename _msg as c"),
+        (
+            "a | stats count('') '' | extract '<x>,' from ''",
+            "a | stats count(_msg) as _msg | extract \"<x>,\"",
+        ),
+        (
+            "a | len(x) | hash(x) as '' | json_array_len x",
+            "a | len(x) as _msg | hash(x) as _msg | json_array_len(x) as _msg",
+        ),
+        (
+            "a | math '' + 1 as x | format \"if\" as \"if\"",
+            "a | math _msg + 1 as x | format \"if\" as \"if\"",
+        ),
+        ("a | delete \"\"* | fields \"b\"*", "a | delete * | fields b*"),
+    ]);
+}

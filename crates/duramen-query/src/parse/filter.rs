@@ -30,6 +30,11 @@ pub(crate) enum Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
+    /// The field of a name; the empty one is the message's.
+    fn named(name: &'a str) -> Self {
+        Self::Field(if name.is_empty() { names::MESSAGE } else { name })
+    }
+
     /// The one field that is tested, if it is one.
     pub fn field(self) -> Option<&'a str> {
         match self {
@@ -142,6 +147,10 @@ impl Parser<'_> {
                 self.selector()
             }
             TokenKind::Punct('*') => self.star(subject),
+            TokenKind::Punct(':') => {
+                self.advance()?;
+                self.nested(|p| p.field_value(Subject::named("")))
+            }
             TokenKind::Punct('=' | '<' | '>' | '~') => self.operator(subject),
             TokenKind::Word(w) => {
                 let rest = &self.text[self.token.end..];
@@ -205,7 +214,7 @@ impl Parser<'_> {
         if self.following().is_some_and(|t| t.kind == TokenKind::Punct(':')) {
             self.advance()?;
             self.advance()?;
-            return self.nested(|p| p.field_value(Subject::Field(&text)));
+            return self.nested(|p| p.field_value(Subject::named(&text)));
         }
         if matches!(subject, Subject::Message)
             && (rest.starts_with(['=', '<', '>', '~']) || rest.starts_with("!=") || rest.starts_with("!~"))
@@ -213,7 +222,7 @@ impl Parser<'_> {
             self.advance()?;
             let negated = self.eat_punct('!')?;
             let leaf =
-                if text == names::TIME { self.time_filter()? } else { self.operator(Subject::Field(&text))? };
+                if text == names::TIME { self.time_filter()? } else { self.operator(Subject::named(&text))? };
             return Ok(if negated { negate(leaf) } else { leaf });
         }
         self.advance()?;

@@ -24,6 +24,7 @@ pub(crate) use quote::{quote, quote_always};
 use crate::error::ParseError;
 use crate::filter::Filter;
 use crate::filter::time::TimeRange;
+use duramen::block::names;
 use jiff::tz::TimeZone;
 use lexer::{Token, TokenKind};
 
@@ -184,9 +185,10 @@ impl<'a> Parser<'a> {
         Ok(text.to_string())
     }
 
-    /// A field's name.
+    /// A field's name; the empty one is the message's.
     pub fn field_name(&mut self) -> Parsed<Box<str>> {
-        Ok(self.text_token("a field name")?.into())
+        let name = self.text_token("a field name")?;
+        Ok(if name.is_empty() { names::MESSAGE.into() } else { name.into() })
     }
 
     /// Whether a number is next.

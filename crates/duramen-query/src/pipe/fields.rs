@@ -37,7 +37,10 @@ impl NamePattern {
         if p.eat_punct('*')? {
             return Ok(Self::all());
         }
-        Ok(Self { name: p.field_name()?, prefix: p.eat_star()? })
+        let text = p.text_token("a field name")?;
+        let prefix = p.eat_star()?;
+        let is_message = text.is_empty() && !prefix;
+        Ok(Self { name: if is_message { names::MESSAGE.into() } else { text.into() }, prefix })
     }
 
     /// Names between parentheses.

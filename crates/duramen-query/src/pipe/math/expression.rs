@@ -7,6 +7,7 @@ use crate::filter::ip::parse_v4;
 use crate::number::Number;
 use crate::parse::time::parse_time;
 use crate::parse::{Parser, quote_always};
+use duramen::block::names;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -105,7 +106,8 @@ impl Expression {
     /// A number, a time, an address; or else a field.
     fn text(text: &str) -> Self {
         let number = Number::literal(text).or_else(|| constant(text));
-        number.map_or_else(|| Self::Field(text.into()), Self::Constant)
+        let name = if text.is_empty() { names::MESSAGE } else { text };
+        number.map_or_else(|| Self::Field(name.into()), Self::Constant)
     }
 
     fn call(p: &mut Parser<'_>, at: usize, name: &str, operators: &mut usize) -> Parsed<Self> {
