@@ -1,7 +1,8 @@
 //! NDJSON: one object a line.
 //!
 //! Nested objects are flattened: `{"a":{"b":1}}` is the field `a.b`. Numbers keep the text they were sent
-//! with; arrays and empty objects are kept as JSON text; `null` is null.
+//! with; arrays and empty objects are kept as JSON text; `null` is null. `NaN` and `Infinity`, which are no JSON, but which
+//! Python writes, are texts.
 
 use crate::fields::{Fields, Found, Raw, Span};
 use crate::roles::Roles;
@@ -53,7 +54,8 @@ impl JsonParser {
     pub fn parse(&mut self, line: &str, fields: &mut Fields) -> Result<(), JsonError> {
         fields.clear();
         self.path.clear();
-        let mut jiter = Jiter::with_tape(line.as_bytes(), std::mem::take(&mut self.tape));
+        let mut jiter =
+            Jiter::with_tape(line.as_bytes(), std::mem::take(&mut self.tape)).with_allow_inf_nan();
         let result = (|| {
             if jiter.peek()? != Peek::Object {
                 return Err(JsonError::Syntax("it begins with something else".to_owned()));
@@ -192,11 +194,17 @@ fn object(
             }
             Peek::Array => {
                 jiter.known_skip(peek)?;
-                Span::new(start, jiter.current_index()).map(Raw::Json)
+                let end = jiter.current_index();
+                let kind =
+                    if is_json(line.get(start..end).unwrap_or_default()) { Raw::Json } else { Raw::Text };
+                Span::new(start, end).map(kind)
             }
             _ => {
                 jiter.known_number_bytes(peek)?;
-                Span::new(start, jiter.current_index()).map(Raw::Number)
+                let end = jiter.current_index();
+                // Neither `NaN` nor `Infinity` ends with a digit.
+                let is_number = line.as_bytes()[..end].last().is_some_and(u8::is_ascii_digit);
+                Span::new(start, end).map(if is_number { Raw::Number } else { Raw::Text })
             }
         };
         if value.and_then(|value| fields.push(path, value)).is_none() {
@@ -205,6 +213,16 @@ fn object(
         key = jiter.next_key()?;
     }
     Ok(true)
+}
+
+/// Whether an array or object that was read holds neither `NaN` nor `Infinity`, which are no JSON, beside its strings.
+pub fn is_json(text: &str) -> bool {
+    let may_be_other = |word: &[u8]| memchr::memmem::find(text.as_bytes(), word).is_some();
+    if !may_be_other(b"NaN") && !may_be_other(b"Infinity") {
+        return true;
+    }
+    let mut jiter = Jiter::new(text.as_bytes());
+    jiter.next_skip().is_ok() && jiter.finish().is_ok()
 }
 
 /// Whether the object at `start` has no members.

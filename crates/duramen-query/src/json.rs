@@ -1,6 +1,7 @@
 //! JSON arrays inside values.
 
 use duramen::ValueKind;
+use duramen_formats::json::is_json;
 use jiter::{Jiter, JiterResult, Peek};
 
 /// The most items of an array that are looked at: an array of small numbers takes much more room as rows.
@@ -15,7 +16,7 @@ pub(crate) fn items(text: &str) -> Option<Vec<(String, ValueKind)>> {
         return None;
     }
     let mut items = Vec::new();
-    let mut jiter = Jiter::new(trimmed.as_bytes());
+    let mut jiter = Jiter::new(trimmed.as_bytes()).with_allow_inf_nan();
     read(&mut jiter, trimmed, &mut items).ok()?.then_some(items)
 }
 
@@ -42,6 +43,12 @@ fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Vec<(String, ValueKind)>)
             ValueKind::Null => "",
             _ => text.get(start..jiter.current_index()).unwrap_or_default().trim(),
         };
+        let kind = match kind {
+            // `NaN` and `Infinity` are no JSON.
+            ValueKind::Number if !item.ends_with(|c: char| c.is_ascii_digit()) => ValueKind::String,
+            ValueKind::Json if !is_json(item) => ValueKind::String,
+            kind => kind,
+        };
         items.push((item.to_owned(), kind));
         next = jiter.array_step()?;
     }
@@ -63,6 +70,11 @@ mod tests {
             assert_eq!(items(text), None, "{text}");
         }
         assert_eq!(items("[]"), Some(vec![]));
+        let kinds = items(r#"[NaN, -Infinity, [NaN], ["NaN"]]"#).unwrap();
+        let kinds: Vec<_> = kinds.iter().map(|(text, kind)| (&**text, *kind)).collect();
+        let text = ValueKind::String;
+        let expected = [("NaN", text), ("-Infinity", text), ("[NaN]", text), ("[\"NaN\"]", ValueKind::Json)];
+        assert_eq!(kinds, expected);
     }
 
     proptest::proptest! {

@@ -27,6 +27,10 @@ fn lines_become_entries() {
             r#"7 Unknown "" a=Json("[1, {\"x\":2}]") b=Json("{}") c=Json("{ }")"#,
         ),
         (
+            r#"{"a":NaN,"b":-Infinity,"c":[1,NaN],"d":["NaN"]}"#,
+            r#"7 Unknown "" a=Str("NaN") b=Str("-Infinity") c=Str("[1,NaN]") d=Json("[\"NaN\"]")"#,
+        ),
+        (
             r#"{"n":1.50,"m":-0,"k":12345678901234567890}"#,
             r#"7 Unknown "" n=Number("1.50") m=Number("-0") k=Number("12345678901234567890")"#,
         ),
@@ -138,7 +142,8 @@ fn what_is_no_object_is_an_error() {
         r#"{"a":1} x"#,
         r#"{"a":01}"#,
         r#"{"a":.5}"#,
-        r#"{"a":NaN}"#,
+        r#"{"a":Nan}"#,
+        r#"{"a":-NaN}"#,
         r#"{"a":"\ud800"#,
         r#"{"a":"\x"}"#,
         "{\"a\":\"\u{1}\"}",
