@@ -39,7 +39,7 @@ impl CollapseNums {
 }
 
 /// Puts `<N>` in the place of every number: digits, and at least four hexadecimal digits, that are a word, but for a
-/// unit behind them (`15ms`) or one of the letters `T`, `v`, `s` and `_` before. Letters alone are digits only beside a
+/// unit behind them (`15ms`), one of the letters `T`, `v`, `s` and `_` before, or `0x`; and those of `1h33m`. Letters alone are digits only beside a
 /// hyphen: parts of a UUID, for else they are mostly words.
 fn collapse(text: &str, out: &mut String) {
     out.clear();
@@ -54,7 +54,19 @@ fn collapse(text: &str, out: &mut String) {
         }
         let digits = bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
         let before = text[..at].chars().next_back();
-        let starts = before.is_none_or(|c| !is_word_char(c) || matches!(c, 'T' | 'v' | 's' | '_'));
+        let prefixed = is_hex_prefix(&text[..at]);
+        let starts =
+            prefixed || before.is_none_or(|c| !is_word_char(c) || matches!(c, 'T' | 'v' | 's' | '_'));
+        if let Some(parts) = starts.then(|| units(&text[at..])).flatten() {
+            out.push_str(&text[copied..at]);
+            for unit in &parts {
+                out.push_str("<N>");
+                out.push_str(unit);
+                at += text[at..].bytes().take_while(u8::is_ascii_digit).count() + unit.len();
+            }
+            copied = at;
+            continue;
+        }
         let number = |len: usize| {
             let rest = &text[at + len..];
             let unit = rest.find(|c: char| !is_word_char(c)).unwrap_or(rest.len());
@@ -64,7 +76,7 @@ fn collapse(text: &str, out: &mut String) {
         let run = &bytes[at..at + hex];
         let digital = run.iter().any(u8::is_ascii_digit)
             || (hex.is_multiple_of(4) && (before == Some('-') || bytes.get(at + hex) == Some(&b'-')));
-        let all_hex = hex >= 4 && digital && number(hex);
+        let all_hex = (prefixed || (hex >= 4 && digital)) && number(hex);
         let len = if all_hex {
             hex
         } else if digits > 0 && number(digits) {
@@ -84,11 +96,35 @@ fn collapse(text: &str, out: &mut String) {
     out.push_str(&text[copied..]);
 }
 
+/// Whether a text ends with `0x`, and that is a word's beginning.
+fn is_hex_prefix(text: &str) -> bool {
+    let before = text.strip_suffix("0x").or_else(|| text.strip_suffix("0X"));
+    before.is_some_and(|rest| !rest.ends_with(is_word_char))
+}
+
+/// The units of a duration of several parts that a text begins with, the greatest first, as in `1h33m`.
+fn units(text: &str) -> Option<Vec<&str>> {
+    const UNITS: [&str; 11] = ["y", "w", "d", "h", "m", "s", "ms", "µs", "\u{3bc}s", "us", "ns"];
+    let word = &text[..text.find(|c| !is_word_char(c)).unwrap_or(text.len())];
+    let (mut units, mut last, mut rest) = (Vec::new(), None, word);
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let len = unit.find(|c: char| c.is_ascii_digit()).unwrap_or(unit.len());
+        let place = UNITS.iter().position(|known| *known == &unit[..len]);
+        if unit.len() == rest.len() || place.is_none() || place <= last {
+            return None;
+        }
+        units.push(&unit[..len]);
+        (last, rest) = (place, &unit[len..]);
+    }
+    (units.len() > 1).then_some(units)
+}
+
 /// What may follow a number and belong to it.
 fn is_unit(text: &str) -> bool {
     let known = [
-        "s", "ms", "us", "µs", "ns", "m", "h", "d", "w", "y", "Z", "B", "K", "KB", "KiB", "Ki", "M", "MB",
-        "MiB", "Mi", "G", "GB", "GiB", "Gi", "T", "TB", "TiB", "Ti",
+        "s", "ms", "us", "µs", "\u{3bc}s", "ns", "m", "h", "d", "w", "y", "Z", "B", "K", "KB", "KiB", "Ki",
+        "M", "MB", "MiB", "Mi", "G", "GB", "GiB", "Gi", "T", "TB", "TiB", "Ti",
     ];
     known.contains(&text)
 }
@@ -149,6 +185,8 @@ mod tests {
             ("user_123 took 15ms, 3KiB é5 5é", "user_<N> took <N>ms, <N>KiB é5 5é"),
             ("id=2edfed59 face cafe1 abc123 x12 12x", "id=<N> face <N> <N> x12 12x"),
             ("v1 beef dead0 0-adef-feed", "v<N> beef <N> <N>-<N>-<N>"),
+            ("0x1234 0XFEAD12 0xff x12 a0x12 0x", "0x<N> 0X<N> 0x<N> x12 a0x12 0x"),
+            ("3h5m6s43ms43μs324ns, 1d2h 5m3h", "<N>h<N>m<N>s<N>ms<N>μs<N>ns, <N>d<N>h 5m3h"),
             ("", ""),
         ] {
             let mut out = String::new();
