@@ -3,11 +3,13 @@
 const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Writes all bytes but letters, digits and `-._~` as `%XX`.
+/// Writes all bytes but letters, digits and `-._~` as `%XX`, and blanks as `+`, as forms are sent.
 pub(super) fn url_encode(text: &str, out: &mut String) {
     for &b in text.as_bytes() {
         if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(b));
+        } else if b == b' ' {
+            out.push('+');
         } else {
             out.push('%');
             out.push(char::from(UPPER_HEX[usize::from(b >> 4)]));
@@ -65,8 +67,11 @@ pub(super) fn base64_encode(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// The standard alphabet, with or without `=` at the end.
+/// The standard alphabet, with `=` at the end where they are due: without, many a word would be base 64.
 pub(super) fn base64_decode(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(4) {
+        return None;
+    }
     let body = text.trim_end_matches('=');
     let mut out = Vec::with_capacity(body.len() * 3 / 4);
     for chunk in body.as_bytes().chunks(4) {
@@ -100,6 +105,11 @@ mod tests {
             proptest::prop_assert_eq!(hex_decode(&hex), Some(bytes.clone()));
             proptest::prop_assert_eq!(base64_decode(&base64), Some(bytes));
             proptest::prop_assert_eq!(url_decode(&url), Some(text));
+        }
+
+        #[test]
+        fn base_64_is_not_guessed(text in "[A-Za-z0-9+/]{0,12}") {
+            proptest::prop_assert_eq!(base64_decode(&text).is_some(), text.len().is_multiple_of(4));
         }
 
         #[test]

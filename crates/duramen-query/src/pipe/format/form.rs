@@ -141,7 +141,7 @@ mod tests {
             ("q", "a\"b\n", r#""a\"b\n""#),
             ("uc", "aß", "ASS"),
             ("lc", "ÄB", "äb"),
-            ("urlencode", "a b/é", "a%20b%2F%C3%A9"),
+            ("urlencode", "a b/é", "a+b%2F%C3%A9"),
             ("urldecode", "a+b%2f%C3%A9", "a b/é"),
             ("urldecode", "a%2", "a%2"),
             ("hexencode", "aé", "61C3A9"),
