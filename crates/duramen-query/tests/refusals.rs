@@ -97,12 +97,23 @@ fn errors_point_at_the_place() {
         ("a | stats by (ip:/33) count()", 17, "no length of a network's prefix"),
         ("a | stats row_min(x*)", 10, "row_min compares one field"),
         ("a | unpack_json foo bar", 20, "expected `fields (…)`"),
+        ("filter app:x", 0, "begin with the name of the pipe `filter`"),
+        ("Stats by (x) count()", 0, "begin with the name of the pipe `Stats`"),
+        ("by (x)", 0, "begin with the name of the pipe `by`"),
+        ("a | filter sort by (x)", 11, "begin with the name of the pipe `sort`"),
+        ("a | extract if (limit 5) '<x> '", 16, "begin with the name of the pipe `limit`"),
+        ("f:in(fields x)", 5, "begin with the name of the pipe `fields`"),
+        ("a | uniq by ()", 9, "expected a field between"),
+        ("a | top () hits as x", 8, "expected a field between"),
+        ("a | rate(x)", 4, "rate counts rows"),
+        ("a | sort by (x) limit 1 limit 2", 24, "`limit` is there twice"),
+        ("a | sort by (x) offset 1 limit 1 offset 2", 33, "`offset` is there twice"),
     ] {
         let error = Query::parse(text, &options()).expect_err(text);
         assert_eq!(error.position, position, "{text}: {error}");
         assert!(error.message.contains(says), "{text}: {error}");
     }
-    let error = Query::parse("first\n  app: | x", &options()).unwrap_err();
+    let error = Query::parse("words\n  app: | x", &options()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "expected a value for the field `app`, found `|`\n    app: | x\n         ^ write app:value, app:\"a phrase\" or app:* for any value"

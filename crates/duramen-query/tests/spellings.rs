@@ -157,3 +157,19 @@ fn the_empty_name_is_the_message() {
         ("a | delete \"\"* | fields \"b\"*", "a | delete * | fields b*"),
     ]);
 }
+
+#[test]
+fn a_word_that_is_the_name_of_a_pipe_stands_between_quotes_where_a_filter_begins() {
+    check(&[
+        ("\"filter\" app:x", "\"filter\" app:x"),
+        ("a limit", "a \"limit\""),
+        ("(sort by)", "\"sort\" \"by\""),
+        ("first", "\"first\""),
+        (
+            "last | filter drop | extract if (limit) '<x> '",
+            "\"last\" \"drop\" | extract if (\"limit\") \"<x> \"",
+        ),
+        ("first:x or last=y limit* f:first", "first:x or (last:=y \"limit\"* f:\"first\")"),
+        ("a | filter \"stats\" | rate(*)", "a \"stats\" | stats rate() as \"rate()\""),
+    ]);
+}

@@ -2,7 +2,8 @@
 
 use super::Needs;
 use super::literals::Grams;
-use crate::parse::quote;
+use crate::parse::{quote, quote_always};
+use crate::pipe::registry::is_pipe;
 use duramen::block::{Run, Word};
 use duramen::token::{self, is_word_char};
 use memchr::memmem::{self, Finder};
@@ -170,7 +171,9 @@ impl PartialEq for Phrase {
 impl fmt::Display for Phrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, after) = (if self.substring { "*" } else { "" }, if self.prefix { "*" } else { "" });
-        write!(f, "{before}{}{after}", quote(&self.text))
+        // A filter does not begin with the bare name of a pipe.
+        let text = if is_pipe(&self.text) { quote_always(&self.text).into() } else { quote(&self.text) };
+        write!(f, "{before}{text}{after}")
     }
 }
 

@@ -14,6 +14,7 @@ use crate::filter::regex::Pattern;
 use crate::filter::{Filter, Test};
 use crate::number::Number;
 use crate::pipe::fields::NamePattern;
+use crate::pipe::registry::is_pipe;
 use duramen::block::names;
 
 type Parsed<T> = Result<T, ParseError>;
@@ -59,6 +60,24 @@ impl<'a> Subject<'a> {
 }
 
 impl Parser<'_> {
+    /// A filter from its beginning on: who begins it with the name of a pipe, as in `filter app:x` for a query, means that.
+    /// Alone, it is a word like any other.
+    pub fn whole_filter(&mut self) -> Parsed<Filter> {
+        if let TokenKind::Word(word) = self.token.kind
+            && is_pipe(word)
+            && !self.text[self.token.end..].starts_with(['=', '<', '>', '~', '!', '*'])
+            && self
+                .following()
+                .is_none_or(|t| !matches!(t.kind, TokenKind::Punct(':' | '|' | ')') | TokenKind::End))
+        {
+            return Err(self.error(
+                format!("a filter cannot begin with the name of the pipe `{word}`"),
+                format!("write * | {word} …, or \"{word}\" between quotes to find the word"),
+            ));
+        }
+        self.filter(Subject::Message)
+    }
+
     /// A whole filter, for a field that is given from outside or the message.
     pub fn filter(&mut self, subject: Subject<'_>) -> Parsed<Filter> {
         let mut parts = vec![self.filter_and(subject)?];

@@ -5,7 +5,6 @@
 //! ```
 
 use super::Parser;
-use super::filter::Subject;
 use super::lexer::{TokenKind, token_at, value_end};
 use crate::error::ParseError;
 use crate::filter::Filter;
@@ -44,7 +43,7 @@ impl Parser<'_> {
             Some(range) if !options.ignore_range => Filter::Time(range),
             _ => Filter::All,
         };
-        filter = filter.and(self.options.also.clone()).and(self.filter(Subject::Message)?);
+        filter = filter.and(self.options.also.clone()).and(self.whole_filter()?);
         let mut pipes = Vec::new();
         if let Some(offset_ns) = options.time_offset_ns {
             pipes.push(Pipe::time_shift(offset_ns));

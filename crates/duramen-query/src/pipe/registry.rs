@@ -50,7 +50,7 @@ const PIPES: &[(&[&str], Read)] = &[
     (&["fields", "keep"], |p| Ok(Pipe::Fields(Fields::parse(p, false)?))),
     (&["first"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, false)?))),
     (&["last"], |p| Ok(Pipe::Sort(sort::Sort::parse_end(p, true)?))),
-    (&["filter", "where"], |p| Ok(Pipe::Filter(p.filter(Subject::Message)?))),
+    (&["filter", "where"], |p| Ok(Pipe::Filter(p.whole_filter()?))),
     (&["format"], |p| row_pipe::parse(p, Format::parse)),
     (&["hash"], |p| row_pipe::parse(p, Measured::parse_hash)),
     (&["join"], |p| Ok(Join::parse(p)?.into())),
@@ -89,6 +89,12 @@ const PIPES: &[(&[&str], Read)] = &[
 /// The names, for errors.
 fn names() -> String {
     PIPES.iter().filter_map(|(names, _)| names.first().copied()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether this is the name of a pipe, in any case.
+pub(crate) fn is_pipe(name: &str) -> bool {
+    let names = PIPES.iter().flat_map(|(names, _)| *names);
+    names.chain(&["by"]).any(|known| known.eq_ignore_ascii_case(name))
 }
 
 impl Parser<'_> {

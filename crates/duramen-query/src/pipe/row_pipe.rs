@@ -10,7 +10,6 @@ use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::filter::Filter;
 use crate::parse::Parser;
-use crate::parse::filter::Subject;
 use crate::query::Query;
 use crate::row::ResultRow;
 use std::fmt;
@@ -89,7 +88,7 @@ impl Parser<'_> {
         if self.eat_punct(')')? {
             return Ok(None);
         }
-        let filter = self.nested(|p| p.filter(Subject::Message))?;
+        let filter = self.nested(Self::whole_filter)?;
         self.expect_punct(')')?;
         Ok(Some(filter))
     }

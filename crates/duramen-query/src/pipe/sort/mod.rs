@@ -85,7 +85,14 @@ impl Sort {
     }
 
     fn rest(p: &mut Parser<'_>, mut sort: Self) -> Result<Self, ParseError> {
+        let mut said: Vec<&str> = Vec::new();
         loop {
+            if let Some(word) = ["limit", "offset"].into_iter().find(|word| p.at_word(word)) {
+                if said.contains(&word) {
+                    return Err(p.error(format!("`{word}` is there twice"), "write it once"));
+                }
+                said.push(word);
+            }
             if p.eat_word("limit")? {
                 sort.limit = Some(p.count("a number of rows")?);
             } else if p.eat_word("offset")? {

@@ -50,11 +50,21 @@ pub enum Bucket {
 impl By {
     /// `by (a, b)`, `by a, b`, or `a, b` without anything around.
     pub(crate) fn parse_fields(p: &mut Parser<'_>) -> Result<Vec<Self>, ParseError> {
+        let start = p.token.start;
         let by_word = p.eat_word("by")?;
         // A field of such a name stands in quotes or parentheses.
         let is_option = ["with", "hits", "rank", "limit"].iter().any(|word| p.at_word(word));
         if p.at_punct('(') || p.at_pipe_end() || (is_option && !by_word) {
-            return Self::parse_list(p);
+            let list = Self::parse_list(p)?;
+            if list.is_empty() {
+                return Err(ParseError::new(
+                    p.text,
+                    start,
+                    "expected a field between `(` and `)`",
+                    "name a field",
+                ));
+            }
+            return Ok(list);
         }
         let mut list = vec![Self::parse(p)?];
         while p.eat_punct(',')? {

@@ -68,6 +68,10 @@ impl Function {
             let (message, hint) = (format!("{name} needs a field"), format!("write {name}(field)"));
             return Err(ParseError::new(p.text, at, message, hint));
         }
+        if kind == Kind::Rate && !fields.iter().all(NamePattern::is_all) {
+            let hint = "write rate(), or rate_sum(field) for the sum of a field";
+            return Err(ParseError::new(p.text, at, "rate counts rows, and takes no field", hint));
+        }
         if kind == Kind::Rate || (kind == Kind::Count && fields.iter().any(NamePattern::is_all)) {
             fields.clear();
         }
