@@ -97,6 +97,8 @@ fn errors_point_at_the_place() {
         ("a | stats by (ip:/33) count()", 17, "no length of a network's prefix"),
         ("a | stats row_min(x*)", 10, "row_min compares one field"),
         ("a | unpack_json foo bar", 20, "expected `fields (…)`"),
+        ("f:~*a", 3, "not a regular expression"),
+        ("f:~a*\"b\"", 5, "stands directly behind a text"),
         ("filter app:x", 0, "begin with the name of the pipe `filter`"),
         ("Stats by (x) count()", 0, "begin with the name of the pipe `Stats`"),
         ("by (x)", 0, "begin with the name of the pipe `by`"),

@@ -72,6 +72,11 @@ fn bare_values_may_hold_colons() {
 }
 
 #[test]
+fn bare_regular_expressions_may_hold_stars() {
+    check(&[("f:~.* ~a*b f=~web:.*\\d c", "f:~\".*\" ~\"a*b\" f:~\"web:.*\\\\d\" c")]);
+}
+
+#[test]
 fn selectors_may_take_any_value() {
     check(&[("{a in (*), b not_in (*)}", "{a=~\".*\",b!~\".*\"}")]);
 }

@@ -314,7 +314,7 @@ impl Parser<'_> {
         let test = match (first, second) {
             ('~', ' ') | ('=', '~') => {
                 let at = self.token.start;
-                let expression = self.value_token("a regular expression between quotes")?;
+                let expression = self.expression_token()?;
                 Test::Regex(Pattern::across_lines(&expression).map_err(|e| self.not_a_regex(at, &e))?)
             }
             ('=', ' ' | '=') => {

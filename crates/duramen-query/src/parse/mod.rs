@@ -185,6 +185,17 @@ impl<'a> Parser<'a> {
         Ok(text.to_string())
     }
 
+    /// A regular expression, without quotes as far as bare values go, and with the stars in it.
+    pub fn expression_token(&mut self) -> Parsed<String> {
+        if !matches!(self.token.kind, TokenKind::Word(_) | TokenKind::Punct('*')) {
+            return self.text_token("a regular expression between quotes");
+        }
+        let start = self.token.start;
+        let end = lexer::word_end(self.text, start, |c| matches!(c, ':' | '*') || lexer::is_bare_char(c));
+        self.continue_at(end)?;
+        Ok(self.text[start..end].to_string())
+    }
+
     /// A field's name; the empty one is the message's.
     pub fn field_name(&mut self) -> Parsed<Box<str>> {
         let name = self.text_token("a field name")?;
