@@ -99,6 +99,8 @@ fn errors_point_at_the_place() {
         ("a | unpack_json foo bar", 20, "expected `fields (…)`"),
         ("f:~*a", 3, "not a regular expression"),
         ("f:~a*\"b\"", 5, "stands directly behind a text"),
+        ("a | format if", 13, "expected `(` and a condition"),
+        ("a | count() if", 14, "expected `(` and a condition"),
         ("filter app:x", 0, "begin with the name of the pipe `filter`"),
         ("Stats by (x) count()", 0, "begin with the name of the pipe `Stats`"),
         ("by (x)", 0, "begin with the name of the pipe `by`"),

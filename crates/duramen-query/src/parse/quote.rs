@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Words that mean something bare.
 const RESERVED: &[&str] = &[
     "and", "or", "not", "in", "i", "range", "by", "as", "desc", "asc", "limit", "offset", "with", "hits",
-    "rank", "options",
+    "rank", "options", "if",
 ];
 
 /// A text bare if that reads back as the same text, else quoted.

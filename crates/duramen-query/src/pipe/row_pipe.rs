@@ -78,12 +78,12 @@ pub(crate) fn parse<T: RowPipe>(
 impl Parser<'_> {
     /// `if (filter)`, or nothing, which `if ()` is, too.
     pub(crate) fn condition(&mut self) -> Result<Option<Filter>, ParseError> {
-        if !self.at_word("if")
-            || !self.following().is_some_and(|t| t.kind == crate::parse::lexer::TokenKind::Punct('('))
-        {
+        if !self.eat_word("if")? {
             return Ok(None);
         }
-        self.advance()?;
+        if !self.at_punct('(') {
+            return Err(self.expected("`(` and a condition behind `if`"));
+        }
         self.expect_punct('(')?;
         if self.eat_punct(')')? {
             return Ok(None);
