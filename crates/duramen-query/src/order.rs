@@ -3,6 +3,7 @@
 
 use crate::number::Number;
 use crate::parse::time::parse_time;
+use jiff::tz::Offset;
 use std::cmp::Ordering;
 
 /// A value ready to be compared many times.
@@ -101,13 +102,18 @@ pub fn compare_read((a, x): (&str, Option<Number>), (b, y): (&str, Option<Number
     }
 }
 
-/// When a time stamp is, if the text is one (RFC 3339, with its zone). Most texts are told by their first bytes to be none.
+/// When a time stamp is, if the text is one: as RFC 3339 has it, or without a zone, and then of UTC. Most texts are told by
+/// their first bytes to be none.
 fn time_of(text: &str) -> Option<i64> {
     let is_likely = matches!(
         text.as_bytes(),
         [b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b'T' | b't' | b' ', _, _, b':', _, _, b':', ..]
     );
-    if is_likely { parse_time(text) } else { None }
+    if !is_likely {
+        return None;
+    }
+    let of_utc = || i64::try_from(Offset::UTC.to_timestamp(text.parse().ok()?).ok()?.as_nanosecond()).ok();
+    parse_time(text).or_else(of_utc)
 }
 
 /// A value ready to be compared many times: in the order of [`compare`].
@@ -250,7 +256,7 @@ mod tests {
         assert!(compare(a, east).is_lt() && compare(east, b).is_lt());
     }
 
-    const ANY: &str = "[a10.-]{0,5}|2024-05-17T11:50:0[01](\\.[0-9]{1,3})?(Z|\\+01:00|x)";
+    const ANY: &str = "[a10.-]{0,5}|2024-05-17T11:50:0[01](\\.[0-9]{1,3})?(Z|\\+01:00|x)?";
 
     /// The same byte by byte from the beginning.
     fn slowly(a: &str, b: &str) -> Ordering {

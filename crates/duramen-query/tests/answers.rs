@@ -72,6 +72,15 @@ fn time_stamps_of_any_field_are_ordered_by_when_they_are() {
 }
 
 #[test]
+fn time_stamps_without_a_zone_are_of_utc() {
+    let (a, b, c) = ("2025-01-15T10:20:30.1", "2025-01-15T10:20:30.09", "2025-01-15 10:20:30.095");
+    let rows: &[&[(&str, &str)]] =
+        &[&[("t", a)], &[("t", b)], &[("t", c)], &[("t", "2025-01-15T10:20:30.0951Z")]];
+    let sorted = [b, c, "2025-01-15T10:20:30.0951Z", a].map(|t| format!("t={t}"));
+    check(rows, &[("* | sort by (t) | fields t", &sorted.each_ref().map(|t| &**t))]);
+}
+
+#[test]
 fn what_is_nearly_json_is_read() {
     check(
         &[&[("x", r#"{"a":NaN,"b":1,"c":[-Infinity]}"#), ("y", r#"["foo",1,null,NaN]"#), ("_msg", "a b+")]],
