@@ -228,6 +228,16 @@ impl<'a> Entry<'a> {
     fn parsed(&mut self, name: &str, value: &str, anew: bool) {
         let mut name = sanitize(name);
         let mut found = self.find(&name);
+        // The entry's level is mostly what the store has read out of the line: what the query reads there takes its place.
+        // `detected_level` tells it all the same.
+        if let Some(i) = found
+            && name == names::LEVEL
+            && !value.is_empty()
+            && self.labels[i].origin == Origin::Metadata
+        {
+            self.labels.swap_remove(i);
+            found = None;
+        }
         let is_made =
             |found: Option<usize>, e: &Self| found.is_some_and(|i| e.labels[i].origin == Origin::Parsed);
         if found.is_some() && !is_made(found, self)

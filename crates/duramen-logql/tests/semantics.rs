@@ -227,6 +227,29 @@ fn parsers_make_labels_as_lokis_do() {
     }
 }
 
+/// The entry's own level is mostly read out of the line, too, and is no reason to give the line's another name.
+#[test]
+fn a_level_in_the_line_is_the_label_behind_a_parser() {
+    let rows = [
+        Row::new(1, "level=INFO n=1", &[("app", "a"), ("level", "info")]),
+        Row::new(2, "level= n=2", &[("app", "a"), ("level", "warn")]),
+        Row::new(3, "n=3", &[("app", "a"), ("level", "error")]),
+    ];
+    for flushed in [0, 3] {
+        let logs = Logs::new(&rows, flushed);
+        for (stages, expected) in [
+            ("level=\"info\"", &["level=INFO n=1"][..]),
+            ("logfmt | level=\"INFO\"", &["level=INFO n=1"]),
+            ("logfmt | level=\"info\"", &[]),
+            ("logfmt | detected_level=\"info\"", &["level=INFO n=1"]),
+            ("logfmt | level_extracted!=\"\"", &[]),
+            ("logfmt | level=~\"warn|error\"", &["level= n=2", "n=3"]),
+        ] {
+            assert_eq!(logs.lines(&format!("{{}} | {stages}")).unwrap(), expected, "{stages}");
+        }
+    }
+}
+
 /// As in Loki: the value need not be an address, but have one in it.
 #[test]
 fn addresses_are_found_in_labels() {
