@@ -1,6 +1,6 @@
 //! Which words values must have for a row to match: blocks whose values have not are passed over without being opened.
 
-use crate::filter::{Filter, Needs, Test};
+use crate::filter::{Filter, Needs};
 use duramen::block::{BlockHandle, ValueWords};
 
 /// What a row must have.
@@ -34,19 +34,21 @@ impl<'f> Needed<'f> {
             Filter::Or(parts) => Self::one_of(parts.iter().map(Self::by)),
             Filter::Field { field, test } => match test.needs() {
                 Needs::Nothing => Self::Nothing,
-                Needs::Words(words) => Self::words(field, test, words),
+                Needs::Words(words) => Self::words(field, words, || test.may_be_integer()),
                 Needs::OneOf(all) => {
-                    Self::one_of(all.into_iter().map(|words| Self::words(field, test, words)))
+                    // Asked once, however many values there are.
+                    let may_be_integer = test.may_be_integer();
+                    Self::one_of(all.into_iter().map(|words| Self::words(field, words, || may_be_integer)))
                 }
             },
             _ => Self::Nothing,
         }
     }
 
-    fn words(field: &'f str, test: &Test, words: Vec<u64>) -> Self {
+    fn words(field: &'f str, words: Vec<u64>, may_be_integer: impl Fn() -> bool) -> Self {
         let Some(first) = words.first() else { return Self::Nothing };
         // The digits of an integer are one word.
-        let may_be_integer = words.iter().all(|word| word == first) && test.may_be_integer();
+        let may_be_integer = words.iter().all(|word| word == first) && may_be_integer();
         Self::Words { field, words, may_be_integer }
     }
 
@@ -96,6 +98,20 @@ mod tests {
         check("in(found, lost)", &Needed::OneOf(vec![words(&["found"]), words(&["lost"])]));
         for any in ["*", "!lost", "lost or level:>error", "~ost", "lost* or _time:5m", r#""""#] {
             check(any, &Needed::Nothing);
+        }
+    }
+
+    /// Each word is looked at so many times that it does not depend on how many there are.
+    #[test]
+    fn queries_may_have_very_many_words() {
+        let words: Vec<_> = (0..60_000).map(|n| format!("w{n}")).collect();
+        for (query, many) in [(words.join(" "), false), (format!("in({})", words.join(",")), true)] {
+            let query = Query::parse(&query, &ParseOptions::default()).unwrap();
+            match Needed::by(query.filter()) {
+                Needed::All(parts) if !many => assert_eq!(parts.len(), words.len()),
+                Needed::OneOf(parts) if many => assert_eq!(parts.len(), words.len()),
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -88,13 +88,16 @@ pub enum Needs {
 impl Filter {
     /// Both filters, flat.
     pub fn and(self, other: Self) -> Self {
-        let mut parts = Vec::new();
-        for side in [self, other] {
-            match side {
-                Self::All => {}
-                Self::And(inner) => parts.extend(inner),
-                one => parts.push(one),
-            }
+        let mut parts = match self {
+            Self::All => return other,
+            // A query of many words is put together one by one.
+            Self::And(parts) => parts,
+            one => vec![one],
+        };
+        match other {
+            Self::All => {}
+            Self::And(inner) => parts.extend(inner),
+            one => parts.push(one),
         }
         Self::from_parts(parts, Self::And)
     }
