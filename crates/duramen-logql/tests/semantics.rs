@@ -206,6 +206,8 @@ fn parsers_make_labels_as_lokis_do() {
         (r#"{" a b ":1," c ":{"":{" ":{"z":2}}},"":{"y":3},"":4}"#, "json", "a_b=1 c_z=2 y=3"),
         ("", "json", "__error__=JSONParserErr"),
         ("", "unpack | json x=\"a\"", ""),
+        (r#"{"a":"one","n":{"b":"x"}}"#, "unpack", ""),
+        (r#"{"a":"one","n":2,"_entry":"b=x"}"#, "unpack | logfmt", "a=one b=x"),
         ("12", "json x=\"a\"", "__error__=JSONParserErr"),
         ("[{\"a\":1}]", "json x=\"[0].a\"", "x=1"),
         ("a=one b", "logfmt | regexp `(?P<a>b)` | pattern `<a>=<c> b`", "a=one c=one"),

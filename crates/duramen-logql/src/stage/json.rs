@@ -165,8 +165,8 @@ fn at_path(jiter: &mut Jiter<'_>, line: &str, steps: &[JsonStep]) -> Result<Opti
     }
 }
 
-/// The stage `unpack`: the texts of an object become labels, and that of `_entry` the line. An empty line
-/// stays one.
+/// The stage `unpack`: the texts of an object become labels, and that of `_entry` the line; without one, it was not packed,
+/// and stays as it is. An empty line stays one, too.
 pub(super) fn unpack(entry: &mut Entry<'_>) {
     if entry.line.is_empty() {
         return;
@@ -185,6 +185,7 @@ pub(super) fn unpack(entry: &mut Entry<'_>) {
         Ok(jiter.finish()?)
     })();
     match read {
+        Ok(()) if found.iter().all(|(name, _)| name != PACKED_LINE) => {}
         Ok(()) => {
             for (name, value) in found {
                 if name == PACKED_LINE {

@@ -37,6 +37,7 @@ fn what_log_queries_use() {
         ("{{ `a\"b}}` }}{{ \"\\\"\" }}", "a\"b}}\""),
         ("{{ contains \"eb\" .app }} {{ hasPrefix \"W\" .app }} {{ 1.5 }} {{ true }}", "true true 1.5 true"),
         ("{{ TrimPrefix .app \"W\" }} {{ trimSuffix \"b\" .app }} {{ Trim .app \"Wb\" }}", "eb We e"),
+        ("{{ float64 3000000 }} {{ mulf 1 999999 }} {{ divf 12345678.9 3 }}", "3e+06 999999 4.1152263e+06"),
         ("{{ printf \"%e %.2e %10.1e\" 1500 0.00025 (float64 1e120) }}", "1.500000e+03 2.50e-04   1.0e+120"),
         ("{{ repeat 3 \"ab\" }} {{ indent 2 \"a\" }}", "ababab   a"),
         ("{{ __timestamp__ | unixEpochMillis }}", "1500"),

@@ -63,7 +63,7 @@ fn float_text(x: f64) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "+Inf".into() } else { "-Inf".into() };
     }
-    if x != 0.0 && x.is_finite() && !(1e-4..1e21).contains(&x.abs()) {
+    if x != 0.0 && x.is_finite() && !(1e-4..1e6).contains(&x.abs()) {
         return gos_exponent(format!("{x:e}"));
     }
     format!("{x}")
