@@ -50,6 +50,24 @@ fn a_stage_that_fails_fails_the_query_unless_it_is_left_out() {
     assert!(told.contains("LabelFilterErr"), "{told}");
 }
 
+/// As in Loki: what is in no window is not looked at.
+#[test]
+fn a_line_between_windows_fails_no_query() {
+    let rows = [
+        Row::new(10 * SECOND, "v=1", &[("app", "a")]),
+        Row::new(30 * SECOND, "v=700B", &[("app", "a")]),
+        Row::new(70 * SECOND, "v=2", &[("app", "a")]),
+    ];
+    for flushed in [0, 3] {
+        let logs = Logs::new(&rows, flushed);
+        let at = |step_ns| Steps { start_ns: 10 * SECOND, end_ns: 70 * SECOND, step_ns };
+        let query = "sum(sum_over_time({app=\"a\"} | logfmt | unwrap v [5s]))";
+        assert_eq!(logs.shown(query, at(60 * SECOND)), ["{} 1 2"]);
+        let told = logs.numbers(query, at(20 * SECOND), &Limits::default()).unwrap_err().to_string();
+        assert!(told.contains("SampleExtractionErr"), "{told}");
+    }
+}
+
 /// As in Loki: a parser of whose labels nothing is needed does not run, and errors that are asked for are counted.
 #[test]
 fn errors_that_nobody_would_see_or_that_are_asked_for_fail_no_query() {

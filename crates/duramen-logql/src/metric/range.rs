@@ -181,6 +181,14 @@ impl<'a> Windows<'a> {
 
     /// Takes an entry, which is not before the last.
     fn entry(&mut self, entry: &mut Entry<'_>) -> Result<()> {
+        let time = entry.time_ns;
+        while self.ends.get(self.step).is_some_and(|end| *end < time) {
+            self.end_of_window()?;
+        }
+        // Between two windows nothing counts, and nothing that is wrong with it matters.
+        if self.ends.get(self.step).is_none_or(|end| time <= end.saturating_sub(self.range.range_ns)) {
+            return Ok(());
+        }
         let function = self.range.function;
         let value = match (&self.range.unwrap, function) {
             (Some(unwrap), _) => match unwrap.value(entry) {
@@ -196,10 +204,6 @@ impl<'a> Windows<'a> {
             let mut labels: Vec<_> = entry.all_labels().map(|(name, value, _)| (name, value)).collect();
             labels.sort_unstable();
             return Err(Error::Pipeline { error, labels: show_labels(&labels) });
-        }
-        let time = entry.time_ns;
-        while self.ends.get(self.step).is_some_and(|end| *end < time) {
-            self.end_of_window()?;
         }
         while self.cuts.get(self.stretch).is_some_and(|cut| *cut < time) {
             self.stretch += 1;
