@@ -297,6 +297,22 @@ fn a_waiting_append_goes_on_when_a_buffer_is_released() {
 }
 
 #[test]
+fn who_rotates_at_once_waits_for_nothing() {
+    let sim = Sim::new(1);
+    let wal =
+        Wal::create(&sim.env(), Path::new(WAL), all_of_one_size(manual(WalOptions::default()))).unwrap();
+    let mut appended = vec![];
+    append_next(&wal, &mut appended, WriteOptions::default()).unwrap();
+    // The next segment is not there yet, and is made when the background's turn is.
+    assert!(matches!(wal.rotate_at_once().unwrap_err(), Error::Stalled { .. }));
+    wal.background_step().unwrap();
+    assert_eq!(wal.rotate_at_once().unwrap(), Some(1));
+    assert_eq!(wal.rotate_at_once().unwrap(), None, "the active segment is empty");
+    while append_next(&wal, &mut appended, WriteOptions::default()).is_ok() {}
+    assert!(matches!(wal.rotate_at_once().unwrap_err(), Error::Stalled { .. }));
+}
+
+#[test]
 fn a_segment_whose_file_is_gone_was_flushed_by_another_process() {
     let sim = Sim::new(1);
     let env = sim.env();

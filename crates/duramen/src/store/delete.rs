@@ -10,7 +10,7 @@
 //! ```
 
 use super::keeper::delete::{Order, matched_rows};
-use super::keeper::handover::Claim;
+use super::keeper::handover::{Claim, try_to_seal};
 use super::live::Prefix;
 use super::origins::Origins;
 use super::rows::RowSet;
@@ -157,15 +157,17 @@ impl Store {
         drop(view);
         if self.matching_live_lines(&barrier, &times, matches)? > 0 {
             claim.ask_to_seal()?;
-            self.step_of_deletion(&mut report)?;
-            if let Err(e) = self.seal_own() {
-                tell(&mut report, &e);
-            }
+            let mut is_sealed = false;
             for _ in 0..MAX_LOOKS_FOR_SEALS {
                 if stop() {
                     return Ok(None);
                 }
                 self.step_of_deletion(&mut report)?;
+                // What the step freed may be full again, and then only the next one helps.
+                if !is_sealed && self.seal_own(&mut report) {
+                    is_sealed = true;
+                    self.step_of_deletion(&mut report)?;
+                }
                 report.unsealed_lines = self.matching_live_lines(&barrier, &times, matches)?;
                 if report.unsealed_lines == 0 {
                     break;
@@ -213,13 +215,13 @@ impl Store {
         Ok(())
     }
 
-    /// Makes what this process's writer has ready to be flushed.
-    fn seal_own(&self) -> Result<()> {
-        if let Some(wal) = self.shared.wal.newest() {
-            wal.rotate()?;
-            wal.background_step()?;
-        }
-        Ok(())
+    /// Makes what this process's writer has ready to be flushed; whether that need not be tried again.
+    fn seal_own(&self, report: &mut DeleteReport) -> bool {
+        let sealed = self.shared.wal.newest().map_or(Ok(true), try_to_seal);
+        sealed.unwrap_or_else(|e| {
+            tell(report, &e);
+            true
+        })
     }
 
     /// How many lines in WAL segments match.

@@ -181,7 +181,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn rotate(&self) -> Result<Option<u64>> {
+    pub(super) fn rotate(&self, options: WriteOptions) -> Result<Option<u64>> {
         self.not_forked()?;
         let mut state = self.state();
         self.usable()?;
@@ -192,7 +192,7 @@ impl Inner {
         let number = active.handle.number;
         // It was not filled in time, so a long one may be far from it, too, and would keep its space meanwhile.
         state.start_small(&self.options);
-        let _rotated = self.make_room(state, Need::Rotation(number), Patience::Endless)?;
+        let _rotated = self.make_room(state, Need::Rotation(number), options.into())?;
         Ok(Some(number))
     }
 

@@ -197,7 +197,16 @@ impl Wal {
     /// # Errors
     /// As [`Wal::append`], without `no_slowdown`.
     pub fn rotate(&self) -> Result<Option<u64>> {
-        self.inner.rotate()
+        self.inner.rotate(WriteOptions::default())
+    }
+
+    /// As [`Wal::rotate`], without waiting: for who may be the only one that could free a write buffer.
+    ///
+    /// # Errors
+    /// As [`Wal::append`], with `no_slowdown`. [`Error::Stalled`] also if the next segment was not ready: it is wanted
+    /// from now on, and the next [`Wal::background_step`] makes it.
+    pub fn rotate_at_once(&self) -> Result<Option<u64>> {
+        self.inner.rotate(WriteOptions { no_slowdown: true, ..WriteOptions::default() })
     }
 
     /// Seals and syncs what is there, gives space and lock back, and stops the thread. Later appends fail; a
