@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
 use duramen::{Batch, EntryBuf, Error, Level, Retention, RetentionRule, SourcePosition, Store, StoreOptions};
-use duramen_engine::io::Env;
 use duramen_engine::io::sim::{Fault, Sim};
+use duramen_engine::io::{Clock, Env};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn options(env: Env) -> StoreOptions {
     StoreOptions::new().env(env).background(false).write_buffer_size(64 << 10).flush_threads(1)
@@ -125,6 +127,57 @@ fn a_reader_may_make_it_and_names_that_are_taken_are_refused() {
     let empty = Store::open(path("empty")).unwrap();
     assert_eq!(empty.checkpoint(path("none")).unwrap().lines, 0);
     assert_eq!(numbers(&Store::open(path("none")).unwrap()).len(), 0);
+}
+
+/// The clock of a program, which is asked for the time in the middle of a copy: what happens then.
+struct Meanwhile {
+    clock: Arc<dyn Clock>,
+    happens: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.clock.fmt(f)
+    }
+}
+
+impl Clock for Meanwhile {
+    fn now_unix_ns(&self) -> i64 {
+        let happens = self.happens.lock().unwrap().take();
+        if let Some(happens) = happens {
+            happens();
+        }
+        self.clock.now_unix_ns()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    fn boot_id(&self) -> u64 {
+        self.clock.boot_id()
+    }
+}
+
+#[test]
+fn of_two_to_the_same_place_at_once_the_second_is_refused() {
+    let sim = Sim::new(1);
+    let store = filled(&sim).unwrap();
+    let process = sim.spawn_process();
+    let clock = Arc::new(Meanwhile { clock: process.env().clock, happens: Mutex::default() });
+    let env = Env { clock: clock.clone(), ..process.env() };
+    let first = options(env).open_read_only("/logs").unwrap();
+    let second = options(sim.spawn_process().env()).open_read_only("/logs").unwrap();
+    let (told, hears) = std::sync::mpsc::channel();
+    *clock.happens.lock().unwrap() = Some(Box::new(move || told.send(second.checkpoint("/copy")).unwrap()));
+    assert_eq!(first.checkpoint("/copy").unwrap().lines, 40);
+    match hears.try_recv().unwrap() {
+        Err(Error::Invalid(text)) => assert!(text.contains("another snapshot"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    drop((first, store));
+    check_copy(sim.env(), "/copy", "the first");
+    assert!(!sim.files().iter().any(|file| file.contains("tmp")), "{:?}", sim.files());
 }
 
 #[test]

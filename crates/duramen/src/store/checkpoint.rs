@@ -4,7 +4,8 @@
 //! lies in WAL segments is put into tables of the copy, so that it has no WAL, and nothing in it has to be recovered.
 //!
 //! ```text
-//! TO.tmp/SNAPSHOT.tmp     first: what has this file may be removed, by whoever makes TO the next time
+//! TO.tmp/SNAPSHOT.tmp     first: what has this file may be removed, by whoever makes TO the next time, unless it is
+//!                         locked: then somebody is at it
 //! TO.tmp/tables/…         links, and new tables of the lines that are in no table yet
 //! TO.tmp/MANIFEST         names them
 //! TO                      the new name of TO.tmp, once all of it is durable; then SNAPSHOT.tmp goes
@@ -21,7 +22,7 @@ use super::source::keep_furthest;
 use super::{Store, retention};
 use crate::error::{Error, Result};
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::{self, Fs, OpenMode, link_or_copy};
+use duramen_engine::io::{self, Env, Fs, Lock, OpenMode, link_or_copy};
 use duramen_engine::manifest::{Edit, Manifest, TableMeta};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -49,8 +50,8 @@ impl Store {
     /// On the same file system it takes the room of what is in WAL segments only. Restoring is opening the copy.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `dir` exists, or `dir` + `.tmp` does and is something else; what the file system said. Then
-    /// there is no `dir`. Damage is copied as it is: [`Store::verify`] tells of it, and [`Store::incidents`] of what
+    /// [`Error::Invalid`] if `dir` exists or is just being made by somebody else, or `dir` + `.tmp` is something else; what
+    /// the file system said. Then there is no `dir` by this call. Damage is copied as it is: [`Store::verify`] tells of it, and [`Store::incidents`] of what
     /// could not be read of WAL segments.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<CheckpointReport> {
         let dir = dir.as_ref();
@@ -63,7 +64,9 @@ impl Store {
         };
         let tmp = dir.with_file_name(format!("{name}.tmp"));
         remove_unfinished(fs, &tmp)?;
-        let made = begin(fs, &tmp).and_then(|()| self.snapshots.fill(&tmp)).and_then(|report| {
+        let _it_is_ours = begin(&self.shared.env, &tmp)?;
+        let synced = fs.sync_dir(&tmp).map_err(|e| EngineError::io("sync", &tmp)(e).into());
+        let made = synced.and_then(|()| self.snapshots.fill(&tmp)).and_then(|report| {
             fs.sync_dir(&tmp).map_err(EngineError::io("sync", &tmp))?;
             fs.rename(&tmp, dir).map_err(EngineError::io("rename", &tmp))?;
             Ok(report)
@@ -71,7 +74,7 @@ impl Store {
         let report = match made {
             Ok(report) => report,
             Err(e) => {
-                let _the_next_attempt_does = remove_unfinished(fs, &tmp);
+                let _the_next_attempt_does = remove_marked(fs, &tmp);
                 return Err(e);
             }
         };
@@ -83,7 +86,7 @@ impl Store {
         if let Err(e) = named {
             // It may be gone after a loss of power, so it is not there now.
             if fs.rename(dir, &tmp).is_ok() {
-                let _the_next_attempt_does = remove_unfinished(fs, &tmp);
+                let _the_next_attempt_does = remove_marked(fs, &tmp);
             }
             return Err(e.into());
         }
@@ -172,24 +175,60 @@ impl Snapshots {
     }
 }
 
-fn begin(fs: &dyn Fs, tmp: &Path) -> Result<()> {
-    fs.create_dir_all(tmp).map_err(EngineError::io("create", tmp))?;
+/// Begins a copy, which is the caller's as long as the lock is held.
+fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
+    let fs = &*env.fs;
     let marker = tmp.join(UNFINISHED);
-    fs.open(&marker, OpenMode::CreateNew).map_err(EngineError::io("create", &marker))?;
-    Ok(fs.sync_dir(tmp).map_err(EngineError::io("sync", tmp))?)
+    fs.create_dir_all(tmp).map_err(EngineError::io("create", tmp))?;
+    let made = match fs.open(&marker, OpenMode::CreateNew) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(being_made(tmp)),
+        other => other.map_err(EngineError::io("create", &marker))?,
+    };
+    let number = env.random.next_u64().to_le_bytes();
+    made.write_all_at(&number, 0).map_err(EngineError::io("write", &marker))?;
+    let lock = try_lock(fs, tmp)?.ok_or_else(|| being_made(tmp))?;
+    // Before it was locked somebody may have taken it for what an interrupted copy has left, and have made his own.
+    let mut found = [0; 8];
+    let read = fs.open(&marker, OpenMode::Read).and_then(|file| file.read_exact_at(&mut found, 0));
+    read.map_err(EngineError::io("read", &marker))?;
+    if found == number { Ok(lock) } else { Err(being_made(tmp)) }
 }
 
-/// Removes what an interrupted copy has left: a directory that is empty or has the marker.
+fn try_lock(fs: &dyn Fs, tmp: &Path) -> Result<Option<Box<dyn Lock>>> {
+    let marker = tmp.join(UNFINISHED);
+    Ok(fs.try_lock(&marker).map_err(EngineError::io("lock", &marker))?)
+}
+
+fn being_made(tmp: &Path) -> Error {
+    Error::Invalid(format!("{} is where another snapshot of this name is just being made", tmp.display()))
+}
+
+/// Removes what an interrupted copy has left: a directory that has the marker, which nobody holds.
 fn remove_unfinished(fs: &dyn Fs, tmp: &Path) -> Result<()> {
     let entries = match fs.read_dir(tmp) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
         other => other.map_err(EngineError::io("list", tmp))?,
     };
-    if !entries.is_empty() && !entries.iter().any(|entry| entry.name == UNFINISHED) {
+    // Somebody may be about to begin in it, as we are.
+    if entries.is_empty() {
+        return Ok(());
+    }
+    if !entries.iter().any(|entry| entry.name == UNFINISHED) {
         let tmp = tmp.display();
         return Err(Error::Invalid(format!("{tmp} is where the snapshot is made, but it is something else")));
     }
-    // The marker last: until then it can be seen what this is.
+    match try_lock(fs, tmp) {
+        Err(e) if e.is_not_found() => Ok(()), // removed by another who begins now, or it has its name
+        Err(e) => Err(e),
+        Ok(None) => Err(being_made(tmp)),
+        Ok(Some(_it_is_ours)) => remove_marked(fs, tmp),
+    }
+}
+
+/// Removes a copy in the making, whose marker the caller holds. The marker goes last: until then it can be seen what this
+/// is.
+fn remove_marked(fs: &dyn Fs, tmp: &Path) -> Result<()> {
+    let entries = fs.read_dir(tmp).map_err(EngineError::io("list", tmp))?;
     for entry in entries.iter().filter(|entry| entry.name != UNFINISHED) {
         remove_either(fs, &tmp.join(&entry.name), entry.is_dir)?;
     }
