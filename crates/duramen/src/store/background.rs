@@ -7,6 +7,7 @@ use crate::store::keeper::handover::{is_claimed, seal_if_asked};
 use crate::store::options::StoreOptions;
 use crate::store::shared::{Shared, lock};
 use duramen_engine::io::os::let_others_go_first;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -179,7 +180,8 @@ impl Background {
     }
 }
 
-/// Merges tables whose lines had up to so many bytes until there is nothing to merge, or `stop` says so.
+/// Merges tables whose lines had up to so many bytes until there is nothing to merge, `stop` says so, or somebody wants to
+/// be keeper.
 ///
 /// # Errors
 /// As [`step`].
@@ -190,9 +192,13 @@ pub(crate) fn compact(
     stop: &dyn Fn() -> bool,
 ) -> crate::Result<()> {
     become_keeper(shared, slot)?;
-    let stop = &|| stop() || is_claimed(shared);
+    let stop = &|| stop() || is_wanted(shared);
     let mut slot = lock(slot);
     let outcome = loop {
+        // Not begun if it would end with the first block.
+        if stop() {
+            break Ok(());
+        }
         match slot.as_mut().map_or(Ok(false), |keeper| keeper.compact(max_raw_bytes, stop)) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
@@ -206,17 +212,18 @@ pub(crate) fn compact(
     outcome
 }
 
-/// Removes what the retention policy does not allow any more, until there is nothing left to remove, or `stop` says so.
+/// Removes what the retention policy does not allow any more, until there is nothing left to remove, `stop` says so, or
+/// somebody wants to be keeper.
 ///
 /// # Errors
 /// As [`step`].
 pub(crate) fn retain(shared: &Arc<Shared>, slot: &KeeperSlot, stop: &dyn Fn() -> bool) -> crate::Result<()> {
     become_keeper(shared, slot)?;
-    let stop = &|| stop() || is_claimed(shared);
+    let stop = &|| stop() || is_wanted(shared);
     let mut slot = lock(slot);
     let Some(keeper) = slot.as_mut() else { return Ok(()) };
     let mut outcome = keeper.drop_now();
-    while outcome.is_ok() {
+    while outcome.is_ok() && !stop() {
         match keeper.split_expired(stop) {
             Ok(true) => {}
             Ok(false) => break,
@@ -228,6 +235,11 @@ pub(crate) fn retain(shared: &Arc<Shared>, slot: &KeeperSlot, stop: &dyn Fn() ->
         *slot = None;
     }
     outcome
+}
+
+/// Whether somebody wants to be keeper, in this process or another: the slot is then not to be held for long.
+fn is_wanted(shared: &Shared) -> bool {
+    shared.has_claim.load(Ordering::SeqCst) || is_claimed(shared)
 }
 
 /// Becomes keeper if there is none, and nobody claims the role.
@@ -268,6 +280,45 @@ pub(crate) fn step(shared: &Arc<Shared>, slot: &KeeperSlot) -> crate::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::EntryBuf;
+    use crate::store::{MIN_MERGE_WIDTH, Retention};
+    use duramen_engine::io::sim::Sim;
+    use std::sync::atomic::AtomicU32;
+
+    #[test]
+    fn who_wants_the_role_in_the_keepers_own_process_does_not_wait_for_a_merge() {
+        let sim = Sim::new(1);
+        let options = StoreOptions::new().env(sim.env()).background(false).write_buffer_size(64 << 10);
+        let store = options.open("/logs").unwrap();
+        for n in 0..MIN_MERGE_WIDTH as i64 {
+            let mut entry = EntryBuf::new(["app"]);
+            entry.start(n).message("x").field("app", "sim");
+            store.append(entry.finish().unwrap()).unwrap();
+            store.flush().unwrap();
+        }
+        let tables = || sim.files().iter().filter(|file| file.ends_with(".sst")).count();
+        assert_eq!(tables(), MIN_MERGE_WIDTH);
+        let policy = Retention { max_bytes: Some(1 << 30), ..Retention::default() };
+        std::thread::scope(|scope| {
+            let asked = AtomicU32::new(0);
+            let stop = || {
+                // Once the merge is on, another thread asks for the role.
+                if asked.fetch_add(1, Ordering::SeqCst) == 1 {
+                    scope.spawn(|| store.set_retention(&policy).unwrap());
+                    while !store.shared.has_claim.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                }
+                false
+            };
+            compact(&store.shared, &store.keeper, MAX_MERGE_INPUT_RAW_BYTES, &stop).unwrap();
+            assert!(asked.load(Ordering::SeqCst) > 1);
+        });
+        assert_eq!(tables(), MIN_MERGE_WIDTH, "the merge has ended, and nothing is left of it");
+        assert_eq!(store.retention().unwrap(), policy);
+        store.compact().unwrap();
+        assert_eq!(tables(), 1);
+    }
 
     #[test]
     fn a_full_buffer_is_flushed_at_once_and_less_at_the_next_look() {
