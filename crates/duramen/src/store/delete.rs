@@ -116,6 +116,14 @@ impl Barrier {
     }
 }
 
+#[cfg(test)]
+impl Barrier {
+    /// Every line of every table was there.
+    pub(crate) fn behind_everything() -> Self {
+        Self { next_table: u64::MAX, live: BTreeMap::new() }
+    }
+}
+
 impl Covered {
     pub(crate) fn covers(&self, (writer, seq): (u64, u64)) -> bool {
         match self {

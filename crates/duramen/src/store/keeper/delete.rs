@@ -3,7 +3,7 @@
 
 use super::Keeper;
 use super::retain::counts_of;
-use super::rewrite::Rewritten;
+use super::rewrite::{Failure, Rewritten};
 use crate::block::{Block, BlockHandle};
 use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
@@ -85,8 +85,7 @@ impl Keeper {
                     deleted.stored_bytes += meta.file_bytes;
                 }
                 Ok(None) => return Ok(None),
-                Err(e) if e.is_corruption() => deleted.damaged.push(format!("{}: {e}", meta.path)),
-                Err(e) => return Err(e),
+                Err(failure) => deleted.damaged.push(format!("{}: {}", meta.path, failure.damage()?)),
             }
         }
         let left: u64 = edit.add_tables.iter().map(|table| table.file_bytes).sum();
@@ -101,7 +100,7 @@ impl Keeper {
         order: &Order<'_>,
         matches: &mut Matches<'_>,
         edit: &mut Edit,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<u64>, Failure> {
         let facts = TableFacts::decode(&meta.user)?;
         let overlaps = |(min, max): (i64, i64)| min <= *order.times.end() && max >= *order.times.start();
         if !facts.time_range().is_some_and(overlaps) {
@@ -130,10 +129,10 @@ impl Keeper {
         meta: &TableMeta,
         order: &Order<'_>,
         matches: &mut Matches<'_>,
-    ) -> Result<Option<Marks>> {
+    ) -> Result<Option<Marks>, Failure> {
         let covered = order.barrier.of_table(meta.number, || self.tables.origins(meta))?;
         let handles = TableBlockHandle::of(&self.tables.clone(), meta, &None)?;
-        self.while_stepping(order.stop, |go_on| {
+        let done = self.while_stepping(order.stop, |go_on| {
             let mut marks = Marks::default();
             for handle in handles {
                 if !go_on() {
@@ -155,7 +154,8 @@ impl Keeper {
                 marks.keep.push((deleted > 0).then_some(keep));
             }
             Ok(Some(marks))
-        })?
+        });
+        done.map_err(Failure::Keeper)?.map_err(Failure::Work)
     }
 }
 

@@ -32,6 +32,35 @@ pub(super) enum Rewritten {
     Table(TableMeta),
 }
 
+/// Why nothing became of work on a table.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The work's own error: what the file system said, damage in the table.
+    Work(Error),
+    /// The keeper cannot go on, and is to be given up: it could not flush beside the work, or not write the manifest.
+    /// Whatever this is, it tells nothing of the table.
+    Keeper(Error),
+}
+
+impl Failure {
+    /// The damage that the table has; any other error goes on.
+    ///
+    /// # Errors
+    /// That one.
+    pub(super) fn damage(self) -> Result<Error> {
+        match self {
+            Self::Work(e) if e.is_corruption() => Ok(e),
+            Self::Work(e) | Self::Keeper(e) => Err(e),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Work(error)
+    }
+}
+
 impl Keeper {
     /// Does a part of what there is to do; whether there was something.
     ///
@@ -66,7 +95,7 @@ impl Keeper {
                     let facts = TableFacts { classes: Some(Classes { id, parts }), ..facts };
                     set_table_user.push((meta.number, facts.encode()));
                 }
-                Err(e) => self.leave_alone(meta, e)?,
+                Err(e) => self.leave_alone(meta, e.into())?,
             }
         }
         if set_table_user.is_empty() {
@@ -141,11 +170,9 @@ impl Keeper {
     }
 
     /// Tells that a table is damaged and stays as it is; other errors go on.
-    pub(super) fn leave_alone(&mut self, meta: &TableMeta, error: Error) -> Result<()> {
-        if !error.is_corruption() {
-            return Err(error);
-        }
-        self.shared.incident(format!("{} cannot be read and stays as it is: {error}", meta.path));
+    pub(super) fn leave_alone(&mut self, meta: &TableMeta, failure: Failure) -> Result<()> {
+        let damage = failure.damage()?;
+        self.shared.incident(format!("{} cannot be read and stays as it is: {damage}", meta.path));
         self.not_mergeable.insert(meta.number);
         Ok(())
     }
@@ -153,19 +180,20 @@ impl Keeper {
     /// Writes those rows of a table that `keep` says into a new one, which no manifest names yet, flushing meanwhile.
     ///
     /// # Errors
-    /// What the file system said; damage in the table.
+    /// What the file system said; damage in the table; what kept flushes from being done.
     pub(super) fn rewrite(
         &mut self,
         meta: &TableMeta,
         classes: Option<Classes>,
         keep: &mut Keep<'_>,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Rewritten> {
-        let number = self.reserve_table()?;
+    ) -> Result<Rewritten, Failure> {
+        let number = self.reserve_table().map_err(Failure::Keeper)?;
         let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
-        self.while_stepping(stop, |go_on| {
+        let done = self.while_stepping(stop, |go_on| {
             rewrite_into(&mut flusher, &tables, meta, number, classes, keep, go_on)
-        })?
+        });
+        done.map_err(Failure::Keeper)?.map_err(Failure::Work)
     }
 }
 
@@ -215,4 +243,83 @@ fn classes_in(
         }
     }
     Ok(parts.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::EntryBuf;
+    use crate::store::background;
+    use crate::store::delete::Barrier;
+    use crate::store::keeper::delete::Order;
+    use crate::store::layout::DAY_NS;
+    use crate::store::shared::lock;
+    use crate::store::{Store, StoreOptions};
+    use duramen_engine::io::sim::Sim;
+    use duramen_engine::io::{Clock, Env};
+    use std::time::Duration;
+
+    /// A clock by which it is time to flush between any two blocks.
+    #[derive(Debug)]
+    struct Hasty(Sim);
+
+    impl Clock for Hasty {
+        fn now_unix_ns(&self) -> i64 {
+            self.0.clock().now_unix_ns()
+        }
+
+        fn monotonic(&self) -> Duration {
+            self.0.clock().advance(Duration::from_secs(1));
+            self.0.clock().monotonic()
+        }
+
+        fn boot_id(&self) -> u64 {
+            self.0.clock().boot_id()
+        }
+    }
+
+    /// A store with one table of several days, whose keeper's next step fails because of what its manifest says: that
+    /// is damage, but none of the table.
+    fn store_whose_step_fails(sim: &Sim) -> Store {
+        let env = Env { clock: Arc::new(Hasty(sim.clone())), ..sim.env() };
+        let options = StoreOptions::new().env(env).background(false).write_buffer_size(64 << 10);
+        let store = options.open("/logs").unwrap();
+        let now = sim.env().clock.now_unix_ns();
+        for day in 0..20 {
+            let mut entry = EntryBuf::new(["app"]);
+            entry.start(now - day * DAY_NS).message("x").field("app", "sim");
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+        let age = Some(Duration::from_secs(10 * 86_400));
+        store.set_retention(&Retention { max_age: age, ..Retention::default() }).unwrap();
+        let mut slot = lock(&store.keeper);
+        let keeper = slot.as_mut().unwrap();
+        assert_eq!(keeper.manifest.state().tables.len(), 1);
+        let unknown = vec![(b"readers".to_vec(), vec![9])];
+        keeper.manifest.apply(Edit { set_values: unknown, ..Edit::default() }).unwrap();
+        keeper.leaving.add(["/logs/tables/some.sst".into()]);
+        drop(slot);
+        store
+    }
+
+    #[test]
+    fn what_fails_beside_a_rewrite_is_not_taken_for_damage_of_the_table() {
+        let store = store_whose_step_fails(&Sim::new(1));
+        let failed = background::retain(&store.shared, &store.keeper, &|| false).unwrap_err();
+        assert!(failed.to_string().contains("generation"), "{failed}");
+        assert!(!store.is_keeper());
+        let told = store.incidents().messages;
+        assert!(!told.iter().any(|told| told.contains("cannot be read")), "{told:?}");
+    }
+
+    #[test]
+    fn nor_is_it_while_lines_to_delete_are_looked_for() {
+        let store = store_whose_step_fails(&Sim::new(2));
+        let barrier = Barrier::behind_everything();
+        let order = Order { barrier: &barrier, times: i64::MIN..=i64::MAX, stop: &|| false };
+        let mut slot = lock(&store.keeper);
+        let failed = slot.as_mut().unwrap().delete(&order, &mut |block| Ok(vec![true; block.rows()]));
+        assert!(failed.unwrap_err().to_string().contains("generation"));
+    }
 }
