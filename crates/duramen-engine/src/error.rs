@@ -1,5 +1,6 @@
 //! One error type for the engine: the kind says what to do, the text says what was wrong and where.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -52,7 +53,7 @@ pub enum Error {
     #[error("the write would have to wait: {reason}")]
     Stalled {
         /// What for: a free write buffer, mostly.
-        reason: String,
+        reason: Cow<'static, str>,
     },
     /// Every write buffer is full and the flush fails, so waiting is no use. Nothing was appended; once what is
     /// wrong is mended (a full disk, mostly), the same call works again.

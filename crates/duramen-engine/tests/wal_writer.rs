@@ -235,7 +235,7 @@ fn full_buffers_stall_until_they_are_released() {
     };
     appended.pop();
     assert!(
-        matches!(&stalled, Error::Stalled { reason } if reason.contains("all 2 write buffers")),
+        matches!(&stalled, Error::Stalled { reason } if reason.contains("all write buffers")),
         "{stalled}"
     );
     let live = wal.live_segments();

@@ -155,7 +155,7 @@ impl Inner {
             if pace == Pace::Full {
                 return Ok(());
             }
-            let stalled = || Error::Stalled { reason: self.why(pace) };
+            let stalled = || Error::Stalled { reason: self.why(pace).into() };
             if no_slowdown {
                 return Err(stalled());
             }
@@ -191,7 +191,7 @@ impl Inner {
                 return Ok(());
             }
             if let Some(reason) = self.background.compaction_error() {
-                return Err(Error::Stalled { reason: format!("{}; {reason}", self.why(pace)) });
+                return Err(Error::Stalled { reason: format!("{}; {reason}", self.why(pace)).into() });
             }
             match until {
                 Some(_) if left.is_zero() || timed_out => return Err(stalled()),

@@ -293,9 +293,8 @@ impl Inner {
     }
 
     fn stalled(&self) -> Error {
-        let number = self.options.max_write_buffer_number;
-        let reason = format!("all {number} write buffers are full and the flush has not caught up");
-        Error::Stalled { reason }
+        // Made without an allocation: a logger that is told so at once waits then, and its calls ask for no memory.
+        Error::Stalled { reason: "all write buffers are full and the flush has not caught up".into() }
     }
 }
 
