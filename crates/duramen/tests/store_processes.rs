@@ -159,7 +159,7 @@ fn a_store_in_the_place_of_another_is_not_that_ones_keepers() {
         old.flush().unwrap();
         let reading = Store::open_read_only(&path).unwrap();
         assert_eq!(numbers(&reading), all(0..20));
-        std::fs::rename(&path, &moved).unwrap();
+        Env::os().fs.rename(&path, &moved).unwrap();
         let manifest = std::fs::read(moved.join("MANIFEST")).unwrap();
         assert!(old.flush().is_err(), "it is gone");
         assert!(!path.exists(), "nothing was made in its place");

@@ -176,7 +176,7 @@ pub struct WriteOptions {
     /// When this record counts as written; [`WalOptions::durability`] if `None`.
     pub durability: Option<Durability>,
     /// Whether to fail with [`Error::Stalled`] instead of waiting for a free write buffer; of an
-    /// [`Lsm`](crate::kv::Lsm), for whatever holds writes back.
+    /// [`Lsm`](crate::lsm::Lsm), for whatever holds writes back.
     pub no_slowdown: bool,
     /// How long to wait for the same, if at all, before failing with [`Error::Stalled`]. Default `None`: as long as it
     /// takes. A write that would be slowed down for longer than this fails at once.
