@@ -194,6 +194,7 @@ impl Inner {
 
     /// One step of each kind. Whether anything was done.
     pub(super) fn background_step(&self) -> Result<bool> {
+        let _inside = self.enter()?;
         let mut done = false;
         if let Some(wal) = &self.wal {
             wal.background_step()?;

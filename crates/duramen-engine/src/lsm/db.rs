@@ -2,6 +2,7 @@
 
 use super::background::Signals;
 use super::flush::Uncommitted;
+use super::in_use::InUse;
 use super::listener::{BackgroundWork, EventListener};
 use super::metrics::Counters;
 use super::options::LsmOptions;
@@ -101,6 +102,7 @@ pub(super) struct Inner {
     pub(super) compactions: Schedule,
     pub(super) metrics: Counters,
     pub(super) recovery: Recovery,
+    pub(super) in_use: InUse,
     /// The locks of writers that are gone and whose records are not in tables yet.
     dead_writers: Mutex<BTreeMap<u64, Box<dyn Lock>>>,
     lock: Mutex<Option<Box<dyn Lock>>>,
@@ -202,16 +204,21 @@ impl Lsm {
         self.inner.poisoned()
     }
 
-    pub(super) fn stop_threads(&self) {
+    /// Whether the caller is one of the threads.
+    pub(super) fn stop_threads(&self) -> bool {
+        let mut is_own = false;
         self.inner.background.stop();
         self.inner.compactions.cancel();
         self.inner.stall.wake();
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             // A listener may hold the last reference; a thread cannot wait for itself.
-            if thread.thread().id() != std::thread::current().id() {
+            if thread.thread().id() == std::thread::current().id() {
+                is_own = true;
+            } else {
                 let _it_reports_through_the_state = thread.join();
             }
         }
+        is_own
     }
 }
 
@@ -265,6 +272,7 @@ impl Inner {
             compactions: Schedule::new(&options),
             metrics: Counters::default(),
             recovery: parts.recovery,
+            in_use: InUse::default(),
             dead_writers: Mutex::new(parts.dead_writers),
             lock: Mutex::new(lock),
             generation: fork_generation(),
@@ -292,7 +300,7 @@ impl Inner {
     }
 
     #[cold]
-    fn why_not_writable(&self) -> Error {
+    pub(super) fn why_not_writable(&self) -> Error {
         match self.not_forked().and_then(|()| self.usable()) {
             Err(e) => e,
             Ok(()) if self.wal.is_none() => read_only(),
@@ -370,7 +378,7 @@ impl Inner {
         flushed
     }
 
-    /// After the threads have ended.
+    /// After the threads have ended, and nobody else is inside.
     pub(super) fn give_back(&self) -> Result<()> {
         let _last_look = self.remove_obsolete();
         let mut closed = Ok(());
@@ -384,6 +392,10 @@ impl Inner {
             }
         }
         self.dead_writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        // The next who opens the store writes to it. Held, it is by this very thread, whom a listener is told of a failed edit.
+        if let Ok(mut manifest) = self.manifest.try_lock() {
+            manifest.0 = None;
+        }
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
         closed
     }

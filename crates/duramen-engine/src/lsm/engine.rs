@@ -45,10 +45,12 @@ impl Engine for Lsm {
     }
 
     fn flush(&self) -> Result<()> {
+        let _inside = self.inner.enter()?;
         self.inner.flush_all()
     }
 
     fn compact(&self) -> Result<()> {
+        let _inside = self.inner.enter()?;
         self.inner.flush_all()?;
         self.inner.compact_all()?;
         self.inner.remove_obsolete();
@@ -56,10 +58,12 @@ impl Engine for Lsm {
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<()> {
+        let _inside = self.inner.enter()?;
         self.inner.checkpoint(dir)
     }
 
     fn ingest(&self, run: SortedRun<'_>) -> Result<u64> {
+        let _inside = self.inner.enter()?;
         self.inner.ingest(run)
     }
 
@@ -73,8 +77,18 @@ impl Engine for Lsm {
             return Ok(());
         }
         let finished = self.inner.finish();
-        self.stop_threads();
-        let given_back = self.inner.give_back();
-        finished.and(given_back)
+        if !self.inner.in_use.close() {
+            // Another thread is at it.
+            return finished;
+        }
+        let is_own = self.stop_threads();
+        if let Some(wal) = &self.inner.wal {
+            // Nobody frees a write buffer any more: who is inside must not wait for one.
+            wal.refuse_appends();
+        }
+        if !self.inner.in_use.wait_until_free(is_own) {
+            return finished;
+        }
+        finished.and(self.inner.give_back())
     }
 }

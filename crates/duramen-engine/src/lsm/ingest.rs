@@ -58,6 +58,8 @@ impl Inner {
         let mut last: Option<Vec<u8>> = None;
         for entry in run {
             let (key, value) = entry?;
+            // Who closes the store waits for the end.
+            self.writable()?;
             check_key(&key)?;
             check_value(&value)?;
             if last.as_ref().is_some_and(|last| *last >= key) {

@@ -27,6 +27,7 @@
 //! | `flush` | from memtable to table |
 //! | `schedule` | running compactions |
 //! | `background` | the threads |
+//! | `in_use` | who works in the directory, for whom closing waits |
 //! | `ingest`, `checkpoint` | tables that come in ready made, and that another store shares |
 //! | `verify` | reading every byte, and holding what files say against each other |
 //! | `repair` | making a store out of what is left of one |
@@ -42,6 +43,7 @@ mod engine;
 mod file_cursor;
 mod flush;
 mod get;
+mod in_use;
 mod ingest;
 mod listener;
 mod memtable;

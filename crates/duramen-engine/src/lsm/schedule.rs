@@ -111,6 +111,8 @@ impl Inner {
         let _nothing_else_starts = self.compactions.hold();
         let claimed = loop {
             let mut running = self.compactions.lock();
+            // Nothing more is begun for a store that is being closed.
+            self.writable()?;
             if running.is_empty() {
                 // What is not committed yet was written after the call.
                 let mut version = Version::clone(&self.current.load().version);

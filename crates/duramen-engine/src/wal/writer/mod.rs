@@ -209,6 +209,11 @@ impl Wal {
         self.inner.rotate(WriteOptions { no_slowdown: true, ..WriteOptions::default() })
     }
 
+    /// Appends that find no room fail from now on, also those that wait for it.
+    pub(crate) fn refuse_appends(&self) {
+        self.inner.refuse_appends();
+    }
+
     /// Seals and syncs what is there, gives space and lock back, and stops the thread. Later appends fail; a
     /// second close does nothing.
     ///
