@@ -65,8 +65,7 @@ impl Inner {
             self.seal(&handle, len, closing || self.options.sync_on_seal)?;
             sealed.push((handle.number, len as u64));
         }
-        if self.is_sync_due() {
-            let end = self.state().end;
+        if let Some(end) = self.take_due_sync() {
             self.sync_through(end)?;
         }
         self.poll_released();
@@ -195,9 +194,11 @@ impl Inner {
         Ok(())
     }
 
-    fn is_sync_due(&self) -> bool {
-        let due = self.state().sync_due;
-        due.is_some_and(|due| due <= self.env.clock.monotonic())
+    /// Up to where records are to be synced now, which is asked for once: another sync may have come so far already.
+    fn take_due_sync(&self) -> Option<Position> {
+        let mut state = self.state();
+        state.sync_due.take_if(|due| *due <= self.env.clock.monotonic())?;
+        Some(state.end)
     }
 }
 
@@ -241,6 +242,32 @@ mod tests {
             WriteOptions { durability: Some(Durability::Sync), ..WriteOptions::default() },
         )?;
         assert!(!takes());
+        Ok(())
+    }
+
+    #[test]
+    fn a_sync_that_sealing_has_done_already_is_not_due_for_ever() -> Result<()> {
+        let sim = Sim::new(1);
+        let wal = wal(&sim, Durability::IntervalMs(10))?;
+        assert!(wal.inner.options.sync_on_seal);
+        wal.append(0, 1, b"record", WriteOptions::default())?;
+        wal.rotate()?;
+        wal.background_step()?;
+        let syncs = wal.metrics().syncs;
+        sim.clock().advance(Duration::from_millis(20));
+        wal.background_step()?;
+        let state = wal.inner.state();
+        assert_eq!(state.sync_due, None);
+        assert_ne!(wal.inner.settles_in(&state), Some(Duration::ZERO), "the thread would not rest");
+        drop(state);
+        assert_eq!(wal.metrics().syncs, syncs);
+        // What comes later is synced as ever.
+        wal.append(0, 1, b"record", WriteOptions::default())?;
+        assert!(wal.inner.state().sync_due.is_some());
+        sim.clock().advance(Duration::from_millis(20));
+        wal.background_step()?;
+        assert_eq!(wal.inner.state().sync_due, None);
+        assert_eq!(wal.metrics().syncs, syncs + 1);
         Ok(())
     }
 

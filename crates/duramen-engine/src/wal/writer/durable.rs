@@ -2,6 +2,7 @@
 
 use super::Inner;
 use super::handle::Handle;
+use super::state::State;
 use crate::wal::format::{FIRST_RECORD, FIRST_SEQ, PUBLISHED, SYNCED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
@@ -34,7 +35,7 @@ impl Inner {
     /// Hands everything that is not with the kernel yet to it: first the records, then the counter that readers
     /// in other processes follow.
     fn publish_round(&self) -> Result<Position> {
-        let (segments, reached) = self.behind(None, |h| &h.published);
+        let (segments, reached) = behind(&self.state(), None, |h| &h.published);
         for (handle, end) in segments {
             let Some(path) = &handle.path else { continue };
             if !handle.segment.is_mapped() {
@@ -50,9 +51,14 @@ impl Inner {
     fn sync_round(&self, through: Option<Position>) -> Result<Position> {
         if through.is_none() {
             self.syncs_records.store(true, Ordering::Relaxed);
-            self.state().begin_sync();
         }
-        let (segments, reached) = self.behind(through, |h| &h.synced);
+        let mut state = self.state();
+        if through.is_none() {
+            // Not without the look at what there is: a record in between would be synced, and a sync of it due for ever.
+            state.begin_sync();
+        }
+        let (segments, reached) = behind(&state, through, |h| &h.synced);
+        drop(state);
         self.not_let_go()?;
         if segments.is_empty() {
             return Ok(reached);
@@ -80,7 +86,7 @@ impl Inner {
     }
 
     pub(super) fn unsynced_entries(&self) -> u64 {
-        let (segments, _) = self.behind(None, |h| &h.synced);
+        let (segments, _) = behind(&self.state(), None, |h| &h.synced);
         let mut entries = 0;
         for (handle, _) in segments {
             let mut at = handle.synced.load(Ordering::Relaxed).max(FIRST_RECORD as u64);
@@ -90,25 +96,6 @@ impl Inner {
             }
         }
         entries
-    }
-
-    /// The segments of which `progress` does not cover all records, with where those end, oldest first; and the
-    /// position that is reached when it does. Only up to `through`, if given, which is a segment's end.
-    fn behind(
-        &self,
-        through: Option<Position>,
-        progress: impl Fn(&Handle) -> &AtomicU64,
-    ) -> (Vec<(Arc<Handle>, usize)>, Position) {
-        let state = self.state();
-        let immutable = state.immutable.iter().map(|i| (&i.handle, i.len));
-        let active = state.active.as_ref().map(|a| (&a.handle, a.tail.end()));
-        let segments = immutable
-            .chain(active.filter(|(_, end)| *end > FIRST_RECORD))
-            .filter(|(h, _)| through.is_none_or(|t| h.number <= t.number))
-            .filter(|(h, end)| progress(h).load(Ordering::Relaxed) < *end as u64)
-            .map(|(h, end)| (Arc::clone(h), end))
-            .collect();
-        (segments, through.unwrap_or(state.end))
     }
 
     /// Makes the name of our directory durable, and that of the directory it lies in.
@@ -138,4 +125,22 @@ fn publish(handle: &Handle, end: usize) -> std::io::Result<()> {
 pub(super) fn raise(handle: &Handle, counter: usize, value: usize) -> std::io::Result<()> {
     handle.segment.memory().counter(counter).store(value as u64, Ordering::Release);
     handle.segment.publish(counter, 8)
+}
+
+/// The segments of which `progress` does not cover all records, with where those end, oldest first; and the
+/// position that is reached when it does. Only up to `through`, if given, which is a segment's end.
+fn behind(
+    state: &State,
+    through: Option<Position>,
+    progress: impl Fn(&Handle) -> &AtomicU64,
+) -> (Vec<(Arc<Handle>, usize)>, Position) {
+    let immutable = state.immutable.iter().map(|i| (&i.handle, i.len));
+    let active = state.active.as_ref().map(|a| (&a.handle, a.tail.end()));
+    let segments = immutable
+        .chain(active.filter(|(_, end)| *end > FIRST_RECORD))
+        .filter(|(h, _)| through.is_none_or(|t| h.number <= t.number))
+        .filter(|(h, end)| progress(h).load(Ordering::Relaxed) < *end as u64)
+        .map(|(h, end)| (Arc::clone(h), end))
+        .collect();
+    (segments, through.unwrap_or(state.end))
 }

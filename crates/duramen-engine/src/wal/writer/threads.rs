@@ -120,7 +120,7 @@ impl Inner {
     }
 
     /// How long until something is to be sealed, synced or looked at; `None` if nothing is.
-    fn settles_in(&self, state: &State) -> Option<Duration> {
+    pub(super) fn settles_in(&self, state: &State) -> Option<Duration> {
         if state.immutable.iter().any(|i| !i.sealed) {
             return Some(Duration::ZERO);
         }
