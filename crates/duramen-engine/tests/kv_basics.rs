@@ -387,6 +387,45 @@ fn a_checkpoint_is_a_store_of_its_own() {
 }
 
 #[test]
+fn a_checkpoint_removes_no_store_that_is_named_as_one_in_the_making() {
+    each(|setup, sim, _| {
+        // The store that is copied itself, and another that is complete.
+        let store = setup.open(sim.env(), "a.tmp").unwrap();
+        fill(&*store, &["a"]);
+        store.flush().unwrap();
+        is_invalid(store.checkpoint(Path::new("a")), "a.tmp");
+        fill(&*store, &["b"]);
+        store.checkpoint(Path::new("b.tmp")).unwrap();
+        is_invalid(store.checkpoint(Path::new("b")), "b.tmp");
+        store.close().unwrap();
+        for dir in ["a.tmp", "b.tmp"] {
+            let whole = setup.open(sim.env(), dir).unwrap();
+            assert_eq!(scan(&*whole, Bound::Unbounded, Bound::Unbounded, false), ["a", "b"]);
+        }
+        assert!(!sim.files().iter().any(|file| file.ends_with("CHECKPOINT")), "{:?}", sim.files());
+    });
+}
+
+#[test]
+fn of_two_checkpoints_to_one_directory_the_second_is_refused() {
+    each(|setup, sim, store| {
+        fill(&*store, &["a"]);
+        // As far as another process has come with one.
+        let fs = &sim.spawn_process().env().fs;
+        fs.create_dir_all(Path::new("copy.tmp/sst")).unwrap();
+        let theirs = fs.try_lock(Path::new("copy.tmp/CHECKPOINT")).unwrap().unwrap();
+        let refused = store.checkpoint(Path::new("copy")).unwrap_err();
+        assert!(matches!(refused, Error::Locked { .. }), "{refused}");
+        assert!(fs.exists(Path::new("copy.tmp/sst")).unwrap());
+        // It has died.
+        drop(theirs);
+        store.checkpoint(Path::new("copy")).unwrap();
+        let copy = setup.open(sim.env(), "copy").unwrap();
+        assert_eq!(scan(&*copy, Bound::Unbounded, Bound::Unbounded, false), ["a"]);
+    });
+}
+
+#[test]
 fn what_is_written_to_a_checkpoint_survives_its_first_crash() {
     each(|setup, sim, store| {
         fill(&*store, &["a", "b"]);

@@ -1,17 +1,20 @@
 //! A copy of a store gets its name when everything in it is durable: what a crash leaves is not taken for a store.
 
 use super::{EngineKind, marker};
-use crate::io::Env;
+use crate::io::{Env, Lock};
 use crate::{Error, Result};
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// The first file of a checkpoint in the making, locked, and the last that goes before it gets its name.
+pub(super) const MARK: &str = "CHECKPOINT";
 
 /// Makes `dir`, which must not exist, a store of this engine. `fill` puts everything but the marker into the
 /// directory that it is given, durably, names in it included; the name of that comes afterwards.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] if `dir` exists, has no name, or something else has the name `dir` + `.tmp`;
-/// [`Error::Io`]; those of `fill`. `dir` does not exist then.
+/// [`Error::Locked`] while another makes the same; [`Error::Io`]; those of `fill`. `dir` does not exist then.
 pub(crate) fn checkpoint(
     env: &Env,
     dir: &Path,
@@ -26,43 +29,87 @@ pub(crate) fn checkpoint(
         return Err(Error::InvalidArgument(format!("{} is no name for a checkpoint", dir.display())));
     };
     let tmp = dir.with_file_name(format!("{name}.tmp"));
-    remove_unfinished(env, &tmp)?;
+    let mark = tmp.join(MARK);
+    let _ours = begin(env, &tmp)?;
     let made = marker::claim(env, &tmp, kind, false).and_then(|()| fill(&tmp)).and_then(|()| {
         fs.sync_dir(&tmp).map_err(Error::io("sync", &tmp))?;
+        // From here on it is a store like any other, which no checkpoint removes.
+        fs.remove_file(&mark).map_err(Error::io("remove", &mark))?;
         fs.rename(&tmp, dir).map_err(Error::io("rename", &tmp))
     });
     if made.is_err() {
-        let _the_next_attempt_does = remove_unfinished(env, &tmp);
+        let _the_next_attempt_does = remove_all(env, &tmp);
         return made;
     }
     let parent = marker::parent(dir).unwrap_or(dir);
-    fs.sync_dir(parent).map_err(Error::io("sync", parent)).inspect_err(|_| {
+    let synced = fs.sync_dir(parent).map_err(Error::io("sync", parent));
+    synced.and_then(|()| fs.sync_dir(dir).map_err(Error::io("sync", dir))).inspect_err(|_| {
         // It may be gone after a loss of power, so it is not there now.
         if fs.rename(dir, &tmp).is_ok() {
-            let _the_next_attempt_does = remove_unfinished(env, &tmp);
+            let _the_next_attempt_does = remove_all(env, &tmp);
         }
     })
 }
 
-/// Removes what an interrupted checkpoint has left: a directory with a marker, or not yet with anything.
-fn remove_unfinished(env: &Env, tmp: &Path) -> Result<()> {
-    let fs = &env.fs;
-    let list = |dir: &Path| fs.read_dir(dir).map_err(Error::io("list", dir));
-    let entries = match fs.read_dir(tmp) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+/// Makes `tmp` a directory in which there is the mark alone, and locks that.
+fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
+    let (fs, mark) = (&env.fs, tmp.join(MARK));
+    let locked = || Error::Locked { path: mark.clone() };
+    let lock = || fs.try_lock(&mark).map_err(Error::io("lock", &mark))?.ok_or_else(locked);
+    if is_unfinished(env, tmp)? {
+        // What has no mark yet has nothing to lose. A mark is not made by looking: who has just removed it is done.
+        let is_marked = fs.exists(&mark).map_err(Error::io("look for", &mark))?;
+        if is_marked && fs.try_lock_shared(&mark).map_err(Error::io("lock", &mark))?.is_none() {
+            return Err(locked());
+        }
+        let _nobody_is_at_it = lock()?;
+        remove_all(env, tmp)?;
+    }
+    marker::create_dir(env, tmp)?;
+    let ours = lock()?;
+    let listed = fs.read_dir(tmp).map_err(Error::io("list", tmp))?;
+    if listed.iter().any(|entry| entry.name != MARK) {
+        // Another has begun and finished meanwhile.
+        let _not_needed = fs.remove_file(&mark);
+        return Err(locked());
+    }
+    // A crash may keep any of the names that come, and all are without a meaning without this one.
+    let synced = fs.sync_dir(tmp).map_err(Error::io("sync", tmp));
+    if synced.is_err() {
+        let _the_next_attempt_does = remove_all(env, tmp);
+    }
+    synced.map(|()| ours)
+}
+
+/// Whether it is what an interrupted checkpoint has left: a directory with the mark, or not yet with anything.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] if it is anything else; [`Error::Io`].
+fn is_unfinished(env: &Env, tmp: &Path) -> Result<bool> {
+    let entries = match env.fs.read_dir(tmp) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
         other => other.map_err(Error::io("list", tmp))?,
     };
-    let is_marker = |name: &str| name.starts_with(marker::FILE_NAME);
-    let is_marked = entries.iter().any(|entry| entry.name == marker::FILE_NAME);
-    if let Some(foreign) = entries.iter().find(|entry| !is_marked && !is_marker(&entry.name)) {
-        let (tmp, name) = (tmp.display(), &foreign.name);
-        return Err(Error::InvalidArgument(format!(
-            "{tmp} is where a checkpoint is made, but it holds `{name}`"
-        )));
+    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+    // Only who has opened it as a store locks it so.
+    let foreign =
+        if has(MARK) { has("LOCK").then_some("LOCK") } else { entries.first().map(|e| e.name.as_str()) };
+    match foreign {
+        None => Ok(true),
+        Some(name) => Err(Error::InvalidArgument(format!(
+            "{} is where a checkpoint is made, but it holds `{name}`: give it another name, or remove it",
+            tmp.display()
+        ))),
     }
+}
+
+/// Removes a checkpoint that is not wanted.
+fn remove_all(env: &Env, tmp: &Path) -> Result<()> {
+    let fs = &env.fs;
+    let list = |dir: &Path| fs.read_dir(dir).map_err(Error::io("list", dir));
     let remove = |path: &Path| fs.remove_file(path).map_err(Error::io("remove", path));
-    // The marker last: until then it can be seen what this is.
-    let (marks, rest): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_marker(&entry.name));
+    // The mark last: until then it can be seen what this is.
+    let (marks, rest): (Vec<_>, Vec<_>) = list(tmp)?.into_iter().partition(|entry| entry.name == MARK);
     for entry in rest {
         let path = tmp.join(&entry.name);
         if entry.is_dir {
@@ -75,6 +122,8 @@ fn remove_unfinished(env: &Env, tmp: &Path) -> Result<()> {
         }
     }
     for entry in marks {
+        // And after a loss of power, too.
+        fs.sync_dir(tmp).map_err(Error::io("sync", tmp))?;
         remove(&tmp.join(entry.name))?;
     }
     fs.remove_dir(tmp).map_err(Error::io("remove", tmp))

@@ -129,7 +129,9 @@ fn refuse_foreign(env: &Env, dir: &Path, kind: EngineKind) -> Result<()> {
     let what = if has("MANIFEST") && has("wal") {
         "holds a log store".to_owned()
     } else {
-        let is_ours = |name: &str| name == "LOCK" || name == FILE_NAME || is_temporary(name);
+        let is_ours = |name: &str| {
+            name == "LOCK" || name == FILE_NAME || name == super::checkpoint::MARK || is_temporary(name)
+        };
         match entries.iter().find(|entry| !is_ours(&entry.name)) {
             None => return Ok(()),
             Some(foreign) => format!("has no file {FILE_NAME}, but `{}`", foreign.name),
