@@ -4,6 +4,7 @@ use super::compaction::{self, Cancel, Context, Job, LiveWork, RateLimiter};
 use super::db::Inner;
 use super::listener::CompactionKind;
 use super::options::LsmOptions;
+use super::superversion::SuperVersion;
 use super::version::Version;
 use crate::wal::Background;
 use crate::{Error, Result};
@@ -173,9 +174,17 @@ impl Inner {
             }
         };
         let mut manifest = self.manifest();
+        let drops = job.kind == CompactionKind::DropExpired;
+        if drops && !self.hide(&job) {
+            // Dropped when that snapshot is gone.
+            return Ok(());
+        }
         let made: Vec<_> =
             outcome.edit.add_tables.iter().map(|meta| (meta.number, self.dir.join(&meta.path))).collect();
         if let Err(e) = self.apply(&mut manifest, outcome.edit) {
+            if drops {
+                self.show(|version| version.and(job.tables()));
+            }
             if self.poisoned().is_none() {
                 // There was no room for the edit: the tables it would have named are nobody's. It is all done again later.
                 let state = Arc::clone(manifest.get()?.state());
@@ -184,6 +193,9 @@ impl Inner {
                 }
             }
             return Err(e);
+        }
+        if drops {
+            job.tables().for_each(|table| table.mark_dropped());
         }
         drop(manifest);
         drop(claimed);
@@ -198,6 +210,85 @@ impl Inner {
         self.background.wake();
         self.stall.wake();
         self.tell(|listener| listener.on_compaction(&outcome.info));
+        Ok(())
+    }
+
+    /// Takes what has expired out of readers' sight before the manifest forgets it, which takes a sync: whoever has read
+    /// something of it under a snapshot, taken since the job was picked, is to find it again. Whether nobody can have.
+    fn hide(&self, job: &Job) -> bool {
+        let min_seq = job.tables().map(|table| table.facts.min_seq).min().unwrap_or(0);
+        self.snapshots.unless_seen(min_seq, || self.show(|version| version.without(job.tables())))
+    }
+
+    fn show(&self, tables: impl FnOnce(&Version) -> Version) {
+        self.change(|now| {
+            let version = Arc::new(tables(&now.version));
+            Some(SuperVersion::new(now.active.clone(), now.immutables.clone(), version))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::{Fault, Sim};
+    use crate::kv::{Engine, ReadOptions};
+    use crate::lsm::Lsm;
+    use std::time::Duration;
+
+    /// A store with a table that has expired.
+    fn store(sim: &Sim) -> Result<Lsm> {
+        let options = LsmOptions {
+            env: sim.env(),
+            background: Background::Manual,
+            ttl_s: 100,
+            ..LsmOptions::default()
+        };
+        let store = Lsm::open("/db", options)?;
+        store.put(b"key", b"value")?;
+        store.flush()?;
+        sim.clock().advance(Duration::from_secs(102));
+        Ok(store)
+    }
+
+    fn tables(sim: &Sim) -> usize {
+        sim.files().iter().filter(|file| file.ends_with(".sst")).count()
+    }
+
+    #[test]
+    fn what_a_snapshot_sees_that_was_taken_since_the_pick_is_not_dropped() -> Result<()> {
+        let sim = Sim::new(1);
+        let store = store(&sim)?;
+        let inner = &store.inner;
+        let pick = |inner: &Inner, live: &LiveWork<'_>| {
+            compaction::pick(&inner.current.load().version, &inner.options, live)
+        };
+        let Some(claimed) = inner.claim(pick) else { panic!("it has not expired") };
+        let then = ReadOptions { snapshot: Some(store.snapshot()), ..ReadOptions::default() };
+        assert!(store.get_with(b"key", &then)?.is_some());
+        inner.run_job(claimed)?;
+        assert!(store.get_with(b"key", &then)?.is_some());
+        assert!(!inner.compact_one()?, "nor is it picked again");
+        drop(then);
+        assert!(inner.compact_one()?);
+        assert!(store.get(b"key")?.is_none());
+        inner.remove_obsolete();
+        assert_eq!(tables(&sim), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn what_has_expired_is_there_as_long_as_the_manifest_says_so() -> Result<()> {
+        let sim = Sim::new(1);
+        let store = store(&sim)?;
+        sim.fail_at(sim.operations(), Fault::NoSpace);
+        assert!(store.inner.compact_one().is_err());
+        assert!(store.poisoned().is_none());
+        assert!(store.get(b"key")?.is_some());
+        assert!(store.inner.compact_one()?);
+        assert!(store.get(b"key")?.is_none());
+        store.inner.remove_obsolete();
+        assert_eq!(tables(&sim), 0);
         Ok(())
     }
 }

@@ -24,6 +24,17 @@ impl Snapshots {
         self.lock().keys().copied().collect()
     }
 
+    /// Does something, before the next snapshot can be taken, unless one sees something of what was written as `seq` or later.
+    /// Whether it did. It is to be short, and not to ask for snapshots.
+    pub(super) fn unless_seen(&self, seq: u64, what: impl FnOnce()) -> bool {
+        let alive = self.lock();
+        let is_seen = alive.last_key_value().is_some_and(|(newest, _)| *newest >= seq);
+        if !is_seen {
+            what();
+        }
+        !is_seen
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.lock().values().sum()

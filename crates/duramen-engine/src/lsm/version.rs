@@ -6,7 +6,7 @@ use crate::kv::cmp_keys;
 use crate::manifest::{State, TableMeta};
 use crate::{Error, Result};
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -248,11 +248,33 @@ impl Version {
             };
             version.levels[usize::from(table.facts.level)].push(table);
         }
-        version.sort_level0();
-        for level in &mut version.levels[1..] {
+        version.sort();
+        Ok(version)
+    }
+
+    fn sort(&mut self) {
+        self.sort_level0();
+        for level in &mut self.levels[1..] {
             level.sort_by(|a, b| a.min_key().cmp(b.min_key()));
         }
-        Ok(version)
+    }
+
+    /// The same without these tables.
+    pub(super) fn without<'a>(&self, tables: impl Iterator<Item = &'a Arc<TableFile>>) -> Self {
+        let numbers: HashSet<u64> = tables.map(|t| t.meta.number).collect();
+        let mut version = self.clone();
+        version.levels.iter_mut().for_each(|level| level.retain(|t| !numbers.contains(&t.meta.number)));
+        version
+    }
+
+    /// The same and these tables, each in its level, those excepted that are there again already.
+    pub(super) fn and<'a>(&self, tables: impl Iterator<Item = &'a Arc<TableFile>>) -> Self {
+        let mut version = self.clone();
+        for table in tables.filter(|t| !self.has(t.meta.number)) {
+            version.levels[usize::from(table.facts.level)].push(Arc::clone(table));
+        }
+        version.sort();
+        version
     }
 
     /// Adds a table that was flushed or ingested.
