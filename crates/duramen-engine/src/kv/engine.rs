@@ -115,9 +115,10 @@ pub trait Engine: Send + Sync + Debug {
     /// Ends background work, makes everything durable and gives the directory back. Later calls that write fail.
     /// A second close does nothing. A store that is dropped without it loses nothing that was promised.
     ///
-    /// Waits for those who are at work in the directory on other threads ([`Engine::compact`], [`Engine::ingest`],
-    /// [`Engine::checkpoint`], [`Engine::flush`]): compactions and ingestions give up and fail. Called from within one of these, by
-    /// a listener or the entries' iterator, it does not wait: the directory is given back when the last of them has returned.
+    /// Waits for those who are at work in the directory on other threads (of an [`Lsm`](crate::lsm::Lsm): [`Engine::compact`],
+    /// [`Engine::ingest`], [`Engine::checkpoint`], [`Engine::flush`]; of a [`Log`](crate::log::Log): [`Engine::compact`]):
+    /// compactions and ingestions give up and fail. Called from within one of these, by a listener or the entries' iterator, it
+    /// does not wait: the directory is given back when the last of them has returned.
     ///
     /// # Errors
     /// As [`Engine::flush`].

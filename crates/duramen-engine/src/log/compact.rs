@@ -166,6 +166,8 @@ impl Inner {
         let base_seq = view.seq;
         let mut copied = view.end;
         for _ in 0..ROUNDS {
+            // Who closes the log waits for the end.
+            self.writable(&self.state())?;
             let now = self.view();
             if now.end - copied <= LAST_COPY_BYTES {
                 break;

@@ -27,6 +27,8 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn add(&mut self, inner: &'a Inner, key: &[u8], value: &[u8]) -> Result<()> {
         if self.last.len() >= PART_BYTES {
+            // Once the log is closed, the file's name is the next opening's.
+            inner.writable(&inner.state())?;
             let parts = match &mut self.parts {
                 Some(parts) => parts,
                 None => self.parts.insert(NewFile::create(&inner.env, self.path.clone(), self.identity)?),

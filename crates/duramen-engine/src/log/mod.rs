@@ -300,6 +300,9 @@ impl Engine for Log {
         }
         let end = self.inner.state().position();
         let synced = self.inner.usable().and_then(|()| self.inner.sync_through(end));
+        // Who rewrites the file on another thread finds it closed and removes what it has written, by a name that the next
+        // opening uses too.
+        let _nobody_rewrites = lock(&self.inner.rewriting);
         *lock(&self.inner.lock) = None;
         synced
     }
@@ -322,5 +325,44 @@ impl Drop for Log {
             // Promised within an interval, and nobody will see to it any more.
             let _nobody_to_tell = self.inner.sync_through(end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::Sim;
+    use crate::wal::Background;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn closing_waits_for_who_rewrites_the_file() -> Result<()> {
+        let sim = Sim::new(1);
+        let open = || {
+            let options =
+                LogOptions { env: sim.env(), background: Background::Manual, ..LogOptions::default() };
+            Log::open("/db", options)
+        };
+        let opened = open()?;
+        let log = &opened;
+        log.put(b"key", b"value")?;
+        std::thread::scope(|scope| {
+            // As in a compaction.
+            let rewriting = lock(&log.inner.rewriting);
+            let (closed, is_closed) = channel();
+            scope.spawn(move || closed.send(log.close()));
+            // A test that passes waits it out.
+            let too_early = is_closed.recv_timeout(Duration::from_millis(200));
+            let is_locked = matches!(open(), Err(Error::Locked { .. }));
+            drop(rewriting);
+            assert!(too_early.is_err() && is_locked, "closed, while somebody rewrites the file");
+            assert!(matches!(is_closed.recv(), Ok(Ok(()))));
+        });
+        assert!(log.compact().is_err());
+        let next = open()?;
+        next.compact()?;
+        assert_eq!(next.get(b"key")?.as_deref(), Some(&b"value"[..]));
+        Ok(())
     }
 }
