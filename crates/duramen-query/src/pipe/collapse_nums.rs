@@ -69,8 +69,8 @@ fn collapse(text: &str, out: &mut String) {
         }
         let number = |len: usize| {
             let rest = &text[at + len..];
-            let unit = rest.find(|c: char| !is_word_char(c)).unwrap_or(rest.len());
-            unit == 0 || is_unit(&rest[..unit]) || rest.starts_with(['T', '_'])
+            let unit = short_word(rest, is_word_char);
+            unit.is_some_and(|unit| unit.is_empty() || is_unit(unit)) || rest.starts_with(['T', '_'])
         };
         // With four digits or more, letters to f are digits, too.
         let run = &bytes[at..at + hex];
@@ -102,20 +102,28 @@ fn is_hex_prefix(text: &str) -> bool {
     before.is_some_and(|rest| !rest.ends_with(is_word_char))
 }
 
+/// The characters that a text begins with, unless they are more than a unit has: what is looked at for each number of a word
+/// must not be all of the word.
+fn short_word(text: &str, is_part: impl Fn(char) -> bool) -> Option<&str> {
+    const MAX_CHARS: usize = 3;
+    let end = text.char_indices().take(MAX_CHARS + 1).find(|(_, c)| !is_part(*c)).map(|(at, _)| at);
+    let len = end.or_else(|| text.chars().nth(MAX_CHARS).is_none().then_some(text.len()))?;
+    text.get(..len)
+}
+
 /// The units of a duration of several parts that a text begins with, the greatest first, as in `1h33m`.
 fn units(text: &str) -> Option<Vec<&str>> {
     const UNITS: [&str; 11] = ["y", "w", "d", "h", "m", "s", "ms", "µs", "\u{3bc}s", "us", "ns"];
-    let word = &text[..text.find(|c| !is_word_char(c)).unwrap_or(text.len())];
-    let (mut units, mut last, mut rest) = (Vec::new(), None, word);
-    while !rest.is_empty() {
-        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        let len = unit.find(|c: char| c.is_ascii_digit()).unwrap_or(unit.len());
-        let place = UNITS.iter().position(|known| *known == &unit[..len]);
-        if unit.len() == rest.len() || place.is_none() || place <= last {
+    let (mut units, mut last, mut rest) = (Vec::new(), None, text);
+    while rest.starts_with(is_word_char) {
+        let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let unit = short_word(behind, |c| is_word_char(c) && !c.is_ascii_digit())?;
+        let place = UNITS.iter().position(|known| *known == unit);
+        if behind.len() == rest.len() || place.is_none() || place <= last {
             return None;
         }
-        units.push(&unit[..len]);
-        (last, rest) = (place, &unit[len..]);
+        units.push(unit);
+        (last, rest) = (place, &behind[unit.len()..]);
     }
     (units.len() > 1).then_some(units)
 }
@@ -187,6 +195,7 @@ mod tests {
             ("v1 beef dead0 0-adef-feed", "v<N> beef <N> <N>-<N>-<N>"),
             ("0x1234 0XFEAD12 0xff x12 a0x12 0x", "0x<N> 0X<N> 0x<N> x12 a0x12 0x"),
             ("3h5m6s43ms43μs324ns, 1d2h 5m3h", "<N>h<N>m<N>s<N>ms<N>μs<N>ns, <N>d<N>h 5m3h"),
+            ("1h33 1h33min 1_1_1 s1s1 7KiBx 7 KiB", "1h33 1h33min <N>_<N>_<N> s1s<N> 7KiBx <N> KiB"),
             ("", ""),
         ] {
             let mut out = String::new();

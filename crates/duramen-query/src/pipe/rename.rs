@@ -82,12 +82,16 @@ impl Stage for RenameStage<'_> {
                 rename(row, &from.name, &to.name);
                 continue;
             }
-            let named: Vec<String> = row
+            let mut named: Vec<String> = row
                 .iter()
                 .map(|(name, ..)| name)
                 .filter(|name| from.matches(name))
                 .map(String::from)
                 .collect();
+            if !to.prefix {
+                // Which one stays is not to depend on where it came from.
+                named.sort_unstable();
+            }
             for name in named {
                 let rest = name.get(from.name.len()..).filter(|_| to.prefix).unwrap_or_default();
                 rename(row, &name, &format!("{}{rest}", to.name));

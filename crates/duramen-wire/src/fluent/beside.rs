@@ -96,8 +96,14 @@ impl Beside {
     }
 
     fn add(&mut self, prefix: &str, key: &[u8], mut value: Cursor<'_>) -> Option<()> {
+        let before = self.members.len();
         self.push_name(prefix, key);
-        push_json(&mut value, &mut self.members)
+        let pushed = push_json(&mut value, &mut self.members);
+        if pushed.is_none() {
+            // Half a value would cost all records that get this.
+            self.members.truncate(before);
+        }
+        pushed
     }
 
     fn push_name(&mut self, prefix: &str, key: &[u8]) {

@@ -269,6 +269,11 @@ fn groups_and_metadata_of_fluent_bit_are_fields_of_their_records() {
         )
     );
     assert_eq!((&*rejected, chunks), ("", vec![b"c".to_vec()]));
+    // A header that cannot be read costs itself: the records behind it are as good as without.
+    let torn = b"\x92\x92\xd7\0\xff\xff\xff\xff\0\0\0\0\x80\x81\xa8resource\x81\xa1k\x81\x90\x01";
+    let (entries, rejected, chunks) = fed(&packed(&[&torn[..], plain].concat()));
+    assert_eq!((&*entries, chunks), ("1000000000 Unknown ho {tag=t} log=ho\n", vec![b"c".to_vec()]));
+    assert!(rejected.starts_with("row 0: a group") && !rejected.contains(';'), "{rejected}");
     let mut forward = Forward::new(&Params::default(), NOW, 1 << 20);
     let mut out = Decoded::default();
     for message in [packed(group), packed(plain)] {

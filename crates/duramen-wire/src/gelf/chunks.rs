@@ -16,6 +16,8 @@ pub struct Chunks {
     waiting: HashMap<(IpAddr, [u8; 8]), Waiting>,
     bytes: usize,
     max_bytes: usize,
+    /// No message has waited since before this.
+    oldest_ns: i64,
     lost: u64,
 }
 
@@ -32,7 +34,7 @@ const PIECE_BYTES: usize = 64;
 impl Chunks {
     /// For chunks of `max_bytes` in all.
     pub fn new(max_bytes: usize) -> Self {
-        Self { waiting: HashMap::new(), bytes: 0, max_bytes, lost: 0 }
+        Self { waiting: HashMap::new(), bytes: 0, max_bytes, oldest_ns: i64::MAX, lost: 0 }
     }
 
     /// Takes a datagram and gives the message that it is or completes, still packed.
@@ -58,6 +60,7 @@ impl Chunks {
         }
         self.make_room(piece.len() + PIECE_BYTES * usize::from(*count));
         let key = (peer, *id);
+        self.oldest_ns = self.oldest_ns.min(now_ns);
         let waiting = self.waiting.entry(key).or_insert_with(|| {
             let bytes = PIECE_BYTES * usize::from(*count);
             self.bytes += bytes;
@@ -84,10 +87,16 @@ impl Chunks {
 
     /// Forgets messages whose chunks have waited too long.
     fn forget_late(&mut self, now_ns: i64) {
+        // Most datagrams need not look at what waits.
+        if now_ns.saturating_sub(self.oldest_ns) <= PATIENCE_NS {
+            return;
+        }
         let before = self.waiting.len();
+        self.oldest_ns = i64::MAX;
         self.waiting.retain(|_, waiting| {
             let keep = now_ns.saturating_sub(waiting.since_ns) <= PATIENCE_NS;
             self.bytes -= if keep { 0 } else { waiting.bytes };
+            self.oldest_ns = self.oldest_ns.min(if keep { waiting.since_ns } else { i64::MAX });
             keep
         });
         self.lost += (before - self.waiting.len()) as u64;
