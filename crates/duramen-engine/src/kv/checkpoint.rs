@@ -56,16 +56,19 @@ fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
     let (fs, mark) = (&env.fs, tmp.join(MARK));
     let locked = || Error::Locked { path: mark.clone() };
     let lock = || fs.try_lock(&mark).map_err(Error::io("lock", &mark))?.ok_or_else(locked);
-    if is_unfinished(env, tmp)? {
-        // What has no mark yet has nothing to lose. A mark is not made by looking: who has just removed it is done.
+    let found = left_in(env, tmp)?;
+    if found == Left::Marked {
+        // A mark is not made by looking: who has just removed it is done, and only its name is to come.
         let is_marked = fs.exists(&mark).map_err(Error::io("look for", &mark))?;
-        if is_marked && fs.try_lock_shared(&mark).map_err(Error::io("lock", &mark))?.is_none() {
+        if !is_marked || fs.try_lock_shared(&mark).map_err(Error::io("lock", &mark))?.is_none() {
             return Err(locked());
         }
         let _nobody_is_at_it = lock()?;
         remove_all(env, tmp)?;
     }
-    marker::create_dir(env, tmp)?;
+    if found != Left::Empty {
+        marker::create_dir(env, tmp)?;
+    }
     let ours = lock()?;
     let listed = fs.read_dir(tmp).map_err(Error::io("list", tmp))?;
     if listed.iter().any(|entry| entry.name != MARK) {
@@ -81,13 +84,23 @@ fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
     synced.map(|()| ours)
 }
 
-/// Whether it is what an interrupted checkpoint has left: a directory with the mark, or not yet with anything.
+/// What an interrupted checkpoint has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// A directory with nothing in it yet.
+    Empty,
+    /// A directory with the mark.
+    Marked,
+}
+
+/// What of a checkpoint there is.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] if it is anything else; [`Error::Io`].
-fn is_unfinished(env: &Env, tmp: &Path) -> Result<bool> {
+fn left_in(env: &Env, tmp: &Path) -> Result<Left> {
     let entries = match env.fs.read_dir(tmp) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Left::Nothing),
         other => other.map_err(Error::io("list", tmp))?,
     };
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
@@ -95,7 +108,7 @@ fn is_unfinished(env: &Env, tmp: &Path) -> Result<bool> {
     let foreign =
         if has(MARK) { has("LOCK").then_some("LOCK") } else { entries.first().map(|e| e.name.as_str()) };
     match foreign {
-        None => Ok(true),
+        None => Ok(if has(MARK) { Left::Marked } else { Left::Empty }),
         Some(name) => Err(Error::InvalidArgument(format!(
             "{} is where a checkpoint is made, but it holds `{name}`: give it another name, or remove it",
             tmp.display()

@@ -117,7 +117,7 @@ pub trait Engine: Send + Sync + Debug {
     ///
     /// Waits for those who are at work in the directory on other threads (of an [`Lsm`](crate::lsm::Lsm): [`Engine::compact`],
     /// [`Engine::ingest`], [`Engine::checkpoint`], [`Engine::flush`]; of a [`Log`](crate::log::Log): [`Engine::compact`]):
-    /// compactions and ingestions give up and fail. Called from within one of these, by a listener or the entries' iterator, it
+    /// compactions and ingestions give up and fail. Called from within one of these, by a listener's `on_compaction` or the entries' iterator, it
     /// does not wait: the directory is given back when the last of them has returned.
     ///
     /// # Errors

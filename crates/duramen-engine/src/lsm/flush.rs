@@ -119,7 +119,7 @@ impl Drop for FlushWaiter<'_> {
 impl Inner {
     /// Writes the oldest immutable memtable to a table. Whether there was one.
     pub(super) fn flush_one(&self) -> Result<bool> {
-        let _one_at_a_time = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let one_at_a_time = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(oldest) = self.current.load().immutables.last().cloned() else { return Ok(false) };
         while self.uncommitted().len() >= self.options.max_write_buffer_number {
             self.commit_one()?;
@@ -170,6 +170,8 @@ impl Inner {
         drop(oldest);
         self.set_pace();
         self.background.wake();
+        // Who is told may flush, or close the store.
+        drop(one_at_a_time);
         self.tell(|listener| listener.on_flush(&info));
         Ok(true)
     }

@@ -174,6 +174,8 @@ impl Inner {
             if self.stall.pace() != pace {
                 continue;
             }
+            // Who closes the store, or finds it poisoned, wakes after it is known: here nobody can miss that.
+            self.writable()?;
             let now = clock.monotonic();
             let left = until.map_or(Duration::MAX, |until| until.saturating_sub(now));
             if pace == Pace::Delayed {

@@ -48,7 +48,6 @@ pub struct Logger {
 pub(super) struct Core {
     options: LoggerBuilder,
     env: Env,
-    /// How a line is appended, and how one of `sync_levels`.
     process: OfProcess,
     closed: AtomicBool,
 }

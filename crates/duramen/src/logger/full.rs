@@ -110,8 +110,8 @@ impl OfProcess {
         }
     }
 
-    /// Tries again as long as there is no room, until the time is up; and once, if the writer had stopped and there is
-    /// a new one. Whatever it waits for, it waits for `on_full`'s time in all.
+    /// Tries again as long as there is no room, until the time is up; and once, if the writer has stopped, be it while
+    /// room was waited for, and there is a new one. Whatever it waits for, it waits for `on_full`'s time in all.
     #[cold]
     fn insist(
         &self,
@@ -128,36 +128,34 @@ impl OfProcess {
             let passed = env.clock.monotonic().saturating_sub(started);
             on_full.patience().saturating_sub(rested.max(passed))
         };
-        if error.is_stopped() {
-            self.renew(env, left(rested), error)?;
-            match again(options) {
-                Ok(()) => return Ok(()),
-                Err(e) => error = e,
-            }
-        }
         let is_stall = |error: &Error| matches!(error, Error::Engine(EngineError::Stalled { .. }));
-        if is_stall(&error) && !left(rested).is_zero() {
-            let stall_timeout = Some(left(rested));
-            match again(WriteOptions { no_slowdown: false, stall_timeout, ..options }) {
-                Ok(()) => return Ok(()),
-                Err(e) if is_stall(&e) => return Err(e), // it has waited
-                Err(e) => error = e,
-            }
-        }
-        while error.is_full() {
+        let mut renewed = false;
+        loop {
             let left = left(rested);
-            if left.is_zero() {
-                break;
-            }
-            let pause = RETRY_EVERY.min(left);
-            std::thread::park_timeout(pause);
-            rested += pause;
-            match again(options) {
+            let outcome = if error.is_stopped() && !renewed {
+                renewed = true;
+                self.renew(env, left, error)?;
+                again(options)
+            } else if left.is_zero() {
+                return Err(error);
+            } else if is_stall(&error) {
+                match again(WriteOptions { no_slowdown: false, stall_timeout: Some(left), ..options }) {
+                    Err(e) if is_stall(&e) => return Err(e), // it has waited
+                    other => other,
+                }
+            } else if error.is_full() {
+                let pause = RETRY_EVERY.min(left);
+                std::thread::park_timeout(pause);
+                rested += pause;
+                again(options)
+            } else {
+                return Err(error);
+            };
+            match outcome {
                 Ok(()) => return Ok(()),
                 Err(e) => error = e,
             }
         }
-        Err(error)
     }
 
     /// Says in the log how many lines are not there.
@@ -190,5 +188,38 @@ impl OfProcess {
 
     fn constants(&self) -> &Constants {
         &self.constants
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logger::Logger;
+    use duramen_engine::io::sim::Sim;
+
+    #[test]
+    fn who_waits_for_room_goes_on_with_a_new_writer() -> Result<()> {
+        let sim = Sim::new(1);
+        let on_full = OnFull::Block { timeout: Duration::from_secs(5) };
+        let process = OfProcess::open(&Logger::builder("/logs").env(sim.env()).on_full(on_full))?;
+        let stalled = || Error::Engine(EngineError::Stalled { reason: "full".into() });
+        let stopped = || Error::Engine(EngineError::Poisoned { reason: "a sync failed".into() });
+        let full = || Error::Engine(EngineError::FlushFails { reason: "full".into() });
+        for (first, then) in
+            [(stalled(), vec![stopped()]), (full(), vec![stopped()]), (stalled(), vec![full(), stopped()])]
+        {
+            let mut answers = then.into_iter();
+            let mut again = |_| answers.next().map_or(Ok(()), Err);
+            process.insist(&sim.env(), on_full, AT_ONCE, &mut again, first)?;
+        }
+        let mut asked = 0;
+        let mut again = |_| {
+            asked += 1;
+            Err(stopped())
+        };
+        let told = process.insist(&sim.env(), on_full, AT_ONCE, &mut again, stalled());
+        assert!(told.is_err_and(|e| e.is_stopped()));
+        assert_eq!(asked, 2, "one new writer is enough");
+        Ok(())
     }
 }

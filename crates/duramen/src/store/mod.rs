@@ -297,7 +297,7 @@ impl Store {
     }
 
     /// Merges small tables until there is nothing to merge, if this process is the keeper or can become it;
-    /// otherwise does nothing.
+    /// otherwise does nothing. Ends sooner while another thread, or another process, deletes lines or sets the retention policy.
     ///
     /// # Errors
     /// What the file system said; [`Error::ReadOnly`].

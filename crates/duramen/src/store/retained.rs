@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Removes what the policy does not allow any more, if this process is the keeper or can become it; otherwise
-    /// does nothing: the keeper does it by itself.
+    /// does nothing: the keeper does it by itself. So does it what is left while another thread deletes lines or sets the policy.
     ///
     /// # Errors
     /// What the file system said; [`Error::ReadOnly`].

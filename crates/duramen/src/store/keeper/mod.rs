@@ -49,6 +49,8 @@ pub(crate) struct Keeper {
     flusher: Flusher,
     /// Segments of living writers that were not sealed when last looked at.
     watched: BTreeMap<(u64, u64), Arc<SegmentReader>>,
+    /// Segments of living writers that cannot be read, and of which it was told.
+    told_damaged: BTreeSet<(u64, u64)>,
     tables: Arc<TableCache>,
     leaving: Leaving,
     /// Tables that are damaged, or were to be merged with one that is.
@@ -105,6 +107,7 @@ impl Keeper {
             manifest,
             flusher,
             watched: BTreeMap::new(),
+            told_damaged: BTreeSet::new(),
             tables: Arc::new(TableCache::new(env.clone(), layout.clone(), BlockCache::new(0))),
             leaving: Leaving::default(),
             not_mergeable: BTreeSet::new(),
@@ -189,8 +192,11 @@ impl Keeper {
                     Ok(Some(reader)) => Arc::new(reader),
                     Ok(None) => break,
                     // Once its writer is gone, its records are looked for. Nobody else is to wait for that.
-                    Err(e) if e.is_corruption() => {
-                        self.shared.incident(format!("a segment waits for its writer's end: {e}"));
+                    // But this process's own writers would wait for its buffers: they are told.
+                    Err(e) if e.is_corruption() && self.shared.living_writer() != Some(writer.writer_id) => {
+                        if self.told_damaged.insert(key) {
+                            self.shared.incident(format!("a segment waits for its writer's end: {e}"));
+                        }
                         break;
                     }
                     Err(e) => return Err(e.into()),
