@@ -223,6 +223,12 @@ pub trait Segment: Send + Sync + Debug {
     fn truncate(&self, len: usize) -> io::Result<()>;
 }
 
+/// Whether an operation failed because the process, or the system, has no file descriptor left.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    Errno::from_io_error(error).is_some_and(|errno| errno == Errno::MFILE || errno == Errno::NFILE)
+}
+
 /// Time.
 pub trait Clock: Send + Sync + Debug {
     /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which may jump either way.

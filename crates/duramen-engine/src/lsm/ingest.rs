@@ -122,7 +122,7 @@ impl Inner {
             }
         };
         // What was in tables already when the memtables were found empty may not be committed: it is older, and must not
-        // be known later. That it may be late writers' memtables that are flushed, too, does no harm.
+        // be known later. Late writers' memtables may be flushed with it.
         while self.flush_one()? {}
         while self.commit_one()? {}
         let mut edit = Edit::default();

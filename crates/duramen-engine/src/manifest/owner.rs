@@ -4,9 +4,8 @@ use super::cbor::{encode_edit, encode_state};
 use super::log::{FRAME_BYTES, HEADER_BYTES, Kind, decode_header, encode_frame, encode_header, replay};
 use super::state::{Edit, State};
 use super::{FILE_NAME, TMP_NAME};
-use crate::io::{Env, File, OpenMode};
+use crate::io::{Env, File, OpenMode, is_out_of_files};
 use crate::{Error, Result};
-use rustix::io::Errno;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -226,8 +225,7 @@ pub(super) fn generation_of(file: &dyn File, path: &Path) -> Result<u64> {
 
 /// Whether something failed because the device was full, or the process had no descriptor left: which may pass.
 fn is_for_want(error: &io::Error) -> bool {
-    let of_files = || Errno::from_io_error(error).is_some_and(|e| e == Errno::MFILE || e == Errno::NFILE);
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) || of_files()
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) || is_out_of_files(error)
 }
 
 /// Writes a manifest with nothing but a snapshot and puts it in the place of the one there is. Returns the

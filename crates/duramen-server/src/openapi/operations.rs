@@ -83,52 +83,36 @@ const ROLES: &[Param] = &[
     ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
     ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
 ];
-const FREQUENT: &[Param] = &[
-    QUERY,
-    START,
-    END,
-    TIMEOUT,
-    EXTRA,
-    EXTRA_STREAMS,
+
+/// What every question in LogsQL may have, and what is this one's own.
+macro_rules! logsql {
+    ($($own:expr),* $(,)?) => {
+        &[QUERY, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS, $($own),*]
+    };
+}
+
+const FREQUENT: &[Param] = logsql![
     ("limit", Number, "The most values of a field"),
     ("max_values_per_field", Number, "Fields of more values are left out"),
     ("max_value_len", Number, "Fields with a longer value are left out"),
     ("keep_const_fields", Text, "1: fields of one value, too"),
 ];
-const FIGURES: &[Param] = &[
-    QUERY,
-    START,
-    END,
+const FIGURES: &[Param] = logsql![
     ("time", Text, "The vector's time; otherwise the end, or now"),
-    TIMEOUT,
-    EXTRA,
-    EXTRA_STREAMS,
     ("limit", Number, "The most series"),
 ];
-const EXPORTED: &[Param] = &[
-    QUERY,
-    START,
-    END,
-    TIMEOUT,
-    EXTRA,
-    EXTRA_STREAMS,
+const EXPORTED: &[Param] = logsql![
     ("limit", Number, "The most rows, of the newest"),
     ("offset", Number, "Rows to leave out, of the newest"),
     ("format", Text, "json (all values are text), typed, csv; parquet, if the server was built with it"),
     ("fields", Text, "The columns of csv; otherwise all that there are"),
 ];
-const NAMES: &[Param] = &[QUERY, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS, MOST_FOUND, PART, BARE];
-const VALUES: &[Param] = &[QUERY, FIELD, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS, MOST_FOUND, PART, BARE];
-const STEPS: &[Param] = &[QUERY, STEP, EAST, START, END, TIMEOUT, EXTRA, EXTRA_STREAMS];
-const HITS: &[Param] = &[
-    QUERY,
+const NAMES: &[Param] = logsql![MOST_FOUND, PART, BARE];
+const VALUES: &[Param] = logsql![FIELD, MOST_FOUND, PART, BARE];
+const STEPS: &[Param] = logsql![STEP, EAST];
+const HITS: &[Param] = logsql![
     STEP,
     EAST,
-    START,
-    END,
-    TIMEOUT,
-    EXTRA,
-    EXTRA_STREAMS,
     ("field", Text, "A field to group by; may be given again"),
     ("fields_limit", Number, "The most groups; what is beyond them is one without fields"),
 ];

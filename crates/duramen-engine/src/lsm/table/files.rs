@@ -4,7 +4,7 @@
 //! are closed, and opened again when they are. Only reading a block from the file comes here: what is in memory is
 //! found without.
 
-use crate::io::{Env, File, OpenMode};
+use crate::io::{self, Env, File, OpenMode};
 use crate::{Error, Result};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -190,7 +190,5 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Whether the process, or the system, has no file descriptor left.
 fn is_out_of_files(error: &Error) -> bool {
-    let Error::Io { source, .. } = error else { return false };
-    rustix::io::Errno::from_io_error(source)
-        .is_some_and(|errno| errno == rustix::io::Errno::MFILE || errno == rustix::io::Errno::NFILE)
+    matches!(error, Error::Io { source, .. } if io::is_out_of_files(source))
 }
