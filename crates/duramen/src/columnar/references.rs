@@ -6,7 +6,7 @@
 //! the row's template. A wrong find costs nothing but a less common template: the text comes back all the same.
 
 use super::columnize::{Collected, Columnizer, Form};
-use super::template::Hit;
+use super::template::{Hit, MAX_TEXT_BYTES};
 use super::texts::integer_in;
 use super::words::Words;
 use crate::column::{IntText, bit};
@@ -20,6 +20,13 @@ const MIN_TEXT_BYTES: usize = 16;
 const MIN_VALUE_BYTES: usize = 2;
 /// So many places where a value's first byte is are looked at before the value is searched for otherwise.
 const MOST_TRIES: usize = 16;
+/// So many bytes of texts are gone through to learn who refers to whom, shared by all columns with texts: many times what the
+/// columns of most blocks take. Every column may refer to every other, and some blocks have thousands.
+const MOST_SEARCHED_BYTES: usize = 64 << 20;
+/// What a search costs however short the text is, as if it had so many bytes more.
+const SEARCH_BYTES: usize = 64;
+/// A reference pays if it is used so often.
+const MIN_USES: usize = 3;
 /// The most columns that one may refer to.
 pub(crate) const MAX_SOURCES: usize = 48;
 
@@ -70,7 +77,10 @@ fn find(text: &[u8], from: usize, value: &[u8]) -> Option<usize> {
         if stands_at(text, at, value) {
             return Some(at);
         }
-        from = at + 1;
+        // A value that begins a word stands nowhere further on in the word that was met.
+        let begins_word = value.first().is_some_and(|&c| is_word(c));
+        let word = if begins_word { text[at..].iter().take_while(|&&c| is_word(c)).count() } else { 0 };
+        from = at + word.max(1);
     }
 }
 
@@ -104,9 +114,12 @@ impl References {
         }
         let lens: Vec<usize> = columns.iter().map(mean_len).collect();
         let mut users: Vec<usize> = (0..columns.len())
-            .filter(|&i| columns[i].form == Form::Texts && lens[i] >= MIN_TEXT_BYTES)
+            .filter(|&i| {
+                columns[i].form == Form::Texts && columns[i].count >= MIN_USES && lens[i] >= MIN_TEXT_BYTES
+            })
             .collect();
         users.sort_by_key(|&i| (lens[i], i));
+        let most_bytes = MOST_SEARCHED_BYTES / users.len().max(1);
         for user in users {
             let candidates = (0..columns.len()).filter(|&i| {
                 let varies = match columns[i].form {
@@ -121,17 +134,19 @@ impl References {
                     && lens[i] >= MIN_VALUE_BYTES
                     && self.sources[i].is_empty()
             });
-            self.sources[user] = self.choose(columns, user, candidates.collect(), &lens);
+            self.sources[user] = self.choose(columns, user, candidates, &lens, most_bytes);
         }
     }
 
-    /// The candidates whose values are found in the texts of `user`, in the order in which they are.
+    /// The candidates whose values are found in the texts of `user`, in the order in which they are; of those that can be
+    /// looked for in so many bytes.
     fn choose(
         &self,
         columns: &[Collected],
         user: usize,
-        candidates: Vec<usize>,
+        candidates: impl Iterator<Item = usize>,
         lens: &[usize],
+        most_bytes: usize,
     ) -> Vec<usize> {
         let texts = &columns[user];
         let step = (texts.count / SAMPLE).max(1);
@@ -140,16 +155,22 @@ impl References {
             .enumerate()
             .step_by(step)
             .map(|(i, slot)| (slot, texts.texts.get(i)))
-            .filter(|(_, text)| text.len() < 16 << 10)
+            .filter(|(_, text)| text.len() <= MAX_TEXT_BYTES)
             .collect();
         let mut digits = IntText::default();
         let mut found: Vec<(usize, usize)> = Vec::new();
+        let mut searched_bytes = 0;
         for candidate in candidates {
+            if searched_bytes >= most_bytes {
+                break;
+            }
+            searched_bytes += SEARCH_BYTES;
             let mut present = 0;
             let mut positions: Vec<usize> = Vec::new();
             for (slot, text) in &sample {
                 let Some(value) = self.value(columns, candidate, *slot, &mut digits) else { continue };
                 present += 1;
+                searched_bytes += text.len() + SEARCH_BYTES;
                 if let Some(at) = find(text, 0, value) {
                     positions.push(at * 1000 / text.len().max(1));
                 }
@@ -158,11 +179,14 @@ impl References {
                     break;
                 }
             }
-            if positions.len() >= 3 && positions.len() * 2 >= present {
+            if positions.len() >= MIN_USES && positions.len() * 2 >= present {
                 // The median: short values are sometimes found far from where they belong.
                 positions.sort_unstable();
                 found.push((positions[positions.len() / 2], candidate));
             }
+        }
+        if found.is_empty() {
+            return Vec::new();
         }
         found.sort_by_key(|&(position, i)| (position, std::cmp::Reverse(lens[i]), i));
         found.truncate(MAX_SOURCES);
@@ -177,7 +201,7 @@ impl References {
         }
         ordered
             .into_iter()
-            .filter(|&i| uses[i] >= 3 && uses[i] * 4 >= sample.len().min(columns[i].count))
+            .filter(|&i| uses[i] >= MIN_USES && uses[i] * 4 >= sample.len().min(columns[i].count))
             .collect()
     }
 
@@ -227,6 +251,10 @@ impl References {
         gaps: &mut [usize],
         hits: &mut Vec<Hit>,
     ) {
+        // They are kept whole, whatever is in them.
+        if text.len() > MAX_TEXT_BYTES {
+            return;
+        }
         let mut digits = IntText::default();
         let mut from = 0usize;
         for (&i, gap) in order.iter().zip(gaps) {
@@ -277,5 +305,8 @@ mod tests {
         assert_eq!(find(&many, 0, b"a d"), Some(many.len() - 3));
         assert_eq!(find(&many, 0, b"a e"), None);
         assert_eq!(find(b"", 0, b"a"), None);
+        // What was met is gone on behind, even where the value would stand in the midst of it.
+        assert_eq!(find(b"aaaa aaa", 0, b"aaa"), Some(5));
+        assert_eq!(find(b"-a-a-ab -a-a", 3, b"-a-a"), Some(8));
     }
 }

@@ -51,7 +51,7 @@ pub(crate) const TEMPLATES: u8 = 16;
 /// A template must have this many texts to be worth its columns.
 const MIN_USES: u32 = 16;
 /// Longer texts are kept whole: they are dumps, not messages.
-const MAX_TEXT_BYTES: usize = 16 << 10;
+pub(super) const MAX_TEXT_BYTES: usize = 16 << 10;
 /// No template is longer than this. A reference takes 4 bytes for a value of at least one.
 const MAX_PATTERN_BYTES: usize = MAX_TEXT_BYTES + 4 * super::references::MAX_SOURCES;
 /// The most templates that a column has, so that the number of each takes two bytes in memory. What would have more has none.
