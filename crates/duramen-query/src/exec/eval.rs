@@ -198,7 +198,7 @@ fn field_rows(
             && let ColumnData::Text { text, ends, present } = &column.data
             && !is_few(&left)
         {
-            search(phrase, (text.as_bytes(), ends, present.as_deref()), column, &left)
+            search(phrase, (text.as_bytes(), ends, present.as_deref()), column, &left, stop)
         } else {
             scan(column.as_deref(), &left, passes, Some(test), stop)
         }
@@ -316,6 +316,9 @@ fn scan(
     }
 }
 
+/// How many bytes are compared with a long phrase between two looks at whether to stop.
+const STOP_INTERVAL_BYTES: usize = 16 << 20;
+
 /// Searches all texts in one pass; each place found is then looked at in its own text. They are given as bytes, the end
 /// of each, and which slots have one: where others have none, there may be bytes all the same.
 fn search(
@@ -323,10 +326,19 @@ fn search(
     (bytes, ends, present): (&[u8], &[u32], Option<&[u64]>),
     column: &Column,
     candidates: &Bitmap,
+    stop: &dyn Fn() -> bool,
 ) -> Bitmap {
     let mut slots = Bitmap::none(ends.len());
     let (mut from, mut slot, len) = (0, 0, phrase.text().len());
+    let mut compared = 0;
     while let Some(at) = phrase.find_raw(bytes, from) {
+        compared += len + 1;
+        if compared >= STOP_INTERVAL_BYTES {
+            compared = 0;
+            if stop() {
+                break;
+            }
+        }
         slot += ends[slot..].partition_point(|&end| (end as usize) <= at);
         let Some(&end) = ends.get(slot) else { break };
         let end = end as usize;
@@ -335,7 +347,7 @@ fn search(
             slots.insert(slot);
             from = end;
         } else {
-            from = at + 1;
+            from = phrase.next_after(&bytes[..end], at).max(at + 1);
         }
     }
     if let Some(present) = present {

@@ -69,9 +69,18 @@ impl Phrase {
             if self.bounded(bytes, at) {
                 return Some(at);
             }
-            from = at + 1;
+            from = self.next_after(bytes, at);
         }
         None
+    }
+
+    /// Where to look on when an occurrence at `at` was not within its boundaries: one that begins a word does not begin
+    /// further on in the word that was met. So a run of one letter is gone through once, not once for each of its places.
+    pub(crate) fn next_after(&self, bytes: &[u8], at: usize) -> usize {
+        // Of other characters than ASCII's the next occurrence may be the start.
+        let is_word = |b: &&u8| b.is_ascii() && is_word_char(char::from(**b));
+        let word = if self.starts_word { bytes[at..].iter().take_while(is_word).count() } else { 0 };
+        at + word.max(1)
     }
 
     /// As [`Phrase::find`], without regard to boundaries.
@@ -201,6 +210,17 @@ mod tests {
                 assert!(!word.reaches_beyond(part), "{part}: no word lies across an edge");
             }
         }
+    }
+
+    #[test]
+    fn a_word_that_was_met_is_not_gone_through_again() {
+        let phrase = Phrase::new("aaa", false);
+        assert_eq!(phrase.next_after(b"aaaaaa aaa", 1), 6);
+        assert_eq!(phrase.find(b"aaaaaa aaa", 0), Some(7));
+        assert_eq!(Phrase::new("a=a", false).find(b"a=aa=a=a", 0), Some(5));
+        assert_eq!(Phrase::new("–a", false).find("x–aa–a".as_bytes(), 0), Some(6));
+        assert_eq!(Phrase::new("éa", false).find("aéa–éa".as_bytes(), 0), Some(7));
+        assert_eq!(Phrase::new("-a", false).find(b"-ab-a", 0), Some(3));
     }
 
     #[test]
