@@ -93,6 +93,11 @@ pub const MAX_BLOCK_ROWS: usize = 32 << 10;
 /// decoded at once by every thread of a query.
 pub const TARGET_BLOCK_RAW_BYTES: u64 = 16 << 20;
 
+/// How many rows times columns a block may have at most: as much memory as a decoded block takes, for a column has a slot for every
+/// row, and as much work as finding out which columns are alike. Rows with names of fields of their own, as where an identifier
+/// is made a name, get blocks of few rows; a row alone may have as many fields as an entry may.
+pub const MAX_BLOCK_CELLS: usize = 16 << 20;
+
 /// Whether so much is worth a block of its own where it is of another kind than the rest: an eighth of what one may have.
 pub(crate) fn is_enough(rows: usize, raw_bytes: u64) -> bool {
     rows * 8 >= MAX_BLOCK_ROWS || raw_bytes * 8 >= TARGET_BLOCK_RAW_BYTES

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::store::kind::{Kinds, SAMPLE};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
 /// A row to be put into a block.
@@ -179,6 +180,15 @@ fn pieces(rows: &[Piece], of_group: BlockRows, size: Size) -> Vec<BlockRows> {
 pub(super) fn in_order(mut blocks: Vec<BlockRows>) -> Vec<BlockRows> {
     blocks.sort_unstable_by_key(|block| block.first().copied());
     blocks
+}
+
+/// Puts the halves of a block, which has too many columns, back among those in order that are still to come.
+pub(super) fn put_back_halves(to_come: &mut VecDeque<BlockRows>, mut block: BlockRows) {
+    let half = block.split_off(block.len() / 2);
+    for part in [half, block].into_iter().filter(|part| !part.is_empty()) {
+        let at = to_come.partition_point(|other| other.first() < part.first());
+        to_come.insert(at, part);
+    }
 }
 
 /// What a row costs whoever encodes it, as if its entry had so many bytes more.

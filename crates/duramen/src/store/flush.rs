@@ -17,6 +17,7 @@ use crate::store::table_facts::{BlockFacts, ClassPart, Classes, TableFacts, time
 use duramen_engine::io::Env;
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::{BlockMeta, ChunkHandle, TableBuilder};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// The number, in a table's header, of the codec that writes column blocks.
@@ -214,10 +215,13 @@ fn write_jobs(
         let mut table = TableWriter::start(env, layout, encoder, job.first_time(), job.number)?;
         table.class = job.class;
         table.facts.is_well_cut = job.is_well_cut.then_some(true);
-        for block in &job.blocks {
+        let mut to_come: VecDeque<BlockRows> = job.blocks.clone().into();
+        while let Some(block) = to_come.pop_front() {
             let place = |&row: &u32| arenas.row(&job.rows[row as usize]);
             let rows = block.iter().map(place).collect::<Result<Vec<_>>>()?;
-            table.add_block(&rows)?;
+            if !table.add_block(&rows)? {
+                cut::put_back_halves(&mut to_come, block);
+            }
         }
         tables.push(table.finish(None)?);
     }
@@ -261,12 +265,27 @@ impl<'a> TableWriter<'a> {
         })
     }
 
-    /// Adds a block of rows, which are in order and not before those of the last block.
+    /// Adds a block of rows, which are in order and not before those of the last block. If they have more columns than a block
+    /// may have, it says no: whoever asks adds fewer of them.
     ///
     /// # Errors
     /// What the file system said.
-    pub(crate) fn add_block(&mut self, rows: &[Row<'_>]) -> Result<()> {
+    pub(crate) fn add_block(&mut self, rows: &[Row<'_>]) -> Result<bool> {
+        let Some(encoded) = self.encoder.encode_narrow(rows, &mut self.builder)? else { return Ok(false) };
+        self.end_rows(encoded, rows)?;
+        Ok(true)
+    }
+
+    /// Adds a block of rows that were a block before, or part of one, however many columns they have.
+    ///
+    /// # Errors
+    /// What the file system said.
+    pub(crate) fn add_block_again(&mut self, rows: &[Row<'_>]) -> Result<()> {
         let encoded = self.encoder.encode(rows, &mut self.builder)?;
+        self.end_rows(encoded, rows)
+    }
+
+    fn end_rows(&mut self, encoded: EncodedBlock, rows: &[Row<'_>]) -> Result<()> {
         self.end_block(encoded)?;
         rows.iter().for_each(|row| self.origins.add_row(self.number, row.writer, row.seq));
         Ok(())

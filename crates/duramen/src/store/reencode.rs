@@ -6,7 +6,7 @@ use crate::columnar::{MAX_BLOCK_ROWS, Row, TARGET_BLOCK_RAW_BYTES, TableBlock};
 use crate::entry::{EntryBuf, EntryRef};
 use crate::error::{Error, Result};
 use crate::label_text;
-use crate::store::cut::{self, Piece, stream_number};
+use crate::store::cut::{self, BlockRows, Piece, stream_number};
 use crate::store::flush::{Inherited, TableWriter};
 use crate::store::table_blocks::TableBlockHandle;
 use crate::value::{Level, Value, ValueKind};
@@ -181,7 +181,7 @@ impl<'a> Output<'a> {
         let mut arena = Vec::new();
         let places = rows.iter().map(|&row| entry_into(&mut arena, &mut self.buf, &source, row));
         let places = places.collect::<Result<Vec<_>>>()?;
-        self.table.add_block(&rows_in(&arena, &places)?)
+        self.table.add_block_again(&rows_in(&arena, &places)?)
     }
 
     /// Adds a row, which is not before those it has.
@@ -214,18 +214,20 @@ impl<'a> Output<'a> {
         };
         let pieces: Vec<Piece> = rows.iter().zip(&places).map(|(row, place)| piece(row, place)).collect();
         let blocks = cut::in_order(cut::cut(&pieces, |row| Ok(rows[row as usize].entry))?);
-        let mut blocks = blocks.into_iter().peekable();
+        let mut blocks: VecDeque<BlockRows> = blocks.into();
         loop {
             let first_time =
-                blocks.peek().and_then(|block| block.first()).map(|&row| rows[row as usize].entry.time);
+                blocks.front().and_then(|block| block.first()).map(|&row| rows[row as usize].entry.time);
             let comes_first = |whole: &Whole| first_time.is_none_or(|first| whole.first_time < first);
             if self.waiting.front().is_some_and(comes_first) {
                 if let Some(whole) = self.waiting.pop_front() {
                     self.write_whole(whole)?;
                 }
-            } else if let Some(block) = blocks.next() {
-                let block: Vec<Row<'_>> = block.into_iter().map(|row| rows[row as usize]).collect();
-                self.table.add_block(&block)?;
+            } else if let Some(block) = blocks.pop_front() {
+                let of_block: Vec<Row<'_>> = block.iter().map(|&row| rows[row as usize]).collect();
+                if !self.table.add_block(&of_block)? {
+                    cut::put_back_halves(&mut blocks, block);
+                }
             } else {
                 break;
             }

@@ -77,12 +77,21 @@ impl Columnizer {
         i
     }
 
-    /// Takes the rows in.
+    /// Takes the rows in, whatever fields they have.
+    ///
+    /// # Errors
+    /// As [`Columnizer::fill_narrow`].
+    pub(crate) fn fill(&mut self, rows: &[Row<'_>]) -> Result<()> {
+        self.fill_narrow(rows, usize::MAX).map(drop)
+    }
+
+    /// Takes the rows in, unless they have more columns than that: then it stops soon, what it holds means nothing, and the
+    /// answer is no.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there are none, or more than [`MAX_ROWS`], or if their order is wrong, or if a field has
     /// more than 4 GiB of text.
-    pub(crate) fn fill(&mut self, rows: &[Row<'_>]) -> Result<()> {
+    pub(crate) fn fill_narrow(&mut self, rows: &[Row<'_>], most_columns: usize) -> Result<bool> {
         if rows.is_empty() || rows.len() > MAX_ROWS {
             return Err(Error::Invalid(format!("a block of {} rows; 1 to {MAX_ROWS}", rows.len())));
         }
@@ -109,6 +118,9 @@ impl Columnizer {
         match self.streams.order.clone() {
             Order::Rows | Order::Few(_) => {
                 for (slot, row) in (0..).zip(rows) {
+                    if self.used > most_columns {
+                        return Ok(false);
+                    }
                     self.take_row(slot, row, level, &has_level);
                 }
             }
@@ -118,9 +130,15 @@ impl Columnizer {
                     row_of_slot[slot as usize] = row;
                 }
                 for (slot, &row) in (0..).zip(&row_of_slot) {
+                    if self.used > most_columns {
+                        return Ok(false);
+                    }
                     self.take_row(slot, &rows[row as usize], level, &has_level);
                 }
             }
+        }
+        if self.used > most_columns {
+            return Ok(false);
         }
         for column in &mut self.columns[..self.used] {
             // In a small block a dictionary may never have had to give up, and not pay all the same.
@@ -135,7 +153,7 @@ impl Columnizer {
                 return Err(Error::Invalid(format!("over 4 GiB of text in the field {:?}", column.name)));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn take_identities(&mut self, rows: &[Row<'_>]) {

@@ -21,7 +21,7 @@ use super::table_streams::{StreamRows, TableStreamsBuilder};
 use super::table_times::TableTimesBuilder;
 use super::template::Templates;
 use super::words::Words;
-use super::{Row, TARGET_BLOCK_RAW_BYTES, filter, presence, structure};
+use super::{MAX_BLOCK_CELLS, Row, TARGET_BLOCK_RAW_BYTES, filter, presence, structure};
 use crate::error::{Error, Result};
 use alone::Earlier;
 use duramen_engine::sstable::ChunkSink;
@@ -158,13 +158,34 @@ impl BlockEncoder {
         self.zstd.set_options(options)
     }
 
-    /// Encodes the rows, which must be in order of (time, writer, sequence number), as one block.
+    /// Encodes the rows, which must be in order of (time, writer, sequence number), as one block, whatever fields they have.
     ///
     /// # Errors
     /// [`crate::Error::Invalid`] if there are no rows, more than [`super::MAX_ROWS`], too much text, or if the
     /// order is wrong; what `sink` says.
     pub fn encode(&mut self, rows: &[Row<'_>], sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         self.columnizer.fill(rows)?;
+        self.encode_filled(sink)
+    }
+
+    /// Encodes the rows as [`BlockEncoder::encode`] does, unless they are several and have more names of fields than a block of
+    /// so many rows should: [`super::MAX_BLOCK_CELLS`]. Then nothing is written.
+    ///
+    /// # Errors
+    /// As [`BlockEncoder::encode`].
+    pub(crate) fn encode_narrow(
+        &mut self,
+        rows: &[Row<'_>],
+        sink: &mut dyn ChunkSink,
+    ) -> Result<Option<EncodedBlock>> {
+        let most_columns = if rows.len() > 1 { MAX_BLOCK_CELLS / rows.len() } else { usize::MAX };
+        if !self.columnizer.fill_narrow(rows, most_columns)? {
+            return Ok(None);
+        }
+        self.encode_filled(sink).map(Some)
+    }
+
+    fn encode_filled(&mut self, sink: &mut dyn ChunkSink) -> Result<EncodedBlock> {
         self.words.clear();
         self.grams.clear();
         self.shared.clear();

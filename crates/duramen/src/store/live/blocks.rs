@@ -9,6 +9,7 @@
 use crate::block::{Block, BlockHandle};
 use crate::columnar::MemoryBlock;
 use crate::error::Result;
+use crate::store::live::width::most_rows;
 use crate::store::rows::{Arenas, RowPlace, RowSet};
 use duramen_engine::wal::SegmentReader;
 use std::ops::Range;
@@ -102,7 +103,7 @@ impl SegmentBlocks {
         let mut from = self.blocks.len();
         let mut weight = weight(&places);
         while let Some(before) = from.checked_sub(1).and_then(|i| self.blocks.get(i))
-            && !is_full(before.rows(), before.bytes)
+            && !before.is_full
             && before.weight() <= weight
         {
             weight += before.weight();
@@ -120,14 +121,15 @@ impl SegmentBlocks {
             places.sort_by_key(|place| place.0);
         }
         let arenas = Arc::new(self.rows.arenas());
-        let ranges = cut(&places);
+        let ranges = cut(&places, &arenas);
         let places = Arc::new(places);
-        for (range, bytes) in ranges {
+        for Cut { range, bytes, is_full } in ranges {
             self.blocks.push(Arc::new(LiveBlockHandle {
                 arenas: arenas.clone(),
                 places: places.clone(),
                 range,
                 bytes,
+                is_full,
                 is_wanted: AtomicBool::new(is_wanted),
                 built: OnceLock::new(),
                 room: self.room.clone(),
@@ -146,18 +148,36 @@ fn is_full(rows: usize, bytes: u64) -> bool {
     rows >= LIVE_BLOCK_ROWS || bytes >= LIVE_BLOCK_BYTES
 }
 
-/// Where blocks of these rows begin and end, and the bytes of the entries of each.
-fn cut(places: &[RowPlace]) -> Vec<(Range<usize>, u64)> {
-    let mut ranges = Vec::new();
+/// Rows that become a block.
+struct Cut {
+    range: Range<usize>,
+    /// Of their entries.
+    bytes: u64,
+    /// Whether it takes no more.
+    is_full: bool,
+}
+
+/// Where blocks of these rows begin and end.
+fn cut(places: &[RowPlace], arenas: &Arenas) -> Vec<Cut> {
+    let bytes_of = |places: &[RowPlace]| places.iter().map(|(_, location)| u64::from(location.len)).sum();
+    let mut cuts = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (end, (_, location)) in (1..).zip(places) {
         bytes += u64::from(location.len);
         if is_full(end - start, bytes) || end == places.len() {
-            ranges.push((start..end, bytes));
-            (start, bytes) = (end, 0);
+            let of_block = &places[start..end];
+            // What cannot be read, whoever opens the block is told.
+            let most = most_rows(of_block, arenas).unwrap_or(of_block.len()).max(1);
+            for part in of_block.chunks(most) {
+                let bytes = bytes_of(part);
+                let is_full = is_full(part.len(), bytes) || part.len() == most && most < of_block.len();
+                cuts.push(Cut { range: start..start + part.len(), bytes, is_full });
+                start += part.len();
+            }
+            bytes = 0;
         }
     }
-    ranges
+    cuts
 }
 
 /// Rows of a segment, in order, and where they lie.
@@ -170,6 +190,8 @@ struct LiveBlockHandle {
     range: Range<usize>,
     /// Of their entries.
     bytes: u64,
+    /// Whether it takes no more.
+    is_full: bool,
     /// Whether somebody has opened it, or what it was made of.
     is_wanted: AtomicBool,
     built: OnceLock<(Arc<MemoryBlock>, usize)>,

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod prefix;
+mod width;
 
 pub(crate) use prefix::Prefix;
 
