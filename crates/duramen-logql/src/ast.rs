@@ -2,6 +2,7 @@
 
 use crate::pattern::Pattern;
 use crate::template::Template;
+use duramen_query::filter::regex::{compile, compile_whole};
 use regex::Regex;
 
 /// A query: log lines, or numbers made of them.
@@ -284,28 +285,15 @@ pub(crate) struct LabelReplace {
     pub regex: Rx,
 }
 
-/// The most bytes a compiled expression may take.
-const MAX_COMPILED_BYTES: usize = 4 << 20;
-
 impl Rx {
     /// Compiles an expression that may match anywhere.
     pub fn anywhere(source: &str) -> Result<Self, String> {
-        Self::compile(source, source)
+        compile(source, false).map(|regex| Self { source: source.into(), regex })
     }
 
     /// Compiles an expression that must match the whole text.
     pub fn whole(source: &str) -> Result<Self, String> {
-        // Compiled alone first, so that `)(` cannot break out of the group.
-        Self::anywhere(source)?;
-        Self::compile(source, &format!("^(?s:{source})$"))
-    }
-
-    fn compile(source: &str, expression: &str) -> Result<Self, String> {
-        let compiled = regex::RegexBuilder::new(expression).size_limit(MAX_COMPILED_BYTES).build();
-        compiled.map(|regex| Self { source: source.into(), regex }).map_err(|e| match e {
-            regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes compiled"),
-            other => other.to_string().lines().last().unwrap_or("").trim_start_matches("error: ").to_string(),
-        })
+        compile_whole(source).map(|regex| Self { source: source.into(), regex })
     }
 }
 

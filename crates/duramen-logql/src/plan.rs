@@ -212,7 +212,7 @@ fn of_field(field: &str, matcher: &Matcher) -> Filter {
         TextTest::Is(text) => Test::Exact(Exact::new(text, false)),
         TextTest::Regex(rx) => match alternatives(&rx.source) {
             Some(texts) => Test::In(duramen_query::filter::set::In::new(texts.into_iter().map(Into::into))),
-            None => match Pattern::new(rx.regex.as_str()) {
+            None => match Pattern::whole(&rx.source) {
                 Ok(pattern) => Test::Regex(pattern),
                 Err(_) => return Filter::All,
             },

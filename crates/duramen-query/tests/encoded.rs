@@ -203,7 +203,7 @@ fn question(lines: &[Line], field: &str, random: &mut Random) -> Option<(String,
                     })
                     .collect(),
             };
-            let regex = regex::Regex::new(&expression).ok()?;
+            let regex = duramen_query::filter::regex::compile(&expression, false).ok()?;
             (format!("~{}", quoted(&expression)), Box::new(move |text| regex.is_match(text)))
         }
     })

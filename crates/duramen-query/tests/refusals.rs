@@ -51,6 +51,7 @@ fn errors_point_at_the_place() {
         ("f:re('(')", 5, "not a regular expression"),
         ("f:not", 5, "expected a value for the field `f`"),
         ("~\"(\"", 1, "not a regular expression"),
+        ("f:~\"(?x)a\"", 3, "`(?x` begins no group"),
         ("{app}", 4, "expected `=`"),
         ("a) b", 1, "expected `|`"),
         ("a | stats by (_time:0s) count()", 20, "no size of a time bucket"),

@@ -24,6 +24,7 @@ const FILTERS: &[&str] = &[
     "a:lt_field(b)",
     "{s=\"x\"}",
     "~\"\\d\"",
+    "~\"\\Q.5\\E\\b|[\\W]{\"",
     "_time:[1970-01-01T00:00:02Z, 1970-01-01T00:00:40Z]",
     "level:>=warn",
     "contains_any(b:1 | uniq by (a))",

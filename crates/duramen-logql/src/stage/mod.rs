@@ -7,6 +7,7 @@ mod unwrap;
 
 use crate::ast::{LabelChoice, LabelValue, LineFilter, LineTest, Logfmt, Stage};
 use crate::labels::{ERROR, ERROR_DETAILS, Entry};
+use duramen_query::filter::re2::group_name;
 use duramen_query::pipe::decolorize::decolorize;
 
 /// What a stage that fails says in the label `__error__`.
@@ -37,7 +38,7 @@ impl Stage {
                 if let Some(captures) = rx.regex.captures(&line) {
                     for name in rx.regex.capture_names().flatten() {
                         if let Some(found) = captures.name(name) {
-                            entry.set_parsed(name, found.as_str());
+                            entry.set_parsed(group_name(name), found.as_str());
                         }
                     }
                 }

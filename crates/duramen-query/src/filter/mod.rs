@@ -17,6 +17,7 @@ pub mod literals;
 pub mod pair;
 pub mod pattern;
 pub mod phrase;
+pub mod re2;
 pub mod regex;
 pub mod sequence;
 pub mod set;

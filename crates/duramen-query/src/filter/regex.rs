@@ -3,6 +3,7 @@
 use super::Needs;
 use super::literals::{Grams, Literals};
 use super::phrase::hashes;
+use super::re2::translate;
 use crate::parse::quote_always;
 use duramen::block::Word;
 use std::fmt;
@@ -10,9 +11,42 @@ use std::fmt;
 /// The most bytes a compiled expression may take.
 pub(crate) const MAX_COMPILED_BYTES: usize = 4 << 20;
 
+/// A user's expression, in the crate's syntax, and compiled; `.` is a line feed, too, if `across_lines`.
+///
+/// # Errors
+/// What is wrong with the expression, in a few words.
+pub fn compile(expression: &str, across_lines: bool) -> Result<regex::Regex, String> {
+    build(&translate(expression)?, across_lines)
+}
+
+/// The same of one that must match the whole of a text, of which `.` is any character.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_whole(expression: &str) -> Result<regex::Regex, String> {
+    // Compiled alone first, so that `)(` cannot break out of the group.
+    build(&whole(compile(expression, true)?.as_str()), true)
+}
+
+fn whole(expression: &str) -> String {
+    format!("^(?s:{expression})$")
+}
+
+fn build(translated: &str, across_lines: bool) -> Result<regex::Regex, String> {
+    let mut builder = regex::RegexBuilder::new(translated);
+    let compiled = builder.size_limit(MAX_COMPILED_BYTES).dot_matches_new_line(across_lines).build();
+    // Of what the crate says, the last line has no part of the expression in it, which is not the user's.
+    compiled.map_err(|e| match e {
+        regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes compiled"),
+        other => other.to_string().lines().last().unwrap_or("").trim_start_matches("error: ").to_string(),
+    })
+}
+
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern {
+    /// As the user wrote it.
+    source: Box<str>,
     regex: regex::Regex,
     /// What is in every value that matches.
     literals: Literals,
@@ -26,7 +60,7 @@ impl Pattern {
     /// # Errors
     /// What is wrong with the expression, in a few words.
     pub fn new(expression: &str) -> Result<Self, String> {
-        Self::compile(expression, false)
+        compile(expression, false).map(|regex| Self::of(expression.into(), regex, false))
     }
 
     /// The same, but `.` is a line feed, too: messages of many lines match as others do.
@@ -34,25 +68,30 @@ impl Pattern {
     /// # Errors
     /// As [`Pattern::new`].
     pub fn across_lines(expression: &str) -> Result<Self, String> {
-        Self::compile(expression, true)
+        compile(expression, true).map(|regex| Self::of(expression.into(), regex, true))
     }
 
-    fn compile(expression: &str, across_lines: bool) -> Result<Self, String> {
-        let mut builder = regex::RegexBuilder::new(expression);
-        let compiled = builder.size_limit(MAX_COMPILED_BYTES).dot_matches_new_line(across_lines).build();
-        let with_literals = |regex| {
-            let mut parser = regex_syntax::ParserBuilder::new().dot_matches_new_line(across_lines).build();
-            let hir = parser.parse(expression).ok();
-            let looks_around = hir.as_ref().is_none_or(|hir| !hir.properties().look_set().is_empty());
-            Self { regex, literals: hir.as_ref().map(Literals::of).unwrap_or_default(), looks_around }
-        };
-        compiled.map(with_literals).map_err(|e| match e {
-            regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes compiled"),
-            other => other.to_string().lines().last().unwrap_or("").trim_start_matches("error: ").to_string(),
-        })
+    fn of(source: Box<str>, regex: regex::Regex, across_lines: bool) -> Self {
+        let mut parser = regex_syntax::ParserBuilder::new().dot_matches_new_line(across_lines).build();
+        let hir = parser.parse(regex.as_str()).ok();
+        let looks_around = hir.as_ref().is_none_or(|hir| !hir.properties().look_set().is_empty());
+        Self { source, literals: hir.as_ref().map(Literals::of).unwrap_or_default(), looks_around, regex }
     }
 
-    /// The expression.
+    /// Of an expression that must match the whole value, as [`compile_whole`] has it.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub fn whole(expression: &str) -> Result<Self, String> {
+        compile_whole(expression).map(|regex| Self::of(whole(expression).into(), regex, true))
+    }
+
+    /// The expression, as the user wrote it.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What it was compiled to.
     pub(crate) fn regex(&self) -> &regex::Regex {
         &self.regex
     }
@@ -86,13 +125,13 @@ impl Pattern {
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.regex.as_str() == other.regex.as_str()
+        self.source == other.source
     }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "~{}", quote_always(self.regex.as_str()))
+        write!(f, "~{}", quote_always(&self.source))
     }
 }
 
@@ -138,7 +177,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn what_matches_holds_the_words(
-            expression in "(\\(\\?i\\))?( ?[abkS]{1,2} ?| ?\\(a b c\\)[+?]?| a\\|b |[ab]\\*|\\.|\\[aA\\]|\\\\bk){0,5}",
+            expression in "(\\(\\?i\\))?( ?[abkS]{1,2} ?| ?\\(a b c\\)[+?]?| a\\|b |[ab]\\*|\\.|\\[aA\\]|\\\\bk|\\\\Qa b\\\\E|\\\\w|\\\\x6b){0,5}",
             text in "[abAkKS\u{212a}ſ ]{0,12}",
         ) {
             let pattern = Pattern::new(&expression).unwrap();

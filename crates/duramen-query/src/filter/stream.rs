@@ -92,11 +92,7 @@ impl LabelTest {
     /// # Errors
     /// What is wrong with the expression, in a few words.
     pub fn regex(expression: &str) -> Result<Self, String> {
-        // Compiled alone first, so that `)(` cannot break out of the group.
-        super::regex::Pattern::new(expression)?;
-        let whole = format!("^(?s:{expression})$");
-        let compiled = regex::RegexBuilder::new(&whole).size_limit(4 << 20).build();
-        compiled.map(|regex| Self::Matches(expression.into(), regex)).map_err(|e| e.to_string())
+        super::regex::compile_whole(expression).map(|regex| Self::Matches(expression.into(), regex))
     }
 
     fn matches(&self, value: &str) -> bool {

@@ -5,6 +5,7 @@ use super::maker::{Made, Maker, Texts};
 use super::row_pipe::{RowPipe, Worker};
 use super::writes::{Writes, show_field};
 use crate::error::ParseError;
+use crate::filter::re2::group_name;
 use crate::filter::regex::Pattern;
 use crate::parse::{Parser, quote_always};
 use duramen::ValueKind;
@@ -25,7 +26,8 @@ impl ExtractRegexp {
         let expression = p.text_token("a regular expression between quotes")?;
         let pattern = Pattern::new(&expression).map_err(|e| p.not_a_regex(at, &e))?;
         let names = pattern.regex().capture_names().enumerate();
-        let groups: Vec<(usize, Box<str>)> = names.filter_map(|(i, name)| Some((i, name?.into()))).collect();
+        let groups: Vec<(usize, Box<str>)> =
+            names.filter_map(|(i, name)| Some((i, group_name(name?).into()))).collect();
         if groups.is_empty() {
             let message = "the regular expression names no field";
             return Err(ParseError::new(p.text, at, message, "name what to take: (?P<field>…)"));
@@ -40,7 +42,7 @@ impl RowPipe for ExtractRegexp {
     }
 
     fn arguments(&self) -> String {
-        let expression = quote_always(self.pattern.regex().as_str());
+        let expression = quote_always(self.pattern.source());
         format!(" {expression}{}{}", show_field("from", &self.from), self.writes.show())
     }
 

@@ -63,7 +63,7 @@ impl RowPipe for Replace {
     fn arguments(&self) -> String {
         let old = match &self.old {
             Old::Text(text) => quote_always(text),
-            Old::Match(pattern) => quote_always(pattern.regex().as_str()),
+            Old::Match(pattern) => quote_always(pattern.source()),
         };
         let limit = if self.limit == 0 { String::new() } else { format!(" limit {}", self.limit) };
         format!(" ({old}, {}){}{limit}", quote_always(&self.new), show_field("at", &self.at))
