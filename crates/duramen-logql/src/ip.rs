@@ -23,6 +23,10 @@ impl IpSet {
         if from.is_ipv4() != to.is_ipv4() {
             return Err("its ends are of two versions".into());
         }
+        // It would hold nothing, and `!=` everything, without a word.
+        if from > to {
+            return Err("its end is before its start".into());
+        }
         Ok(Self { source: source.into(), from, to })
     }
 
@@ -62,7 +66,7 @@ mod tests {
         assert!(v6.is_in("peer [2001:db8::1]:443 gone") && !v6.is_in("at 12:30:01"));
         let range = IpSet::parse("192.168.0.1-192.168.0.9").unwrap();
         assert!(range.matches("192.168.0.9") && !range.matches("192.168.0.10"));
-        for bad in ["", "x", "10.0.0.0/40", "10.0.0.1-::1"] {
+        for bad in ["", "x", "10.0.0.0/40", "10.0.0.1-::1", "10.0.0.9-10.0.0.1"] {
             assert!(IpSet::parse(bad).is_err(), "{bad}");
         }
     }
