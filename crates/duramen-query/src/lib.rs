@@ -9,6 +9,7 @@
 
 pub mod bitmap;
 pub mod delete;
+mod entries;
 pub mod error;
 pub mod exec;
 pub mod filter;

@@ -78,7 +78,7 @@ impl Query {
         }
     }
 
-    pub(crate) fn pipes_mut(&mut self) -> &mut [Pipe] {
+    pub(crate) fn pipes_mut(&mut self) -> &mut Vec<Pipe> {
         &mut self.pipes
     }
 

@@ -138,7 +138,6 @@ fn a_mistake_is_shown() {
         ("query?query=*&format=xml", "none of: json, typed, csv"),
         ("hits?query=*&step=x", "`step` is no duration"),
         ("stats_query_range?query=*%7Cstats%20count()&offset=x", "`offset` is no duration"),
-        ("hits?query=*%7Cstats%20count()", "look at each by itself"),
         ("field_values?query=*", "`field` is missing"),
         ("stats_query?query=*", "must end with the pipe `stats`"),
         ("stats_query?query=*%7Cstats+by+(app)+count()+n%7Cfields+n", "takes away the field `app`"),
@@ -222,6 +221,24 @@ fn labels_whose_names_need_quotes_are_selected_and_shown_without_them() {
     );
     let labels = server.get("/loki/api/v1/labels").json()["data"].clone();
     assert_eq!(labels, json!(["app", "my_host", "service_name"]));
+}
+
+#[test]
+fn a_histogram_and_frequent_values_beside_any_answer() {
+    let (_dir, server) = filled();
+    let ask = |path: &str| server.get(&format!("/select/logsql/{path}")).json();
+    // Who shows groups, or the last rows, asks the same query for what is above and beside them.
+    let plain = ask("hits?query=level:error&step=1d");
+    assert_eq!(plain["hits"][0]["total"], 10, "{plain}");
+    for pipes in
+        ["stats+by+(app)+count()", "sort+by+(n)", "limit+1", "fields+n", "delete+_time", "fields+n%7Climit+1"]
+    {
+        assert_eq!(ask(&format!("hits?query=level:error%7C{pipes}&step=1d")), plain, "{pipes}");
+    }
+    let some = ask("hits?query=*%7Cextract+%22%3Cfirst%3E+%22%7Cfilter+level:error%7Cstats+count()&step=1d");
+    assert_eq!(some, plain, "pipes that look at each entry by itself count");
+    let values = ask("facets?query=level:error&keep_const_fields=1");
+    assert_eq!(ask("facets?query=level:error%7Cstats+by+(app)+count()&keep_const_fields=1"), values);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `facets`: the most frequent values of each field.
 
 use super::args::Args;
+use super::hits::entries_with;
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
@@ -18,7 +19,7 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/select/logsql/facets", get(facets).post(facets))
 }
 
-/// `{"facets":[{"field_name":…,"values":[{"field_value":…,"hits":…}]}]}`.
+/// `{"facets":[{"field_name":…,"values":[{"field_value":…,"hits":…}]}]}`, of the entries that `hits` counts.
 async fn facets(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
@@ -33,7 +34,7 @@ async fn facets(
     if args.get("keep_const_fields").is_some_and(|keep| matches!(keep, "1" | "true")) {
         pipe.push_str(" keep_const_fields");
     }
-    let question = args.question(&app, &pipe)?;
+    let question = args.question_of(&app, entries_with(&app, &args, &pipe)?)?;
     let start = Vec::<(String, Vec<serde_json::Value>)>::new;
     let (facets, _) = run(&app, &access, question, start, |facets, row| {
         let of = |name| row.get(name).unwrap_or_default();

@@ -5,13 +5,14 @@ use super::counts::{fields_of, quoted};
 use crate::answer::run;
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::error::{ApiError, ApiResult};
+use crate::error::ApiResult;
 use crate::json::ok;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use duramen_query::Query;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,7 +22,8 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 /// `{"hits":[{"fields":{},"timestamps":[…],"values":[…],"total":n}]}`, the group with the most entries first. With
-/// `fields_limit`, the groups beyond it are one without fields.
+/// `fields_limit`, the groups beyond it are one without fields. From the first pipe on that needs all entries, the query's pipes do
+/// not count: whoever shows an answer of `stats` asks the same query for the histogram above it.
 async fn hits(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
@@ -36,13 +38,7 @@ async fn hits(
     let by: Vec<_> = std::iter::once(bucket).chain(fields.iter().map(|name| quoted(name))).collect();
     let count = super::count_of(&fields);
     let pipe = format!("stats by ({}) count() {}", by.join(", "), quoted(&count));
-    let query = args.query(&app, "")?;
-    if query.pipes().iter().any(|pipe| pipe.passes() == duramen_query::pipe::Passes::All) {
-        return Err(ApiError::bad_request(
-            "hits counts entries: the query may have pipes only that look at each by itself",
-        ));
-    }
-    let question = args.question(&app, &pipe)?;
+    let question = args.question_of(&app, entries_with(&app, &args, &pipe)?)?;
     let names = fields.clone();
     let start = BTreeMap::<Vec<String>, BTreeMap<String, u64>>::new;
     let (groups, _) = run(&app, &access, question, start, move |groups, row| {
@@ -79,4 +75,13 @@ async fn hits(
         })
         .collect();
     Ok(ok(&json!({ "hits": hits })))
+}
+
+/// The request's entries, as [`Query::entries`] has them, and `pipe` behind what makes them.
+///
+/// # Errors
+/// 400; a mistake in the query is shown.
+pub(super) fn entries_with(app: &Shared, args: &Args, pipe: &str) -> ApiResult<Query> {
+    let pipes = args.parse_within(&format!("* | {pipe}"), app.env.clock.now_unix_ns(), None)?;
+    Ok(args.query(app, "")?.entries().then(pipes.pipes()))
 }
