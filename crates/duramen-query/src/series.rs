@@ -61,7 +61,7 @@ impl Query {
 
     /// The same query with the rows of each `stats` for each step of time, in the days of an offset east of UTC: in the
     /// place of the steps that it groups by already, if it does. What `sort`, `first` and `last` behind it choose, they
-    /// choose in each step.
+    /// choose in each step, and so does a `limit` right behind a `sort`.
     ///
     /// # Errors
     /// What is wrong, for people: it has no `stats`, or a pipe before it that needs all entries, or a `limit` behind it, or
@@ -76,6 +76,7 @@ impl Query {
         if pipes[..at].iter().any(|pipe| pipe.passes() == Passes::All) {
             return Err(NO_STATS.into());
         }
+        limits_into_sorts(pipes, at);
         for pipe in &mut pipes[at..] {
             match pipe {
                 Pipe::Stats(stats) => {
@@ -98,6 +99,22 @@ impl Query {
             }
         }
         Ok(self)
+    }
+}
+
+/// Makes `sort by (n) | limit 5` behind the pipe at `from` what it is meant as, `sort by (n) limit 5`, which can choose in each step.
+fn limits_into_sorts(pipes: &mut Vec<Pipe>, from: usize) {
+    let mut at = from;
+    while at + 1 < pipes.len() {
+        match (&pipes[at], &pipes[at + 1]) {
+            (Pipe::Sort(sort), &Pipe::Limit(limit)) => {
+                let mut sort = sort.clone();
+                sort.limit = Some(sort.limit.map_or(limit, |own| own.min(limit)));
+                pipes[at] = Pipe::Sort(sort);
+                pipes.remove(at + 1);
+            }
+            _ => at += 1,
+        }
     }
 }
 

@@ -242,6 +242,27 @@ fn a_histogram_and_frequent_values_beside_any_answer() {
 }
 
 #[test]
+fn the_first_of_each_step_are_a_sort_and_a_limit_behind_it() {
+    let (_dir, server) = filled();
+    let ask = |pipes: &str| {
+        let path =
+            format!("/select/logsql/stats_query_range?query=*%7Cstats+by+(app)+count()+n%7C{pipes}&step=1h");
+        let answer = server.get(&path);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["data"]["result"].clone()
+    };
+    let first = ask("sort+by+(app+desc)+limit+2");
+    assert_eq!(first.as_array().unwrap().len(), 2, "{first}");
+    for same in [
+        "sort+by+(app+desc)%7Climit+2",
+        "sort+by+(app+desc)+limit+3%7Climit+2",
+        "sort+by+(app+desc)+limit+2%7Climit+3",
+    ] {
+        assert_eq!(ask(same), first, "{same}");
+    }
+}
+
+#[test]
 fn names_and_values_for_completion() {
     let (_dir, server) = filled();
     let values = |path: &str| {
