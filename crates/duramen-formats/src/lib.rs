@@ -24,6 +24,7 @@
 pub mod access;
 mod aws;
 mod cef;
+mod colors;
 pub mod columns;
 mod container;
 pub mod detect;
@@ -45,6 +46,7 @@ pub mod rules;
 pub mod syslog;
 pub mod time;
 
+pub use colors::decolorize;
 pub use detect::{DETECT_BYTES, Detected, is_binary};
 pub use format::{LineFormat, UnknownFormat};
 pub use lines::{text_of, without_bom};

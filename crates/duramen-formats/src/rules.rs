@@ -46,6 +46,11 @@ impl NameFilter {
         }
     }
 
+    /// Whether no name is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.prefixes.is_empty()
+    }
+
     /// Whether a name is in the set.
     #[inline]
     pub fn has(&self, name: &str) -> bool {

@@ -1,7 +1,8 @@
 //! What comes out of a decoder: entries in batches, and what was wrong with the rows that are not among them.
 
 use crate::error::{Error, Result};
-use duramen::{Batch, EntryBuf};
+use crate::treatment::Treatment;
+use duramen::{Batch, EntryBuf, EntryRef};
 
 /// How many rejected rows are described; the others are counted.
 pub const REJECTIONS_KEPT: usize = 16;
@@ -36,6 +37,9 @@ pub struct Decoded {
     accepted: u64,
     entries_bytes: usize,
     rejected: Rejected,
+    treatment: Treatment,
+    /// The entry without colours.
+    plain: EntryBuf,
 }
 
 /// The rows of a body that made no entry.
@@ -73,6 +77,11 @@ impl Decoded {
     /// Nothing yet.
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// Has this done with each entry from now on, whatever body it is of.
+    pub fn treat(&mut self, treatment: Treatment) {
+        self.treatment = treatment;
     }
 
     /// The limits that decoders keep.
@@ -146,6 +155,10 @@ impl Decoded {
                 return Ok(Err(reason));
             }
         };
+        let bytes = match self.treatment.decolorize(bytes, &mut self.plain) {
+            true => self.plain.finish().unwrap_or(bytes),
+            false => bytes,
+        };
         self.entries_bytes += bytes.len();
         if self.entries_bytes > self.limits.max_entries_bytes {
             return Err(Error::Limit {
@@ -153,6 +166,13 @@ impl Decoded {
                 limit: self.limits.max_entries_bytes,
                 detail: "the entries that the body means take more bytes; send fewer at a time".into(),
             });
+        }
+        if let Some(show) = self.treatment.shown_to {
+            if let Ok(entry) = EntryRef::decode(bytes) {
+                show(&entry);
+            }
+            self.accepted += 1;
+            return Ok(Ok(()));
         }
         if self.batches.last_mut().is_none_or(|batch| batch.push_unchecked(bytes).is_err()) {
             let mut batch = self.spare.pop().unwrap_or_default();

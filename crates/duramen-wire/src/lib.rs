@@ -43,7 +43,9 @@ pub mod splunk;
 pub mod syslog;
 #[cfg(test)]
 mod testing;
+pub mod treatment;
 
 pub use decoded::{Decoded, Limits, Rejected, Rejection};
 pub use error::{Error, Result};
 pub use params::Params;
+pub use treatment::Treatment;

@@ -111,6 +111,44 @@ fn parameters_name_the_fields() {
 }
 
 #[test]
+fn colours_go_where_they_are_not_wanted() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let line = r#"{"_msg":"\u001b[31mpaid\u001b[0m at once","app":"\u001b[1mshop","kept":"\u001b[1mx","n":7,"none":null}"#;
+    let path = "/insert/jsonline?_stream_fields=app&decolorize_fields=_msg,ap*";
+    assert_eq!(server.post(path, line).status, 200);
+    let row = &server.query(r#"{app="shop"} paid"#)[0];
+    assert_eq!((&row["_msg"], &row["app"]), (&"paid at once".into(), &"shop".into()), "{row}");
+    assert_eq!((&row["kept"], &row["n"]), (&"\u{1b}[1mx".into(), &"7".into()), "{row}");
+    let body =
+        r#"{"streams":[{"stream":{"app":"web"},"values":[["1718452800000000000","\u001b[32mgreen"]]}]}"#;
+    let headers = [("content-type", "application/json"), ("VL-Decolorize-Fields", "_msg")];
+    assert_eq!(server.post_with("/insert/loki/api/v1/push", &headers, body).status, 204);
+    let journal = "__REALTIME_TIMESTAMP=1718452800000000\nMESSAGE=\u{1b}[34mblue\n\n";
+    assert_eq!(server.post("/insert/journald/upload?decolorize_fields=_msg", journal).status, 202);
+    assert_eq!(server.post("/insert/jsonline", r#"{"_msg":"\u001b[33mgold"}"#).status, 200);
+    for (query, message) in [("app:web", "green"), ("=blue", "blue"), ("~gold", "\u{1b}[33mgold")] {
+        assert_eq!(server.query(query)[0]["_msg"], message, "{query}");
+    }
+}
+
+#[test]
+fn what_is_sent_for_a_look_is_not_stored() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let line = r#"{"_msg":"just looking","app":"shop"}"#;
+    for headers in [&[("VL-Debug", "1")][..], &[]] {
+        let path = if headers.is_empty() { "/insert/jsonline?debug=true" } else { "/insert/jsonline" };
+        assert_eq!(server.post_with(path, headers, line).status, 200);
+    }
+    assert_eq!(server.post("/insert/journald/upload?debug=1", "MESSAGE=just looking\n\n").status, 202);
+    assert_eq!(server.post("/insert/jsonline?debug=maybe", line).status, 400);
+    assert_eq!(server.count("*"), 0);
+    assert_eq!(server.post("/insert/jsonline?debug=0", line).status, 200);
+    assert_eq!(server.count("*"), 1, "the next is stored");
+}
+
+#[test]
 fn other_processes_log_into_the_same_store() {
     let (_dir, store) = store();
     let server = Server::start(&store);

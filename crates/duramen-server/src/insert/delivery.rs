@@ -7,7 +7,8 @@ use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, Uri, header};
-use duramen_wire::{Decoded, Params, Rejected};
+use duramen::{EntryRef, Value};
+use duramen_wire::{Decoded, Params, Rejected, Treatment};
 use std::cell::RefCell;
 
 /// A request that brings logs.
@@ -20,6 +21,8 @@ pub(crate) struct Delivery {
     pub body: Body,
     /// When it came, ns since the epoch: the time of lines that have none.
     pub now_ns: i64,
+    /// What is done with each entry, once the parameters are read.
+    pub treatment: Treatment,
 }
 
 impl FromRequest<Shared> for Delivery {
@@ -45,7 +48,8 @@ impl Delivery {
     pub fn new(app: &Shared, access: Access, request: Request) -> Self {
         let (parts, body) = request.into_parts();
         let now_ns = app.env.clock.now_unix_ns();
-        Self { app: app.clone(), access, uri: parts.uri, headers: parts.headers, body, now_ns }
+        let treatment = Treatment::default();
+        Self { app: app.clone(), access, uri: parts.uri, headers: parts.headers, body, now_ns, treatment }
     }
 
     /// The URL's parameters, in order.
@@ -59,8 +63,9 @@ impl Delivery {
     /// 400 for one that makes no sense, once the body has come, for who is still sending would not see it.
     pub async fn params(&mut self) -> ApiResult<Params> {
         let params = self.read_params();
-        if params.is_err() {
-            self.let_send().await;
+        match &params {
+            Ok(params) => self.treatment = params.treatment(show),
+            Err(_) => self.let_send().await,
         }
         params
     }
@@ -105,7 +110,7 @@ impl Delivery {
         protocol: &'static str,
         decode: impl FnOnce(&mut Received, &mut Decoded) -> ApiResult<T> + Send + 'static,
     ) -> ApiResult<Taken<T>> {
-        let Self { app, access, headers, body, .. } = self;
+        let Self { app, access, headers, body, treatment, .. } = self;
         let mut received = receive(&app, &access, &headers, body).await?;
         let bytes = received.raw().len() as u64;
         let append = |app: &Shared, access: &Access, mut decoded: Decoded, answer| {
@@ -114,6 +119,7 @@ impl Delivery {
         };
         let taken = if received.is_small() && !access.tenant.waits_for_device {
             let mut decoded = spare(&app);
+            decoded.treat(treatment);
             let answer = decode(&mut received, &mut decoded)?;
             match access.tenant.try_append(decoded.batches()) {
                 Ok(()) => done(decoded, answer),
@@ -127,6 +133,7 @@ impl Delivery {
             let tenant = access.tenant.clone();
             let decoding = elsewhere(&app, &tenant, move |app| {
                 let mut decoded = spare(app);
+                decoded.treat(treatment);
                 let answer = decode(&mut received, &mut decoded)?;
                 drop(received);
                 append(app, &access, decoded, answer)
@@ -152,6 +159,25 @@ impl<T> Taken<T> {
     pub fn whole(&self) -> ApiResult<()> {
         if self.rejected.count == 0 { Ok(()) } else { Err(ApiError::bad_request(self.told())) }
     }
+}
+
+/// Writes into the server's log what would have been stored.
+fn show(entry: &EntryRef<'_>) {
+    let of = |fields: duramen::entry::Fields<'_>| {
+        let pairs = fields.map(|(name, value)| match value {
+            Value::Str(text) => format!("{name}={text:?}"),
+            other => format!("{name}={other:?}"),
+        });
+        pairs.collect::<Vec<_>>().join(" ")
+    };
+    tracing::info!(
+        time = entry.time,
+        level = %entry.level,
+        stream = of(entry.stream()),
+        fields = of(entry.fields()),
+        line = entry.message,
+        "debug: not stored"
+    );
 }
 
 thread_local! {

@@ -35,8 +35,10 @@ async fn uploaded(mut delivery: Delivery) -> ApiResult<String> {
         delivery.let_send().await;
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
     }
-    let Delivery { app, access, mut body, .. } = delivery;
-    let taken = take(&app, &access, &mut body, &mut export).await;
+    let Delivery { app, access, mut body, treatment, .. } = delivery;
+    let mut intake = Intake::new(&app, &access.tenant, "journald");
+    intake.decoded.treat(treatment);
+    let taken = take(&app, &access, &mut body, &mut export, intake).await;
     // Who has not sent for so long is not waited for a second time.
     if taken.as_ref().is_err_and(|e| e.status != StatusCode::REQUEST_TIMEOUT) {
         Box::pin(discard(&app, &mut body)).await;
@@ -44,8 +46,13 @@ async fn uploaded(mut delivery: Delivery) -> ApiResult<String> {
     taken
 }
 
-async fn take(app: &Shared, access: &Access, body: &mut Body, export: &mut Export) -> ApiResult<String> {
-    let mut intake = Intake::new(app, &access.tenant, "journald");
+async fn take(
+    app: &Shared,
+    access: &Access,
+    body: &mut Body,
+    export: &mut Export,
+    mut intake: Intake,
+) -> ApiResult<String> {
     loop {
         let frame = tokio::time::timeout(app.limits.read_timeout, body.frame()).await;
         let frame = match frame {

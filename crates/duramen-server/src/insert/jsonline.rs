@@ -27,7 +27,7 @@ pub(super) async fn insert(mut delivery: Delivery) -> ApiResult<Response> {
         };
         match pieces::take(delivery, PROTOCOL, Arc::new(decode)).await? {
             Outcome::Taken(taken) => taken,
-            Outcome::Short(delivery) => whole(delivery, params).await?,
+            Outcome::Short(delivery) => whole(*delivery, params).await?,
         }
     } else {
         whole(delivery, params).await?

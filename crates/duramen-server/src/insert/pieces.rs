@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::http::header;
 use bytes::{Bytes, BytesMut};
 use duramen_wire::decoded::REJECTIONS_KEPT;
-use duramen_wire::{Decoded, Rejected, Rejection};
+use duramen_wire::{Decoded, Rejected, Rejection, Treatment};
 use std::sync::Arc;
 
 /// So many bytes of a long body are stored at once, a long line more. That they are one batch, which is stored whole or not at
@@ -35,7 +35,7 @@ pub(super) fn may_be_long(delivery: &Delivery) -> bool {
 /// What has become of a body that may be long.
 pub(super) enum Outcome {
     /// It was not: this is it, and nothing was stored.
-    Short(Delivery),
+    Short(Box<Delivery>),
     /// It was taken.
     Taken(Taken<()>),
 }
@@ -52,7 +52,7 @@ pub(super) async fn take(
     protocol: &'static str,
     decode: Arc<Decode>,
 ) -> ApiResult<Outcome> {
-    let Delivery { app, access, mut body, uri, headers, now_ns } = delivery;
+    let Delivery { app, access, mut body, uri, headers, now_ns, treatment } = delivery;
     let share = app.bodies.share(&access.tenant);
     let knows_length = headers.contains_key(header::CONTENT_LENGTH);
     let mut pieces = Pieces {
@@ -60,6 +60,7 @@ pub(super) async fn take(
         access: &access,
         protocol,
         decode,
+        treatment: treatment.clone(),
         share,
         pending: BytesMut::new(),
         lines_end: 0,
@@ -71,7 +72,7 @@ pub(super) async fn take(
         Ok(()) if pieces.is_long => Ok(Outcome::Taken(pieces.taken)),
         Ok(()) => {
             let body = Body::from(pieces.pending.freeze());
-            Ok(Outcome::Short(Delivery { app, access, uri, headers, body, now_ns }))
+            Ok(Outcome::Short(Box::new(Delivery { app, access, uri, headers, body, now_ns, treatment })))
         }
         Err(e) => {
             Box::pin(discard(&app, &mut body)).await;
@@ -86,6 +87,7 @@ struct Pieces<'a> {
     access: &'a Access,
     protocol: &'static str,
     decode: Arc<Decode>,
+    treatment: Treatment,
     share: Share,
     /// What has come and is not stored yet.
     pending: BytesMut,
@@ -148,10 +150,12 @@ impl Pieces<'_> {
         let piece = self.pending.split_to(end).freeze();
         leave_to_send(self.app, self.access, piece.len()).await?;
         let (tenant, decode) = (self.access.tenant.clone(), self.decode.clone());
+        let treatment = self.treatment.clone();
         let bytes = piece.len() as u64;
         let lines = memchr::memchr_iter(b'\n', &piece).count() as u64;
         let append = move |app: &Shared| {
             let mut decoded = Decoded::new(app.limits.decoding());
+            decoded.treat(treatment);
             decode(&piece, &mut decoded)?;
             let appended = tenant.append(decoded.batches(), app.limits.stall_timeout);
             // Those that were stored are empty.

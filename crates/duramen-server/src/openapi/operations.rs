@@ -82,6 +82,8 @@ const ROLES: &[Param] = &[
     ("_stream_fields", Text, "Names of the fields that make the row's stream"),
     ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
     ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
+    ("decolorize_fields", Text, "Fields whose texts lose the colours of terminals; _msg is the message"),
+    ("debug", Text, "1: rows are shown in the server's log, and not stored"),
 ];
 
 /// What every question in LogsQL may have, and what is this one's own.
