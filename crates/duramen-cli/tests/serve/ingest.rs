@@ -149,6 +149,18 @@ fn what_is_sent_for_a_look_is_not_stored() {
 }
 
 #[test]
+fn a_head_tells_the_time_of_datadogs_lines() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let body = r#"[{"message":"late"},{"message":"own","timestamp":1719446407123}]"#;
+    let headers = [("dd-message-timestamp", "1719446400000")];
+    assert_eq!(server.post_with("/api/v2/logs", &headers, body).status, 202);
+    for (query, time) in [("late", "2024-06-27T00:00:00Z"), ("own", "2024-06-27T00:00:07.123Z")] {
+        assert_eq!(server.query(query)[0]["_time"], time);
+    }
+}
+
+#[test]
 fn other_processes_log_into_the_same_store() {
     let (_dir, store) = store();
     let server = Server::start(&store);

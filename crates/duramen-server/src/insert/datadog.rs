@@ -5,7 +5,7 @@ use crate::app::Shared;
 use crate::error::ApiResult;
 use crate::json::{as_json, ok};
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
 use duramen_wire::datadog::Logs;
@@ -41,12 +41,19 @@ fn refused(status: u16, detail: &str) -> Value {
 /// 400 if nothing was taken.
 async fn taken(mut delivery: Delivery) -> ApiResult<Option<String>> {
     let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
+    let at_ns = sent_ns(&delivery.headers).unwrap_or(now_ns);
     let taken = delivery.take("datadog", move |received, out| {
-        Ok(Logs::new(&params, now_ns).read(&received.decompressed()?, now_ns, out)?)
+        Ok(Logs::new(&params, now_ns).read(&received.decompressed()?, at_ns, out)?)
     });
     let taken = taken.await?;
     if taken.accepted == 0 {
         taken.whole()?;
     }
     Ok((taken.rejected.count > 0).then(|| taken.told()))
+}
+
+/// The time of lines that have none, where the sender says it: ms since the epoch, and not 0.
+fn sent_ns(headers: &HeaderMap) -> Option<i64> {
+    let ms: i64 = headers.get("dd-message-timestamp")?.to_str().ok()?.trim().parse().ok()?;
+    ms.checked_mul(1_000_000).filter(|ns| *ns > 0)
 }
