@@ -10,7 +10,11 @@ use axum::routing::get;
 use serde_json::json;
 
 pub(crate) fn routes() -> Router<Shared> {
-    Router::new().route("/health", get(health)).route("/ready", get(ready)).route("/-/healthy", get(health))
+    Router::new()
+        .route("/health", get(health))
+        .route("/-/healthy", get(health))
+        .route("/ready", get(ready))
+        .route("/-/ready", get(ready))
 }
 
 /// 200 while lines can be taken, 503 with the reason while they cannot.

@@ -24,7 +24,7 @@ fn scopes_are_kept_apart() {
     let answer = server.post("/api/v1/ingest", "{}");
     assert!(answer.status == 401 && answer.headers.contains_key("www-authenticate"), "{answer:?}");
     assert_eq!((server.get("/health").status, server.get("/ready").status), (200, 200));
-    for probe in ["/services/collector/health", "/insert/loki/ready"] {
+    for probe in ["/services/collector/health", "/insert/loki/ready", "/insert/ready", "/-/ready"] {
         assert_eq!(server.get(probe).status, 200, "{probe}");
     }
     let basic = [("authorization", &*format!("Basic {}", base64(&format!("anybody:{ingest}"))))];

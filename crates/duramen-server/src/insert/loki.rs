@@ -8,16 +8,20 @@ use super::kept::Kept;
 use crate::app::Shared;
 use crate::body::Encoding;
 use crate::error::ApiResult;
+use crate::json::ok;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use duramen_wire::{Params, loki::Push};
+use serde_json::json;
 use std::cell::RefCell;
 
 /// What is asked without a token.
 pub(super) fn probes() -> Router<Shared> {
-    Router::new().route("/insert/loki/ready", get(async || "ready\n"))
+    Router::new()
+        .route("/insert/loki/ready", get(async || "ready\n"))
+        .route("/insert/ready", get(async || ok(&json!({ "status": "ok" }))))
 }
 
 thread_local! {

@@ -263,6 +263,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     push("/loki/api/v1/push", "Loki's push, in protobuf or JSON"),
     push("/insert/loki/api/v1/push", "The same"),
     tell("/insert/loki/ready", "", "Whether it can be sent to").answering(TEXTS),
+    tell("/insert/ready", "", "The same"),
     otlp("/v1/logs", "OpenTelemetry's logs, in protobuf or JSON"),
     otlp("/otlp/v1/logs", "The same"),
     otlp("/insert/opentelemetry/v1/logs", "The same"),
@@ -369,5 +370,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
     tell("/health", "", "Whether lines can be taken; 503 with the reason if not"),
     tell("/-/healthy", "", "The same"),
     tell("/ready", "", "Whether requests are answered").answering(TEXTS).refusing(TEXTS),
+    tell("/-/ready", "", "The same").answering(TEXTS).refusing(TEXTS),
     tell("/api/openapi.json", "", "This document"),
 ];
