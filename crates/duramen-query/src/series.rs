@@ -107,7 +107,7 @@ fn limits_into_sorts(pipes: &mut Vec<Pipe>, from: usize) {
     let mut at = from;
     while at + 1 < pipes.len() {
         match (&pipes[at], &pipes[at + 1]) {
-            (Pipe::Sort(sort), &Pipe::Limit(limit)) => {
+            (Pipe::Sort(sort), &Pipe::Limit(limit)) if sort.partition.is_empty() => {
                 let mut sort = sort.clone();
                 sort.limit = Some(sort.limit.map_or(limit, |own| own.min(limit)));
                 pipes[at] = Pipe::Sort(sort);
