@@ -158,6 +158,14 @@ pub(crate) async fn take(app: Shared, route: &'static Direct, request: Request) 
     response
 }
 
+/// The same for a request that is not looked at.
+pub(crate) async fn refuse(app: Shared, request: Request, e: ApiError) -> Response {
+    let started = app.env.clock.monotonic();
+    let mut response = unread(&app, request, e).await;
+    finish(&app, "none", started, &mut response);
+    response
+}
+
 fn finish(app: &App, route: &str, started: Duration, response: &mut Response) {
     if let Some(origin) = app.settings.cors_origin.as_deref().and_then(|o| HeaderValue::from_str(o).ok()) {
         let headers = response.headers_mut();

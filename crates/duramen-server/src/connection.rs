@@ -1,7 +1,8 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
 use crate::answering::{Answering, Making, Outliving};
-use crate::app::{Shared, stopped, take};
+use crate::app::{Shared, refuse, stopped, take};
+use crate::browsers;
 use crate::insert::{Direct, brings_logs};
 use arc_swap::ArcSwapOption;
 use axum::Router;
@@ -110,12 +111,16 @@ pub(crate) async fn listen(
         .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_concurrent_streams(256);
     let builder = Arc::new(builder);
+    let on_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     while let Some((socket, _, place)) = door.next(&listener).await {
         let (app, router, door, builder) = (app.clone(), router.clone(), door.clone(), builder.clone());
         let (watcher, outlived_for) = (graceful.watcher(), app.limits.stall_timeout);
         let held = Arc::new(Held { _place: place, _watcher: watcher, outlived_for });
         let watcher = graceful.watcher();
         let answer = move |route: Option<&'static Direct>, request: Request| -> Making {
+            if let Err(e) = browsers::check(&app, on_loopback, &request) {
+                return Box::pin(refuse(app.clone(), request, e));
+            }
             match route {
                 Some(route) => Box::pin(take(app.clone(), route, request)),
                 None => Box::pin(router.clone().call(request).map(|Ok(answer)| answer)),

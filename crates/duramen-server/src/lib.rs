@@ -7,6 +7,7 @@
 //! | `retention` | how long lines are kept, as the settings say it |
 //! | `server` | starts and stops: store, listeners, signals |
 //! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
+//! | `browsers` | what a page of another site must not make a browser on this machine do |
 //! | `answering` | the answer to a request in the making, also when the client has gone |
 //! | `app` | what every request can reach, and the table of routes |
 //! | `auth` | tokens: who may do what, as which tenant |
@@ -36,6 +37,7 @@ mod answering;
 mod app;
 mod auth;
 mod body;
+mod browsers;
 mod connection;
 mod entries;
 mod error;

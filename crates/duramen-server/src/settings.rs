@@ -133,6 +133,13 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cors_origin: Option<String>,
 
+    /// Name by which the server may be asked while it has no token, beside localhost and addresses; may be given again [default: none]
+    ///
+    /// A page of another site could else have its own name lead here. Pages of such a host may also send.
+    #[arg(long, value_name = "NAME", env = "DURAMEN_ALLOWED_HOST", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_host: Vec<String>,
+
     /// How long lines are kept: of the store itself, not of tenants.
     #[command(flatten)]
     #[serde(skip_serializing_if = "RetentionSettings::is_empty")]
@@ -234,7 +241,9 @@ impl Settings {
 
     /// These, and where they say nothing, `other`'s.
     pub fn or(self, other: Self) -> Self {
-        let first = |a: Vec<SocketAddr>, b| if a.is_empty() { b } else { a };
+        fn first<T>(a: Vec<T>, b: Vec<T>) -> Vec<T> {
+            if a.is_empty() { b } else { a }
+        }
         Self {
             listen: first(self.listen, other.listen),
             syslog_listen: first(self.syslog_listen, other.syslog_listen),
@@ -259,6 +268,7 @@ impl Settings {
             block_cache_bytes: self.block_cache_bytes.or(other.block_cache_bytes),
             stop_timeout_ms: self.stop_timeout_ms.or(other.stop_timeout_ms),
             cors_origin: self.cors_origin.or(other.cors_origin),
+            allowed_host: first(self.allowed_host, other.allowed_host),
             retention: self.retention.or(other.retention),
             tenants: if self.tenants.is_empty() { other.tenants } else { self.tenants },
         }
@@ -292,6 +302,7 @@ impl Settings {
             block_cache_bytes: Some(block_cache_bytes(machine_bytes())),
             stop_timeout_ms: Some(10_000),
             cors_origin: None,
+            allowed_host: Vec::new(),
             retention: RetentionSettings::default(),
             tenants: BTreeMap::new(),
         })

@@ -56,7 +56,7 @@ async fn call_over(
 ) -> Ended {
     let (client, connection) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(connection);
-    let mut request = axum::http::Request::post(format!("http://test{PATH}"));
+    let mut request = axum::http::Request::post(format!("http://localhost{PATH}"));
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

@@ -36,7 +36,8 @@ fn all_bodies_together_have_a_limit() {
     assert!(answer.status == 429 && answer.headers.contains_key("retry-after"), "{answer:?}");
     // One that stays open keeps its part; the others are told to wait, and may come when it has gone.
     let mut open = TcpStream::connect(server.address).unwrap();
-    write!(open, "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 900000\r\n\r\n").unwrap();
+    write!(open, "POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\ncontent-length: 900000\r\n\r\n")
+        .unwrap();
     open.write_all(&vec![b' '; 899_999]).unwrap();
     // Nothing else may be sent meanwhile: the last to come is who is refused.
     eventually("its part is taken", || free_bytes(&server.get("/metrics")) < 200_000);
@@ -52,7 +53,7 @@ fn an_answer_reaches_a_client_that_sends_much_which_nobody_reads() {
     let server = Server::start(&store);
     let ask = |head: &str, bytes: usize| {
         let mut stream = TcpStream::connect(server.address).unwrap();
-        write!(stream, "{head} HTTP/1.1\r\nhost: x\r\ncontent-length: {bytes}\r\n\r\n").unwrap();
+        write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {bytes}\r\n\r\n").unwrap();
         // More than the sockets between them hold: a connection that is closed meanwhile breaks the pipe.
         stream.write_all(&vec![b' '; bytes]).unwrap();
         let mut first = [0; 12];
@@ -72,7 +73,7 @@ fn an_answer_reaches_a_client_that_sends_much_which_nobody_reads() {
     }
     // Who asks before sending is not made to send.
     let mut stream = TcpStream::connect(server.address).unwrap();
-    let head = "host: x\r\nexpect: 100-continue\r\ncontent-length: 1000";
+    let head = "host: localhost\r\nexpect: 100-continue\r\ncontent-length: 1000";
     write!(stream, "POST /_bulk HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
@@ -88,7 +89,7 @@ fn who_asks_before_sending_a_packed_journal_is_not_made_to_send() {
         [("/upload", "content-encoding: zstd\r\n", b"415"), ("/upload?extra_fields=x", "", b"400")]
     {
         let mut stream = TcpStream::connect(server.address).unwrap();
-        let head = "host: x\r\nexpect: 100-continue\r\ncontent-length: 1000";
+        let head = "host: localhost\r\nexpect: 100-continue\r\ncontent-length: 1000";
         write!(stream, "POST {path} HTTP/1.1\r\n{more}{head}\r\n\r\n").unwrap();
         let mut first = [0; 12];
         stream.read_exact(&mut first).unwrap();
@@ -102,7 +103,7 @@ fn ask_for_much(server: &Server, query: &str) -> TcpStream {
     let body: String = (0..50_000).map(|i| format!("{{\"_msg\":\"{i} {long}\"}}\n")).collect();
     assert_eq!(server.post("/insert/jsonline", body).status, 200);
     let mut stream = TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET /select/logsql/query?{query} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    write!(stream, "GET /select/logsql/query?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut first = [0; 100];
     stream.read_exact(&mut first).unwrap();
     assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first));
@@ -135,7 +136,7 @@ fn bodies_of_a_tenant_leave_room_for_those_of_others() {
         .map(|_| {
             let mut open = TcpStream::connect(server.address).unwrap();
             let head =
-                "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 300001\r\nauthorization: Bearer";
+                "POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\ncontent-length: 300001\r\nauthorization: Bearer";
             write!(open, "{head} {shop}\r\n\r\n").unwrap();
             open.write_all(&[b' '; 300_000]).unwrap();
             open
@@ -171,20 +172,20 @@ fn slow_clients_are_not_waited_for_for_ever() {
         answer
     };
     // Neither a head nor a body that never ends holds a connection.
-    let head = answer_to("POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\n");
+    let head = answer_to("POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\n");
     assert!(head.is_empty() || head.starts_with("HTTP/1.1 408"), "{head}");
     let body = answer_to(
-        "POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{",
+        "POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{",
     );
     assert!(body.starts_with("HTTP/1.1 408"), "{body}");
-    let huge = format!("GET /health HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(200_000));
+    let huge = format!("GET /health HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "y".repeat(200_000));
     let told = answer_to(&huge);
     assert!(told.is_empty() || told.starts_with("HTTP/1.1 431"), "{told}");
     for nonsense in [
         "\r\n\r\n\r\n",
         "GET\r\n\r\n",
         "\0\0\0\0",
-        "GET /../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        "GET /../../etc/passwd HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
     ] {
         let told = answer_to(nonsense);
         assert!(told.is_empty() || told.starts_with("HTTP/1.1 4"), "{told}");
@@ -194,7 +195,7 @@ fn slow_clients_are_not_waited_for_for_ever() {
 
 /// Sends a request on a connection that stays open, and reads the answer, whose body is an object.
 fn asks(stream: &mut TcpStream) -> String {
-    stream.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut answer = String::new();
     while !answer.ends_with('}') {
         let mut piece = [0; 1024];
@@ -219,7 +220,7 @@ fn a_connection_that_rests_is_closed_by_the_idle_timeout_and_not_by_that_of_a_re
     assert!(asks(&mut resting).starts_with("HTTP/1.1 200"));
     // Another's read times out meanwhile, so that this one has rested for longer than that.
     let mut slow = connect();
-    slow.write_all(b"POST /api/v1/ingest HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").unwrap();
+    slow.write_all(b"POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{").unwrap();
     let mut status = [0; 12];
     slow.read_exact(&mut status).unwrap();
     assert_eq!(&status, b"HTTP/1.1 408");
@@ -271,7 +272,7 @@ fn a_query_ends_when_its_time_is_up_or_its_client_has_gone() {
     assert!(answer.status == 503 && answer.body.contains("limit"), "{answer:?}");
     // It does not read what it asked for, and goes: the only place for queries is free again.
     let mut stream = TcpStream::connect(server.address).unwrap();
-    write!(stream, "GET /select/logsql/query?{slow} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    write!(stream, "GET /select/logsql/query?{slow} HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut first = [0; 100];
     stream.read_exact(&mut first).unwrap();
     drop(stream);

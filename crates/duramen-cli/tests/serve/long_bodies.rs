@@ -27,7 +27,7 @@ fn chunked(server: &Server, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(server.address).unwrap();
     write!(
         stream,
-        "POST /insert/jsonline HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}transfer-encoding: chunked\r\n\r\n"
+        "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}transfer-encoding: chunked\r\n\r\n"
     )
     .unwrap();
     for chunk in body.as_bytes().chunks(77_777) {
@@ -77,8 +77,12 @@ fn what_came_before_a_body_broke_off_stays_and_is_told() {
     let server = start(&store);
     let lines = lines();
     let mut stream = TcpStream::connect(server.address).unwrap();
-    write!(stream, "POST /insert/jsonline HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", lines.len())
-        .unwrap();
+    write!(
+        stream,
+        "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
+        lines.len()
+    )
+    .unwrap();
     stream.write_all(&lines.as_bytes()[..2 * LIMIT_BYTES]).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     drop(stream);
@@ -136,8 +140,12 @@ fn a_server_that_stops_tells_how_far_it_came() {
     let server = start(&store);
     let lines = lines();
     let mut stream = TcpStream::connect(server.address).unwrap();
-    write!(stream, "POST /insert/jsonline HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", lines.len())
-        .unwrap();
+    write!(
+        stream,
+        "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
+        lines.len()
+    )
+    .unwrap();
     stream.write_all(&lines.as_bytes()[..2 * LIMIT_BYTES]).unwrap();
     eventually("the first piece is there", || server.count("*") > 9_000);
     server.signal("TERM");

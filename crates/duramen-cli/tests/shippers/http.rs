@@ -91,7 +91,8 @@ fn who_sends_and_goes_has_sent() {
         ("/insert/jsonline", r#"{"_msg":"gone","path":"jsonline"}"#),
         ("/gelf", r#"{"short_message":"gone","_path":"gelf"}"#),
     ] {
-        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
         for _ in 0..EACH {
             let mut stream = TcpStream::connect(server.http).unwrap();
             stream.write_all(head.as_bytes()).unwrap();

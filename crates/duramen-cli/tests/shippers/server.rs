@@ -97,7 +97,8 @@ impl Server {
     pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.0\r\nHost: t\r\nContent-Length: {}\r\n", body.len());
+        let mut head =
+            format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
         if let Some(token) = &self.token {
             head += &format!("Authorization: Bearer {token}\r\n");
         }

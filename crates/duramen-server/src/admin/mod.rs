@@ -8,7 +8,7 @@
 //! | [`turns`] | one change at a time; tenants take turns |
 //!
 //! Bodies are JSON and say so, which a page of another site cannot make a browser send unasked: without a token, whoever
-//! is on this machine may do everything, and its browser is on this machine, too.
+//! is on this machine may do everything, and its browser is on this machine, too (see [`browsers`](crate::browsers)).
 
 mod delete;
 mod snapshots;

@@ -31,12 +31,18 @@ impl Answer {
 
 impl Server {
     pub fn start() -> Self {
+        Self::start_with(|_| ())
+    }
+
+    /// One with other settings than those by default.
+    pub fn start_with(set: impl FnOnce(&mut Settings) + Send + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("logs");
         let (to, from) = mpsc::channel();
         std::thread::spawn(move || {
             let mut settings = Settings::default();
             settings.listen = vec![([127, 0, 0, 1], 0).into()];
+            set(&mut settings);
             let served = serve(&store, &Env::os(), settings, Allocator::default(), |addresses| {
                 to.send(addresses[0]).unwrap()
             });
@@ -66,7 +72,10 @@ impl Server {
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut socket = TcpStream::connect(self.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+        let mut request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request += "host: localhost\r\n";
+        }
         for (name, value) in headers {
             request += &format!("{name}: {value}\r\n");
         }
