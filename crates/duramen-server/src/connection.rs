@@ -3,6 +3,7 @@
 use crate::answering::{Answering, Making, Outliving};
 use crate::app::{Shared, refuse, stopped, take};
 use crate::browsers;
+use crate::idle::Uses;
 use crate::insert::{Direct, brings_logs};
 use arc_swap::ArcSwapOption;
 use axum::Router;
@@ -14,7 +15,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -30,13 +33,23 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 const STUCK: u32 = 5;
 /// How long to rest after a socket could not be accepted, for want of descriptors say.
 const REST: Duration = Duration::from_millis(50);
+/// After how long without a word the system asks whether a peer is still there: one that lost its power says nothing.
+#[cfg(target_os = "linux")]
+const ASKED_AFTER: Duration = Duration::from_secs(60);
+/// It asks so often before it gives up, each time after [`ASKED_EVERY`].
+#[cfg(target_os = "linux")]
+const ASKED: u32 = 3;
+#[cfg(target_os = "linux")]
+const ASKED_EVERY: Duration = Duration::from_secs(10);
 
 /// What all listeners share.
 pub(crate) struct Door {
     /// The certificate in force; `None` for plain text.
     pub tls: ArcSwapOption<rustls::ServerConfig>,
-    /// Leave to hold a connection.
+    /// Leave to hold a connection of HTTP.
     pub places: Arc<Semaphore>,
+    /// Leave to hold another: who sends there needs no token, and must not keep those of HTTP out.
+    pub sender_places: Arc<Semaphore>,
     /// For a connection's next request, its head included: shippers send once in a while, and the moment at which
     /// one closes a connection is the moment at which the other may use it.
     pub idle_timeout: Duration,
@@ -57,14 +70,17 @@ struct Held {
 pub(crate) type Accepted = (TcpStream, SocketAddr, OwnedSemaphorePermit);
 
 impl Door {
-    /// The next connection; `None` when the server stops.
-    pub async fn next(&self, listener: &TcpListener) -> Option<Accepted> {
+    /// The next connection, once it has one of these places; `None` when the server stops.
+    pub async fn next(&self, listener: &TcpListener, places: &Arc<Semaphore>) -> Option<Accepted> {
         let mut stopping = self.stopping.clone();
         let accepted = async {
             loop {
-                let place = self.places.clone().acquire_owned().await.ok()?;
+                let place = places.clone().acquire_owned().await.ok()?;
                 match listener.accept().await {
-                    Ok((socket, peer)) => return Some((socket, peer, place)),
+                    Ok((socket, peer)) => {
+                        close_if_gone(&socket, self.idle_timeout);
+                        return Some((socket, peer, place));
+                    }
                     Err(e) => tracing::warn!(error = %e, "cannot accept a connection"),
                 }
                 tokio::time::sleep(REST).await;
@@ -112,11 +128,10 @@ pub(crate) async fn listen(
         .max_concurrent_streams(256);
     let builder = Arc::new(builder);
     let on_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    while let Some((socket, _, place)) = door.next(&listener).await {
+    while let Some((socket, _, place)) = door.next(&listener, &door.places).await {
         let (app, router, door, builder) = (app.clone(), router.clone(), door.clone(), builder.clone());
         let (watcher, outlived_for) = (graceful.watcher(), app.limits.stall_timeout);
         let held = Arc::new(Held { _place: place, _watcher: watcher, outlived_for });
-        let watcher = graceful.watcher();
         let answer = move |route: Option<&'static Direct>, request: Request| -> Making {
             if let Err(e) = browsers::check(&app, on_loopback, &request) {
                 return Box::pin(refuse(app.clone(), request, e));
@@ -128,11 +143,10 @@ pub(crate) async fn listen(
         };
         tokio::spawn(async move {
             let _slower_without = socket.set_nodelay(true);
-            close_if_stuck(&socket, door.idle_timeout);
             match door.tls.load_full() {
-                None => talk(socket, answer, held, watcher, &builder).await,
+                None => talk(socket, answer, held, &door, &builder).await,
                 Some(config) => match door.handshake(config, socket).await {
-                    Ok(stream) => talk(stream, answer, held, watcher, &builder).await,
+                    Ok(stream) => talk(stream, answer, held, &door, &builder).await,
                     Err(e) => tracing::debug!(error = %e, "a TLS handshake failed"),
                 },
             }
@@ -141,35 +155,60 @@ pub(crate) async fn listen(
 }
 
 /// Has the system close a connection whose client takes nothing of what it is sent for [`STUCK`] idle times: it would keep
-/// its place for ever. Who follows and looks away for a while is waited for.
-fn close_if_stuck(socket: &TcpStream, idle_timeout: Duration) {
+/// its place for ever. Who follows and looks away for a while is waited for. Likewise one whose peer is there no more.
+fn close_if_gone(socket: &TcpStream, idle_timeout: Duration) {
     #[cfg(target_os = "linux")]
-    if let Err(e) = socket2::SockRef::from(socket).set_tcp_user_timeout(Some(idle_timeout * STUCK)) {
-        tracing::debug!(error = %e, "a connection that gets stuck will stay");
+    {
+        let socket = socket2::SockRef::from(socket);
+        let asking = socket2::TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_EVERY);
+        let outcome = socket.set_tcp_keepalive(&asking.with_retries(ASKED));
+        if let Err(e) = outcome.and_then(|()| socket.set_tcp_user_timeout(Some(idle_timeout * STUCK))) {
+            tracing::debug!(error = %e, "a connection that gets stuck will stay");
+        }
     }
     #[cfg(not(target_os = "linux"))]
     let _no_such_setting = (socket, idle_timeout);
 }
 
 /// Has the requests of a connection answered. Over HTTP/1 those that bring logs may outlive it; a stream of HTTP/2 that a
-/// client resets has ended, or there would be more of them than a connection may have.
+/// client resets has ended, or there would be more of them than a connection may have. Ends when the server stops, and when
+/// nobody has asked for a while; then a client that does not see to it that it ends is left.
 async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     answer: impl Fn(Option<&'static Direct>, Request) -> Making + Send + 'static,
     held: Arc<Held>,
-    watcher: Watcher,
+    door: &Door,
     builder: &Builder<TokioExecutor>,
 ) {
+    let uses = Arc::new(Uses::default());
+    let of_service = uses.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let request = request.map(axum::body::Body::new);
+        let running = of_service.begin();
         let (method, path) = (request.method(), request.uri().path());
         let route = Direct::of(method, path);
         let outlives = request.version() < Version::HTTP_2 && (route.is_some() || brings_logs(method, path));
         let outliving = || Outliving { held: held.clone(), at_most: held.outlived_for };
-        Answering::new(answer(route, request), outlives.then(outliving))
+        let answering = Answering::new(answer(route, request), outlives.then(outliving));
+        answering.map(|Ok(answer)| Ok::<_, Infallible>(running.until_sent(answer)))
     });
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-    if let Err(e) = watcher.watch(connection).await {
+    let ending = GracefulShutdown::new();
+    let mut connection = pin!(ending.watch(connection));
+    let mut stopping = door.stopping.clone();
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = stopped(&mut stopping) => tokio::select! {
+            ended = connection => ended,
+            () = ending.shutdown() => Ok(()), // not before the connection has ended
+        },
+        () = uses.none_for(door.idle_timeout) => tokio::select! {
+            ended = connection => ended,
+            () = ending.shutdown() => Ok(()),
+            () = tokio::time::sleep(door.idle_timeout * STUCK) => Ok(()),
+        },
+    };
+    if let Err(e) = ended {
         tracing::debug!(error = %e, "a connection ended badly");
     }
 }
@@ -188,6 +227,38 @@ mod tests {
         \x00\x00\x00\x04\x00\x00\x00\x00\x00\
         \x00\x00\x0c\x01\x04\x00\x00\x00\x01\x83\x86\x04\x05/gelf\x01\x01x\
         \x00\x00\x02\x00\x01\x00\x00\x00\x01{}";
+
+    /// With what tells it that the server stops.
+    fn door(idle_timeout: Duration) -> (Door, watch::Sender<bool>) {
+        let (stop, stopping) = watch::channel(false);
+        let places = Arc::new(Semaphore::new(1));
+        let door = Door {
+            tls: ArcSwapOption::empty(),
+            sender_places: places.clone(),
+            places,
+            idle_timeout,
+            read_timeout: Duration::from_secs(3600),
+            stopping,
+        };
+        (door, stop)
+    }
+
+    #[tokio::test]
+    async fn who_asks_nothing_is_closed_whatever_it_has_sent() {
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+        for sent in [&b""[..], b"P", &preface[..24], preface, HTTP_2] {
+            let (places, graceful) = (Arc::new(Semaphore::new(1)), GracefulShutdown::new());
+            let place = places.clone().acquire_owned().await.unwrap();
+            let (watcher, outlived_for) = (graceful.watcher(), Duration::from_secs(3600));
+            let held = Arc::new(Held { _place: place, _watcher: watcher, outlived_for });
+            let answer = |_, _| -> Making { Box::pin(async { ().into_response() }) };
+            let (mut client, stream) = tokio::io::duplex(1024);
+            client.write_all(sent).await.unwrap();
+            let door = door(Duration::from_millis(5));
+            talk(stream, answer, held, &door.0, &Builder::new(TokioExecutor::new())).await;
+            assert_eq!(places.available_permits(), 1, "{sent:?}");
+        }
+    }
 
     #[tokio::test]
     async fn logs_of_a_client_that_has_gone_hold_its_place_and_a_stop() {
@@ -209,9 +280,9 @@ mod tests {
                 })
             };
             let (mut client, stream) = tokio::io::duplex(1024);
-            let watcher = graceful.watcher();
+            let door = door(Duration::from_secs(3600));
             let connection = tokio::spawn(async move {
-                talk(stream, answer, held, watcher, &Builder::new(TokioExecutor::new())).await;
+                talk(stream, answer, held, &door.0, &Builder::new(TokioExecutor::new())).await;
             });
             client.write_all(sent).await.unwrap();
             begun.recv().await.unwrap();

@@ -13,6 +13,7 @@
 //! | `auth` | tokens: who may do what, as which tenant |
 //! | `tenant` | a tenant's store |
 //! | `body` | a request's body: limits, decompression, memory of all bodies together |
+//! | `idle` | connections on which nobody asks anything are ended |
 //! | `insert` | taking logs in over HTTP, one file a protocol |
 //! | `listeners` | taking logs in beside HTTP: syslog, Fluent, GELF |
 //! | `intake` | what a stream brings, collected and appended |
@@ -44,6 +45,7 @@ mod error;
 mod follower;
 mod freshness;
 mod health;
+mod idle;
 mod insert;
 mod intake;
 mod json;

@@ -187,6 +187,7 @@ async fn run(
     let door = Arc::new(Door {
         tls: ArcSwapOption::from(tls),
         places: Arc::new(Semaphore::new(limits.max_connections)),
+        sender_places: Arc::new(Semaphore::new(limits.max_sender_connections)),
         idle_timeout: limits.idle_timeout,
         read_timeout: limits.read_timeout,
         stopping,

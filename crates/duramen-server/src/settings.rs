@@ -78,15 +78,25 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_line_bytes: Option<usize>,
 
-    /// Most connections at once; further ones wait to be accepted [default: 8192]
+    /// Most connections of HTTP at once; further ones wait to be accepted [default: 8192]
     #[arg(long, value_name = "N", env = "DURAMEN_MAX_CONNECTIONS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<usize>,
+
+    /// Most connections of syslog, Fluent and GELF at once; further ones wait to be accepted [default: 8192]
+    #[arg(long, value_name = "N", env = "DURAMEN_MAX_SENDER_CONNECTIONS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_sender_connections: Option<usize>,
 
     /// How long a connection may be idle, its next request's head included [default: 120000]
     #[arg(long, value_name = "MS", env = "DURAMEN_IDLE_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout_ms: Option<u64>,
+
+    /// How long a connection of syslog, Fluent or GELF may bring nothing; many have little to tell [default: 86400000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_SENDER_IDLE_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_idle_timeout_ms: Option<u64>,
 
     /// How long a client may pause in a request's body [default: 10000]
     #[arg(long, value_name = "MS", env = "DURAMEN_READ_TIMEOUT_MS")]
@@ -258,7 +268,9 @@ impl Settings {
             max_bodies_bytes: self.max_bodies_bytes.or(other.max_bodies_bytes),
             max_line_bytes: self.max_line_bytes.or(other.max_line_bytes),
             max_connections: self.max_connections.or(other.max_connections),
+            max_sender_connections: self.max_sender_connections.or(other.max_sender_connections),
             idle_timeout_ms: self.idle_timeout_ms.or(other.idle_timeout_ms),
+            sender_idle_timeout_ms: self.sender_idle_timeout_ms.or(other.sender_idle_timeout_ms),
             read_timeout_ms: self.read_timeout_ms.or(other.read_timeout_ms),
             stall_timeout_ms: self.stall_timeout_ms.or(other.stall_timeout_ms),
             flush_after_ms: self.flush_after_ms.or(other.flush_after_ms),
@@ -292,7 +304,9 @@ impl Settings {
             max_bodies_bytes: Some(256 << 20),
             max_line_bytes: Some(1 << 20),
             max_connections: Some(8192),
+            max_sender_connections: Some(8192),
             idle_timeout_ms: Some(120_000),
+            sender_idle_timeout_ms: Some(86_400_000),
             read_timeout_ms: Some(10_000),
             stall_timeout_ms: Some(5_000),
             flush_after_ms: Some(30_000),
@@ -331,6 +345,8 @@ pub(crate) struct Limits {
     pub max_body_bytes: usize,
     pub max_line_bytes: usize,
     pub max_connections: usize,
+    pub max_sender_connections: usize,
+    pub sender_idle_timeout: Duration,
     pub idle_timeout: Duration,
     pub read_timeout: Duration,
     pub stall_timeout: Duration,
@@ -360,6 +376,8 @@ impl Limits {
             max_body_bytes: settings.max_body_bytes.unwrap_or_default(),
             max_line_bytes: settings.max_line_bytes.unwrap_or_default(),
             max_connections: settings.max_connections.unwrap_or_default().max(1),
+            max_sender_connections: settings.max_sender_connections.unwrap_or_default().max(1),
+            sender_idle_timeout: ms(settings.sender_idle_timeout_ms),
             idle_timeout: ms(settings.idle_timeout_ms),
             read_timeout: ms(settings.read_timeout_ms),
             stall_timeout: ms(settings.stall_timeout_ms),

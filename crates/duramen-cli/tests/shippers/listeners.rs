@@ -30,6 +30,24 @@ fn syslog_comes_by_tcp_and_udp() {
     );
 }
 
+#[test]
+fn connections_that_bring_nothing_leave_places_for_others() {
+    let args = ["--max-connections", "2", "--max-sender-connections", "2", "--sender-idle-timeout-ms", "300"];
+    let listen =
+        ["--syslog-listen", "127.0.0.1:0", "--gelf-listen", "127.0.0.1:0", "--fluent-listen", "127.0.0.1:0"];
+    let server = Server::start(&[&args[..], &listen].concat());
+    // The last are accepted once those before have been closed.
+    let silent = ["syslog", "gelf", "fluent"].map(|protocol| {
+        let streams = [(); 2].map(|()| TcpStream::connect(server.of(protocol)).unwrap());
+        assert_eq!(server.request("GET", "/health", &[], b"").status, 200, "HTTP has places of its own");
+        streams
+    });
+    for mut stream in silent.into_iter().flatten() {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+    }
+}
+
 /// A client of TLS that trusts this certificate only.
 fn tls(address: SocketAddr, trusted: &CertificateDer<'_>) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = rustls::RootCertStore::empty();

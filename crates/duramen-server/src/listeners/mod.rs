@@ -120,7 +120,7 @@ pub(crate) fn spawn(bound: Vec<Bound>, app: &Shared, door: &Arc<Door>) -> Vec<Jo
 async fn accept(kind: Kind, listener: TcpListener, app: Shared, door: Arc<Door>) {
     let mut connections = tokio::task::JoinSet::new();
     let told = Arc::new(Mutex::new(None));
-    while let Some((socket, peer, place)) = door.next(&listener).await {
+    while let Some((socket, peer, place)) = door.next(&listener, &door.sender_places).await {
         let (app, door, told) = (app.clone(), door.clone(), told.clone());
         connections.spawn(async move {
             let _place = place;
@@ -270,7 +270,7 @@ async fn persist(intake: &mut Intake, app: &Shared) -> bool {
     }
 }
 
-/// Reads the next bytes of a stream; 0 at its end, and when the server stops.
+/// Reads the next bytes of a stream; 0 at its end, when nothing has come for too long, and when the server stops.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut [u8],
@@ -278,6 +278,7 @@ async fn read(
 ) -> std::io::Result<usize> {
     tokio::select! {
         () = app.stopped() => Ok(0),
+        () = tokio::time::sleep(app.limits.sender_idle_timeout) => Ok(0),
         len = stream.read(buffer) => len,
     }
 }
