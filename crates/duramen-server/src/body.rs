@@ -301,6 +301,14 @@ impl Received {
         self.encoding == Encoding::Identity && self.bytes.len() <= SMALL_BYTES
     }
 
+    /// Counts so many bytes more, of what was made of it, until it is dropped.
+    ///
+    /// # Errors
+    /// 429 if there is no memory for them.
+    pub fn hold(&mut self, bytes: usize) -> ApiResult<()> {
+        self.share.grow(bytes)
+    }
+
     /// How it is compressed.
     pub fn encoding(&self) -> Encoding {
         self.encoding

@@ -11,6 +11,10 @@ use duramen::{EntryRef, Value};
 use duramen_wire::{Decoded, Params, Rejected, Treatment};
 use std::cell::RefCell;
 
+/// More bytes of entries than this are not appended by a thread that serves others, too, however small the body was that
+/// means them: labels and `extra_fields` are sent once and are in each.
+const QUICK_ENTRIES_BYTES: usize = 1 << 20;
+
 /// A request that brings logs.
 #[derive(Debug)]
 pub(crate) struct Delivery {
@@ -121,13 +125,19 @@ impl Delivery {
             let mut decoded = spare(&app);
             decoded.treat(treatment);
             let answer = decode(&mut received, &mut decoded)?;
-            match access.tenant.try_append(decoded.batches()) {
-                Ok(()) => done(decoded, answer),
-                Err(_) => {
-                    let tenant = access.tenant.clone();
-                    let append = move |app: &Shared| append(app, &access, decoded, answer);
-                    Box::pin(elsewhere(&app, &tenant, append)).await??
-                }
+            let is_quick = decoded.entries_bytes() <= QUICK_ENTRIES_BYTES;
+            if is_quick && access.tenant.try_append(decoded.batches()).is_ok() {
+                done(decoded, answer)
+            } else {
+                // Any number of requests may wait for their turn.
+                received.hold(decoded.entries_bytes())?;
+                let tenant = access.tenant.clone();
+                let append = move |app: &Shared| {
+                    let taken = append(app, &access, decoded, answer);
+                    drop(received);
+                    taken
+                };
+                Box::pin(elsewhere(&app, &tenant, append)).await??
             }
         } else {
             let tenant = access.tenant.clone();
@@ -187,16 +197,14 @@ thread_local! {
 
 fn spare(app: &Shared) -> Decoded {
     match SPARE.take() {
-        Some(mut spare) if *spare.limits() == app.limits.decoding() => {
-            spare.clear();
-            spare
-        }
+        Some(spare) if *spare.limits() == app.limits.decoding() => spare,
         _ => Decoded::new(app.limits.decoding()),
     }
 }
 
-fn done<T>(decoded: Decoded, answer: T) -> Taken<T> {
+fn done<T>(mut decoded: Decoded, answer: T) -> Taken<T> {
     let taken = Taken { accepted: decoded.accepted(), rejected: decoded.rejected().clone(), answer };
+    decoded.clear(); // which keeps little: the next body may be long in coming
     SPARE.with_borrow_mut(|spare| *spare = Some(decoded));
     taken
 }
