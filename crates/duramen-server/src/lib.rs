@@ -11,7 +11,7 @@
 //! | `answering` | the answer to a request in the making, also when the client has gone |
 //! | `app` | what every request can reach, and the table of routes |
 //! | `auth` | tokens: who may do what, as which tenant |
-//! | `tenant` | a tenant's store |
+//! | `tenant`, `tenants` | a tenant's store; all of them |
 //! | `body` | a request's body: limits, decompression, memory of all bodies together |
 //! | `idle` | connections on which nobody asks anything are ended |
 //! | `insert` | taking logs in over HTTP, one file a protocol |
@@ -61,6 +61,7 @@ mod server;
 mod settings;
 mod tail_hub;
 mod tenant;
+mod tenants;
 mod working_memory;
 
 pub use auth::{LastUses, MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};

@@ -9,7 +9,7 @@ use crate::connection::{Door, listen};
 use crate::listeners;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
-use crate::tenant::Tenants;
+use crate::tenants::Tenants;
 use crate::working_memory::{self, Allocator, WorkingMemory};
 use arc_swap::ArcSwapOption;
 use duramen_engine::io::Env;

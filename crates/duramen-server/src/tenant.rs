@@ -5,14 +5,12 @@
 
 use crate::admin::Places;
 use crate::body::Budget;
-use crate::error::{ApiError, ApiResult};
 use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
 use crate::settings::{Limits, Settings};
 use crate::tail_hub::TailHub;
 use duramen::{Batch, BlockCache, Logger, LoggerStats, OnFull, Store, StoreOptions};
 use duramen_engine::io::{Clock, Env};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,9 +23,6 @@ const WRITE_BUFFER_BYTES: usize = 16 << 20;
 /// So many of the newest tables of the server's own store are opened when it is, beside all else
 /// ([`duramen::Store::open_newest_tables`]): each takes a file descriptor. There may be too many tenants for that.
 const TABLES_TO_OPEN: usize = 64;
-
-/// Most tenants that are open at once.
-const MAX_TENANTS: usize = 1_000;
 
 /// How long a store counts as failing after an append failed, unless one goes well meanwhile. Who sends only to servers
 /// that are well would never find out that one is again.
@@ -75,7 +70,8 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    fn open(
+    /// Opens the store in `dir`, of the tenant of this name.
+    pub fn open(
         env: &Env,
         name: &str,
         dir: &Path,
@@ -192,75 +188,6 @@ fn bodies_bytes(name: &str, settings: &Settings) -> usize {
     let all = settings.max_bodies_bytes.unwrap_or_default();
     let largest = settings.max_body_bytes.unwrap_or_default();
     if name.is_empty() { all } else { (all / 2).max(largest.saturating_mul(2)).min(all) }
-}
-
-/// All tenants.
-#[derive(Debug)]
-pub(crate) struct Tenants {
-    env: Env,
-    dir: PathBuf,
-    settings: Settings,
-    blocks: Arc<BlockCache>,
-    own: Arc<Tenant>,
-    others: Mutex<BTreeMap<String, Arc<Tenant>>>,
-}
-
-impl Tenants {
-    /// Opens the store in `dir`, and the tenants that the settings name.
-    pub fn open(env: &Env, dir: &Path, settings: &Settings) -> duramen::Result<Self> {
-        let blocks = BlockCache::new(settings.block_cache_bytes.unwrap_or_default());
-        let own = Arc::new(Tenant::open(env, "", dir, settings, &blocks)?);
-        let (env, dir, settings) = (env.clone(), dir.to_path_buf(), settings.clone());
-        let this = Self { env, dir, settings, blocks, own, others: Mutex::default() };
-        for name in this.settings.tenants.keys() {
-            let tenant = Tenant::open(&this.env, name, &this.dir_of(name), &this.settings, &this.blocks)?;
-            let mut others = this.others.lock().unwrap_or_else(PoisonError::into_inner);
-            others.insert(name.clone(), Arc::new(tenant));
-        }
-        Ok(this)
-    }
-
-    /// The store's own.
-    pub fn own(&self) -> &Arc<Tenant> {
-        &self.own
-    }
-
-    /// The tenant of this name.
-    pub async fn of(self: &Arc<Self>, name: Option<&str>) -> ApiResult<Arc<Tenant>> {
-        let Some(name) = name else { return Ok(self.own.clone()) };
-        if let Some(tenant) = self.others.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return Ok(tenant.clone());
-        }
-        let (this, name) = (self.clone(), name.to_owned());
-        tokio::task::spawn_blocking(move || this.open_other(&name))
-            .await
-            .map_err(|e| ApiError::unavailable(format!("cannot open the tenant's store: {e}")))?
-    }
-
-    /// Where a tenant's store is, or would be.
-    pub fn dir_of(&self, name: &str) -> PathBuf {
-        self.dir.join("tenants").join(name)
-    }
-
-    fn open_other(&self, name: &str) -> ApiResult<Arc<Tenant>> {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tenant) = others.get(name) {
-            return Ok(tenant.clone());
-        }
-        if others.len() >= MAX_TENANTS {
-            return Err(ApiError::unavailable(format!("{MAX_TENANTS} tenants are open already")));
-        }
-        let tenant =
-            Arc::new(Tenant::open(&self.env, name, &self.dir_of(name), &self.settings, &self.blocks)?);
-        others.insert(name.to_owned(), tenant.clone());
-        Ok(tenant)
-    }
-
-    /// All that are open.
-    pub fn all(&self) -> Vec<Arc<Tenant>> {
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::once(&self.own).chain(others.values()).cloned().collect()
-    }
 }
 
 #[cfg(test)]
