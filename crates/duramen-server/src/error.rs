@@ -85,22 +85,33 @@ impl IntoResponse for ApiError {
     }
 }
 
+const DISK_FULL: &str = "the disk is full";
+const BEHIND: &str = "the store is behind";
+
+/// Why lines cannot be taken, without paths and names: for those who may know no more.
+pub(crate) fn kind_of(e: &duramen::Error) -> &'static str {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    match e {
+        duramen::Error::Engine(duramen_engine::Error::Io { source, .. })
+            if matches!(source.kind(), StorageFull | QuotaExceeded) =>
+        {
+            DISK_FULL
+        }
+        e if e.is_full() => BEHIND,
+        _ => "the store does not take lines: the server's log says why",
+    }
+}
+
 impl From<duramen::Error> for ApiError {
     fn from(e: duramen::Error) -> Self {
-        let no_space = |e: &duramen::Error| {
-            use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-            matches!(e, duramen::Error::Engine(duramen_engine::Error::Io { source, .. })
-                if matches!(source.kind(), StorageFull | QuotaExceeded))
-        };
-        if no_space(&e) {
-            Self {
+        let kind = kind_of(&e);
+        match kind {
+            DISK_FULL => Self {
                 retry_after_s: Some(10),
-                ..Self::new(StatusCode::INSUFFICIENT_STORAGE, format!("the disk is full: {e}"))
-            }
-        } else if e.is_full() {
-            Self::busy(format!("the store is behind: {e}"))
-        } else {
-            Self::unavailable(e.to_string())
+                ..Self::new(StatusCode::INSUFFICIENT_STORAGE, format!("{kind}: {e}"))
+            },
+            BEHIND => Self::busy(format!("{kind}: {e}")),
+            _ => Self::unavailable(e.to_string()),
         }
     }
 }

@@ -25,7 +25,7 @@ async fn health(State(app): State<Shared>) -> Response {
         .iter()
         .filter_map(|tenant| {
             let trouble = tenant.trouble()?;
-            Some(if tenant.name.is_empty() { trouble } else { format!("a tenant: {trouble}") })
+            Some(if tenant.name.is_empty() { trouble.to_owned() } else { format!("a tenant: {trouble}") })
         })
         .collect();
     let stopping = *app.stopping.borrow();

@@ -1,11 +1,13 @@
 //! Prometheus metrics, at `/metrics`.
 
 use crate::app::{App, Shared};
-use axum::Router;
+use crate::auth::Access;
+use crate::error::ApiError;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use duramen_query::RunStats;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -131,7 +133,12 @@ impl Metrics {
     }
 }
 
-async fn metrics(State(app): State<Shared>) -> Response {
+/// They are of all tenants, and so for none of them.
+async fn metrics(State(app): State<Shared>, Extension(access): Extension<Access>) -> Response {
+    if !access.tenant.name.is_empty() {
+        let told = "metrics are of all tenants: ask with a token that was made without --tenant";
+        return ApiError::new(StatusCode::FORBIDDEN, told).into_response();
+    }
     let text = tokio::task::spawn_blocking(move || text(&app)).await.unwrap_or_default();
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, content_type)], text).into_response()

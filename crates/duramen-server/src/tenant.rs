@@ -5,6 +5,7 @@
 
 use crate::admin::Places;
 use crate::body::Budget;
+use crate::error::kind_of;
 use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
 use crate::settings::{Limits, Settings};
@@ -31,7 +32,7 @@ const FAILING_FOR: Duration = Duration::from_secs(30);
 /// Why an append failed, and when, by the monotonic clock.
 #[derive(Debug)]
 struct Trouble {
-    reason: String,
+    reason: &'static str,
     at: Duration,
 }
 
@@ -142,9 +143,11 @@ impl Tenant {
     pub fn append(&self, batches: &mut [Batch], timeout: Duration) -> duramen::Result<()> {
         let outcome = self.append_each(batches, OnFull::Block { timeout });
         if let Err(e) = &outcome {
-            let trouble = Trouble { reason: e.to_string(), at: self.clock.monotonic() };
+            let trouble = Trouble { reason: kind_of(e), at: self.clock.monotonic() };
             *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
-            self.is_failing.store(true, Ordering::Relaxed);
+            if !self.is_failing.swap(true, Ordering::Relaxed) {
+                tracing::error!(tenant = self.name, error = %e, "lines cannot be taken");
+            }
         }
         outcome
     }
@@ -162,11 +165,11 @@ impl Tenant {
         Ok(())
     }
 
-    /// Why the last append failed, if that was a moment ago and no later one went well.
-    pub fn trouble(&self) -> Option<String> {
+    /// Why the last append failed, if that was a moment ago and no later one went well. For everybody's eyes.
+    pub fn trouble(&self) -> Option<&'static str> {
         let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let trouble = failing.as_ref().filter(|trouble| trouble.is_recent(self.clock.monotonic()))?;
-        Some(trouble.reason.clone())
+        Some(trouble.reason)
     }
 
     /// Asks its freshness, with how many lines were appended in all.
@@ -209,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_failure_counts_for_a_while() {
-        let trouble = Trouble { reason: "full".into(), at: Duration::from_secs(100) };
+        let trouble = Trouble { reason: "full", at: Duration::from_secs(100) };
         let at = |s| trouble.is_recent(Duration::from_secs(s));
         assert!(at(100) && at(129) && !at(130) && !at(1000));
     }

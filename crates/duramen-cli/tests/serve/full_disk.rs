@@ -77,6 +77,11 @@ fn a_full_disk_is_told_and_writing_goes_on_when_there_is_room() {
     assert!(otlp.status == 503 && otlp.headers.contains_key("retry-after"), "{otlp:?}");
     let health = server.get("/health");
     assert_eq!((health.status, &health.json()["status"]), (503, &"failing".into()), "{health:?}");
+    assert_eq!(
+        health.json()["reasons"],
+        serde_json::json!(["the disk is full"]),
+        "no path is told to everybody"
+    );
     assert_eq!(server.count("line"), taken, "reading goes on");
     fs::remove_file(ballast).unwrap();
     eventually("lines are taken again", || server.post("/api/v1/ingest", body(1)).status == 202);

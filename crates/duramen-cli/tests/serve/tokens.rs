@@ -111,6 +111,8 @@ fn tenants_see_their_own() {
         assert_eq!(rows.len(), 1, "{name}: {rows:?}");
         assert_eq!(rows[0]["_msg"], format!("of {name}"));
     }
+    let metrics = [&own, &shop].map(|token| server.get_with("/metrics", token).status);
+    assert_eq!(metrics, [200, 403], "they are of all tenants");
     // A header may say which tenant the token's is, and no other.
     let bearer = format!("Bearer {shop}");
     for (name, value, status) in [
