@@ -33,6 +33,8 @@ pub(crate) struct App {
     pub bodies: Budget,
     pub queries: Arc<Semaphore>,
     pub long_queries: LongQueries,
+    /// Leave to look at what has come, for one of those who follow.
+    pub following: Arc<Semaphore>,
     /// Leave to decode a large body, or to wait for room in the store.
     pub decoders: Arc<Semaphore>,
     /// Leave to make a snapshot or to delete: one at a time.

@@ -4,21 +4,25 @@
 //! between, and nothing comes twice. Who is too slow is told how many rows were skipped. Rows that cannot be read are an
 //! error, which ends the following: nobody is to miss them unknowingly.
 
+use crate::answer::CancelOnDrop;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use crate::tail_hub::{Listener, Round};
 use duramen::Snapshot;
 use duramen::block::{BlockHandle, OpenBlock};
-use duramen_query::RunStats;
+use duramen_query::{Cancel, RunStats};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Somebody who follows.
 #[derive(Debug)]
 pub(crate) struct Follower {
     listener: Listener,
     seen: Option<Seen>,
+    /// One of those that its tenant has for followers.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// What a follower has been shown already.
@@ -44,11 +48,15 @@ impl Follower {
     /// Follows the store that `access` is for: every row that is appended from here on comes.
     ///
     /// # Errors
-    /// 503 if the store cannot be followed.
+    /// 503 if the store cannot be followed, 429 if too many follow it.
     pub async fn begin(app: &Shared, access: &Access) -> ApiResult<Self> {
-        let (app, tenant) = (app.clone(), access.tenant.clone());
-        let listen = move || tenant.hub.listen(tenant.store()?, &app.env.clock);
-        Ok(Self { listener: waited_for(listen).await?, seen: None })
+        let tenant = access.tenant.clone();
+        let place = tenant.tails.clone().try_acquire_owned();
+        let place =
+            place.map_err(|_| ApiError::busy("too many follow already (max_tails): try again later"))?;
+        let clock = app.env.clock.clone();
+        let listen = move |_: &Cancel| tenant.hub.listen(tenant.store()?, &clock);
+        Ok(Self { listener: on_thread(app, listen).await?, seen: None, _place: Some(place) })
     }
 
     /// The rows that are there already. They do not come again.
@@ -56,12 +64,12 @@ impl Follower {
     /// # Errors
     /// 503 if the store cannot be read.
     pub async fn past(&mut self, app: &Shared, access: &Access) -> ApiResult<Arc<Snapshot>> {
-        let (app, tenant) = (app.clone(), access.tenant.clone());
-        let look = move || {
+        let (clock, tenant) = (app.env.clock.clone(), access.tenant.clone());
+        let look = move |_: &Cancel| -> ApiResult<Seen> {
             let snapshot = Arc::new(tenant.store()?.snapshot()?);
-            Ok(Seen { snapshot, at: app.env.clock.monotonic() })
+            Ok(Seen { snapshot, at: clock.monotonic() })
         };
-        let seen = self.seen.insert(waited_for(look).await?);
+        let seen = self.seen.insert(on_thread(app, look).await?);
         Ok(seen.snapshot.clone())
     }
 
@@ -105,10 +113,24 @@ fn damaged(e: &duramen::Error) -> ApiError {
     ApiError::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, told)
 }
 
-/// Does what may wait for the disk on a thread for that.
-async fn waited_for<T: Send + 'static>(work: impl FnOnce() -> ApiResult<T> + Send + 'static) -> ApiResult<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|e| ApiError::unavailable(format!("the store cannot be followed: {e}")))?
+/// Does what may wait for the disk, or compute, on a thread for that: few do at once, so that there are threads for queries,
+/// however many follow. It is cancelled when nobody waits for it any more, or when it takes longer than a query may.
+///
+/// # Errors
+/// As `work`; 503 if the server stops.
+pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'static>(
+    app: &Shared,
+    work: impl FnOnce(&Cancel) -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    let stopping = |_| ApiError::unavailable("the server is stopping");
+    let turn = app.following.clone().acquire_owned().await.map_err(stopping)?;
+    let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(app.limits.query_timeout)));
+    let _guard = CancelOnDrop(cancel.clone());
+    let done = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work(&cancel)
+    });
+    done.await.map_err(|e| ApiError::unavailable(format!("the store cannot be followed: {e}")))?
 }
 
 #[cfg(test)]
@@ -119,6 +141,50 @@ mod tests {
     use duramen::column::Column;
     use duramen::{Error, Result};
     use duramen_query::{Cancel, ParseOptions, Query, RunOptions};
+
+    /// A block of a row with a message of so many bytes.
+    #[derive(Debug)]
+    struct Long(usize);
+
+    impl Block for Long {
+        fn rows(&self) -> usize {
+            1
+        }
+        fn times(&self) -> Result<Arc<Vec<i64>>> {
+            Ok(Arc::new(vec![1]))
+        }
+        fn field_names(&self) -> Result<Vec<String>> {
+            Ok(vec!["_msg".into()])
+        }
+        fn column(&self, _: &str) -> Result<Option<Arc<Column>>> {
+            let kinds = duramen::column::Kinds::All(duramen::ValueKind::String);
+            let data = duramen::column::ColumnData::Const("x".repeat(self.0).into());
+            Ok(Some(Arc::new(Column { data, kinds, order: duramen::column::Order::Rows, rows: 1 })))
+        }
+        fn may_contain_words(&self, _: &str, _: &[u64]) -> Result<bool> {
+            Ok(true)
+        }
+        fn int_range(&self, _: &str) -> Result<Option<(i64, i64)>> {
+            Ok(None)
+        }
+        fn identity(&self, row: usize) -> Result<(u64, u64)> {
+            Ok((1, row as u64))
+        }
+    }
+
+    #[test]
+    fn few_long_rows_are_too_much_behind_too() {
+        let line = Line::default();
+        let mut slow = follow(&line);
+        for _ in 0..10 {
+            line.send(Duration::ZERO, vec![Arc::new(Long(20 << 20))]);
+        }
+        for _ in 0..3 {
+            assert_eq!(next(&mut slow).unwrap().skipped, 0);
+        }
+        line.send(Duration::ZERO, vec![Arc::new(Long(100 << 20))]);
+        assert_eq!(next(&mut slow).unwrap().skipped, 7, "one is taken, however long");
+    }
 
     /// A block of so many rows, whose columns are damaged.
     #[derive(Debug)]
@@ -149,7 +215,7 @@ mod tests {
     }
 
     fn follow(line: &Line) -> Follower {
-        Follower { listener: line.listen().unwrap(), seen: None }
+        Follower { listener: line.listen().unwrap(), seen: None, _place: None }
     }
 
     fn next(follower: &mut Follower) -> Option<News> {

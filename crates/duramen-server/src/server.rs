@@ -174,6 +174,7 @@ async fn run(
         bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
         queries: Arc::new(Semaphore::new(limits.max_queries)),
         long_queries: LongQueries::new(),
+        following: Arc::new(Semaphore::new(limits.max_queries)),
         decoders: Arc::new(Semaphore::new(limits.decoders())),
         changes: Turns::default(),
         lists: Arc::new(Semaphore::new(1)),

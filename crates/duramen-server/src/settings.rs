@@ -118,6 +118,11 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queries: Option<usize>,
 
+    /// Most who follow a tenant's lines at once; further ones are refused [default: 64]
+    #[arg(long, value_name = "N", env = "DURAMEN_MAX_TAILS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tails: Option<usize>,
+
     /// Longest run of a query [default: 30000]
     #[arg(long, value_name = "MS", env = "DURAMEN_QUERY_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -275,6 +280,7 @@ impl Settings {
             stall_timeout_ms: self.stall_timeout_ms.or(other.stall_timeout_ms),
             flush_after_ms: self.flush_after_ms.or(other.flush_after_ms),
             max_queries: self.max_queries.or(other.max_queries),
+            max_tails: self.max_tails.or(other.max_tails),
             query_timeout_ms: self.query_timeout_ms.or(other.query_timeout_ms),
             query_memory_bytes: self.query_memory_bytes.or(other.query_memory_bytes),
             block_cache_bytes: self.block_cache_bytes.or(other.block_cache_bytes),
@@ -311,6 +317,7 @@ impl Settings {
             stall_timeout_ms: Some(5_000),
             flush_after_ms: Some(30_000),
             max_queries: Some(max_queries),
+            max_tails: Some(64),
             query_timeout_ms: Some(30_000),
             query_memory_bytes: Some(share_of_machine_bytes(max_queries)),
             block_cache_bytes: Some(block_cache_bytes(machine_bytes())),
@@ -355,6 +362,7 @@ pub(crate) struct Limits {
     pub query_memory_bytes: usize,
     pub query_threads: usize,
     pub max_queries: usize,
+    pub max_tails: usize,
     pub stop_timeout: Duration,
 }
 
@@ -386,6 +394,7 @@ impl Limits {
             query_memory_bytes: settings.query_memory_bytes.unwrap_or_default(),
             query_threads: std::thread::available_parallelism().map_or(1, usize::from),
             max_queries: settings.max_queries.unwrap_or_default().max(1),
+            max_tails: settings.max_tails.unwrap_or_default(),
             stop_timeout: ms(settings.stop_timeout_ms),
         }
     }

@@ -13,6 +13,8 @@ use tokio::sync::Notify;
 
 /// How many rows a client may be behind before further ones are skipped for it.
 const MAX_ROWS_BEHIND: u64 = 100_000;
+/// And how many bytes: a row may have a MiB.
+const MAX_BYTES_BEHIND: usize = 64 << 20;
 /// How long the thread rests after it has found something, so that a flood of lines does not keep it looking.
 const REST: Duration = Duration::from_millis(4);
 /// How long it waits for rows before it looks whether anybody still listens.
@@ -24,6 +26,8 @@ pub(crate) struct Round {
     /// How many rows came before, so that who missed rounds knows how many rows they had.
     rows_before: u64,
     rows: u64,
+    /// What it takes in memory, about.
+    bytes: usize,
     /// When the look began that found them, by the monotonic clock: all that was there by then is in this round or before.
     pub began: Duration,
     pub blocks: Arc<Vec<Arc<dyn Block>>>,
@@ -70,6 +74,7 @@ struct Queue {
 struct Waiting {
     rounds: VecDeque<Round>,
     rows: u64,
+    bytes: usize,
     has_ended: bool,
 }
 
@@ -94,8 +99,11 @@ impl Queue {
     /// Adds a round, unless too much waits already.
     fn push(&self, round: &Round) {
         let mut waiting = self.waiting();
-        if waiting.rows == 0 || waiting.rows + round.rows <= MAX_ROWS_BEHIND {
+        let has_room = waiting.rows + round.rows <= MAX_ROWS_BEHIND
+            && waiting.bytes.saturating_add(round.bytes) <= MAX_BYTES_BEHIND;
+        if waiting.rows == 0 || has_room {
             waiting.rows += round.rows;
+            waiting.bytes += round.bytes;
             waiting.rounds.push_back(round.clone());
             self.changed.notify_one();
         }
@@ -111,6 +119,7 @@ impl Queue {
         let mut waiting = self.waiting();
         let round = waiting.rounds.pop_front().ok_or(!waiting.has_ended)?;
         waiting.rows -= round.rows;
+        waiting.bytes -= round.bytes;
         Ok(round)
     }
 }
@@ -152,8 +161,9 @@ impl Line {
     /// Gives new rows to all who listen.
     pub fn send(&self, began: Duration, blocks: Vec<Arc<dyn Block>>) {
         let rows: u64 = blocks.iter().map(|block| block.rows() as u64).sum();
+        let bytes = blocks.iter().map(|block| bytes_of(&**block)).sum();
         let mut state = self.state();
-        let round = Round { rows_before: state.rows, rows, began, blocks: Arc::new(blocks) };
+        let round = Round { rows_before: state.rows, rows, bytes, began, blocks: Arc::new(blocks) };
         state.listeners.iter().for_each(|queue| queue.push(&round));
         state.rows += rows;
     }
@@ -180,6 +190,13 @@ impl Line {
         state.has_ended |= state.listeners.is_empty();
         state.has_ended
     }
+}
+
+/// What a block takes in memory, about; its columns are there already. Who follows is told of what cannot be read.
+fn bytes_of(block: &dyn Block) -> usize {
+    let of = |name: &str| block.column(name).ok().flatten().map_or(0, |column| column.bytes());
+    let names = block.field_names().unwrap_or_default();
+    block.rows() * size_of::<[u64; 3]>() + names.iter().map(|name| of(name)).sum::<usize>()
 }
 
 impl TailHub {

@@ -57,6 +57,8 @@ pub(crate) struct Tenant {
     pub queries: Arc<Semaphore>,
     /// Likewise.
     pub decoders: Arc<Semaphore>,
+    /// Leave to follow it.
+    pub tails: Arc<Semaphore>,
     /// What its bodies may take of the memory of all.
     pub bodies: Budget,
     freshness: Mutex<Freshness>,
@@ -99,6 +101,7 @@ impl Tenant {
             changes: Places::default(),
             queries: Arc::new(Semaphore::new(limits.max_queries)),
             decoders: Arc::new(Semaphore::new(limits.decoders())),
+            tails: Arc::new(Semaphore::new(limits.max_tails)),
             bodies: Budget::new(bodies_bytes(name, settings)),
             freshness: Mutex::default(),
             appended_lines: AtomicU64::new(0),

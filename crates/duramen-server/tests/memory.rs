@@ -3,6 +3,10 @@
 
 mod support;
 
+use duramen_engine::io::Env;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
 use support::{Server, encoded};
 
 #[test]
@@ -23,4 +27,53 @@ fn what_a_small_body_means_counts_as_a_body_does() {
     assert_eq!(send(500).status, 200, "what was refused is held no more");
     let found = server.get("/select/logsql/query", &[("query", "* | stats count() n")]);
     assert!(found.body.contains("\"1100\""), "{found:?}");
+}
+
+/// Begins to ask; the connection, and the answer's status.
+fn begin(server: &Server, head: &str) -> (TcpStream, u16) {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET {head}\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).unwrap();
+    (stream, std::str::from_utf8(&status[9..]).unwrap().parse().unwrap())
+}
+
+const WEB_SOCKET: &str = "/loki/api/v1/tail?query=%7Bapp%3D%22x%22%7D HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+    sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==";
+
+#[test]
+fn only_so_many_follow_at_once() {
+    let server = Server::start_with(|settings| settings.max_tails = Some(2));
+    let logsql = "/select/logsql/tail?query=* HTTP/1.1";
+    server.ingest(&[serde_json::json!({ "_msg": "before" })]);
+    // The past comes at once, and with it the answer's head.
+    let first = begin(&server, "/select/logsql/tail?query=*&start_offset=1d HTTP/1.1");
+    let second = begin(&server, WEB_SOCKET);
+    assert_eq!((first.1, second.1), (200, 101));
+    assert_eq!(begin(&server, logsql).1, 429);
+    assert_eq!(begin(&server, WEB_SOCKET).1, 429);
+    drop(second);
+    let clock = Env::os().clock;
+    let began = clock.monotonic();
+    while begin(&server, WEB_SOCKET).1 != 101 {
+        assert!(clock.monotonic() - began < Duration::from_secs(60), "the place of who has gone is free");
+    }
+}
+
+#[test]
+fn who_follows_may_not_say_much() {
+    let server = Server::start();
+    let (mut stream, status) = begin(&server, WEB_SOCKET);
+    assert_eq!(status, 101);
+    // The head of a text of 60 MiB, and the beginning of it.
+    stream.write_all(&[0x81, 0xff, 0, 0, 0, 0, 3, 0xc0, 0, 0, 1, 2, 3, 4]).unwrap();
+    let _may_be_closed_already = stream.write_all(&[b'x'; 10_000]);
+    let clock = Env::os().clock;
+    let began = clock.monotonic();
+    let mut piece = [0; 4096];
+    // What it is sent meanwhile are the handshake's end and pings.
+    while stream.read(&mut piece).is_ok_and(|n| n > 0) {
+        assert!(clock.monotonic() - began < Duration::from_secs(30), "it is closed");
+    }
 }

@@ -125,6 +125,21 @@ fn read_to_last(coming: impl Iterator<Item = Value>) -> (u64, u64) {
 }
 
 #[test]
+fn a_pipe_that_makes_much_of_a_line_is_cut_short_and_that_is_told() {
+    const LINES: usize = 12;
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let format = format!("* | format \"{}\" as much | fields much", "<_msg>".repeat(100));
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("query", &format).finish();
+    let mut coming = follow(&server, &format!("/select/logsql/tail?{query}"));
+    // A batch is seen at once; 120 MB would be made of it.
+    let line = format!("{{\"_msg\":\"{}\"}}\n", "x".repeat(100_000));
+    assert_eq!(server.post("/insert/jsonline", line.repeat(LINES)).status, 200);
+    let rows = coming.by_ref().take_while(|row| row["skipped_lines"].is_null()).count();
+    assert!((6..LINES).contains(&rows), "{rows}");
+}
+
+#[test]
 fn who_is_too_slow_is_told_how_many_lines_were_skipped() {
     const LARGE: u64 = 200;
     const SMALL: u64 = 60_000;

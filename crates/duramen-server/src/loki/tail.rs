@@ -10,8 +10,7 @@ use super::streams::Streams;
 use crate::answer::options;
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::error::ApiError;
-use crate::follower::{Follower, News};
+use crate::follower::{Follower, News, on_thread};
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;
@@ -37,6 +36,8 @@ const DEFAULT_SPAN_NS: i64 = 3_600_000_000_000;
 /// The most seconds that entries may be held back.
 const MAX_DELAY_S: u64 = 5;
 
+/// A client has nothing to say; a message of it has this many bytes at most.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
 /// The most bytes of the reason for which a socket is closed.
 const MAX_REASON_BYTES: usize = 123;
 
@@ -74,6 +75,7 @@ async fn tail(
     let following = Following { app, access, query, categorize, start_ns, limit, delay };
     // Before the answer: what comes from here on is seen.
     let follower = Follower::begin(&following.app, &following.access).await?;
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES);
     Ok(upgrade.on_upgrade(move |mut socket| async move {
         if let Err(LokiError(e)) = following.run(&mut socket, follower).await {
             tracing::warn!(error = %e.message, "a tail broke off");
@@ -137,8 +139,7 @@ impl Following {
                 tokio::time::sleep(self.delay - age).await;
             }
             let this = self.clone();
-            let found = tokio::task::spawn_blocking(move || this.found(&news)).await;
-            let found = found.map_err(|e| ApiError::unavailable(e.to_string()))??;
+            let found = on_thread(&self.app, move |cancel| this.found(&news, cancel)).await?;
             let dropped = (skipped > 0).then(|| {
                 self.app.metrics.skipped(skipped);
                 let now_ns = self.app.env.clock.now_unix_ns();
@@ -172,16 +173,15 @@ impl Following {
     }
 
     /// Those of the new rows that the query finds.
-    fn found(&self, news: &News) -> LokiResult<Streams> {
+    fn found(&self, news: &News, cancel: &Cancel) -> LokiResult<Streams> {
         let options = RunOptions { order: Order::OldestFirst, ..options(&self.app) };
         let mut streams = self.streams();
         news.read(|handles| {
             let mut failed = None;
-            let stats =
-                self.query.run(handles, i64::MIN, i64::MAX, &options, &Cancel::new(), &mut |entry| {
-                    failed = streams.add(entry).err();
-                    if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                })?;
+            let stats = self.query.run(handles, i64::MIN, i64::MAX, &options, cancel, &mut |entry| {
+                failed = streams.add(entry).err();
+                if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
             failed.map_or(Ok(stats), Err)
         })?;
         Ok(streams)

@@ -4,11 +4,11 @@
 
 use super::args::{Args, duration_ns};
 use super::query::write_texts;
-use crate::answer::{Pieces, pieces};
+use crate::answer::{Pieces, options, pieces};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use crate::follower::{Follower, News};
+use crate::follower::{Follower, News, on_thread};
 use axum::Extension;
 use axum::Router;
 use axum::body::Body;
@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// An empty line is sent so often when nothing comes, so that a client that has gone is noticed.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// More text than this is not made of what has come at once, which is less by itself: a pipe may make much of a line.
+const MAX_TEXT_BYTES: usize = 64 << 20;
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/select/logsql/tail", get(tail).post(tail))
@@ -125,17 +127,15 @@ impl Following {
             let mut text = Vec::new();
             if news.skipped > 0 {
                 self.app.metrics.skipped(news.skipped);
-                let message = format!("{} lines skipped: too slow to follow", news.skipped);
-                let told = json!({ "_msg": message, "skipped_lines": news.skipped.to_string() });
-                text.extend_from_slice(told.to_string().as_bytes());
-                text.push(b'\n');
+                tell_skipped(news.skipped, "too slow to follow", &mut text);
             }
             let query = self.args.query(&self.app, "").map_err(|e| io::Error::other(e.message))?;
-            let found = tokio::task::spawn_blocking(move || {
-                rows(&query, &news, &mut text)?;
+            let app = self.app.clone();
+            let found = on_thread(&self.app, move |cancel| {
+                rows(&app, &query, &news, cancel, &mut text)?;
                 Ok::<_, ApiError>(text)
             });
-            let text = found.await?.map_err(|e| {
+            let text = found.await.map_err(|e| {
                 tracing::error!(error = %e.message, "a tail broke off");
                 io::Error::other(e.message)
             })?;
@@ -147,13 +147,28 @@ impl Following {
 }
 
 /// Those of the new rows that the query finds.
-fn rows(query: &Query, news: &News, text: &mut Vec<u8>) -> ApiResult<()> {
-    let options = RunOptions { order: Order::OldestFirst, ..RunOptions::default() };
+fn rows(app: &Shared, query: &Query, news: &News, cancel: &Cancel, text: &mut Vec<u8>) -> ApiResult<()> {
+    let options = RunOptions { order: Order::OldestFirst, ..options(app) };
     let is_entry = query.pipes().is_empty();
-    news.read(|handles| {
-        Ok(query.run(handles, &options, &Cancel::new(), &mut |row| {
-            write_texts(row, is_entry, text);
+    let mut too_many = 0;
+    news.read(|handles| -> ApiResult<_> {
+        Ok(query.run(handles, &options, cancel, &mut |row| {
+            match text.len() < MAX_TEXT_BYTES {
+                true => write_texts(row, is_entry, text),
+                false => too_many += 1,
+            }
             ControlFlow::Continue(())
         })?)
-    })
+    })?;
+    if too_many > 0 {
+        app.metrics.skipped(too_many);
+        tell_skipped(too_many, "too much came at once", text);
+    }
+    Ok(())
+}
+
+fn tell_skipped(lines: u64, why: &str, text: &mut Vec<u8>) {
+    let told = json!({ "_msg": format!("{lines} lines skipped: {why}"), "skipped_lines": lines.to_string() });
+    text.extend_from_slice(told.to_string().as_bytes());
+    text.push(b'\n');
 }
