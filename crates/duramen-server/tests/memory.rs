@@ -29,6 +29,33 @@ fn what_a_small_body_means_counts_as_a_body_does() {
     assert!(found.body.contains("\"1100\""), "{found:?}");
 }
 
+#[test]
+fn what_is_gathered_for_an_answer_counts_as_the_querys() {
+    let server = Server::start_with(|settings| settings.query_memory_bytes = Some(1 << 20));
+    let rows = |n: u64| serde_json::json!({ "_time": 1_700_000_000_000_000_000 + n, "k": n.to_string() });
+    server.ingest(&(0..1_000).map(rows).collect::<Vec<_>>());
+    let start = ("start", "2023-11-14T00:00:00Z");
+    let hits =
+        |step| server.get("/select/logsql/hits", &[("query", "*"), ("field", "k"), ("step", step), start]);
+    let by_k = ("query", "* | stats by (k) count() n");
+    let answers = [
+        hits("1ns"),
+        hits("1d"),
+        server.get("/select/logsql/stats_query", &[by_k]),
+        server.get("/select/logsql/stats_query_range", &[by_k, ("step", "1ns"), start]),
+    ];
+    for told in answers {
+        assert!(told.status == 422 && told.body.contains("the answer takes more than"), "{told:?}");
+    }
+    for few in [
+        server.get("/select/logsql/hits", &[("query", "*"), ("step", "1d"), start]),
+        server.get("/select/logsql/field_values", &[("query", "*"), ("field", "k")]),
+        server.get("/select/logsql/stats_query", &[("query", "k:=1* | stats count() n")]),
+    ] {
+        assert_eq!(few.status, 200, "{few:?}");
+    }
+}
+
 /// Begins to ask; the connection, and the answer's status.
 fn begin(server: &Server, head: &str) -> (TcpStream, u16) {
     let mut stream = TcpStream::connect(server.address).unwrap();

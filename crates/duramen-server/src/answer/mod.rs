@@ -4,6 +4,7 @@
 //! status, one after it breaks the answer off, so that no client takes a part for the whole.
 
 mod brief;
+mod gathered;
 mod pieces;
 
 use crate::app::{Shared, leave_of};
@@ -15,6 +16,7 @@ pub(crate) use brief::LongQueries;
 use duramen::Snapshot;
 use duramen::block::BlockHandle;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats, TakeText, Text};
+pub(crate) use gathered::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
 pub(crate) use pieces::Pieces;
 use pieces::{PIECE_BYTES, PIECES_WAITING, PieceSender};
 use std::ops::ControlFlow;

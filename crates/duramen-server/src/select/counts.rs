@@ -1,7 +1,7 @@
 //! Names and values, and how many entries have each: what auto-completion and sidebars ask for.
 
 use super::args::Args;
-use crate::answer::run;
+use crate::answer::{MEMBER_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -12,7 +12,8 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
 use duramen::label_text::Labels;
-use serde_json::json;
+use duramen_query::ResultRow;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -42,6 +43,17 @@ enum What {
     StreamFieldValues,
 }
 
+#[derive(Serialize)]
+struct Answer {
+    values: Vec<Counted>,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    value: String,
+    hits: u64,
+}
+
 /// `{"values":[{"value":…,"hits":…}]}`, the most frequent first: those that contain `filter`, at most `limit`. With
 /// `ignore_pipes`, of all entries that the query's filter finds: completion asks about queries that are not whole yet.
 async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiResult<Response> {
@@ -69,12 +81,25 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         true => args.question_of(app, args.filter_with(app, &pipe)?)?,
         false => args.question(app, &pipe)?,
     };
-    let (found, _) = run(app, access, question, BTreeMap::<String, u64>::new, move |found, row| {
+    let each = move |found: &mut BTreeMap<String, u64>, row: &ResultRow, room: &mut Room| {
         let hits = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
-        *found.entry(row.get(&by).unwrap_or_default().to_owned()).or_default() += hits;
+        let value = row.get(&by).unwrap_or_default().to_owned();
+        room.take(MEMBER_BYTES + 3 * value.len())?;
+        *found.entry(value).or_default() += hits;
         ControlFlow::Continue(())
-    })
-    .await?;
+    };
+    let (name, part) = (name.map(str::to_owned), args.get("filter").unwrap_or_default().to_owned());
+    let answer = move |found| Ok(answer(found, what, name.as_deref(), &part, limit));
+    gather(app, access, question, BTreeMap::new, each, answer).await
+}
+
+fn answer(
+    found: BTreeMap<String, u64>,
+    what: What,
+    name: Option<&str>,
+    part: &str,
+    limit: usize,
+) -> Response {
     let counted: BTreeMap<String, u64> = match what {
         What::FieldNames | What::FieldValues => {
             found.into_iter().filter(|(value, _)| !value.is_empty()).collect()
@@ -99,13 +124,11 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
             counted
         }
     };
-    let part = args.get("filter").unwrap_or_default();
     let mut counted: Vec<_> = counted.into_iter().filter(|(value, _)| value.contains(part)).collect();
     counted.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
     counted.truncate(limit);
-    let values: Vec<_> =
-        counted.iter().map(|(value, hits)| json!({ "value": value, "hits": hits })).collect();
-    Ok(ok(&json!({ "values": values })))
+    let values = counted.into_iter().map(|(value, hits)| Counted { value, hits }).collect();
+    ok(&Answer { values })
 }
 
 /// A field's name, as a query may hold it.

@@ -2,7 +2,7 @@
 
 use super::args::{Args, step_ns};
 use super::counts::{fields_of, quoted};
-use crate::answer::run;
+use crate::answer::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::ApiResult;
@@ -12,9 +12,10 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use duramen_query::Query;
+use duramen_query::{Query, ResultRow};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
 
 pub(super) fn routes() -> Router<Shared> {
@@ -40,22 +41,36 @@ async fn hits(
     let pipe = format!("stats by ({}) count() {}", by.join(", "), quoted(&count));
     let question = args.question_of(&app, entries_with(&app, &args, &pipe)?)?;
     let names = fields.clone();
-    let start = BTreeMap::<Vec<String>, BTreeMap<String, u64>>::new;
-    let (groups, _) = run(&app, &access, question, start, move |groups, row| {
+    let most = args.number("fields_limit")?.filter(|most| *most > 0);
+    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let each = move |groups: &mut Groups, row: &ResultRow, room: &mut Room| {
         let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
-        let key = names.iter().map(|name| row.get(name).unwrap_or_default().to_owned()).collect();
+        let key: Vec<_> = names.iter().map(|name| row.get(name).unwrap_or_default().to_owned()).collect();
         let time = row.get("_time").unwrap_or_default().to_owned();
-        if hits > 0 {
-            *groups.entry(key).or_default().entry(time).or_default() += hits;
+        if hits == 0 {
+            return ControlFlow::Continue(());
         }
-        ControlFlow::Continue(())
-    })
-    .await?;
+        let (key_bytes, time_bytes) = (key.iter().map(String::len).sum::<usize>(), time.len());
+        let times = match groups.entry(key) {
+            Entry::Occupied(times) => times.into_mut(),
+            Entry::Vacant(group) => {
+                room.take(OBJECT_BYTES + 3 * key_bytes)?;
+                group.insert(BTreeMap::new())
+            }
+        };
+        *times.entry(time).or_default() += hits;
+        room.take(MEMBER_BYTES + 2 * time_bytes)
+    };
+    gather(&app, &access, question, Groups::new, each, move |groups| Ok(answer(groups, &fields, most))).await
+}
+
+/// How many there are at each time, by the values of the fields.
+type Groups = BTreeMap<Vec<String>, BTreeMap<String, u64>>;
+
+fn answer(groups: Groups, fields: &[String], most: usize) -> Response {
     let mut groups: Vec<_> =
         groups.into_iter().map(|(key, times)| (times.values().sum::<u64>(), Some(key), times)).collect();
     groups.sort_by(|(n, a, _), (m, b, _)| m.cmp(n).then_with(|| a.cmp(b)));
-    let most = args.number("fields_limit")?.filter(|most| *most > 0);
-    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     if groups.len() > most {
         let mut rest: BTreeMap<String, u64> = BTreeMap::new();
         for (_, _, times) in groups.drain(most..) {
@@ -74,7 +89,7 @@ async fn hits(
             json!({ "fields": labels, "timestamps": timestamps, "values": values, "total": total })
         })
         .collect();
-    Ok(ok(&json!({ "hits": hits })))
+    ok(&json!({ "hits": hits }))
 }
 
 /// The request's entries, as [`Query::entries`] has them, and `pipe` behind what makes them.

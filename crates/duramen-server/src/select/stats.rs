@@ -2,7 +2,7 @@
 
 use super::args::{Args, step_ns};
 use super::query::rows;
-use crate::answer::run;
+use crate::answer::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -49,16 +49,24 @@ async fn stats_query(
     let mut question = args.question(&app, "")?;
     question.options.limit = args.number("limit")?.filter(|limit| *limit > 0).map(rows);
     let Series { labels: by, figures } = question.query.series().map_err(ApiError::bad_request)?;
-    let (result, _) = run(&app, &access, question, Vec::new, move |result: &mut Vec<Value>, row| {
+    let each = move |result: &mut Vec<Value>, row: &ResultRow, room: &mut Room| {
         for name in &figures {
             if let Some(value) = figure(row, name) {
+                room.take(OBJECT_BYTES + 3 * bytes_of(row))?;
                 result.push(json!({ "metric": labels(row, by.iter(), name), "value": [seconds(at), value] }));
             }
         }
         ControlFlow::Continue(())
+    };
+    gather(&app, &access, question, Vec::new, each, |result| {
+        Ok(ok(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } })))
     })
-    .await?;
-    Ok(ok(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } })))
+    .await
+}
+
+/// How many bytes of text a row has.
+fn bytes_of(row: &ResultRow) -> usize {
+    row.iter().map(|(name, text, _)| name.len() + text.len()).sum()
 }
 
 /// A series' labels, and its values by time.
@@ -80,8 +88,7 @@ async fn stats_query_range(
             "a pipe behind `stats` takes away `_time`, by which steps are told apart",
         ));
     }
-    let start = BTreeMap::<String, Points>::new;
-    let (series, _) = run(&app, &access, question, start, move |series, row| {
+    let each = move |series: &mut BTreeMap<String, Points>, row: &ResultRow, room: &mut Room| {
         let Some(at) = row.get("_time").and_then(parse_time) else {
             return ControlFlow::Continue(());
         };
@@ -89,12 +96,17 @@ async fn stats_query_range(
             let Some(value) = figure(row, name) else { continue };
             let labels = labels(row, by.iter().filter(|by| *by != "_time"), name);
             let key = Value::Object(labels.clone()).to_string();
+            room.take(if series.contains_key(&key) { 0 } else { OBJECT_BYTES + 3 * bytes_of(row) })?;
+            room.take(MEMBER_BYTES + 2 * value.len())?;
             let (_, values) = series.entry(key).or_insert_with(|| (labels, Vec::new()));
             values.push((at, json!([seconds(at), value])));
         }
         ControlFlow::Continue(())
-    })
-    .await?;
+    };
+    gather(&app, &access, question, BTreeMap::new, each, |series| Ok(matrix(series))).await
+}
+
+fn matrix(series: BTreeMap<String, Points>) -> Response {
     let result: Vec<_> = series
         .into_values()
         .map(|(labels, mut values)| {
@@ -102,5 +114,5 @@ async fn stats_query_range(
             json!({ "metric": labels, "values": values.into_iter().map(|(_, v)| v).collect::<Vec<_>>() })
         })
         .collect();
-    Ok(ok(&json!({ "status": "success", "data": { "resultType": "matrix", "result": result } })))
+    ok(&json!({ "status": "success", "data": { "resultType": "matrix", "result": result } }))
 }
