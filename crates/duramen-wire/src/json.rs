@@ -144,7 +144,8 @@ pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Calls `f` with each of the JSON values that stand one after another in a body, white space between them or not,
-/// and with the elements of those that are arrays.
+/// and with the elements of those that are arrays. One that is nested too deep to be read is `f`'s to reject, as any other that is
+/// wrong in itself: the others of the body may be another's.
 ///
 /// # Errors
 /// [`Error::Malformed`] where something else stands; and what `f` returns.
@@ -165,17 +166,45 @@ pub(crate) fn each_value(
         if jiter.peek().map_err(|e| wrong(e, at))? == Peek::Array {
             let mut element = jiter.known_array().map_err(|e| wrong(e, at))?;
             while let Some(peek) = element {
-                let range = skipped(&mut jiter, peek).map_err(|e| wrong(e, at))?;
-                f(&body[at + range.start..at + range.end])?;
+                let start = at + jiter.current_index();
+                if let Err(e) = jiter.known_skip(peek) {
+                    at = deep_end(body, start, &e).ok_or_else(|| wrong(e, at))?;
+                    jiter = Jiter::new(&body[at..]);
+                }
+                f(&body[start..at + jiter.current_index()])?;
                 element = jiter.array_step().map_err(|e| wrong(e, at))?;
             }
         } else {
             let peek = jiter.peek().map_err(|e| wrong(e, at))?;
-            let range = skipped(&mut jiter, peek).map_err(|e| wrong(e, at))?;
-            f(&body[at + range.start..at + range.end])?;
+            let start = at + jiter.current_index();
+            if let Err(e) = jiter.known_skip(peek) {
+                at = deep_end(body, start, &e).ok_or_else(|| wrong(e, at))?;
+                jiter = Jiter::new(&body[at..]);
+            }
+            f(&body[start..at + jiter.current_index()])?;
         }
         at += jiter.current_index();
     }
+}
+
+/// Where an object or an array ends that begins here, if what was wrong with it was that it is nested too deep, and it ends.
+pub(crate) fn deep_end(body: &[u8], start: usize, e: &jiter::JiterError) -> Option<usize> {
+    if !matches!(&e.error_type, jiter::JiterErrorType::JsonError(JsonErrorType::RecursionLimitExceeded)) {
+        return None;
+    }
+    let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
+    for (i, byte) in body.iter().enumerate().skip(start) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text && depth <= 1 => return Some(i + 1),
+            b']' | b'}' if !in_text => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Skips the value at the cursor and says where it lies.

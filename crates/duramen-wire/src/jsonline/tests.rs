@@ -126,3 +126,22 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_row_nested_too_deep_costs_itself() {
+    let deep = format!("{{\"msg\":\"d\",\"a\":{}\"\\\"]}}\"{}}}", "[".repeat(300), "]".repeat(300));
+    for body in [
+        format!("[{{\"msg\":\"a\"}},{deep} , {{\"msg\":\"b\"}}]"),
+        format!("{{\n\"msg\":\"a\"}}{deep}{{\"msg\":\"b\"}}"),
+        format!("{{\n\"msg\":\"a\"}} [{{\"msg\":\"b\"}},{deep}]"),
+    ] {
+        let mut out = Decoded::default();
+        JsonLines::new(&Params::default(), NOW).document(body.as_bytes(), NOW, &mut out).unwrap();
+        assert_eq!(out.rejected().count, 1, "{body}");
+        assert_eq!(show(&mut out), "NOW Unknown a {} msg=a\nNOW Unknown b {} msg=b\n", "{body}");
+    }
+    for body in ["[", "[{\"msg\":\"a\"},"] {
+        let error = document(&format!("{body}{}", "[".repeat(300))).unwrap_err();
+        assert!(matches!(error, Error::Malformed { .. }), "{error}");
+    }
+}

@@ -2,12 +2,13 @@
 //! matter in which order the members of an object come.
 
 use crate::error::{Error, Result};
-use crate::json::mended;
+use crate::json::{deep_end, mended};
 use crate::protobuf::Writer;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use jiter::{Jiter, JiterError, Peek};
+use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 const WHAT: &str = "an OTLP logs request in JSON";
@@ -91,18 +92,53 @@ static MAP: [Member; 1] = [member("values", "values", 1, Kind::Messages(&KEY_VAL
 /// Writes the request as protobuf.
 pub(super) fn transcode(body: &[u8], out: &mut Writer) -> Result<()> {
     let body = &*mended(body);
-    let mut jiter = Jiter::new(body);
-    object(&mut jiter, &REQUEST, out, MAX_DEPTH)?;
-    jiter.finish().map_err(wrong)
+    let mut source = Source { jiter: Jiter::new(body), bytes: body };
+    object(&mut source, &REQUEST, out, MAX_DEPTH)?;
+    source.finish().map_err(wrong)
+}
+
+/// What is read, and the bytes that the reader has: it cannot get over what is nested too deep by itself.
+struct Source<'j> {
+    jiter: Jiter<'j>,
+    bytes: &'j [u8],
+}
+
+impl<'j> Deref for Source<'j> {
+    type Target = Jiter<'j>;
+
+    fn deref(&self) -> &Jiter<'j> {
+        &self.jiter
+    }
+}
+
+impl<'j> DerefMut for Source<'j> {
+    fn deref_mut(&mut self) -> &mut Jiter<'j> {
+        &mut self.jiter
+    }
+}
+
+impl Source<'_> {
+    /// Skips the value at the cursor, however deep it is nested.
+    fn skip(&mut self, peek: Peek) -> Result<()> {
+        let start = self.jiter.current_index();
+        if let Err(e) = self.jiter.known_skip(peek) {
+            let end = deep_end(self.bytes, start, &e).ok_or_else(|| wrong(e))?;
+            self.bytes = &self.bytes[end..];
+            self.jiter = Jiter::new(self.bytes);
+        }
+        Ok(())
+    }
 }
 
 fn wrong(e: JiterError) -> Error {
     Error::malformed(WHAT, &e.error_type, e.index)
 }
 
-fn object(jiter: &mut Jiter<'_>, members: &'static [Member], out: &mut Writer, depth: usize) -> Result<()> {
+fn object(jiter: &mut Source<'_>, members: &'static [Member], out: &mut Writer, depth: usize) -> Result<()> {
     if depth == 0 {
-        return Err(Error::malformed(WHAT, "it is nested too deep", jiter.current_index()));
+        // Deeper than the reader of records goes, which rejects the record, or takes it without this. Others are not to be lost.
+        let peek = jiter.peek().map_err(wrong)?;
+        return jiter.skip(peek);
     }
     let mut key = jiter.next_object().map_err(wrong)?;
     while let Some(name) = key {
@@ -110,14 +146,14 @@ fn object(jiter: &mut Jiter<'_>, members: &'static [Member], out: &mut Writer, d
         match (jiter.peek().map_err(wrong)?, member) {
             (Peek::Null, _) => jiter.known_null().map_err(wrong)?,
             (_, Some(member)) => value(jiter, member, out, depth - 1)?,
-            (peek, None) => jiter.known_skip(peek).map_err(wrong)?,
+            (peek, None) => jiter.skip(peek)?,
         }
         key = jiter.next_key().map_err(wrong)?;
     }
     Ok(())
 }
 
-fn value(jiter: &mut Jiter<'_>, member: &'static Member, out: &mut Writer, depth: usize) -> Result<()> {
+fn value(jiter: &mut Source<'_>, member: &'static Member, out: &mut Writer, depth: usize) -> Result<()> {
     let number = member.number;
     let at = jiter.current_index();
     let bad = |what: &str| Error::malformed(WHAT, format!("{} is not {what}", member.names[0]), at);
@@ -176,7 +212,7 @@ fn value(jiter: &mut Jiter<'_>, member: &'static Member, out: &mut Writer, depth
 }
 
 fn message(
-    jiter: &mut Jiter<'_>,
+    jiter: &mut Source<'_>,
     number: u32,
     members: &'static [Member],
     out: &mut Writer,
@@ -189,7 +225,7 @@ fn message(
 }
 
 /// Reads a number, or the text that holds one.
-fn with_number<T>(jiter: &mut Jiter<'_>, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
+fn with_number<T>(jiter: &mut Source<'_>, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
     let peek = jiter.peek().map_err(wrong)?;
     if peek == Peek::String {
         return Ok(read(jiter.known_str().map_err(wrong)?));

@@ -305,8 +305,24 @@ fn what_is_no_request_is_an_error() {
         assert!(error.contains(detail), "{error}");
     }
     let deep = r#"{"arrayValue":{"values":["#.repeat(200);
-    let error = json(&one(&format!("{{\"body\":{deep}"))).unwrap_err().to_string();
-    assert!(error.contains("nested too deep"), "{error}");
+    assert!(json(&one(&format!("{{\"body\":{deep}"))).is_err(), "it does not end");
+}
+
+#[test]
+fn a_record_nested_too_deep_costs_itself() {
+    let nested = |depth: usize| {
+        let inner = r#"{"kvlistValue":{"values":[{"key":"a","value":"#.repeat(depth);
+        format!(r#"{{"attributes":[{{"key":"k","value":{inner}{{"intValue":1}}{}}}]}}"#, "}]}}".repeat(depth))
+    };
+    let unknown =
+        format!(r#"{{"body":{{"stringValue":"b"}},"x":{}{}}}"#, "[".repeat(1_000), "]".repeat(1_000));
+    let first = r#"{"body":{"stringValue":"a"}}"#;
+    let records = [first, &nested(80), &nested(1_000), &unknown].join(",");
+    let mut out = Decoded::default();
+    Logs::new(&Params::default()).json(one(&records).as_bytes(), NOW, &mut out).unwrap();
+    let deep = "its attributes are nested over 64 deep";
+    assert_eq!(out.rejected().to_string(), format!("row 1: {deep}; row 2: {deep}"));
+    assert_eq!(out.accepted(), 2);
 }
 
 #[test]
