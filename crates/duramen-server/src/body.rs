@@ -236,7 +236,7 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
 /// 401 if the token was revoked or has ended, 503 if the server stops.
 pub(crate) async fn leave_to_send(app: &App, access: &Access, bytes: usize) -> ApiResult<()> {
     loop {
-        if access.is_withdrawn(app.env.clock.now_unix_ns()) {
+        if access.is_withdrawn(app) {
             return Err(ApiError::new(StatusCode::UNAUTHORIZED, "the token has ended"));
         }
         if access.spend(&app.env, bytes).is_ok() {

@@ -95,6 +95,36 @@ fn a_revoked_token_ends_what_it_began() {
 }
 
 #[test]
+fn the_first_token_ends_what_began_without_one() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let response = Server::agent().get(server.url("/select/logsql/tail?query=*")).call().unwrap();
+    let mut lines = BufReader::new(response.into_body().into_reader()).lines();
+    assert_eq!(server.post("/api/v1/ingest", r#"{"_msg":"before"}"#).status, 202);
+    assert!(lines.next().unwrap().unwrap().contains("before"));
+    let ingest = token(&store, &["shipper", "--scope", "ingest"]);
+    eventually("a token is needed", || server.get("/select/logsql/query?query=*").status == 401);
+    let bearer = format!("Bearer {ingest}");
+    for _ in 0..3 {
+        let headers = [("authorization", &*bearer)];
+        assert_eq!(server.post_with("/api/v1/ingest", &headers, r#"{"_msg":"behind"}"#).status, 202);
+    }
+    let rest: Vec<_> = lines.map_while(Result::ok).filter(|line| !line.is_empty()).collect();
+    assert!(rest.len() <= 3, "{rest:?}");
+}
+
+#[test]
+fn an_empty_file_of_tokens_opens_no_door() {
+    let (_dir, store) = store();
+    token(&store, &["t", "--scope", "ingest"]);
+    let file = store.join("server/tokens.json");
+    assert!(file.exists());
+    std::fs::write(&file, "").unwrap();
+    let log = Server::try_start(&store, &[]).err().unwrap();
+    assert!(log.contains("it is empty"), "{log}");
+}
+
+#[test]
 fn tenants_see_their_own() {
     let (_dir, store) = store();
     let own = token(&store, &["own", "--scope", "admin"]);

@@ -58,7 +58,7 @@ pub(super) fn run(
             token = who(access),
             tenant = access.tenant.name,
             query = text,
-            filter = %query,
+            filter = query.to_string(), // not as it is: it may hold what a terminal obeys
             lines = report.lines,
             is_complete = is_complete(report),
             "deleted"

@@ -159,7 +159,7 @@ async fn in_turn(app: &Shared, access: Access, query: Query, task: Task) -> bool
     let app = app.clone();
     let work = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        let withdrawn = access.is_withdrawn(app.env.clock.now_unix_ns());
+        let withdrawn = access.is_withdrawn(&app);
         let stop = || withdrawn || *asked.borrow() || *app.stopping.borrow();
         match run(&access, &query, &task.filter, &stop) {
             Ok(report) => report.is_some(),

@@ -288,7 +288,7 @@ async fn made(
                 return ControlFlow::Continue(());
             }
             (sent, enough_bytes) = (clock.monotonic(), PIECE_BYTES);
-            if access.is_withdrawn(app.env.clock.now_unix_ns()) {
+            if access.is_withdrawn(&app) {
                 cancel.cancel();
             }
             to.send(std::mem::take(text), false)

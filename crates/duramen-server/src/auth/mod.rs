@@ -13,7 +13,7 @@ pub use tokens::{MAX_NAME_BYTES, MAX_TOKENS, NewToken, Token, TokenError, TokenF
 pub(crate) use tokens::{check_file_name, check_tenant};
 pub use uses::LastUses;
 
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::body::unread;
 use crate::error::{ApiError, ApiResult};
 use crate::tenant::Tenant;
@@ -109,11 +109,11 @@ impl Access {
         extensions.get().cloned().ok_or_else(|| ApiError::unavailable("nobody let it in"))
     }
 
-    /// Whether the token was revoked, or has ended, since the request began: long answers end with it.
-    pub fn is_withdrawn(&self, now_ns: i64) -> bool {
-        self.token
-            .as_ref()
-            .is_some_and(|known| known.revoked.load(Ordering::Relaxed) || known.token.has_expired(now_ns))
+    /// Whether the token was revoked, or has ended, since the request began: long answers end with it. Or whether one is needed
+    /// now, if there was none.
+    pub fn is_withdrawn(&self, app: &App) -> bool {
+        let Some(known) = &self.token else { return !app.tokens.are_none() };
+        known.revoked.load(Ordering::Relaxed) || known.token.has_expired(app.env.clock.now_unix_ns())
     }
 
     /// The most bytes its body may have.

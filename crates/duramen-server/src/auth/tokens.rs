@@ -137,6 +137,10 @@ impl TokenFile {
             Err(e) => return Err(Self::io(&path)(e)),
         };
         let len = file.len().map_err(Self::io(&path))?;
+        if len == 0 && name == NAME {
+            // It was cut by an accident. To be taken for one without tokens, it would have to say so.
+            return Err(TokenError::Malformed { path, detail: "it is empty".into() });
+        }
         let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX).min(64 << 20)];
         file.read_exact_at(&mut bytes, 0).map_err(Self::io(&path))?;
         Ok(bytes)

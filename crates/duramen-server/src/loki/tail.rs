@@ -113,7 +113,7 @@ impl Following {
             let news = tokio::select! {
                 () = self.app.stopped() => return Ok(()),
                 _ = ping.tick() => {
-                    let withdrawn = self.access.is_withdrawn(self.app.env.clock.now_unix_ns());
+                    let withdrawn = self.access.is_withdrawn(&self.app);
                     if withdrawn || socket.send(Message::Ping(Vec::new().into())).await.is_err() {
                         return Ok(());
                     }

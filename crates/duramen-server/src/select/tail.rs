@@ -112,7 +112,7 @@ impl Following {
     /// The next piece of the answer; `None` at its end.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
-            if self.access.is_withdrawn(self.app.env.clock.now_unix_ns()) {
+            if self.access.is_withdrawn(&self.app) {
                 return Ok(None);
             }
             let news = tokio::select! {
