@@ -65,6 +65,10 @@ impl Messages {
                 out.reject_too_long(len);
                 return Ok(());
             }
+            Frame::Cut(len) => {
+                out.reject(|| format!("the connection ended behind {len} bytes of it"));
+                return Ok(());
+            }
         };
         if let Err(e) = out.check_line(bytes.len()) {
             out.reject(|| e.to_string());

@@ -11,6 +11,29 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[test]
+fn a_stop_waits_for_the_rest_of_a_line() {
+    let (_dir, store) = store();
+    // Its address is told first.
+    let mut server = Server::start_with(&store, &["--syslog-listen", "127.0.0.1:0"]);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let mut counted = TcpStream::connect(server.address).unwrap();
+    let found = |query: &str| {
+        let output = duramen(&store).args(["query", query]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    stream.write_all(b"<13>first\n<13>payment of 1").unwrap();
+    counted.write_all(b"9 <13>other60 <13>payment that was ref").unwrap();
+    eventually("what is whole is there", || {
+        found("first").contains("first") && found("other").contains("other")
+    });
+    server.signal("TERM");
+    stream.write_all(b"000000 refused\n").unwrap();
+    assert!(server.child.wait().unwrap().success());
+    assert!(found("payment").contains("payment of 1000000 refused"), "{}", found("*"));
+    assert!(!found("*").contains("that was ref"), "{}", found("*"));
+}
+
+#[test]
 fn it_says_how_it_goes() {
     let (_dir, store) = store();
     let server = Server::start(&store);

@@ -28,6 +28,8 @@ const READ_BYTES: usize = 16 << 10;
 const DATAGRAM_BYTES: usize = 64 << 10;
 /// How long to rest after the system refused a datagram, or the store lines.
 const REST: Duration = Duration::from_millis(50);
+/// How long, when the server stops, the rest of a message is waited for that has begun to come.
+const REST_OF_MESSAGE: Duration = Duration::from_secs(1);
 /// How often it is told, at most, that senders send what makes no sense.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
@@ -232,8 +234,17 @@ async fn framed(
 ) -> std::io::Result<()> {
     let mut intake = Intake::new(app, app.tenants.own(), protocol);
     let mut buffer = vec![0; READ_BYTES];
+    let mut ends_at = None;
     loop {
-        let len = read(&mut stream, &mut buffer, app).await?;
+        let len = match ends_at {
+            None => read(&mut stream, &mut buffer, app).await?,
+            Some(_) if framer.is_between() => 0,
+            Some(at) => tokio::time::timeout_at(at, stream.read(&mut buffer)).await.unwrap_or(Ok(0))?,
+        };
+        if len == 0 && ends_at.is_none() && *app.stopping.borrow() {
+            ends_at = Some(tokio::time::Instant::now() + REST_OF_MESSAGE);
+            continue;
+        }
         let now_ns = app.env.clock.now_unix_ns();
         intake.received(len);
         let mut outcome = Ok(());
