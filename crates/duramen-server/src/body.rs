@@ -21,6 +21,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// What the budget is counted in.
 const UNIT_BYTES: usize = 1024;
 
+/// After so long a body must have come by so many bytes a second: a pause has its own limit, but a byte now and then would hold
+/// memory and a connection for as long as one likes.
+const SLOW_AFTER: Duration = Duration::from_secs(60);
+const LEAST_BYTES_PER_S: u64 = 1024;
+
 /// The memory that all bodies together may take.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
@@ -207,6 +212,7 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
         return Err(over_limit(limit_bytes));
     }
     let mut share = app.bodies.share(&access.tenant);
+    let began = app.env.clock.monotonic();
     let mut first = Bytes::new();
     let mut all = None;
     while let Some(data) = next_data(app, body).await? {
@@ -214,6 +220,10 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
             return Err(over_limit(limit_bytes));
         }
         share.grow(data.len())?;
+        if is_too_slow(share.bytes(), app.env.clock.monotonic().saturating_sub(began)) {
+            let told = format!("the body comes slower than {LEAST_BYTES_PER_S} bytes a second");
+            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, told));
+        }
         if first.is_empty() && all.is_none() {
             first = data; // most bodies are one piece, and not copied
             continue;
@@ -228,6 +238,10 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
     let bytes = all.map_or(first, Room::into_bytes);
     access.spend(&app.env, bytes.len())?;
     Ok(Received { bytes, encoding, limit_bytes, share })
+}
+
+fn is_too_slow(bytes: usize, elapsed: Duration) -> bool {
+    elapsed > SLOW_AFTER && (bytes as u64) < elapsed.as_secs().saturating_mul(LEAST_BYTES_PER_S)
 }
 
 /// Waits until the token may send so many bytes: for bodies that are taken as they come.
@@ -411,5 +425,17 @@ impl Received {
             self.share.grow(n)?;
             all.extend_from_slice(&piece[..n]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_may_pause_and_may_not_trickle() {
+        let too_slow = |bytes, s| is_too_slow(bytes, Duration::from_secs(s));
+        assert!(!too_slow(1, 60) && !too_slow(64 << 10, 61) && !too_slow(1 << 20, 1024));
+        assert!(too_slow(60 << 10, 61) && too_slow(64 << 10, 65) && too_slow(75, 61));
     }
 }
