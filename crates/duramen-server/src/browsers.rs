@@ -4,7 +4,7 @@
 //! things keep pages out that are not this server's own:
 //!
 //! - A page can have its site's name point at 127.0.0.1, and then the browser takes the server for that site. So a `Host`
-//!   that is a name must be `localhost`, below it, or one of `allowed_host`. Who listens elsewhere has asked for tokens.
+//!   that is a name must be `localhost`, below it or below `internal`, or one of `allowed_host`. Who listens elsewhere has asked for tokens.
 //! - A page can send, without being asked, what it then may not read; and WebSockets not even that keeps from reading. So
 //!   what changes something, and a handshake of a WebSocket, must not come from another `Origin` than this server, unless
 //!   that is `cors_origin` or of `allowed_host`. With a token this holds, too, as browsers send a remembered password
@@ -82,6 +82,8 @@ fn is_of_this_machine(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     name == "localhost"
         || name.ends_with(".localhost")
+        // Reserved for networks of one's own, as ICANN has resolved in 2024: what containers call their host.
+        || name.ends_with(".internal")
         || name.parse::<IpAddr>().is_ok()
         || v6.is_some_and(|name| name.parse::<Ipv6Addr>().is_ok())
 }
@@ -105,6 +107,7 @@ mod tests {
             "localhost",
             "LocalHost:9428",
             "a.localhost.:1",
+            "host.docker.internal:9428",
             "127.0.0.1:9428",
             "10.0.0.1",
             "[::1]:80",
@@ -117,6 +120,7 @@ mod tests {
             ":80",
             "evil.example:80",
             "localhost.evil.example",
+            "host.internal.evil.example",
             "notlocalhost",
             "127.0.0.1.evil.example",
             "[x]",

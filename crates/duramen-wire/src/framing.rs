@@ -15,8 +15,8 @@ pub enum Frame<'a> {
     Message(&'a [u8]),
     /// One of so many bytes was passed over: it is longer than allowed.
     TooLong(usize),
-    /// One that told its length ended with the stream, after so many bytes: to be taken for whole, it would have to be.
-    Cut(usize),
+    /// What came of one that told its length before the stream ended; never empty. It would have had so many bytes.
+    Cut(&'a [u8], usize),
 }
 
 /// Cuts a stream of bytes into messages, whatever pieces it comes in. Keeps at most one message of the limit's size,
@@ -137,13 +137,16 @@ impl Framer {
         matches!(self.state, State::Start)
     }
 
-    /// Ends the stream: what came of a last message is one, too, unless it is known that more of it was to come.
+    /// Ends the stream: what came of a last message is one, too, and where it is known that more of it was to come, that is told.
     pub fn finish(&mut self, mut f: impl FnMut(Frame<'_>)) {
         match self.state {
             State::Start => {}
             State::Counted { len, .. } if len > self.max_bytes => self.give(len, &mut f),
-            State::Counted { left, len } => {
-                f(Frame::Cut(len - left));
+            State::Counted { len, .. } => {
+                let message = without_end(&self.buffer);
+                if !message.trim_ascii().is_empty() {
+                    f(Frame::Cut(message, len));
+                }
                 self.buffer.clear();
                 self.state = State::Start;
             }
@@ -190,7 +193,7 @@ mod tests {
             got.push(match frame {
                 Frame::Message(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                 Frame::TooLong(len) => format!("over: {len}"),
-                Frame::Cut(len) => format!("cut: {len}"),
+                Frame::Cut(bytes, len) => format!("{} of {len}", String::from_utf8_lossy(bytes)),
             });
         };
         for piece in stream.chunks(piece) {
@@ -215,7 +218,7 @@ mod tests {
                 b"20 <1>34567890123456789<1>a\n<2>01234567890123456\n<3>b\n",
                 &["over: 20", "<1>a", "over: 20", "<3>b"],
             ),
-            (b"16 <1>3456789", &["cut: 10"]),
+            (b"16 <1>3456789", &["<1>3456789 of 16"]),
             (b"", &[]),
         ] {
             for piece in [1, 2, 3, 7, 100] {

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::framing::Frame;
 use crate::params::Params;
 use duramen::EntryBuf;
+use duramen::logger::TRUNCATED_FIELD;
 use duramen_formats::{Names, StampParser, syslog, text_of};
 use jiff::tz::TimeZone;
 
@@ -59,14 +60,11 @@ impl Messages {
         now_ns: i64,
         out: &mut Decoded,
     ) -> Result<()> {
-        let bytes = match frame {
-            Frame::Message(bytes) => bytes,
+        let (bytes, cut_from) = match frame {
+            Frame::Message(bytes) => (bytes, None),
+            Frame::Cut(bytes, len) => (bytes, Some(len)),
             Frame::TooLong(len) => {
                 out.reject_too_long(len);
-                return Ok(());
-            }
-            Frame::Cut(len) => {
-                out.reject(|| format!("the connection ended behind {len} bytes of it"));
                 return Ok(());
             }
         };
@@ -99,6 +97,10 @@ impl Messages {
         }
         for (name, value) in &self.extra_fields {
             entry.field(name, value.as_str());
+        }
+        // Perhaps the last words of who sent it.
+        if let Some(len) = cut_from {
+            entry.field(TRUNCATED_FIELD, len as i64);
         }
         entry.raw_len(bytes.len() + 1);
         let _counted_in_out = out.take(entry)?;

@@ -17,9 +17,9 @@ pub(super) async fn stream(stream: impl AsyncRead + Unpin, app: &Shared) -> std:
     let mut messages = Messages::new(&Params::default());
     let framer = Framer::delimited(0, app.limits.max_line_bytes);
     framed(stream, app, "gelf", framer, |frame, now_ns, decoded| match frame {
-        Frame::Message(message) => messages.message(message, now_ns, decoded),
         // None of it tells its length, so that none is known to be cut.
-        Frame::TooLong(bytes) | Frame::Cut(bytes) => {
+        Frame::Message(message) | Frame::Cut(message, _) => messages.message(message, now_ns, decoded),
+        Frame::TooLong(bytes) => {
             decoded.reject_too_long(bytes);
             Ok(())
         }
