@@ -1,4 +1,7 @@
-//! Moments and zones as people type them: `90s`, `2h30m`, `yesterday`, `14:30`, `2026-11-21 14:30`, RFC 3339.
+//! Moments and zones as people type them: `90s`, `2h30m`, `yesterday`, `14:30`, `2026`, `2026-11-21 14:30`, RFC 3339.
+//!
+//! jiff reads more than people mean: `2026` is a time of day to it, and it drops a zone where it is asked for none. So each
+//! of its readers is given only what is written in the signs that belong there.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
@@ -11,7 +14,7 @@ use jiff::{Span, Timestamp, Zoned};
 pub(crate) fn parse_zone(text: &str) -> Result<TimeZone, String> {
     let trimmed = text.trim();
     match trimmed.to_ascii_lowercase().as_str() {
-        "local" | "" => return Ok(TimeZone::system()),
+        "local" | "" => return local(std::env::var("TZ").ok().as_deref()),
         "utc" | "z" => return Ok(TimeZone::UTC),
         _ => {}
     }
@@ -23,6 +26,15 @@ pub(crate) fn parse_zone(text: &str) -> Result<TimeZone, String> {
             "`{text}` is no time zone: use local, UTC, an offset like +02:00, or a name like Europe/Berlin"
         )
     })
+}
+
+/// The machine's zone. Where it names none that is known, it is UTC; one that was asked for by `TZ` must be there.
+fn local(asked: Option<&str>) -> Result<TimeZone, String> {
+    match (TimeZone::try_system(), asked) {
+        (Ok(zone), _) => Ok(zone),
+        (Err(_), Some(name)) if !name.is_empty() => Err(format!("TZ names `{name}`, which is no time zone")),
+        (Err(_), _) => Ok(TimeZone::UTC),
+    }
 }
 
 /// `+02:00`, `-0530`, `+1`.
@@ -49,8 +61,8 @@ fn parse_offset(text: &str) -> Option<Offset> {
 pub(crate) fn parse_moment(text: &str, now: &Zoned) -> Result<i64, String> {
     let zoned = read_moment(text.trim(), now).ok_or_else(|| {
         format!(
-            "`{text}` is no time: use a duration (90s, 15m, 2h30m, 7d), a date (2026-11-21), a time \
-             (14:30 is today's), both (2026-11-21 14:30:05), RFC 3339, now, today or yesterday"
+            "`{text}` is no time: use a duration (90s, 15m, 2h30m, 7d), a date (2026-11-21, 2026-11, 2026), \
+             a time (14:30 is today's), both (2026-11-21 14:30:05), RFC 3339, now, today or yesterday"
         )
     })?;
     i64::try_from(zoned.as_nanosecond()).map_err(|_| format!("`{text}` is out of range: 1677 to 2262"))
@@ -71,18 +83,25 @@ fn read_moment(text: &str, now: &Zoned) -> Option<Timestamp> {
     {
         return now.checked_sub(span).ok().map(|zoned| zoned.timestamp());
     }
+    if text.contains('[') {
+        return text.parse::<Zoned>().ok().map(|zoned| zoned.timestamp());
+    }
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time);
     }
-    if let Ok(date) = text.parse::<Date>()
-        && text.len() <= "2026-11-21".len()
-    {
-        return in_zone(date.to_datetime(Time::midnight()));
+    let consists_of = |more: &str| text.chars().all(|c| c.is_ascii_digit() || more.contains(c));
+    if consists_of("-") {
+        let whole = match text.len() {
+            4 => format!("{text}-01-01"),
+            7 => format!("{text}-01"),
+            _ => text.to_owned(),
+        };
+        return in_zone(whole.parse::<Date>().ok()?.to_datetime(Time::midnight()));
     }
-    if let Ok(at) = text.parse::<DateTime>() {
-        return in_zone(at);
+    if text.contains(':') && consists_of(":.,") {
+        return in_zone(now.date().to_datetime(text.parse::<Time>().ok()?));
     }
-    in_zone(now.date().to_datetime(text.parse::<Time>().ok()?))
+    consists_of("-:.,Tt ").then(|| text.parse::<DateTime>().ok()).flatten().and_then(in_zone)
 }
 
 /// The wall clock's now in a zone.
@@ -117,14 +136,27 @@ mod tests {
             ("14:30", "2026-11-21T13:30:00Z"),
             ("14:30:05.5", "2026-11-21T13:30:05.5Z"),
             ("2026-11-21", "2026-11-20T23:00:00Z"),
+            ("20261121", "2026-11-20T23:00:00Z"),
+            ("2026-11", "2026-10-31T23:00:00Z"),
+            ("2025", "2024-12-31T23:00:00Z"),
+            ("1999", "1998-12-31T23:00:00Z"),
             ("2026-11-21 14:30", "2026-11-21T13:30:00Z"),
             ("2026-11-21T14:30:05", "2026-11-21T13:30:05Z"),
             ("2026-11-21T14:30:05Z", "2026-11-21T14:30:05Z"),
             ("2026-11-21T14:30:05-05:00", "2026-11-21T19:30:05Z"),
+            ("2026-11-21T14:30-05", "2026-11-21T19:30:00Z"),
+            ("2026-11-21T14:30[Asia/Tokyo]", "2026-11-21T05:30:00Z"),
+            ("2026-11-21[Asia/Tokyo]", "2026-11-20T15:00:00Z"),
+            ("2026-11-21 14", "2026-11-21T13:00:00Z"),
+            ("20261121T1430", "2026-11-21T13:30:00Z"),
         ] {
             assert_eq!(at(text, "+01:00").as_deref(), Ok(expected), "{text}");
         }
-        for text in ["", "soon", "1", "-1h", "25:00", "2026-13-01", "12:00Z", "9999-01-01", "5x"] {
+        for text in ["", "soon", "1", "-1h", "25:00", "2026-13-01", "12:00Z", "9999-01-01", "5x"]
+            .into_iter()
+            .chain(["9999", "103000", "1030", "12", "202511", "2025-13", "14:30+09:00", "14:30-05", "T14:30"])
+            .chain(["14:30[Asia/Tokyo]", "2026-11-21T14:30[Mars/Base]", "2026-11-21[", "2026-11-21+09:00"])
+        {
             assert!(at(text, "UTC").is_err(), "{text}: {:?}", at(text, "UTC"));
         }
     }

@@ -15,6 +15,9 @@ fn what_a_filter_finds_goes_for_good() {
         "2 lines would be deleted\n"
     );
     assert_eq!(sandbox.count(), 3);
+    // A year is no time of day of today.
+    let none = sandbox.run(["delete", "*", "--to", "2025", "--dry-run"]).expect(0).stdout;
+    assert_eq!(none, "0 lines would be deleted\n");
     let deleted = sandbox.run(["delete", "user:=ada", "--to", "2026-11-21", "--yes"]).expect(0);
     assert!(deleted.stdout.starts_with("1 line deleted from 1 table"), "{}", deleted.stdout);
     assert_eq!(sandbox.messages("user:=ada"), ["logout of ada"]);

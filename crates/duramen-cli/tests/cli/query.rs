@@ -78,6 +78,27 @@ fn time_ranges_hold_around_the_whole_filter() {
     assert_eq!(count(&["--from", "2026-11-21 10:00", "--to", "2026-11-21 11:00"]), 1);
     assert_eq!(count(&["--from", "2026-11-21T10:00:00.000000001Z"]), 1);
     assert_eq!(count(&["--since", "1s", "--to", "now"]), 0);
+    // A year and a month, not a time of day; and a zone that was written counts.
+    assert_eq!(count(&["--to", "2026"]), 0);
+    assert_eq!(count(&["--from", "2026-11", "--to", "2027"]), 3);
+    assert_eq!(count(&["--from", "2026-11-21T19:00[Asia/Tokyo]", "--to", "2026-11-21 10:01"]), 1);
+    for unclear in ["1030", "12", "10:30+09:00", "2026-11-21+09:00", "2026-11-21T10:00[Nowhere]"] {
+        sandbox.run(["query", "start", "--from", unclear]).expect(2);
+    }
+}
+
+#[test]
+fn a_zone_that_the_machine_does_not_know_is_refused() {
+    let sandbox = filled();
+    let in_zone = |zone: &str| {
+        let mut command = sandbox.command(["query", "start", "--from", "2026-11-21"]);
+        command.env("TZ", zone).output().unwrap()
+    };
+    let refused = in_zone("Mars/Base");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("TZ names `Mars/Base`, which is no time zone"), "{said}");
+    assert!(in_zone("").status.success());
 }
 
 #[test]
