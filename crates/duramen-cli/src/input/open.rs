@@ -211,13 +211,21 @@ pub(crate) fn read_failure(name: &str, compression: Compression, error: &io::Err
             return format!("cannot read {name} to its end: {}", plain_words(error));
         }
     };
-    if error.kind() == io::ErrorKind::UnexpectedEof || error.to_string().contains("incomplete frame") {
-        format!("{name} is a {format} file that ends too early: what could be read of it is in the store")
+    if ends_too_early(error) {
+        format!(
+            "{name} is a {format} file that ends too early: what could be read of it is in the store, but for what is behind \
+             the last whole entry; run it again when the rest is there"
+        )
     } else if error.raw_os_error().is_some() {
         format!("cannot read {name} to its end: {}", plain_words(error))
     } else {
         format!("{name} is a damaged {format} file ({error}): what could be read before that is in the store")
     }
+}
+
+/// Whether a compressed file was cut, or is still being written.
+pub(crate) fn ends_too_early(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof || error.to_string().contains("incomplete frame")
 }
 
 /// The operating system's message without its number.

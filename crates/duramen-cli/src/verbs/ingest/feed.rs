@@ -3,7 +3,7 @@
 use super::batch::{Batcher, Progressed};
 use super::progress::Progress;
 use crate::failure::Failure;
-use crate::input::open::{Source, SourceKind, read_failure};
+use crate::input::open::{Source, SourceKind, ends_too_early, read_failure};
 use crate::input::pump::{CHUNK_BYTES, Chunk, Filling, Pump};
 use crate::interrupt::Interrupt;
 use duramen::{SourcePosition, Store};
@@ -59,11 +59,13 @@ pub(super) fn feed(
     let mut unfinished = false;
     let mut gathering_since = None;
     let mut cut_short = None;
+    let mut goes_on_later = false;
     loop {
         // A file is there the next time. Of a stream, what has come is taken first.
         let stopping = context.interrupt.requested();
         if stopping && is_file {
             cut_short = Some(format!("{}: interrupted; run it again to go on", source.name));
+            goes_on_later = true;
             break;
         }
         match pump.next(wait) {
@@ -92,6 +94,7 @@ pub(super) fn feed(
             Chunk::End => break,
             Chunk::Failed(error) => {
                 cut_short = Some(read_failure(&source.name, source.compression, &error));
+                goes_on_later = is_file && ends_too_early(&error);
                 break;
             }
         }
@@ -104,8 +107,9 @@ pub(super) fn feed(
             gathering_since = None;
         }
     }
-    // The half line where a file was interrupted waits for the next run; else it is all there is of it.
-    if !(is_file && context.interrupt.requested()) {
+    // The half line where a file was interrupted, or is still being copied, waits for the next run, with the event that it
+    // may belong to; else it is all there is of it.
+    if !goes_on_later {
         reader.feed(&held, &mut batcher)?;
         reader.finish(&mut batcher)?;
     }
