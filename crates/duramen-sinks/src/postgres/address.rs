@@ -10,10 +10,13 @@ use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long to wait for a connection, unless the address says otherwise.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long sent bytes may stay unacknowledged before the connection counts as broken, unless the address says
 /// otherwise.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a connection may be silent before the other side is asked whether it is still there. A server that has moved
+/// to another machine is noticed so, while we wait for the answer of the one before.
+const KEEPALIVES_IDLE: Duration = Duration::from_secs(30);
 
 /// A server and a database in it, and how it is spoken to.
 #[derive(Clone)]
@@ -33,6 +36,9 @@ impl Address {
         }
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(TCP_USER_TIMEOUT);
+        }
+        if !rest.contains("keepalives_idle") {
+            config.keepalives_idle(KEEPALIVES_IDLE);
         }
         if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
             config.password(password);

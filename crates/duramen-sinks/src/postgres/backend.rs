@@ -43,7 +43,7 @@ impl PostgresBackend {
             Some(connection) => connection,
             // Whatever keeps it from connecting may be mended: it has been connected before.
             None => {
-                let client = connect::connect(&self.address).map_err(|e| Failed::Away(explain(&e)))?;
+                let client = connect::connect(&self.address).map_err(|e| Failed::Away(e.to_string()))?;
                 self.connection.insert((client, None))
             }
         };

@@ -1,17 +1,101 @@
 //! A connection.
 
-use super::address::Address;
+use super::address::{Address, CONNECT_TIMEOUT};
 use crate::error::{Error, Result};
-use postgres::Client;
+use postgres::config::Host;
+use postgres::{Client, Config};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
-/// Connects.
-pub(super) fn connect(address: &Address) -> Result<Client, postgres::Error> {
-    address.config.connect(address.tls.clone())
+/// What a client may send first: whether the server speaks TLS, without a word of who asks. It answers with one letter.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+/// Connects, or says within a while that nobody answers. The client library's own limit is for the network's part of it: a
+/// server that is stopped, or away behind something that is not, is connected to and never says a word. So each server is
+/// asked whether it answers at all, which can be given up, and only then connected to, on a thread that may be left behind.
+pub(super) fn connect(address: &Address) -> Result<Client> {
+    let within = address.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+    let hosts = u32::try_from(hosts(&address.config)).unwrap_or(1);
+    let (send, made) = sync_channel(1);
+    let address = address.clone();
+    let thread = std::thread::Builder::new().name("duramen-connect".into()).spawn(move || {
+        let client = answers(&address.config, within)
+            .map_err(|e| Error::Database(format!("error connecting to server: {e}")))
+            .and_then(|()| Ok(address.config.connect(address.tls)?));
+        // Whoever asked may have given up.
+        let _gave_up = send.send(client);
+    });
+    thread.map_err(|e| Error::Database(format!("cannot start a thread: {e}")))?;
+    match made.recv_timeout(within.saturating_mul(hosts.saturating_add(2))) {
+        Ok(made) => made,
+        Err(RecvTimeoutError::Timeout) => Err(Error::Database("the server does not answer".into())),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(Error::Database("connecting panicked; please report this".into()))
+        }
+    }
+}
+
+/// How many servers it names.
+fn hosts(config: &Config) -> usize {
+    config.get_hosts().len().max(config.get_hostaddrs().len())
+}
+
+/// That one of the servers answers.
+fn answers(config: &Config, within: Duration) -> io::Result<()> {
+    let ports = config.get_ports();
+    let mut outcome = Ok(());
+    for i in 0..hosts(config) {
+        let port = ports.get(i).or(ports.first()).copied().unwrap_or(5432);
+        outcome = match (config.get_hostaddrs().get(i), config.get_hosts().get(i)) {
+            (Some(ip), _) => answers_by_tcp(&[SocketAddr::new(*ip, port)], within),
+            (None, Some(Host::Tcp(name))) => (name.as_str(), port)
+                .to_socket_addrs()
+                .and_then(|addresses| answers_by_tcp(&addresses.collect::<Vec<_>>(), within)),
+            (None, Some(Host::Unix(directory))) => {
+                UnixStream::connect(directory.join(format!(".s.PGSQL.{port}"))).and_then(|mut stream| {
+                    stream.set_read_timeout(Some(within))?;
+                    answers_on(&mut stream)
+                })
+            }
+            (None, None) => Ok(()),
+        };
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn answers_by_tcp(addresses: &[SocketAddr], within: Duration) -> io::Result<()> {
+    let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the server's name has no address"));
+    for address in addresses {
+        outcome = TcpStream::connect_timeout(address, within).and_then(|mut stream| {
+            stream.set_read_timeout(Some(within))?;
+            answers_on(&mut stream)
+        });
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn answers_on(stream: &mut (impl Read + Write)) -> io::Result<()> {
+    stream.write_all(&SSL_REQUEST)?;
+    stream.read_exact(&mut [0]).map_err(|e| match e.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::TimedOut, "the server does not answer")
+        }
+        _ => e,
+    })
 }
 
 /// Runs something on a thread of its own, which has no asynchronous runtime.
 pub(super) fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let thread = std::thread::Builder::new().name("duramen-connect".into()).spawn(work);
+    let thread = std::thread::Builder::new().name("duramen-open".into()).spawn(work);
     let thread = thread.map_err(|e| Error::Database(format!("cannot start a thread: {e}")))?;
     thread.join().map_err(|_| Error::Database("connecting panicked; please report this".into()))
 }

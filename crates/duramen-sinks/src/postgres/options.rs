@@ -51,7 +51,7 @@ impl PostgresSinkOptions {
         let writer = random.next_u64().cast_signed();
         // The client waits on a runtime of its own, and must not do so on a thread that already has one.
         let backend = connect::on_own_thread(move || {
-            let mut client = connect::connect(&address).map_err(Error::from)?;
+            let mut client = connect::connect(&address)?;
             tables::make(&mut client, &*random)?;
             tables::enter_writer(&mut client, writer)?;
             Ok::<_, Error>(PostgresBackend::new(address, client, writer))

@@ -30,6 +30,19 @@ fn count(server: &Server) -> i64 {
 }
 
 #[test]
+fn a_server_that_never_answers_is_given_up() {
+    // It takes connections, as the kernel does for a program that is stopped, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    for words in ["sslmode=disable", "sslmode=require"] {
+        let address =
+            Address::parse(&format!("host=127.0.0.1 port={port} user=x connect_timeout=1 {words}")).unwrap();
+        let error = connect::connect(&address).err().unwrap().to_string();
+        assert!(error.contains("does not answer"), "{error}");
+    }
+}
+
+#[test]
 fn a_commit_that_was_not_heard_of_is_not_repeated() {
     let Some(mut server) = Server::start() else { return };
     let address = Address::parse(&server.url()).unwrap();
