@@ -105,8 +105,9 @@ impl Backend for PostgresBackend {
 fn classify(code: Option<&SqlState>, why: String) -> WriteError {
     let Some(code) = code else { return WriteError::Transient(why) };
     match code.code().get(..2) {
-        // Connection, rollback, resources, locks, operator, system; and a server that is read-only for now.
-        Some("08" | "40" | "53" | "55" | "57" | "58") => WriteError::Transient(why),
+        // Connection, rollback, resources, locks, operator, system; and a server that is read-only for now. A prepared
+        // statement that is gone (26), as behind a pool of connections, is prepared again on the next one.
+        Some("08" | "26" | "40" | "53" | "55" | "57" | "58") => WriteError::Transient(why),
         _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => WriteError::Transient(why),
         // Data, constraints, limits of the program.
         Some("22" | "23" | "54") => WriteError::Lines(why),
@@ -144,6 +145,7 @@ mod tests {
             (Some(SqlState::CONNECTION_FAILURE), "transient"),
             (Some(SqlState::T_R_DEADLOCK_DETECTED), "transient"),
             (Some(SqlState::DISK_FULL), "transient"),
+            (Some(SqlState::INVALID_SQL_STATEMENT_NAME), "transient"),
             (Some(SqlState::READ_ONLY_SQL_TRANSACTION), "transient"),
             (Some(SqlState::INVALID_TEXT_REPRESENTATION), "lines"),
             (Some(SqlState::PROGRAM_LIMIT_EXCEEDED), "lines"),

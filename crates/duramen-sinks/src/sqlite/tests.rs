@@ -177,6 +177,19 @@ fn a_database_that_was_deleted_is_not_written_to() {
 }
 
 #[test]
+fn a_database_that_another_has_replaced_is_not_written_to() {
+    let db = Database::new();
+    let sink = SqliteSink::open(db.path()).unwrap();
+    log(&sink, Level::Error, "one", &[]).unwrap();
+    Env::os().fs.rename(&db.path(), &db.0.path().join("old.db")).unwrap();
+    let other = SqliteSink::open(db.path()).unwrap();
+    let error = log(&sink, Level::Error, "two", &[]).unwrap_err().to_string();
+    assert!(error.contains("another in its place"), "{error}");
+    log(&other, Level::Error, "three", &[]).unwrap();
+    assert_eq!(db.messages(), ["three"]);
+}
+
+#[test]
 fn a_relative_path_goes_on_to_mean_the_same_when_the_program_goes_elsewhere() {
     let db = Database::new();
     // No other test has a relative path.
