@@ -52,6 +52,8 @@ fn postgres() {
     reset(&server);
     every_query_has_one_answer_and_every_row_is_imported(&server);
     reset(&server);
+    blocks_of_a_large_table_have_every_row_once(&server);
+    reset(&server);
     another_table(&server);
     none_is_missed_that_others_are_writing(&server);
     reset(&server);
@@ -176,6 +178,18 @@ fn every_query_has_one_answer_and_every_row_is_imported(server: &Server) {
     assert_eq!(import(&imported, server, &ours).unwrap().0, Copied::default());
     common::log_one(&PostgresSink::open(&server.url()).unwrap(), "more");
     assert_eq!(import(&imported, server, &ours).unwrap().0.entries, 1);
+}
+
+fn blocks_of_a_large_table_have_every_row_once(server: &Server) {
+    PostgresSink::open(&server.url()).unwrap().close().unwrap();
+    let insert = "INSERT INTO duramen_logs (time_ns, level, message, fields)
+                  SELECT 1700000000000000000 + i / 7, 'info', 'm', '{}' FROM generate_series(0, 39999) AS i";
+    server.connect().batch_execute(insert).unwrap();
+    let logs = SqlLogs::postgres(&server.url()).unwrap();
+    let query = Query::parse("* | stats count() n", &ParseOptions::default()).unwrap();
+    let blocks = logs.blocks(&query).unwrap();
+    assert_eq!(blocks.iter().map(|block| block.rows()).collect::<Vec<_>>(), [16_384, 16_384, 7_232]);
+    assert_eq!(ask(blocks, &query, Order::NewestFirst), [r#"{"n":40000}"#]);
 }
 
 fn another_table(server: &Server) {

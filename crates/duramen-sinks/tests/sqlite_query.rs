@@ -52,6 +52,39 @@ fn a_long_list_of_values_has_its_answer_too() {
 }
 
 #[test]
+fn blocks_have_every_row_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("logs.db");
+    drop(SqliteSink::open(&path).unwrap());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let block = 16_384; // the most that one has, as rows are small
+    let mut had = 0;
+    for rows in [0, 1, 100, block, block + 1, 2 * block, 2 * block + 1] {
+        // Several at one time.
+        let insert = "WITH RECURSIVE n(i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
+                      INSERT INTO duramen_logs (time_ns, level, message, fields)
+                      SELECT 1700000000000000000 + i / 7, 'info', 'm', '{}' FROM n WHERE i < ?2";
+        db.execute(insert, [had, rows]).unwrap();
+        had = rows;
+        let logs = SqlLogs::sqlite(&path).unwrap();
+        let query = Query::parse("*", &ParseOptions::default()).unwrap();
+        let blocks = logs.blocks(&query).unwrap();
+        assert_eq!(blocks.len(), usize::try_from((rows + block - 1) / block).unwrap(), "{rows}");
+        let mut times = Vec::new();
+        for block in &blocks {
+            let opened = block.open().unwrap();
+            assert_eq!(opened.rows(), block.rows());
+            let of_block = opened.times().unwrap();
+            assert_eq!(of_block.iter().min(), Some(&block.min_time()));
+            assert_eq!(of_block.iter().max(), Some(&block.max_time()));
+            times.extend(of_block.iter().copied());
+        }
+        times.sort_unstable();
+        assert!(times.into_iter().eq((0..rows).map(|i| common::START_NS + i / 7)), "{rows}");
+    }
+}
+
+#[test]
 fn the_answer_is_of_the_moment_of_opening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("logs.db");

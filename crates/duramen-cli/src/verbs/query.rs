@@ -28,11 +28,11 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         text.as_ref().map(parse).transpose()
     };
     let from_ns = moment("--since", &args.since)?.or(moment("--from", &args.from)?);
-    let query = show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?;
+    let query = Arc::new(show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?);
     let started = env.clock.monotonic();
     keep_for_queries(true);
-    let source = Source::open(args, dir)?;
-    let blocks = source.blocks(&query)?;
+    let cancel = Cancel::timed(env.clock.clone(), args.timeout);
+    let (source, blocks) = Source::open(args, dir, &query, interrupt, &cancel)?;
     let options = RunOptions {
         order: match args.order {
             OrderArg::Newest => Order::NewestFirst,
@@ -44,7 +44,6 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
         max_rows_scanned: args.max_rows,
         ..RunOptions::default()
     };
-    let cancel = Cancel::timed(env.clock.clone(), args.timeout);
     #[cfg(feature = "parquet")]
     if args.parquet {
         let mut lacking = Vec::new();
@@ -109,35 +108,42 @@ fn ended(source: &Source, incomplete: Vec<String>, is_empty: bool) -> Outcome {
 enum Source {
     Store(Box<Store>),
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    Sql(SqlLogs),
+    Sql,
 }
 
+/// The blocks that a query must look at.
+type Blocks = Vec<Arc<dyn BlockHandle>>;
+
 impl Source {
-    fn open(args: &QueryArgs, dir: &Path) -> Result<Self, Failure> {
+    /// Opens what is asked, and finds what the query must look at there.
+    fn open(
+        args: &QueryArgs,
+        dir: &Path,
+        query: &Arc<Query>,
+        interrupt: &Interrupt,
+        cancel: &Cancel,
+    ) -> Result<(Self, Blocks), Failure> {
         #[cfg(feature = "sqlite")]
-        if let Some(path) = &args.sqlite {
-            return Ok(Self::Sql(SqlLogs::sqlite(path)?));
+        if let Some(path) = args.sqlite.clone() {
+            let query = query.clone();
+            return show::abandonable(interrupt, cancel, move || {
+                Ok((Self::Sql, SqlLogs::sqlite(path)?.blocks(&query)?))
+            });
         }
         #[cfg(feature = "postgres")]
-        if let Some(url) = &args.postgres {
-            return Ok(Self::Sql(SqlLogs::postgres(url)?));
+        if let Some(url) = args.postgres.clone() {
+            let query = query.clone();
+            return show::abandonable(interrupt, cancel, move || {
+                Ok((Self::Sql, SqlLogs::postgres(&url)?.blocks(&query)?))
+            });
         }
-        let _only_a_store = args;
+        let _only_a_store = (args, interrupt, cancel);
         // It reads each block once.
         let options = StoreOptions::new().block_cache(BlockCache::new(0));
-        Ok(Self::Store(Box::new(options.open_read_only(dir)?)))
-    }
-
-    /// The blocks that the query must look at.
-    fn blocks(&self, query: &Query) -> Result<Vec<Arc<dyn BlockHandle>>, Failure> {
-        match self {
-            Self::Store(store) => {
-                let (min_time, max_time) = query.time_range();
-                Ok(store.snapshot()?.blocks(min_time, max_time))
-            }
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Self::Sql(logs) => Ok(logs.blocks(query)?),
-        }
+        let store = options.open_read_only(dir)?;
+        let (min_time, max_time) = query.time_range();
+        let blocks = store.snapshot()?.blocks(min_time, max_time);
+        Ok((Self::Store(Box::new(store)), blocks))
     }
 
     /// What went wrong meanwhile.
@@ -145,7 +151,7 @@ impl Source {
         match self {
             Self::Store(store) => store.incidents().messages,
             #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Self::Sql(_) => Vec::new(),
+            Self::Sql => Vec::new(),
         }
     }
 
@@ -154,9 +160,7 @@ impl Source {
         match self {
             Self::Store(_) => incomplete(stats),
             #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Self::Sql(_) => {
-                stats.first_failure.as_ref().map(|why| format!("the answer is incomplete: {why}"))
-            }
+            Self::Sql => stats.first_failure.as_ref().map(|why| format!("the answer is incomplete: {why}")),
         }
     }
 }

@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+/// How soon a signal is passed on.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// Reads a query; relative times in it count from `now`.
 pub(super) fn parse(text: &str, now: &Zoned) -> Result<Query, Failure> {
     parse_within(text, now, None, None)
@@ -94,8 +97,6 @@ pub(super) fn write_json(row: &ResultRow, out: &mut Vec<u8>) {
 
 /// Runs `work` with a flag that a signal cancels.
 pub(super) fn cancellable<T>(interrupt: &Interrupt, cancel: &Cancel, work: impl FnOnce(&Cancel) -> T) -> T {
-    /// How soon a signal is passed on.
-    const LOOK_EVERY: Duration = Duration::from_millis(50);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| {
@@ -112,4 +113,39 @@ pub(super) fn cancellable<T>(interrupt: &Interrupt, cancel: &Cancel, work: impl 
         watch.thread().unpark();
         outcome
     })
+}
+
+/// Runs what cannot be broken off on a thread of its own, and leaves it behind when time is up or a signal comes: the
+/// process ends then.
+///
+/// # Errors
+/// The work's; that it took too long, or was interrupted.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(super) fn abandonable<T: Send + 'static>(
+    interrupt: &Interrupt,
+    cancel: &Cancel,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    let (send, done) = channel();
+    let run = move || {
+        // Nobody may wait any more.
+        let _left_behind = send.send(work());
+    };
+    thread::Builder::new()
+        .name("ask".into())
+        .spawn(run)
+        .map_err(|e| Failure::Failed(format!("cannot start a thread: {e}")))?;
+    loop {
+        match done.recv_timeout(LOOK_EVERY) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) => {
+                interrupt.check()?;
+                cancel.check().map_err(|e| Failure::Failed(e.to_string()))?;
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::Failed("the asking thread stopped unexpectedly".into()));
+            }
+        }
+    }
 }

@@ -80,6 +80,32 @@ fn what_cannot_be_asked_or_imported_is_told() {
     sandbox.run(["import", "sqlite", db, "--time-column", "at"]).expect(2);
 }
 
+/// A server that takes connections and never answers, as the kernel does for a program that is stopped.
+#[test]
+fn a_database_that_does_not_answer_keeps_nobody_waiting() {
+    let sandbox = Sandbox::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://x@127.0.0.1:{}/x", silent.local_addr().unwrap().port());
+    let over = sandbox.run(["query", "*", "--postgres", &url, "--timeout", "100ms"]).expect(1);
+    assert!(over.stderr.contains("limit of 100ms"), "{}", over.stderr);
+    let over = sandbox.run(["query", "*", "--postgres", &format!("{url}?connect_timeout=1")]).expect(1);
+    assert!(over.stderr.contains("does not answer"), "{}", over.stderr);
+    let child = sandbox.spawn(["query", "*", "--postgres", &url]);
+    // It has asked, and waits.
+    let _connected = silent.incoming().nth(2).unwrap().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
+    // And a lock of SQLite's.
+    let path = database(&sandbox, 0..10);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.pragma_update(None, "journal_mode", "delete").unwrap();
+    db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let over =
+        sandbox.run(["query", "*", "--sqlite", path.to_str().unwrap(), "--timeout", "100ms"]).expect(1);
+    assert!(over.stderr.contains("limit of 100ms"), "{}", over.stderr);
+}
+
 #[test]
 fn rows_that_make_no_entry_are_named_and_counted() {
     let sandbox = Sandbox::new();

@@ -75,38 +75,67 @@ impl SqlLogs {
     /// Cuts the rows of a time range into blocks.
     fn cuts(&self, min_time: i64, max_time: i64) -> Result<Vec<Cut>> {
         let mut reader = self.lock();
-        let mut range = Narrow::new(reader.dialect());
-        let within = format!("time_ns BETWEEN {} AND {}", range.int(min_time), range.int(max_time));
         let all = reader.integers("SELECT count(*) FROM duramen_logs", &[])?;
         let all = all.first().and_then(|row| row.first()).map_or(0, |n| n.unsigned_abs());
         let row_bytes = (reader.table_bytes()? / all.max(1)).max(1);
         let block_rows = (BLOCK_BYTES / row_bytes).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS);
-        // The first and the last row of each block: of the rows in order, every so-manieth and the one before.
-        let edges = reader.integers(
-            &format!(
-                "SELECT time_ns, id, n FROM (SELECT time_ns, id, row_number() OVER (ORDER BY time_ns, id) - 1 AS n, \
-                 count(*) OVER () AS total FROM duramen_logs WHERE {within}) AS numbered \
-                 WHERE n % {block_rows} = 0 OR n % {block_rows} = {block_rows} - 1 OR n = total - 1 ORDER BY n"
-            ),
-            &range.params,
-        )?;
-        let edges: Vec<(i64, i64, i64)> = edges
-            .iter()
-            .filter_map(|row| match **row {
-                [time, id, n] => Some((time, id, n)),
-                _ => None,
-            })
-            .collect();
+        drop(reader);
+        // From each block's first row, as many further as it has: the index is walked, and no row is numbered.
         let mut cuts: Vec<Cut> = Vec::new();
-        for (time, id, n) in edges {
-            if n.unsigned_abs().is_multiple_of(block_rows) {
-                cuts.push(Cut { first: (time, id), last: (time, id), rows: 1 });
-            } else if let Some(cut) = cuts.last_mut() {
-                cut.last = (time, id);
-                cut.rows = usize::try_from(n.unsigned_abs() % block_rows + 1).unwrap_or(usize::MAX);
+        let mut first = self.edges(min_time, max_time, None, "ORDER BY time_ns, id LIMIT 1")?.pop();
+        while let Some(from) = first.take() {
+            let so_many = format!("ORDER BY time_ns, id LIMIT 2 OFFSET {}", block_rows - 1);
+            match *self.edges(min_time, max_time, Some(from), &so_many)? {
+                [last, ref next @ ..] => {
+                    cuts.push(Cut {
+                        first: from,
+                        last,
+                        rows: usize::try_from(block_rows).unwrap_or(usize::MAX),
+                    });
+                    first = next.first().copied();
+                }
+                [] => cuts.extend(self.rest(min_time, max_time, from)?),
             }
         }
         Ok(cuts)
+    }
+
+    /// The last block, which is not full.
+    fn rest(&self, min_time: i64, max_time: i64, first: (i64, i64)) -> Result<Option<Cut>> {
+        let last =
+            self.edges(min_time, max_time, Some(first), "ORDER BY time_ns DESC, id DESC LIMIT 1")?.pop();
+        let rows = self.ask("count(*), count(*)", min_time, max_time, Some(first), "")?.pop();
+        let rows = rows.map_or(0, |(rows, _)| usize::try_from(rows).unwrap_or_default());
+        Ok(last.map(|last| Cut { first, last, rows }))
+    }
+
+    /// Times and ids of rows in a range, from one of them on.
+    fn edges(&self, min: i64, max: i64, from: Option<(i64, i64)>, which: &str) -> Result<Vec<(i64, i64)>> {
+        self.ask("time_ns, id", min, max, from, which)
+    }
+
+    fn ask(
+        &self,
+        what: &str,
+        min: i64,
+        max: i64,
+        from: Option<(i64, i64)>,
+        which: &str,
+    ) -> Result<Vec<(i64, i64)>> {
+        let mut reader = self.lock();
+        let mut range = Narrow::new(reader.dialect());
+        let mut sql = format!(
+            "SELECT {what} FROM duramen_logs WHERE time_ns BETWEEN {} AND {}",
+            // SQLite does not see that the pair bounds the time, and would walk from the range's beginning.
+            range.int(from.map_or(min, |(time, _)| time)),
+            range.int(max)
+        );
+        if let Some((time, id)) = from {
+            sql.push_str(&format!(" AND (time_ns, id) >= ({}, {})", range.int(time), range.int(id)));
+        }
+        let rows = reader.integers(&format!("{sql} {which}"), &range.params)?;
+        let pair = |row: Vec<i64>| row.first().copied().zip(row.get(1).copied());
+        Ok(rows.into_iter().filter_map(pair).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, Box<dyn Reader>> {
