@@ -226,6 +226,23 @@ fn another_table(server: &Server) {
     }
     client.batch_execute("INSERT INTO app.\"my events\" (at, text) VALUES (now(), 'new')").unwrap();
     assert_eq!(import(&store, server, &events).unwrap().0.entries, 1);
+    // By another of the server's addresses, and with the schema found by its path: the same table.
+    let elsewhere = server.url().replace("127.0.0.1", "localhost") + "?options=-csearch_path%3Dapp";
+    let mut table = SqlTable::postgres(&elsewhere, &other("\"my events\"")).unwrap();
+    let position = table.start(&store.source_positions().unwrap()).unwrap();
+    assert_eq!((table.rows_after(&position).unwrap(), position.entries), (0, 2));
+    drop(table);
+    // A column more, and another zone of the role: the row that was imported last is the same.
+    client
+        .batch_execute(
+            "ALTER TABLE app.\"my events\" ADD COLUMN later text;
+             ALTER ROLE test SET timezone = 'Asia/Tokyo'; ALTER ROLE test SET datestyle = 'German';
+             INSERT INTO app.\"my events\" (at, text) VALUES (now(), 'newer')",
+        )
+        .unwrap();
+    assert_eq!(import(&store, server, &events).unwrap().0.entries, 1);
+    client.batch_execute("ALTER ROLE test RESET ALL").unwrap();
+    assert_eq!(import(&store, server, &events).unwrap().0.entries, 0);
     // A column may be called as its row is in the query.
     assert_eq!(import(&store, server, &other("places")).unwrap().0.entries, 1);
     assert!(rows(&store).iter().any(|row| row.contains("line=\"7\":Number")));

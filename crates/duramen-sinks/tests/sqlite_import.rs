@@ -9,7 +9,7 @@ mod common;
 mod rows;
 
 use common::{START_NS, log_one, log_samples};
-use duramen::{Level, Record, Sink, Store, Value};
+use duramen::{Level, Record, Sink, SourcePosition, Store, Value};
 use duramen_sinks::import::{Copied, Copying, SqlTable, TableOptions};
 use duramen_sinks::{Error, SqliteSink};
 use rows::rows;
@@ -113,16 +113,19 @@ fn another_table_is_read_as_json_lines_are() {
          INSERT INTO \"my events\" VALUES
            ('2024-05-01T10:00:00Z', 'first \"x\"', 'WARN', 7, 0.5, NULL, x'ff00'),
            ('never', 'no time', 'info', 1, 1.0, NULL, 'text'),
-           ('2024-05-01 10:00:01.5', '', NULL, -1, 1e300, '', x'6869');",
+           ('2024-05-01 10:00:01.5', '', NULL, -1, 1e300, '', x'6869'),
+           ('2024-05-01 10:00:02', CAST(x'636166e92021' AS TEXT), NULL, 0, 1e-300, NULL, NULL);",
     )
     .unwrap();
     let store = Store::open(dir.path().join("store")).unwrap();
     let options = other("my events").time_column(Some("at".into()));
     let (copied, told) = import(&store, &path, &options).unwrap();
-    assert_eq!((copied.rows, copied.entries, copied.bad_rows), (3, 2, 1));
+    assert_eq!((copied.rows, copied.entries, copied.bad_rows), (4, 3, 1));
     assert_eq!(told, ["2: no column of it reads as a time; --time-column names one"]);
     let found = rows(&store);
-    assert_eq!(found.len(), 2);
+    assert_eq!(found.len(), 3);
+    assert!(found[1].contains("ratio=\"1e300\":Number"), "{}", found[1]);
+    assert!(found[2].contains("caf\\\\xE9 !") && found[2].contains("ratio=\"1e-300\""), "{}", found[2]);
     let second = 1_000_000_000i64;
     assert!(found[0].starts_with(&format!("{} \"first \\\"x\\\"\"", 1_714_557_600 * second)), "{}", found[0]);
     for field in [
@@ -135,6 +138,16 @@ fn another_table_is_read_as_json_lines_are() {
         assert!(found[0].contains(field), "{field}: {}", found[0]);
     }
     assert!(found[1].contains("raw=\"hi\":String"), "{}", found[1]);
+    // Another column, and its default: the first changes nothing, of the second one has to say that it is no other row.
+    db.execute("ALTER TABLE \"my events\" ADD COLUMN later", []).unwrap();
+    assert_eq!(import(&store, &path, &options).unwrap().0.rows, 0);
+    db.execute("ALTER TABLE \"my events\" ADD COLUMN kind DEFAULT 'x'", []).unwrap();
+    assert!(import(&store, &path, &options).unwrap_err().to_string().contains("is another now"));
+    let mut table = SqlTable::sqlite(&path, &options).unwrap();
+    let position = table.go_on(&store.source_positions().unwrap());
+    assert_eq!(table.rows_after(&position).unwrap(), 0);
+    drop(table);
+    db.execute("ALTER TABLE \"my events\" DROP COLUMN kind", []).unwrap();
     // One more, and the bad row is behind us.
     db.execute("INSERT INTO \"my events\" (at, msg) VALUES ('2024-05-01T10:00:02Z', 'more')", []).unwrap();
     assert_eq!(
@@ -148,6 +161,51 @@ fn another_table_is_read_as_json_lines_are() {
     .unwrap();
     let refused = import(&store, &path, &options).unwrap_err().to_string();
     assert!(refused.contains("is gone now"), "{refused}");
+}
+
+#[test]
+fn a_table_is_the_same_by_whichever_path_it_is_reached() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch("CREATE TABLE events (time INTEGER); INSERT INTO events VALUES (1700000000)").unwrap();
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    let link = dir.path().join("sub/link.db");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = Store::open(dir.path().join("store")).unwrap();
+    let taken = |path: &Path| import(&store, path, &other("events")).unwrap().0.entries;
+    assert_eq!((taken(&path), taken(&dir.path().join("sub/../app.db")), taken(&link)), (1, 0, 0));
+    // What an earlier version knew by another path is known, and goes on under the file's own.
+    let now = store.source_positions().unwrap().remove(0);
+    let former = format!("sqlite:{}?table=events 0", link.display());
+    let known = SourcePosition { head_hash: xxhash_rust::xxh3::xxh3_64(former.as_bytes()), ..now.clone() };
+    let mut table = SqlTable::sqlite(&link, &other("events")).unwrap();
+    assert_eq!(table.start(&[known]).unwrap(), now);
+}
+
+/// Without a WAL a transaction that reads keeps all others from writing.
+#[test]
+fn others_write_while_a_table_is_imported() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(
+        "CREATE TABLE events (time INTEGER); INSERT INTO events VALUES (1700000000), (1700000001)",
+    )
+    .unwrap();
+    let store = Store::open(dir.path().join("store")).unwrap();
+    let mut table = SqlTable::sqlite(&path, &other("events")).unwrap();
+    assert!(!table.is_of_one_moment());
+    let mut position = table.start(&[]).unwrap();
+    db.busy_timeout(std::time::Duration::ZERO).unwrap();
+    db.execute_batch("INSERT INTO events VALUES (1700000002)").unwrap();
+    // What came since is for the next time.
+    assert_eq!(table.rows_after(&position).unwrap(), 2);
+    let copied = table.copy(&store, &mut position, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((copied.entries, table.rows_after(&position).unwrap()), (2, 0));
+    assert_eq!(import(&store, &path, &other("events")).unwrap().0.entries, 1);
+    db.pragma_update(None, "journal_mode", "wal").unwrap();
+    assert!(SqlTable::sqlite(&path, &other("events")).unwrap().is_of_one_moment());
 }
 
 #[test]

@@ -96,13 +96,18 @@ pub(crate) struct ImportTableArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) stream_fields: Vec<String>,
 
-    /// The zone of times that name none: local, UTC, +02:00, Europe/Berlin
-    #[arg(long, value_name = "ZONE", default_value = "local", value_parser = parse_zone)]
-    pub(crate) timezone: TimeZone,
+    /// The zone of times that name none: local, UTC, +02:00, Europe/Berlin [default: UTC for SQLite, whose own functions give
+    /// that; local for PostgreSQL]
+    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    pub(crate) timezone: Option<TimeZone>,
 
     /// Take the table from its beginning, although the store may have it
     #[arg(long)]
     pub(crate) again: bool,
+
+    /// Go on behind the last row that was taken, although it has changed: a column was added, say
+    #[arg(long, conflicts_with = "again")]
+    pub(crate) go_on: bool,
 
     /// What a row survives once taken: none, process (kill -9), interval:MS or sync (loss of power)
     #[arg(long, value_name = "MODE", default_value = "process", value_parser = DurabilityArg::from_str)]

@@ -3,11 +3,14 @@
 use crate::args::{ImportArgs, ImportFrom, ImportTableArgs};
 use crate::failure::{Failure, Outcome, complain, say};
 use crate::interrupt::Interrupt;
+#[cfg(feature = "postgres")]
+use crate::moment::parse_zone;
 use crate::render::units::{count, counted, duration, per_second};
 use duramen::{Store, StoreOptions};
 use duramen_engine::io::Env;
 use duramen_sinks::import::{Copied, Copying, SqlTable, TableOptions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::tz::TimeZone;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,9 +23,14 @@ const TOLD_ROWS: u64 = 20;
 pub(crate) fn run(args: &ImportArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
     let (args, table) = match &args.from {
         #[cfg(feature = "sqlite")]
-        ImportFrom::Sqlite { file, table } => (table, SqlTable::sqlite(file, &options(table, env))),
+        ImportFrom::Sqlite { file, table } => {
+            (table, SqlTable::sqlite(file, &options(table, TimeZone::UTC, env)))
+        }
         #[cfg(feature = "postgres")]
-        ImportFrom::Postgres { url, table } => (table, SqlTable::postgres(url, &options(table, env))),
+        ImportFrom::Postgres { url, table } => {
+            let zone = parse_zone("local").map_err(Failure::Usage)?;
+            (table, SqlTable::postgres(url, &options(table, zone, env)))
+        }
     };
     let mut table = table?;
     if let Some(warning) = table.warning() {
@@ -43,7 +51,7 @@ pub(crate) fn run(args: &ImportArgs, dir: &Path, env: &Env, interrupt: &Interrup
     Ok(ExitCode::from(u8::from(!all_well || !incidents.is_empty())))
 }
 
-fn options(args: &ImportTableArgs, env: &Env) -> TableOptions {
+fn options(args: &ImportTableArgs, zone: TimeZone, env: &Env) -> TableOptions {
     TableOptions::new()
         .table(args.table.clone())
         .key_column(args.key_column.clone())
@@ -51,7 +59,7 @@ fn options(args: &ImportTableArgs, env: &Env) -> TableOptions {
         .message_column(args.message_column.clone())
         .level_column(args.level_column.clone())
         .stream_fields(args.stream_fields.clone())
-        .timezone(args.timezone.clone())
+        .timezone(args.timezone.clone().unwrap_or(zone))
         .now_ns(env.clock.now_unix_ns())
 }
 
@@ -65,10 +73,13 @@ fn copy(
 ) -> Result<bool, Failure> {
     let name = table.name().to_owned();
     let known = store.source_positions()?;
-    let mut position = match args.again {
-        true => table.again(&known),
-        false => table.start(&known).map_err(|e| {
-            Failure::Failed(format!("{e}; --again imports all of it, also what the store has already"))
+    let mut position = match (args.again, args.go_on) {
+        (true, _) => table.again(&known),
+        (false, true) => table.go_on(&known),
+        (false, false) => table.start(&known).map_err(|e| {
+            Failure::Failed(format!(
+                "{e}; --go-on takes what is behind its key all the same, --again all of it, also what the store has already"
+            ))
         })?,
     };
     let had = position.entries;
@@ -100,8 +111,10 @@ fn copy(
         complain(&format!("{name}: interrupted; run it again to go on"));
         return Ok(false);
     }
-    // What was there at the beginning is there to the end: all is of one moment.
-    if copied.rows != expected || copied.entries + copied.bad_rows != copied.rows {
+    // What was there at the beginning is there to the end if all is of one moment. Of a key that SQLite keeps itself nothing
+    // else can be wrong.
+    let counts = table.is_of_one_moment() || args.key_column.is_some();
+    if (counts && copied.rows != expected) || copied.entries + copied.bad_rows != copied.rows {
         complain(&format!(
             "{name}: {} were to be taken, and {} were: some have no key, or one that others have, too",
             counted(expected, "row", "rows"),

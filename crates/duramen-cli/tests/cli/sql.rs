@@ -80,6 +80,23 @@ fn what_cannot_be_asked_or_imported_is_told() {
     sandbox.run(["import", "sqlite", db, "--time-column", "at"]).expect(2);
 }
 
+/// SQLite's own functions give UTC, whatever the machine's zone is.
+#[test]
+fn times_that_sqlite_made_are_utc() {
+    let sandbox = Sandbox::new();
+    let db = rusqlite::Connection::open(sandbox.path("app.db")).unwrap();
+    db.execute_batch(
+        "CREATE TABLE events (at, text); INSERT INTO events VALUES ('2024-05-01 12:00:00', 'x')",
+    )
+    .unwrap();
+    let args = ["import", "sqlite", "app.db", "--table", "events", "--time-column", "at"];
+    assert!(sandbox.command(args).env("TZ", "Europe/Berlin").output().unwrap().status.success());
+    assert_eq!(sandbox.find("*")[0]["_time"], "2024-05-01T12:00:00Z");
+    let zoned = [&args[..], &["--again", "--timezone", "Europe/Berlin"]].concat();
+    sandbox.run(zoned).expect(0);
+    assert_eq!(sandbox.find("*")[0]["_time"], "2024-05-01T10:00:00Z");
+}
+
 /// A server that takes connections and never answers, as the kernel does for a program that is stopped.
 #[test]
 fn a_database_that_does_not_answer_keeps_nobody_waiting() {

@@ -9,7 +9,7 @@
 //! ```text
 //! name         sqlite:/var/lib/app.db?table=logs        for people
 //! head_bytes   0                                        it is no file
-//! head_hash    of the database's id or the name, and    which table this is, and the how-manieth time it
+//! head_hash    of the database's id or whole path, and  which table this is, and the how-manieth time it
 //!              of a number                              is taken from its beginning
 //! read_bytes   the last key, its sign bit turned over   keeps the order of keys
 //! read_hash    of the row with that key                 whether it still is that table
@@ -73,6 +73,17 @@ impl SqlTable {
         &self.table.name
     }
 
+    /// A hash of what tells it from every other table, whatever it is called.
+    pub fn identity_hash(&self) -> u64 {
+        xxh3_64(self.table.identity.as_bytes())
+    }
+
+    /// Whether all that is read of it is of one moment. If not, every row is read that was there when it was opened, but for
+    /// those that are deleted before their turn.
+    pub fn is_of_one_moment(&self) -> bool {
+        self.table.last.is_none()
+    }
+
     /// What could not be made sure of when it was opened.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
@@ -83,6 +94,13 @@ impl SqlTable {
         self.latest(known).0
     }
 
+    /// Where to go on behind the last key that a store knows, whatever became of the row that has it: for a table whose
+    /// rows have changed, as by a column that was added or dropped, and whose keys still say what is new.
+    pub fn go_on(&self, known: &[SourcePosition]) -> SourcePosition {
+        let (beginning, latest) = self.latest(known);
+        latest.unwrap_or(beginning)
+    }
+
     /// Where to go on, given what a store knows.
     ///
     /// # Errors
@@ -90,25 +108,25 @@ impl SqlTable {
     /// table was replaced, or its rows change; [`Error::Database`].
     pub fn start(&mut self, known: &[SourcePosition]) -> Result<SourcePosition> {
         let (beginning, latest) = self.latest(known);
-        let Some((latest, last)) = latest.and_then(|latest| Some((latest, key_of(latest)?))) else {
+        let Some((position, last)) = latest.and_then(|latest| key_of(&latest).map(|last| (latest, last)))
+        else {
             return Ok(beginning);
         };
-        let position = SourcePosition { name: beginning.name, ..latest.clone() };
-        let (mut hash, mut older) = (None, false);
+        let (mut same, mut older) = (None, false);
         if let Some(before) = last.checked_sub(1) {
             self.table.page(Some(before), 1, &mut |key, row| {
-                hash = (key == last).then(|| row.hash());
+                same = (key == last).then(|| row.has(position.read_hash));
                 Ok(())
             })?;
         }
-        if hash.is_none() {
+        if same.is_none() {
             self.table.page(None, 1, &mut |key, _| {
                 older = key < last;
                 Ok(())
             })?;
         }
         // A row that is gone together with all before it was old enough to be deleted.
-        if older || hash.is_some_and(|hash| hash != position.read_hash) {
+        if older || same == Some(false) {
             return Err(Error::Invalid(format!(
                 "{}: the row with the key {last}, which was imported last, is {} now: the table was replaced, or its \
                  rows change",
@@ -121,21 +139,23 @@ impl SqlTable {
 
     /// The position before the first row for the next time the table is taken from its beginning, and how far it is
     /// since the last time.
-    fn latest<'p>(&self, known: &'p [SourcePosition]) -> (SourcePosition, Option<&'p SourcePosition>) {
-        let hash_of = |time: u64| xxh3_64(format!("{} {time}", self.table.identity).as_bytes());
-        let (mut latest, mut time) = (None, 0);
-        loop {
-            let head_hash = hash_of(time);
-            let same = known.iter().filter(|p| p.head_bytes == 0 && p.head_hash == head_hash);
-            if let Some(position) = same.max_by_key(|p| p.read_bytes) {
-                (latest, time) = (Some(position), time + 1);
-                continue;
-            }
-            let name = self.table.name.clone();
-            let beginning =
-                SourcePosition { name, head_bytes: 0, head_hash, read_bytes: 0, read_hash: 0, entries: 0 };
-            return (beginning, latest);
-        }
+    fn latest(&self, known: &[SourcePosition]) -> (SourcePosition, Option<SourcePosition>) {
+        let (head_hash, latest) = furthest(&self.table.identity, known);
+        let name = self.table.name.clone();
+        let beginning =
+            SourcePosition { name, head_bytes: 0, head_hash, read_bytes: 0, read_hash: 0, entries: 0 };
+        let as_now = |latest: &SourcePosition, head_hash| SourcePosition {
+            name: beginning.name.clone(),
+            head_hash,
+            ..latest.clone()
+        };
+        let latest = match (latest, &self.table.former) {
+            (Some(latest), _) => Some(as_now(latest, latest.head_hash)),
+            // What was known by the old name is known by the new one from now on.
+            (None, Some(former)) => furthest(former, known).1.map(|latest| as_now(latest, head_hash)),
+            (None, None) => None,
+        };
+        (beginning, latest)
     }
 
     /// How many rows follow on a position. After a whole [`SqlTable::copy`] it is 0, unless rows have no key, or one
@@ -145,6 +165,20 @@ impl SqlTable {
     /// [`Error::Database`].
     pub fn rows_after(&mut self, position: &SourcePosition) -> Result<u64> {
         self.table.count(key_of(position))
+    }
+}
+
+/// Which hash a table of this identity has the next time it is taken from its beginning, and how far it is since the last
+/// time.
+fn furthest<'p>(identity: &str, known: &'p [SourcePosition]) -> (u64, Option<&'p SourcePosition>) {
+    let (mut latest, mut time) = (None, 0u64);
+    loop {
+        let head_hash = xxh3_64(format!("{identity} {time}").as_bytes());
+        let same = known.iter().filter(|p| p.head_bytes == 0 && p.head_hash == head_hash);
+        match same.max_by_key(|p| p.read_bytes) {
+            Some(position) => (latest, time) = (Some(position), time + 1),
+            None => return (head_hash, latest),
+        }
     }
 }
 

@@ -45,16 +45,29 @@ impl SqlTable {
                 return Err(Error::Invalid(format!("{table} has no column {name}")));
             }
         }
+        let same_everywhere = identity(&mut client, &table);
         let (mut reader, warning) = quiet_moment(client, &table, url)?;
         let name = format!("postgres://{database}?table={table}");
-        let (ours, mut identity) = (options.is_ours(), name.clone());
+        let (ours, mut identity) = (options.is_ours(), same_everywhere.unwrap_or_else(|| name.clone()));
         if ours {
             let id = tables::meta(&mut reader.client, "database_id")?.unwrap_or_default();
             identity = format!("duramen_logs {id}");
         }
-        let table = Table { rows: Box::new(reader), name, identity, table, key, ours };
+        let former = Some(name.clone()).filter(|former| !ours && *former != identity);
+        let table = Table { rows: Box::new(reader), name, identity, former, table, key, ours, last: None };
         Ok(Self::new(table, options, warning))
     }
+}
+
+/// What tells the table from every other, by whatever address and name it was asked for: the server's own number, the
+/// database, and the table with its schema. `None` where the server does not say.
+fn identity(client: &mut Client, table: &str) -> Option<String> {
+    let asked = "SELECT system_identifier::text, current_database()::text, n.nspname::text, c.relname::text \
+                 FROM pg_control_system(), pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE c.oid = $1::text::regclass";
+    let row = client.query_one(asked, &[&table]).ok()?;
+    let text = |i: usize| row.try_get::<_, &str>(i).ok();
+    Some(format!("postgresql {}/{}?table={}.{}", text(0)?, text(1)?, quoted(text(2)?), quoted(text(3)?)))
 }
 
 /// A transaction as of a moment at which nobody was writing into the table, and why it could not be had if not.

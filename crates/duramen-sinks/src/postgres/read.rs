@@ -10,6 +10,10 @@ use postgres::types::ToSql;
 use postgres::{Client, Row};
 use std::fmt;
 
+/// How values are written: a row must be the same text however the server, the database or the role are set up.
+const SESSION: &str = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; \
+                       SET bytea_output = 'hex'; SET extra_float_digits = 1";
+
 /// A connection in a transaction that only reads.
 pub(crate) struct PostgresReader {
     pub client: Client,
@@ -19,6 +23,7 @@ impl PostgresReader {
     /// Connects; the transaction is as of now.
     pub fn open(url: &str) -> Result<Self> {
         let mut client = connect::connect(&Address::parse(url)?)?;
+        client.batch_execute(SESSION)?;
         client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         Ok(Self { client })
     }

@@ -20,7 +20,9 @@ impl SqlTable {
     pub fn sqlite(path: impl AsRef<Path>, options: &TableOptions) -> Result<Self> {
         let path = path.as_ref();
         let reader = SqliteReader::open(path)?;
-        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // One file has one name, whichever links and dots lead to it.
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let whole = std::fs::canonicalize(path).unwrap_or_else(|_| absolute.clone());
         let shown = path.display().to_string();
         let table_name = options.table.as_deref().unwrap_or(LOG_TABLE);
         let name = format!("sqlite:{}?table={table_name}", whole.display());
@@ -31,11 +33,31 @@ impl SqlTable {
         } else {
             (key_of(&reader.connection, &shown, table_name, options)?, name.clone())
         };
+        let former = Some(format!("sqlite:{}?table={table_name}", absolute.display()))
+            .filter(|former| !options.is_ours() && *former != identity);
         let table = quoted(table_name);
         let ours = options.is_ours();
-        let table = Table { rows: Box::new(reader), name, identity, table, key, ours };
+        let last = if reader.lets_others_write()? {
+            None
+        } else {
+            Some(last_key(&reader.connection, &table, &key)?)
+        };
+        let table = Table { rows: Box::new(reader), name, identity, former, table, key, ours, last };
         Ok(Self::new(table, options, None))
     }
+}
+
+/// The last key there is, and an end to the transaction: without a WAL, nobody can write while one goes on. Keys only grow,
+/// so that up to this one all is as it was, whatever comes meanwhile.
+fn last_key(db: &Connection, table: &str, key: &str) -> Result<i64> {
+    let last =
+        db.query_row(&format!("SELECT max({key}) FROM {table}"), [], |row| row.get::<_, Option<i64>>(0));
+    let last = last.map_err(|e| match e {
+        rusqlite::Error::InvalidColumnType(..) => Error::Invalid(format!("the key is no integer: {e}")),
+        e => e.into(),
+    })?;
+    db.execute_batch("COMMIT")?;
+    Ok(last.unwrap_or(i64::MIN))
 }
 
 /// The key of another's table, as SQL.
@@ -102,7 +124,17 @@ impl TableRows for SqliteReader {
     }
 }
 
-/// A row as an object of its columns. Bytes that are no text are written in hexadecimal.
+/// A text whose bytes need not be UTF-8: those that are not stand there as `\xE9`, as those of a log's lines do.
+fn push_text(out: &mut String, bytes: &[u8]) {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|b| text.push_str(&format!("\\x{b:02X}")));
+    }
+    push_string(out, &text);
+}
+
+/// A row as an object of its columns. A blob that is no text is written in hexadecimal.
 fn write_json(row: &Row<'_>, names: &[String], out: &mut String) -> Result<()> {
     use std::fmt::Write;
     out.clear();
@@ -116,9 +148,17 @@ fn write_json(row: &Row<'_>, names: &[String], out: &mut String) -> Result<()> {
         let _infallible = match row.get_ref(i + 1)? {
             ValueRef::Null => write!(out, "null"),
             ValueRef::Integer(n) => write!(out, "{n}"),
+            // Without an exponent, some would take hundreds of digits.
+            ValueRef::Real(x) if x.is_finite() && x != 0.0 && !(1e-5..1e17).contains(&x.abs()) => {
+                write!(out, "{x:e}")
+            }
             ValueRef::Real(x) if x.is_finite() => write!(out, "{x}"),
             ValueRef::Real(x) => write!(out, "\"{x}\""),
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            ValueRef::Text(bytes) => {
+                push_text(out, bytes);
+                Ok(())
+            }
+            ValueRef::Blob(bytes) => {
                 match std::str::from_utf8(bytes) {
                     Ok(text) => push_string(out, text),
                     Err(_) => {

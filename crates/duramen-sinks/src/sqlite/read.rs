@@ -35,6 +35,12 @@ impl SqliteReader {
             .map_err(context)?;
         Ok(Self { connection })
     }
+
+    /// Whether others can write while its transaction goes on.
+    pub fn lets_others_write(&self) -> Result<bool> {
+        let mode: String = self.connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        Ok(mode == "wal")
+    }
 }
 
 impl SqlLogs {
