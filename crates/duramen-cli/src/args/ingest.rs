@@ -16,8 +16,9 @@ Examples:
   journalctl -o json -f | duramen ingest - --message-field MESSAGE --stream-fields _SYSTEMD_UNIT
   duramen ingest old.log --timezone America/New_York --year 2019
 
-Run it again at any time: what the store has of a file, also under another
-name, is not taken twice. What is in the store stays there if it is killed in
+Run it again at any time: what the store has of a file is not taken twice, also
+if it was renamed, or compressed in its place; a copy beside it is another file.
+Two that run at once take turns at a file. What is in the store stays there if it is killed in
 the middle; the next run goes on behind it. Files that are compressed with gzip
 or zstd are recognised by their content. A line that cannot be parsed is kept
 whole. A last line without a line end is taken as it stands.";

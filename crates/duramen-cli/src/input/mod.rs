@@ -5,10 +5,12 @@
 //! | [`open`] | a path or stdin to a stream of plain bytes, whatever it was compressed with |
 //! | [`sniff`] | what the first bytes tell: compression, binary, UTF-16 |
 //! | [`peek`] | looks at the first bytes of a stream without taking them |
+//! | [`claim`] | who is taking which source |
 //! | [`resume`] | whether, and how far, the store has a file already |
 //! | [`tracker`] | the running hash of what has been consumed, which makes that question answerable |
 //! | [`pump`] | reads ahead in a thread of its own, so that a quiet pipe can be waited for |
 
+pub(crate) mod claim;
 pub(crate) mod open;
 pub(crate) mod peek;
 pub(crate) mod pump;

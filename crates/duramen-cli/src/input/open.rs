@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What stands for stdin.
 pub(crate) const STDIN: &str = "-";
@@ -186,6 +187,12 @@ pub(crate) fn input_len(path: &Path) -> Option<u64> {
         Ok(metadata) if !metadata.is_dir() => None,
         _ => Some(0),
     }
+}
+
+/// A hash of which file a path leads to, by whatever name; `None` of what is no file.
+pub(crate) fn file_hash(path: &Path) -> Option<u64> {
+    let file = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    Some(xxh3_64(&[file.dev().to_le_bytes(), file.ino().to_le_bytes()].concat()))
 }
 
 /// Whether the path is a directory.

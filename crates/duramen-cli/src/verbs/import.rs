@@ -2,6 +2,7 @@
 
 use crate::args::{ImportArgs, ImportFrom, ImportTableArgs};
 use crate::failure::{Failure, Outcome, complain, say};
+use crate::input::claim::Claims;
 use crate::interrupt::Interrupt;
 #[cfg(feature = "postgres")]
 use crate::moment::parse_zone;
@@ -36,11 +37,15 @@ pub(crate) fn run(args: &ImportArgs, dir: &Path, env: &Env, interrupt: &Interrup
     if let Some(warning) = table.warning() {
         complain(&format!("{}: {warning}", table.name()));
     }
-    let store = StoreOptions::new()
-        .env(env.clone())
-        .durability(args.durability.into())
-        .open(args.dir.as_deref().unwrap_or(dir))?;
-    let copied = copy(&store, &mut table, args, env, interrupt);
+    let dir = args.dir.as_deref().unwrap_or(dir);
+    let store = StoreOptions::new().env(env.clone()).durability(args.durability.into()).open(dir)?;
+    let waits = |waits: &str| say(&format!("{}: {waits}", table.name()));
+    let claim =
+        Claims::of(env, dir).and_then(|mut claims| claims.take(table.identity_hash(), interrupt, waits));
+    let copied = claim.and_then(|claim| match claim {
+        Some(_held) => copy(&store, &mut table, args, env, interrupt),
+        None => Ok(true),
+    });
     // Whatever happened, what was taken is sealed and, if possible, put into tables.
     let (closed, incidents) = store.close_with_incidents();
     let incidents = incidents.messages;

@@ -84,6 +84,24 @@ fn again_takes_it_again() {
 }
 
 #[test]
+fn two_at_once_take_a_file_once() {
+    let sandbox = Sandbox::new();
+    let lines: String = (0..200_000).map(|n| format!("2026-11-21T10:00:00Z INFO line n={n}\n")).collect();
+    sandbox.write("app.log", lines);
+    let both: Vec<_> = (0..2).map(|_| sandbox.spawn(["ingest", "app.log"])).collect();
+    let said: String = both
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success());
+            String::from_utf8(output.stderr).unwrap()
+        })
+        .collect();
+    assert!(said.contains("app.log: already in the store: 200,000 lines skipped, nothing new"), "{said}");
+    assert_eq!(sandbox.count(), 200_000);
+}
+
+#[test]
 fn a_format_found_at_the_start_holds_for_the_rest() {
     let sandbox = Sandbox::new();
     let trace = "2026-11-21 10:00:00 ERROR it broke\ncaused by something\n";

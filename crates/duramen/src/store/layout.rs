@@ -8,6 +8,7 @@
 //!   READERS, READERS.odd  one is locked, shared, by whoever holds a snapshot: what it may read is not removed
 //!   wal/<writer>/         one directory a writer: LOCK and its segments
 //!   tables/<day>/         one directory a UTC day, YYYYMMDD: <number>.sst, by their first lines
+//!   sources/<00..ff>      the locks of those who take log files and tables: `duramen ingest`, `duramen import`
 //!   quarantine/           what was found damaged, kept for a person to look at
 //! ```
 

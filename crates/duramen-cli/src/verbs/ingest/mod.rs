@@ -14,6 +14,7 @@ mod summary;
 
 use crate::args::IngestArgs;
 use crate::failure::{Failure, Outcome, complain, say};
+use crate::input::claim::Claims;
 use crate::input::open::{self, STDIN, Source, SourceKind};
 use crate::input::resume::{self, Start};
 use crate::input::sniff;
@@ -44,9 +45,10 @@ pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrup
         .flush_threads(1) // the other core reads and parses
         .open(dir)?;
     let progress = Progress::new(total_bytes(&paths), args.quiet);
+    let claims = Claims::of(env, dir)?;
     let known = store.source_positions()?;
     let mut ingest =
-        Ingest { args, env, interrupt, store: &store, known, progress, totals: Totals::default() };
+        Ingest { args, env, interrupt, store: &store, claims, known, progress, totals: Totals::default() };
     let mut outcome = Ok(());
     for path in &paths {
         if interrupt.requested() {
@@ -106,6 +108,7 @@ struct Ingest<'a> {
     env: &'a Env,
     interrupt: &'a Interrupt,
     store: &'a Store,
+    claims: Claims,
     known: Vec<SourcePosition>,
     progress: Progress,
     totals: Totals,
@@ -115,6 +118,21 @@ impl Ingest<'_> {
     /// Takes one input; whether all of it could be taken. Why not has been told then.
     fn take(&mut self, path: &Path) -> Result<bool, Failure> {
         self.progress.begin(&open::display_name(path));
+        // Held until all of it is in the store.
+        let _claim = match open::file_hash(path) {
+            Some(file) => {
+                let name = open::display_name(path);
+                let wait = |waits: &str| self.progress.suspended(|| say(&format!("{name}: {waits}")));
+                let Some(claim) = self.claims.take(file, self.interrupt, wait)? else {
+                    return Ok(true);
+                };
+                if claim.others_were_here {
+                    self.known = self.store.source_positions()?;
+                }
+                Some(claim)
+            }
+            None => None,
+        };
         let start = match self.start(path) {
             Ok(Some(start)) => start,
             // Nothing has come of it yet, so nothing is left behind.
