@@ -149,10 +149,13 @@ fn assemble(name: String, kind: SourceKind, raw: impl Read + Send + 'static) -> 
     Ok(Source { name, kind, head, compression, reader: Box::new(plain), read_bytes })
 }
 
-/// The files in a directory and those below it, in order of their paths; links to directories are not
-/// followed, and what is neither file nor directory is left out. What cannot be listed is an error among
+/// The files in a directory and those below it, in order of their paths, but for those of the store; links to directories
+/// are not followed, and what is neither file nor directory is left out. What cannot be listed is an error among
 /// the files, as a sentence for the user, and keeps nothing else from being found.
-pub(crate) fn files_below(directory: &Path) -> Vec<Result<PathBuf, String>> {
+pub(crate) fn files_below(directory: &Path, store: &Path) -> Vec<Result<PathBuf, String>> {
+    if is_same_file(directory, store) {
+        return Vec::new();
+    }
     let failed = |e: io::Error| format!("cannot list {}: {}", directory.display(), plain_words(&e));
     let entries: Vec<_> = match std::fs::read_dir(directory) {
         Ok(entries) => entries.collect(),
@@ -169,7 +172,7 @@ pub(crate) fn files_below(directory: &Path) -> Vec<Result<PathBuf, String>> {
     paths.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (path, kind) in paths {
         if kind.is_dir() {
-            found.extend(files_below(&path));
+            found.extend(files_below(&path, store));
         } else if std::fs::metadata(&path).is_ok_and(|m| m.is_file()) {
             found.push(Ok(path));
         }
@@ -200,7 +203,7 @@ pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Whether two paths lead to one file: equal, or hard links of each other.
+/// Whether two paths lead to one file or directory: equal, or hard links of each other.
 pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b
         || match (std::fs::metadata(a), std::fs::metadata(b)) {
@@ -333,15 +336,17 @@ mod tests {
     fn the_files_of_a_directory_are_found_in_order() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("b")).unwrap();
-        for name in ["b/x", "a", "c"] {
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        for name in ["b/x", "a", "c", "d/of the store"] {
             std::fs::write(dir.path().join(name), b"").unwrap();
         }
         std::os::unix::fs::symlink(dir.path(), dir.path().join("loop")).unwrap();
-        let found: Vec<_> = files_below(dir.path()).into_iter().map(Result::unwrap).collect();
+        let found: Vec<_> =
+            files_below(dir.path(), &dir.path().join("d")).into_iter().map(Result::unwrap).collect();
         let names: Vec<_> =
             found.iter().map(|p| p.strip_prefix(dir.path()).unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a", "b/x", "c"]);
-        let missing = files_below(&dir.path().join("no such"));
+        let missing = files_below(&dir.path().join("no such"), Path::new("store"));
         assert!(missing[0].as_ref().unwrap_err().contains("no such file"), "{missing:?}");
     }
 }

@@ -102,6 +102,16 @@ fn two_at_once_take_a_file_once() {
 }
 
 #[test]
+fn the_store_itself_is_no_log() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.log", "one\n");
+    for _ in 0..3 {
+        sandbox.run(["ingest", "-r", "."]).expect(0);
+    }
+    assert_eq!(sandbox.messages("*"), ["one"]);
+}
+
+#[test]
 fn a_format_found_at_the_start_holds_for_the_rest() {
     let sandbox = Sandbox::new();
     let trace = "2026-11-21 10:00:00 ERROR it broke\ncaused by something\n";

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Outcome, complain, say};
 use crate::input::claim::Claims;
 use crate::input::open::{self, STDIN, Source, SourceKind};
 use crate::input::resume::{self, Start};
-use crate::input::sniff;
+use crate::input::sniff::{self, NotText};
 use crate::interrupt::Interrupt;
 use batch::Progressed;
 use duramen::{SourcePosition, Store, StoreOptions};
@@ -34,7 +34,7 @@ const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
 /// Takes every file given; those that cannot be taken are told, and the others go on.
 pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
-    let (paths, mut all_well) = expand(args);
+    let (paths, mut all_well) = expand(args, dir);
     if paths.is_empty() && !all_well {
         return Ok(ExitCode::from(1));
     }
@@ -77,15 +77,15 @@ pub(crate) fn run(args: &IngestArgs, dir: &Path, env: &Env, interrupt: &Interrup
     Ok(ExitCode::from(u8::from(!all_well)))
 }
 
-/// The inputs to take, directories resolved; false if some of them cannot be.
-fn expand(args: &IngestArgs) -> (Vec<PathBuf>, bool) {
+/// The inputs to take, directories resolved, without the store's own files; false if some of them cannot be.
+fn expand(args: &IngestArgs, store: &Path) -> (Vec<PathBuf>, bool) {
     let (mut paths, mut all_well) = (Vec::new(), true);
     for path in &args.files {
         if !args.recursive || path == Path::new(STDIN) || !open::is_directory(path) {
             paths.push(path.clone());
             continue;
         }
-        for found in open::files_below(path) {
+        for found in open::files_below(path, store) {
             match found {
                 Ok(path) => paths.push(path),
                 Err(why) => {
@@ -167,10 +167,28 @@ impl Ingest<'_> {
     fn start(&self, path: &Path) -> Result<Option<Start>, String> {
         let Some(source) = open::open_unless(path, &|| self.interrupt.requested())? else { return Ok(None) };
         // Whoever names a format knows what the file is: a log that lost power may hold runs of NUL bytes.
-        if self.args.format == LineFormat::Auto
-            && let Some(why) = sniff::not_text(&source.head)
-        {
-            return Err(format!("{} {why}", source.name));
+        let not_text =
+            (self.args.format == LineFormat::Auto).then(|| sniff::not_text(&source.head)).flatten();
+        let is_stream = matches!(source.kind, SourceKind::Stream);
+        match not_text {
+            Some(NotText::Utf16) => {
+                return Err(format!(
+                    "{} is UTF-16: pipe it through `iconv -f UTF-16 -t UTF-8` and ingest `-`",
+                    source.name
+                ));
+            }
+            // What it was cannot be read again, and its writer would end with us.
+            Some(NotText::Binary) if is_stream => self.progress.suspended(|| {
+                complain(&format!("{} begins with NUL bytes: its lines are taken as they are", source.name));
+            }),
+            Some(NotText::Binary) => {
+                return Err(format!(
+                    "{} is binary (it has NUL bytes): nothing was taken from it; `--format plain`, or its real format, \
+                     takes it all the same",
+                    source.name
+                ));
+            }
+            None => {}
         }
         match &source.kind {
             SourceKind::File { path: file, .. } if !self.args.again => {
