@@ -30,9 +30,19 @@ pub(crate) use retention::{RetentionArgs, Setting};
 pub(crate) use serve::{LogFormatArg, ServeArgs, TokenArgs, TokenVerb};
 pub(crate) use store::{SnapshotArgs, StatsArgs, VerifyArgs};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// The store, unless one is named.
+const DEFAULT_STORE: &str = "./duramen-data";
+
+/// A store's directory; `DURAMEN_STORE=`, as files of settings have it, names none.
+fn store_of(typed: OsString) -> PathBuf {
+    if typed.is_empty() { PathBuf::from(DEFAULT_STORE) } else { typed.into() }
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +69,8 @@ pub(crate) struct Cli {
         long,
         value_name = "DIR",
         env = "DURAMEN_STORE",
-        default_value = "./duramen-data",
+        default_value = DEFAULT_STORE,
+        value_parser = OsStringValueParser::new().map(store_of),
         global = true,
         value_hint = clap::ValueHint::DirPath
     )]

@@ -42,13 +42,17 @@ pub(crate) fn run(args: &DeleteArgs, dir: &Path, env: &Env, interrupt: &Interrup
         return Err(Failure::Failed("the deletion was stopped".into()));
     };
     store.close()?;
-    print(&format!(
+    let is_complete = is_complete(&report);
+    let printed = print(&format!(
         "{} deleted from {}, which became {} smaller\n",
         counted(report.lines, "line", "lines"),
         counted(report.tables, "table", "tables"),
         bytes(report.stored_bytes)
-    ))?;
-    Ok(ExitCode::from(u8::from(!is_complete(&report))))
+    ));
+    match printed {
+        Ok(_) | Err(Failure::ClosedPipe) if !is_complete => Ok(ExitCode::from(1)),
+        printed => printed,
+    }
 }
 
 fn count(store: &Store, query: &Query, interrupt: &Interrupt) -> Result<u64, Failure> {

@@ -37,15 +37,19 @@ pub(crate) fn run(args: &VerifyArgs, dir: &Path, interrupt: &Interrupt) -> Outco
     } else {
         text.push_str(&format!("{read}\n"));
     }
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)?;
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output);
     if report.damage.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return printed.map(|()| ExitCode::SUCCESS);
     }
     let places = counted(report.damage.len() as u64, "place is", "places are");
     complain(&format!(
         "{places} damaged; what is whole is still served, and the lines there can be ingested again"
     ));
-    Ok(ExitCode::from(1))
+    // Damage is damage, also where nobody reads on.
+    match printed {
+        Ok(()) | Err(Failure::ClosedPipe) => Ok(ExitCode::from(1)),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Which file, block and offset, what was found, and what it costs.

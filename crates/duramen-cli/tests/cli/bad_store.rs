@@ -80,6 +80,12 @@ fn damage_is_found_told_and_costs_only_itself() {
     assert!(ran.stdout.contains("damaged: "), "{}", ran.stdout);
     assert!(ran.stdout.contains(table.to_str().unwrap()), "{}", ran.stdout);
     assert!(ran.stdout.contains("at byte"), "{}", ran.stdout);
+    // Also where nobody reads on.
+    let (gone, closed) = std::io::pipe().unwrap();
+    drop(gone);
+    let unread = sandbox.command(["verify"]).stdout(closed).output().unwrap();
+    let said = String::from_utf8_lossy(&unread.stderr);
+    assert!(unread.status.code() == Some(1) && said.contains("damaged; what is whole"), "{unread:?}");
     let ran = sandbox.run(["query", "*"]).expect(1);
     assert!(ran.stderr.contains("the answer is incomplete"), "{}", ran.stderr);
     assert!(ran.stdout.contains("of another day"));

@@ -15,6 +15,16 @@ fn help_has_examples_for_every_verb() {
 }
 
 #[test]
+fn an_empty_setting_names_no_store() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.log", "one\n");
+    let ran = sandbox.command(["ingest", "app.log"]).env("DURAMEN_STORE", "").output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(sandbox.path("duramen-data/MANIFEST").exists());
+    sandbox.run(["--store", "duramen-data", "query", "one", "-e"]).expect(0);
+}
+
+#[test]
 fn every_shell_has_completions() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
