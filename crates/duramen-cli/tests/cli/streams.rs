@@ -139,6 +139,8 @@ fn a_closed_pipe_ends_it_quietly() {
         &["query", "*", "--output", "text"],
         &["query", "* | uniq by (_msg)", "--output", "text"],
         &["tail", "-n", "20000"],
+        // Nothing comes that could be written.
+        &["tail", "-f", "-n", "3"],
         &["generate", "--lines", "1000000"],
     ] {
         let mut child = sandbox.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

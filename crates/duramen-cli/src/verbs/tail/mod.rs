@@ -1,5 +1,7 @@
 //! `duramen tail`: the last entries, and those that come.
 
+mod reader;
+
 use crate::args::TailArgs;
 use crate::failure::{Failure, Outcome, complain};
 use crate::interrupt::Interrupt;
@@ -50,6 +52,9 @@ pub(crate) fn run(args: &TailArgs, dir: &Path, env: &Env, interrupt: &Interrupt)
         interrupt.check()?;
         if given >= wanted {
             return Ok(ExitCode::from(u8::from(!whole)));
+        }
+        if reader::is_gone() {
+            return Err(Failure::ClosedPipe);
         }
         fresh = tail.poll(LOOK_UP)?;
     }
