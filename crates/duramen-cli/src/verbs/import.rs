@@ -17,8 +17,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// So many rows that are bad or odd are told one by one; the others are counted.
+/// So many rows that are bad or odd are told one by one, with what is wrong with them; of the others, the keys.
 const TOLD_ROWS: u64 = 20;
+/// So many keys, or runs of them, are told.
+const TOLD_KEYS: usize = 1_000;
 
 /// Copies the rows that the store does not have yet.
 pub(crate) fn run(args: &ImportArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
@@ -91,7 +93,7 @@ fn copy(
     let expected = table.rows_after(&position)?;
     let bar = bar(expected, args.quiet);
     let started = env.clock.monotonic();
-    let mut told = 0;
+    let (mut told, mut others) = (0, Keys::default());
     let copied = table.copy(store, &mut position, &mut |event| {
         match event {
             Copying::Appended(copied) => bar.set_position(copied.rows),
@@ -99,6 +101,8 @@ fn copy(
                 told += 1;
                 if told <= TOLD_ROWS {
                     bar.suspend(|| complain(&format!("{name}: row {key}: {why}")));
+                } else {
+                    others.push(key);
                 }
             }
         }
@@ -107,7 +111,8 @@ fn copy(
     bar.finish_and_clear();
     let copied = copied?;
     if told > TOLD_ROWS {
-        complain(&format!("{name}: and {} more", counted(told - TOLD_ROWS, "such row", "such rows")));
+        let more = counted(told - TOLD_ROWS, "such row", "such rows");
+        complain(&format!("{name}: and {more} more: {}", others.text()));
     }
     if !args.quiet {
         say(&summary(&name, &copied, had, env.clock.monotonic().saturating_sub(started)));
@@ -128,6 +133,41 @@ fn copy(
         return Ok(false);
     }
     Ok(copied.bad_rows == 0 && copied.odd_rows == 0)
+}
+
+/// Keys of rows, in their order: those that follow each other as one.
+#[derive(Debug, Default)]
+struct Keys {
+    runs: Vec<(i64, i64)>,
+    /// The last of those that found no place.
+    last: Option<i64>,
+}
+
+impl Keys {
+    fn push(&mut self, key: i64) {
+        if let Some((_, last)) = self.runs.last_mut()
+            && self.last.is_none()
+            && last.checked_add(1) == Some(key)
+        {
+            *last = key;
+        } else if self.runs.len() < TOLD_KEYS {
+            self.runs.push((key, key));
+        } else {
+            self.last = Some(key);
+        }
+    }
+
+    fn text(&self) -> String {
+        let run = |&(first, last): &(i64, i64)| match last == first {
+            true => first.to_string(),
+            false => format!("{first} to {last}"),
+        };
+        let mut text = self.runs.iter().map(run).collect::<Vec<_>>().join(", ");
+        if let Some(last) = self.last {
+            text.push_str(&format!(", and so on up to {last}"));
+        }
+        text
+    }
 }
 
 fn bar(rows: u64, quiet: bool) -> ProgressBar {
@@ -164,6 +204,16 @@ fn summary(name: &str, copied: &Copied, had: u64, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_follow_each_other_are_one() {
+        let mut keys = Keys::default();
+        [3, 5, 6, 7, 9].into_iter().for_each(|key| keys.push(key));
+        assert_eq!(keys.text(), "3, 5 to 7, 9");
+        (0..2_000).for_each(|i| keys.push(100 + 2 * i));
+        assert!(keys.text().ends_with("2092, and so on up to 4098"), "{}", keys.text());
+        assert_eq!(keys.runs.len(), TOLD_KEYS);
+    }
 
     #[test]
     fn the_summary_says_what_there_is_to_say() {
