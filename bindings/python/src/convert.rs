@@ -12,6 +12,7 @@
 //!
 //! No value keeps its line from being logged: one whose `str()` raises says so in its place.
 
+use crate::calls::str_of;
 use crate::json;
 use duramen::{FieldBuf, Value};
 use pyo3::exceptions::PyException;
@@ -111,7 +112,7 @@ pub(crate) fn interrupted() -> PyResult<()> {
 
 /// `str(value)`, or why there is none.
 pub(crate) fn text(value: &Bound<'_, PyAny>) -> String {
-    match value.str() {
+    match str_of(value) {
         Ok(text) => text.to_string_lossy().into_owned(),
         Err(e) => {
             let py = value.py();

@@ -10,11 +10,12 @@
 //! | `rows` | a running query: an iterator, and a thread that fills it |
 //! | `batch` | rows on their way from that thread |
 //! | `value` | a row's value as a Python one |
+//! | `calls` | calls that may run Python code |
 //! | `error` | the exceptions |
 //!
-//! The GIL is released while anything waits: for a device, for room, for a query's next row.
 
 mod batch;
+mod calls;
 mod convert;
 mod error;
 mod json;

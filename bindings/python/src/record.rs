@@ -12,13 +12,14 @@
 //!
 //! A level that is not one of Python's five has its name in the field `level_name` besides.
 
-use crate::convert;
+use crate::calls;
+use crate::convert::{self, text};
 use crate::options::level_of;
 use duramen::{FieldBuf, Level, Value};
 use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyType};
 
 /// What is left of a record once it is taken apart.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ pub(crate) type Exception<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bo
 pub(crate) fn take_apart(record: &Bound<'_, PyAny>, exception: Option<Exception<'_>>) -> PyResult<Parts> {
     let py = record.py();
     let known = Known::get(py)?;
-    let attributes = record.getattr(pyo3::intern!(py, "__dict__"))?;
+    let attributes = calls::attribute(record, pyo3::intern!(py, "__dict__"))?;
     let attributes = attributes.cast::<PyDict>()?;
     let (message, format_error) = message(record, attributes, known)?;
     let mut parts =
@@ -144,7 +145,7 @@ pub(crate) fn take_apart(record: &Bound<'_, PyAny>, exception: Option<Exception<
         convert::add(&mut parts.line, &name.to_string_lossy(), &value);
     }
     if let Some(error) = &parts.format_error {
-        parts.line.push("format_error", Value::Str(&error.to_string()));
+        parts.line.push("format_error", Value::Str(&shown(py, error)));
     }
     Ok(parts)
 }
@@ -152,8 +153,8 @@ pub(crate) fn take_apart(record: &Bound<'_, PyAny>, exception: Option<Exception<
 impl Parts {
     fn attribute(&mut self, meaning: Meaning, value: &Bound<'_, PyAny>, has_exception: bool) {
         match meaning {
-            Meaning::Created => self.time_ns = value.extract().ok().map(nanoseconds),
-            Meaning::LevelNumber => self.level = value.extract().map(level_of).unwrap_or_default(),
+            Meaning::Created => self.time_ns = seconds(value).map(nanoseconds),
+            Meaning::LevelNumber => self.level = number(value).map(level_of).unwrap_or_default(),
             Meaning::LevelName => {
                 if let Ok(name) = value.cast::<PyString>() {
                     let name = name.to_string_lossy();
@@ -179,22 +180,39 @@ fn message(
 ) -> PyResult<(String, Option<PyErr>)> {
     let py = record.py();
     let raw = attributes.get_item(pyo3::intern!(py, "msg"))?;
-    let has_args =
-        attributes.get_item(pyo3::intern!(py, "args"))?.is_some_and(|args| args.is_truthy().unwrap_or(true));
+    let has_args = attributes
+        .get_item(pyo3::intern!(py, "args"))?
+        .is_some_and(|args| calls::is_true(&args).unwrap_or(true));
     if !has_args
         && record.get_type().is(known.record_type.bind(py))
         && let Some(Ok(text)) = raw.as_ref().map(|raw| raw.cast_exact::<PyString>())
     {
         return Ok((text.to_string_lossy().into_owned(), None));
     }
-    match record.call_method0(pyo3::intern!(py, "getMessage")) {
-        Ok(formatted) => Ok((convert::text(&formatted), None)),
+    match calls::method(record, pyo3::intern!(py, "getMessage")) {
+        Ok(formatted) => Ok((text(&formatted), None)),
         Err(e) if e.is_instance_of::<pyo3::exceptions::PyException>(py) => {
-            Ok((raw.map(|raw| convert::text(&raw)).unwrap_or_default(), Some(e)))
+            Ok((raw.map(|raw| text(&raw)).unwrap_or_default(), Some(e)))
         }
         // Ctrl-C, or the end of the program.
         Err(e) => Err(e),
     }
+}
+
+/// An exception, as the last line of its trace shows it.
+fn shown(py: Python<'_>, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
+    format!("{kind}: {}", text(error.value(py)))
+}
+
+/// A number of any kind but those that only their own code can read.
+fn seconds(value: &Bound<'_, PyAny>) -> Option<f64> {
+    let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
+    is_number.then(|| value.extract().ok())?
+}
+
+fn number(value: &Bound<'_, PyAny>) -> Option<i64> {
+    value.is_instance_of::<PyInt>().then(|| value.extract().ok())?
 }
 
 /// Seconds since the epoch, to the microsecond, which is what a float gives back today.

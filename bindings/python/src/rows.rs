@@ -5,6 +5,7 @@
 //! iterator is dropped.
 
 use crate::batch::{Batch, Packer};
+use crate::calls::{call, check_signals};
 use crate::error::{failed, no_query};
 use crate::value::to_python;
 use duramen::Store;
@@ -219,7 +220,7 @@ impl Rows {
                     self.batch = batch;
                     self.next_row = 0;
                     // `to_columns` runs no line of Python between one batch and the next.
-                    py.check_signals()?;
+                    check_signals(py)?;
                 }
                 Ok(Sent::Done(lacking)) => {
                     self.close();
@@ -231,7 +232,7 @@ impl Rows {
                     self.close();
                     return Err(failed(why));
                 }
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Timeout) => check_signals(py)?,
                 Err(RecvTimeoutError::Disconnected) => {
                     self.close();
                     return Err(failed("the query's thread died"));
@@ -252,6 +253,7 @@ impl Drop for Rows {
 fn warn(py: Python<'_>, lacking: &[String]) -> PyResult<()> {
     let category = py.import("duramen")?.getattr("IncompleteAnswer")?;
     let message = format!("the answer is incomplete: {}", lacking.join("; "));
-    py.import("warnings")?.call_method1("warn", (message, category, 2))?;
+    let warn = py.import("warnings")?.getattr("warn")?;
+    call(&warn, &(message, category, 2).into_pyobject(py)?)?;
     Ok(())
 }

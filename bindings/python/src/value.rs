@@ -1,9 +1,10 @@
 //! A row's value as a Python one.
 
+use crate::calls;
 use duramen::ValueKind;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
 
 /// The Python value: numbers as `int` or `float`, JSON as lists and dicts, all else as `str`.
 pub(crate) fn to_python<'py>(py: Python<'py>, text: &str, kind: ValueKind) -> PyResult<Bound<'py, PyAny>> {
@@ -19,7 +20,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, text: &str, kind: ValueKind) -> Py
         ValueKind::Json => {
             static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             // What is no JSON after all, or nests too deep for Python, stays text.
-            match LOADS.import(py, "json", "loads")?.call1((text,)) {
+            match calls::call(LOADS.import(py, "json", "loads")?, &PyTuple::new(py, [text])?) {
                 Ok(value) => value,
                 Err(_) => PyString::new(py, text).into_any(),
             }

@@ -161,3 +161,31 @@ def test_a_query_does_not_go_on_in_a_forked_child(open_log, store_dir):
 
     assert wait_for([fork(child)]) == [0]
     assert len(list(answer)) == 19_999
+
+
+def test_daemon_threads_that_log_do_not_spoil_the_end_of_a_program(store_dir):
+    # The interpreter ends them where they next wait for the GIL, which is in `__str__`.
+    program = (
+        "import logging, sys, threading, duramen\n"
+        "logging.raiseExceptions = False\n"
+        "log = logging.getLogger()\n"
+        "log.setLevel('INFO')\n"
+        "log.addHandler(duramen.Handler(sys.argv[1], sync_levels=[]))\n"
+        "shown = threading.Semaphore(0)\n"
+        "class Slow:\n"
+        "    def __str__(self):\n"
+        "        shown.release()\n"
+        "        return str(sum(n for n in range(20_000)))\n"
+        "def work():\n"
+        "    while True:\n"
+        "        log.info('daemon %s', Slow(), extra={'slow': Slow()})\n"
+        "for _ in range(4):\n"
+        "    threading.Thread(target=work, daemon=True).start()\n"
+        "for _ in range(20):\n"
+        "    shown.acquire()\n"
+    )
+    ended = [
+        subprocess.run([sys.executable, "-c", program, str(store_dir)], capture_output=True, timeout=60).returncode
+        for _ in range(12)
+    ]
+    assert ended == [0] * 12
