@@ -10,94 +10,97 @@
 //! | `list`, `tuple` | JSON |
 //! | all else | a string: `str(value)` |
 //!
-//! No value keeps its line from being logged: one whose `str()` raises says so in its place.
+//! Dicts lie at most 16 deep in each other as fields; what lies deeper is JSON in a string, and what contains itself ends
+//! with `{...}` or `[...]`.
+//!
+//! No value keeps its line from being logged: one whose `str()` raises says so in its place, and one that there is no
+//! room for is cut.
 
 use crate::calls::str_of;
 use crate::json;
-use duramen::{FieldBuf, Value};
+use crate::room::Fields;
+use duramen::Value;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::cell::Cell;
 
-/// How deep dicts and lists are followed; what lies deeper is `str(value)`.
+/// How deep dicts become fields of their own.
 const MAX_DEPTH: usize = 16;
 
-/// The dicts and lists around a value: what contains itself is not followed for ever.
-#[derive(Debug, Default)]
-pub(crate) struct Around(Vec<usize>);
+/// Adds `value` to the line as the field `name`, or, a dict, as fields that begin with it.
+pub(crate) fn add(fields: &mut Fields, name: &str, value: &Bound<'_, PyAny>) {
+    add_in(fields, name, value);
+    fields.ended(name);
+}
 
-impl Around {
-    /// Calls `inside` for what is in `value`; false if that would lead too deep, or in circles.
-    pub(crate) fn enter(&mut self, value: &Bound<'_, PyAny>, inside: impl FnOnce(&mut Self)) -> bool {
-        let id = value.as_ptr().addr();
-        if self.0.len() >= MAX_DEPTH || self.0.contains(&id) {
-            return false;
-        }
-        self.0.push(id);
-        inside(self);
-        self.0.pop();
-        true
+/// Adds a dict's members, each as a field of its own.
+pub(crate) fn add_members(fields: &mut Fields, dict: &Bound<'_, PyDict>) {
+    for (key, value) in pairs(dict) {
+        add(fields, &text(&key), &value);
     }
 }
 
-/// Adds `value` to the line as the field `name`, or, a dict, as fields that begin with it.
-pub(crate) fn add(line: &mut FieldBuf, name: &str, value: &Bound<'_, PyAny>) {
-    add_in(line, name, value, &mut Around::default());
-}
-
-fn add_in(line: &mut FieldBuf, name: &str, value: &Bound<'_, PyAny>, around: &mut Around) {
-    if let Ok(text) = value.cast::<PyString>() {
-        line.push(name, Value::Str(&text.to_string_lossy()));
+fn add_in(fields: &mut Fields, name: &str, value: &Bound<'_, PyAny>) {
+    if fields.are_full() || !fields.room.value(0) {
+        fields.room.lack();
+    } else if let Ok(text) = value.cast::<PyString>() {
+        fields.push(name, Value::Str(&text.to_string_lossy()));
     } else if value.is_none() {
-        line.push(name, Value::Null);
+        fields.push(name, Value::Null);
     } else if let Ok(truth) = value.cast::<PyBool>() {
-        line.push(name, Value::Bool(truth.is_true()));
+        fields.push(name, Value::Bool(truth.is_true()));
     } else if value.is_instance_of::<PyInt>() {
         if let Ok(n) = value.extract::<i64>() {
-            line.push(name, Value::Int(n));
+            fields.push(name, Value::Int(n));
         } else if let Some(digits) = digits(value) {
-            line.push(name, Value::Number(&digits));
+            fields.push(name, Value::Number(&digits));
         } else {
-            line.push(name, Value::Str(&text(value)));
+            fields.push(name, Value::Str(&text(value)));
         }
     } else if let Ok(x) = value.cast::<PyFloat>() {
         let x = x.value();
         if x.is_finite() && x.fract() == 0.0 {
             // 2.0 is not to come back as the integer 2.
-            line.push(name, Value::Number(&format!("{x:?}")));
+            fields.push(name, Value::Number(&format!("{x:?}")));
         } else {
-            line.push(name, Value::Float(x));
+            fields.push(name, Value::Float(x));
         }
     } else if let Ok(dict) = value.cast::<PyDict>() {
-        let entered = around.enter(value, |around| {
-            if dict.is_empty() {
-                line.push(name, Value::Json("{}"));
-            }
-            for (key, value) in members(dict) {
-                add_in(line, &format!("{name}.{key}"), &value, around);
-            }
-        });
-        if !entered {
-            line.push(name, Value::Str(&text(value)));
-        }
+        add_dict(fields, name, dict);
     } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let mut out = String::new();
-        json::write(&mut out, value, around);
-        if out.starts_with('[') {
-            line.push(name, Value::Json(&out));
-        } else {
-            line.push(name, Value::Str(&text(value)));
-        }
+        let whole = json::write(&mut out, value, &mut fields.room);
+        fields.push(name, if whole && out.starts_with('[') { Value::Json(&out) } else { Value::Str(&out) });
     } else {
-        line.push(name, Value::Str(&text(value)));
+        fields.push(name, Value::Str(&text(value)));
+    }
+}
+
+fn add_dict(fields: &mut Fields, name: &str, dict: &Bound<'_, PyDict>) {
+    if dict.is_empty() {
+        fields.push(name, Value::Json("{}"));
+    } else if fields.room.depth() >= MAX_DEPTH {
+        let mut out = String::new();
+        json::write(&mut out, dict, &mut fields.room);
+        fields.push(name, Value::Str(&out));
+    } else if !fields.room.enter(dict) {
+        fields.push(name, Value::Str("{...}"));
+    } else {
+        for (key, value) in pairs(dict) {
+            if fields.are_full() {
+                fields.room.lack();
+                break;
+            }
+            add_in(fields, &format!("{name}.{}", text(&key)), &value);
+        }
+        fields.room.leave();
     }
 }
 
 /// What is in a dict: a copy, because a `str()` that follows may be anybody's code, and may change the dict.
-pub(crate) fn members<'py>(dict: &Bound<'py, PyDict>) -> Vec<(String, Bound<'py, PyAny>)> {
-    let pairs: Vec<_> = dict.iter().collect();
-    pairs.into_iter().map(|(key, value)| (text(&key), value)).collect()
+pub(crate) fn pairs<'py>(dict: &Bound<'py, PyDict>) -> Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    dict.iter().collect()
 }
 
 thread_local! {

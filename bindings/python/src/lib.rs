@@ -5,6 +5,7 @@
 //! | `logger` | a logger: opened once, then line after line |
 //! | `record` | a `logging.LogRecord`, taken apart |
 //! | `convert` | a Python value as one or more fields |
+//! | `room` | how much of it becomes part of a line |
 //! | `json` | lists, as JSON |
 //! | `options` | what a logger is to be like, in Python's words |
 //! | `rows` | a running query: an iterator, and a thread that fills it |
@@ -22,6 +23,7 @@ mod json;
 mod logger;
 mod options;
 mod record;
+mod room;
 mod rows;
 mod value;
 

@@ -4,13 +4,18 @@ use crate::convert;
 use crate::error::failed;
 use crate::options::{durability, level};
 use crate::record::{self, Parts};
+use crate::room::{Fields, Room};
 use duramen::{FieldBuf, Level, Logger, OnFull, Record};
 use duramen_engine::io::{Clock, Env};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Longer messages are cut, whatever the option says.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// What `duramen.Logger`, `Handler` and `StructlogProcessor` log with. Any thread may call any method, and so may a
 /// forked child.
@@ -19,6 +24,9 @@ use std::time::Duration;
 pub(crate) struct NativeLogger {
     logger: Logger,
     clock: Arc<dyn Clock>,
+    max_message_bytes: usize,
+    /// What the fields of each line leave for others.
+    room: Room,
 }
 
 #[pymethods]
@@ -55,11 +63,24 @@ impl NativeLogger {
         if let Some(bytes) = write_buffer_size {
             builder = builder.write_buffer_size(bytes);
         }
-        builder = line(fields)
-            .with(|fields| fields.iter().fold(builder, |builder, &(name, value)| builder.field(name, value)));
+        let mut all = Fields::default();
+        if let Some(fields) = fields {
+            convert::add_members(&mut all, fields);
+        }
         convert::interrupted()?;
+        if all.are_cut() {
+            return Err(PyValueError::new_err("fields: there are more than a line has room for"));
+        }
+        let (fields, room) = all.finish();
+        builder = fields
+            .with(|fields| fields.iter().fold(builder, |builder, &(name, value)| builder.field(name, value)));
         let logger = py.detach(|| builder.open()).map_err(failed)?;
-        Ok(Self { logger, clock: env.clock })
+        Ok(Self {
+            logger,
+            clock: env.clock,
+            max_message_bytes: max_message_bytes.min(MAX_MESSAGE_BYTES),
+            room,
+        })
     }
 
     /// Logs a line, as of now.
@@ -71,7 +92,12 @@ impl NativeLogger {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let level = self::level(level)?;
-        self.write(py, self.clock.now_unix_ns(), level, &convert::text(message), &line(fields))
+        let message = convert::text(message);
+        let mut all = Fields::new(self.room_beside(&message));
+        if let Some(fields) = fields {
+            convert::add_members(&mut all, fields);
+        }
+        self.write(py, self.clock.now_unix_ns(), level, &message, &all.finish().0)
     }
 
     /// Logs a `logging.LogRecord`; `exception` is the type, message and trace of its exception.
@@ -84,9 +110,10 @@ impl NativeLogger {
         record: &Bound<'_, PyAny>,
         exception: Option<record::Exception<'_>>,
     ) -> PyResult<()> {
-        let Parts { time_ns, level, message, line, format_error } = record::take_apart(record, exception)?;
+        let Parts { time_ns, level, message, fields, format_error } =
+            record::take_apart(record, exception, |message| self.room_beside(message))?;
         let time_ns = time_ns.unwrap_or_else(|| self.clock.now_unix_ns());
-        self.write(py, time_ns, level, &message, &line)?;
+        self.write(py, time_ns, level, &message, &fields.finish().0)?;
         format_error.map_or(Ok(()), Err)
     }
 
@@ -123,6 +150,11 @@ impl NativeLogger {
 }
 
 impl NativeLogger {
+    /// What a message leaves for fields.
+    fn room_beside(&self, message: &str) -> Room {
+        self.room.clone().beside(message.len().min(self.max_message_bytes))
+    }
+
     fn write(
         &self,
         py: Python<'_>,
@@ -137,13 +169,4 @@ impl NativeLogger {
         convert::interrupted()?;
         written.map_err(failed)
     }
-}
-
-/// A dict's members as fields.
-fn line(fields: Option<&Bound<'_, PyDict>>) -> FieldBuf {
-    let mut line = FieldBuf::default();
-    for (name, value) in fields.into_iter().flat_map(convert::members) {
-        convert::add(&mut line, &name, &value);
-    }
-    line
 }

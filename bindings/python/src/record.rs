@@ -15,7 +15,9 @@
 use crate::calls;
 use crate::convert::{self, text};
 use crate::options::level_of;
-use duramen::{FieldBuf, Level, Value};
+use crate::room::{Fields, Room};
+
+use duramen::{Level, Value};
 use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -27,7 +29,7 @@ pub(crate) struct Parts {
     pub time_ns: Option<i64>,
     pub level: Level,
     pub message: String,
-    pub line: FieldBuf,
+    pub fields: Fields,
     /// Why the message could not be formatted; then it is the unformatted one.
     pub format_error: Option<PyErr>,
 }
@@ -110,18 +112,22 @@ impl Known {
 /// The type, message and trace of an exception, which may have lone surrogates.
 pub(crate) type Exception<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, Bound<'py, PyString>);
 
-/// Takes a record apart. `exception` is that of its exception, if it has one.
+/// Takes a record apart. `exception` is that of its exception, if it has one; `room` is what there is beside a message.
 ///
 /// # Errors
 /// If the object is no `LogRecord`.
-pub(crate) fn take_apart(record: &Bound<'_, PyAny>, exception: Option<Exception<'_>>) -> PyResult<Parts> {
+pub(crate) fn take_apart(
+    record: &Bound<'_, PyAny>,
+    exception: Option<Exception<'_>>,
+    room: impl FnOnce(&str) -> Room,
+) -> PyResult<Parts> {
     let py = record.py();
     let known = Known::get(py)?;
     let attributes = calls::attribute(record, pyo3::intern!(py, "__dict__"))?;
     let attributes = attributes.cast::<PyDict>()?;
     let (message, format_error) = message(record, attributes, known)?;
-    let mut parts =
-        Parts { time_ns: None, level: Level::Unknown, message, line: FieldBuf::default(), format_error };
+    let fields = Fields::new(room(&message));
+    let mut parts = Parts { time_ns: None, level: Level::Unknown, message, fields, format_error };
     let (mut own, mut extra) = (Vec::with_capacity(KNOWN.len()), Vec::new());
     for (name, value) in attributes.iter() {
         let Ok(name) = name.cast_into::<PyString>() else { continue };
@@ -136,21 +142,27 @@ pub(crate) fn take_apart(record: &Bound<'_, PyAny>, exception: Option<Exception<
         parts.attribute(meaning, &value, exception.is_some());
     }
     if let Some((kind, message, trace)) = &exception {
-        parts.line.push("exception.type", Value::Str(&kind.to_string_lossy()));
-        parts.line.push("exception.message", Value::Str(&message.to_string_lossy()));
-        parts.line.push("exception.stacktrace", Value::Str(&trace.to_string_lossy()));
+        parts.text("exception.type", &kind.to_string_lossy());
+        parts.text("exception.message", &message.to_string_lossy());
+        parts.text("exception.stacktrace", &trace.to_string_lossy());
+    }
+    if let Some(error) = &parts.format_error {
+        let error = shown(py, error);
+        parts.text("format_error", &error);
     }
     // Last, so that they are the ones found by a name that is ours, too.
     for (name, value) in extra {
-        convert::add(&mut parts.line, &name.to_string_lossy(), &value);
-    }
-    if let Some(error) = &parts.format_error {
-        parts.line.push("format_error", Value::Str(&shown(py, error)));
+        convert::add(&mut parts.fields, &name.to_string_lossy(), &value);
     }
     Ok(parts)
 }
 
 impl Parts {
+    fn text(&mut self, name: &str, text: &str) {
+        self.fields.push(name, Value::Str(text));
+        self.fields.ended(name);
+    }
+
     fn attribute(&mut self, meaning: Meaning, value: &Bound<'_, PyAny>, has_exception: bool) {
         match meaning {
             Meaning::Created => self.time_ns = seconds(value).map(nanoseconds),
@@ -159,13 +171,13 @@ impl Parts {
                 if let Ok(name) = value.cast::<PyString>() {
                     let name = name.to_string_lossy();
                     if !matches!(&*name, "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL") {
-                        self.line.push("level_name", Value::Str(&name));
+                        self.text("level_name", &name);
                     }
                 }
             }
-            Meaning::Field(name) if !value.is_none() => convert::add(&mut self.line, name, value),
+            Meaning::Field(name) if !value.is_none() => convert::add(&mut self.fields, name, value),
             Meaning::ExceptionText if !value.is_none() && !has_exception => {
-                convert::add(&mut self.line, "exception.stacktrace", value);
+                convert::add(&mut self.fields, "exception.stacktrace", value);
             }
             Meaning::Field(_) | Meaning::ExceptionText | Meaning::Nothing => {}
         }

@@ -95,11 +95,9 @@ def test_errors_go_to_handle_error(store_dir):
 def test_logger_raises_for_a_line_that_is_refused(store_dir):
     log = duramen.Logger(store_dir)
     log.info("fine")
-    with pytest.raises(duramen.Error, match="name is longer"):
-        log.info("m", **{"n" * 2000: 1})
     with pytest.raises(ValueError, match="loud"):
         log.log("loud", "m")
-    assert log.stats()["errors"] == 1 and "name is longer" in log.stats()["last_error"]
     log.close()
     with pytest.raises(duramen.Error, match="closed"):
         log.info("m")
+    assert log.stats()["errors"] == 1 and "closed" in log.stats()["last_error"]

@@ -83,7 +83,8 @@ class Logger:
         """Logs a line. Levels are names, or numbers of the module ``logging``.
 
         Numbers, truth values and None keep their types, dicts become fields such as ``user.id``, lists and tuples
-        JSON, all else ``str(value)``. Raises ``duramen.Error`` if the line was refused.
+        JSON, all else ``str(value)``. What has no room in a line is cut or left out; ``truncated_fields`` has the names
+        of such fields. Raises ``duramen.Error`` if the line was refused.
         """
         self._native.log(level, message, fields)
 
