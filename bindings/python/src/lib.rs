@@ -8,7 +8,8 @@
 //! | `room` | how much of it becomes part of a line |
 //! | `json` | lists, as JSON |
 //! | `options` | what a logger is to be like, in Python's words |
-//! | `rows` | a running query: an iterator, and a thread that fills it |
+//! | `rows` | an answer that is being found: an iterator, which any thread may use and close |
+//! | `search` | a query at work, on a thread of its own |
 //! | `batch` | rows on their way from that thread |
 //! | `value` | a row's value as a Python one |
 //! | `calls` | calls that may run Python code |
@@ -25,6 +26,7 @@ mod options;
 mod record;
 mod room;
 mod rows;
+mod search;
 mod value;
 
 /// The native half of the package `duramen`.

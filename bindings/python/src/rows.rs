@@ -1,57 +1,55 @@
-//! A running query: an iterator, and a thread that fills it.
+//! An answer that is being found: an iterator, which any thread may use and close.
 //!
-//! The thread reads blocks and sends batches of rows through a bounded channel, so an answer of any size takes the
-//! memory of some batches. It never touches Python. It ends when the query does, or at the next batch after the
-//! iterator is dropped.
+//! Rows come from the thread of `search`, in batches, through a bounded channel. Whoever waits for the next batch has the
+//! channel's end for itself meanwhile, and holds no lock; so closing is possible at any time, from other threads and from
+//! handlers of signals, and ends the wait.
 
-use crate::batch::{Batch, Packer};
+use crate::batch::Batch;
 use crate::calls::{call, check_signals};
 use crate::error::{failed, no_query};
+use crate::search::{self, Asked, Sent};
 use crate::value::to_python;
-use duramen::Store;
-use duramen_engine::io::Env;
 use duramen_engine::io::os::fork_generation;
-use duramen_query::{Cancel, Order, ParseOptions, Query, RunOptions};
+use duramen_query::{Cancel, Order, RunOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many batches may wait to be taken.
-const BATCHES_AHEAD: usize = 4;
-
-/// How often a wait looks whether Ctrl-C was pressed.
+/// How often a wait looks whether Ctrl-C was pressed, or the answer closed.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
-/// What the thread sends.
-enum Sent {
-    Batch(Batch),
-    /// The end, and what the answer lacks.
-    Done(Vec<String>),
-    Failed(String),
-}
-
-impl From<Batch> for Sent {
-    fn from(batch: Batch) -> Self {
-        Self::Batch(batch)
-    }
-}
-
 /// The rows of an answer, as dicts: an iterator that may be gone through once.
-#[pyclass(module = "duramen")]
+#[pyclass(frozen, module = "duramen")]
 pub(crate) struct Rows {
-    /// None once the answer has ended.
-    receiver: Option<Mutex<Receiver<Sent>>>,
     cancel: Arc<Cancel>,
     generation: u64,
     time_ns: bool,
-    names: Vec<Py<PyString>>,
-    batch: Batch,
+    /// Never locked while something waits, be it for the GIL.
+    state: Mutex<State>,
+    /// Told when somebody no longer waits for a batch.
+    changed: Condvar,
+}
+
+/// How far it has come.
+#[derive(Default)]
+struct State {
+    /// None while a thread waits there for the next batch, and at the end.
+    receiver: Option<Receiver<Sent>>,
+    ended: bool,
+    names: Arc<Vec<Py<PyString>>>,
+    batch: Arc<Batch>,
     next_row: usize,
+}
+
+/// Some rows of a batch.
+struct Taken {
+    names: Arc<Vec<Py<PyString>>>,
+    batch: Arc<Batch>,
+    rows: std::ops::Range<usize>,
 }
 
 /// Asks the store in `store_dir`, and gives the rows of the answer.
@@ -70,63 +68,22 @@ pub(crate) fn query(
         "oldest" => Order::OldestFirst,
         _ => return Err(PyValueError::new_err(format!("order is newest or oldest, not {order:?}"))),
     };
-    let now_ns = Env::os().clock.now_unix_ns();
-    let query = Query::parse(text, &ParseOptions { now_ns, ..ParseOptions::default() })
-        .map_err(|e| no_query(py, text, &e))?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let options = RunOptions { order, limit, threads, ..RunOptions::default() };
     let cancel = Arc::new(Cancel::new());
-    let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-    let for_thread = cancel.clone();
-    let store = py.detach(|| Store::open_read_only(&store_dir)).map_err(failed)?;
-    std::thread::Builder::new()
-        .name("duramen-query".into())
-        .spawn(move || answer(&store, &query, &options, &for_thread, &sender))
-        .map_err(|e| failed(format!("cannot start a thread for the query: {e}")))?;
+    let asked = Asked { store_dir, text: text.to_owned(), options, cancel: cancel.clone() };
+    let receiver = match py.detach(|| search::start(asked)) {
+        Ok(receiver) => receiver,
+        Err(search::Refused::NoQuery(e)) => return Err(no_query(py, text, &e)),
+        Err(search::Refused::Failed(why)) => return Err(failed(why)),
+    };
     Ok(Rows {
-        receiver: Some(Mutex::new(receiver)),
         cancel,
         generation: fork_generation(),
         time_ns,
-        names: Vec::new(),
-        batch: Batch::default(),
-        next_row: 0,
+        state: Mutex::new(State { receiver: Some(receiver), ..State::default() }),
+        changed: Condvar::new(),
     })
-}
-
-/// Runs the query, on a thread of its own.
-fn answer(store: &Store, query: &Query, options: &RunOptions, cancel: &Cancel, to: &SyncSender<Sent>) {
-    let last = match run(store, query, options, cancel, to) {
-        Ok(lacking) => Sent::Done(lacking),
-        Err(why) => Sent::Failed(why),
-    };
-    // Nobody may be there any more to be told.
-    let _best_effort = to.send(last);
-}
-
-fn run(
-    store: &Store,
-    query: &Query,
-    options: &RunOptions,
-    cancel: &Cancel,
-    to: &SyncSender<Sent>,
-) -> Result<Vec<String>, String> {
-    let (min_time, max_time) = query.time_range();
-    let blocks = store.snapshot().map_err(|e| e.to_string())?.blocks(min_time, max_time);
-    let mut packer = Packer::new(to);
-    let stats = query
-        .run(blocks, options, cancel, &mut |row| match packer.push(row) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        })
-        .map_err(|e| e.to_string())?;
-    let mut lacking = store.incidents().messages;
-    if let Some(why) = stats.first_failure {
-        lacking.push(format!("{} blocks could not be read: {why}", stats.blocks_failed));
-    }
-    // Nobody may be there any more to have them.
-    let _best_effort = packer.send();
-    Ok(lacking)
 }
 
 #[pymethods]
@@ -135,18 +92,14 @@ impl Rows {
         this
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        if !self.fill(py)? {
-            return Ok(None);
-        }
-        let row = self.next_row;
-        self.next_row += 1;
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(Taken { names, batch, rows }) = self.take(py, 1)? else { return Ok(None) };
         let dict = PyDict::new(py);
-        for (name, text, kind) in self.batch.cells(row) {
-            dict.set_item(&self.names[name], to_python(py, text, kind)?)?;
+        for (name, text, kind) in batch.cells(rows.start) {
+            dict.set_item(&names[name], to_python(py, text, kind)?)?;
         }
         if self.time_ns
-            && let Some(time_ns) = self.batch.time_ns(row)
+            && let Some(time_ns) = batch.time_ns(rows.start)
         {
             dict.set_item(pyo3::intern!(py, "_time_ns"), time_ns)?;
         }
@@ -154,29 +107,29 @@ impl Rows {
     }
 
     /// The rows that are left, as a dict of lists of the same length; None where a row lacks a value.
-    #[expect(clippy::wrong_self_convention, reason = "the name that Python's data frames use")]
-    fn to_columns<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn to_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut columns: Vec<Vec<Py<PyAny>>> = Vec::new();
         let mut times: Vec<Option<i64>> = Vec::new();
-        let mut rows = 0;
-        while self.fill(py)? {
-            columns.resize_with(self.names.len(), Vec::new);
-            for row in self.next_row..self.batch.len() {
-                for (name, text, kind) in self.batch.cells(row) {
+        let mut all_names = Arc::default();
+        let mut count = 0;
+        while let Some(Taken { names, batch, rows }) = self.take(py, usize::MAX)? {
+            columns.resize_with(names.len(), Vec::new);
+            for row in rows {
+                for (name, text, kind) in batch.cells(row) {
                     let column = &mut columns[name];
-                    column.resize_with(rows, || py.None());
+                    column.resize_with(count, || py.None());
                     column.push(to_python(py, text, kind)?.unbind());
                 }
                 if self.time_ns {
-                    times.push(self.batch.time_ns(row));
+                    times.push(batch.time_ns(row));
                 }
-                rows += 1;
+                count += 1;
             }
-            self.next_row = self.batch.len();
+            all_names = names;
         }
         let dict = PyDict::new(py);
-        for (name, mut column) in self.names.iter().zip(columns) {
-            column.resize_with(rows, || py.None());
+        for (name, mut column) in all_names.iter().zip(columns) {
+            column.resize_with(count, || py.None());
             dict.set_item(name, PyList::new(py, column)?)?;
         }
         if self.time_ns {
@@ -185,67 +138,128 @@ impl Rows {
         Ok(dict)
     }
 
-    /// Ends the query; there are no further rows then.
-    fn close(&mut self) {
-        self.cancel.cancel();
-        self.receiver = None;
-        self.batch = Batch::default();
-        self.next_row = 0;
+    /// Ends the query; there are no further rows then, for whoever waits for one, too.
+    fn close(&self) {
+        if self.is_here() {
+            self.cancel.cancel();
+            self.end(&mut self.state());
+        }
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
         this
     }
 
-    fn __exit__(&mut self, _type: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>, _trace: &Bound<'_, PyAny>) {
+    fn __exit__(&self, _type: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>, _trace: &Bound<'_, PyAny>) {
         self.close();
     }
 }
 
 impl Rows {
-    /// Sees to it that the batch has a next row; false at the end.
-    fn fill(&mut self, py: Python<'_>) -> PyResult<bool> {
-        while self.next_row >= self.batch.len() {
-            let Some(receiver) = &mut self.receiver else { return Ok(false) };
-            if self.generation != fork_generation() {
+    /// Whether this is the process that asked. In a forked child, what another thread was doing stays half done, and
+    /// what it had locked, locked.
+    fn is_here(&self) -> bool {
+        self.generation == fork_generation()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, state: &mut State) {
+        state.ended = true;
+        state.receiver = None;
+        state.batch = Arc::default();
+        state.next_row = 0;
+        self.changed.notify_all();
+    }
+
+    /// The next rows, so many at most; none at the end.
+    fn take(&self, py: Python<'_>, max_rows: usize) -> PyResult<Option<Taken>> {
+        loop {
+            if !self.is_here() {
                 return Err(failed("the query runs in the process that this one was forked from: ask again"));
             }
-            let received = py.detach(|| {
-                let receiver = receiver.get_mut().unwrap_or_else(PoisonError::into_inner);
-                receiver.recv_timeout(LOOK_UP_EVERY)
-            });
-            match received {
-                Ok(Sent::Batch(batch)) => {
-                    self.names.extend(batch.new_names.iter().map(|name| PyString::intern(py, name).unbind()));
-                    self.batch = batch;
-                    self.next_row = 0;
-                    // `to_columns` runs no line of Python between one batch and the next.
-                    check_signals(py)?;
+            let mut state = self.state();
+            let rows = state.next_row..state.batch.len().min(state.next_row.saturating_add(max_rows));
+            if !rows.is_empty() {
+                state.next_row = rows.end;
+                return Ok(Some(Taken { names: state.names.clone(), batch: state.batch.clone(), rows }));
+            }
+            if state.ended {
+                return Ok(None);
+            }
+            let receiver = state.receiver.take();
+            drop(state);
+            match receiver {
+                Some(receiver) => self.receive(py, receiver)?,
+                None => py.detach(|| self.wait_for_another()),
+            }
+            // `to_columns` runs no line of Python between one batch and the next.
+            check_signals(py)?;
+        }
+    }
+
+    /// Waits a moment for a batch.
+    fn receive(&self, py: Python<'_>, receiver: Receiver<Sent>) -> PyResult<()> {
+        let (receiver, received) = py.detach(move || {
+            let received = receiver.recv_timeout(LOOK_UP_EVERY);
+            (receiver, received)
+        });
+        let mut state = self.state();
+        if state.ended {
+            return Ok(());
+        }
+        match received {
+            Ok(Sent::Batch(batch)) => {
+                if !batch.new_names.is_empty() {
+                    // Not interned: Python 3.12 keeps what is for ever.
+                    let new = batch.new_names.iter().map(|name| PyString::new(py, name).unbind());
+                    state.names =
+                        Arc::new(state.names.iter().map(|name| name.clone_ref(py)).chain(new).collect());
                 }
-                Ok(Sent::Done(lacking)) => {
-                    self.close();
-                    if !lacking.is_empty() {
-                        warn(py, &lacking)?;
-                    }
-                }
-                Ok(Sent::Failed(why)) => {
-                    self.close();
-                    return Err(failed(why));
-                }
-                Err(RecvTimeoutError::Timeout) => check_signals(py)?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.close();
-                    return Err(failed("the query's thread died"));
-                }
+                (state.batch, state.next_row, state.receiver) = (Arc::new(batch), 0, Some(receiver));
+                self.changed.notify_all();
+                Ok(())
+            }
+            Ok(Sent::Done(lacking)) => {
+                self.end(&mut state);
+                drop(state);
+                if lacking.is_empty() { Ok(()) } else { warn(py, &lacking) }
+            }
+            Ok(Sent::Failed(why)) => {
+                self.end(&mut state);
+                Err(failed(why))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                state.receiver = Some(receiver);
+                self.changed.notify_all();
+                Ok(())
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.end(&mut state);
+                Err(failed("the query's thread died"))
             }
         }
-        Ok(true)
+    }
+
+    /// Waits a moment for the thread that waits for a batch.
+    fn wait_for_another(&self) {
+        let state = self.state();
+        if state.receiver.is_none() && !state.ended {
+            let _woken_or_not = self.changed.wait_timeout(state, LOOK_UP_EVERY);
+        }
     }
 }
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        self.close();
+        self.cancel.cancel();
+        if !self.is_here() {
+            // The channel may be in the middle of something that will never end here.
+            let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(state.receiver.take());
+        }
     }
 }
 

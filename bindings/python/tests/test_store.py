@@ -162,3 +162,74 @@ def test_every_line_is_found_at_once(log, store_dir):
         for n in range(50):
             log.info("line", n=n)
             assert next(store.query("line", limit=1))["n"] == n
+
+
+@pytest.fixture
+def slow_answer(log, store_dir):
+    """An answer whose first row comes late."""
+    for n in range(20_000):
+        log.info("line", n=n)
+    log.flush()
+    return duramen.Store(store_dir).query("*" + " | join by (n) (* | fields n)" * 40 + " | stats count() n")
+
+
+def test_another_thread_ends_a_query_and_the_wait_for_it(slow_answer):
+    begun = threading.Event()
+    found = []
+
+    def read():
+        begun.set()
+        found.append(list(slow_answer))
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    slow_answer.close()
+    for thread in threads:
+        thread.join()
+    assert found == [[], []]
+    assert list(slow_answer) == []
+
+
+def test_the_handler_of_a_signal_ends_a_query(slow_answer):
+    before = signal.signal(signal.SIGALRM, lambda *_: slow_answer.close())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert slow_answer.to_columns() == {}
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_threads_share_the_rows_of_one_answer(log, store_dir):
+    for n in range(5_000):
+        log.info("line", n=n)
+    answer = duramen.Store(store_dir).query("line")
+    found = [[] for _ in range(4)]
+    threads = [threading.Thread(target=lambda into=into: into.extend(row["n"] for row in answer)) for into in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(sum(found, [])) == list(range(5_000))
+
+
+def test_deep_queries_need_no_stack_of_the_thread_that_asks(log, store_dir):
+    log.info("line")
+    store = duramen.Store(store_dir)
+    found = []
+
+    def ask():
+        found.append(len(list(store.query("(" * 99 + "line" + ")" * 99))))
+        with pytest.raises(duramen.QueryError, match="deep"):
+            store.query("(" * 200)
+        found.append("told")
+
+    before = threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=ask)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert found == [1, "told"]

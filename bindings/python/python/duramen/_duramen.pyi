@@ -24,7 +24,10 @@ class QueryError(Error):
     position: int
 
 class Rows(Iterator[dict[str, Any]]):
-    """The rows of an answer, as dicts: an iterator that may be gone through once, in the process that asked."""
+    """The rows of an answer, as dicts: an iterator that may be gone through once, in the process that asked.
+
+    Any thread may use it, and threads that do so share the rows.
+    """
 
     def __iter__(self) -> Rows: ...
     def __next__(self) -> dict[str, Any]: ...
@@ -34,7 +37,7 @@ class Rows(Iterator[dict[str, Any]]):
         ``pandas.DataFrame(rows.to_columns())`` and ``pyarrow.table(rows.to_columns())`` take it as it is.
         """
     def close(self) -> None:
-        """Ends the query; there are no further rows then."""
+        """Ends the query, from any thread; there are no further rows then, for whoever waits for one, too."""
     def __enter__(self) -> Rows: ...
     def __exit__(self, *exception: object) -> None: ...
 
