@@ -43,6 +43,7 @@ struct State {
     names: Arc<Vec<Py<PyString>>>,
     batch: Arc<Batch>,
     next_row: usize,
+    lacking: Vec<String>,
 }
 
 /// Some rows of a batch.
@@ -138,6 +139,12 @@ impl Rows {
         Ok(dict)
     }
 
+    /// What the answer lacks, once it has ended.
+    #[getter]
+    fn incomplete(&self) -> Vec<String> {
+        if self.is_here() { self.state().lacking.clone() } else { Vec::new() }
+    }
+
     /// Ends the query; there are no further rows then, for whoever waits for one, too.
     fn close(&self) {
         if self.is_here() {
@@ -224,6 +231,7 @@ impl Rows {
             }
             Ok(Sent::Done(lacking)) => {
                 self.end(&mut state);
+                state.lacking.clone_from(&lacking);
                 drop(state);
                 if lacking.is_empty() { Ok(()) } else { warn(py, &lacking) }
             }
@@ -265,9 +273,7 @@ impl Drop for Rows {
 
 /// Warns that the answer lacks something.
 fn warn(py: Python<'_>, lacking: &[String]) -> PyResult<()> {
-    let category = py.import("duramen")?.getattr("IncompleteAnswer")?;
-    let message = format!("the answer is incomplete: {}", lacking.join("; "));
-    let warn = py.import("warnings")?.getattr("warn")?;
-    call(&warn, &(message, category, 2).into_pyobject(py)?)?;
+    let warn = py.import("duramen._store")?.getattr("warn_of")?;
+    call(&warn, &(lacking,).into_pyobject(py)?)?;
     Ok(())
 }

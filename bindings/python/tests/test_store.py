@@ -1,5 +1,6 @@
 """Queries."""
 
+import linecache
 import signal
 import threading
 import warnings
@@ -138,8 +139,16 @@ def test_what_is_damaged_is_warned_of(log, store_dir):
     for at in range(200, 400):
         damaged[at] ^= 0xFF
     table.write_bytes(damaged)
-    with pytest.warns(duramen.IncompleteAnswer, match="could not be read"):
-        assert list(duramen.Store(store_dir).query("line")) == []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            answer = duramen.Store(store_dir).query("line")
+            assert answer.incomplete == []
+            assert list(answer) == [] and "could not be read" in answer.incomplete[0]
+    # Each time, and at the line that is to blame.
+    assert [warning.category for warning in told] == [duramen.IncompleteAnswer] * 3
+    assert "could not be read" in str(told[0].message)
+    assert linecache.getline(told[0].filename, told[0].lineno).strip().startswith("assert list(answer) == []")
 
 
 def test_one_store_many_threads(log, store_dir):

@@ -29,6 +29,9 @@ class Rows(Iterator[dict[str, Any]]):
     Any thread may use it, and threads that do so share the rows.
     """
 
+    #: What the answer lacks, once it has ended: a text for each part of the store that could not be read.
+    @property
+    def incomplete(self) -> list[str]: ...
     def __iter__(self) -> Rows: ...
     def __next__(self) -> dict[str, Any]: ...
     def to_columns(self) -> dict[str, list[Any]]:

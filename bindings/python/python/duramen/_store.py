@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 
 from . import _duramen
 from ._duramen import Rows
@@ -10,6 +12,19 @@ from ._duramen import Rows
 
 class IncompleteAnswer(UserWarning):
     """A part of the store could not be read: the answer is without its rows. ``duramen verify`` tells what is damaged."""
+
+
+def warn_of(lacking: list[str]) -> None:
+    """Warns, at the line that asked for the next row, that the answer lacks something."""
+    frame = sys._getframe(1)
+    # Without a registry of what was told: each answer is as wrong as the first of its line.
+    warnings.warn_explicit(
+        f"the answer is incomplete: {'; '.join(lacking)}",
+        IncompleteAnswer,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__"),
+    )
 
 
 class Store:
@@ -44,7 +59,8 @@ class Store:
 
         Raises ``duramen.QueryError`` if the text is no query, which says at which ``column`` it is wrong, and
         ``duramen.Error`` if there is no store, here or, if it cannot be read, from the iterator. Warns with
-        ``duramen.IncompleteAnswer`` at the end of an answer that lacks what is damaged.
+        ``duramen.IncompleteAnswer`` at the end of each answer that lacks what is damaged; ``incomplete`` of the rows
+        says the same.
         """
         return _duramen.query(self.store_dir, text, limit, order, time_ns)
 
