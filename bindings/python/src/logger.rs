@@ -22,7 +22,8 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 #[pyclass(frozen, name = "NativeLogger", module = "duramen._duramen")]
 #[derive(Debug)]
 pub(crate) struct NativeLogger {
-    logger: Logger,
+    /// None while it is dropped.
+    logger: Option<Logger>,
     clock: Arc<dyn Clock>,
     max_message_bytes: usize,
     /// What the fields of each line leave for others.
@@ -76,7 +77,7 @@ impl NativeLogger {
             .with(|fields| fields.iter().fold(builder, |builder, &(name, value)| builder.field(name, value)));
         let logger = py.detach(|| builder.open()).map_err(failed)?;
         Ok(Self {
-            logger,
+            logger: Some(logger),
             clock: env.clock,
             max_message_bytes: max_message_bytes.min(MAX_MESSAGE_BYTES),
             room,
@@ -119,22 +120,26 @@ impl NativeLogger {
 
     /// Puts every line into tables if this process is the keeper, and otherwise has the keeper do so soon.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.logger.flush()).map_err(failed)
+        let logger = self.logger()?;
+        py.detach(|| logger.flush()).map_err(failed)
     }
 
     /// Makes every line so far survive a loss of power.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.logger.sync()).map_err(failed)
+        let logger = self.logger()?;
+        py.detach(|| logger.sync()).map_err(failed)
     }
 
     /// Syncs what was logged, and refuses later lines.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.logger.close()).map_err(failed)
+        let logger = self.logger()?;
+        py.detach(|| logger.close()).map_err(failed)
     }
 
     /// What was done so far, in this process.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = py.detach(|| self.logger.stats());
+        let logger = self.logger()?;
+        let stats = py.detach(|| logger.stats());
         let dict = PyDict::new(py);
         dict.set_item("lines", stats.lines)?;
         dict.set_item("bytes", stats.bytes)?;
@@ -150,6 +155,10 @@ impl NativeLogger {
 }
 
 impl NativeLogger {
+    fn logger(&self) -> PyResult<&Logger> {
+        self.logger.as_ref().ok_or_else(|| failed("the logger is gone"))
+    }
+
     /// What a message leaves for fields.
     fn room_beside(&self, message: &str) -> Room {
         self.room.clone().beside(message.len().min(self.max_message_bytes))
@@ -163,10 +172,19 @@ impl NativeLogger {
         message: &str,
         line: &FieldBuf,
     ) -> PyResult<()> {
+        let logger = self.logger()?;
         // The texts are copies, so that the GIL can go while the line is written.
         let written =
-            py.detach(|| line.with(|fields| self.logger.log_at(&Record { time_ns, level, message, fields })));
+            py.detach(|| line.with(|fields| logger.log_at(&Record { time_ns, level, message, fields })));
         convert::interrupted()?;
         written.map_err(failed)
+    }
+}
+
+impl Drop for NativeLogger {
+    fn drop(&mut self) {
+        // That may wait for a device and for a thread in the middle of a merge.
+        let logger = self.logger.take();
+        Python::attach(|py| py.detach(move || drop(logger)));
     }
 }

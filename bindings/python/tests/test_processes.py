@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -121,6 +122,35 @@ def test_threads(open_log, rows):
         thread.join()
     assert numbers(rows, "*") == list(range(4 * LINES))
     assert len(rows("thread:worker-2")) == LINES
+
+
+def test_other_threads_go_on_while_a_logger_is_dropped(store_dir):
+    log = duramen.Logger(store_dir, sync_levels=[])
+    for n in range(1000):
+        log.info("m", n=n)
+    ticks = 0
+    dropped = threading.Event()
+
+    def tick():
+        nonlocal ticks
+        while not dropped.is_set():
+            ticks += 1
+            select.select([], [], [], 0)  # lets others have the GIL
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    # From here on, whoever has the GIL keeps it until it waits for something.
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        ticks_before = ticks
+        del log
+        more = ticks - ticks_before
+    finally:
+        sys.setswitchinterval(before)
+        dropped.set()
+    thread.join()
+    assert more > 0
 
 
 def test_what_was_acknowledged_survives_kill_9(store_dir, rows):
