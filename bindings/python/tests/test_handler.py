@@ -302,3 +302,21 @@ def test_the_end_of_a_program_loses_nothing(store_dir, rows):
     done = subprocess.run([sys.executable, "-c", program, str(store_dir)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert [row["_msg"] for row in rows()] == ["last words"]
+
+
+def test_what_is_logged_after_logging_has_shut_down_is_kept(store_dir, rows):
+    program = (
+        "import atexit\n"
+        "atexit.register(lambda: log.warning('registered before all else'))\n"
+        "import logging, sys, duramen\n"
+        "log = logging.getLogger()\n"
+        "log.addHandler(duramen.Handler(sys.argv[1]))\n"
+        "class Last:\n"
+        "    def __del__(self):\n"
+        "        log.warning('at the very end')\n"
+        "last = Last()\n"
+        "log.warning('before')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(store_dir)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [row["_msg"] for row in rows()] == ["before", "registered before all else", "at the very end"]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 from typing import Any
 
 from ._exceptions import describe
 from ._logger import Logger, open_logger
+
+
+#: Whether the program is ending.
+_ending = False
+
+
+@atexit.register
+def _begin_to_end() -> None:
+    """Runs before ``logging.shutdown``, which was registered earlier: the last to be registered is the first to run."""
+    global _ending
+    _ending = True
 
 
 class Handler(logging.Handler):
@@ -68,9 +80,13 @@ class Handler(logging.Handler):
             self._report(error)
 
     def close(self) -> None:
-        """Syncs what was logged; later lines are refused. ``logging.shutdown`` does so when the program ends."""
+        """Syncs what was logged; later lines are refused.
+
+        When the program ends, ``logging.shutdown`` calls it, but is not the last to run: other ``atexit`` functions,
+        daemon threads and destructors may still log. Their lines are taken, and synced at the very end.
+        """
         try:
-            if self._owned:
+            if self._owned and not _ending:
                 self._logger.close()
             else:
                 self._logger.sync()
