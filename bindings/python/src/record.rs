@@ -142,9 +142,14 @@ pub(crate) fn take_apart(
         parts.attribute(meaning, &value, exception.is_some());
     }
     if let Some((kind, message, trace)) = &exception {
-        parts.text("exception.type", &kind.to_string_lossy());
-        parts.text("exception.message", &message.to_string_lossy());
-        parts.text("exception.stacktrace", &trace.to_string_lossy());
+        let told =
+            [("exception.type", kind), ("exception.message", message), ("exception.stacktrace", trace)];
+        for (name, text) in told {
+            let text = text.to_string_lossy();
+            if !text.is_empty() {
+                parts.text(name, &text);
+            }
+        }
     }
     if let Some(error) = &parts.format_error {
         let error = shown(py, error);

@@ -168,6 +168,24 @@ def test_an_interrupt_while_a_value_is_shown_costs_no_line_and_is_not_lost(open_
     assert first["who"] == f"<Slow: str() raised {interrupt.__name__}>"
 
 
+def test_an_interrupt_while_an_exception_is_shown_costs_no_line_and_is_not_lost(open_log, rows):
+    class Slow(Exception):
+        def __str__(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_log().error("m", exc_info=Slow())
+    assert [row["_msg"] for row in rows()] == ["m"]
+
+
+@pytest.mark.parametrize("given", [(1,), ("a", "b", "c"), (1, 2, 3, 4)])
+def test_an_exc_info_that_is_none_costs_no_line(open_log, rows, given):
+    open_log().handle(logging.makeLogRecord({"msg": "m", "levelno": 40, "exc_info": given}))
+    (row,) = rows()
+    assert (row["_msg"], row["exception.message"]) == ("m", repr(given))
+    assert "exception.type" not in row and "exception.stacktrace" not in row
+
+
 def test_the_type_of_an_exception_says_its_module(open_log, rows):
     try:
         duramen.Store("/nowhere").query("|")

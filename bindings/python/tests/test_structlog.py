@@ -50,6 +50,13 @@ def test_levels_and_exceptions(processor, rows):
         assert "ValueError: no" in row["exception.stacktrace"]
 
 
+def test_an_exc_info_that_is_none_costs_no_event(processor, rows):
+    log, _ = logger(processor, structlog.processors.KeyValueRenderer())
+    log.error("m", exc_info=(1,))
+    (row,) = rows()
+    assert (row["_msg"], row["exception.message"]) == ("m", "(1,)")
+
+
 def test_an_event_may_end_here(store_dir, rows):
     processor = duramen.StructlogProcessor(store_dir, drop=True)
     log, out = logger(processor)

@@ -68,9 +68,16 @@ class Handler(logging.Handler):
         """Logs a record."""
         try:
             exc_info = record.exc_info
-            self._log_record(record, describe(exc_info) if exc_info else None)
+            self._log_record(record, self._describe(record, exc_info) if exc_info else None)
         except Exception:
             self.handleError(record)
+
+    def _describe(self, record: logging.LogRecord, exc_info: Any) -> tuple[str, str, str] | None:
+        try:
+            return describe(exc_info)
+        except BaseException:  # Ctrl-C, or the end of the program, while the exception was shown
+            self._log_record(record, None)
+            raise
 
     def flush(self) -> None:
         """Makes every line so far, of this process, survive a loss of power. Nothing else needs it."""

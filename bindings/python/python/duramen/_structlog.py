@@ -85,9 +85,11 @@ class StructlogProcessor:
             exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
         elif exc_info and not isinstance(exc_info, tuple):
             exc_info = sys.exc_info()
-        if exc_info:
-            fields.update(exception_fields(exc_info))
-        self._logger._native.log(level, message, fields)
+        try:
+            if exc_info:
+                fields.update(exception_fields(exc_info))
+        finally:  # also where Ctrl-C, or the end of the program, came while the exception was shown
+            self._logger._native.log(level, message, fields)
 
     def flush(self) -> None:
         """Makes every event so far, of this process, survive a loss of power."""
