@@ -293,6 +293,9 @@ def test_options_that_are_none(store_dir):
         {"durability": "interval:0"},
         {"sync_levels": ["loud"]},
         {"sync_levels": "error"},
+        {"block_timeout_ms": -1},
+        {"max_message_bytes": -1},
+        {"write_buffer_size": -1},
         {"stream_fields": "app"},
     ):
         with pytest.raises(ValueError):

@@ -120,6 +120,10 @@ def test_a_query_that_is_none_says_where(store_dir):
     assert error.message and error.message in str(error) and "^" in str(error)
     with pytest.raises(ValueError, match="newest or oldest"):
         duramen.Store(store_dir).query("*", order="random")
+    with pytest.raises(ValueError, match="limit"):
+        duramen.Store(store_dir).query("*", limit=-1)
+    with pytest.raises(ValueError):
+        duramen.Store(store_dir).query("\udcff")
 
 
 def test_columns_are_counted_in_characters(store_dir):

@@ -44,8 +44,8 @@ class Logger:
     write_buffer_size:
         Bytes of a write buffer; None for the store's default.
 
-    Raises ``duramen.Error`` if the directory is something else's or cannot be written to, and ``ValueError`` for an
-    option that is none.
+    Raises ``duramen.Error`` if the directory is something else's or cannot be written to, or a write buffer is too small;
+    ``ValueError`` for an option that is none, and ``TypeError`` for one of another type.
     """
 
     __slots__ = ("_native",)
@@ -67,6 +67,13 @@ class Logger:
             # Its letters would be taken for names.
             if isinstance(value, str):
                 raise ValueError(f"{option} is a list of names, not the text {value!r}")
+        for option, number in (
+            ("block_timeout_ms", block_timeout_ms),
+            ("max_message_bytes", max_message_bytes),
+            ("write_buffer_size", write_buffer_size),
+        ):
+            if number is not None and number < 0:
+                raise ValueError(f"{option} is {number}, less than nothing")
         self._native = NativeLogger(
             store_dir,
             stream_fields=list(stream_fields),

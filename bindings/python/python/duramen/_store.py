@@ -57,11 +57,13 @@ class Store:
         time_ns:
             Whether rows that are log entries have ``_time_ns`` besides: nanoseconds since the epoch, an ``int``.
 
-        Raises ``duramen.QueryError`` if the text is no query, which says at which ``column`` it is wrong, and
-        ``duramen.Error`` if there is no store, here or, if it cannot be read, from the iterator. Warns with
+        Raises ``duramen.QueryError`` if the text is no query, which says at which ``column`` it is wrong, ``ValueError`` for
+        another order, a negative limit or a text with lone surrogates, and ``duramen.Error`` if there is no store, here or, if it cannot be read, from the iterator. Warns with
         ``duramen.IncompleteAnswer`` at the end of each answer that lacks what is damaged; ``incomplete`` of the rows
         says the same.
         """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit is {limit}, less than nothing")
         return _duramen.query(self.store_dir, text, limit, order, time_ns)
 
     def __repr__(self) -> str:
