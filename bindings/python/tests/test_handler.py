@@ -215,6 +215,12 @@ def test_levels(open_log, rows):
     assert found == list(zip(names, ["Level 5", None, None, "SUCCESS", None, None, None]))
 
 
+def test_a_field_called_level_does_not_hide_the_level(open_log, rows):
+    open_log(fields={"level": "boss"}).error("dungeon crashed", extra={"level": 3})
+    (row,) = rows("level:error")
+    assert row["level"] == "error" and row["level#1"] in (3, "boss")
+
+
 def test_time_is_the_records(open_log, rows):
     record = logging.makeLogRecord({"msg": "m", "levelno": 20, "created": 1_700_000_000.123456})
     open_log().handle(record)

@@ -57,6 +57,13 @@ def test_an_exc_info_that_is_none_costs_no_event(processor, rows):
     assert (row["_msg"], row["exception.message"]) == ("m", "(1,)")
 
 
+def test_a_level_that_is_no_name_is_a_field(processor, rows):
+    log, _ = logger(processor, structlog.processors.KeyValueRenderer())
+    log.warning("m", level=5)
+    (row,) = rows()
+    assert (row["level"], row["level#1"]) == ("warn", 5)
+
+
 def test_an_event_may_end_here(store_dir, rows):
     processor = duramen.StructlogProcessor(store_dir, drop=True)
     log, out = logger(processor)

@@ -80,6 +80,9 @@ class StructlogProcessor:
             if known is None:
                 fields["level_name"] = named
             level = known or level
+        elif named is not None:
+            # A field like any other; the logger keeps it beside the level.
+            fields["level"] = named
         exc_info = fields.pop("exc_info", None)
         if isinstance(exc_info, BaseException):
             exc_info = (type(exc_info), exc_info, exc_info.__traceback__)

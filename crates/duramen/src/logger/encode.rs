@@ -49,7 +49,7 @@ impl Constants {
         } else {
             (&mut self.fields, &mut self.field_count)
         };
-        let name = readable_name(name);
+        let name = if is_in(stream_fields, name) { readable_name(name) } else { kept_name(name) };
         bytes.extend(written(MAX_HEAD_BYTES + name.len(), |w| w.text(name)));
         bytes.extend_from_slice(value);
         *count += 1;
@@ -60,6 +60,16 @@ impl Constants {
         let bytes = self.stream.len() + self.fields.len();
         check_limits(self.too_long_name, self.stream_count + self.field_count, bytes)?;
         Ok(self)
+    }
+}
+
+/// The name under which a field is kept. One called `level` would hide the line's own, so that nobody who asks for errors
+/// would find it; a label of that name was asked for by whoever opened the logger.
+#[inline(always)]
+fn kept_name(name: &str) -> &str {
+    match name.as_bytes() {
+        b"level" => "level#1",
+        _ => readable_name(name),
     }
 }
 
@@ -141,7 +151,7 @@ pub(super) fn encode(
         w.put(&constants.fields)?;
         for (i, (name, value)) in record.fields.iter().enumerate() {
             if in_stream.count == 0 || !in_stream.has(i, || is_in(stream_fields, name)) {
-                w.text(readable_name(name))?;
+                w.text(kept_name(name))?;
                 w.value(*value)?;
             }
         }
@@ -250,6 +260,22 @@ mod tests {
         let entry = EntryRef::decode(&out[..len]).unwrap();
         assert_eq!(entry.message, "abc");
         assert_eq!(entry.fields().collect::<Vec<_>>(), [(TRUNCATED_FIELD, Value::Int(6))]);
+    }
+
+    #[test]
+    fn a_field_called_level_does_not_hide_the_level() {
+        let stream_fields: Vec<Box<str>> = vec!["level".into()];
+        for (stream_fields, name) in [(&[][..], "level#1"), (&stream_fields[..], "level")] {
+            let mut constants = Constants::new(stream_fields);
+            constants.add(stream_fields, "level", &Constants::value(Value::Int(1)));
+            let fields = [("level", Value::Int(2))];
+            let record = Record { time_ns: 7, level: Level::Error, message: "m", fields: &fields };
+            let mut out = Vec::new();
+            let len = encode(&mut out, stream_fields, &constants, &record, ("m", None)).unwrap();
+            let entry = EntryRef::decode(&out[..len]).unwrap();
+            let found: Vec<_> = entry.stream().chain(entry.fields()).collect();
+            assert_eq!(found, [(name, Value::Int(1)), (name, Value::Int(2))]);
+        }
     }
 
     #[test]
