@@ -50,6 +50,11 @@ impl FieldBuf {
         self.fields.clear();
     }
 
+    /// How many bytes of memory it keeps.
+    pub(super) fn capacity(&self) -> usize {
+        self.text.capacity() + self.fields.capacity() * size_of::<Field>()
+    }
+
     /// How many fields there are.
     pub fn len(&self) -> usize {
         self.fields.len()

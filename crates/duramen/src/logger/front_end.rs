@@ -16,6 +16,9 @@ pub struct Line {
     pub fields: FieldBuf,
 }
 
+/// The most bytes of texts that a thread keeps room for from one line to the next.
+const KEPT_BYTES: usize = 256 << 10;
+
 thread_local! {
     /// The line of this thread, while nobody puts one together.
     static LINE: Cell<Option<Box<Line>>> = const { Cell::new(None) };
@@ -81,7 +84,9 @@ impl FrontEnd {
         if taken.is_err() {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        let _gone_at_the_threads_end = LINE.try_with(|kept| kept.set(Some(line)));
+        if line.message.capacity() + line.fields.capacity() <= KEPT_BYTES {
+            let _gone_at_the_threads_end = LINE.try_with(|kept| kept.set(Some(line)));
+        }
     }
 }
 
@@ -98,5 +103,44 @@ impl InSink {
 impl Drop for InSink {
     fn drop(&mut self) {
         let _gone_at_the_threads_end = IN_SINK.try_with(|inside| inside.set(false));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logger::SinkError;
+
+    #[derive(Debug)]
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn log(&self, _: &Record<'_>) -> Result<(), SinkError> {
+            Ok(())
+        }
+
+        fn flush(&self) -> Result<(), SinkError> {
+            Ok(())
+        }
+
+        fn close(&self) -> Result<(), SinkError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_thread_keeps_the_memory_of_a_usual_line_but_not_of_a_huge_one() {
+        let front = FrontEnd::new(Arc::new(Nowhere));
+        let kept = || {
+            let mut bytes = 0;
+            front.log(Level::Info, |line| bytes = line.message.capacity() + line.fields.capacity());
+            bytes
+        };
+        front.log(Level::Info, |line| line.message.push_str(&"x".repeat(1000)));
+        assert!((1000..KEPT_BYTES).contains(&kept()));
+        front.log(Level::Info, |line| line.message.push_str(&"x".repeat(KEPT_BYTES + 1)));
+        assert_eq!(kept(), 0);
+        front.log(Level::Info, |line| line.fields.push_display("x", "x".repeat(KEPT_BYTES + 1)));
+        assert_eq!(kept(), 0);
     }
 }
