@@ -38,10 +38,36 @@ pub(super) struct OfProcess {
     /// The generation of the child that is just opening `next`. A claim of another generation than the asker's
     /// is a dead thread's.
     opening: AtomicU64,
-    /// When the last attempt to open `next` failed, in ms of the monotonic clock, plus one; 0 if none did.
+    /// When the last attempt to open `next` failed, in ms of the monotonic clock, and of which child it was: another
+    /// child's says nothing. Looked at by who has claimed `opening`.
     failed_at_ms: AtomicU64,
-    /// Lines that were refused because `next` could not be opened.
-    refused: AtomicU64,
+    failed_in: AtomicU64,
+    /// Lines that a child refused because `next` could not be opened.
+    refused: OfChild,
+}
+
+/// A count that each child begins anew: the child's generation and the number, half each.
+#[derive(Debug, Default)]
+struct OfChild(AtomicU64);
+
+impl OfChild {
+    const HALF: u64 = u32::MAX as u64;
+
+    fn get(&self, generation: u64) -> u64 {
+        Self::number(self.0.load(Ordering::Relaxed), generation)
+    }
+
+    fn add_one(&self, generation: u64) {
+        let next = |kept| {
+            let number = (Self::number(kept, generation) + 1).min(Self::HALF);
+            Some((generation & Self::HALF) << 32 | number)
+        };
+        let _always_set = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+
+    fn number(kept: u64, generation: u64) -> u64 {
+        if kept >> 32 == generation & Self::HALF { kept & Self::HALF } else { 0 }
+    }
 }
 
 impl OfProcess {
@@ -57,7 +83,8 @@ impl OfProcess {
             next: OnceLock::new(),
             opening: AtomicU64::new(NOBODY),
             failed_at_ms: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            failed_in: AtomicU64::new(NOBODY),
+            refused: OfChild::default(),
         })
     }
 
@@ -73,7 +100,7 @@ impl OfProcess {
         while let Some(next) = link.next.get() {
             link = next;
         }
-        link.refused.load(Ordering::Relaxed)
+        link.refused.get(fork_generation())
     }
 
     /// What this process has opened, if it has.
@@ -95,7 +122,7 @@ impl OfProcess {
             link = match link.next.get() {
                 Some(next) => next,
                 None => link.open_next(generation, options).inspect_err(|_| {
-                    link.refused.fetch_add(1, Ordering::Relaxed);
+                    link.refused.add_one(generation);
                 })?,
             };
         }
@@ -128,31 +155,33 @@ impl OfProcess {
                 .compare_exchange(claimed, generation, Ordering::AcqRel, Ordering::Acquire)
                 .is_ok()
             {
-                let opened = self.try_open_next(options);
+                let opened = self.try_open_next(generation, options);
                 self.opening.store(NOBODY, Ordering::Release);
                 opened?;
             }
         }
     }
 
-    fn try_open_next(&self, options: &LoggerBuilder) -> Result<()> {
+    fn try_open_next(&self, generation: u64, options: &LoggerBuilder) -> Result<()> {
         if self.next.get().is_some() {
             return Ok(());
         }
         let now_ms = u64::try_from(options.store.env.clock.monotonic().as_millis()).unwrap_or(u64::MAX);
-        let failed_at_ms = self.failed_at_ms.load(Ordering::Relaxed);
-        if failed_at_ms > 0 && now_ms.saturating_sub(failed_at_ms) < REOPEN_AFTER.as_millis() as u64 {
+        let rested_ms = now_ms.saturating_sub(self.failed_at_ms.load(Ordering::Relaxed));
+        let failed_here = self.failed_in.load(Ordering::Relaxed) == generation;
+        if failed_here && rested_ms < REOPEN_AFTER.as_millis() as u64 {
             return Err(Error::Invalid("the store could not be opened in this forked process".into()));
         }
         match Self::open(options) {
             Ok(next) => {
-                next.refusals.count_earlier(self.refused.load(Ordering::Relaxed));
+                next.refusals.count_earlier(self.refused.get(generation));
                 // A child that sees the cell half set would wait for ever.
                 let _empty_until_now = without_fork(|| self.next.set(Box::new(next)));
                 Ok(())
             }
             Err(e) => {
-                self.failed_at_ms.store(now_ms.saturating_add(1), Ordering::Relaxed);
+                self.failed_at_ms.store(now_ms, Ordering::Relaxed);
+                self.failed_in.store(generation, Ordering::Relaxed);
                 Err(e)
             }
         }

@@ -180,6 +180,40 @@ fn a_relative_path_goes_on_to_mean_the_same_when_the_program_goes_elsewhere() {
     assert_eq!(std::fs::read_dir(dir.path().join("elsewhere")).unwrap().count(), 0);
 }
 
+/// A child cannot open the store, and its own child can.
+#[expect(clippy::disallowed_methods, reason = "the store lies in real files, which processes share")]
+pub fn grandchild(dir: &Path) {
+    // Without a keeper, which would see that the directory is not where it was.
+    let logger = Logger::builder(dir.join("logs")).keeper(false).open().unwrap();
+    assert!(log(&logger, "parent", 0));
+    wait(fork(|| {
+        std::fs::rename(dir.join("logs"), dir.join("away")).unwrap();
+        std::fs::write(dir.join("logs"), "no directory").unwrap();
+        assert!(!log(&logger, "child", 0));
+        assert_eq!(logger.stats().errors, 1);
+        std::fs::remove_file(dir.join("logs")).unwrap();
+        std::fs::rename(dir.join("away"), dir.join("logs")).unwrap();
+        wait(fork(|| {
+            assert_eq!(logger.stats().errors, 0);
+            // At once, though its parent would rest for a second.
+            assert!(log(&logger, "grandchild", 0));
+            logger.stats().errors == 0 && logger.stats().lines == 1
+        }));
+        logger.stats().errors == 1
+    }));
+    tell("done");
+}
+
+#[test]
+fn a_child_counts_from_zero_and_rests_for_no_failure_of_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut program = Program::start("grandchild", dir.path());
+    program.expect("done");
+    assert!(program.child.wait().unwrap().success());
+    let store = Store::open_read_only(dir.path().join("logs")).unwrap();
+    assert_eq!(crate::messages(&store), ["parent 0", "grandchild 0"]);
+}
+
 /// A store without a logger, in a child.
 pub fn plain_store(dir: &Path) {
     let store = StoreOptions::new().open(dir).unwrap();

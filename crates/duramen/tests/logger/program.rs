@@ -93,6 +93,7 @@ fn role() {
         "kill" => crate::kill::program(dir),
         "prefork" => crate::fork::prefork(dir),
         "orphan" => crate::fork::orphan(dir),
+        "grandchild" => crate::fork::grandchild(dir),
         "elsewhere" => crate::fork::elsewhere(dir),
         "plain store" => crate::fork::plain_store(dir),
         "stranger" => crate::owner::stranger(dir),
