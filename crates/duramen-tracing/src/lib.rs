@@ -20,12 +20,18 @@
 //!
 //! An event's line has its message and level, its fields with their types, the fields of every span that it is in,
 //! the field `target`, and in `spans` the names of the spans, outermost first, joined by `:`. Where names are the
-//! same, the innermost wins: the event's own field before those of its span. Events cannot return errors: what the
+//! same, the innermost wins: the event's own field before those of its span. `target`, `spans` and, if asked for, `file` and
+//! `line` are the event's; a span's fields of these names give way. Events cannot return errors: what the
 //! sink refuses is counted there, in [`DuramenLayer::refused`], and by a [`duramen::Logger`] in the log itself.
+//!
+//! Records of the `log` crate that come through `tracing-log`, as they do by default with `tracing_subscriber`'s `init`,
+//! have the target, file and line that they were logged with.
 
+mod log_record;
 mod visit;
 
 use duramen::{FieldBuf, FrontEnd, Level, Sink, Value};
+use log_record::LogRecord;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Id, Record};
@@ -127,16 +133,22 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for DuramenLayer {
                 line.fields.remove(SPANS_FIELD);
                 line.fields.push_display(SPANS_FIELD, Names(&context, event));
             }
-            line.fields.put("target", Value::Str(metadata.target()));
+            let of_log = LogRecord::of(event);
+            let (target, file, number) = match &of_log {
+                Some(record) => (record.target.as_deref(), record.file.as_deref(), record.line),
+                None => (None, metadata.file(), metadata.line().map(u64::from)),
+            };
+            line.fields.put("target", Value::Str(target.unwrap_or(metadata.target())));
             if self.place {
-                if let Some(file) = metadata.file() {
+                if let Some(file) = file {
                     line.fields.put("file", Value::Str(file));
                 }
-                if let Some(number) = metadata.line() {
-                    line.fields.put("line", Value::Int(i64::from(number)));
+                if let Some(number) = number {
+                    line.fields.remove("line");
+                    line.fields.push_u64("line", number);
                 }
             }
-            event.record(&mut OfEvent(line));
+            event.record(&mut OfEvent { line, of_log: of_log.is_some() });
         });
     }
 }

@@ -1,5 +1,6 @@
 //! Taking typed values out of events and spans.
 
+use crate::log_record::LogRecord;
 use duramen::{FieldBuf, Line, Value};
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter, Write};
@@ -72,22 +73,26 @@ impl Display for Causes<'_> {
 }
 
 /// An event's values, of which one may be its message.
-pub(crate) struct OfEvent<'l>(pub(crate) &'l mut Line);
+pub(crate) struct OfEvent<'l> {
+    pub(crate) line: &'l mut Line,
+    /// Whether it was a record of the `log` crate.
+    pub(crate) of_log: bool,
+}
 
 impl OfEvent<'_> {
-    /// Whether this is the message; then it is `text`.
+    /// Whether this is no field: the message, which is `text` then, or what the line has of a `log` record already.
     fn message(&mut self, field: &Field, text: impl Display) -> bool {
         let is = field.name() == MESSAGE;
         if is {
-            self.0.message.clear();
+            self.line.message.clear();
             // A value that cannot show itself is kept as far as it came.
-            let _as_far_as_it_came = write!(self.0.message, "{text}");
+            let _as_far_as_it_came = write!(self.line.message, "{text}");
         }
-        is
+        is || self.of_log && LogRecord::has(field.name())
     }
 
     fn fields(&mut self) -> OfSpan<'_> {
-        OfSpan(&mut self.0.fields)
+        OfSpan(&mut self.line.fields)
     }
 }
 

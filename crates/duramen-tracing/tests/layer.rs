@@ -5,7 +5,7 @@
 #[path = "../examples/requests.rs"]
 mod requests;
 
-use duramen::Logger;
+use duramen::{Logger, Sink};
 use duramen_tracing::DuramenLayer;
 use std::sync::Arc;
 use tracing_subscriber::layer::SubscriberExt;
@@ -56,9 +56,17 @@ fn the_place_is_there_if_asked_for_and_what_is_refused_is_counted() {
 
 /// What `run` logs, a line each: its message, and the fields of these names.
 fn logged(names: &[&str], run: impl FnOnce()) -> Vec<String> {
+    logged_with(DuramenLayer::new, names, run)
+}
+
+fn logged_with(
+    layer: impl FnOnce(Arc<dyn Sink>) -> DuramenLayer,
+    names: &[&str],
+    run: impl FnOnce(),
+) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let logger = Arc::new(Logger::builder(dir.path()).open().unwrap());
-    let subscriber = tracing_subscriber::registry().with(DuramenLayer::new(logger.clone()));
+    let subscriber = tracing_subscriber::registry().with(layer(logger.clone()));
     tracing::subscriber::with_default(subscriber, run);
     let mut found = Vec::new();
     logger
@@ -153,4 +161,36 @@ fn a_field_that_is_recorded_again_and_again_takes_no_more_memory() {
         span.in_scope(|| tracing::info!("m"));
     });
     assert_eq!(lines, ["m state=ends done=7 user=ann"]);
+}
+
+#[test]
+fn a_record_of_the_log_crate_has_its_own_target_and_place() {
+    let names = ["target", "file", "line", "log.target", "log.module_path", "log.file", "log.line", "user"];
+    let layer = |sink| DuramenLayer::new(sink).with_file_and_line(true);
+    let lines = logged_with(layer, &names, || {
+        // As tracing-log makes them.
+        tracing::event!(
+            target: "log",
+            tracing::Level::INFO,
+            log.target = "hyper::client",
+            log.module_path = "hyper::client::pool",
+            log.file = "pool.rs",
+            log.line = 7_u32,
+            user = "ann",
+            "connected"
+        );
+        tracing::event!(target: "log", tracing::Level::INFO, log.target = "bare", "no place");
+    });
+    let none = "log.target= log.module_path= log.file= log.line=";
+    assert_eq!(
+        lines,
+        [
+            format!("connected target=hyper::client file=pool.rs line=7 {none} user=ann"),
+            format!("no place target=bare file= line= {none} user="),
+        ]
+    );
+    let lines = logged(&["target", "log.file"], || {
+        tracing::event!(target: "log", tracing::Level::INFO, log.file = "mine", "m");
+    });
+    assert_eq!(lines, ["m target=log log.file=mine"]);
 }
