@@ -60,7 +60,7 @@ typedef struct duramen_field {
     union {
         struct {
             const char *data;
-            size_t len; /* bytes, or DURAMEN_NUL */
+            size_t len; /* bytes, or DURAMEN_NUL; DURAMEN_INVALID if it is any other negative number */
         } text;
         int64_t integer;
         double number;
@@ -68,7 +68,8 @@ typedef struct duramen_field {
     } value;
 } duramen_field;
 
-/* What a logger is to be like. All zero is the default; set size to sizeof(duramen_options). */
+/* What a logger is to be like. All zero is the default; set size to sizeof(duramen_options). Later versions of the library
+ * may know more options, and take programs that were compiled without these. */
 typedef struct duramen_options {
     size_t size;
     /* What a line survives when the call returns: "none", "process" (default: the death of the process),

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn duramen_log(
         // SAFETY: as the caller says.
         let (line, message) = unsafe {
             let mut line = Line::read(fields, nfields)?;
-            let message = line.text(Text { data: message, len });
+            let message = line.text(Text { data: message, len })?;
             (line, message)
         };
         Ok(logger.log(level, &message, &line.fields())?)

@@ -6,6 +6,7 @@ use duramen::{Durability, Level, Logger, LoggerBuilder, OnFull, Value};
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char};
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -78,6 +79,34 @@ pub struct Options {
     pub write_buffer_size: usize,
 }
 
+impl Options {
+    /// The options of the first version, which later ones only add to.
+    const FIRST_SIZE: usize = std::mem::offset_of!(Self, write_buffer_size) + size_of::<usize>();
+
+    /// Reads those that the caller's version of the header has; others are zero, the default.
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`] for a size that no version has had so far.
+    ///
+    /// # Safety
+    /// `options` points to as many bytes as its `size` says.
+    unsafe fn read(options: *const Self) -> Result<Self, Failure> {
+        // SAFETY: `size` is the first of them in every version.
+        let size = unsafe { (*options).size };
+        if !(Self::FIRST_SIZE..=size_of::<Self>()).contains(&size) {
+            return Err(Failure::Invalid(format!(
+                "options.size is {size}: set it to sizeof(duramen_options)"
+            )));
+        }
+        let mut all = MaybeUninit::<Self>::zeroed();
+        // SAFETY: the caller has so many bytes, and `all` as many or more; of each option, zero is a value.
+        unsafe {
+            std::ptr::copy_nonoverlapping(options.cast::<u8>(), all.as_mut_ptr().cast(), size);
+            Ok(all.assume_init())
+        }
+    }
+}
+
 const SYNC_NONE: u32 = 1 << 31;
 const PID: u32 = 1;
 const NO_KEEPER: u32 = 2;
@@ -98,7 +127,7 @@ impl<'a> Line<'a> {
     /// Reads fields.
     ///
     /// # Errors
-    /// [`Failure::Invalid`] for a type that is none, or no fields where there should be some.
+    /// [`Failure::Invalid`] for a type or a length that is none, or no fields where there should be some.
     ///
     /// # Safety
     /// `fields` is null or points to `count` fields, whose texts stay as they are during `'a`.
@@ -115,14 +144,14 @@ impl<'a> Line<'a> {
             let field = unsafe { &*fields.add(i) };
             // SAFETY: the caller says that the texts are there, and `kind` says which value is.
             let (name, value) = unsafe {
-                let name = line.text(Text { data: field.name, len: NUL });
+                let name = line.text(Text { data: field.name, len: NUL })?;
                 let value = match field.kind {
-                    0 => Owned::Text(line.text(field.value.text)),
+                    0 => Owned::Text(line.text(field.value.text)?),
                     1 => Owned::Other(Value::Int(field.value.integer)),
                     2 => Owned::Other(Value::Float(field.value.number)),
                     3 => Owned::Other(Value::Bool(field.value.boolean != 0)),
                     4 => Owned::Other(Value::Null),
-                    5 => Owned::Json(line.text(field.value.text)),
+                    5 => Owned::Json(line.text(field.value.text)?),
                     kind => {
                         return Err(Failure::Invalid(format!("a field of the type {kind}, which is none")));
                     }
@@ -136,13 +165,16 @@ impl<'a> Line<'a> {
 
     /// A text; one that is not UTF-8 is marked.
     ///
+    /// # Errors
+    /// As [`Text::bytes`].
+    ///
     /// # Safety
     /// As for [`Text::bytes`].
-    pub(crate) unsafe fn text(&mut self, text: Text) -> Cow<'a, str> {
+    pub(crate) unsafe fn text(&mut self, text: Text) -> Result<Cow<'a, str>, Failure> {
         // SAFETY: as the caller says.
-        let text = String::from_utf8_lossy(unsafe { text.bytes() });
+        let text = String::from_utf8_lossy(unsafe { text.bytes() }?);
         self.invalid |= matches!(text, Cow::Owned(_));
-        text
+        Ok(text)
     }
 
     /// The fields.
@@ -177,19 +209,25 @@ fn is_embedded(text: &str) -> bool {
 }
 
 impl Text {
+    /// # Errors
+    /// [`Failure::Invalid`] for a length that no text has: most likely a negative number.
+    ///
     /// # Safety
     /// `data` is null, or points to `len` bytes or to some that end with a zero byte, which stay as they are during
-    /// `'a`.
-    unsafe fn bytes<'a>(self) -> &'a [u8] {
+    /// `'a`; if no text can be as long as `len`, there need be nothing.
+    unsafe fn bytes<'a>(self) -> Result<&'a [u8], Failure> {
         if self.data.is_null() {
-            return &[];
+            return Ok(&[]);
         }
         if self.len == NUL {
             // SAFETY: as the caller says.
-            return unsafe { CStr::from_ptr(self.data) }.to_bytes();
+            return Ok(unsafe { CStr::from_ptr(self.data) }.to_bytes());
         }
-        // SAFETY: as the caller says.
-        unsafe { std::slice::from_raw_parts(self.data.cast(), self.len) }
+        if isize::try_from(self.len).is_err() {
+            return Err(Failure::Invalid(format!("a text of {} bytes: the length is negative", self.len)));
+        }
+        // SAFETY: as the caller says, and so many bytes may be.
+        Ok(unsafe { std::slice::from_raw_parts(self.data.cast(), self.len) })
     }
 }
 
@@ -205,7 +243,7 @@ pub(crate) unsafe fn required<'a>(name: &str, text: *const c_char) -> Result<&'a
         return Err(Failure::Invalid(format!("{name} is NULL")));
     }
     // SAFETY: as the caller says.
-    let bytes = unsafe { Text { data: text, len: NUL }.bytes() };
+    let bytes = unsafe { Text { data: text, len: NUL }.bytes() }?;
     std::str::from_utf8(bytes).map_err(|_| Failure::Invalid(format!("{name} is not UTF-8")))
 }
 
@@ -218,7 +256,7 @@ pub(crate) unsafe fn required<'a>(name: &str, text: *const c_char) -> Result<&'a
 /// As for [`required`].
 pub(crate) unsafe fn path<'a>(dir: *const c_char) -> Result<&'a Path, Failure> {
     // SAFETY: as the caller says.
-    let bytes = unsafe { Text { data: dir, len: NUL }.bytes() };
+    let bytes = unsafe { Text { data: dir, len: NUL }.bytes() }?;
     if bytes.is_empty() {
         return Err(Failure::Invalid("dir is NULL or empty".into()));
     }
@@ -248,13 +286,8 @@ pub(crate) unsafe fn builder(dir: *const c_char, options: *const Options) -> Res
     if options.is_null() {
         return Ok(builder);
     }
-    // SAFETY: `size` is the first of them in every version.
-    let size = unsafe { (*options).size };
-    if size != size_of::<Options>() {
-        return Err(Failure::Invalid(format!("options.size is {size}: set it to sizeof(duramen_options)")));
-    }
-    // SAFETY: as the caller says, and there are enough bytes.
-    let options = unsafe { *options };
+    // SAFETY: as the caller says.
+    let options = unsafe { Options::read(options) }?;
     if !options.durability.is_null() {
         // SAFETY: as the caller says.
         builder = builder.durability(durability(unsafe { required("durability", options.durability) }?)?);

@@ -50,6 +50,8 @@ int main(int argc, char **argv) {
     CHECK(*duramen_last_error());
     duramen_options options = {0};
     CHECK(duramen_open(dir, &options, &log) == DURAMEN_INVALID && strstr(duramen_last_error(), "size"));
+    options.size = sizeof options + 8;
+    CHECK(duramen_open(dir, &options, &log) == DURAMEN_INVALID && strstr(duramen_last_error(), "size"));
     options.size = sizeof options;
     options.durability = "fsync";
     CHECK(duramen_open(dir, &options, &log) == DURAMEN_INVALID && strstr(duramen_last_error(), "fsync"));
@@ -110,6 +112,11 @@ int main(int argc, char **argv) {
     fields[0].type = 99;
     CHECK(duramen_log(log, DURAMEN_INFO, "m", DURAMEN_NUL, fields, 1) == DURAMEN_INVALID);
     CHECK(strstr(duramen_last_error(), "99"));
+    /* The lengths of texts that a failed call gave. */
+    CHECK(duramen_log(log, DURAMEN_INFO, "m", (size_t)-5, NULL, 0) == DURAMEN_INVALID);
+    CHECK(strstr(duramen_last_error(), "negative"));
+    duramen_field negative = duramen_text("n", "x", (size_t)-2);
+    CHECK(duramen_log(log, DURAMEN_INFO, "m", 1, &negative, 1) == DURAMEN_INVALID);
     static char long_name[2001];
     memset(long_name, 'n', sizeof long_name - 1);
     bad[0].name = long_name;
