@@ -10,7 +10,8 @@
  *     duramen_close(log);
  *
  * Any thread may call any function at any time, with one exception: nobody may use a logger while or after it is
- * closed. No function keeps a pointer that it was given, and none ends the process or throws.
+ * closed. No function keeps a pointer that it was given, and none ends the process or throws. A thread that calls one
+ * needs 256 KiB of stack, and one that only logs 64 KiB.
  *
  * Texts are UTF-8. What is not is kept with U+FFFD in place of the bytes that are not, and the line gets the field
  * invalid_utf8 = true. A NULL text is an empty one; a NULL name is the name "".

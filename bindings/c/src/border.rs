@@ -152,9 +152,7 @@ fn ask(
     text: &str,
     each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
-    let now_ns = Env::os().clock.now_unix_ns();
-    let query = Query::parse(text, &ParseOptions { now_ns, ..ParseOptions::default() })
-        .map_err(|e| Failure::Invalid(e.to_string()))?;
+    let query = understood(text)?;
     let store = Store::open_read_only(dir)?;
     let (min_time, max_time) = query.time_range();
     let blocks = store.snapshot()?.blocks(min_time, max_time);
@@ -174,4 +172,23 @@ fn ask(
         lacking.push(format!("{} blocks could not be read: {why}", stats.blocks_failed));
     }
     if lacking.is_empty() { Ok(()) } else { Err(Failure::Incomplete(lacking.join("; "))) }
+}
+
+/// Reads a query's text, on a thread of its own: it may be nested deep, and the caller's stack may be of any size.
+fn understood(text: &str) -> Result<Query, Failure> {
+    /// Enough for the deepest query.
+    const STACK_BYTES: usize = 4 << 20;
+    let now_ns = Env::os().clock.now_unix_ns();
+    let options = ParseOptions { now_ns, ..ParseOptions::default() };
+    let thread = std::thread::Builder::new().name("duramen-query".into()).stack_size(STACK_BYTES);
+    std::thread::scope(|scope| {
+        let reader = thread.spawn_scoped(scope, || Query::parse(text, &options));
+        let reader =
+            reader.map_err(|e| Failure::Failed(format!("cannot start a thread for the query: {e}")))?;
+        match reader.join() {
+            Ok(read) => read.map_err(|e| Failure::Invalid(e.to_string())),
+            // It is told as any other fault is.
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }

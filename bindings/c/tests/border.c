@@ -1,4 +1,5 @@
 /* What a program may get wrong, and what it may ask. It ends with the number of the line that is not as it should be. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,26 @@ static int ask(const char *dir, const char *query, struct rows *rows) {
     memset(rows, 0, sizeof *rows);
     rows->limit = limit;
     return duramen_query(dir, query, keep, rows);
+}
+
+/* Deep queries, and all else that a thread does, with as little stack as the header asks for. */
+static void *with_little_stack(void *dir) {
+    static char deep[1024], too_deep[1024];
+    struct rows rows = {0};
+    memset(deep, '(', 99);
+    strcpy(deep + 99, "typed");
+    memset(deep + strlen(deep), ')', 99);
+    memset(too_deep, '(', 200);
+    CHECK(ask(dir, deep, &rows) == DURAMEN_OK && rows.count == 1);
+    CHECK(ask(dir, too_deep, &rows) == DURAMEN_INVALID && strstr(duramen_last_error(), "deep"));
+    CHECK(ask(dir, "* | stats by (level) count() n | sort by (n)", &rows) == DURAMEN_OK && rows.count > 1);
+    return dir;
+}
+
+static void *log_with_less(void *log) {
+    duramen_field fields[] = {duramen_string("s", "text"), duramen_int("i", 7)};
+    CHECK(duramen_log(log, DURAMEN_ERROR, "from a small thread", DURAMEN_NUL, fields, 2) == DURAMEN_OK);
+    return log;
 }
 
 int main(int argc, char **argv) {
@@ -135,10 +156,20 @@ int main(int argc, char **argv) {
     CHECK(ask(dir, NULL, &rows) == DURAMEN_INVALID && ask(dir, "\xff", &rows) == DURAMEN_INVALID);
     CHECK(duramen_query(dir, "*", NULL, NULL) == DURAMEN_INVALID);
 
+    pthread_attr_t little;
+    pthread_t thread;
+    void *done = NULL;
+    CHECK(pthread_attr_init(&little) == 0 && pthread_attr_setstacksize(&little, 256 << 10) == 0);
+    CHECK(pthread_create(&thread, &little, with_little_stack, argv[1]) == 0);
+    CHECK(pthread_join(thread, &done) == 0 && done == argv[1]);
+    CHECK(pthread_attr_setstacksize(&little, 64 << 10) == 0);
+    CHECK(pthread_create(&thread, &little, log_with_less, log) == 0);
+    CHECK(pthread_join(thread, &done) == 0 && done == log);
+
     CHECK(duramen_close(log) == DURAMEN_OK && duramen_close(NULL) == DURAMEN_OK);
     rows.limit = 0;
-    /* Five of ours, and one that says that a sixth was refused. */
-    CHECK(ask(dir, "*", &rows) == DURAMEN_OK && rows.count == 6);
+    /* Six of ours, and one that says that a seventh was refused. */
+    CHECK(ask(dir, "*", &rows) == DURAMEN_OK && rows.count == 7);
     CHECK(ask(dir, "dropped_lines:1", &rows) == DURAMEN_OK && rows.count == 1);
     return 0;
 }
