@@ -569,3 +569,37 @@ fn an_open_store_can_be_verified_and_not_repaired() {
     let nothing = verify(&sim.env(), "elsewhere", &mut |_| {}).unwrap_err().to_string();
     assert!(nothing.contains("no key-value store"), "{nothing}");
 }
+
+/// The process was killed, and the last record of its segment has a wrong byte: what the header counts was whole.
+#[test]
+fn an_acknowledged_write_at_the_end_of_the_log_is_not_undone_in_silence() {
+    let damaged = || {
+        let sim = Sim::new(1);
+        let store = Lsm::open(DIR, options(&sim)).unwrap();
+        store.put(b"a", b"first").unwrap();
+        store.put(b"b", b"second").unwrap();
+        sim.crash_process();
+        drop(store);
+        let segment = files(&sim).into_iter().find(|path| path.ends_with("00000001.wal")).unwrap();
+        let bytes = sim.read_file(Path::new(&segment)).unwrap();
+        let at = bytes.windows(6).position(|window| window == b"second").unwrap();
+        sim.flip_bit(Path::new(&segment), at as u64 * 8).unwrap();
+        (sim, segment)
+    };
+    let (sim, segment) = damaged();
+    let content = sim.read_file(Path::new(&segment)).unwrap();
+    assert!(check(&sim).damage.iter().any(|damage| damage.path == Path::new(&segment)));
+    let mended = mend(&sim, false);
+    assert_eq!(mended.lost.len(), 1, "{mended:?}");
+    assert_eq!(sim.read_file(&mended.quarantined[0]).unwrap(), content);
+    assert_eq!(reopened(&sim).len(), 1);
+
+    let (sim, _) = damaged();
+    let store = Lsm::open(DIR, options(&sim)).unwrap();
+    assert_eq!((store.recovery().damage.len(), store.recovery().torn_bytes), (1, 0));
+    assert_eq!(store.get(b"a").unwrap().unwrap(), b"first");
+    assert!(store.get(b"b").unwrap().is_none());
+    store.close().unwrap();
+    let kept = files(&sim).into_iter().find(|path| path.starts_with("store/quarantine/")).unwrap();
+    assert_eq!(sim.read_file(Path::new(&kept)).unwrap(), content);
+}

@@ -9,8 +9,8 @@ use duramen_engine::wal::format::{
     KIND_SEAL, KIND_SYNC, RECORD_HEADER_BYTES, RecordHeader, SegmentId, payload_hash,
 };
 use duramen_engine::wal::{
-    Background, Recovered, Wal, WalOptions, WalRecoveryMode, WriteOptions, recover, recover_unflushed,
-    segment_path,
+    Background, Recovered, Wal, WalKind, WalOptions, WalRecoveryMode, WriteOptions, recover,
+    recover_unflushed, segment_path, segments,
 };
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,13 @@ struct Place {
 impl Dead {
     /// A writer that did as `work` says and died. Nothing is synced unless it says so.
     fn after(work: impl FnOnce(&Wal, &mut Vec<Written>)) -> Self {
+        Self::of(WalKind::default(), work)
+    }
+
+    fn of(wal_kind: WalKind, work: impl FnOnce(&Wal, &mut Vec<Written>)) -> Self {
         let root = tempfile::tempdir().unwrap();
         let options = WalOptions {
+            wal_kind,
             background: Background::Manual,
             max_write_buffer_number: 100,
             sync_on_seal: false,
@@ -72,6 +77,18 @@ impl Dead {
         let mut bytes = self.bytes(number);
         edit(&mut bytes);
         write(&self.path(number), &bytes);
+    }
+
+    /// As it is found after a loss of power: the machine was started anew since.
+    fn after_power_loss(self) -> Self {
+        for file in segments(&Env::os(), &self.dir).unwrap() {
+            self.edit(file.number, |bytes| {
+                bytes[40] ^= 1;
+                let crc = crc32c::crc32c(&bytes[..60]);
+                bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+            });
+        }
+        self
     }
 
     fn remove(&self, number: u64) {
@@ -146,7 +163,7 @@ fn a_killed_writer_s_records_are_all_there() {
 
 #[test]
 fn a_torn_tail_is_cut_and_counted() {
-    let dead = Dead::after(|wal, appended| append(wal, appended, 12));
+    let dead = Dead::after(|wal, appended| append(wal, appended, 12)).after_power_loss();
     let last = *dead.places(1).last().unwrap();
     for cut in last.start..last.end {
         // Cut off, or never written back.
@@ -177,7 +194,7 @@ fn a_torn_tail_is_cut_and_counted() {
 
 #[test]
 fn a_flipped_bit_that_nothing_vouches_for_is_a_torn_tail() {
-    let dead = Dead::after(|wal, appended| append(wal, appended, 12));
+    let dead = Dead::after(|wal, appended| append(wal, appended, 12)).after_power_loss();
     let hit = dead.places(1)[5];
     dead.edit(1, |bytes| bytes[hit.start + 9] ^= 4);
     let recovered = dead.recover(PointInTime);
@@ -190,6 +207,48 @@ fn a_flipped_bit_that_nothing_vouches_for_is_a_torn_tail() {
     rest.remove(5);
     assert!(offered(&skipping) == rest);
     assert!(skipping.segments[0].damaged);
+}
+
+#[test]
+fn a_last_record_that_was_finished_is_damaged_as_long_as_the_machine_runs() {
+    for kind in [WalKind::Mmap, WalKind::Write] {
+        let dead = Dead::of(kind, |wal, appended| append(wal, appended, 12));
+        let last = *dead.places(1).last().unwrap();
+        let whole = dead.bytes(1);
+        for what in ["flipped", "zeros", "cut"] {
+            dead.edit(1, |bytes| match what {
+                "flipped" => bytes[last.start + 24] ^= 4,
+                "zeros" => bytes[last.start..last.end].fill(0),
+                _ => bytes.truncate(last.end - 1),
+            });
+            let recovered = dead.recover(PointInTime);
+            assert!(offered(&recovered) == dead.first(11), "{kind:?}");
+            let [damage] = &recovered.damage[..] else { panic!("{kind:?}: {:?}", recovered.damage) };
+            assert_eq!((damage.number, damage.offset, damage.proven), (1, last.start as u64, true));
+            assert_eq!(recovered.torn_bytes, 0);
+            assert!(recovered.segments[0].damaged, "the file is not to be thrown away");
+            write(&dead.path(1), &whole);
+        }
+        // None of it is left but the header.
+        dead.edit(1, |bytes| bytes.truncate(4096));
+        assert!(dead.recover(PointInTime).damage[0].proven);
+        write(&dead.path(1), &whole);
+        // What was being written when the process ended is behind what the header counts.
+        dead.edit(1, |bytes| {
+            bytes[if kind == WalKind::Mmap { 192..200 } else { 384..392 }]
+                .copy_from_slice(&(last.start as u64).to_le_bytes());
+            bytes[last.start + 24] ^= 4;
+        });
+        let recovered = dead.recover(PointInTime);
+        assert_eq!((recovered.damage.len(), recovered.torn_bytes), (0, (last.end - last.start) as u64));
+        write(&dead.path(1), &whole);
+        // And after a loss of power nothing it counts is proven.
+        let dead = dead.after_power_loss();
+        dead.edit(1, |bytes| bytes[last.start + 24] ^= 4);
+        let recovered = dead.recover(PointInTime);
+        assert!(offered(&recovered) == dead.first(11));
+        assert_eq!((recovered.damage.len(), recovered.torn_bytes), (0, (last.end - last.start) as u64));
+    }
 }
 
 #[test]
@@ -278,7 +337,7 @@ fn damage_in_a_sealed_synced_segment_is_corruption() {
 
 #[test]
 fn a_hole_in_a_segment_that_is_not_the_newest_ends_the_prefix() {
-    let dead = Dead::after(three_segments);
+    let dead = Dead::after(three_segments).after_power_loss();
     let hit = dead.places(2)[5]; // the first is a PREV
     dead.edit(2, |bytes| bytes[hit.start..hit.end].fill(0));
     let recovered = dead.recover(PointInTime);
@@ -301,7 +360,7 @@ fn a_hole_in_a_segment_that_is_not_the_newest_ends_the_prefix() {
 
 #[test]
 fn a_segment_whose_end_never_came_to_the_device_ends_the_prefix() {
-    let dead = Dead::after(three_segments);
+    let dead = Dead::after(three_segments).after_power_loss();
     let places = dead.places(2);
     dead.edit(2, |bytes| bytes[places[8].start..].fill(0)); // the first is a PREV
     let recovered = dead.recover(PointInTime);

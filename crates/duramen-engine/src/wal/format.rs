@@ -26,7 +26,8 @@
 //! counters change all the time and are read by other processes: each is one aligned word, which is read and
 //! written whole, on a cache line of its own, so that those who follow one do not slow those who raise
 //! another. They lie outside the CRC; a recovery believes the records, and the counters only where they
-//! accuse (`synced` says that bytes were there which are not).
+//! accuse (`synced` says that bytes were there which are not; so do `committed` and `published`, as long as the
+//! machine was not started anew).
 //!
 //! # Records: from byte 4096 on, back to back
 //!

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // writes the memory that readers below a counter share
 
 use super::anonymous::AnonymousSegment;
-use super::format::{FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, SEALED, SYNCED};
+use super::format::{COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, PUBLISHED, SEALED, SYNCED};
 use crate::io::{Env, File, OpenMode, Segment, SegmentMemory};
 use std::io;
 use std::path::Path;
@@ -57,8 +57,10 @@ impl LoadedSegment {
     pub(super) fn load_all(&self) -> io::Result<()> {
         self.load(self.memory().len())?;
         if self.memory().len() >= FIRST_RECORD {
-            let synced = self.counter_in_file(SYNCED)?;
-            self.memory().counter(SYNCED).fetch_max(synced, Ordering::AcqRel);
+            for counter in [SYNCED, COMMITTED, PUBLISHED] {
+                let value = self.counter_in_file(counter)?;
+                self.memory().counter(counter).fetch_max(value, Ordering::AcqRel);
+            }
         }
         Ok(())
     }

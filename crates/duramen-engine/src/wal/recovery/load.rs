@@ -3,7 +3,7 @@
 use super::scan::{Scan, scan};
 use crate::io::{Env, Segment};
 use crate::wal::arena::settled;
-use crate::wal::format::{FIRST_RECORD, SYNCED, SegmentId};
+use crate::wal::format::{COMMITTED, FIRST_RECORD, PUBLISHED, SYNCED, SegmentId, SegmentKind};
 use crate::wal::loaded::LoadedSegment;
 use crate::wal::names::SegmentFile;
 use crate::wal::reader::{Header, SegmentReader, read_identity};
@@ -24,6 +24,9 @@ pub(super) struct Loaded {
     pub(super) bad_header: Option<String>,
     /// How many bytes were on the device, as far as the header tells.
     pub(super) synced: u64,
+    /// Up to where the writer had finished records, if that proves that they were there: 0 after the machine was started
+    /// anew. Until then whatever a process has put into a mapping or handed to the kernel outlives it.
+    pub(super) finished: u64,
     /// The sequence number of the writer's very first record, if the header can be read.
     pub(super) log_first_seq: Option<u64>,
 }
@@ -45,6 +48,7 @@ impl Loaded {
             scan: Scan { content_end: FIRST_RECORD, ..Scan::default() },
             bad_header: None,
             synced: 0,
+            finished: 0,
             log_first_seq: None,
         };
         let Some(segment) = segment else { return Ok(Some(loaded)) };
@@ -54,6 +58,14 @@ impl Loaded {
             Header::Damaged(detail) => loaded.bad_header = Some(detail),
             Header::Good(identity) => {
                 loaded.synced = memory.counter(SYNCED).load(Ordering::Acquire);
+                let boot = env.clock.boot_id();
+                if boot != 0 && identity.boot_id == boot {
+                    let counter = match identity.kind {
+                        SegmentKind::Mapped => COMMITTED,
+                        SegmentKind::Written => PUBLISHED,
+                    };
+                    loaded.finished = memory.counter(counter).load(Ordering::Acquire);
+                }
                 loaded.log_first_seq = Some(identity.log_first_seq);
             }
         }

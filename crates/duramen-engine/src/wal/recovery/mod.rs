@@ -7,8 +7,11 @@
 //!   cut, and counted.
 //! - A **hole**: records are missing although later ones are there. A loss of power leaves that where nothing was
 //!   synced, since devices write in any order.
-//! - **Damage**: the missing bytes are known to have been on the device: the header's `synced` or a SYNC, which may
-//!   lie behind the damage or in a later segment, says so.
+//! - **Damage**: the missing bytes are known to have been there. The header's `synced` or a SYNC, which may lie behind
+//!   the damage or in a later segment, says that they were on the device; or the header's `committed` (`published` in a
+//!   written segment) says that they were finished, in the same run of the machine: what ends a process takes nothing
+//!   from its files. After a loss of power that counter proves nothing, for its page may have reached the device
+//!   before theirs.
 //!
 //! Holes and damage are both reported, as [`Damage`], told apart by `proven`; what was there before them is offered, and what
 //! comes after only in mode [`SkipAnyCorrupted`](WalRecoveryMode::SkipAnyCorrupted): the store as it was at some
@@ -50,8 +53,8 @@ pub struct Damage {
     pub path: PathBuf,
     /// Where the last good record before it ends.
     pub offset: u64,
-    /// Whether the bytes are known to have been on the device: then something damaged them. Otherwise a
-    /// loss of power before they were synced explains it.
+    /// Whether the bytes are known to have been there, on the device or since the machine was started: then something
+    /// damaged them. Otherwise a loss of power before they were synced explains it.
     pub proven: bool,
     /// What was found.
     pub detail: String,

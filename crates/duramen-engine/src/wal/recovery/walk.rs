@@ -8,9 +8,11 @@ use crate::wal::names::SegmentFile;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// What is known to have been on the device.
+/// What is known to have been there: on the device; or whole in a file that no loss of power can have changed since.
 struct Proof {
     marks: Vec<(u64, u64)>,
+    /// By segment. Says nothing of those before: a writer may begin one before it has handed over all of the last.
+    finished: Vec<(u64, u64)>,
 }
 
 impl Proof {
@@ -18,12 +20,17 @@ impl Proof {
     fn collect(files: &[Loaded]) -> Self {
         let headers = files.iter().map(|f| (f.file.number, f.synced));
         let marks = files.iter().flat_map(|f| f.scan.marks.iter().copied());
-        Self { marks: headers.chain(marks).filter(|(_, offset)| *offset > 0).collect() }
+        let finished = files.iter().map(|f| (f.file.number, f.finished));
+        Self {
+            marks: headers.chain(marks).filter(|(_, offset)| *offset > 0).collect(),
+            finished: finished.filter(|(_, offset)| *offset > 0).collect(),
+        }
     }
 
     /// Whether the byte at `offset` of segment `number` was, if the segment was ever that long.
     fn covers(&self, number: u64, offset: usize) -> bool {
-        self.marks.iter().any(|(n, o)| *n > number || (*n == number && *o > offset as u64))
+        let own = |(n, o): &(u64, u64)| *n == number && *o > offset as u64;
+        self.marks.iter().any(|mark| mark.0 > number || own(mark)) || self.finished.iter().any(own)
     }
 }
 
@@ -114,7 +121,7 @@ impl<'a> Walk<'a> {
                     &loaded.file,
                     FIRST_RECORD,
                     true,
-                    "its records were on the device and are gone".into(),
+                    "its records were whole once and are gone".into(),
                 );
             }
             if self.last.as_ref().is_none_or(|last| last.complete) {
@@ -146,7 +153,7 @@ impl<'a> Walk<'a> {
 
     /// Whether a segment without content can have had any: a prepared one is synced without.
     fn was_used(&self, loaded: &Loaded) -> bool {
-        loaded.synced > FIRST_RECORD as u64
+        loaded.synced.max(loaded.finished) > FIRST_RECORD as u64
             || self.proof.marks.iter().any(|(n, o)| *n == loaded.file.number && *o > FIRST_RECORD as u64)
     }
 
@@ -249,7 +256,7 @@ impl<'a> Walk<'a> {
         let rest = (loaded.scan.content_end - at) as u64;
         if self.proof.covers(number, at) {
             offer.damaged = true;
-            self.damage(&loaded.file, at, true, "its end was on the device and is gone".into());
+            self.damage(&loaded.file, at, true, "its end was whole once and is damaged or gone".into());
         } else if self.newest == Some(number) {
             self.found.torn_bytes += rest;
         } else if rest > 0 {
