@@ -119,6 +119,52 @@ fn a_flipped_bit_anywhere_is_found_and_costs_only_the_frame_it_hits() {
 }
 
 #[test]
+fn whatever_is_wrong_with_the_header_costs_no_write() {
+    let bytes_of_it = (0..HEADER).chain(56..64);
+    let turned = bytes_of_it.flat_map(|at| [0xff, 0x03].map(|bits| Some((at, bits))));
+    for edit in turned.chain([None]) {
+        let sim = Sim::new(1);
+        let entries = store(&sim);
+        let mut damaged = bytes(&sim);
+        match edit {
+            Some((at, bits)) => damaged[at] ^= bits,
+            None => damaged[..64].fill(0),
+        }
+        replace(&sim, &damaged);
+        let header = &damaged[..64];
+        // Another version's frames may be anything.
+        if damaged[8..12] != [1, 0, 0, 0] && damaged[..8] == *b"DURALOG\0" {
+            continue;
+        }
+        let report = check(&sim);
+        assert!(!report.is_whole() && report.entries == 20, "{header:?}: {report:?}");
+        let mended = mend(&sim, false);
+        assert_eq!(mended.lost, [], "{header:?}");
+        assert_eq!(sim.read_file(&mended.quarantined[0]).unwrap(), damaged);
+        assert!(check(&sim).is_whole(), "{header:?}");
+        assert_eq!(content(&sim), entries, "{header:?}");
+    }
+}
+
+#[test]
+fn without_header_and_first_frames_what_follows_is_kept() {
+    let sim = Sim::new(1);
+    let entries = store(&sim);
+    let mut damaged = bytes(&sim);
+    let middle = damaged.len() - 400;
+    damaged[..middle].fill(0);
+    replace(&sim, &damaged);
+    let mended = mend(&sim, false);
+    assert_eq!(mended.lost.len(), 1, "{mended:?}");
+    let found = content(&sim);
+    assert!(
+        found.len() >= 4 && found.iter().all(|(key, value)| entries.get(key) == Some(value)),
+        "{found:?}"
+    );
+    assert!(check(&sim).is_whole());
+}
+
+#[test]
 fn a_stretch_of_rubbish_costs_what_lay_there_and_no_more() {
     let sim = Sim::new(1);
     let entries = store(&sim);

@@ -43,6 +43,8 @@ pub(super) const HEADER_BYTES: usize = 64;
 pub(super) const FRAME_BYTES: usize = 21;
 /// Where the word `boot` lies.
 pub(super) const BOOT_AT: u64 = 48;
+/// What lies behind it in the header is zero.
+pub(super) const ZERO_AT: usize = 56;
 /// The longest payload. A batch counts more for its writes than they take.
 pub(super) const MAX_PAYLOAD_BYTES: usize = MAX_BATCH_BYTES;
 /// The largest sequence number that the base frames can stand for: no log gets there.
@@ -189,7 +191,13 @@ pub(super) fn verifies(frame: &[u8], identity: Identity) -> bool {
     seal(crc32c::crc32c(payload), identity, &header[4..]) == u32_at(header, 0)
 }
 
-fn seal(payload_crc: u32, identity: Identity, header: &[u8]) -> u32 {
+/// The checksum that a frame carries.
+pub(super) fn checksum_of(frame: &[u8]) -> Option<u32> {
+    frame.first_chunk().map(|word| u32::from_le_bytes(*word))
+}
+
+/// A frame's checksum, of what `header` is without it.
+pub(super) fn seal(payload_crc: u32, identity: Identity, header: &[u8]) -> u32 {
     let crc = crc32c::crc32c_append(payload_crc, &identity.store_id.to_le_bytes());
     let crc = crc32c::crc32c_append(crc, &identity.generation.to_le_bytes());
     crc32c::crc32c_append(crc, header)

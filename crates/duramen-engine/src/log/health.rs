@@ -83,7 +83,9 @@ pub(crate) fn repair(
         return Ok(());
     }
     let generation = (found.identity.generation >> 1).saturating_add(1 << 32);
-    let identity = Identity { generation, ..found.identity };
+    // Without a header it is known only what the store's number did to checksums.
+    let store_id = if found.is_said { found.identity.store_id } else { env.random.next_u64() };
+    let identity = Identity { store_id, generation };
     let tmp = dir.join(LOG_TMP);
     let mut new = NewFile::create(env, tmp.clone(), identity)?;
     found.each_op(&*file, &path, |op| new.base_op(op, found.last_seq))?;

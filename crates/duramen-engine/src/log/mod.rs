@@ -18,6 +18,7 @@
 //! | `frames` | reading frames in chunks |
 //! | `recover` | what a file holds that somebody left, however they left it |
 //! | `survey` | what a damaged file holds |
+//! | `whose` | whose frames these are, where the header no longer tells |
 //! | `health` | verifying and repairing |
 //! | `dump` | the file, line by line |
 //! | `open` | from a directory to a store |
@@ -46,6 +47,7 @@ mod read;
 mod recover;
 mod snapshots;
 mod survey;
+mod whose;
 
 pub(crate) use dump::dump;
 pub(crate) use format::MAGIC;

@@ -3,8 +3,9 @@
 //! Where a frame is damaged, the next one is searched for: first where its own length leads, then byte by byte. What
 //! is found carries the store's identity and a sequence number that may follow, under its checksum.
 
-use super::format::{FRAME_BYTES, FrameHeader, HEADER_BYTES, Header, Identity, Kind, verifies};
+use super::format::{FRAME_BYTES, FrameHeader, HEADER_BYTES, Header, Identity, Kind, ZERO_AT, verifies};
 use super::frames::{Frame, Frames, Step, each_op};
+use super::whose::of_frames;
 use crate::io::File;
 use crate::kv::{Damage, Op, Progress};
 use crate::{Error, Result};
@@ -12,15 +13,17 @@ use std::ops::Range;
 use std::path::Path;
 
 /// How many times its length a search may checksum. Only bytes made to look like frames come near.
-const SEARCH_BUDGET: u64 = 16;
+pub(super) const SEARCH_BUDGET: u64 = 16;
 /// How much a search reads at once.
-const WINDOW_BYTES: usize = 256 << 10;
+pub(super) const WINDOW_BYTES: usize = 256 << 10;
 
 /// What is in a file.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// What the header says, or must have said.
+    /// What the header says, or one that does the same to every frame's checksum.
     pub(super) identity: Identity,
+    /// Whether the header is whole, and says so.
+    pub(super) is_said: bool,
     pub(super) damage: Vec<Damage>,
     /// Frames that do not count: parts without the batch that would make them visible.
     pub(super) hidden: Vec<Range<u64>>,
@@ -46,7 +49,10 @@ pub(super) fn survey(file: &dyn File, path: &Path, progress: &mut dyn FnMut(Prog
     file.read_exact_at(bytes, 0).map_err(Error::io("read", path))?;
     let mut damage = Vec::new();
     let (identity, base) = match Header::decode(path, bytes) {
-        Ok(header) => (header.identity, Some((header.base_end, header.base_seq))),
+        Ok(header) => {
+            damage.extend(not_zero(path, bytes));
+            (header.identity, Some((header.base_end, header.base_seq)))
+        }
         Err(error) if error.is_corruption() => {
             let identity = guess_identity(file, path, bytes, file_len)?.ok_or_else(|| error_of(&error))?;
             damage.push(Damage { entries: Some(0), ..Damage::of_error(path, &error) });
@@ -59,6 +65,7 @@ pub(super) fn survey(file: &dyn File, path: &Path, progress: &mut dyn FnMut(Prog
         path,
         found: Survey {
             identity,
+            is_said: base.is_some(),
             damage,
             hidden: Vec::new(),
             whole: Vec::new(),
@@ -76,6 +83,14 @@ pub(super) fn survey(file: &dyn File, path: &Path, progress: &mut dyn FnMut(Prog
     Ok(walk.found)
 }
 
+/// The end of the header, if anything is there.
+fn not_zero(path: &Path, header: &[u8]) -> Option<Damage> {
+    let rest = header.get(ZERO_AT..).filter(|rest| rest.iter().any(|byte| *byte != 0))?;
+    let detail = "the header ends in zeros, and here something else is".to_owned();
+    let (offset, bytes) = (Some(ZERO_AT as u64), Some(rest.len() as u64));
+    Some(Damage { path: path.to_path_buf(), offset, bytes, keys: None, entries: Some(0), detail })
+}
+
 fn error_of(error: &Error) -> Error {
     match error {
         Error::Corruption { path, offset, detail } => Error::corruption(path, *offset, detail),
@@ -83,11 +98,13 @@ fn error_of(error: &Error) -> Error {
     }
 }
 
-/// The identity that the first frame confirms: the header's, or that with one bit turned.
+/// The identity that the first frame confirms: the header's, or that with one bit turned; or what frames agree on.
 fn guess_identity(file: &dyn File, path: &Path, header: &[u8], file_len: u64) -> Result<Option<Identity>> {
     let u64_at = |at: usize| header.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
     let (Some(store_id), Some(generation)) = (u64_at(12), u64_at(20)) else { return Ok(None) };
-    let Some(frame) = raw_frame(file, path, HEADER_BYTES as u64, file_len)? else { return Ok(None) };
+    let Some(frame) = raw_frame(file, path, HEADER_BYTES as u64, file_len)? else {
+        return of_frames(file, path, file_len);
+    };
     let turned = (0..64).flat_map(|bit| {
         [
             Identity { store_id: store_id ^ (1 << bit), generation },
@@ -95,11 +112,14 @@ fn guess_identity(file: &dyn File, path: &Path, header: &[u8], file_len: u64) ->
         ]
     });
     let mut candidates = std::iter::once(Identity { store_id, generation }).chain(turned);
-    Ok(candidates.find(|identity| verifies(&frame, *identity)))
+    match candidates.find(|identity| verifies(&frame, *identity)) {
+        None => of_frames(file, path, file_len),
+        found => Ok(found),
+    }
 }
 
 /// The bytes of what may be a frame, unverified.
-fn raw_frame(file: &dyn File, path: &Path, at: u64, file_len: u64) -> Result<Option<Vec<u8>>> {
+pub(super) fn raw_frame(file: &dyn File, path: &Path, at: u64, file_len: u64) -> Result<Option<Vec<u8>>> {
     let mut head = [0; FRAME_BYTES];
     if at + FRAME_BYTES as u64 > file_len {
         return Ok(None);
