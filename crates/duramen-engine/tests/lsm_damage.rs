@@ -603,3 +603,16 @@ fn an_acknowledged_write_at_the_end_of_the_log_is_not_undone_in_silence() {
     let kept = files(&sim).into_iter().find(|path| path.starts_with("store/quarantine/")).unwrap();
     assert_eq!(sim.read_file(Path::new(&kept)).unwrap(), content);
 }
+
+#[test]
+fn a_repair_takes_the_lock_once_and_holds_it_to_its_end() {
+    let sim = Sim::new(1);
+    store(&sim);
+    sim.flip_bit(Path::new("store/MANIFEST"), 40 * 8).unwrap();
+    let before = sim.trace().len();
+    let mended = mend(&sim, false);
+    assert!(mended.actions.iter().any(|action| action.contains("WAL")), "{mended:?}");
+    let taken = sim.trace().into_iter().skip(before).filter(|line| line.contains("store/LOCK"));
+    let taken: Vec<_> = taken.filter(|line| line.starts_with("lock ")).collect();
+    assert_eq!(taken.len(), 1, "{taken:?}");
+}

@@ -138,7 +138,13 @@ impl Lsm {
     pub fn open(dir: impl AsRef<Path>, options: LsmOptions) -> Result<Self> {
         let options = options.checked()?;
         // A program that goes elsewhere is to go on finding it.
-        Self::start(recover::open(&options.env.fs.absolute(dir.as_ref()), options)?)
+        Self::start(recover::open(&options.env.fs.absolute(dir.as_ref()), options, None)?)
+    }
+
+    /// The same for a caller that has the store's lock, which goes on to hold.
+    pub(super) fn open_locked(dir: &Path, options: LsmOptions, lock: Option<Box<dyn Lock>>) -> Result<Self> {
+        let options = options.checked()?;
+        Self::start(recover::open(&options.env.fs.absolute(dir), options, lock)?)
     }
 
     /// Opens a store for reading, as it is at this moment; it may be open for writing elsewhere, and nothing that

@@ -38,16 +38,18 @@ pub(super) struct Parts {
     pub(super) dead_writers: BTreeMap<u64, Box<dyn Lock>>,
 }
 
-/// Opens for writing.
-pub(super) fn open(dir: &Path, options: LsmOptions) -> Result<Parts> {
+/// Opens for writing; `held` is the store's lock, if the caller has it already.
+pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>) -> Result<Parts> {
     let env = options.env.clone();
     let fs = &env.fs;
     // Before anything is put there: it may be something else. And once more when nobody else can begin a store there.
     marker::claim(&env, dir, EngineKind::Lsm, false)?;
     let lock_path = dir.join(paths::LOCK);
-    let Some(lock) = fs.try_lock(&lock_path).map_err(Error::io("lock", &lock_path))? else {
-        return Err(Error::Locked { path: lock_path });
+    let taken = match held {
+        None => fs.try_lock(&lock_path).map_err(Error::io("lock", &lock_path))?,
+        held => held,
     };
+    let Some(lock) = taken else { return Err(Error::Locked { path: lock_path }) };
     marker::claim(&env, dir, EngineKind::Lsm, true)?;
     for name in [paths::TABLES, paths::WAL] {
         let made = dir.join(name);

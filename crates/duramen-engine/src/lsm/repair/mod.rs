@@ -74,9 +74,7 @@ pub(crate) fn repair(
         }
         Err(error) => return Err(error),
     }
-    // Opening the store takes the lock.
-    drop(lock);
-    repair.writers(rebuilt)
+    repair.writers(rebuilt, lock)
 }
 
 impl Repair<'_> {

@@ -2,6 +2,7 @@
 
 use super::Repair;
 use crate::Result;
+use crate::io::Lock;
 use crate::kv::{Damage, Engine};
 use crate::lsm::options::{CompactionStyle, LsmOptions};
 use crate::lsm::verify::{is_batch, whole_file};
@@ -13,8 +14,9 @@ use std::path::PathBuf;
 const MODE: WalRecoveryMode = WalRecoveryMode::SkipAnyCorrupted;
 
 impl Repair<'_> {
-    /// Recovers all records that are whole, if some are not.
-    pub(super) fn writers(&mut self, rebuilt: bool) -> Result<()> {
+    /// Recovers all records that are whole, if some are not. `lock` is the store's, held until that is done: who opens it in
+    /// between would find it half repaired, and its new segments would be judged with those that are left.
+    pub(super) fn writers(&mut self, rebuilt: bool, lock: Option<Box<dyn Lock>>) -> Result<()> {
         // As a dry run there may be no manifest; then nothing is known to be in tables.
         let flushed = ManifestReader::open(self.env, self.dir).map(|reader| reader.state().writers.clone());
         let flushed = flushed.unwrap_or_default();
@@ -73,7 +75,7 @@ impl Repair<'_> {
         };
         // What is damaged is put aside by whoever flushes it.
         let before = self.quarantine.files()?;
-        let store = Lsm::open(self.dir, options)?;
+        let store = Lsm::open_locked(self.dir, options, lock)?;
         store.flush()?;
         store.close()?;
         let after = self.quarantine.files()?;
