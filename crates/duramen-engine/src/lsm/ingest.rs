@@ -140,6 +140,7 @@ impl Inner {
                 min_seq: seq,
                 max_seq: seq,
                 newest_unix_s: self.options.env.clock.now_unix_ns() / 1_000_000_000,
+                id: summary.id,
                 ingested: true,
                 ..TableFacts::default()
             };

@@ -44,6 +44,10 @@ pub(super) struct TableFacts {
     #[n(6)]
     #[cbor(default)]
     pub(super) old_versions: u64,
+    /// Which table it is, as its file says; 0 if that is not known.
+    #[n(8)]
+    #[cbor(default)]
+    pub(super) id: u64,
 }
 
 impl TableFacts {
@@ -55,6 +59,7 @@ impl TableFacts {
             deletes: summary.deletes,
             range_deletes: summary.range_deletes,
             old_versions: summary.old_versions,
+            id: summary.id,
             ..Self::default()
         }
     }
@@ -89,11 +94,11 @@ pub(crate) fn facts_line(line: Line, user: &[u8]) -> Line {
     let Some(facts) = TableFacts::decode(user).filter(|facts| facts.encode() == user) else {
         return line.bytes("user", user);
     };
-    let TableFacts { level, min_seq, max_seq, newest_unix_s, deletes, range_deletes, ingested, old_versions } =
-        facts;
+    let TableFacts { level, min_seq, max_seq, newest_unix_s, deletes, range_deletes, ingested, .. } = facts;
     let line = line.number("level", level).number("min_seq", min_seq).number("max_seq", max_seq);
     let line = line.number("newest_unix_s", newest_unix_s).number("deletes", deletes);
-    let line = line.number("range_deletes", range_deletes).number("old_versions", old_versions);
+    let line = line.number("range_deletes", range_deletes).number("old_versions", facts.old_versions);
+    let line = line.text("id", format!("{:016x}", facts.id));
     if ingested { line.text("ingested", true) } else { line }
 }
 

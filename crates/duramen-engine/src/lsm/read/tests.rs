@@ -71,6 +71,7 @@ impl Tree {
         let meta = TableMeta {
             number: self.tables_made,
             path,
+            file_bytes: written.file_bytes,
             min_key: written.smallest,
             max_key: written.largest,
             user: facts.encode(),

@@ -115,6 +115,7 @@ impl Repair<'_> {
             deletes: findings.deletes,
             range_deletes: findings.range_deletes.len() as u64,
             ingested,
+            id: findings.id,
             ..TableFacts::default()
         }
     }

@@ -40,7 +40,7 @@ impl Repair<'_> {
     pub(super) fn salvage(&mut self, path: &Path, meta: Option<&TableMeta>, number: u64) -> Result<Salvaged> {
         let mut findings = check_table(self.env, path, meta)?;
         self.advance(findings.file_bytes);
-        if findings.damage.is_empty() {
+        if findings.damage.is_empty() || findings.is_another {
             return Ok(Salvaged { findings, new: None });
         }
         if let Some(meta) = meta
@@ -102,6 +102,7 @@ pub(super) fn meta_of(new: &New, facts: &TableFacts) -> TableMeta {
         max_seq: seqs.1,
         deletes: summary.deletes,
         range_deletes: summary.range_deletes,
+        id: summary.id,
         ..*facts
     };
     facts.meta(*number, paths::table(*number), summary)

@@ -46,10 +46,12 @@ impl Repair<'_> {
                     next += 1;
                 }
                 None => {
-                    self.did(format!(
-                        "{} is taken out of the manifest: nothing of it can be read",
-                        path.display()
-                    ));
+                    let why = if salvaged.findings.is_another {
+                        "it is another table"
+                    } else {
+                        "nothing of it can be read"
+                    };
+                    self.did(format!("{} is taken out of the manifest: {why}", path.display()));
                 }
             }
             self.lost(salvaged.findings.damage);

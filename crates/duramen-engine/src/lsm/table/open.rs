@@ -3,10 +3,10 @@
 use super::cache::BlockCache;
 use super::files::{Among, OpenFiles};
 use super::reader::TableReader;
-use crate::Result;
 use crate::io::Env;
 use crate::lsm::LsmOptions;
 use crate::lsm::version::TableFile;
+use crate::{Error, Result};
 use std::sync::{Arc, OnceLock};
 
 /// Opens a store's tables when they are first read from, and keeps the number of open files within
@@ -28,6 +28,20 @@ impl std::fmt::Debug for WhenTooMany {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("WhenTooMany")
     }
+}
+
+/// What lies there may be whole and yet another table, put there by who restored a copy: its rows are not what the manifest
+/// speaks of, and older or deleted ones would be taken for it.
+fn refuse_another(table: &TableFile, (id, file_bytes): (u64, u64)) -> Result<()> {
+    let (known, named) = (table.facts.id, &table.meta);
+    let detail = if id != known && known != 0 {
+        format!("it is table {id:016x}, and MANIFEST names table {known:016x} there")
+    } else if file_bytes != named.file_bytes {
+        format!("it has {file_bytes} bytes, and the table that MANIFEST names there has {}", named.file_bytes)
+    } else {
+        return Ok(());
+    };
+    Err(Error::corruption(table.path(), 0, detail))
 }
 
 impl TableCache {
@@ -68,6 +82,7 @@ impl TableCache {
     fn open<'a>(&self, table: &'a TableFile) -> Result<&'a Arc<TableReader>> {
         let among = Among { files: Arc::clone(&self.files), _keep: table.keep_file() };
         let reader = TableReader::open_among(&self.env, table.path(), &self.blocks, Some(among))?;
+        refuse_another(table, reader.identity())?;
         let reader = table.reader.get_or_init(|| reader);
         if self.files.tables() > self.max_open
             && let Some(close) = self.when_too_many.0.get()

@@ -33,6 +33,8 @@ impl From<&LsmOptions> for TableOptions {
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TableSummary {
+    /// A random number that no other table has; 0 if there is none.
+    pub(crate) id: u64,
     pub(crate) file_bytes: u64,
     /// How many versions there are, deleted ranges not counted.
     pub(crate) entries: u64,

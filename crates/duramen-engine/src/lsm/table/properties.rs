@@ -5,9 +5,12 @@ use super::{CODEC_ID, TableOptions, TableSummary};
 use crate::Result;
 use crate::io::Env;
 use crate::sstable::{ChunkHandle, Table, TableBuilder};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) const RANGE_TOMBSTONES: &str = "range_tombstones";
+/// Which table it is, whatever its file is called: 16 hexadecimal digits.
+const ID: &str = "id";
 
 pub(super) fn record(builder: &mut TableBuilder, options: &TableOptions, summary: &TableSummary) {
     let numbers = [
@@ -24,6 +27,7 @@ pub(super) fn record(builder: &mut TableBuilder, options: &TableOptions, summary
     for (name, number) in numbers {
         builder.set_property(name, number.to_string());
     }
+    builder.set_property(ID, format!("{:016x}", summary.id));
     builder.set_property("compression", format!("{:?}", options.compression));
     builder.set_property("filter", if options.filter { "binary fuse, XXH3-64" } else { "none" });
 }
@@ -38,6 +42,12 @@ pub(crate) fn is_whole(env: &Env, path: &Path) -> Result<bool> {
         Err(e) if e.is_corruption() || e.is_not_found() => Ok(false),
         Err(e) => Err(e),
     }
+}
+
+/// The number that no other table has; 0 if it does not say.
+pub(crate) fn id_of(properties: &BTreeMap<String, Vec<u8>>) -> u64 {
+    let text = properties.get(ID).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    text.and_then(|text| u64::from_str_radix(text, 16).ok()).unwrap_or(0)
 }
 
 pub(super) fn encode_handle(handle: ChunkHandle) -> Vec<u8> {

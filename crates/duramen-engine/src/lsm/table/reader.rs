@@ -33,6 +33,8 @@ pub(crate) struct TableReader {
     partitions: Box<[Slot]>,
     cache: Arc<BlockCache>,
     handle: Arc<TableHandle>,
+    id: u64,
+    file_bytes: u64,
     chunks_end: u64,
     ranges_at: Option<ChunkHandle>,
     ranges: OnceLock<Arc<[RangeTombstone]>>,
@@ -107,6 +109,8 @@ impl TableReader {
             last: last.into_index().map_err(wrong)?,
             partitions: slots.into(),
             cache: Arc::clone(cache),
+            id: properties::id_of(&table.properties),
+            file_bytes: table.file_bytes,
             chunks_end: table.chunks_end,
             ranges_at,
             ranges: OnceLock::new(),
@@ -114,6 +118,11 @@ impl TableReader {
             damage: Mutex::default(),
             used: AtomicBool::new(true),
         }))
+    }
+
+    /// Which table it says it is (0: it does not), and how long its file is.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.id, self.file_bytes)
     }
 
     /// The newest version of a key that is not newer than `seq`. `hash` is the key's XXH3-64. Deleted ranges are not

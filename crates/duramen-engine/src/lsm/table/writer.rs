@@ -80,7 +80,12 @@ impl TableWriter {
             last_key: Vec::new(),
             last_seq: 0,
             ranges: Vec::new(),
-            summary: TableSummary { min_seq: u64::MAX, ..TableSummary::default() },
+            summary: TableSummary {
+                // 0 says that a table has none.
+                id: env.random.next_u64().max(1),
+                min_seq: u64::MAX,
+                ..TableSummary::default()
+            },
         })
     }
 

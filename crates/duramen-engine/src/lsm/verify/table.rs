@@ -4,7 +4,7 @@ use crate::Result;
 use crate::io::Env;
 use crate::kv::{Damage, KeySpan, OpKind};
 use crate::lsm::cursor::RangeTombstone;
-use crate::lsm::table::{DamagedPart, Item, Role, TableWalk};
+use crate::lsm::table::{DamagedPart, Item, Role, TableWalk, id_of};
 use crate::lsm::version::TableFacts;
 use crate::manifest::TableMeta;
 use crate::sstable::{self, Table};
@@ -24,6 +24,10 @@ pub(in crate::lsm) struct TableFindings {
     pub(in crate::lsm) keys: Option<KeySpan>,
     pub(in crate::lsm) range_deletes: Vec<RangeTombstone>,
     pub(in crate::lsm) damage: Vec<Damage>,
+    /// Which table it says it is; 0 if it does not.
+    pub(in crate::lsm) id: u64,
+    /// It is not the one that the manifest names: none of that is here.
+    pub(in crate::lsm) is_another: bool,
 }
 
 /// Reads a table's file whole, and compares it with what the manifest says, if that is given.
@@ -53,7 +57,9 @@ pub(in crate::lsm) fn check_table(env: &Env, path: &Path, meta: Option<&TableMet
             findings.damage.push(Damage { path: path.to_path_buf(), offset, bytes, keys, entries, detail });
         }
     }
+    findings.id = walk.parts().map_or(0, |parts| id_of(&parts.properties));
     match meta {
+        Some(meta) if is_another(&walk, meta, &mut findings) => {}
         Some(meta) if findings.damage.is_empty() => compare(&walk, meta, &mut findings),
         Some(meta) => missing_ranges(&walk, meta, &mut findings),
         None => {}
@@ -224,6 +230,40 @@ fn missing_ranges(walk: &TableWalk, meta: &TableMeta, findings: &mut TableFindin
     });
 }
 
+/// Whether a table is not the one that the manifest names. By its number; where one of both has none, by its sequence
+/// numbers and keys: a part of the right one has no others.
+fn is_another(walk: &TableWalk, meta: &TableMeta, findings: &mut TableFindings) -> bool {
+    let Some(facts) = TableFacts::decode(&meta.user) else { return false };
+    let detail = if facts.id != 0 && findings.id != 0 {
+        let (found, named) = (findings.id, facts.id);
+        (found != named)
+            .then(|| format!("it is table {found:016x}, and the manifest names table {named:016x} here"))
+    } else if findings.entries == 0 && findings.range_deletes.is_empty() {
+        None
+    } else {
+        let (found, seqs) = ((findings.min_seq, findings.max_seq), (facts.min_seq, facts.max_seq));
+        let seqs = if facts.ingested { (0, 0) } else { seqs };
+        let has_keys_outside =
+            findings.keys.as_ref().is_some_and(|keys| keys.0 < meta.min_key || keys.1 > meta.max_key);
+        if found.0 < seqs.0 || found.1 > seqs.1 {
+            Some(format!("it has sequence numbers {} to {}, not {} to {}", found.0, found.1, seqs.0, seqs.1))
+        } else {
+            has_keys_outside.then(|| "it has keys outside its range".to_owned())
+        }
+    };
+    let Some(detail) = detail else { return false };
+    findings.is_another = true;
+    findings.damage.push(Damage {
+        path: walk.path().to_path_buf(),
+        offset: None,
+        bytes: None,
+        keys: Some((meta.min_key.clone(), meta.max_key.clone())),
+        entries: Some(meta.entries),
+        detail: format!("{detail}: it is another table, and all of the one that should be here is missing"),
+    });
+    true
+}
+
 /// Holds a whole table against what the manifest says of it.
 fn compare(walk: &TableWalk, meta: &TableMeta, findings: &mut TableFindings) {
     let mut wrong = |detail: String| {
@@ -243,19 +283,16 @@ fn compare(walk: &TableWalk, meta: &TableMeta, findings: &mut TableFindings) {
     if findings.entries != meta.entries {
         wrong(format!("it has {} entries, not {}", findings.entries, meta.entries));
     }
-    let keys = (meta.min_key.clone(), meta.max_key.clone());
-    if findings.keys.as_ref().is_some_and(|found| found.0 < keys.0 || found.1 > keys.1) {
-        wrong("it has keys outside its range".to_owned());
-    }
     let Some(facts) = TableFacts::decode(&meta.user) else { return };
+    // With the right number, the manifest may say anything else.
     let found = (findings.min_seq, findings.max_seq);
-    if facts.ingested {
-        if found != (0, 0) {
-            wrong(format!("it was ingested, and has sequence numbers {} to {}", found.0, found.1));
-        }
-    } else if found.0 < facts.min_seq || found.1 > facts.max_seq {
-        let (min, max) = (facts.min_seq, facts.max_seq);
-        wrong(format!("it has sequence numbers {} to {}, not {min} to {max}", found.0, found.1));
+    let seqs = if facts.ingested { (0, 0) } else { (facts.min_seq, facts.max_seq) };
+    if found.0 < seqs.0 || found.1 > seqs.1 {
+        wrong(format!("it has sequence numbers {} to {}, not {} to {}", found.0, found.1, seqs.0, seqs.1));
+    }
+    let keys = (&meta.min_key, &meta.max_key);
+    if findings.keys.as_ref().is_some_and(|found| found.0 < *keys.0 || found.1 > *keys.1) {
+        wrong("it has keys outside its range".to_owned());
     }
     if findings.range_deletes.len() as u64 != facts.range_deletes {
         let (found, expected) = (findings.range_deletes.len(), facts.range_deletes);
