@@ -14,12 +14,13 @@ const MARK_BYTES: usize = 17;
 fn manifest() -> (Vec<u8>, Vec<(usize, State)>) {
     let sim = Sim::new(1);
     let mut manifest = Manifest::create(&sim.env(), "", 42).unwrap();
-    let mut states = vec![(sim.read_file(Path::new(PATH)).unwrap().len(), State::clone(manifest.state()))];
+    let end = || sim.read_file(Path::new(PATH)).unwrap().len() - MARK_BYTES;
+    let mut states = vec![(end(), State::clone(manifest.state()))];
     for number in 0..4 {
         let table = TableMeta { number, path: format!("{number}.sst"), ..TableMeta::default() };
         let edit = Edit { add_tables: vec![table], flushed: vec![(1, number)], ..Edit::default() };
         let state = manifest.apply(edit).unwrap();
-        states.push((sim.read_file(Path::new(PATH)).unwrap().len() - MARK_BYTES, State::clone(&state)));
+        states.push((end(), State::clone(&state)));
     }
     (sim.read_file(Path::new(PATH)).unwrap(), states)
 }
@@ -60,6 +61,7 @@ fn a_cut_file_is_an_earlier_state_or_no_manifest() {
     for len in 0..bytes.len() {
         let env = file(&bytes[..len]);
         let read = ManifestReader::open(&env, "").map(|reader| reader.state().clone());
+        assert!(!ManifestReader::open(&env, "").is_ok_and(|reader| reader.ends_in_mark()), "cut to {len}");
         let opened = Manifest::open(&env, "").map(|(_, state)| state);
         match states.iter().rev().find(|(end, _)| *end <= len) {
             Some((_, state)) => {

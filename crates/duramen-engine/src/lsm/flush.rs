@@ -14,7 +14,7 @@ use super::listener::FlushInfo;
 use super::memtable::{SortedEntry, SortedIter};
 use super::read::{CompactionIter, ForwardSource, RangeTombstones};
 use super::superversion::{Immutable, Origin, SuperVersion};
-use super::table::{PendingSync, TableOptions, TableWriter};
+use super::table::{MadeOf, PendingSync, TableOptions, TableWriter};
 use super::version::{TableFacts, TableFile, Version};
 use crate::kv::OpKind;
 use crate::manifest::Edit;
@@ -183,6 +183,11 @@ impl Inner {
         let ranges = memtable.range_tombstones();
         let options = TableOptions::from(&self.options);
         let mut writer = TableWriter::create(&self.options.env, &self.dir.join(&path), &options)?;
+        let origin = &immutable.origin;
+        writer.made_of(match origin.path {
+            Some(_) => MadeOf::Segment(origin.writer_id, origin.number),
+            None => MadeOf::NoFile,
+        });
         if !self.is_manual() {
             writer.write_behind()?;
         }

@@ -59,8 +59,11 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
         }
     }
     let manifest_path = dir.join(manifest::FILE_NAME);
+    let mut unnamed_tables = Unnamed::default();
     let (mut manifest, mut state) =
         if fs.exists(&manifest_path).map_err(Error::io("look for", &manifest_path))? {
+            // While the WAL is as it was left, and so is the manifest: opening it mends its end.
+            unnamed_tables = Unnamed::put_aside(&env, dir)?;
             Manifest::open(&env, dir)?
         } else {
             refuse_tables(&env, dir, &manifest_path)?;
@@ -69,8 +72,11 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
             (manifest, state)
         };
     let mut found = Found::new(&state)?;
-    // While the WAL is as it was left.
-    found.clear_away_unnamed(&env, dir, &state)?;
+    found.recovery.quarantined = unnamed_tables.kept;
+    for path in unnamed_tables.superfluous {
+        fs.remove_file(&path).map_err(Error::io("remove", &path))?;
+        found.recovery.removed.push(path);
+    }
     let mut gone: Vec<u64> = state.writers.keys().copied().collect();
     let mut dead = Vec::new();
     for writer in wal::writers(&env, &dir.join(paths::WAL))? {
@@ -116,6 +122,28 @@ fn refuse_tables(env: &Env, dir: &Path, manifest: &Path) -> Result<()> {
         return Err(Error::corruption(manifest, 0, detail));
     }
     Ok(())
+}
+
+/// What has become of the tables that the manifest does not name.
+#[derive(Default)]
+struct Unnamed {
+    /// Where those are now that may be the only place for what they hold.
+    kept: Vec<PathBuf>,
+    /// Those that can go once the manifest is known to be durable as it is: what replaced them does not go with it then.
+    superfluous: Vec<PathBuf>,
+}
+
+impl Unnamed {
+    fn put_aside(env: &Env, dir: &Path) -> Result<Self> {
+        let mut this = Self::default();
+        for (path, verdict) in unnamed(env, dir, &ManifestReader::open(env, dir)?)? {
+            match verdict.why_kept() {
+                Some(_) => this.kept.push(put_aside(env, dir, &path)?),
+                None => this.superfluous.push(path),
+            }
+        }
+        Ok(this)
+    }
 }
 
 /// Opens for reading, without changing anything.
@@ -233,19 +261,6 @@ impl Found {
         self.last_seq = self.last_seq.max(expected - 1);
         self.recovery.writes = self.memtables.iter().map(|(_, found)| found.memtable.len() as u64).sum();
         Ok(unused.into_iter().filter_map(|(_, found)| found.origin.path.clone()).collect())
-    }
-
-    /// Removes tables that the manifest does not name, but for those that may be the only place for what they hold.
-    fn clear_away_unnamed(&mut self, env: &Env, dir: &Path, state: &State) -> Result<()> {
-        for (path, kept) in unnamed(env, dir, state)? {
-            if kept.is_some() {
-                self.recovery.quarantined.push(put_aside(env, dir, &path)?);
-            } else {
-                env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
-                self.recovery.removed.push(path);
-            }
-        }
-        Ok(())
     }
 
     /// Takes what a dead writer left.

@@ -1,7 +1,7 @@
 //! The bytes of the manifest file. All numbers are little-endian; every checksum is CRC-32C.
 //!
 //! ```text
-//! file    header | snapshot frame | edit frame * any number | mark frame, if any
+//! file    header | snapshot frame | edit frame * any number | mark frame
 //!
 //! header (24 bytes)    its form never changes, so that any version can tell which one wrote a file
 //!  0      8         12     20        24
@@ -24,7 +24,9 @@
 //! itself not synced, and the next edit is written over the mark. A bad tail with nothing valid after it
 //! is an edit that was cut off before it was acknowledged: it is left out, and the owner writes the file
 //! anew. A bad frame with a valid one after it was whole once: that is damage, and an error. So the mark
-//! protects the last acknowledged edit, which else would look just like one that was cut off. And since
+//! protects the last acknowledged edit, which else would look just like one that was cut off. A new file has its mark
+//! from the start, behind the snapshot. So one without a mark was left by who died between the edit and the
+//! mark, or while writing the edit; by a loss of power before the mark was on the device; or it has lost its end. And since
 //! there is never more than one frame after what is synced, no loss of power can leave the later of two
 //! and take the earlier.
 
@@ -134,6 +136,13 @@ pub(super) struct Replayed {
     pub(super) snapshot: usize,
     /// Whether a mark follows that says that the state is durable.
     pub(super) marked: bool,
+}
+
+impl Replayed {
+    /// Whether nothing follows but the mark, of so many bytes of input.
+    pub(super) fn ends_in_mark(&self, bytes: usize) -> bool {
+        self.marked && bytes == self.valid + FRAME_BYTES
+    }
 }
 
 /// Replays the frames in `bytes`, which begin `offset` bytes into the file: from a snapshot if `state` is

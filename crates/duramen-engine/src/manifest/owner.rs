@@ -1,7 +1,7 @@
 //! The manifest as its one writer holds it.
 
 use super::cbor::{encode_edit, encode_state};
-use super::log::{FRAME_BYTES, HEADER_BYTES, Kind, decode_header, encode_frame, encode_header, replay};
+use super::log::{HEADER_BYTES, Kind, decode_header, encode_frame, encode_header, replay};
 use super::state::{Edit, State};
 use super::{FILE_NAME, TMP_NAME};
 use crate::io::{Env, File, OpenMode, is_out_of_files};
@@ -74,6 +74,7 @@ impl Manifest {
         let generation = decode_header(&path, &bytes)?;
         let frames = &bytes[HEADER_BYTES..];
         let replayed = replay(&path, HEADER_BYTES as u64, frames, None)?;
+        let is_settled = replayed.ends_in_mark(frames.len());
         let state = replayed.state;
         let mut manifest = Self {
             env: env.clone(),
@@ -86,10 +87,8 @@ impl Manifest {
             end: (HEADER_BYTES + replayed.valid) as u64,
             poisoned: None,
         };
-        let rest = frames.len() - replayed.valid;
-        let settled = if replayed.marked { rest == FRAME_BYTES } else { frames.len() == replayed.snapshot };
-        if settled {
-            // The snapshot was synced before it got its name, the edits before they were marked. Only the
+        if is_settled {
+            // The snapshot was synced with its mark before it got its name, the edits before they were marked. Only the
             // name may not be durable yet: the process before may have died between rename and sync.
             env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
             remove_tmp(env, dir)?;
@@ -229,7 +228,7 @@ fn is_for_want(error: &io::Error) -> bool {
 }
 
 /// Writes a manifest with nothing but a snapshot and puts it in the place of the one there is. Returns the
-/// file and its length.
+/// file and where the snapshot ends.
 fn write_whole(env: &Env, dir: &Path, generation: u64, state: &State) -> Result<(Arc<dyn File>, u64)> {
     let written = write_named(env, dir, generation, state)?;
     env.fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
@@ -241,12 +240,14 @@ fn write_named(env: &Env, dir: &Path, generation: u64, state: &State) -> Result<
     let tmp = dir.join(TMP_NAME);
     let mut bytes = encode_header(generation).to_vec();
     bytes.extend_from_slice(&encode_frame(Kind::Snapshot, state.version, &encode_state(state))?);
+    let end = bytes.len() as u64;
+    bytes.extend_from_slice(&encode_frame(Kind::Mark, state.version, &[])?);
     remove_tmp(env, dir)?;
     let file = env.fs.open(&tmp, OpenMode::CreateNew).map_err(Error::io("create", &tmp))?;
     file.write_all_at(&bytes, 0).map_err(Error::io("write", &tmp))?;
     file.sync_data().map_err(Error::io("sync", &tmp))?;
     env.fs.rename(&tmp, &dir.join(FILE_NAME)).map_err(Error::io("rename", &tmp))?;
-    Ok((file, bytes.len() as u64))
+    Ok((file, end))
 }
 
 /// Removes what an interrupted [`write_whole`] left.

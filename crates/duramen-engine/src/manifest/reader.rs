@@ -24,6 +24,8 @@ pub struct ManifestReader {
     generation: u64,
     /// How many bytes of the file `state` comes from. A mark is not among them: the next edit replaces it.
     end: u64,
+    /// Whether nothing but a mark follows.
+    ends_in_mark: bool,
     state: Arc<State>,
 }
 
@@ -34,7 +36,14 @@ impl ManifestReader {
     /// Those of [`super::Manifest::open`].
     pub fn open(env: &Env, dir: impl AsRef<Path>) -> Result<Self> {
         let path = dir.as_ref().join(FILE_NAME);
-        let mut reader = Self { env: env.clone(), path, generation: 0, end: 0, state: Arc::default() };
+        let mut reader = Self {
+            env: env.clone(),
+            path,
+            generation: 0,
+            end: 0,
+            ends_in_mark: false,
+            state: Arc::default(),
+        };
         reader.refresh()?;
         Ok(reader)
     }
@@ -42,6 +51,12 @@ impl ManifestReader {
     /// The state as of the last refresh.
     pub fn state(&self) -> &Arc<State> {
         &self.state
+    }
+
+    /// Whether the file ended in its mark when it was last read: then nothing of it is missing at the end. If not, somebody
+    /// died while an edit was made, power was lost before the mark was on the device, or the file has lost its end.
+    pub fn ends_in_mark(&self) -> bool {
+        self.ends_in_mark
     }
 
     /// Reads what is new. Costs opening the file and reading its header if nothing is; reads only the new
@@ -67,9 +82,11 @@ impl ManifestReader {
         let generation = generation_of(&*file, &self.path)?;
         if generation == self.generation && self.end > 0 {
             let bytes = read_from(&*file, &self.path, self.end)?;
+            self.ends_in_mark = false;
             if !bytes.is_empty() {
                 let replayed = replay(&self.path, self.end, &bytes, Some(self.state.clone()))?;
                 self.end += replayed.valid as u64;
+                self.ends_in_mark = replayed.ends_in_mark(bytes.len());
                 self.state = replayed.state;
             }
         } else {
@@ -82,6 +99,7 @@ impl ManifestReader {
                 )));
             }
             self.end = (HEADER_BYTES + replayed.valid) as u64;
+            self.ends_in_mark = replayed.ends_in_mark(bytes.len());
             self.generation = generation;
             self.state = replayed.state;
         }

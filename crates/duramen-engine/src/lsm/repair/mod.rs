@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  manifest whole    damaged tables ─▶ what can be read of each, in a new table at its level ─▶ one manifest edit
-//!  manifest damaged  every table that is there ─▶ in order of age, merged where that cannot be told ─▶ a new manifest
+//!  manifest damaged, or older than tables beside it
+//!                    every table that is there ─▶ in order of age, merged where that cannot be told ─▶ a new manifest
 //!  then              WAL: every record that is whole ─▶ tables
 //! ```
 //!
@@ -23,12 +24,14 @@ mod tables;
 mod writers;
 
 use super::paths;
-use super::verify::table_files;
-use crate::Result;
+use super::table::{MadeOf, origin_of};
+use super::unnamed::{Verdict, unnamed};
+use super::verify::{table_files, whole_file};
 use crate::io::Env;
 use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport, lock_to_repair};
-use crate::manifest::{self, Manifest, ManifestReader};
-use std::path::Path;
+use crate::manifest::{self, Manifest, ManifestReader, TableMeta};
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
 
 /// A repair that is going on.
 pub(super) struct Repair<'a> {
@@ -37,6 +40,8 @@ pub(super) struct Repair<'a> {
     dry_run: bool,
     report: &'a mut RepairReport,
     quarantine: Quarantine<'a>,
+    /// Tables that have no part in a manifest that is made anew, and why.
+    aside: Vec<(PathBuf, String)>,
     so_far: Progress,
     progress: &'a mut dyn FnMut(Progress),
 }
@@ -56,6 +61,7 @@ pub(crate) fn repair(
         dry_run: options.dry_run,
         report,
         quarantine: Quarantine::new(env, dir),
+        aside: Vec::new(),
         so_far: Progress::default(),
         progress,
     };
@@ -66,7 +72,13 @@ pub(crate) fn repair(
     // Followed, not owned: that changes nothing.
     let mut rebuilt = false;
     match ManifestReader::open(env, dir) {
-        Ok(reader) => repair.tables(reader.state())?,
+        Ok(reader) => match repair.older_than_tables(&reader)? {
+            None => repair.tables(reader.state())?,
+            Some(damage) => {
+                repair.rebuild(&damage)?;
+                rebuilt = true;
+            }
+        },
         Err(error) if error.is_corruption() || error.is_not_found() => {
             let path = dir.join(manifest::FILE_NAME);
             repair.rebuild(&Damage::of_error(&path, &error))?;
@@ -75,6 +87,13 @@ pub(crate) fn repair(
         Err(error) => return Err(error),
     }
     repair.writers(rebuilt, lock)
+}
+
+/// The damage of a table that has no file.
+fn missing(path: &Path, meta: &TableMeta) -> Damage {
+    let keys = Some((meta.min_key.clone(), meta.max_key.clone()));
+    let detail = "the table is missing".to_owned();
+    Damage { keys, entries: Some(meta.entries), detail, ..whole_file(path) }
 }
 
 impl Repair<'_> {
@@ -91,6 +110,48 @@ impl Repair<'_> {
     /// Remembers what is lost; what only made reading faster is not.
     fn lost(&mut self, damage: impl IntoIterator<Item = Damage>) {
         self.report.lost.extend(damage.into_iter().filter(|damage| damage.entries != Some(0)));
+    }
+
+    /// What shows that the manifest is older than tables beside it. All others that it does not name are put aside then: what
+    /// it knows to be replaced must not come back.
+    fn older_than_tables(&mut self, manifest: &ManifestReader) -> Result<Option<Damage>> {
+        let mut evidence = None;
+        let mut only_places = Vec::new();
+        let mut aside = Vec::new();
+        for (path, verdict) in unnamed(self.env, self.dir, manifest)? {
+            match verdict {
+                Verdict::Superfluous => aside.push((path, "what it holds is in other tables".to_owned())),
+                Verdict::Unclear(why) => aside.push((path, why)),
+                Verdict::OnlyPlace(why) => {
+                    evidence.get_or_insert(format!("{}: {why}", path.display()));
+                    only_places.push(path);
+                }
+            }
+        }
+        let Some(detail) = evidence else { return Ok(None) };
+        self.aside = aside;
+        self.lost_for_good(manifest, &only_places)?;
+        let path = self.dir.join(manifest::FILE_NAME);
+        Ok(Some(Damage { detail, ..whole_file(&path) }))
+    }
+
+    /// Tables that are gone were replaced by merged ones. If there is none, what they held is nowhere.
+    fn lost_for_good(&mut self, manifest: &ManifestReader, only_places: &[PathBuf]) -> Result<()> {
+        let is_merged = |path: &Path| {
+            let is_ingested = paths::parse_table(path).is_some_and(|(_, seq)| seq.is_some());
+            let made_of = origin_of(self.env, path).ok().flatten().map(|table| table.made_of);
+            !is_ingested && made_of == Some(MadeOf::Other)
+        };
+        if only_places.iter().any(|path| is_merged(path)) {
+            return Ok(());
+        }
+        for meta in manifest.state().tables.values() {
+            let path = self.dir.join(&meta.path);
+            if !self.env.fs.exists(&path).map_err(Error::io("look for", &path))? {
+                self.lost([missing(&path, meta)]);
+            }
+        }
+        Ok(())
     }
 
     /// A number that no table has, above `at_least`.

@@ -40,6 +40,14 @@ impl Repair<'_> {
         let mut newest_whole = 0;
         let mut next = self.free_table_number(1)?;
         for path in table_files(self.env, self.dir)? {
+            if let Some((_, why)) = self.aside.iter().find(|(aside, _)| *aside == path) {
+                let what = format!("{} is put aside: {why}", path.display());
+                self.did(what);
+                if !self.dry_run {
+                    self.quarantine.keep(&path)?;
+                }
+                continue;
+            }
             let named = paths::parse_table(&path);
             let salvaged = match self.salvage(&path, None, next) {
                 Err(error) if is_foreign(&error) => {

@@ -1,10 +1,8 @@
 //! The manifest is whole: each table that it names is read, and what is damaged is replaced in one edit.
 
-use super::Repair;
 use super::salvage::meta_of;
-use crate::kv::Damage;
+use super::{Repair, missing};
 use crate::lsm::paths;
-use crate::lsm::verify::whole_file;
 use crate::lsm::version::TableFacts;
 use crate::manifest::{Edit, State};
 use crate::wal;
@@ -18,9 +16,7 @@ impl Repair<'_> {
         for meta in state.tables.values() {
             let path = self.dir.join(&meta.path);
             if !self.env.fs.exists(&path).map_err(Error::io("look for", &path))? {
-                let keys = Some((meta.min_key.clone(), meta.max_key.clone()));
-                let detail = "the table is missing".to_owned();
-                self.lost([Damage { keys, entries: Some(meta.entries), detail, ..whole_file(&path) }]);
+                self.lost([missing(&path, meta)]);
                 self.did(format!("{} is taken out of the manifest", path.display()));
                 edit.remove_tables.push(meta.number);
                 continue;

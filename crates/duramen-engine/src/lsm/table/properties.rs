@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) const RANGE_TOMBSTONES: &str = "range_tombstones";
+/// The WAL segment that it was made of, as its path below `wal/`, but for the name's zeros; `none` if that had no file.
+pub(super) const WAL_SEGMENT: &str = "wal_segment";
 /// Which table it is, whatever its file is called: 16 hexadecimal digits.
 const ID: &str = "id";
 
@@ -32,16 +34,59 @@ pub(super) fn record(builder: &mut TableBuilder, options: &TableOptions, summary
     builder.set_property("filter", if options.filter { "binary fuse, XXH3-64" } else { "none" });
 }
 
-/// Whether a file is a whole table, as its footer and index say; an error if that cannot be told.
+/// What a table was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MadeOf {
+    /// A WAL segment: writer and number.
+    Segment(u64, u64),
+    /// Writes that were in no file.
+    NoFile,
+    /// Tables, or entries that came sorted.
+    Other,
+}
+
+impl MadeOf {
+    /// What is recorded of it, if anything is.
+    pub(super) fn text(self) -> Option<String> {
+        match self {
+            Self::Segment(writer, number) => Some(format!("{writer:016x}/{number}")),
+            Self::NoFile => Some("none".into()),
+            Self::Other => None,
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        if text == "none" {
+            return Some(Self::NoFile);
+        }
+        let (writer, number) = text.split_once('/')?;
+        Some(Self::Segment(u64::from_str_radix(writer, 16).ok()?, number.parse().ok()?))
+    }
+}
+
+/// Where the rows of a table come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The largest sequence number in it.
+    pub(crate) last_seq: Option<u64>,
+    pub(crate) made_of: MadeOf,
+}
+
+/// What a whole table says of where it comes from; `None` if its footer and index are not whole, an error if that cannot
+/// be told.
 ///
 /// # Errors
 /// [`TooNew`](crate::Error::TooNew); [`Io`](crate::Error::Io).
-pub(crate) fn is_whole(env: &Env, path: &Path) -> Result<bool> {
-    match Table::open(env, path, CODEC_ID) {
-        Ok(_) => Ok(true),
-        Err(e) if e.is_corruption() || e.is_not_found() => Ok(false),
-        Err(e) => Err(e),
-    }
+pub(crate) fn origin_of(env: &Env, path: &Path) -> Result<Option<Origin>> {
+    let table = match Table::open(env, path, CODEC_ID) {
+        Ok(table) => table,
+        Err(e) if e.is_corruption() || e.is_not_found() => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let last_seq = table.property("max_seq").and_then(|bytes| std::str::from_utf8(bytes).ok()?.parse().ok());
+    let made_of = table.property(WAL_SEGMENT).and_then(MadeOf::parse).unwrap_or(MadeOf::Other);
+    Ok(Some(Origin { last_seq, made_of }))
 }
 
 /// The number that no other table has; 0 if it does not say.

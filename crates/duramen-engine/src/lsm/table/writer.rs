@@ -3,7 +3,7 @@
 use super::block::{BlockEncoder, MAX_SEQ, shared_len};
 use super::compress::{Compressor, end_plain};
 use super::encode::PartitionEncoder;
-use super::{CODEC_ID, TableOptions, TableSummary, properties, tombstones};
+use super::{CODEC_ID, MadeOf, TableOptions, TableSummary, properties, tombstones};
 use crate::io::Env;
 use crate::kv::{OpKind, check_key, check_value};
 use crate::lsm::cursor::RangeTombstone;
@@ -87,6 +87,13 @@ impl TableWriter {
                 ..TableSummary::default()
             },
         })
+    }
+
+    /// Records what the table is made of.
+    pub(crate) fn made_of(&mut self, what: MadeOf) {
+        if let Some(text) = what.text() {
+            self.builder.set_property(properties::WAL_SEGMENT, text);
+        }
     }
 
     /// Writes with a thread of its own from now on. Errors are told later.

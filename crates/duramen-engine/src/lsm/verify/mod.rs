@@ -13,7 +13,7 @@ pub(super) use table::{TableFindings, check_table, collect};
 pub(super) use wal::is_batch;
 
 use super::paths;
-use super::unnamed::unnamed;
+use super::unnamed::{Verdict, unnamed};
 use super::version::{LEVELS, TableFacts};
 use crate::io::Env;
 use crate::kv::{Damage, Progress, VerifyReport, is_live};
@@ -27,16 +27,18 @@ use std::sync::Arc;
 pub(crate) fn verify(env: &Env, dir: &Path, progress: &mut dyn FnMut(Progress)) -> Result<VerifyReport> {
     let mut check =
         Check { env, dir, report: VerifyReport::default(), so_far: Progress::default(), progress };
-    let state = check.manifest()?;
+    let manifest = check.manifest()?;
+    let state = manifest.as_ref().map(|manifest| Arc::clone(manifest.state()));
     let writers = log::writers(env, &dir.join(paths::WAL))?;
     check.so_far.total_bytes = check.total_bytes(state.as_deref(), &writers)?;
-    match &state {
-        Some(state) => {
+    match &manifest {
+        Some(manifest) => {
+            let state = manifest.state();
             for meta in state.tables.values() {
                 check.live_table(meta)?;
             }
             check.levels(state);
-            check.strangers(state)?;
+            check.strangers(manifest)?;
         }
         None => {
             // Every table that there is, for what they are worth without the manifest.
@@ -83,12 +85,12 @@ impl Check<'_> {
         (self.progress)(self.so_far);
     }
 
-    /// The state, unless the manifest cannot be read.
-    fn manifest(&mut self) -> Result<Option<Arc<State>>> {
+    /// The manifest, unless it cannot be read.
+    fn manifest(&mut self) -> Result<Option<ManifestReader>> {
         self.report.files += 1;
         let path = self.dir.join(manifest::FILE_NAME);
         match ManifestReader::open(self.env, self.dir) {
-            Ok(reader) => Ok(Some(Arc::clone(reader.state()))),
+            Ok(reader) => Ok(Some(reader)),
             Err(error) if error.is_corruption() || error.is_not_found() => {
                 self.report.damage.push(Damage::of_error(&path, &error));
                 Ok(None)
@@ -167,12 +169,23 @@ impl Check<'_> {
     }
 
     /// Files that the manifest does not know, if nobody is writing any.
-    fn strangers(&mut self, state: &State) -> Result<()> {
+    fn strangers(&mut self, manifest: &ManifestReader) -> Result<()> {
         if !is_live(self.env, &self.dir.join(paths::LOCK))? {
-            for (path, kept) in unnamed(self.env, self.dir, state)? {
-                match kept {
+            if !manifest.ends_in_mark() {
+                self.report.notes.push(format!(
+                    "{} does not end in its mark: an edit was cut off, or the file has lost its end",
+                    self.dir.join(manifest::FILE_NAME).display()
+                ));
+            }
+            for (path, verdict) in unnamed(self.env, self.dir, manifest)? {
+                match verdict.why_kept() {
                     Some(why) => {
-                        let detail = format!("{why}. The next opening puts it aside");
+                        let detail = match &verdict {
+                            Verdict::OnlyPlace(_) => {
+                                format!("{why}. The next opening puts it aside; a repair takes it in")
+                            }
+                            _ => format!("{why}. The next opening puts it aside"),
+                        };
                         self.report.damage.push(Damage { detail, ..whole_file(&path) });
                     }
                     None => {
