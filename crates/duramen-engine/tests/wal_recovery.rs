@@ -477,6 +477,19 @@ fn a_lost_header_does_not_cost_the_records() {
 }
 
 #[test]
+fn a_byte_that_is_not_zero_between_the_counters_is_told_and_costs_no_record() {
+    for at in [64, 127, 136, 200, 400, 4095] {
+        let dead = Dead::after(three_segments);
+        dead.edit(2, |bytes| bytes[at] ^= 1);
+        let recovered = dead.recover(PointInTime);
+        assert!(offered(&recovered) == dead.appended);
+        let [damage] = &recovered.damage[..] else { panic!("byte {at}: {:?}", recovered.damage) };
+        assert_eq!((damage.number, damage.offset), (2, 0));
+        assert!(recovered.segments[1].damaged);
+    }
+}
+
+#[test]
 fn a_torn_header_without_records_is_empty() {
     let dead = Dead::after(|wal, appended| append(wal, appended, 3));
     let mut torn = dead.bytes(1)[..32].to_vec();

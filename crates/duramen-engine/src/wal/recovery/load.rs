@@ -3,7 +3,9 @@
 use super::scan::{Scan, scan};
 use crate::io::{Env, Segment};
 use crate::wal::arena::settled;
-use crate::wal::format::{COMMITTED, FIRST_RECORD, PUBLISHED, SYNCED, SegmentId, SegmentKind};
+use crate::wal::format::{
+    COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, PUBLISHED, SEALED, SYNCED, SegmentId, SegmentKind,
+};
 use crate::wal::loaded::LoadedSegment;
 use crate::wal::names::SegmentFile;
 use crate::wal::reader::{Header, SegmentReader, read_identity};
@@ -70,6 +72,9 @@ impl Loaded {
             }
         }
         let bytes = settled(memory, 0..memory.len(), memory.len()).unwrap_or_default();
+        if loaded.log_first_seq.is_some() && !is_zero_between_counters(bytes) {
+            loaded.bad_header = Some("the header has something else where zeros belong".into());
+        }
         loaded.scan = scan(id, bytes);
         loaded.segment = Some(segment);
         Ok(Some(loaded))
@@ -85,6 +90,15 @@ impl Loaded {
         let segment = Arc::clone(self.segment.as_ref()?);
         Some(Arc::new(SegmentReader::recovered(segment, self.id, self.file.path.clone(), ranges)))
     }
+}
+
+/// Whether there is nothing in the header but what belongs there. Whatever wrote there may have hit the counters, too, which
+/// no checksum covers.
+fn is_zero_between_counters(segment: &[u8]) -> bool {
+    let counters = [FIRST_SEQ, COMMITTED, SEALED, SYNCED, PUBLISHED];
+    let is_counter = |at: usize| counters.iter().any(|counter| (*counter..*counter + 8).contains(&at));
+    let header = segment.iter().enumerate().take(FIRST_RECORD).skip(IDENTITY_BYTES);
+    header.filter(|(_, byte)| **byte != 0).all(|(at, _)| is_counter(at))
 }
 
 /// The segment, mapped where the file system can, and otherwise read.
