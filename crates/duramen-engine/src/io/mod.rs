@@ -102,6 +102,8 @@ pub trait Fs: Send + Sync + Debug {
     fn absolute(&self, path: &Path) -> PathBuf;
     /// Whether anything has this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// How many names a file has. While it has others, removing one of them frees nothing.
+    fn links(&self, path: &Path) -> io::Result<u64>;
     /// How many more bytes an ordinary user may write to the file system that `path`, which exists, lies on.
     fn available_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Takes the exclusive advisory lock on a file, creating it if missing, without waiting. `None` if

@@ -65,8 +65,9 @@ impl Store {
             None => None,
         };
         let now_ns = self.shared.env.clock.now_unix_ns();
+        let frees = &mut |meta: &TableMeta| !self.shared.has_other_names(&meta.path);
         let going: BTreeSet<u64> =
-            plan(&state, policy, now_ns, free).into_iter().map(|(number, _)| number).collect();
+            plan(&state, policy, now_ns, free, frees).into_iter().map(|(number, _)| number).collect();
         let mut removed = Removed::default();
         for meta in state.tables.values() {
             if going.contains(&meta.number) {

@@ -101,6 +101,12 @@ impl Shared {
         Ok(closed?)
     }
 
+    /// Whether a table's file has other names, as a snapshot's are, so that removing it frees nothing. What keeps that from being
+    /// told is told when it is to go.
+    pub(crate) fn has_other_names(&self, path: &str) -> bool {
+        self.env.fs.links(&self.layout.resolve(path)).is_ok_and(|links| links > 1)
+    }
+
     /// Remembers something that went wrong; said again at once, it is remembered once.
     pub(crate) fn incident(&self, what: impl ToString) {
         let what = what.to_string();

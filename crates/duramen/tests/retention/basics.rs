@@ -141,6 +141,27 @@ fn for_free_space_no_more_goes_than_is_missing() {
 }
 
 #[test]
+fn for_free_space_nothing_goes_that_a_copy_has_too() {
+    let sim = Sim::new(40);
+    let store = store_of_days(&sim, 6);
+    store.checkpoint("/copy").unwrap();
+    sim.set_capacity_bytes(Some(sim.used_bytes() + 100_000));
+    let policy = Retention { min_free_bytes: Some(110_000), ..Retention::default() };
+    assert_eq!(store.retention_would_remove(&policy).unwrap().lines, 0);
+    store.set_retention(&policy).unwrap();
+    for _ in 0..3 {
+        store.enforce_retention().unwrap();
+        sim.clock().advance(DAY / 24);
+    }
+    assert_eq!(days(&store), 6, "not a byte would get free");
+    let told = store.incidents().messages;
+    assert_eq!(told.iter().filter(|told| told.contains("another name")).count(), 1, "{told:?}");
+    duramen_engine::io::remove_tree(&*sim.env().fs, std::path::Path::new("/copy")).unwrap();
+    store.enforce_retention().unwrap();
+    assert!(days(&store) < 6);
+}
+
+#[test]
 fn an_open_snapshot_reads_on() {
     let sim = Sim::new(3);
     let store = store_of_days(&sim, 4);

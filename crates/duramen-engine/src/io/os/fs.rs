@@ -7,6 +7,7 @@ use super::segment::{MappedSegment, UnmappedSegment};
 use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -88,6 +89,10 @@ impl Fs for OsFs {
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
         path.try_exists()
+    }
+
+    fn links(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::symlink_metadata(path)?.nlink())
     }
 
     fn available_bytes(&self, path: &Path) -> io::Result<u64> {

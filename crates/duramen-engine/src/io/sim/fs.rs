@@ -239,6 +239,13 @@ impl Fs for SimFs {
         })
     }
 
+    fn links(&self, path: &Path) -> io::Result<u64> {
+        self.operate(OperationKind::Exists, path, |world, _| {
+            let inode = world.resolve(path)?;
+            world.links(inode)
+        })
+    }
+
     fn available_bytes(&self, path: &Path) -> io::Result<u64> {
         self.operate(OperationKind::AvailableBytes, path, |world, _| {
             world.resolve(path)?;

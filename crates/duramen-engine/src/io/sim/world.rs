@@ -215,6 +215,13 @@ impl World {
     }
 
     /// What is left of the capacity; without one, as much as there can be.
+    pub(super) fn links(&self, inode: u64) -> io::Result<u64> {
+        match self.inodes.get(&inode) {
+            Some(Inode::File { links, .. }) => Ok(*links as u64),
+            _ => Err(errno(Errno::ISDIR)),
+        }
+    }
+
     pub(super) fn available_bytes(&self) -> u64 {
         self.limits.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_bytes()))
     }

@@ -18,6 +18,8 @@ const WAIT_FOR_SPACE: Duration = Duration::from_secs(60);
 pub(super) struct RetainState {
     looked: Option<Duration>,
     made_space: Option<Duration>,
+    /// It was told that removing tables would free nothing.
+    told_linked: bool,
     /// Bytes of a policy that cannot be read, so that it is told once.
     unreadable: Option<Vec<u8>>,
 }
@@ -91,7 +93,19 @@ impl Keeper {
         let Some(policy) = self.policy() else { return Ok(()) };
         let free = if policy.min_free_bytes.is_some() { self.free_bytes(now) } else { None };
         let wall = self.shared.env.clock.now_unix_ns();
-        let plan = plan(self.manifest.state(), &policy, wall, free);
+        let mut linked = 0;
+        let plan = plan(self.manifest.state(), &policy, wall, free, &mut |meta| {
+            let is_linked = self.shared.has_other_names(&meta.path);
+            linked += u64::from(is_linked);
+            !is_linked
+        });
+        if linked > 0 && !self.retain.told_linked {
+            self.shared.incident(format!(
+                "less space is free than the retention policy asks for, but the files of {linked} tables have another name, as a \
+                 snapshot's do: removing them would free nothing, and they stay. Remove old snapshots"
+            ));
+        }
+        self.retain.told_linked = linked > 0;
         if plan.iter().any(|(_, reason)| *reason == Reason::LowSpace) {
             self.retain.made_space = Some(now);
         }

@@ -19,6 +19,9 @@ pub(crate) enum Reason {
 /// Which tables go now, by number, and why; oldest first.
 pub(crate) type Plan = Vec<(u64, Reason)>;
 
+/// Whether removing a table frees space.
+pub(crate) type Frees<'f> = dyn FnMut(&TableMeta) -> bool + 'f;
+
 /// A table, as far as retention looks at it.
 struct Candidate<'s> {
     meta: &'s TableMeta,
@@ -26,8 +29,15 @@ struct Candidate<'s> {
 }
 
 /// Which tables go at `now_ns`, with so many bytes free on the file system (`None`: not known, or nothing to be done
-/// about it now). A table whose facts cannot be read stays.
-pub(crate) fn plan(state: &State, policy: &Retention, now_ns: i64, free_bytes: Option<u64>) -> Plan {
+/// about it now). A table whose facts cannot be read stays, and where space is low one whose removal `frees` none: what comes
+/// after it is asked of the next.
+pub(crate) fn plan(
+    state: &State,
+    policy: &Retention,
+    now_ns: i64,
+    free_bytes: Option<u64>,
+    frees: &mut Frees<'_>,
+) -> Plan {
     let mut tables: Vec<Candidate<'_>> = Vec::new();
     let mut plan = Plan::new();
     let classes_id = policy.classes_id();
@@ -40,7 +50,7 @@ pub(crate) fn plan(state: &State, policy: &Retention, now_ns: i64, free_bytes: O
             tables.push(Candidate { meta, max_time });
         }
     }
-    plan_by_size(tables, policy, now_ns, free_bytes, &mut plan);
+    plan_by_size(tables, policy, now_ns, (free_bytes, frees), &mut plan);
     plan
 }
 
@@ -59,7 +69,7 @@ fn plan_by_size(
     mut tables: Vec<Candidate<'_>>,
     policy: &Retention,
     now_ns: i64,
-    free_bytes: Option<u64>,
+    (free_bytes, frees): (Option<u64>, &mut Frees<'_>),
     plan: &mut Plan,
 ) {
     let total: u64 = tables.iter().map(|table| table.meta.file_bytes).fold(0, u64::saturating_add);
@@ -76,11 +86,14 @@ fn plan_by_size(
     for table in tables.iter().take_while(|table| day_of(table.max_time) < kept_from) {
         let reason = match (over, short) {
             (0, 0) => break,
+            (0, _) if !frees(table.meta) => continue,
             (0, _) => Reason::LowSpace,
             _ => Reason::OverSize,
         };
         over = over.saturating_sub(table.meta.file_bytes);
-        short = short.saturating_sub(table.meta.file_bytes);
+        if reason == Reason::LowSpace || short > 0 && frees(table.meta) {
+            short = short.saturating_sub(table.meta.file_bytes);
+        }
         plan.push((table.meta.number, reason));
     }
 }
@@ -120,9 +133,10 @@ mod tests {
     fn a_table_goes_when_its_newest_line_has_expired() {
         let state = state((0..10).map(|ago| table(ago as u64, ago, 100, None)));
         let policy = Retention { max_age: Some(3 * DAY), ..Retention::default() };
-        let gone: Vec<u64> = plan(&state, &policy, NOW, None).into_iter().map(|(number, _)| number).collect();
+        let gone: Vec<u64> =
+            plan(&state, &policy, NOW, None, &mut |_| true).into_iter().map(|(number, _)| number).collect();
         assert_eq!(gone, [3, 4, 5, 6, 7, 8, 9], "of three days ago, all lines are of midnight");
-        assert_eq!(plan(&state, &Retention::default(), NOW, Some(0)), []);
+        assert_eq!(plan(&state, &Retention::default(), NOW, Some(0), &mut |_| true), []);
     }
 
     #[test]
@@ -135,7 +149,10 @@ mod tests {
         ]);
         let by_size = |max_bytes, now| {
             let policy = Retention { max_bytes: Some(max_bytes), ..Retention::default() };
-            plan(&state, &policy, now, None).into_iter().map(|(number, _)| number).collect::<Vec<_>>()
+            plan(&state, &policy, now, None, &mut |_| true)
+                .into_iter()
+                .map(|(number, _)| number)
+                .collect::<Vec<_>>()
         };
         assert_eq!(by_size(800, NOW), [0; 0]);
         assert_eq!(by_size(799, NOW), [2]);
@@ -154,9 +171,26 @@ mod tests {
     fn low_space_takes_what_is_missing() {
         let state = state((0..10).map(|ago| table(ago as u64, ago, 100, None)));
         let policy = Retention { min_free_bytes: Some(1000), max_bytes: Some(900), ..Retention::default() };
-        let reasons = plan(&state, &policy, NOW, Some(750));
+        let reasons = plan(&state, &policy, NOW, Some(750), &mut |_| true);
         assert_eq!(reasons, [(9, Reason::OverSize), (8, Reason::LowSpace), (7, Reason::LowSpace)]);
-        assert_eq!(plan(&state, &policy, NOW, None).len(), 1);
+        assert_eq!(plan(&state, &policy, NOW, None, &mut |_| true).len(), 1);
+    }
+
+    #[test]
+    fn what_would_free_nothing_is_not_removed_for_space() {
+        let state = state((0..10).map(|ago| table(ago as u64, ago, 100, None)));
+        let has_one_name = &mut |meta: &TableMeta| meta.number < 7;
+        let policy = Retention { min_free_bytes: Some(1000), ..Retention::default() };
+        let reasons = plan(&state, &policy, NOW, Some(850), has_one_name);
+        assert_eq!(reasons, [(6, Reason::LowSpace), (5, Reason::LowSpace)]);
+        assert_eq!(plan(&state, &policy, NOW, Some(850), &mut |_| false), []);
+        let policy = Retention { max_bytes: Some(900), ..policy };
+        let reasons = plan(&state, &policy, NOW, Some(950), has_one_name);
+        assert_eq!(
+            reasons,
+            [(9, Reason::OverSize), (6, Reason::LowSpace)],
+            "how large the store is it counts for"
+        );
     }
 
     #[test]
@@ -178,7 +212,10 @@ mod tests {
             table(6, 5, 1, Some(Classes { id: id ^ 1, parts: Vec::new() })), // of another policy
         ];
         let gone = |policy: &Retention| {
-            plan(&state(tables.clone()), policy, NOW, None).into_iter().map(|(n, _)| n).collect::<Vec<_>>()
+            plan(&state(tables.clone()), policy, NOW, None, &mut |_| true)
+                .into_iter()
+                .map(|(n, _)| n)
+                .collect::<Vec<_>>()
         };
         assert_eq!(gone(&policy), [1, 5]);
         policy.max_age = None;
