@@ -23,6 +23,8 @@ use std::ops::Range;
 /// The number, in a table's header, of the codec that writes column blocks.
 pub(crate) const COLUMN_CODEC_ID: u32 = 0x6c6f_6731; // "log1"
 
+/// Name of the table property that holds eight random bytes, which the manifest knows, too: so no other file passes for it.
+pub(crate) const ID_PROPERTY: &str = "id";
 /// Name of the table property that holds its [`FieldCounts`].
 pub(crate) const FIELDS_PROPERTY: &str = "fields";
 /// Name of the table property that holds its [`TableStreams`](crate::columnar::TableStreams), if they are not too many.
@@ -255,7 +257,7 @@ impl<'a> TableWriter<'a> {
             builder,
             number,
             path,
-            facts: TableFacts::default(),
+            facts: TableFacts { id: Some(env.random.next_u64()), ..TableFacts::default() },
             fields: FieldCounts::default(),
             streams: TableStreamsBuilder::default(),
             block_fields: TableFieldsBuilder::default(),
@@ -344,6 +346,9 @@ impl<'a> TableWriter<'a> {
         }
         self.builder.set_property(FIELDS_PROPERTY, self.encoder.packed(&self.fields.encode())?);
         self.builder.set_property(ORIGINS_PROPERTY, self.origins.encode());
+        if let Some(id) = self.facts.id {
+            self.builder.set_property(ID_PROPERTY, id.to_le_bytes().to_vec());
+        }
         // Of very many fields, not all are counted: what is not may be any.
         let fields = &self.fields.fields;
         let is_field = |name: &str| fields.len() >= MAX_COUNTED_FIELDS || fields.contains_key(name);

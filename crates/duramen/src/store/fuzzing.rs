@@ -57,7 +57,10 @@ pub(crate) fn seeds() -> [(&'static str, Vec<u8>); 5] {
     [
         ("source", source.to_bytes()),
         ("origins", origins.encode()),
-        ("facts", TableFacts { raw_bytes: 7, blocks, classes, is_well_cut: Some(true) }.encode()),
+        (
+            "facts",
+            TableFacts { raw_bytes: 7, blocks, classes, is_well_cut: Some(true), id: Some(1) }.encode(),
+        ),
         ("retention", policy.encode()),
         ("field-counts", counts.encode()),
     ]

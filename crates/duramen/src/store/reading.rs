@@ -64,11 +64,10 @@ impl Reading {
     /// # Errors
     /// As [`TableCache::get`].
     pub(crate) fn open(&self, table: &KnownTable) -> Result<Arc<OpenTable>> {
-        let &KnownTable { number, ref path, file_bytes, .. } = table;
-        self.cache.get_or(number, path, file_bytes, || {
-            let begun = lock(&self.ahead).begun.remove(&number);
-            let own = begun.map_or_else(|| self.cache.begin(path), Ok)?;
-            self.begin_next(number);
+        self.cache.get_or(table, || {
+            let begun = lock(&self.ahead).begun.remove(&table.number);
+            let own = begun.map_or_else(|| self.cache.begin(&table.path), Ok)?;
+            self.begin_next(table.number);
             Ok(own)
         })
     }
@@ -187,8 +186,8 @@ mod tests {
         assert_eq!(opened.table.file_bytes(), tables[5].file_bytes);
         assert_eq!(asked_ahead(&reading), numbers[1..5], "who is at this one will not come to 6");
         // Somebody else opens two of them.
-        cache.get(numbers[4], &tables[4].path, tables[4].file_bytes).unwrap();
-        cache.get(numbers[1], &tables[1].path, tables[1].file_bytes).unwrap();
+        cache.get(&tables[4]).unwrap();
+        cache.get(&tables[1]).unwrap();
         reading.open(&tables[3]).unwrap();
         assert_eq!(asked_ahead(&reading), [numbers[0], numbers[2]]);
         drop(reading);

@@ -171,7 +171,7 @@ impl Snapshots {
                 stats.days.entry(day).and_modify(|all| all.add(&part)).or_insert(part);
             }
             stats.add_classes(&facts, meta.file_bytes, classes_id);
-            match self.tables().get(meta.number, &meta.path, meta.file_bytes) {
+            match self.tables().known(meta).and_then(|known| self.tables().get(&known)) {
                 Ok(open) => {
                     if let Some(fields) = open.table.property(FIELDS_PROPERTY) {
                         stats.fields.add(&FieldCounts::of_property(fields)?);

@@ -1,7 +1,10 @@
 //! What the manifest remembers of a table, so that a query can choose blocks without opening one.
 
 use crate::error::{Error, Result};
+use crate::store::flush::ID_PROPERTY;
+use duramen_engine::Error as EngineError;
 use duramen_engine::manifest::TableMeta;
+use duramen_engine::sstable::Table;
 use minicbor::{Decode, Encode};
 
 /// The log store's facts about a table.
@@ -21,6 +24,10 @@ pub(crate) struct TableFacts {
     /// says.
     #[n(3)]
     pub(crate) is_well_cut: Option<bool>,
+    /// What its file has as [`ID_PROPERTY`](crate::store::flush::ID_PROPERTY), and no other table's; nothing of tables that were
+    /// written before there was one.
+    #[n(4)]
+    pub(crate) id: Option<u64>,
 }
 
 /// The retention classes of a table's rows.
@@ -110,6 +117,8 @@ pub(crate) struct KnownTable {
     pub(crate) blocks: Vec<BlockFacts>,
     /// The earliest and the latest time stamp of its rows.
     pub(crate) times: (i64, i64),
+    /// What only its file has.
+    id: Option<u64>,
 }
 
 impl KnownTable {
@@ -122,8 +131,36 @@ impl KnownTable {
             path: meta.path.clone(),
             file_bytes: meta.file_bytes,
             times: facts.time_range().unwrap_or((i64::MAX, i64::MIN)),
+            id: facts.id,
             blocks: facts.blocks,
         })
+    }
+
+    /// Whether a file that has its name and is whole is this table. A backup's file of the same name, and what a restored store
+    /// and its original wrote after they parted, may be another one, even of the same length.
+    ///
+    /// # Errors
+    /// Corruption, if it is not.
+    pub(crate) fn check_is_it(&self, found: &Table) -> Result<()> {
+        let is_not = |detail: String| Err(EngineError::corruption(found.path(), 0, detail).into());
+        let bytes = found.file_bytes();
+        if bytes != self.file_bytes {
+            return is_not(format!("it has {bytes} bytes, the manifest says {}", self.file_bytes));
+        }
+        let id = found.property(ID_PROPERTY).and_then(|id| id.try_into().ok()).map(u64::from_le_bytes);
+        // Where neither has one, the blocks tell all that can be told.
+        let has_its_blocks = || {
+            found.blocks().len() == self.blocks.len()
+                && found.blocks().iter().zip(&self.blocks).all(|(found, known)| {
+                    found.entries == known.rows
+                        && found.min_key == time_key(known.min_time)
+                        && found.max_key == time_key(known.max_time)
+                })
+        };
+        if id == self.id && has_its_blocks() {
+            return Ok(());
+        }
+        is_not("it is another table than the one that the manifest names".into())
     }
 }
 

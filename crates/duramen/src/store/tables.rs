@@ -97,9 +97,9 @@ impl TableCache {
     /// The table, opened.
     ///
     /// # Errors
-    /// What the file system said; corruption of its footer, index or properties.
-    pub(crate) fn get(&self, number: u64, path: &str, file_bytes: u64) -> Result<Arc<OpenTable>> {
-        self.get_or(number, path, file_bytes, || self.begin(path))
+    /// What the file system said; corruption of its footer, index or properties, and if the file is another table's.
+    pub(crate) fn get(&self, known: &KnownTable) -> Result<Arc<OpenTable>> {
+        self.get_or(known, || self.begin(&known.path))
     }
 
     /// The table, opened if it has to be, by what has begun to.
@@ -108,22 +108,16 @@ impl TableCache {
     /// As [`TableCache::get`].
     pub(crate) fn get_or(
         &self,
-        number: u64,
-        path: &str,
-        file_bytes: u64,
+        known: &KnownTable,
         opening: impl FnOnce() -> Result<Opening>,
     ) -> Result<Arc<OpenTable>> {
-        if let Some(table) = lock(&self.open).touch(number) {
+        if let Some(table) = lock(&self.open).touch(known.number) {
             return Ok(table);
         }
         // Opened without the lock: two may open the same table, which costs less than waiting for a disk.
         let open = Arc::new(OpenTable::finish(opening()?)?);
-        let found = open.table.file_bytes();
-        if found != file_bytes {
-            let detail = format!("it has {found} bytes, the manifest says {file_bytes}");
-            return Err(EngineError::corruption(self.layout.resolve(path), 0, detail).into());
-        }
-        lock(&self.open).insert(number, open.clone());
+        known.check_is_it(&open.table)?;
+        lock(&self.open).insert(known.number, open.clone());
         Ok(open)
     }
 
@@ -151,7 +145,7 @@ impl TableCache {
     /// # Errors
     /// As [`TableCache::get`].
     pub(crate) fn origins(&self, meta: &TableMeta) -> Result<Origins> {
-        let open = self.get(meta.number, &meta.path, meta.file_bytes)?;
+        let open = self.get(&*self.known(meta)?)?;
         open.table.property(ORIGINS_PROPERTY).map_or_else(|| Ok(Origins::default()), Origins::decode)
     }
 

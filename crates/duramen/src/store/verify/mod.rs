@@ -5,6 +5,7 @@ mod told;
 use crate::block::Block;
 use crate::columnar::one_of_each_part;
 use crate::error::Result;
+use crate::store::flush::COLUMN_CODEC_ID;
 use crate::store::live::LiveSegment;
 use crate::store::rows::RowSet;
 use crate::store::shared::Shared;
@@ -141,6 +142,13 @@ impl Snapshots {
         }
     }
 
+    /// Whether the file that has a table's name now, whatever is open, is that table.
+    fn check_is_it(&self, meta: &TableMeta) -> Result<()> {
+        let Shared { env, layout, .. } = self.shared();
+        let found = Table::open(env, layout.resolve(&meta.path), COLUMN_CODEC_ID)?;
+        self.tables().known(meta)?.check_is_it(&found)
+    }
+
     fn verify_table(&self, meta: &TableMeta, report: &mut VerifyReport) {
         let path = self.shared().layout.resolve(&meta.path);
         report.files += 1;
@@ -152,10 +160,12 @@ impl Snapshots {
             }
         };
         report.bytes += checked.file_bytes;
-        if checked.file_bytes != meta.file_bytes {
-            let detail =
-                format!("it has {} bytes, the manifest says {}", checked.file_bytes, meta.file_bytes);
-            report.damage.push(Damage { path: path.clone(), offset: None, block: None, lines: None, detail });
+        // Where what leads to its blocks is damaged, that is told.
+        if checked.damage.iter().all(|damage| damage.block.is_some())
+            && let Err(e) = self.check_is_it(meta)
+        {
+            report.damage.push(Damage::of_error(path, None, Some(meta.entries), &e));
+            return;
         }
         let facts = TableFacts::decode(&meta.user).unwrap_or_default();
         let lines_of = |block: Option<usize>| block.and_then(|b| facts.blocks.get(b)).map(|b| b.rows);
