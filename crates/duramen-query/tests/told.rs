@@ -368,3 +368,28 @@ fn a_sample_of_entries_is_the_same_wherever_they_lie() {
     let expected = format!("[(\"n\", \"{}\", Number)]", of_tables.len());
     assert_eq!(answer("* | sample 20 | stats count() n", blocks()).0, [expected]);
 }
+
+#[test]
+fn lines_of_a_table_that_is_gone_are_missed_and_not_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    for day in 0..2 {
+        let mut entry = EntryBuf::new(["app"]);
+        for n in 0..10 {
+            entry.start(START + day * 24 * HOUR + n).message("line").field("app", "x");
+            store.append(entry.finish().unwrap()).unwrap();
+        }
+        store.flush().unwrap();
+    }
+    store.close().unwrap();
+    let day = std::fs::read_dir(dir.path().join("tables")).unwrap().next().unwrap().unwrap().path();
+    for table in std::fs::read_dir(day).unwrap() {
+        std::fs::remove_file(table.unwrap().path()).unwrap();
+    }
+    for text in ["* | stats count() n", "* | stats by (_time:1d) count() n", "* | stats by (app) count() n"] {
+        let store = Store::open_read_only(dir.path()).unwrap();
+        let (rows, stats) = answer(text, store.snapshot().unwrap().blocks(i64::MIN, i64::MAX));
+        assert_eq!(stats.blocks_failed, 1, "{text}: {rows:?}");
+        assert!(rows.len() == 1 && rows[0].contains("\"10\""), "{text}: {rows:?}");
+    }
+}

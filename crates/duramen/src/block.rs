@@ -95,6 +95,11 @@ pub trait BlockHandle: Send + Sync + Debug {
     fn time_counts(&self) -> Option<TimeCounts> {
         None
     }
+    /// Whether the file that it lies in is there, as far as that is known without opening it. Who counts its rows without opening it
+    /// asks, and opens it if not: that tells what is wrong.
+    fn is_there(&self) -> bool {
+        true
+    }
     /// Whether it is open already, with what was decoded of it, or has few rows in memory: to look at it takes little then, most
     /// likely.
     fn is_open(&self) -> bool {

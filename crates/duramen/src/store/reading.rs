@@ -72,6 +72,11 @@ impl Reading {
         })
     }
 
+    /// Whether the table's file is there.
+    pub(crate) fn is_there(&self, table: &KnownTable) -> bool {
+        self.cache.is_there(table)
+    }
+
     pub(crate) fn tables(&self) -> &[Arc<KnownTable>] {
         &self.tables
     }

@@ -212,6 +212,10 @@ impl BlockHandle for TableBlockHandle {
         self.open_table().ok()?.times()?.of_block(self.index, self.facts().rows)
     }
 
+    fn is_there(&self) -> bool {
+        self.reading.is_there(&self.table)
+    }
+
     fn is_open(&self) -> bool {
         self.reading.blocks().has(self.table.number, self.index)
     }

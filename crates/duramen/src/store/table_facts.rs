@@ -6,6 +6,7 @@ use duramen_engine::Error as EngineError;
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::Table;
 use minicbor::{Decode, Encode};
+use std::sync::atomic::AtomicBool;
 
 /// The log store's facts about a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -119,6 +120,8 @@ pub(crate) struct KnownTable {
     pub(crate) times: (i64, i64),
     /// What only its file has.
     id: Option<u64>,
+    /// Whether its file was seen.
+    pub(crate) was_there: AtomicBool,
 }
 
 impl KnownTable {
@@ -132,6 +135,7 @@ impl KnownTable {
             file_bytes: meta.file_bytes,
             times: facts.time_range().unwrap_or((i64::MAX, i64::MIN)),
             id: facts.id,
+            was_there: AtomicBool::new(false),
             blocks: facts.blocks,
         })
     }

@@ -14,6 +14,7 @@ use duramen_engine::io::Env;
 use duramen_engine::manifest::{State, TableMeta};
 use duramen_engine::sstable::{Opening, Table};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most tables that are kept open, each with a file descriptor and its index in memory.
@@ -132,6 +133,17 @@ impl TableCache {
             let is_gone = e.is_not_found();
             if is_gone { EngineError::corruption(path, 0, "it is missing") } else { e }.into()
         })
+    }
+
+    /// Whether the table's file is there. It is looked for once: what is there goes no more, as long as somebody may read it.
+    pub(crate) fn is_there(&self, known: &KnownTable) -> bool {
+        let look = || {
+            // What keeps it from being looked for is told when it is opened.
+            let is_there = !matches!(self.env.fs.exists(&self.layout.resolve(&known.path)), Ok(false));
+            known.was_there.store(is_there, Ordering::Relaxed);
+            is_there
+        };
+        known.was_there.load(Ordering::Relaxed) || look()
     }
 
     pub(crate) fn is_open(&self, number: u64) -> bool {

@@ -213,6 +213,10 @@ impl<'a> Told<'a> {
         if whole == Some(false) {
             return Some(());
         }
+        // What the manifest and others tell of a table that is gone would pass for lines that are there.
+        if !handle.is_there() {
+            return None;
+        }
         // Of groups whose texts are told, whatever their streams?
         let buckets: Vec<_> = self.by.iter().map(|by| common_time_bucket(by, span)).collect();
         let groups = self.groups(handle, whole, &buckets);
