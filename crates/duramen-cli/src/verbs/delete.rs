@@ -75,7 +75,7 @@ fn is_complete(report: &DeleteReport) -> bool {
         ));
     }
     for damaged in &report.damaged {
-        complain(&format!("could not be looked into, and stays as it is: {damaged}"));
+        complain(&format!("could not be looked into: {damaged}"));
     }
     if report.unsealed_lines > 0 {
         complain(&format!(

@@ -44,8 +44,9 @@ pub struct DeleteReport {
     /// Matching lines that are still there, in WAL segments of running processes that did not seal them when asked:
     /// those that may not be keeper, or have no background thread. Delete again when they have ended.
     pub unsealed_lines: u64,
-    /// Tables that could not be read, and WAL segments of running processes of which only a part could be, all left as they
-    /// are: path and reason. And what kept WAL segments from being put into tables, so that they were not looked into behind
+    /// Tables and blocks of tables that could not be read, and WAL segments of running processes of which only a part could be:
+    /// path and reason. All are left as they are, but for blocks of tables that had other lines to delete: these are in
+    /// quarantine. And what kept WAL segments from being put into tables, so that they were not looked into behind
     /// damage, and lines of them that match are in `unsealed_lines`.
     pub damaged: Vec<String>,
     /// Files with the deleted lines that somebody still reads. The keeper removes them when nobody does.

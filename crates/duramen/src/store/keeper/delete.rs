@@ -2,16 +2,18 @@
 //! ones in the place of the old. Before it nothing has changed; after it no new snapshot has a line of them.
 
 use super::Keeper;
+use super::damaged_blocks::DamagedBlocks;
 use super::retain::counts_of;
-use super::rewrite::{Failure, Rewritten};
+use super::rewrite::{Failure, Rest, Rewritten};
 use crate::block::{Block, BlockHandle};
 use crate::columnar::TableBlock;
 use crate::error::{Error, Result};
-use crate::store::delete::{Barrier, Matches};
+use crate::store::delete::{Barrier, Covered, Matches};
 use crate::store::retention::COUNTS_KEY;
 use crate::store::table_blocks::TableBlockHandle;
 use crate::store::table_facts::TableFacts;
 use duramen_engine::manifest::{Edit, TableMeta};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -21,8 +23,10 @@ pub(crate) struct Deleted {
     pub(crate) lines: u64,
     pub(crate) stored_bytes: u64,
     pub(crate) tables: u64,
-    /// Tables that were left as they are, and why.
+    /// What could not be looked into, and what became of it.
     pub(crate) damaged: Vec<String>,
+    /// Tables that are written again without blocks that cannot be read.
+    without: Vec<(TableMeta, DamagedBlocks)>,
 }
 
 /// Which rows of a table are to stay, block by block; `None`: all of them.
@@ -30,6 +34,8 @@ pub(crate) struct Deleted {
 struct Marks {
     keep: Vec<Option<Vec<bool>>>,
     deleted: u64,
+    /// Blocks that cannot be looked into.
+    damaged: DamagedBlocks,
 }
 
 /// What to delete, and until when to go on.
@@ -50,10 +56,20 @@ impl Keeper {
         let within_other = std::mem::replace(&mut self.rewriting, true);
         let outcome = self.write_without(order, matches, &mut edit);
         self.rewriting = within_other;
-        let Ok(Some(deleted)) = outcome else {
+        let Ok(Some(mut deleted)) = outcome else {
             self.abandon(&edit.add_tables);
             return outcome;
         };
+        // Their tables go with the edit.
+        for (meta, blocks) in std::mem::take(&mut deleted.without) {
+            match self.set_blocks_aside(&meta, &blocks) {
+                Ok(told) => deleted.damaged.extend(told),
+                Err(e) => {
+                    self.abandon(&edit.add_tables);
+                    return Err(e);
+                }
+            }
+        }
         if !edit.remove_tables.is_empty() {
             let mut counts = counts_of(self.manifest.state()).unwrap_or_default();
             counts.deleted.add(deleted.lines, deleted.stored_bytes);
@@ -77,7 +93,7 @@ impl Keeper {
         let mut deleted = Deleted::default();
         let state = self.manifest.state().clone();
         for meta in state.tables.values() {
-            match self.write_one_without(meta, order, matches, edit) {
+            match self.write_one_without(meta, order, matches, (edit, &mut deleted)) {
                 Ok(Some(0)) => {}
                 Ok(Some(lines)) => {
                     deleted.lines += lines;
@@ -99,28 +115,63 @@ impl Keeper {
         meta: &TableMeta,
         order: &Order<'_>,
         matches: &mut Matches<'_>,
-        edit: &mut Edit,
+        (edit, deleted): (&mut Edit, &mut Deleted),
     ) -> Result<Option<u64>, Failure> {
         let facts = TableFacts::decode(&meta.user)?;
         let overlaps = |(min, max): (i64, i64)| min <= *order.times.end() && max >= *order.times.start();
         if !facts.time_range().is_some_and(overlaps) {
             return Ok(Some(0));
         }
-        let Some(marks) = self.mark(meta, order, matches)? else { return Ok(None) };
+        let Some(mut marks) = self.mark(meta, order, matches)? else { return Ok(None) };
         if marks.deleted == 0 {
+            let told = |(block, why)| format!("{}: block {block}: {why}", meta.path);
+            deleted.damaged.extend(marks.damaged.into_iter().map(told));
             return Ok(Some(0));
         }
         if marks.deleted < facts.rows() {
-            let classes = facts.only_class();
-            let mut keep = |number: usize, _: &TableBlock| Ok(marks.keep.get(number).cloned().flatten());
-            match self.rewrite(meta, classes, &mut keep, order.stop)? {
+            match self.write_rest(meta, &facts, &mut marks, order)? {
                 Rewritten::Stopped => return Ok(None),
                 Rewritten::Empty => {}
                 Rewritten::Table(table) => edit.add_tables.push(table),
             }
         }
         edit.remove_tables.push(meta.number);
+        if !marks.damaged.is_empty() {
+            deleted.without.push((meta.clone(), marks.damaged));
+        }
         Ok(Some(marks.deleted))
+    }
+
+    /// Writes the rows of a table that stay, without blocks that cannot be read.
+    fn write_rest(
+        &mut self,
+        meta: &TableMeta,
+        facts: &TableFacts,
+        marks: &mut Marks,
+        order: &Order<'_>,
+    ) -> Result<Rewritten, Failure> {
+        loop {
+            let Marks { keep, damaged, .. } = marks;
+            let rest = Rest { classes: facts.only_class(), left_out: Cow::Borrowed(damaged) };
+            let mut keep = |number: usize, _: &TableBlock| Ok(keep.get(number).cloned().flatten());
+            let failure = match self.rewrite(meta, rest, &mut keep, order.stop) {
+                Err(failure) => failure,
+                done => return done,
+            };
+            let damage = failure.damage()?;
+            // It is in a block that nobody had to look into, or in a part that nobody had to.
+            let known = damaged.len();
+            marks.damaged.extend(self.damaged_blocks(meta)?);
+            // No row of these is counted as deleted: they go nowhere.
+            for &block in marks.damaged.keys() {
+                if let Some(Some(keep)) = marks.keep.get_mut(block).map(Option::take) {
+                    marks.deleted -= keep.into_iter().filter(|keep| !keep).count() as u64;
+                }
+            }
+            if marks.damaged.len() == known || marks.deleted == 0 {
+                return Err(damage.into());
+            }
+        }
     }
 
     /// Finds the rows of a table that are to go; `None` if it was stopped.
@@ -130,11 +181,13 @@ impl Keeper {
         order: &Order<'_>,
         matches: &mut Matches<'_>,
     ) -> Result<Option<Marks>, Failure> {
+        // What keeps the whole table from being read is told once.
+        self.tables.get(&*self.tables.known(meta)?)?;
         let covered = order.barrier.of_table(meta.number, || self.tables.origins(meta))?;
         let handles = TableBlockHandle::of(&self.tables.clone(), meta, &None)?;
         let done = self.while_stepping(order.stop, |go_on| {
             let mut marks = Marks::default();
-            for handle in handles {
+            for (number, handle) in handles.iter().enumerate() {
                 if !go_on() {
                     return Ok(None);
                 }
@@ -142,21 +195,40 @@ impl Keeper {
                     marks.keep.push(None);
                     continue;
                 }
-                let block = handle.open()?;
-                let mut keep = matched_rows(&block, &order.times, matches)?;
-                let mut deleted = 0;
-                for (row, flag) in keep.iter_mut().enumerate() {
-                    let goes = *flag && covered.covers(block.identity(row)?);
-                    deleted += u64::from(goes);
-                    *flag = !goes;
+                match mark_block(handle, order, matches, &covered) {
+                    Ok((keep, deleted)) => {
+                        marks.deleted += deleted;
+                        marks.keep.push((deleted > 0).then_some(keep));
+                    }
+                    Err(e) if e.is_corruption() => {
+                        marks.damaged.insert(number, e.to_string());
+                        marks.keep.push(None);
+                    }
+                    Err(e) => return Err(e),
                 }
-                marks.deleted += deleted;
-                marks.keep.push((deleted > 0).then_some(keep));
             }
             Ok(Some(marks))
         });
         done.map_err(Failure::Keeper)?.map_err(Failure::Work)
     }
+}
+
+/// Which rows of a block are to stay, and how many are to go.
+fn mark_block(
+    handle: &TableBlockHandle,
+    order: &Order<'_>,
+    matches: &mut Matches<'_>,
+    covered: &Covered,
+) -> Result<(Vec<bool>, u64)> {
+    let block = handle.open()?;
+    let mut keep = matched_rows(&block, &order.times, matches)?;
+    let mut deleted = 0;
+    for (row, flag) in keep.iter_mut().enumerate() {
+        let goes = *flag && covered.covers(block.identity(row)?);
+        deleted += u64::from(goes);
+        *flag = !goes;
+    }
+    Ok((keep, deleted))
 }
 
 /// Which rows of a block have one of these times and match: one flag each.

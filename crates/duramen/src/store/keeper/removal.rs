@@ -76,21 +76,11 @@ impl Keeper {
     /// Moves a table to quarantine, beside what is there already.
     fn set_table_apart(&self, path: &Path, why: &str) -> Result<()> {
         let Shared { env, layout, .. } = &*self.shared;
-        let dir = layout.quarantine();
-        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
         let name = path.strip_prefix(layout.root()).unwrap_or(path).components();
         let name: Vec<_> = name.map(|part| part.as_os_str().to_string_lossy()).collect();
-        let name = name.join("-");
-        let mut to = dir.join(&name);
-        let mut nth = 2;
-        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? {
-            to = dir.join(format!("{name}.{nth}"));
-            nth += 1;
-        }
+        let to = self.free_in_quarantine(&name.join("-"))?;
         env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
-        for dir in [&dir, layout.root()] {
-            env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir))?;
-        }
+        self.sync_quarantine()?;
         self.shared.incident(format!("{} was moved to quarantine: {why}", path.display()));
         Ok(())
     }

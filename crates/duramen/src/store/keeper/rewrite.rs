@@ -4,6 +4,7 @@
 //! and day in its table has to.
 
 use super::Keeper;
+use super::damaged_blocks::DamagedBlocks;
 use super::retain::counts_of;
 use crate::block::Block;
 use crate::columnar::TableBlock;
@@ -16,6 +17,7 @@ use crate::store::table_blocks::TableBlockHandle;
 use crate::store::table_facts::{ClassPart, Classes, TableFacts};
 use crate::store::tables::TableCache;
 use duramen_engine::manifest::{Edit, TableMeta};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +32,21 @@ pub(super) enum Rewritten {
     Empty,
     /// The rows that are left.
     Table(TableMeta),
+}
+
+/// What is to become of a table that is written again, besides which rows are kept.
+#[derive(Clone, Default)]
+pub(super) struct Rest<'r> {
+    /// Of which classes the rows are that are left, if that is known.
+    pub(super) classes: Option<Classes>,
+    /// Blocks that cannot be read, by their places in the table, and why.
+    pub(super) left_out: Cow<'r, DamagedBlocks>,
+}
+
+impl Rest<'_> {
+    pub(super) fn of_classes(classes: Option<Classes>) -> Self {
+        Self { classes, ..Self::default() }
+    }
 }
 
 /// Why nothing became of work on a table.
@@ -132,7 +149,7 @@ impl Keeper {
                 let classes = classifier.of_rows(block)?;
                 Ok(Some(classes.into_iter().map(|class| class == part.class).collect()))
             };
-            match self.rewrite(meta, classes, of_class, stop) {
+            match self.rewrite(meta, Rest::of_classes(classes), of_class, stop) {
                 Ok(Rewritten::Table(table)) => kept.push(table),
                 Ok(Rewritten::Empty) => {}
                 Ok(Rewritten::Stopped) => {
@@ -177,21 +194,22 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes those rows of a table that `keep` says into a new one, which no manifest names yet, flushing meanwhile.
+    /// Writes those rows of a table that `keep` says into a new one, which no manifest names yet, flushing meanwhile. Blocks
+    /// that are `left_out` are not read.
     ///
     /// # Errors
     /// What the file system said; damage in the table; what kept flushes from being done.
     pub(super) fn rewrite(
         &mut self,
         meta: &TableMeta,
-        classes: Option<Classes>,
+        rest: Rest<'_>,
         keep: &mut Keep<'_>,
         stop: &dyn Fn() -> bool,
     ) -> Result<Rewritten, Failure> {
         let number = self.reserve_table().map_err(Failure::Keeper)?;
         let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
         let done = self.while_stepping(stop, |go_on| {
-            rewrite_into(&mut flusher, &tables, meta, number, classes, keep, go_on)
+            rewrite_into(&mut flusher, &tables, (meta, number), rest, keep, go_on)
         });
         done.map_err(Failure::Keeper)?.map_err(Failure::Work)
     }
@@ -200,16 +218,19 @@ impl Keeper {
 fn rewrite_into(
     flusher: &mut Flusher,
     cache: &Arc<TableCache>,
-    meta: &TableMeta,
-    number: u64,
-    classes: Option<Classes>,
+    (meta, number): (&TableMeta, u64),
+    rest: Rest<'_>,
     keep: &mut Keep<'_>,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Rewritten> {
     let facts = TableFacts::decode(&meta.user)?;
     // What stays whole is not worth being cut anew.
     let input = |handle| Input { handle, is_well_cut: true };
-    let blocks = TableBlockHandle::of(cache, meta, &None)?.into_iter().map(input).collect();
+    let whole = TableBlockHandle::of(cache, meta, &None)?.into_iter().enumerate();
+    let whole = whole.filter(|(block, _)| !rest.left_out.contains_key(block));
+    let (numbers, blocks): (Vec<usize>, Vec<Input>) =
+        whole.map(|(block, handle)| (block, input(handle))).unzip();
+    let keep = &mut |nth: usize, block: &TableBlock| keep(numbers.get(nth).copied().unwrap_or(nth), block);
     let merged = merge::merge(blocks, |time| flusher.start_table(time, number), keep, go_on)?;
     let (out, kept_rows) = match merged {
         Merged::Table(out, kept_rows) => (out, kept_rows),
@@ -221,7 +242,7 @@ fn rewrite_into(
     let inherited = Inherited {
         raw_bytes: u64::try_from(raw_bytes).unwrap_or(facts.raw_bytes),
         origins: cache.origins(meta)?,
-        classes,
+        classes: rest.classes,
     };
     out.finish(inherited).map(Rewritten::Table)
 }

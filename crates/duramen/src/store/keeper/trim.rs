@@ -2,7 +2,7 @@
 //! them again without it. They are small, and so a line goes when its day does, as it would from a table of its own.
 
 use super::Keeper;
-use super::rewrite::Rewritten;
+use super::rewrite::{Rest, Rewritten};
 use crate::block::Block;
 use crate::columnar::TableBlock;
 use crate::error::Result;
@@ -29,7 +29,7 @@ impl Keeper {
         let keep = &mut |_, block: &TableBlock| {
             Ok(Some(block.times()?.iter().map(|&time| time >= kept_from).collect()))
         };
-        let table = match self.rewrite(meta, facts.only_class(), keep, stop) {
+        let table = match self.rewrite(meta, Rest::of_classes(facts.only_class()), keep, stop) {
             Ok(Rewritten::Table(table)) => Some(table),
             Ok(Rewritten::Empty) => None,
             Ok(Rewritten::Stopped) => return Ok(false),
