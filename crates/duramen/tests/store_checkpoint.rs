@@ -251,3 +251,20 @@ fn it_may_be_made_while_a_program_writes() {
         writing.join().unwrap();
     });
 }
+
+#[test]
+fn a_table_that_is_missing_is_missing_from_the_copy_and_told() {
+    let sim = Sim::new(31);
+    let store = filled(&sim).unwrap();
+    let table = sim.files().into_iter().find(|file| file.ends_with(".sst")).unwrap();
+    let lines = store.verify(&mut |_| {}).unwrap().lines;
+    sim.env().fs.remove_file(Path::new(&table)).unwrap();
+    let lost = lines - store.verify(&mut |_| {}).unwrap().lines;
+    assert!(lost > 0 && lost < lines);
+    let report = store.checkpoint("/copy").unwrap();
+    assert_eq!((report.lines, report.missing_tables), (lines - lost, 1));
+    assert!(store.incidents().messages.iter().any(|told| told.contains("missing from the copy")));
+    let copy = options(sim.spawn_process().env()).open("/copy").unwrap();
+    let verified = copy.verify(&mut |_| {}).unwrap();
+    assert_eq!((verified.damage.len(), verified.lines), (1, lines - lost), "{:?}", verified.damage);
+}

@@ -86,6 +86,7 @@ fn summary(name: &str, dir: &Path) -> Value {
                 lines: sum(|day| day.lines),
                 tables: sum(|day| day.tables),
                 stored_bytes: sum(|day| day.stored_bytes),
+                ..CheckpointReport::default()
             };
             described(name, dir, &report)
         }
@@ -94,13 +95,17 @@ fn summary(name: &str, dir: &Path) -> Value {
 }
 
 fn described(name: &str, dir: &Path, report: &CheckpointReport) -> Value {
-    json!({
+    let mut told = json!({
         "name": name,
         "path": dir,
         "lines": report.lines,
         "tables": report.tables,
         "stored_bytes": report.stored_bytes,
-    })
+    });
+    if report.missing_tables > 0 {
+        told["missing_tables"] = report.missing_tables.into();
+    }
+    told
 }
 
 /// 409 while a process has it open as a store.

@@ -40,6 +40,8 @@ pub struct CheckpointReport {
     pub tables: u64,
     /// Bytes of these.
     pub stored_bytes: u64,
+    /// Tables whose files are missing, and so are from the copy; they count for none of the above.
+    pub missing_tables: u64,
 }
 
 impl Store {
@@ -51,8 +53,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Invalid`] if `dir` exists or is just being made by somebody else, or `dir` + `.tmp` is something else; what
-    /// the file system said. Then there is no `dir` by this call. Damage is copied as it is: [`Store::verify`] tells of it, and [`Store::incidents`] of what
-    /// could not be read of WAL segments.
+    /// the file system said. Then there is no `dir` by this call. Damage is copied as it is, and a table that is
+    /// missing is missing from the copy, too: [`Store::verify`] tells of both, and [`Store::incidents`] of what is missing and of
+    /// what could not be read of WAL segments.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<CheckpointReport> {
         let dir = dir.as_ref();
         let fs = &*self.shared.env.fs;
@@ -102,14 +105,23 @@ impl Snapshots {
         // As long as the view's pin is held, no file of it is removed.
         let view = self.view()?;
         let mut tables: Vec<TableMeta> = view.state.tables.values().cloned().collect();
-        let mut days = BTreeSet::new();
+        let (mut days, mut missing) = (BTreeSet::new(), BTreeSet::new());
         for meta in &tables {
             let path = target.resolve(&meta.path);
             let day = path.parent().unwrap_or(to).to_path_buf();
             if days.insert(day.clone()) {
                 env.fs.create_dir_all(&day).map_err(EngineError::io("create", &day))?;
             }
-            link_or_copy(&*env.fs, &self.shared().layout.resolve(&meta.path), &path)?;
+            let from = self.shared().layout.resolve(&meta.path);
+            match link_or_copy(&*env.fs, &from, &path) {
+                // Nobody may have removed it meanwhile. The copy names it, so that what asks for its lines is told.
+                Err(e) if e.is_not_found() && view.pin.is_some() && self.is_missing(&from) => {
+                    self.shared()
+                        .incident(format!("{} is missing, and is missing from the copy", from.display()));
+                    missing.insert(meta.number);
+                }
+                done => done?,
+            }
         }
         let rows = self.live_rows(&view);
         let mut values = view.state.values.clone();
@@ -129,8 +141,9 @@ impl Snapshots {
             env.fs.sync_dir(&dir).map_err(EngineError::io("sync", &dir))?;
         }
         make_readers_locks(&env, &target)?;
-        let mut report = CheckpointReport::default();
-        for meta in &tables {
+        let mut report =
+            CheckpointReport { missing_tables: missing.len() as u64, ..CheckpointReport::default() };
+        for meta in tables.iter().filter(|meta| !missing.contains(&meta.number)) {
             report.lines += meta.entries;
             report.tables += 1;
             report.stored_bytes += meta.file_bytes;
@@ -142,6 +155,10 @@ impl Snapshots {
             ..Edit::default()
         })?;
         Ok(report)
+    }
+
+    fn is_missing(&self, path: &Path) -> bool {
+        matches!(self.shared().env.fs.exists(path), Ok(false))
     }
 
     /// The rows that no table has, all together.
