@@ -32,6 +32,13 @@ pub(crate) fn run(args: &VerifyArgs, dir: &Path, interrupt: &Interrupt) -> Outco
         push_safe_line(&mut text, &describe(damage));
         text.push('\n');
     }
+    for name in &report.quarantined {
+        push_safe_line(
+            &mut text,
+            &format!("note: quarantine/{name} was set aside earlier, and is in no answer"),
+        );
+        text.push('\n');
+    }
     if report.damage.is_empty() {
         text.push_str(&format!("{read}: every byte is as it was written\n"));
     } else {
@@ -43,7 +50,8 @@ pub(crate) fn run(args: &VerifyArgs, dir: &Path, interrupt: &Interrupt) -> Outco
     }
     let places = counted(report.damage.len() as u64, "place is", "places are");
     complain(&format!(
-        "{places} damaged; what is whole is still served, and the lines there can be ingested again"
+        "{places} damaged; what is whole is still served. `duramen ingest --again FILE` takes lines once more, those that are \
+         whole a second time"
     ));
     // Damage is damage, also where nobody reads on.
     match printed {

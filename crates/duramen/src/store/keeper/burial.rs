@@ -3,8 +3,8 @@
 use super::{Job, Keeper, list};
 use crate::error::Result;
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::Lock;
-use duramen_engine::wal::{self, WalRecoveryMode, WriterDir};
+use duramen_engine::io::{Fs, Lock, OpenMode};
+use duramen_engine::wal::{self, SegmentReader, WalRecoveryMode, WriterDir};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,19 @@ impl Keeper {
         // What a loss of power took ends what is offered, so that it is the store as it once was. Where bytes
         // that were on the device are damaged, every line that is whole is worth more than that.
         let mut recovered = recover(WalRecoveryMode::PointInTime)?;
-        if recovered.damage.iter().any(|damage| damage.proven) {
+        let mut torn = Vec::new();
+        if recovered.torn_bytes > 0 && recovered.damage.is_empty() {
+            torn = self.damaged_in_this_boot(writer, flushed)?;
+        }
+        if !torn.is_empty() || recovered.damage.iter().any(|damage| damage.proven) {
             recovered = recover(WalRecoveryMode::SkipAnyCorrupted)?;
+        }
+        torn.retain(|(path, _)| recovered.damage.iter().all(|damage| damage.path != *path));
+        for (path, damage) in &torn {
+            self.shared.incident(format!(
+                "{damage}; it was moved to quarantine, and what could be read is in the store"
+            ));
+            self.preserve(writer.writer_id, path)?;
         }
         for damage in &recovered.damage {
             self.shared.incident(format!(
@@ -48,6 +59,31 @@ impl Keeper {
         self.remove_writer_dir(writer, lock)
     }
 
+    /// Segments of which records are damaged that their writer had ended: with no loss of power since, nothing but damage keeps
+    /// these from being whole, though nothing may have put them on the device.
+    fn damaged_in_this_boot(&self, writer: &WriterDir, flushed: u64) -> Result<Vec<(PathBuf, EngineError)>> {
+        let env = &self.shared.env;
+        let mut damaged = Vec::new();
+        for file in wal::segments(env, &writer.path)?.into_iter().filter(|file| file.number > flushed) {
+            let reader = match SegmentReader::open(env, &file.path) {
+                Ok(Some(reader)) if !reader.is_from_another_boot() => reader,
+                // The recovery tells of it.
+                Err(e) if !e.is_corruption() => return Err(e.into()),
+                _ => continue,
+            };
+            let mut at = reader.start();
+            let end = loop {
+                match reader.next_record(at) {
+                    Ok(Some((_, next))) => at = next,
+                    Ok(None) => break None,
+                    Err(e) => break Some(e),
+                }
+            };
+            damaged.extend(end.map(|e| (file.path, e)));
+        }
+        Ok(damaged)
+    }
+
     /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.
     fn remove_writer_dir(&self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
         let env = &self.shared.env;
@@ -71,33 +107,70 @@ impl Keeper {
 
     /// Moves what is not ours out of a directory that has to go.
     fn set_apart(&self, writer: u64, path: &Path) -> Result<()> {
-        let env = &self.shared.env;
-        let dir = self.shared.layout.quarantine();
-        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let to = dir.join(format!("{writer:016x}-{name}"));
-        Ok(env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?)
+        let to = self.free_in_quarantine(&format!("{writer:016x}-{name}"))?;
+        let moved = self.shared.env.fs.rename(path, &to);
+        moved.map_err(EngineError::io("move to quarantine", path))?;
+        self.sync_quarantine()
     }
 
     /// Gives a damaged file a second name in quarantine, for a person to look at, before its first is removed.
     pub(super) fn preserve(&self, writer: u64, path: &Path) -> Result<()> {
-        let env = &self.shared.env;
-        let dir = self.shared.layout.quarantine();
-        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+        let fs = &*self.shared.env.fs;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let to: PathBuf = dir.join(format!("{writer:016x}-{name}"));
-        match env.fs.hard_link(path, &to) {
-            // Kept before, by a keeper that did not come further; or gone since it was listed.
+        let name = format!("{writer:016x}-{name}");
+        let dir = self.shared.layout.quarantine();
+        fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+        let mut to = dir.join(&name);
+        let mut nth = 2;
+        loop {
+            match is_same(fs, path, &to) {
+                // Kept before, as by a keeper that did not come further.
+                Ok(true) => return self.sync_quarantine(),
+                // Or it is gone since it was listed.
+                Err(e) if e.is_not_found() => break,
+                // What has its name there is something else, and is kept, too.
+                Ok(false) => to = dir.join(format!("{name}.{nth}")),
+                Err(_) => {
+                    to = self.free_in_quarantine(&name)?;
+                    break;
+                }
+            }
+            nth += 1;
+        }
+        match fs.hard_link(path, &to) {
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
             // A file system without links: then the name moves, and what could be read of it with it.
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
-                env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
+                fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
             }
             other => other.map_err(EngineError::io("link into quarantine", path))?,
         }
-        for dir in [&dir, self.shared.layout.root()] {
-            env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir))?;
-        }
-        Ok(())
+        self.sync_quarantine()
     }
+}
+
+/// Whether two files have the same bytes.
+///
+/// # Errors
+/// What the file system said; not found, if one of them is not there.
+fn is_same(fs: &dyn Fs, one: &Path, other: &Path) -> Result<bool> {
+    let open = |path: &Path| fs.open(path, OpenMode::Read).map_err(EngineError::io("open", path));
+    let (one_file, other_file) = (open(one)?, open(other)?);
+    let len = one_file.len().map_err(EngineError::io("measure", one))?;
+    if len != other_file.len().map_err(EngineError::io("measure", other))? {
+        return Ok(false);
+    }
+    let (mut of_one, mut of_other) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    let mut at = 0;
+    while at < len {
+        let piece = usize::try_from(len - at).map_or(of_one.len(), |left| left.min(of_one.len()));
+        one_file.read_exact_at(&mut of_one[..piece], at).map_err(EngineError::io("read", one))?;
+        other_file.read_exact_at(&mut of_other[..piece], at).map_err(EngineError::io("read", other))?;
+        if of_one[..piece] != of_other[..piece] {
+            return Ok(false);
+        }
+        at += piece as u64;
+    }
+    Ok(true)
 }

@@ -43,6 +43,8 @@ pub struct VerifyReport {
     pub lines: u64,
     /// Every damage found; none: every byte is as it was written.
     pub damage: Vec<Damage>,
+    /// The names of files in `quarantine/`, which were set aside when damage was found, and are in no answer.
+    pub quarantined: Vec<String>,
 }
 
 /// A damaged place.
@@ -104,6 +106,7 @@ impl Snapshots {
         let lost = self.lost_tables()?;
         report.files += lost.iter().filter(|damage| damage.path.extension().is_some()).count() as u64;
         report.damage.extend(lost);
+        report.quarantined = self.quarantined()?;
         Ok(report)
     }
 
