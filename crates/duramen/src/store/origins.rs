@@ -35,6 +35,11 @@ impl Origins {
         self.last_seq.keys().map(|&(table, _)| table)
     }
 
+    /// The last sequence number of a writer's rows.
+    pub(crate) fn last_of(&self, writer: u64) -> Option<u64> {
+        self.last_seq.iter().filter(|((_, of), _)| *of == writer).map(|(_, &seq)| seq).max()
+    }
+
     /// Up to which sequence number each writer's rows were put into tables before `table`.
     pub(crate) fn before(&self, table: u64) -> BTreeMap<u64, u64> {
         let mut last = BTreeMap::new();

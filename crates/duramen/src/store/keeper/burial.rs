@@ -4,7 +4,7 @@ use super::{Job, Keeper, list};
 use crate::error::Result;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::{Fs, Lock, OpenMode};
-use duramen_engine::wal::{self, SegmentReader, WalRecoveryMode, WriterDir};
+use duramen_engine::wal::{self, RecoveredSegment, SegmentReader, WalRecoveryMode, WriterDir};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,17 @@ impl Keeper {
             ));
             self.preserve(writer.writer_id, &set_aside.path)?;
         }
-        let jobs =
-            recovered.segments.iter().map(|s| Job { reader: s.reader.clone(), damaged: s.damaged }).collect();
+        let taken = self.taken_before(writer.writer_id, &recovered.segments)?;
+        for path in &taken {
+            self.shared.incident(format!(
+                "{} came back after its lines were put into tables; it was moved to quarantine",
+                path.display()
+            ));
+            self.preserve(writer.writer_id, path)?;
+        }
+        let is_new = |s: &&RecoveredSegment| s.reader.path().is_none_or(|path| !taken.contains(path));
+        let job = |s: &RecoveredSegment| Job { reader: s.reader.clone(), damaged: s.damaged };
+        let jobs = recovered.segments.iter().filter(is_new).map(job).collect();
         // What follows the gap counts as flushed from the moment on at which what precedes it does: were it found alone
         // later, nothing would show any more that there was a gap.
         let set_aside = recovered.set_aside.iter().map(|segment| segment.number).max();

@@ -5,6 +5,7 @@
 //! comes back (a power loss undid its removal) is recognised by its number and removed again.
 
 mod burial;
+mod come_back;
 mod damaged_blocks;
 pub(crate) mod delete;
 pub(crate) mod handover;
