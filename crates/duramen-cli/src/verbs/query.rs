@@ -8,6 +8,7 @@ use crate::moment::parse_moment;
 use crate::render::units::{bytes, count, counted, duration};
 use crate::verbs::show::{self, Delivery};
 use duramen::block::BlockHandle;
+use duramen::store::Damage;
 use duramen::{BlockCache, Store, StoreOptions};
 use duramen_engine::io::Env;
 use duramen_query::exec::memory::share_of_machine_bytes;
@@ -97,6 +98,7 @@ fn finished(outcome: Result<RunStats, Error>, interrupt: &Interrupt) -> Result<R
 fn ended(source: &Source, incomplete: Vec<String>, is_empty: bool) -> Outcome {
     let mut lacking = source.incidents();
     lacking.extend(incomplete);
+    lacking.extend(source.lost());
     if !lacking.is_empty() {
         lacking.iter().for_each(|why| complain(why));
         return Ok(ExitCode::from(1));
@@ -150,6 +152,19 @@ impl Source {
     fn incidents(&self) -> Vec<String> {
         match self {
             Self::Store(store) => store.incidents().messages,
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Self::Sql => Vec::new(),
+        }
+    }
+
+    /// What no answer has, because the manifest has lost its end. Looked for last: the answer is out.
+    fn lost(&self) -> Vec<String> {
+        let told = |table: Damage| format!("no answer has {}: {}", table.path.display(), table.detail);
+        match self {
+            Self::Store(store) => match store.lost_tables() {
+                Ok(lost) => lost.into_iter().map(told).collect(),
+                Err(e) => vec![e.to_string()],
+            },
             #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Self::Sql => Vec::new(),
         }
