@@ -172,7 +172,9 @@ fn a_damaged_segment_says_so() {
     assert_eq!(open(&path).unwrap().unwrap().committed(), len);
 
     // The header.
-    overwrite(&path, 20, &[0xEE]);
+    let mut byte = [0];
+    env.fs.open(&path, OpenMode::Read).unwrap().read_exact_at(&mut byte, 20).unwrap();
+    overwrite(&path, 20, &[!byte[0]]);
     assert!(open(&path).unwrap_err().is_corruption());
     overwrite(&path, 0, &[0; 64]);
     assert!(open(&path).unwrap().is_none());
