@@ -189,7 +189,7 @@ fn a_damaged_block_is_not_copied_and_costs_nothing_but_itself() {
     let mut files = tables(dir.path());
     files.sort();
     let mut bytes = std::fs::read(&files[3]).unwrap();
-    bytes[2_000] ^= 1;
+    bytes[40] ^= 1; // of its first column: a damaged filter is only made anew
     std::fs::write(&files[3], bytes).unwrap();
     store.compact().unwrap();
     let damage = store.verify(&mut |_| {}).unwrap().damage;

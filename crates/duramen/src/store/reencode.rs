@@ -174,8 +174,11 @@ impl<'a> Output<'a> {
 
     fn write_whole(&mut self, block: Whole) -> Result<()> {
         let from = block.handle.open_table_block()?;
-        let Some(rows) = block.rows else {
-            return self.table.copy_block(&from, &*block.handle);
+        let rows = match block.rows {
+            Some(rows) => rows,
+            None if from.has_whole_filters() => return self.table.copy_block(&from, &*block.handle),
+            // Its rows get other filters.
+            None => (0..from.rows()).collect(),
         };
         let source = Source::open(from)?;
         let mut arena = Vec::new();

@@ -2,6 +2,7 @@
 
 use duramen::{DeleteReport, EntryBuf, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;
+use duramen_engine::sstable::{Damage, Part, Table};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -104,4 +105,28 @@ fn where_no_line_is_found_nothing_changes() {
     assert_eq!((report.lines, report.damaged.len(), report.quarantined.len()), (0, 1, 0), "{report:?}");
     assert!(report.damaged[0].contains("block 0"), "{report:?}");
     assert!(sim.files().contains(&table));
+}
+
+#[test]
+fn a_block_of_which_only_a_filter_is_damaged_stays() {
+    let sim = Sim::new(24);
+    let table = filled(&sim);
+    let path = Path::new(&table);
+    let len = sim.read_file(path).unwrap().len();
+    // From the end, where filters lie, to the first place that is one's.
+    let of_filter = (0..len).rev().step_by(48).find_map(|at| {
+        sim.flip_bit(path, at as u64 * 8).unwrap();
+        let damage = Table::verify(&sim.env(), path).map(|report| report.damage).unwrap_or_default();
+        if let [Damage { part: Part::Filter, block: Some(block), .. }] = &damage[..] {
+            return Some(*block);
+        }
+        sim.flip_bit(path, at as u64 * 8).unwrap();
+        None
+    });
+    let in_other = if of_filter.unwrap() == 0 { 2 * OF_KIND - 1 } else { 0 };
+    let store = open(&sim);
+    let report = delete(&store, in_other as i64..=in_other as i64);
+    assert_eq!((report.lines, report.damaged.len(), report.quarantined.len()), (1, 0, 0), "{report:?}");
+    assert_eq!(times(&store), (0..2 * OF_KIND).filter(|n| *n != in_other).collect::<Vec<_>>());
+    assert!(store.verify(&mut |_| {}).unwrap().damage.is_empty());
 }

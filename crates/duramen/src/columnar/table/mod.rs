@@ -164,6 +164,12 @@ impl TableBlock {
         Ok(self.source.read_chunk(at)?)
     }
 
+    /// Whether all that its values can be passed over by is as it was written: it can be read without, but not be copied.
+    pub(crate) fn has_whole_filters(&self) -> bool {
+        let all = self.filters().iter().chain(&self.directory.grams);
+        all.copied().all(|at| !self.chunk(at).is_err_and(|e| e.is_corruption()))
+    }
+
     /// The earliest time stamp, ns since the epoch.
     pub fn min_time(&self) -> i64 {
         self.directory.min_time

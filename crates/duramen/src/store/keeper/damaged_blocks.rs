@@ -9,7 +9,7 @@ use crate::store::table_facts::TableFacts;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::OpenMode;
 use duramen_engine::manifest::TableMeta;
-use duramen_engine::sstable::Table;
+use duramen_engine::sstable::{Part, Table};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -17,14 +17,15 @@ use std::path::Path;
 pub(super) type DamagedBlocks = BTreeMap<usize, String>;
 
 impl Keeper {
-    /// All damaged blocks of a table; reads every byte.
+    /// All blocks of a table that cannot be read, which a damaged filter does not keep anybody from; reads every byte.
     ///
     /// # Errors
     /// What the file system said.
     pub(super) fn damaged_blocks(&self, meta: &TableMeta) -> Result<DamagedBlocks> {
         let path = self.shared.layout.resolve(&meta.path);
         let damage = Table::verify(&self.shared.env, &path)?.damage.into_iter();
-        Ok(damage.filter_map(|damage| Some((damage.block?, damage.detail))).collect())
+        let of_data = damage.filter(|damage| damage.part != Part::Filter);
+        Ok(of_data.filter_map(|damage| Some((damage.block?, damage.detail))).collect())
     }
 
     /// Keeps the bytes of blocks of a table that goes, and says where.
