@@ -41,11 +41,9 @@ impl Keeper {
         };
         let mut last = None;
         for meta in self.manifest.state().tables.values().filter(of_that_time) {
-            match self.tables.origins(meta) {
-                Ok(origins) => last = last.max(origins.last_of(writer)),
-                // Others tell of its damage.
-                Err(e) if e.is_corruption() => {}
-                Err(e) => return Err(e),
+            // Of one that cannot be read others tell; what the writer left must be put into tables all the same.
+            if let Ok(origins) = self.tables.origins(meta) {
+                last = last.max(origins.last_of(writer));
             }
         }
         let is_taken = |first_seq: u64| last.is_some_and(|last| first_seq <= last);

@@ -105,7 +105,10 @@ impl Keeper {
                  snapshot's do: removing them would free nothing, and they stay. Remove old snapshots"
             ));
         }
-        self.retain.told_linked = linked > 0;
+        // Right after tables were removed nobody looks how much is free.
+        if free.is_some() {
+            self.retain.told_linked = linked > 0;
+        }
         if plan.iter().any(|(_, reason)| *reason == Reason::LowSpace) {
             self.retain.made_space = Some(now);
         }
