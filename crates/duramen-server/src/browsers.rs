@@ -18,6 +18,7 @@ use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether a request may have come from where it came.
 ///
@@ -31,11 +32,16 @@ pub(crate) fn check(app: &App, on_loopback: bool, request: &Request) -> ApiResul
     let named = &app.settings.allowed_host;
     if open
         && on_loopback
-        && let Some(host) = host
+        && let Some(host) = host.filter(|host| !host.is_empty())
         && !is_of_this_machine(name_of(host))
         && !is_one_of(name_of(host), named)
     {
         let told = format!("the server is not known as `{}`: name it in --allowed-host", shown(host));
+        // Who sends logs may be the one that nobody looks at.
+        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+        if !IS_TOLD.swap(true, Ordering::Relaxed) {
+            tracing::warn!("a request was refused, as others may be: {told}");
+        }
         return Err(ApiError::new(StatusCode::FORBIDDEN, told));
     }
     let Some(origin) = text(header::ORIGIN) else { return Ok(()) };
@@ -46,7 +52,9 @@ pub(crate) fn check(app: &App, on_loopback: bool, request: &Request) -> ApiResul
         return Ok(());
     }
     let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
-    let is_own = host.is_some_and(|host| !authority.is_empty() && host.eq_ignore_ascii_case(authority));
+    let is_own = host.is_some_and(|host| {
+        !authority.is_empty() && without_usual_port(host).eq_ignore_ascii_case(without_usual_port(authority))
+    });
     let cors = app.settings.cors_origin.as_deref();
     if is_own
         || cors.is_some_and(|cors| cors == "*" || cors == origin)
@@ -68,6 +76,11 @@ fn is_by_script(headers: &HeaderMap) -> bool {
     scheme.map_or_else(|| headers.contains_key("dd-api-key"), |scheme| !scheme.eq_ignore_ascii_case(b"basic"))
 }
 
+/// An authority without the port that nobody has to write; a proxy in front may leave it out, or put it in.
+fn without_usual_port(authority: &str) -> &str {
+    authority.strip_suffix(":80").or_else(|| authority.strip_suffix(":443")).unwrap_or(authority)
+}
+
 /// An authority without its port.
 fn name_of(authority: &str) -> &str {
     match authority.rsplit_once(':') {
@@ -76,11 +89,15 @@ fn name_of(authority: &str) -> &str {
     }
 }
 
+/// What `/etc/hosts` calls this machine, on one system or another.
+const NAMES_OF_HOSTS_FILES: [&str; 6] =
+    ["localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
+
 /// Whether no other can have the name: an address, or one that always means this machine.
 fn is_of_this_machine(name: &str) -> bool {
     let v6 = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost"
+    NAMES_OF_HOSTS_FILES.contains(&&*name)
         || name.ends_with(".localhost")
         // Reserved for networks of one's own, as ICANN has resolved in 2024: what containers call their host.
         || name.ends_with(".internal")
@@ -105,6 +122,7 @@ mod tests {
     fn names_that_can_only_be_this_machine() {
         for host in [
             "localhost",
+            "localhost.localdomain",
             "LocalHost:9428",
             "a.localhost.:1",
             "host.docker.internal:9428",
@@ -116,7 +134,6 @@ mod tests {
             assert!(is_of_this_machine(name_of(host)), "{host}");
         }
         for host in [
-            "",
             ":80",
             "evil.example:80",
             "localhost.evil.example",
@@ -128,6 +145,16 @@ mod tests {
             assert!(!is_of_this_machine(name_of(host)), "{host}");
         }
         assert!(is_one_of(name_of("Logs:9428"), &["logs".into()]) && !is_one_of("", &[String::new()]));
+    }
+
+    #[test]
+    fn the_usual_port_need_not_be_there() {
+        for same in
+            [("logs.example:443", "logs.example"), ("logs.example", "logs.example:80"), ("a:1", "a:1")]
+        {
+            assert_eq!(without_usual_port(same.0), without_usual_port(same.1));
+        }
+        assert_ne!(without_usual_port("a:8080"), without_usual_port("a"));
     }
 
     #[test]

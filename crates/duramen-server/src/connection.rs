@@ -36,9 +36,7 @@ const REST: Duration = Duration::from_millis(50);
 /// After how long without a word the system asks whether a peer is still there: one that lost its power says nothing.
 #[cfg(target_os = "linux")]
 const ASKED_AFTER: Duration = Duration::from_secs(60);
-/// It asks so often before it gives up, each time after [`ASKED_EVERY`].
-#[cfg(target_os = "linux")]
-const ASKED: u32 = 3;
+/// It asks again and again, until [`STUCK`] idle times are over.
 #[cfg(target_os = "linux")]
 const ASKED_EVERY: Duration = Duration::from_secs(10);
 
@@ -161,7 +159,7 @@ fn close_if_gone(socket: &TcpStream, idle_timeout: Duration) {
     {
         let socket = socket2::SockRef::from(socket);
         let asking = socket2::TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_EVERY);
-        let outcome = socket.set_tcp_keepalive(&asking.with_retries(ASKED));
+        let outcome = socket.set_tcp_keepalive(&asking);
         if let Err(e) = outcome.and_then(|()| socket.set_tcp_user_timeout(Some(idle_timeout * STUCK))) {
             tracing::debug!(error = %e, "a connection that gets stuck will stay");
         }

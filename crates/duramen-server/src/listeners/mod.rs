@@ -238,7 +238,8 @@ async fn framed(
     loop {
         let len = match ends_at {
             None => read(&mut stream, &mut buffer, app).await?,
-            Some(_) if framer.is_between() => 0,
+            // A read that is ready goes before the time that is over.
+            Some(at) if framer.is_between() || at <= tokio::time::Instant::now() => 0,
             Some(at) => tokio::time::timeout_at(at, stream.read(&mut buffer)).await.unwrap_or(Ok(0))?,
         };
         if len == 0 && ends_at.is_none() && *app.stopping.borrow() {
