@@ -253,6 +253,16 @@ fn another_table(server: &Server) {
     assert!(refused(&TableOptions::new()).contains("no log tables"));
     let keyed = other("keyless").key_column(Some("time".into()));
     assert_eq!(import(&store, server, &keyed).unwrap().0.entries, 1);
+    // An upgraded server has another number: the same rows, most likely.
+    let table_now = || SqlTable::postgres(&server.url(), &keyed).unwrap();
+    let mut known = store.source_positions().unwrap();
+    known.retain(|position| position.name == table_now().name());
+    known.iter_mut().for_each(|position| position.head_hash ^= 1);
+    let told = table_now().start(&known).unwrap_err().to_string();
+    assert!(told.contains("another number"), "{told}");
+    let position = table_now().go_on(&known);
+    assert_eq!(table_now().rows_after(&position).unwrap(), 0);
+    assert_eq!(position.head_hash, table_now().again(&known).head_hash);
     // Somebody who may only read is told what that means.
     client.batch_execute("CREATE ROLE reader LOGIN; GRANT SELECT ON keyless TO reader").unwrap();
     let url = server.url().replace("test@", "reader@");

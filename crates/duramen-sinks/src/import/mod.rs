@@ -98,16 +98,26 @@ impl SqlTable {
     /// rows have changed, as by a column that was added or dropped, and whose keys still say what is new.
     pub fn go_on(&self, known: &[SourcePosition]) -> SourcePosition {
         let (beginning, latest) = self.latest(known);
-        latest.unwrap_or(beginning)
+        let of_now =
+            |other: &SourcePosition| SourcePosition { head_hash: beginning.head_hash, ..other.clone() };
+        latest.or_else(|| self.of_another_server(known).map(of_now)).unwrap_or(beginning)
     }
 
     /// Where to go on, given what a store knows.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the row that was imported last is another now, or is gone while older ones are there: the
-    /// table was replaced, or its rows change; [`Error::Database`].
+    /// table was replaced, or its rows change; or if a table of its name was imported from another PostgreSQL server;
+    /// [`Error::Database`].
     pub fn start(&mut self, known: &[SourcePosition]) -> Result<SourcePosition> {
         let (beginning, latest) = self.latest(known);
+        if latest.is_none() && self.of_another_server(known).is_some() {
+            return Err(Error::Invalid(format!(
+                "{}: a table of this name was imported before, from a server that has another number, as one has after an \
+                 upgrade or a restore",
+                beginning.name
+            )));
+        }
         let Some((position, last)) = latest.and_then(|latest| key_of(&latest).map(|last| (latest, last)))
         else {
             return Ok(beginning);
@@ -135,6 +145,13 @@ impl SqlTable {
             )));
         }
         Ok(position)
+    }
+
+    /// How far a table is that PostgreSQL has by the same name at the same address, but on another server.
+    fn of_another_server<'p>(&self, known: &'p [SourcePosition]) -> Option<&'p SourcePosition> {
+        let is_it = |p: &&SourcePosition| p.name == self.table.name && p.head_bytes == 0 && p.read_bytes != 0;
+        let is_asked = !self.table.ours && self.table.name.starts_with("postgres://");
+        known.iter().filter(is_it).max_by_key(|p| p.read_bytes).filter(|_| is_asked)
     }
 
     /// The position before the first row for the next time the table is taken from its beginning, and how far it is

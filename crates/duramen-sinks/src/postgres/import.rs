@@ -8,6 +8,7 @@ use crate::import::{SqlTable, Table, TableOptions, TableRows, quoted};
 use crate::schema::LOG_TABLE;
 use crate::sql::{Param, Reader};
 use postgres::config::Host;
+use postgres::error::SqlState;
 use postgres::{Client, Config};
 
 /// How long to wait for those who are writing into the table.
@@ -45,7 +46,7 @@ impl SqlTable {
                 return Err(Error::Invalid(format!("{table} has no column {name}")));
             }
         }
-        let same_everywhere = identity(&mut client, &table);
+        let same_everywhere = identity(&mut client, &table)?;
         let (mut reader, warning) = quiet_moment(client, &table, url)?;
         let name = format!("postgres://{database}?table={table}");
         let (ours, mut identity) = (options.is_ours(), same_everywhere.unwrap_or_else(|| name.clone()));
@@ -59,15 +60,24 @@ impl SqlTable {
     }
 }
 
+/// What a server says that has no such function (it is older than 9.6, or another that speaks as PostgreSQL does), or has it for
+/// others only.
+const DOES_NOT_SAY: [SqlState; 3] =
+    [SqlState::UNDEFINED_FUNCTION, SqlState::INSUFFICIENT_PRIVILEGE, SqlState::FEATURE_NOT_SUPPORTED];
+
 /// What tells the table from every other, by whatever address and name it was asked for: the server's own number, the
-/// database, and the table with its schema. `None` where the server does not say.
-fn identity(client: &mut Client, table: &str) -> Option<String> {
+/// database, and the table with its schema. `None` where the server does not say, or not to this user.
+fn identity(client: &mut Client, table: &str) -> Result<Option<String>> {
     let asked = "SELECT system_identifier::text, current_database()::text, n.nspname::text, c.relname::text \
                  FROM pg_control_system(), pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                  WHERE c.oid = $1::text::regclass";
-    let row = client.query_one(asked, &[&table]).ok()?;
-    let text = |i: usize| row.try_get::<_, &str>(i).ok();
-    Some(format!("postgresql {}/{}?table={}.{}", text(0)?, text(1)?, quoted(text(2)?), quoted(text(3)?)))
+    let row = match client.query_one(asked, &[&table]) {
+        Err(e) if e.code().is_some_and(|code| DOES_NOT_SAY.contains(code)) => return Ok(None),
+        row => row?,
+    };
+    let (server, database, schema, name): (&str, &str, &str, &str) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+    Ok(Some(format!("postgresql {server}/{database}?table={}.{}", quoted(schema), quoted(name))))
 }
 
 /// A transaction as of a moment at which nobody was writing into the table, and why it could not be had if not.

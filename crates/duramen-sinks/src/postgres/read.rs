@@ -11,8 +11,9 @@ use postgres::{Client, Row};
 use std::fmt;
 
 /// How values are written: a row must be the same text however the server, the database or the role are set up.
-const SESSION: &str = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; \
-                       SET bytea_output = 'hex'; SET extra_float_digits = 1";
+/// Only within the transaction: a pool may give the connection to another.
+const SESSION: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL IntervalStyle = 'postgres'; \
+                       SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1";
 
 /// A connection in a transaction that only reads.
 pub(crate) struct PostgresReader {
@@ -23,8 +24,8 @@ impl PostgresReader {
     /// Connects; the transaction is as of now.
     pub fn open(url: &str) -> Result<Self> {
         let mut client = connect::connect(&Address::parse(url)?)?;
-        client.batch_execute(SESSION)?;
         client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        client.batch_execute(SESSION)?;
         Ok(Self { client })
     }
 
