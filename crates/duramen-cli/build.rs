@@ -3,7 +3,8 @@
 //! A position-independent program has a relocation for every pointer in its constants: every virtual method, and the place in
 //! the source of every check. They are 24 bytes each in the usual form, a megabyte in all, and less than two bits each packed
 //! (`DT_RELR`, <https://maskray.me/blog/2021-10-31-relative-relocations-and-relr>). The C library reads that form since glibc
-//! 2.36. A program asks for the C library that it was linked with, or a newer one, anyway: so that one is asked.
+//! 2.36, and an older one refuses the program: so it is packed where this machine's is not older, unless
+//! `DURAMEN_PACK_RELOCATIONS=0` says that the command is meant for other machines.
 
 use std::process::Command;
 
@@ -12,7 +13,9 @@ const FIRST: (u32, u32) = (2, 36);
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if is_for_this_machine() && glibc().is_some_and(|version| version >= FIRST) {
+    println!("cargo::rerun-if-env-changed=DURAMEN_PACK_RELOCATIONS");
+    let is_wanted = std::env::var("DURAMEN_PACK_RELOCATIONS").as_deref() != Ok("0");
+    if is_wanted && is_for_this_machine() && glibc().is_some_and(|version| version >= FIRST) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }

@@ -16,7 +16,11 @@ class IncompleteAnswer(UserWarning):
 
 def warn_of(lacking: list[str]) -> None:
     """Warns, at the line that asked for the next row, that the answer lacks something."""
-    frame = sys._getframe(1)
+    try:
+        frame = sys._getframe(1)
+    except ValueError:  # asked by a program that embeds Python, from none of its code
+        warnings.warn(f"the answer is incomplete: {'; '.join(lacking)}", IncompleteAnswer, stacklevel=1)
+        return
     # Without a registry of what was told: each answer is as wrong as the first of its line.
     warnings.warn_explicit(
         f"the answer is incomplete: {'; '.join(lacking)}",
