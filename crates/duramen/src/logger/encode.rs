@@ -68,9 +68,15 @@ impl Constants {
 #[inline(always)]
 fn kept_name(name: &str) -> &str {
     match name.as_bytes() {
-        b"level" => "level#1",
-        _ => readable_name(name),
+        // As few of a name's bytes are looked at as tell that it is another.
+        [] | [b'_', ..] | [b'l', _, _, _, b'l'] => name_beside(name),
+        _ => name,
     }
+}
+
+#[inline(never)]
+fn name_beside(name: &str) -> &str {
+    if name == "level" { "level#1" } else { readable_name(name) }
 }
 
 /// What is written into memory of so many bytes, which must be enough.
