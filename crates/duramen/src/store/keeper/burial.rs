@@ -4,9 +4,9 @@ use super::{Job, Keeper, list};
 use crate::error::Result;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::{Fs, Lock, OpenMode};
-use duramen_engine::wal::{self, RecoveredSegment, SegmentReader, WalRecoveryMode, WriterDir};
+use duramen_engine::wal::{self, RecoveredSegment, WalRecoveryMode, WriterDir};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Keeper {
     /// Recovers what a dead writer left, and removes its directory.
@@ -18,19 +18,8 @@ impl Keeper {
         // What a loss of power took ends what is offered, so that it is the store as it once was. Where bytes
         // that were on the device are damaged, every line that is whole is worth more than that.
         let mut recovered = recover(WalRecoveryMode::PointInTime)?;
-        let mut torn = Vec::new();
-        if recovered.torn_bytes > 0 && recovered.damage.is_empty() {
-            torn = self.damaged_in_this_boot(writer, flushed)?;
-        }
-        if !torn.is_empty() || recovered.damage.iter().any(|damage| damage.proven) {
+        if recovered.damage.iter().any(|damage| damage.proven) {
             recovered = recover(WalRecoveryMode::SkipAnyCorrupted)?;
-        }
-        torn.retain(|(path, _)| recovered.damage.iter().all(|damage| damage.path != *path));
-        for (path, damage) in &torn {
-            self.shared.incident(format!(
-                "{damage}; it was moved to quarantine, and what could be read is in the store"
-            ));
-            self.preserve(writer.writer_id, path)?;
         }
         for damage in &recovered.damage {
             self.shared.incident(format!(
@@ -66,31 +55,6 @@ impl Keeper {
         let set_aside = recovered.set_aside.iter().map(|segment| segment.number).max();
         self.flush(writer.writer_id, jobs, set_aside)?;
         self.remove_writer_dir(writer, lock)
-    }
-
-    /// Segments of which records are damaged that their writer had ended: with no loss of power since, nothing but damage keeps
-    /// these from being whole, though nothing may have put them on the device.
-    fn damaged_in_this_boot(&self, writer: &WriterDir, flushed: u64) -> Result<Vec<(PathBuf, EngineError)>> {
-        let env = &self.shared.env;
-        let mut damaged = Vec::new();
-        for file in wal::segments(env, &writer.path)?.into_iter().filter(|file| file.number > flushed) {
-            let reader = match SegmentReader::open(env, &file.path) {
-                Ok(Some(reader)) if !reader.is_from_another_boot() => reader,
-                // The recovery tells of it.
-                Err(e) if !e.is_corruption() => return Err(e.into()),
-                _ => continue,
-            };
-            let mut at = reader.start();
-            let end = loop {
-                match reader.next_record(at) {
-                    Ok(Some((_, next))) => at = next,
-                    Ok(None) => break None,
-                    Err(e) => break Some(e),
-                }
-            };
-            damaged.extend(end.map(|e| (file.path, e)));
-        }
-        Ok(damaged)
     }
 
     /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.
