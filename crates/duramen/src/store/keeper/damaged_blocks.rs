@@ -11,7 +11,6 @@ use duramen_engine::io::OpenMode;
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::{Part, Table};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// By their places in the table; why.
 pub(super) type DamagedBlocks = BTreeMap<usize, String>;
@@ -58,33 +57,5 @@ impl Keeper {
         self.sync_quarantine()?;
         told.iter().for_each(|told| self.shared.incident(told));
         Ok(told)
-    }
-
-    /// A name in quarantine that nothing has yet.
-    ///
-    /// # Errors
-    /// What the file system said.
-    pub(super) fn free_in_quarantine(&self, name: &str) -> Result<std::path::PathBuf> {
-        let Shared { env, layout, .. } = &*self.shared;
-        let dir = layout.quarantine();
-        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
-        let mut to = dir.join(name);
-        let mut nth = 2;
-        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? {
-            to = dir.join(format!("{name}.{nth}"));
-            nth += 1;
-        }
-        Ok(to)
-    }
-
-    /// Makes what was put into quarantine durable.
-    ///
-    /// # Errors
-    /// What the file system said.
-    pub(super) fn sync_quarantine(&self) -> Result<()> {
-        let dir = self.shared.layout.quarantine();
-        let sync = |dir: &Path| self.shared.env.fs.sync_dir(dir).map_err(EngineError::io("sync", dir));
-        sync(&dir)?;
-        Ok(sync(self.shared.layout.root())?)
     }
 }

@@ -9,6 +9,7 @@ mod come_back;
 mod damaged_blocks;
 pub(crate) mod delete;
 pub(crate) mod handover;
+mod quarantine;
 mod removal;
 pub(crate) mod retain;
 mod rewrite;
