@@ -142,24 +142,39 @@ mod tests {
     use duramen::{Error, Result};
     use duramen_query::{Cancel, ParseOptions, Query, RunOptions};
 
-    /// A block of a row with a message of so many bytes.
+    /// A block of so many rows, whose messages have so many bytes, or are damaged.
     #[derive(Debug)]
-    struct Long(usize);
+    struct Made {
+        rows: usize,
+        message_bytes: Option<usize>,
+    }
 
-    impl Block for Long {
+    /// A block of a row with a message of so many bytes.
+    fn long(bytes: usize) -> Arc<Made> {
+        Arc::new(Made { rows: 1, message_bytes: Some(bytes) })
+    }
+
+    /// A block of so many rows, whose columns are damaged.
+    fn damaged(rows: usize) -> Arc<Made> {
+        Arc::new(Made { rows, message_bytes: None })
+    }
+
+    impl Block for Made {
         fn rows(&self) -> usize {
-            1
+            self.rows
         }
         fn times(&self) -> Result<Arc<Vec<i64>>> {
-            Ok(Arc::new(vec![1]))
+            Ok(Arc::new(vec![1; self.rows]))
         }
         fn field_names(&self) -> Result<Vec<String>> {
             Ok(vec!["_msg".into()])
         }
         fn column(&self, _: &str) -> Result<Option<Arc<Column>>> {
+            let Some(bytes) = self.message_bytes else { return Err(Error::Invalid("damaged".into())) };
             let kinds = duramen::column::Kinds::All(duramen::ValueKind::String);
-            let data = duramen::column::ColumnData::Const("x".repeat(self.0).into());
-            Ok(Some(Arc::new(Column { data, kinds, order: duramen::column::Order::Rows, rows: 1 })))
+            let data = duramen::column::ColumnData::Const("x".repeat(bytes).into());
+            let order = duramen::column::Order::Rows;
+            Ok(Some(Arc::new(Column { data, kinds, order, rows: self.rows })))
         }
         fn may_contain_words(&self, _: &str, _: &[u64]) -> Result<bool> {
             Ok(true)
@@ -177,41 +192,13 @@ mod tests {
         let line = Line::default();
         let mut slow = follow(&line);
         for _ in 0..10 {
-            line.send(Duration::ZERO, vec![Arc::new(Long(20 << 20))]);
+            line.send(Duration::ZERO, vec![long(20 << 20)]);
         }
         for _ in 0..3 {
             assert_eq!(next(&mut slow).unwrap().skipped, 0);
         }
-        line.send(Duration::ZERO, vec![Arc::new(Long(100 << 20))]);
+        line.send(Duration::ZERO, vec![long(100 << 20)]);
         assert_eq!(next(&mut slow).unwrap().skipped, 7, "one is taken, however long");
-    }
-
-    /// A block of so many rows, whose columns are damaged.
-    #[derive(Debug)]
-    struct Damaged(usize);
-
-    impl Block for Damaged {
-        fn rows(&self) -> usize {
-            self.0
-        }
-        fn times(&self) -> Result<Arc<Vec<i64>>> {
-            Ok(Arc::new(vec![1; self.0]))
-        }
-        fn field_names(&self) -> Result<Vec<String>> {
-            Ok(vec!["_msg".into()])
-        }
-        fn column(&self, _: &str) -> Result<Option<Arc<Column>>> {
-            Err(Error::Invalid("damaged".into()))
-        }
-        fn may_contain_words(&self, _: &str, _: &[u64]) -> Result<bool> {
-            Ok(true)
-        }
-        fn int_range(&self, _: &str) -> Result<Option<(i64, i64)>> {
-            Ok(None)
-        }
-        fn identity(&self, row: usize) -> Result<(u64, u64)> {
-            Ok((1, row as u64))
-        }
     }
 
     fn follow(line: &Line) -> Follower {
@@ -225,7 +212,7 @@ mod tests {
     #[test]
     fn who_is_too_slow_is_told_how_many_rows_were_skipped() {
         let line = Line::default();
-        let send = |rows| line.send(Duration::ZERO, vec![Arc::new(Damaged(rows))]);
+        let send = |rows| line.send(Duration::ZERO, vec![damaged(rows)]);
         send(7);
         let (mut slow, mut quick) = (follow(&line), follow(&line));
         for _ in 0..10 {
@@ -247,7 +234,7 @@ mod tests {
     fn rows_that_cannot_be_read_are_an_error() {
         let line = Line::default();
         let mut follower = follow(&line);
-        line.send(Duration::ZERO, vec![Arc::new(Damaged(2))]);
+        line.send(Duration::ZERO, vec![damaged(2)]);
         let query = Query::parse("refused", &ParseOptions::default()).unwrap();
         let read = next(&mut follower).unwrap().read(|handles| {
             let each = &mut |_: &duramen_query::ResultRow| std::ops::ControlFlow::Continue(());
