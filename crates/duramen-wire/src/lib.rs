@@ -8,6 +8,7 @@
 //! | module | what it reads |
 //! |---|---|
 //! | [`jsonline`] | VictoriaLogs' JSON lines; native objects, arrays and NDJSON |
+//! | [`vlagent`] | VictoriaLogs' native rows |
 //! | [`loki`] | Loki's push, protobuf and JSON |
 //! | [`otlp`] | OpenTelemetry's logs, protobuf and JSON, and the replies |
 //! | [`grpc`] | the frame around a gRPC message, and codes for errors |
@@ -44,6 +45,7 @@ pub mod syslog;
 #[cfg(test)]
 mod testing;
 pub mod treatment;
+pub mod vlagent;
 
 pub use decoded::{Decoded, Limits, Rejected, Rejection};
 pub use error::{Error, Result};

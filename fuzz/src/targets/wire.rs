@@ -9,7 +9,7 @@ use duramen::EntryRef;
 use duramen_wire::framing::Framer;
 use duramen_wire::{
     Decoded, Limits, Params, datadog, elastic::Bulk, fluent::Forward, gelf, journald::Export,
-    jsonline::JsonLines, loki::Push, otlp, splunk, syslog,
+    jsonline::JsonLines, loki::Push, otlp, splunk, syslog, vlagent,
 };
 
 const NOW: i64 = 1_718_452_800_000_000_000;
@@ -85,11 +85,11 @@ pub fn journald(input: &[u8]) {
     }
 }
 
-/// The protocols of JSON and of text.
+/// The protocols of JSON and of text, and rows of VictoriaLogs.
 pub fn text(input: &[u8]) {
     let [form, body @ ..] = input else { return };
     let (mut out, params) = (decoded(), Params::default());
-    let _refused_or_not = match form % 7 {
+    let _refused_or_not = match form % 8 {
         0 => JsonLines::new(&params, NOW).document(body, NOW, &mut out),
         1 => {
             let mut bulk = Bulk::new(&params, NOW);
@@ -100,6 +100,7 @@ pub fn text(input: &[u8]) {
         4 => splunk::Events::new(&params, NOW).raw(body, splunk::Source::default(), NOW, &mut out),
         5 => gelf::unpack(body, 4 << 10)
             .and_then(|message| gelf::Messages::new(&params).message(&message, NOW, &mut out)),
+        7 => vlagent::Rows::new(&params).read(body, &mut out),
         _ => {
             let mut framer = Framer::syslog(1 << 10);
             let mut messages = syslog::Messages::new(&params, jiff::tz::TimeZone::UTC, NOW);
@@ -155,6 +156,7 @@ pub fn text_seeds() -> Vec<Seed> {
         seed("splunk", 3, br#"{"time":1719446407.5,"host":"h","event":{"message":"m"},"fields":{"a":"b"}}{"event":"x"}"#),
         seed("splunk-raw", 4, b"2024-06-27 00:00:07 WARN a\r\nplain"),
         seed("gelf", 5, br#"{"version":"1.1","host":"h","short_message":"m","timestamp":1719446407.1,"level":3,"_a":1}"#),
+        seed("vlagent", 7, b"\0\0\0\0\0\0\0\0\x0a\x01\x03app\x04shop\x17\xd9\x2b\xb7\x83\x46\x80\0\x02\x03app\x04shop\0\x06WARN x"),
         seed("syslog", 6, b"28 <34>1 - h a 1 - - hello wor<13>Jun 14 15:16:01 h a[1]: x\n"),
     ]
 }

@@ -38,6 +38,38 @@ fn loki_takes_pushes_and_says_no_in_plain_text() {
     assert_eq!(server.post("/loki/api/v1/push", "application/x-protobuf", "x").status, 400);
 }
 
+/// As vlagent sends: it gives up what is answered 400, and keeps what is answered 501.
+#[test]
+fn victorialogs_native_rows() {
+    let server = Server::start(&[]);
+    let row = b"\0\0\0\0\0\0\0\0\x0a\x01\x03app\x04shop\x17\xd9\x2b\xb7\x83\x46\x80\x01\x02\x03app\x04shop\0\x06WARN x";
+    let rows = [&row[..], row].concat();
+    let packed = zstd::encode_all(&rows[..], 1).unwrap();
+    let headers = [("Content-Encoding", "zstd")];
+    for path in ["/insert/native?version=v1", "/internal/insert?version=v1&extra_fields=dc=1"] {
+        let answer = server.request("POST", path, &headers, &packed);
+        assert_eq!((answer.status, answer.body.as_str()), (200, ""));
+    }
+    let rows = server
+        .query("_stream:{app=\"shop\"} | stats by (_time, _msg, level, dc) count() as rows | sort by (dc)");
+    let told = |dc| json!({ "_time": "2024-06-15T12:00:00.000000001Z", "_msg": "WARN x", "level": "warn", "dc": dc, "rows": "2" });
+    assert_eq!(rows, [told(""), told("1")]);
+    let answer = server.request("POST", "/insert/native?version=v9", &headers, &packed);
+    assert_eq!(answer.status, 501);
+    assert!(answer.body.contains("v9"), "{answer:?}");
+    let answer = server.request("POST", "/insert/native?version=v1", &[], &row[..30]);
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("not rows of VictoriaLogs: "), "{answer:?}");
+    let long = vec![b'x'; 2 << 20];
+    let mut body = row[..27].to_vec();
+    body.extend_from_slice(b"\x01\0\x80\x80\x80\x01");
+    let body = [&body, &long[..], row].concat();
+    let answer = server.request("POST", "/insert/native?version=v1", &[], &body);
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("1 of 2 lines rejected: row 0: "), "{answer:?}");
+    assert_eq!(server.query("* | stats count() as rows"), [json!({ "rows": "5" })]);
+}
+
 /// As OpenTelemetry's Collector packs: what it calls `snappy` is one block, and HTTP's deflate it calls `zlib`.
 #[test]
 fn otlp_packed_as_the_collector_does() {

@@ -17,6 +17,7 @@ mod otlp;
 pub(crate) mod otlp_grpc;
 mod pieces;
 mod splunk;
+mod vlagent;
 
 use crate::app::Shared;
 use crate::error::ApiError;
@@ -35,6 +36,7 @@ pub(crate) fn routes() -> Router<Shared> {
         .merge(datadog::routes())
         .merge(journald::routes())
         .merge(gelf::routes())
+        .merge(vlagent::routes())
 }
 
 /// What clients ask before they send, open to all.
@@ -44,7 +46,8 @@ pub(crate) fn probes() -> Router<Shared> {
 
 /// Whether a request that is of no [`Direct`] route is one that brings logs, by its path.
 pub(crate) fn brings_logs(method: &Method, path: &str) -> bool {
-    const OTHERS: [&str; 4] = ["/_bulk", "/gelf", "/upload", "/api/v2/logs"];
+    const OTHERS: [&str; 6] =
+        ["/_bulk", "/gelf", "/upload", "/api/v2/logs", "/insert/native", "/internal/insert"];
     matches!(*method, Method::POST | Method::PUT)
         && (path.starts_with("/services/collector") || OTHERS.iter().any(|end| path.ends_with(end)))
 }

@@ -38,6 +38,7 @@ const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 const PROTOBUF: &str = "application/x-protobuf";
 const JOURNAL: &str = "application/vnd.fdo.journal";
+const BYTES: &str = "application/octet-stream";
 const GRPC: &str = "application/grpc";
 const TEXT: &str = "text/plain";
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
@@ -80,6 +81,16 @@ const ROLES: &[Param] = &[
     ("_msg_field", Text, "Names, separated by commas: the first that a row has is its message"),
     ("_time_field", Text, "Names: the first that reads as a time is the row's"),
     ("_stream_fields", Text, "Names of the fields that make the row's stream"),
+    ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
+    ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
+    ("decolorize_fields", Text, "Fields whose texts lose the colours of terminals; _msg is the message"),
+    ("debug", Text, "1: rows are shown in the server's log, and not stored"),
+];
+
+/// Of rows that say themselves what their time and their message are.
+const AGENT: &[Param] = &[
+    ("version", Text, "The version of the form: v1"),
+    ("_stream_fields", Text, "Names of the fields that make the row's stream, in place of its own"),
     ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
     ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
     ("decolorize_fields", Text, "Fields whose texts lose the colours of terminals; _msg is the message"),
@@ -287,6 +298,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     tell("/api/v1/validate", "ingest", "Whether a key is good, for Datadog's agent"),
     tell("/insert/datadog/api/v1/validate", "ingest", "The same"),
     send("/gelf", JSON, 202, "A GELF message").answering(NOTHING),
+    send("/insert/native", BYTES, 200, "Rows of VictoriaLogs, as its vlagent sends them")
+        .with(AGENT)
+        .answering(NOTHING),
+    send("/internal/insert", BYTES, 200, "The same, of older ones").with(AGENT).answering(NOTHING),
     send("/upload", JOURNAL, 202, "systemd-journal-upload's journal").answering(TEXTS).refusing(TEXT_OR_JSON),
     send("/insert/journald/upload", JOURNAL, 202, "The same").answering(TEXTS).refusing(TEXT_OR_JSON),
     ask("/select/logsql/query", EXPORTED, "Rows, the newest first, an object a line").answering(EXPORT),
