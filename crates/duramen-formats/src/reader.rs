@@ -10,7 +10,7 @@
 //! shows that the next one begins. Which formats are tried depends on [`ReaderOptions::format`].
 
 use crate::columns::Header;
-use crate::detect::{DETECT_BYTES, Detected};
+use crate::detect::Detected;
 use crate::event::{Trace, is_indented};
 use crate::fields::Fields;
 use crate::json::{self, JsonParser};
@@ -20,6 +20,8 @@ use crate::roles::Roles;
 use crate::time::{Seen, StampParser};
 use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, container, plain};
 use duramen::{EntryBuf, Level};
+use head::Head;
+use jiff::tz::TimeZone;
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
 pub trait Sink {
@@ -65,15 +67,14 @@ impl<E, F: FnMut(&[u8], Level, u64) -> Result<(), E>> Sink for F {
 #[derive(Debug)]
 pub struct EntryReader {
     lines: LineSplitter,
-    /// The first bytes, until there are enough of them to look at.
-    head: Vec<u8>,
+    head: Head,
     builder: Builder,
 }
 
 impl EntryReader {
     /// A reader at the start of an input.
     pub fn new(options: ReaderOptions) -> Self {
-        Self { lines: options.lines_from(0), head: Vec::new(), builder: Builder::new(options) }
+        Self { lines: options.lines_from(0), head: Head::default(), builder: Builder::new(options) }
     }
 
     /// A reader that goes on at `offset`, where an entry ended. `detected` is what [`EntryReader::detected`]
@@ -88,6 +89,7 @@ impl EntryReader {
     ) -> Self {
         let mut reader = Self::new(options);
         reader.lines = reader.builder.options.lines_from(offset);
+        reader.head = Head::passed();
         reader.builder.settle(detected);
         if let Some(time) = last_time_ns {
             reader.builder.last_time = time;
@@ -114,7 +116,8 @@ impl EntryReader {
         Detected::of(head, &stamps(options))
     }
 
-    /// What the first bytes told; `None` until there are enough of them, or the input is finished.
+    /// What the first bytes told; `None` until there are enough of them, or the input is finished. Of an input that was
+    /// finished before there were, and went on, what there is by now tells.
     pub fn detected(&self) -> Option<Detected> {
         self.builder.detected
     }
@@ -140,15 +143,17 @@ impl EntryReader {
     /// # Errors
     /// What the sink returns.
     pub fn feed<S: Sink + ?Sized>(&mut self, mut chunk: &[u8], sink: &mut S) -> Result<(), S::Error> {
+        let gathered = self.head.gather(chunk);
         if self.builder.detected.is_none() {
-            let (head, rest) = chunk.split_at(chunk.len().min(DETECT_BYTES - self.head.len()));
-            self.head.extend_from_slice(head);
-            if self.head.len() < DETECT_BYTES {
+            if !self.head.is_full() {
                 return Ok(());
             }
-            self.look_at_head(sink)?;
-            chunk = rest;
+            self.begin(sink)?;
+            chunk = &chunk[gathered..];
+        } else if gathered > 0 {
+            self.builder.look_at(self.head.bytes());
         }
+        self.head.done_if_full();
         self.lines.feed(chunk, |line| self.builder.line(line, sink))
     }
 
@@ -158,16 +163,16 @@ impl EntryReader {
     /// What the sink returns.
     pub fn finish<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         if self.builder.detected.is_none() {
-            self.look_at_head(sink)?;
+            self.begin(sink)?;
         }
         self.lines.finish(|line| self.builder.line(line, sink))?;
         self.builder.flush(sink)
     }
 
-    fn look_at_head<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
-        let head = std::mem::take(&mut self.head);
-        self.builder.settle(Detected::of(&head, &self.builder.stamps));
-        self.lines.feed(&head, |line| self.builder.line(line, sink))
+    /// Looks at the first bytes, and takes their lines.
+    fn begin<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        self.builder.look_at(self.head.bytes());
+        self.lines.feed(self.head.bytes(), |line| self.builder.line(line, sink))
     }
 }
 
@@ -210,6 +215,7 @@ struct Open {
 }
 
 mod formats;
+mod head;
 
 impl Builder {
     fn new(options: ReaderOptions) -> Self {
@@ -232,9 +238,14 @@ impl Builder {
         }
     }
 
+    fn look_at(&mut self, head: &[u8]) {
+        self.settle(Detected::of(head, &self.stamps));
+    }
+
     fn settle(&mut self, detected: Detected) {
         let Detected { day_first, year_last, month_first, is_utc, .. } = detected;
-        self.stamps.settle(Seen { day_first, year_last, month_first }, is_utc);
+        let zone = if is_utc { TimeZone::UTC } else { self.options.timezone.clone() };
+        self.stamps.settle(Seen { day_first, year_last, month_first }, zone);
         self.detected = Some(detected);
     }
 

@@ -74,12 +74,10 @@ impl StampParser {
         (self.latest_year, _, _) = civil::date_of_day(self.latest.div_euclid(DAY_SECS));
     }
 
-    /// The same for an input whose first lines showed how it writes dates, and whether its times are UTC.
-    pub(crate) fn settle(&mut self, dates: Seen, is_utc: bool) {
+    /// The same for an input whose first lines showed how it writes dates, and in which zone its times are.
+    pub(crate) fn settle(&mut self, dates: Seen, timezone: TimeZone) {
         self.order = shapes::Order::new(dates);
-        if is_utc {
-            self.zone = Zone::new(TimeZone::UTC);
-        }
+        self.zone = Zone::new(timezone);
     }
 
     /// The same parser, that has seen no dates yet.

@@ -226,16 +226,16 @@ fn the_order_of_day_and_month_is_that_of_the_input() {
     assert_eq!(parser.order_seen(), seen(true, true, false));
     assert_eq!(read(&parser, "01-13-2006 15:04:05"), Some(ns("2006-01-13T15:04:05Z")));
     assert_eq!(parser.order_seen(), seen(true, true, true));
-    parser.settle(seen(true, false, true), false);
+    parser.settle(seen(true, false, true), TimeZone::UTC);
     assert_eq!(read(&parser, "01-02-2006 15:04:05"), Some(ns("2006-01-02T15:04:05Z")));
     assert_eq!(read(&parser, "13-02-2006 15:04:05"), Some(ns("2006-02-13T15:04:05Z")));
     assert_eq!(read(&parser, "2/1/24 3:04:05"), Some(ns("2024-01-02T03:04:05Z")));
     assert_eq!(read(&parser, "01/02/2006 15:04:05"), Some(ns("2006-02-01T15:04:05Z")));
     assert_eq!(read(&parser, "01/13/2006 15:04:05"), Some(ns("2006-01-13T15:04:05Z")));
     assert_eq!(read(&parser, "06/02/01 15:04:05"), Some(ns("2006-02-01T15:04:05Z")));
-    parser.settle(seen(false, true, false), false);
+    parser.settle(seen(false, true, false), TimeZone::UTC);
     assert_eq!(read(&parser, "01/02/06 15:04:05"), Some(ns("2006-01-02T15:04:05Z")));
-    parser.settle(seen(true, true, false), false);
+    parser.settle(seen(true, true, false), TimeZone::UTC);
     assert_eq!(read(&parser, "01/02/06 15:04:05"), Some(ns("2006-02-01T15:04:05Z")));
 }
 
