@@ -11,7 +11,7 @@
 //! What stands behind is read as if it stood alone where it is a JSON object, and behind a stream or a container's name where it is
 //! logfmt. Other lines are text, head and all.
 
-use crate::plain::color_len;
+use crate::colors::color_len;
 use crate::time::StampParser;
 use crate::{level, logfmt};
 

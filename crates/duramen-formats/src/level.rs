@@ -2,6 +2,7 @@
 
 mod words;
 
+use crate::colors::uncolored;
 use duramen::Level;
 use std::ops::Range;
 use words::Words;
@@ -12,8 +13,16 @@ pub const LEVEL_WITHIN_BYTES: usize = 100;
 /// Finds the level that stands near the start of a text (what follows the time stamp of a line), and at
 /// which byte. It must be a whole word: in capitals (`ERROR`, `LOG:`, `app.ERROR:`), or in any case in
 /// brackets (`[info]`, `<warn>`, `[core:error]`), between bars, dashes or tabs (`|Warn|`), after `level=` or
-/// `"level":`, or before a colon where it is the text's first word or follows a colon (`error: `, `auth: Info: `).
+/// `"level":`, or before a colon where it is the text's first word or follows a colon (`error: `, `auth: Info: `). Colours are left out.
 pub fn find(text: &str) -> Option<(Level, usize)> {
+    if let Some((plain, places)) = uncolored(text, LEVEL_WITHIN_BYTES + 1) {
+        let (level, at) = find_plain(&plain)?;
+        return Some((level, *places.get(at)?));
+    }
+    find_plain(text)
+}
+
+fn find_plain(text: &str) -> Option<(Level, usize)> {
     if let Some(found) = of_php(text) {
         return Some(found);
     }
@@ -238,6 +247,8 @@ fn assignment(before: &[u8]) -> Assignment {
 /// Words that often begin a sentence are none, and some only where no other word in small letters follows:
 /// `critical path found`, `trace id 7`.
 pub(crate) fn first_word(text: &str) -> Option<Level> {
+    let uncolored = uncolored(text, LEVEL_WITHIN_BYTES);
+    let text = uncolored.as_ref().map_or(text, |(plain, _)| plain);
     let text = text.trim_start_matches([' ', '\t', ',', ':', ']', ')', '|', '-']);
     let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let word = text.get(..len).filter(|_| (3..=8).contains(&len))?;

@@ -2,6 +2,7 @@
 
 mod others;
 
+use crate::colors::color_len;
 use crate::letters::{
     android_letter, apple_type, brief_letter, glog_letter, klog_behind, only_letter, redis_sign,
     websphere_letter,
@@ -130,13 +131,6 @@ fn after_prefix(s: &[u8], mut at: usize) -> usize {
         }
     }
     at
-}
-
-/// The length of the colour sequence (`ESC [ 1 ; 31 m`) that `s` begins with, or of one that clears the line (`ESC [ 2 K`).
-pub(crate) fn color_len(s: &[u8]) -> Option<usize> {
-    let numbers = s.strip_prefix(b"\x1b[")?;
-    let len = numbers.iter().take(16).take_while(|b| b.is_ascii_digit() || **b == b';').count();
-    matches!(numbers.get(len), Some(b'm' | b'K')).then_some(len + 3)
 }
 
 /// Where the word after the one at `at` begins, if the stamp may stand behind this one.
@@ -293,6 +287,22 @@ mod tests {
             ("WARN: x", None, Some(Warn), true),
             ("\x1b[2m2024-06-01T00:00:00Z\x1b[0m \x1b[32m INFO\x1b[0m x", Some(1717200000), Some(Info), true),
             ("\x1b[1;31mERROR\x1b[0m 2024-06-01 00:00:00 x", Some(1717200000), Some(Error), true),
+            (
+                "\x1b[2m2024-06-01T00:00:00Z\x1b[0m \x1b[31mERROR\x1b[0m \x1b[2ma::b\x1b[0m\x1b[2m:\x1b[0m no INFO",
+                Some(1717200000),
+                Some(Error),
+                true,
+            ),
+            ("[2024-06-01T00:00:00Z \x1b[31mERROR\x1b[0m app] x", Some(1717200000), Some(Error), true),
+            ("2024-06-01T00:00:00Z \x1b[32minfo\x1b[39m up", Some(1717200000), Some(Info), true),
+            ("2024-06-01T00:00:00Z\t\x1b[33mwarn\x1b[0m\tslow", Some(1717200000), Some(Warn), true),
+            (
+                "\x1b[2m2024-06-01 00:00:00\x1b[0m [\x1b[31m\x1b[1merror    \x1b[0m] \x1b[1mx\x1b[0m",
+                Some(1717200000),
+                Some(Error),
+                true,
+            ),
+            ("[\x1b[31mERROR\x1b[m] x", None, Some(Error), false),
             ("\x1b[2J2024-06-01T00:00:00Z x", None, None, false),
             ("2024-06-01 00:00:00, Info                  CBS    x", Some(1717200000), Some(Info), true),
             ("2024-06-01T00:00:00.000+0000 I NETWORK  [main] x", Some(1717200000), Some(Info), true),
