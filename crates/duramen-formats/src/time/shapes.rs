@@ -174,7 +174,7 @@ fn year_first(s: &[u8]) -> Option<Stamp> {
     with_zone(s, Some(i64::from(year)), month, day, clock)
 }
 
-/// `yyyy-Mon-dd hh:mm:ss`, with `-`, `/` or spaces in the date.
+/// `yyyy-Mon-dd hh:mm:ss`, with `-`, `/` or spaces in the date, where the day may be filled up with one.
 fn year_month_name(s: &[u8]) -> Option<Stamp> {
     let separator = *s.get(4)?;
     if !matches!(separator, b'-' | b'/' | b' ') || s.get(8) != Some(&separator) {
@@ -185,7 +185,8 @@ fn year_month_name(s: &[u8]) -> Option<Stamp> {
     if separator == b' ' && !(2000..2040).contains(&four(s, 0)?) {
         return None;
     }
-    let (day, end) = one_or_two(s, 9)?;
+    let is_filled = separator == b' ' && s.get(9) == Some(&b' ');
+    let (day, end) = one_or_two(s, 9 + usize::from(is_filled))?;
     match s.get(end)? {
         b' ' | b'T' | b':' => {
             with_zone(s, Some(i64::from(four(s, 0)?)), month, day, clock::read(s, end + 1, false)?)
