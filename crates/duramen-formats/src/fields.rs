@@ -257,10 +257,10 @@ impl Fields {
             match roles.of(name) {
                 Some(Role::Time(rank)) if rank < time_rank => {
                     let time = match field.value {
-                        Raw::Number(span) if name == "instant.epochSecond" => {
-                            stamps.parse_number(span.of(line)).map(|time| time + self.nanos_of_instant(line))
+                        Raw::Number(span) => {
+                            let time = stamps.parse_number(span.of(line));
+                            time.map(|time| time + self.nanos_beside(name, line))
                         }
-                        Raw::Number(span) => stamps.parse_number(span.of(line)),
                         _ => self.string(field.value, line).and_then(|s| stamps.parse_value(s)),
                     };
                     let time = time.or_else(|| self.time_on_date(name, line, stamps));
@@ -306,9 +306,16 @@ impl Fields {
         found
     }
 
-    /// The rest of `"instant":{"epochSecond":1717200000,"nanoOfSecond":123000000}`, as Log4j writes it.
-    fn nanos_of_instant(&self, line: &str) -> i64 {
-        let field = self.find("instant.nanoOfSecond").and_then(|i| self.fields.get(i));
+    /// The rest of `"instant":{"epochSecond":1717200000,"nanoOfSecond":123000000}`, as Log4j writes it, and of Google's
+    /// `"timestamp":{"seconds":1717200000,"nanos":123000000}`.
+    fn nanos_beside(&self, name: &str, line: &str) -> i64 {
+        let nanos = match name {
+            "instant.epochSecond" => "instant.nanoOfSecond",
+            "timestamp.seconds" => "timestamp.nanos",
+            "timestampSeconds" => "timestampNanos",
+            _ => return 0,
+        };
+        let field = self.find(nanos).and_then(|i| self.fields.get(i));
         match field.map(|field| field.value) {
             Some(Raw::Number(span)) => {
                 span.of(line).parse().ok().filter(|ns| (0..1_000_000_000).contains(ns)).unwrap_or(0)

@@ -304,6 +304,7 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
             }
             "severity_number" | "severityNumber" | "SeverityNumber" => of_otel_severity(n),
             "Level" if windows => of_windows_level(n),
+            "Event.System.Level" => of_windows_level(n),
             _ => Level::of_value(value),
         };
     }

@@ -30,6 +30,10 @@ pub const TIME_FIELDS: &[&str] = &[
     "TIMESTAMP",
     "timeMillis",
     "instant.epochSecond",
+    "timestamp.seconds",
+    "timestampSeconds",
+    "Event.System.TimeCreated.#attributes.SystemTime",
+    "Event.System.TimeCreated.SystemTime",
     "record.time.timestamp",
     "Log.time",
     "_write_ts",
@@ -54,6 +58,7 @@ pub const TIME_FIELDS: &[&str] = &[
     "createdDateTime",
     "published",
     "started_at",
+    "unixTime",
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.
@@ -77,6 +82,7 @@ pub const MESSAGE_FIELDS: &[&str] = &[
     "@mt",
     "fields.message",
     "textPayload",
+    "jsonPayload.message",
     "RenderedMessage",
     "MessageTemplate",
     "event",
@@ -114,6 +120,7 @@ pub const LEVEL_FIELDS: &[&str] = &[
     "severity_number",
     "severityNumber",
     "SeverityNumber",
+    "Event.System.Level",
     "s",
 ];
 

@@ -79,6 +79,22 @@ fn lines_become_entries() {
             r#"1717236000123000000 Unknown "" instant.epochSecond=Int(1717236000) instant.nanoOfSecond=Int(123000000)"#,
         ),
         (
+            r#"{"timestamp":{"seconds":1717236000,"nanos":5},"jsonPayload":{"message":"up"}}"#,
+            r#"1717236000000000005 Unknown "up" timestamp.seconds=Int(1717236000) timestamp.nanos=Int(5) jsonPayload.message=Str("up")"#,
+        ),
+        (
+            r#"{"timestampSeconds":1717236000,"timestampNanos":5}"#,
+            r#"1717236000000000005 Unknown "" timestampSeconds=Int(1717236000) timestampNanos=Int(5)"#,
+        ),
+        (
+            r##"{"Event":{"System":{"Level":2,"TimeCreated":{"#attributes":{"SystemTime":"2024-06-01T10:00:00.5Z"}}}}}"##,
+            r##"1717236000500000000 Error "" Event.System.Level=Int(2) Event.System.TimeCreated.#attributes.SystemTime=Str("2024-06-01T10:00:00.5Z")"##,
+        ),
+        (
+            r#"{"calendarTime":"Sat Jun  1 10:00:00 2024 UTC","unixTime":1717236000}"#,
+            r#"1717236000000000000 Unknown "" calendarTime=Str("Sat Jun  1 10:00:00 2024 UTC") unixTime=Int(1717236000)"#,
+        ),
+        (
             r#"{"log":"17:20:29.299 ERROR o.a.c\n"}"#,
             r#"7 Error "17:20:29.299 ERROR o.a.c\n" log=Str("17:20:29.299 ERROR o.a.c\n")"#,
         ),
