@@ -81,7 +81,8 @@ fn read_moment(text: &str, now: &Zoned) -> Option<Timestamp> {
         && text.ends_with(|c: char| c.is_ascii_alphabetic() && c != 'Z')
         && let Ok(span) = text.parse::<Span>()
     {
-        return now.checked_sub(span).ok().map(|zoned| zoned.timestamp());
+        // With `ago` it is negative already.
+        return now.checked_sub(span.abs()).ok().map(|zoned| zoned.timestamp());
     }
     if text.contains('[') {
         return text.parse::<Zoned>().ok().map(|zoned| zoned.timestamp());
@@ -130,6 +131,8 @@ mod tests {
             ("1d", "2026-11-20T12:00:00Z"),
             ("2w", "2026-11-07T12:00:00Z"),
             ("1 hour", "2026-11-21T11:00:00Z"),
+            ("2 hours ago", "2026-11-21T10:00:00Z"),
+            ("1d ago", "2026-11-20T12:00:00Z"),
             ("now", "2026-11-21T12:00:00Z"),
             ("today", "2026-11-20T23:00:00Z"),
             ("yesterday", "2026-11-19T23:00:00Z"),
