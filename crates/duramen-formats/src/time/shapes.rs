@@ -377,12 +377,14 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
             _ => return None,
         };
         let year = Some(i64::from(four(s, i)?));
-        return with_zone(s, year, month, day, clock::read(s, clock_at, false)?);
+        let clock = clock_before_host(s, clock_at)?;
+        let (offset, end) = zone_before_host(s, clock.end);
+        return finish(year, month, day, clock, offset, end);
     }
-    let clock = clock::read(s, i, false)?;
-    let (offset, end) = zone::read(s, clock.end);
+    let clock = clock_before_host(s, i)?;
+    let (offset, end) = zone_before_host(s, clock.end);
     match s.get(end) {
-        Some(b' ') if digits(s, end + 1) == 4 && ends_a_word(s, end + 5) => {
+        Some(b' ') if digits(s, end + 1) == 4 && ends_a_word(s, end + 5) && !is_address(&s[end + 1..]) => {
             let year = four(s, end + 1)?;
             if (1970..2262).contains(&year) {
                 return finish(Some(i64::from(year)), month, day, clock, offset, end + 5);
@@ -391,6 +393,32 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
         }
         _ => finish(None, month, day, clock, offset, end),
     }
+}
+
+/// The time of day of a stamp behind which syslog has a host: `PM-01` is one.
+fn clock_before_host(s: &[u8], at: usize) -> Option<Clock> {
+    let clock = clock::read(s, at, false)?;
+    let space = at + s[at..].iter().position(|b| *b == b' ').unwrap_or(s.len() - at);
+    if clock.end > space && goes_on(s, clock.end) { clock::read(&s[..space], at, false) } else { Some(clock) }
+}
+
+/// The zone of such a stamp: `MSK-FW01` and `IST.example.org` are hosts.
+fn zone_before_host(s: &[u8], at: usize) -> (Option<i32>, usize) {
+    let (offset, end) = zone::read(s, at);
+    let is_host = s.get(at) == Some(&b' ') && goes_on(s, end);
+    if is_host { (None, at) } else { (offset, end) }
+}
+
+/// Whether a host's name goes on there.
+fn goes_on(s: &[u8], at: usize) -> bool {
+    matches!(s.get(at), Some(b'-' | b'.' | b'_')) && s.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Whether a host's address of IPv6 begins there: `2001:db8::1`.
+fn is_address(s: &[u8]) -> bool {
+    let word = s.split(|b| *b == b' ').next().unwrap_or_default();
+    word.iter().filter(|b| **b == b':').count() > 1
+        && word.iter().all(|b| b.is_ascii_hexdigit() || *b == b':')
 }
 
 fn ends_a_word(s: &[u8], at: usize) -> bool {
