@@ -164,7 +164,7 @@ fn writers(findings: &mut Findings, dir: &Path, of: &str, env: &Env) {
         counted(waiting, "segment", "segments"),
         counted(dead, "writer that ended", "writers that ended")
     );
-    let open = "let any process open the store: `duramen serve`, or `echo | duramen ingest -`";
+    let open = "let any process open the store: `duramen serve`, or `: | duramen ingest -`";
     if dead > 0 && !has_keeper {
         findings.warn("writers", format!("{told}; {left} wait to be put into tables"), open);
     } else if waiting_bytes > MUCH_WAL_BYTES {

@@ -20,7 +20,11 @@ pub(crate) fn run(args: &DoctorArgs, dir: &Path, env: &Env, interrupt: &Interrup
     let findings = examine(&visit, env, interrupt);
     let text = if args.json { format!("{}\n", findings.to_json()) } else { findings.to_text() };
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)?;
+    // What is wrong is wrong, also where nobody reads on.
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output) {
+        Ok(()) | Err(Failure::ClosedPipe) => {}
+        Err(failure) => return Err(failure),
+    }
     Ok(match findings.status() {
         Status::Ok => ExitCode::SUCCESS,
         Status::Warning => ExitCode::from(1),

@@ -4,6 +4,7 @@ use crate::sandbox::Sandbox;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 /// A store with a table.
 fn filled() -> Sandbox {
@@ -130,6 +131,18 @@ fn what_was_set_aside_and_what_nobody_keeps() {
     told(&sandbox, &[], "writers", "ok", "1 writer at work");
     store.close().unwrap();
     told(&sandbox, &[], "writers", "warning", "1 segment of 1 writer that ended wait");
+    // What it says to do is enough, and adds nothing.
+    let (_, checks) = doctor(&sandbox, &[]);
+    let advice = checks
+        .iter()
+        .find_map(|finding| finding["advice"].as_str()?.split('`').find(|part| part.contains("ingest")));
+    let command = advice.unwrap().replace("duramen", env!("CARGO_BIN_EXE_duramen"));
+    let lines = sandbox.count();
+    let ran =
+        Command::new("sh").args(["-c", &command]).env("DURAMEN_STORE", sandbox.store()).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(sandbox.count(), lines);
+    told(&sandbox, &[], "writers", "ok", "no process keeps the store");
     // A line of the year 2100.
     sandbox
         .run_with_input(["ingest", "-"], b"{\"_time\":\"2100-01-01T00:00:00Z\",\"_msg\":\"x\"}\n")
@@ -177,4 +190,13 @@ fn a_table_that_the_manifest_has_lost() {
     fs::write(&manifest, &bytes[..100]).unwrap();
     told(&sandbox, &[], "damage", "error", "MANIFEST is older and does not name it (2 lines)");
     told(&sandbox, &["--verify"], "verify", "error", "MANIFEST is older and does not name it");
+}
+
+#[test]
+fn what_is_wrong_is_told_by_the_code_though_nobody_reads() {
+    let sandbox = Sandbox::new();
+    let (gone, closed) = std::io::pipe().unwrap();
+    drop(gone);
+    let unread = sandbox.command(["doctor"]).stdout(closed).output().unwrap();
+    assert_eq!(unread.status.code(), Some(2), "{unread:?}");
 }
