@@ -28,8 +28,8 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// A signal asked us to stop.
     Interrupted {
-        /// Its number.
-        signal: u8,
+        /// What to end with.
+        code: u8,
     },
 }
 
@@ -46,7 +46,7 @@ impl Failure {
                 ExitCode::from(2)
             }
             Self::ClosedPipe => ExitCode::SUCCESS,
-            Self::Interrupted { signal } => ExitCode::from(128 + signal),
+            Self::Interrupted { code } => ExitCode::from(code),
         }
     }
 

@@ -34,12 +34,17 @@ impl Interrupt {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// What to end with, 128 and the signal's number, if one has asked us to stop.
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        let signal = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(2);
+        self.requested().then(|| 128 + signal.max(1))
+    }
+
     /// An error if a signal has asked us to stop.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if !self.requested() {
-            return Ok(());
+        match self.exit_code() {
+            None => Ok(()),
+            Some(code) => Err(Failure::Interrupted { code }),
         }
-        let signal = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(2);
-        Err(Failure::Interrupted { signal: signal.max(1) })
     }
 }

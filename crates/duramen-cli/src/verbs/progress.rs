@@ -26,9 +26,9 @@ impl<'a> Progress<'a> {
     pub(crate) fn set(&self, done_bytes: u64, total_bytes: u64) {
         self.bar.set_length(total_bytes);
         self.bar.set_position(done_bytes);
-        if self.interrupt.requested() {
+        if let Some(code) = self.interrupt.exit_code() {
             self.finish();
-            std::process::exit(130);
+            std::process::exit(code.into());
         }
     }
 

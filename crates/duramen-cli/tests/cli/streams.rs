@@ -2,6 +2,7 @@ use crate::sandbox::{PATIENCE, Sandbox, until};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// The lines a child writes, as they come.
 fn lines_of(child: &mut Child) -> Receiver<String> {
@@ -150,4 +151,19 @@ fn a_closed_pipe_ends_it_quietly() {
         assert_eq!(ended.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8(ended.stderr).unwrap(), "", "{args:?}");
     }
+}
+
+#[test]
+fn verify_says_by_which_signal_it_ended() {
+    let sandbox = Sandbox::new();
+    let lines = sandbox.run(["generate", "--lines", "100000"]).expect(0).stdout;
+    sandbox.run_with_input(["ingest", "-"], lines.as_bytes()).expect(0);
+    // It may not listen yet when the signal comes, or have ended before.
+    let ended = (0..100).find_map(|attempt_ms| {
+        let mut child = sandbox.spawn(["verify"]);
+        std::thread::park_timeout(Duration::from_millis(attempt_ms));
+        signal(&child, "-TERM");
+        child.wait().unwrap().code().filter(|code| *code != 0)
+    });
+    assert_eq!(ended, Some(143));
 }
