@@ -118,8 +118,8 @@ impl<W: Write> RowWriter<W> {
     /// The output's.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.start_table()?;
-        if let Some(table) = self.tabular.table.take() {
-            table.finish(&self.styles, &mut self.out)?;
+        if let Some(table) = &mut self.tabular.table {
+            table.flush(&self.styles, &mut self.out)?;
         }
         self.out.flush()
     }

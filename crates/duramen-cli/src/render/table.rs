@@ -59,8 +59,13 @@ impl Table {
         if self.held.len() >= LOOKAHEAD_ROWS { self.start(styles, out) } else { Ok(()) }
     }
 
-    /// Writes what is still held. A table without rows writes nothing.
+    /// Writes what is still held, and ends.
     pub(crate) fn finish(mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
+        self.flush(styles, out)
+    }
+
+    /// Writes what is still held; rows that come go below. A table without rows writes nothing.
+    pub(crate) fn flush(&mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
         if self.started || self.held.is_empty() { Ok(()) } else { self.start(styles, out) }
     }
 
@@ -140,6 +145,19 @@ mod tests {
              b\\x1b           y\n"
         );
         assert_eq!(render(&auto, &[]), "");
+    }
+
+    #[test]
+    fn what_comes_later_stands_below_the_same_heading() {
+        let styles = Styles::new(false);
+        let mut out = Vec::new();
+        let mut table = Table::new([("app", Align::Auto)]);
+        for app in ["one", "two"] {
+            table.row([app], &styles, &mut out).unwrap();
+            table.flush(&styles, &mut out).unwrap();
+        }
+        table.finish(&styles, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "app\none\ntwo\n");
     }
 
     #[test]

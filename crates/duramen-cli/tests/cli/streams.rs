@@ -167,3 +167,19 @@ fn verify_says_by_which_signal_it_ended() {
     });
     assert_eq!(ended, Some(143));
 }
+
+#[test]
+fn columns_that_are_followed_have_one_heading() {
+    let sandbox = Sandbox::new();
+    sandbox.ingest(&sandbox.write("old.log", "{\"host\":\"web-1\"}\n"));
+    let mut tail = sandbox.spawn(["tail", "-f", "--output", "text", "* | fields host"]);
+    let lines = lines_of(&mut tail);
+    let next = || lines.recv_timeout(PATIENCE).unwrap();
+    assert_eq!([next(), next()], ["host", "web-1"]);
+    for host in ["web-2", "web-3"] {
+        sandbox.run_with_input(["ingest", "-"], format!("{{\"host\":\"{host}\"}}\n").as_bytes()).expect(0);
+        assert_eq!(next(), host);
+    }
+    signal(&tail, "-INT");
+    assert_eq!(tail.wait().unwrap().code(), Some(130));
+}
