@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`open`] | a path or stdin to a stream of plain bytes, whatever it was compressed with |
+//! | [`gzip`] | all members of a gzip file |
 //! | [`sniff`] | what the first bytes tell: compression, binary, UTF-16 |
 //! | [`peek`] | looks at the first bytes of a stream without taking them |
 //! | [`claim`] | who is taking which source |
@@ -11,6 +12,7 @@
 //! | [`pump`] | reads ahead in a thread of its own, so that a quiet pipe can be waited for |
 
 pub(crate) mod claim;
+pub(crate) mod gzip;
 pub(crate) mod open;
 pub(crate) mod peek;
 pub(crate) mod pump;

@@ -4,6 +4,7 @@
 //! and may be pipes, devices, compressed or cut short.
 #![allow(clippy::disallowed_methods)] // the user's own files are not behind io::Fs
 
+use crate::input::gzip::Members;
 use crate::input::peek::Peek;
 use crate::input::sniff::{self, Compression};
 use std::fs::{File, Metadata};
@@ -128,9 +129,7 @@ fn assemble(name: String, kind: SourceKind, raw: impl Read + Send + 'static) -> 
     let compression = sniff::compression(raw.fill_while(sniff::MAGIC_BYTES, sniff::undecided));
     let plain: Box<dyn Read + Send> = match compression {
         Compression::None => Box::new(raw),
-        Compression::Gzip => {
-            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(128 << 10, raw)))
-        }
+        Compression::Gzip => Box::new(Members::new(BufReader::with_capacity(128 << 10, raw))),
         Compression::Zstd => {
             Box::new(zstd::stream::read::Decoder::new(raw).map_err(|e| format!("cannot read {name}: {e}"))?)
         }

@@ -56,6 +56,17 @@ fn of_a_file_cut_short_what_can_be_read_is_kept() {
 }
 
 #[test]
+fn what_stands_behind_a_whole_file_costs_no_line() {
+    for (behind, code) in [(&[0; 512][..], 0), (b"x", 1), (b"no member of gzip", 1)] {
+        let sandbox = Sandbox::new();
+        sandbox.write("app.log.gz", [&gzip(&lines(0..100)), behind].concat());
+        let ran = sandbox.run(["ingest", "app.log.gz"]).expect(code);
+        assert!(!ran.stderr.contains("ends too early"), "{}", ran.stderr);
+        assert_eq!(sandbox.count(), 100, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn damage_in_the_middle_is_told() {
     let sandbox = Sandbox::new();
     let mut bytes = zstd(&lines(0..50_000));
