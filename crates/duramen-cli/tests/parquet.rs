@@ -51,6 +51,19 @@ fn the_command_writes_it_to_stdout() {
 }
 
 #[test]
+fn who_reads_no_further_and_who_asks_what_it_cost() {
+    let sandbox = sandbox::Sandbox::new();
+    sandbox.run_with_input(["ingest", "-"], LINES.as_bytes()).expect(0);
+    let (gone, closed) = std::io::pipe().unwrap();
+    drop(gone);
+    let unread = sandbox.command(["query", "*", "--parquet"]).stdout(closed).output().unwrap();
+    assert_eq!((unread.status.code(), unread.stderr), (Some(0), Vec::new()));
+    let asked = sandbox.command(["query", "*", "--parquet", "--stats"]).output().unwrap();
+    let told = String::from_utf8_lossy(&asked.stderr);
+    assert!(told.starts_with("3 rows shown; 3 matched of 3 rows scanned"), "{told}");
+}
+
+#[test]
 fn the_server_answers_with_it() {
     let (_dir, store) = server::store();
     let server = server::Server::start(&store);

@@ -43,5 +43,13 @@ fn keep(kept: &mut Result<(), Error>, outcome: Result<(), Error>) -> ControlFlow
 }
 
 fn failure(e: Error) -> Failure {
+    // Nobody reading on is no failure, however deep it is told.
+    let mut cause: Option<&dyn std::error::Error> = Some(&e);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+            return Failure::ClosedPipe;
+        }
+        cause = error.source();
+    }
     Failure::Failed(e.to_string())
 }

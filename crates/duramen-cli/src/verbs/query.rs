@@ -47,15 +47,19 @@ pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt
     };
     #[cfg(feature = "parquet")]
     if args.parquet {
-        let mut lacking = Vec::new();
+        let (mut lacking, mut cost) = (Vec::new(), None);
         let rows = super::parquet::write(&mut |each| {
             let stats = show::cancellable(interrupt, &cancel, |cancel| {
                 query.run(blocks.clone(), &options, cancel, each)
             });
             let stats = finished(stats, interrupt)?;
             lacking.extend(source.incomplete(&stats));
+            cost = Some(stats);
             Ok(())
         })?;
+        if let Some(stats) = cost.filter(|_| args.stats) {
+            say(&summary(&stats, rows, env.clock.monotonic().saturating_sub(started)));
+        }
         lacking.dedup();
         return ended(&source, lacking, args.fail_empty && rows == 0);
     }
