@@ -157,14 +157,22 @@ impl EntryReader {
         self.lines.feed(chunk, |line| self.builder.line(line, sink))
     }
 
+    /// Looks at the first bytes though there are not yet [`DETECT_BYTES`](crate::DETECT_BYTES) of them, and hands over the
+    /// entries in them, but for the last: who reads what comes slowly need not wait. What comes tells more, as after
+    /// [`EntryReader::finish`].
+    ///
+    /// # Errors
+    /// What the sink returns.
+    pub fn look<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        if self.builder.detected.is_none() { self.begin(sink) } else { Ok(()) }
+    }
+
     /// Ends the input and hands over what is left of it. More bytes begin a line and an event of their own.
     ///
     /// # Errors
     /// What the sink returns.
     pub fn finish<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
-        if self.builder.detected.is_none() {
-            self.begin(sink)?;
-        }
+        self.look(sink)?;
         self.lines.finish(|line| self.builder.line(line, sink))?;
         self.builder.flush(sink)
     }

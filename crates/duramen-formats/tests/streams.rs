@@ -75,3 +75,20 @@ fn nothing_more_is_told_when_there_is_enough() {
     let got = messages(&[&filler, &events]);
     assert_eq!(got.last().map(String::as_str), Some("by the peer"));
 }
+
+#[test]
+fn who_does_not_want_to_wait_gets_the_entries_that_are_there() {
+    let mut got = Vec::new();
+    let mut sink = |bytes: &[u8], level: Level, end_offset: u64| {
+        got.push(decode(bytes, level, end_offset).message);
+        Ok::<(), Infallible>(())
+    };
+    let mut reader = EntryReader::new(options(LineFormat::Auto));
+    for text in
+        ["2024-06-01 10:00:00 one\n2024-06-01 10:00:01 two\n\tof", " two\n2024-06-01 10:00:02 three\n"]
+    {
+        reader.feed(text.as_bytes(), &mut sink).unwrap();
+        reader.look(&mut sink).unwrap();
+    }
+    assert_eq!(got, ["2024-06-01 10:00:00 one", "2024-06-01 10:00:01 two\n\tof two"]);
+}

@@ -1,8 +1,8 @@
 use crate::sandbox::{PATIENCE, Sandbox, until};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// The lines a child writes, as they come.
 fn lines_of(child: &mut Child) -> Receiver<String> {
@@ -43,6 +43,34 @@ fn a_pipe_is_visible_while_it_is_open() {
     drop(stdin);
     assert!(child.wait().unwrap().success());
     assert_eq!(sandbox.count(), 3);
+}
+
+#[test]
+fn a_pipe_that_never_rests_is_visible_too() {
+    let first = "2026-11-21 10:00:00 INFO first\n";
+    // Lines of their own, and those of one event.
+    for next in [first, "goes on\n"] {
+        let sandbox = Sandbox::new();
+        let mut child = sandbox.spawn(["ingest", "-"]);
+        let mut stdin = child.stdin.take().unwrap();
+        let (stop, stopped) = channel::<()>();
+        // At most 1.6 kB a second: what tells of the rest would take 40 seconds, and as many lines as an event may have 20.
+        let writer = std::thread::spawn(move || {
+            stdin.write_all(first.as_bytes()).unwrap();
+            while stopped.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
+                stdin.write_all(next.as_bytes()).unwrap();
+            }
+        });
+        let started = Instant::now();
+        until("the first lines", || {
+            let ran = sandbox.run(["query", "first"]);
+            ran.code == Some(0) && !ran.stdout.is_empty()
+        });
+        assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
+        drop(stop);
+        writer.join().unwrap();
+        assert!(child.wait().unwrap().success());
+    }
 }
 
 #[test]

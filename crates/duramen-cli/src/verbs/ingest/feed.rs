@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long lines of a stream wait for others before readers can see them.
 const VISIBLE_WITHIN: Duration = Duration::from_millis(100);
+/// An event of a stream whose lines come for longer than this without a pause is not waited for.
+const WHOLE_WITHIN: Duration = Duration::from_secs(1);
 /// How often to look for Ctrl-C while a file gives nothing.
 const LOOK_UP: Duration = Duration::from_millis(500);
 /// A line of a stream is held back until it is whole, unless it is longer than this.
@@ -58,6 +60,8 @@ pub(super) fn feed(
     let mut read_bytes = 0;
     let mut unfinished = false;
     let mut gathering_since = None;
+    let mut came_at = None;
+    let mut event = (0, Duration::ZERO);
     let mut cut_short = None;
     let mut goes_on_later = false;
     loop {
@@ -98,8 +102,23 @@ pub(super) fn feed(
                 break;
             }
         }
-        // A stream that never rests for long must become visible all the same.
+        // A stream that never rests for long must become visible all the same: its first lines, too, before there are enough
+        // of them to tell of the rest.
         let now = context.clock.monotonic();
+        if !is_file
+            && read_bytes > 0
+            && reader.detected().is_none()
+            && now.saturating_sub(*came_at.get_or_insert(now)) >= VISIBLE_WITHIN
+        {
+            reader.look(&mut batcher)?;
+        }
+        let entries = reader.report().entries;
+        if !unfinished || event.0 != entries {
+            event = (entries, now);
+        } else if !is_file && now.saturating_sub(event.1) >= WHOLE_WITHIN {
+            reader.finish(&mut batcher)?;
+            unfinished = false;
+        }
         if batcher.is_empty() {
             gathering_since = None;
         } else if now.saturating_sub(*gathering_since.get_or_insert(now)) >= VISIBLE_WITHIN {
