@@ -461,6 +461,41 @@ fn any_number_of_ingestions_is_flushed_and_leaves_no_segments() {
 }
 
 #[test]
+fn a_checkpoint_can_be_made_again_whenever_its_process_is_killed() {
+    use duramen_engine::io::sim::Fault;
+    // What is complete is not taken for what a checkpoint of the name without `.tmp` has left.
+    for name in ["copy", "copy.tmp"] {
+        each(|setup, _, _| {
+            for nth in 0.. {
+                let sim = Sim::new(nth);
+                let store = setup.open(sim.env(), "s").unwrap();
+                fill(&*store, &["a", "b"]);
+                store.flush().unwrap();
+                let at = sim.operations() + nth;
+                sim.fail_at(at, Fault::Crash);
+                let made = store.checkpoint(Path::new(name));
+                let ended = sim.operations() <= at;
+                sim.crash_process();
+                drop(store);
+                let store = setup.open(sim.env(), "s").unwrap();
+                let is_there = sim.env().fs.exists(Path::new(name)).unwrap();
+                if is_there {
+                    assert!(name == "copy" || store.checkpoint(Path::new("copy")).is_err(), "{nth}");
+                } else {
+                    assert!(made.is_err());
+                    store.checkpoint(Path::new(name)).unwrap_or_else(|e| panic!("{nth}: {e}"));
+                }
+                let copy = setup.open(sim.env(), name).unwrap();
+                assert_eq!(scan(&*copy, Bound::Unbounded, Bound::Unbounded, false), ["a", "b"], "{nth}");
+                if ended {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+#[test]
 fn a_checkpoint_that_fails_leaves_nothing_and_can_be_made_again() {
     use duramen_engine::io::sim::Fault;
     each(|setup, sim, store| {

@@ -1,12 +1,13 @@
 //! A copy of a store gets its name when everything in it is durable: what a crash leaves is not taken for a store.
 
-use super::{EngineKind, marker};
-use crate::io::{Env, Lock};
+use super::EngineKind;
+use super::marker::{self, FILE_NAME};
+use crate::io::{Env, Lock, OpenMode};
 use crate::{Error, Result};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The first file of a checkpoint in the making, locked, and the last that goes before it gets its name.
+/// The first file of a checkpoint in the making, locked, and the last that goes once it has its name.
 pub(super) const MARK: &str = "CHECKPOINT";
 
 /// Makes `dir`, which must not exist, a store of this engine. `fill` puts everything but the marker into the
@@ -29,12 +30,9 @@ pub(crate) fn checkpoint(
         return Err(Error::InvalidArgument(format!("{} is no name for a checkpoint", dir.display())));
     };
     let tmp = dir.with_file_name(format!("{name}.tmp"));
-    let mark = tmp.join(MARK);
-    let _ours = begin(env, &tmp)?;
+    let _ours = begin(env, &tmp, name)?;
     let made = marker::claim(env, &tmp, kind, false).and_then(|()| fill(&tmp)).and_then(|()| {
         fs.sync_dir(&tmp).map_err(Error::io("sync", &tmp))?;
-        // From here on it is a store like any other, which no checkpoint removes.
-        fs.remove_file(&mark).map_err(Error::io("remove", &mark))?;
         fs.rename(&tmp, dir).map_err(Error::io("rename", &tmp))
     });
     if made.is_err() {
@@ -42,8 +40,10 @@ pub(crate) fn checkpoint(
         return made;
     }
     let parent = marker::parent(dir).unwrap_or(dir);
+    // With the mark to the end: what has it may be removed while its name ends in `.tmp`, and what has it not may not.
     let synced = fs.sync_dir(parent).map_err(Error::io("sync", parent));
-    synced.and_then(|()| fs.sync_dir(dir).map_err(Error::io("sync", dir))).inspect_err(|_| {
+    let mark = dir.join(MARK);
+    synced.and_then(|()| fs.remove_file(&mark).map_err(Error::io("remove", &mark))).inspect_err(|_| {
         // It may be gone after a loss of power, so it is not there now.
         if fs.rename(dir, &tmp).is_ok() {
             let _the_next_attempt_does = remove_all(env, &tmp);
@@ -51,14 +51,15 @@ pub(crate) fn checkpoint(
     })
 }
 
-/// Makes `tmp` a directory in which there is the mark alone, and locks that.
-fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
+/// Makes `tmp` a directory in which there is the mark alone, and locks that. The mark says what it will be called: one that
+/// is called so already is whole.
+fn begin(env: &Env, tmp: &Path, name: &str) -> Result<Box<dyn Lock>> {
     let (fs, mark) = (&env.fs, tmp.join(MARK));
     let locked = || Error::Locked { path: mark.clone() };
     let lock = || fs.try_lock(&mark).map_err(Error::io("lock", &mark))?.ok_or_else(locked);
     let found = left_in(env, tmp)?;
     if found == Left::Marked {
-        // A mark is not made by looking: who has just removed it is done, and only its name is to come.
+        // A mark is not made by looking: where it is gone, another is done, and this has its name.
         let is_marked = fs.exists(&mark).map_err(Error::io("look for", &mark))?;
         if !is_marked || fs.try_lock_shared(&mark).map_err(Error::io("lock", &mark))?.is_none() {
             return Err(locked());
@@ -77,7 +78,9 @@ fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
         return Err(locked());
     }
     // A crash may keep any of the names that come, and all are without a meaning without this one.
-    let synced = fs.sync_dir(tmp).map_err(Error::io("sync", tmp));
+    let said = || fs.open(&mark, OpenMode::ReadWrite)?.write_all_at(name.as_bytes(), 0);
+    let said = said().map_err(Error::io("write", &mark));
+    let synced = said.and_then(|()| fs.sync_dir(tmp).map_err(Error::io("sync", tmp)));
     if synced.is_err() {
         let _the_next_attempt_does = remove_all(env, tmp);
     }
@@ -104,15 +107,36 @@ fn left_in(env: &Env, tmp: &Path) -> Result<Left> {
         other => other.map_err(Error::io("list", tmp))?,
     };
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
-    // Only who has opened it as a store locks it so.
-    let foreign =
-        if has(MARK) { has("LOCK").then_some("LOCK") } else { entries.first().map(|e| e.name.as_str()) };
+    let foreign = match has(MARK) {
+        // Only who has opened it as a store locks it so.
+        true if has("LOCK") => Some("LOCK"),
+        // Its process was killed when it had its name.
+        true if is_whole(env, tmp)? => Some(FILE_NAME),
+        true => None,
+        false => entries.first().map(|e| e.name.as_str()),
+    };
     match foreign {
         None => Ok(if has(MARK) { Left::Marked } else { Left::Empty }),
         Some(name) => Err(Error::InvalidArgument(format!(
             "{} is where a checkpoint is made, but it holds `{name}`: give it another name, or remove it",
             tmp.display()
         ))),
+    }
+}
+
+/// Whether a directory with a mark has the name that it was to get.
+fn is_whole(env: &Env, tmp: &Path) -> Result<bool> {
+    let mark = tmp.join(MARK);
+    let read = || -> std::io::Result<bool> {
+        let file = env.fs.open(&mark, OpenMode::Read)?;
+        let mut name = vec![0; usize::try_from(file.len()?).unwrap_or(0).min(4096)];
+        file.read_exact_at(&mut name, 0)?;
+        Ok(tmp.file_name().is_some_and(|own| own.as_encoded_bytes() == name))
+    };
+    match read() {
+        // It has just got its name, or is removed by another.
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        other => other.map_err(Error::io("read", &mark)),
     }
 }
 
