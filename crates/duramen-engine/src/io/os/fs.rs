@@ -3,6 +3,7 @@
 
 use super::file::{OsFile, OsLock};
 use super::fork::NotInherited;
+use super::kept_back;
 use super::segment::{MappedSegment, UnmappedSegment};
 use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
 use std::fs::{self, OpenOptions, TryLockError};
@@ -80,7 +81,7 @@ impl Fs for OsFs {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(path)?.sync_all()
+        kept_back::with_one(|| fs::File::open(path), |dir| dir.sync_all())
     }
 
     fn absolute(&self, path: &Path) -> PathBuf {

@@ -4,6 +4,7 @@ mod clock;
 mod file;
 mod fork;
 mod fs;
+mod kept_back;
 mod pieces;
 mod priority;
 mod segment;

@@ -1,0 +1,44 @@
+//! A descriptor that is kept back for what must not fail for want of one: a directory is opened to be synced, and after a sync
+//! that failed nobody knows what is on the device.
+#![allow(clippy::disallowed_methods)] // the io layer is where files are touched
+
+use super::is_out_of_descriptors;
+use std::fs::File;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Of the root directory, so that it keeps nothing from being unmounted. None before a first was opened, and where another has
+/// taken its place.
+static KEPT_BACK: Mutex<Option<File>> = Mutex::new(None);
+
+/// Opens a file and does something with it. If no descriptor is left, the one that is kept back is given for it; then whoever
+/// needs it, too, waits.
+pub(super) fn with_one<T>(
+    open: impl Fn() -> io::Result<File>,
+    then: impl FnOnce(&File) -> io::Result<T>,
+) -> io::Result<T> {
+    match open() {
+        Ok(file) => {
+            let done = then(&file);
+            // In a forked child it may be locked for ever: not waited for.
+            if let Ok(mut kept) = KEPT_BACK.try_lock() {
+                keep(&mut kept);
+            }
+            done
+        }
+        Err(e) if is_out_of_descriptors(&e) => {
+            let mut kept = KEPT_BACK.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(kept.take());
+            let done = open().and_then(|file| then(&file));
+            keep(&mut kept);
+            done
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn keep(kept: &mut MutexGuard<'_, Option<File>>) {
+    if kept.is_none() {
+        **kept = File::open("/").ok();
+    }
+}
