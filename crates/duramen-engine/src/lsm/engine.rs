@@ -46,25 +46,32 @@ impl Engine for Lsm {
 
     fn flush(&self) -> Result<()> {
         let _inside = self.inner.enter()?;
-        self.inner.flush_all()
+        let done = self.inner.flush_all();
+        self.inner.tell_what_happened();
+        done
     }
 
     fn compact(&self) -> Result<()> {
         let _inside = self.inner.enter()?;
-        self.inner.flush_all()?;
-        self.inner.compact_all()?;
+        let done = self.inner.flush_all().and_then(|()| self.inner.compact_all());
+        self.inner.tell_what_happened();
+        done?;
         self.inner.remove_obsolete();
         Ok(())
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<()> {
         let _inside = self.inner.enter()?;
-        self.inner.checkpoint(dir)
+        let done = self.inner.checkpoint(dir);
+        self.inner.tell_what_happened();
+        done
     }
 
     fn ingest(&self, run: SortedRun<'_>) -> Result<u64> {
         let _inside = self.inner.enter()?;
-        self.inner.ingest(run)
+        let done = self.inner.ingest(run);
+        self.inner.tell_what_happened();
+        done
     }
 
     fn close(&self) -> Result<()> {
