@@ -24,25 +24,9 @@ impl Keeper {
         let fs = &*self.shared.env.fs;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{writer:016x}-{name}");
-        let dir = self.shared.layout.quarantine();
-        fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
-        let mut to = dir.join(&name);
-        let mut nth = 2;
-        loop {
-            match is_same(fs, path, &to) {
-                // Kept before, as by a keeper that did not come further.
-                Ok(true) => return self.sync_quarantine(),
-                // Or it is gone since it was listed.
-                Err(e) if e.is_not_found() => break,
-                // What has its name there is something else, and is kept, too.
-                Ok(false) => to = dir.join(format!("{name}.{nth}")),
-                Err(_) => {
-                    to = self.free_in_quarantine(&name)?;
-                    break;
-                }
-            }
-            nth += 1;
-        }
+        // Kept before, as by a keeper that did not come further. What cannot be read there is something else.
+        let is_kept = |there: &Path| is_same(fs, path, there).unwrap_or(false);
+        let Some(to) = self.free_unless(&name, is_kept)? else { return self.sync_quarantine() };
         match fs.hard_link(path, &to) {
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
             // A file system without links: then the name moves, and what could be read of it with it.
@@ -59,16 +43,25 @@ impl Keeper {
     /// # Errors
     /// What the file system said.
     pub(super) fn free_in_quarantine(&self, name: &str) -> Result<PathBuf> {
+        let free = self.free_unless(name, |_| false)?;
+        Ok(free.unwrap_or_else(|| self.shared.layout.quarantine().join(name)))
+    }
+
+    /// The same; `None` if one that is taken will do.
+    fn free_unless(&self, name: &str, will_do: impl Fn(&Path) -> bool) -> Result<Option<PathBuf>> {
         let Shared { env, layout, .. } = &*self.shared;
         let dir = layout.quarantine();
         env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
         let mut to = dir.join(name);
         let mut nth = 2;
         while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? {
+            if will_do(&to) {
+                return Ok(None);
+            }
             to = dir.join(format!("{name}.{nth}"));
             nth += 1;
         }
-        Ok(to)
+        Ok(Some(to))
     }
 
     /// Makes what was put into quarantine durable.
