@@ -8,11 +8,14 @@ pub mod os;
 pub mod sim;
 
 mod copy;
+mod in_the_making;
 mod memory;
 mod tree;
 pub use copy::link_or_copy;
+pub use in_the_making::InTheMaking;
 pub(crate) use memory::KeptSegment;
 pub use memory::SegmentMemory;
+pub(crate) use tree::create_dir_durably;
 pub use tree::remove_tree;
 
 use std::fmt::Debug;

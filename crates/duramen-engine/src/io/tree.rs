@@ -1,8 +1,42 @@
-//! Removing a directory with everything in it.
+//! Directories, all the way: making one so that it stays, and removing one with everything in it.
 
-use super::Fs;
+use super::{Env, Fs};
 use crate::{Error, Result};
+use std::io::ErrorKind;
 use std::path::Path;
+
+/// The directory that a path lies in.
+pub(crate) fn parent(path: &Path) -> Option<&Path> {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
+        other => other,
+    }
+}
+
+/// Creates a directory and its missing parents; all these names are durable then. Who made some of them may have died
+/// before that, so all names on the way are synced, except where we may not look.
+///
+/// # Errors
+/// [Error::Io].
+pub(crate) fn create_dir_durably(env: &Env, dir: &Path) -> Result<()> {
+    let fs = &env.fs;
+    let mut above: Vec<(&Path, bool)> = Vec::new();
+    let mut at = dir;
+    let mut ours = true;
+    while let Some(next) = parent(at).filter(|next| *next != at) {
+        above.push((next, ours));
+        ours = ours && !fs.exists(next).map_err(Error::io("look for", next))?;
+        at = next;
+    }
+    fs.create_dir_all(dir).map_err(Error::io("create directory", dir))?;
+    for (dir, ours) in above.into_iter().rev() {
+        match fs.sync_dir(dir) {
+            Err(e) if !ours && e.kind() == ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(Error::io("sync", dir))?,
+        }
+    }
+    Ok(())
+}
 
 /// Removes a directory and what is in it, however deep. A crash meanwhile leaves a part of it.
 ///

@@ -11,7 +11,7 @@
 //! at the same time one wins.
 
 use super::EngineKind;
-use crate::io::{Env, OpenMode};
+use crate::io::{Env, OpenMode, create_dir_durably};
 use crate::{Error, Result};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) fn claim(env: &Env, dir: &Path, kind: EngineKind, read_only: bool) ->
         }
         None => {
             refuse_foreign(env, dir, kind)?;
-            create_dir(env, dir)?;
+            create_dir_durably(env, dir)?;
             check(dir, kind, mark(env, dir, kind)?)
         }
     }
@@ -141,39 +141,6 @@ fn refuse_foreign(env: &Env, dir: &Path, kind: EngineKind) -> Result<()> {
         "{} {what}; it cannot be opened with the engine {kind:?}: give an empty or new directory",
         dir.display()
     )))
-}
-
-/// The directory that a path lies in.
-pub(crate) fn parent(path: &Path) -> Option<&Path> {
-    match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Some(Path::new(".")),
-        other => other,
-    }
-}
-
-/// Creates a directory and its missing parents; all these names are durable then. Who made some of them may have died
-/// before that, so all names on the way are synced, except where we may not look.
-///
-/// # Errors
-/// [`Error::Io`].
-pub(crate) fn create_dir(env: &Env, dir: &Path) -> Result<()> {
-    let fs = &env.fs;
-    let mut above: Vec<(&Path, bool)> = Vec::new();
-    let mut at = dir;
-    let mut ours = true;
-    while let Some(next) = parent(at).filter(|next| *next != at) {
-        above.push((next, ours));
-        ours = ours && !fs.exists(next).map_err(Error::io("look for", next))?;
-        at = next;
-    }
-    fs.create_dir_all(dir).map_err(Error::io("create directory", dir))?;
-    for (dir, ours) in above.into_iter().rev() {
-        match fs.sync_dir(dir) {
-            Err(e) if !ours && e.kind() == ErrorKind::PermissionDenied => {}
-            synced => synced.map_err(Error::io("sync", dir))?,
-        }
-    }
-    Ok(())
 }
 
 /// Writes the marker, unless somebody else has by now, and says what it is.

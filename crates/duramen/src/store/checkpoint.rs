@@ -22,14 +22,13 @@ use super::source::keep_furthest;
 use super::{Store, retention};
 use crate::error::{Error, Result};
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::{self, Env, Fs, Lock, OpenMode, link_or_copy};
+use duramen_engine::io::{InTheMaking, link_or_copy};
 use duramen_engine::manifest::{Edit, Manifest, TableMeta};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::path::Path;
 
-/// The file that tells a copy in the making.
-const UNFINISHED: &str = "SNAPSHOT.tmp";
+/// A copy in the making. Of one that was opened, somebody was keeper.
+const MAKING: InTheMaking = InTheMaking { what: "snapshot", mark: "SNAPSHOT.tmp", opened: "KEEPER" };
 
 /// What was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,43 +56,15 @@ impl Store {
     /// missing is missing from the copy, too: [`Store::verify`] tells of both, and [`Store::incidents`] of what is missing and of
     /// what could not be read of WAL segments.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<CheckpointReport> {
-        let dir = dir.as_ref();
-        let fs = &*self.shared.env.fs;
-        if fs.exists(dir).map_err(EngineError::io("look for", dir))? {
-            return Err(Error::Invalid(format!("{} exists: a snapshot makes it", dir.display())));
-        }
-        let Some(name) = dir.file_name().and_then(|name| name.to_str()) else {
-            return Err(Error::Invalid(format!("{} is no name for a snapshot", dir.display())));
-        };
-        let tmp = dir.with_file_name(format!("{name}.tmp"));
-        remove_unfinished(fs, &tmp)?;
-        let _it_is_ours = begin(&self.shared.env, &tmp)?;
-        let synced = fs.sync_dir(&tmp).map_err(|e| EngineError::io("sync", &tmp)(e).into());
-        let made = synced.and_then(|()| self.snapshots.fill(&tmp)).and_then(|report| {
-            fs.sync_dir(&tmp).map_err(EngineError::io("sync", &tmp))?;
-            fs.rename(&tmp, dir).map_err(EngineError::io("rename", &tmp))?;
-            Ok(report)
-        });
-        let report = match made {
-            Ok(report) => report,
-            Err(e) => {
-                let _the_next_attempt_does = remove_marked(fs, &tmp);
-                return Err(e);
-            }
-        };
-        let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let named = fs.sync_dir(parent).map_err(EngineError::io("sync", parent)).and_then(|()| {
-            let marker = dir.join(UNFINISHED);
-            fs.remove_file(&marker).map_err(EngineError::io("remove", &marker))
-        });
-        if let Err(e) = named {
-            // It may be gone after a loss of power, so it is not there now.
-            if fs.rename(dir, &tmp).is_ok() {
-                let _the_next_attempt_does = remove_marked(fs, &tmp);
-            }
-            return Err(e.into());
-        }
-        Ok(report)
+        let made = MAKING.make(&self.shared.env, dir.as_ref(), |tmp| self.snapshots.fill(tmp));
+        made.map_err(|e| match e {
+            Error::Engine(EngineError::InvalidArgument(why)) => Error::Invalid(why),
+            Error::Engine(EngineError::Locked { path }) => Error::Invalid(format!(
+                "{} is where another snapshot of this name is just being made",
+                path.parent().unwrap_or(&path).display()
+            )),
+            other => other,
+        })
     }
 }
 
@@ -190,71 +161,4 @@ impl Snapshots {
         let mut flusher = Flusher::new(shared.env.clone(), target.clone(), shared.options.flush_threads)?;
         flusher.write(&arenas, &sorted, view.state.next_table)
     }
-}
-
-/// Begins a copy, which is the caller's as long as the lock is held.
-fn begin(env: &Env, tmp: &Path) -> Result<Box<dyn Lock>> {
-    let fs = &*env.fs;
-    let marker = tmp.join(UNFINISHED);
-    fs.create_dir_all(tmp).map_err(EngineError::io("create", tmp))?;
-    let made = match fs.open(&marker, OpenMode::CreateNew) {
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(being_made(tmp)),
-        other => other.map_err(EngineError::io("create", &marker))?,
-    };
-    let number = env.random.next_u64().to_le_bytes();
-    made.write_all_at(&number, 0).map_err(EngineError::io("write", &marker))?;
-    let lock = try_lock(fs, tmp)?.ok_or_else(|| being_made(tmp))?;
-    // Before it was locked somebody may have taken it for what an interrupted copy has left, and have made his own.
-    let mut found = [0; 8];
-    let read = fs.open(&marker, OpenMode::Read).and_then(|file| file.read_exact_at(&mut found, 0));
-    read.map_err(EngineError::io("read", &marker))?;
-    if found == number { Ok(lock) } else { Err(being_made(tmp)) }
-}
-
-fn try_lock(fs: &dyn Fs, tmp: &Path) -> Result<Option<Box<dyn Lock>>> {
-    let marker = tmp.join(UNFINISHED);
-    Ok(fs.try_lock(&marker).map_err(EngineError::io("lock", &marker))?)
-}
-
-fn being_made(tmp: &Path) -> Error {
-    Error::Invalid(format!("{} is where another snapshot of this name is just being made", tmp.display()))
-}
-
-/// Removes what an interrupted copy has left: a directory that has the marker, which nobody holds.
-fn remove_unfinished(fs: &dyn Fs, tmp: &Path) -> Result<()> {
-    let entries = match fs.read_dir(tmp) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        other => other.map_err(EngineError::io("list", tmp))?,
-    };
-    // Somebody may be about to begin in it, as we are.
-    if entries.is_empty() {
-        return Ok(());
-    }
-    if !entries.iter().any(|entry| entry.name == UNFINISHED) {
-        let tmp = tmp.display();
-        return Err(Error::Invalid(format!("{tmp} is where the snapshot is made, but it is something else")));
-    }
-    match try_lock(fs, tmp) {
-        Err(e) if e.is_not_found() => Ok(()), // removed by another who begins now, or it has its name
-        Err(e) => Err(e),
-        Ok(None) => Err(being_made(tmp)),
-        Ok(Some(_it_is_ours)) => remove_marked(fs, tmp),
-    }
-}
-
-/// Removes a copy in the making, whose marker the caller holds. The marker goes last: until then it can be seen what this
-/// is.
-fn remove_marked(fs: &dyn Fs, tmp: &Path) -> Result<()> {
-    let entries = fs.read_dir(tmp).map_err(EngineError::io("list", tmp))?;
-    for entry in entries.iter().filter(|entry| entry.name != UNFINISHED) {
-        remove_either(fs, &tmp.join(&entry.name), entry.is_dir)?;
-    }
-    Ok(io::remove_tree(fs, tmp)?)
-}
-
-fn remove_either(fs: &dyn Fs, path: &Path, is_dir: bool) -> Result<()> {
-    if !is_dir {
-        return Ok(fs.remove_file(path).map_err(EngineError::io("remove", path))?);
-    }
-    Ok(io::remove_tree(fs, path)?)
 }
