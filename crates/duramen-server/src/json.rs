@@ -1,5 +1,7 @@
 //! Answers that are JSON, and objects in requests.
 
+use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -26,8 +28,16 @@ pub(crate) fn ok(value: &impl Serialize) -> Response {
     as_json(StatusCode::OK, value)
 }
 
+/// A value's text.
+///
+/// # Errors
+/// 503 if it has none.
+pub(crate) fn text_of(value: &impl Serialize) -> ApiResult<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|e| ApiError::unavailable(format!("the answer cannot be written: {e}")))
+}
+
 /// JSON that is written already.
-pub(crate) fn written(status: StatusCode, text: String) -> Response {
+pub(crate) fn written(status: StatusCode, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));

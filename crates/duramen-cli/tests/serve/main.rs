@@ -5,6 +5,7 @@
 //! | `server` | (starts one, and talks to it) |
 //! | `ingest` | lines go in, in every form and compression; bad ones are named |
 //! | `select` | queries, counts, histograms; mistakes are shown |
+//! | `answers` | those that are made whole: what they take is counted |
 //! | `entries` | lists that go on, one by its identity, facets, timelines |
 //! | `tail` | lines come as they are appended, all of them, by whomever |
 //! | `tokens` | who may do what; revoked, expired, limited; tenants |
@@ -19,6 +20,7 @@
 #![allow(clippy::disallowed_methods)] // what is tested runs in other processes, with real files and time
 
 mod admin;
+mod answers;
 mod entries;
 mod full_disk;
 mod ingest;

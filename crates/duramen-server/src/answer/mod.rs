@@ -6,6 +6,7 @@
 mod brief;
 mod gathered;
 mod pieces;
+mod whole;
 
 use crate::app::{Shared, leave_of};
 use crate::auth::Access;
@@ -23,6 +24,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+pub(crate) use whole::{JsonText, whole};
 
 /// A piece of an answer is sent when it has this many bytes, the first one sooner than [`PIECE_BYTES`],
 const FIRST_PIECE_BYTES: usize = 32 << 10;
@@ -133,6 +135,8 @@ struct Leave {
     permits: Vec<OwnedSemaphorePermit>,
     cancel: Arc<Cancel>,
     guard: CancelOnDrop,
+    /// How long it may run, and its client be waited for.
+    timeout: Duration,
 }
 
 impl Leave {
@@ -145,7 +149,7 @@ impl Leave {
         let late = |_| ApiError::busy("too many queries run already (max_queries): ask again later");
         let permits = tokio::time::timeout(timeout, leave).await.map_err(late)??;
         let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(timeout)));
-        Ok(Self { permits, guard: CancelOnDrop(cancel.clone()), cancel })
+        Ok(Self { permits, guard: CancelOnDrop(cancel.clone()), cancel, timeout })
     }
 }
 
@@ -166,7 +170,7 @@ pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'sta
 async fn on_thread_by<T: Send + 'static, E: From<ApiError> + Send + 'static>(
     app: &Shared,
     access: &Access,
-    Leave { permits, cancel, guard: _guard }: Leave,
+    Leave { permits, cancel, guard: _guard, .. }: Leave,
     work: impl FnOnce(&Shared, &Access, &Cancel) -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
     let (app, access) = (app.clone(), access.clone());
@@ -231,7 +235,7 @@ pub(crate) async fn pieces(
     if let Some(text) = brief::text(app, access, &mut question, &head, &write)? {
         return Ok(Pieces::whole(text));
     }
-    made(app, access, leave, question, head, move |question, app, access, cancel, text, take| {
+    made(app, access, leave, head, move |app, access, cancel, text, take| {
         question.write(app, access, cancel, Text { write: &write, text, take: Box::new(take) })
     })
     .await
@@ -245,11 +249,11 @@ pub(crate) async fn pieces(
 pub(crate) async fn pieces_in_turn(
     app: &Shared,
     access: &Access,
-    question: Question,
+    mut question: Question,
     mut write: impl FnMut(&ResultRow, &mut Vec<u8>) + Send + 'static,
 ) -> ApiResult<Pieces> {
     let leave = Leave::take(app, access, question.timeout).await?;
-    made(app, access, leave, question, Vec::new(), move |question, app, access, cancel, text, take| {
+    made(app, access, leave, Vec::new(), move |app, access, cancel, text, take| {
         let mut each = |row: &ResultRow| {
             write(row, text);
             take(text, 1)
@@ -259,25 +263,23 @@ pub(crate) async fn pieces_in_turn(
     .await
 }
 
-/// What `make` makes of a question in a text, which begins with `head`; it shows the text whenever there is more of it.
+/// What `make` makes in a text, which begins with `head`; it shows the text whenever there is more of it.
 async fn made(
     app: &Shared,
     access: &Access,
     leave: Leave,
-    mut question: Question,
     head: Vec<u8>,
-    make: impl FnOnce(&mut Question, &Shared, &Access, &Cancel, &mut Vec<u8>, &mut TakeText<'_>) -> ApiResult<()>
+    make: impl FnOnce(&Shared, &Access, &Cancel, &mut Vec<u8>, &mut TakeText<'_>) -> ApiResult<()>
     + Send
     + 'static,
 ) -> ApiResult<Pieces> {
-    let Leave { permits, cancel, guard } = leave;
+    let Leave { permits, cancel, guard, timeout } = leave;
     let (to, mut from) = mpsc::channel(PIECES_WAITING);
     let (app, access) = (app.clone(), access.clone());
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let _permits = permits;
         let _memory = app.working_memory.in_use();
-        let timeout = question.timeout;
         let left = || timeout.saturating_sub(cancel.elapsed().unwrap_or_default());
         let mut to = PieceSender::new(to, runtime, left);
         let clock = app.env.clock.clone();
@@ -293,7 +295,7 @@ async fn made(
             }
             to.send(std::mem::take(text), false)
         };
-        let outcome = make(&mut question, &app, &access, &cancel, &mut text, &mut take);
+        let outcome = make(&app, &access, &cancel, &mut text, &mut take);
         let _client_has_gone = match outcome {
             Ok(()) => to.send(text, true),
             Err(e) => to.send_error(e),

@@ -1,9 +1,10 @@
 //! The newest entries that a filter finds, each with its identity, by which it is found again.
 
-use crate::answer::{on_thread, still_wanted};
+use crate::answer::{JsonText, MEMBER_BYTES, OBJECT_BYTES, Room, on_thread, still_wanted, whole};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
+use axum::response::Response;
 use duramen::block::{Block, OpenBlock, some_rows};
 use duramen_query::{Cancel, Order, ParseOptions, Query, RunOptions};
 use serde_json::{Map, Value};
@@ -58,15 +59,20 @@ pub(super) struct Wanted {
 /// An entry's fields.
 type Fields = Map<String, Value>;
 
-/// Finds entries; the newest first, or the oldest.
+/// Finds entries, the newest first, or the oldest, and answers with what `finish` makes of them.
 ///
 /// # Errors
-/// 400 if the query has pipes, or a query inside it; as queries otherwise.
-pub(super) async fn find(app: &Shared, access: &Access, wanted: Wanted) -> ApiResult<Vec<(Id, Fields)>> {
+/// 400 if the query has pipes, or a query inside it; 422 if the answer takes too much memory; as queries otherwise.
+pub(super) async fn find(
+    app: &Shared,
+    access: &Access,
+    wanted: Wanted,
+    finish: impl FnOnce(Vec<(Id, Fields)>) -> Value + Send + 'static,
+) -> ApiResult<Response> {
     if !wanted.query.pipes().is_empty() {
         return Err(ApiError::bad_request("a filter is wanted here, without pipes"));
     }
-    on_thread(app, access, app.limits.query_timeout, move |_, access, cancel| {
+    whole(app, access, app.limits.query_timeout, move |app, access, cancel| {
         let mut found: Vec<(Id, Arc<dyn Block>, u32)> = Vec::new();
         let snapshot = access.tenant.store()?.snapshot()?;
         let (min_time, max_time) = wanted.query.time_range();
@@ -98,7 +104,21 @@ pub(super) async fn find(app: &Shared, access: &Access, wanted: Wanted) -> ApiRe
             found.sort_by(|(a, ..), (b, ..)| if wanted.oldest_first { a.cmp(b) } else { b.cmp(a) });
             found.truncate(wanted.limit);
         }
-        found.iter().map(|(id, block, row)| Ok((*id, fields(block, *row)?))).collect()
+        let mut room = Room::new(app.limits.query_memory_bytes);
+        let mut rows = Vec::with_capacity(found.len());
+        for (id, block, row) in found {
+            still_wanted(cancel)?;
+            let (fields, text_bytes) = fields(&block, row)?;
+            let taken = room.take(OBJECT_BYTES + MEMBER_BYTES * fields.len() + text_bytes);
+            rows.push((id, fields));
+            if taken.is_break() {
+                return Err(room.over());
+            }
+        }
+        let answer = finish(rows);
+        let mut text = JsonText::new(&mut room, cancel);
+        text.value(&answer)?;
+        Ok(text.into_bytes())
     })
     .await
 }
@@ -117,7 +137,7 @@ pub(super) async fn one(app: &Shared, access: &Access, wanted: Id) -> ApiResult<
             let from = times.partition_point(|time| *time < wanted.time_ns);
             for row in from..times.partition_point(|time| *time <= wanted.time_ns) {
                 if block.identity(row)? == (wanted.writer, wanted.seq) {
-                    return Ok(Some(fields(&block, row as u32)?));
+                    return Ok(Some(fields(&block, row as u32)?.0));
                 }
             }
         }
@@ -126,8 +146,8 @@ pub(super) async fn one(app: &Shared, access: &Access, wanted: Id) -> ApiResult<
     .await
 }
 
-/// A row's fields, as a query would show them.
-fn fields(block: &Arc<dyn Block>, row: u32) -> ApiResult<Fields> {
+/// A row's fields, as a query would show them, and how many bytes of JSON they are.
+fn fields(block: &Arc<dyn Block>, row: u32) -> ApiResult<(Fields, usize)> {
     let everything = Query::parse("*", &ParseOptions::default())?;
     let handle = OpenBlock::handle(some_rows(block.clone(), vec![row]))?;
     let options = RunOptions { order: Order::OldestFirst, ..RunOptions::default() };
@@ -139,6 +159,7 @@ fn fields(block: &Arc<dyn Block>, row: u32) -> ApiResult<Fields> {
     match stats.first_failure {
         Some(e) => Err(e.into()),
         None => serde_json::from_slice(&json)
+            .map(|fields| (fields, json.len()))
             .map_err(|e| ApiError::unavailable(format!("an entry is no JSON: {e}"))),
     }
 }

@@ -9,11 +9,11 @@
 mod filters;
 mod find;
 
-use crate::answer::run;
+use crate::answer::{OBJECT_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use crate::json::ok;
+use crate::json::{ok, text_of};
 use crate::select::args::Args;
 use crate::select::count_of;
 use axum::extract::{Path, State};
@@ -21,7 +21,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use duramen_query::ParseOptions;
+use duramen_query::{ParseOptions, ResultRow};
 use filters::{equals, filter_of};
 use find::{Id, Wanted, find};
 use serde_json::{Map, Value, json};
@@ -79,10 +79,19 @@ async fn answer(
     let limit = limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT) as usize;
     let now_ns = app.env.clock.now_unix_ns();
     let query = args.parse_within(filter, now_ns, args.within(now_ns)?)?;
-    let found = find(app, access, Wanted { query, limit: limit + 1, before, oldest_first: false }).await?;
-    let next = (found.len() > limit).then(|| found.get(limit - 1).map(|(id, _)| id.to_string())).flatten();
-    let entries: Vec<_> = found.into_iter().take(limit).map(|(id, row)| entry(id, row)).collect();
-    Ok(ok(&json!({ "entries": entries, "count": entries.len(), "limit": limit, "next": next })))
+    let wanted = Wanted { query, limit: limit + 1, before, oldest_first: false };
+    find(app, access, wanted, move |found| {
+        let next =
+            (found.len() > limit).then(|| found.get(limit - 1).map(|(id, _)| id.to_string())).flatten();
+        let entries = found.into_iter().take(limit).map(|(id, row)| Value::Object(entry(id, row)));
+        let (entries, mut answer) = (entries.collect::<Vec<_>>(), Map::new());
+        answer.insert("count".into(), entries.len().into());
+        answer.insert("entries".into(), entries.into());
+        answer.insert("limit".into(), limit.into());
+        answer.insert("next".into(), next.into());
+        answer.into()
+    })
+    .await
 }
 
 /// 404 if there is none, or is none any more.
@@ -117,17 +126,18 @@ async fn facet(
         &format!("stats by ({name}) count() {quoted} | sort by ({quoted} desc, {name}) | limit {most}"),
     )?;
     let by = field.clone();
-    let (values, _) = run(&app, &access, args.question_of(&app, query)?, Vec::new, move |values, row| {
+    let each = move |values: &mut Vec<Value>, row: &ResultRow, room: &mut Room| {
         if let Some(value) = row.get(&by).filter(|value| !value.is_empty())
             && (values.len() as u64) < limit
         {
             let hits: u64 = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
+            room.take(OBJECT_BYTES + 3 * value.len())?;
             values.push(json!({ "value": value, "count": hits }));
         }
         ControlFlow::Continue(())
-    })
-    .await?;
-    Ok(ok(&json!({ "field": field, "values": values })))
+    };
+    let finish = move |values| text_of(&json!({ "field": field, "values": values }));
+    gather(&app, &access, args.question_of(&app, query)?, Vec::new, each, finish).await
 }
 
 /// Those of every field that has few values.
@@ -137,18 +147,22 @@ async fn facets(
     args: Args,
 ) -> ApiResult<Response> {
     let query = args.query_of(&app, &filter_of(&args)?, "facets 20")?;
-    let (facets, _) = run(&app, &access, args.question_of(&app, query)?, Map::new, |facets, row| {
+    let each = |facets: &mut Map<String, Value>, row: &ResultRow, room: &mut Room| {
         let of = |name| row.get(name).unwrap_or_default();
         let count: u64 = of("hits").parse().unwrap_or(0);
         let value = json!({ "value": of("field_value"), "count": count });
+        room.take(OBJECT_BYTES + 3 * of("field_value").len())?;
         match facets.get_mut(of("field_name")) {
             Some(Value::Array(values)) => values.push(value),
-            _ => drop(facets.insert(of("field_name").to_owned(), json!([value]))),
+            _ => {
+                room.take(3 * of("field_name").len())?;
+                drop(facets.insert(of("field_name").to_owned(), json!([value])));
+            }
         }
         ControlFlow::Continue(())
-    })
-    .await?;
-    Ok(ok(&json!({ "facets": facets })))
+    };
+    let finish = |facets| text_of(&json!({ "facets": facets }));
+    gather(&app, &access, args.question_of(&app, query)?, Map::new, each, finish).await
 }
 
 async fn request(
@@ -156,18 +170,21 @@ async fn request(
     access: Extension<Access>,
     Path(id): Path<String>,
 ) -> ApiResult<Response> {
-    timeline(&state, &access, "request_id", &id).await
+    timeline(&state, &access, "request_id", id).await
 }
 
 async fn job(state: State<Shared>, access: Extension<Access>, Path(id): Path<String>) -> ApiResult<Response> {
-    timeline(&state, &access, "job_id", &id).await
+    timeline(&state, &access, "job_id", id).await
 }
 
 /// What has this value in this field, in order, each entry with how long it came after the one before.
-async fn timeline(app: &Shared, access: &Access, field: &str, id: &str) -> ApiResult<Response> {
-    let query = duramen_query::Query::parse(&equals(field, &[id]), &ParseOptions::default())?;
+async fn timeline(app: &Shared, access: &Access, field: &'static str, id: String) -> ApiResult<Response> {
+    let query = duramen_query::Query::parse(&equals(field, &[&id]), &ParseOptions::default())?;
     let wanted = Wanted { query, limit: MAX_TIMELINE, before: None, oldest_first: true };
-    let found = find(app, access, wanted).await?;
+    find(app, access, wanted, move |found| timeline_of(found, field, &id)).await
+}
+
+fn timeline_of(found: Vec<(Id, Map<String, Value>)>, field: &str, wanted: &str) -> Value {
     let times = found.first().zip(found.last()).map(|((first, _), (last, _))| (first.time_ns, last.time_ns));
     let ms = |from: i64, to: i64| to.saturating_sub(from) as f64 / 1e6;
     let mut last_ns = None;
@@ -183,11 +200,15 @@ async fn timeline(app: &Shared, access: &Access, field: &str, id: &str) -> ApiRe
             put(&mut entry, "delta_ms", own);
         }
         last_ns = Some(id.time_ns);
-        entries.push(entry);
+        entries.push(Value::Object(entry));
     }
     let duration_ms = times.map(|(first, last)| ms(first, last));
     let stats = json!({ "count": entries.len(), "duration_ms": duration_ms, "levels": levels });
-    Ok(ok(&json!({ field: id, "entries": entries, "stats": stats })))
+    let mut answer = Map::new();
+    answer.insert(field.into(), wanted.into());
+    answer.insert("entries".into(), entries.into());
+    answer.insert("stats".into(), stats);
+    answer.into()
 }
 
 /// An entry as these pages know it: `id`, `timestamp`, `level`, `message`, and the other fields beside them; an own `id` is

@@ -1,14 +1,17 @@
-//! Queries on threads of their own, within the server's limits, that end when the client has gone.
+//! Questions to one view of the store, on a thread of their own, within the server's limits, that end when the client has gone.
 
+use super::numbers;
 use super::request::{LokiError, LokiResult, Span};
-use crate::answer::{has_run, on_thread, options};
+use crate::answer::{JsonText, Room, has_run, on_thread, options, whole};
 use crate::app::Shared;
 use crate::auth::Access;
+use axum::response::Response;
 use duramen::Snapshot;
-use duramen_logql::{Answer, Entry, Limits, LogQuery, MetricQuery, Steps};
+use duramen_logql::{Answer, Entry, LabelSet, Limits, LogQuery, MetricQuery, Steps};
 use duramen_query::filter::Filter;
 use duramen_query::filter::time::TimeRange;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats};
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -18,125 +21,139 @@ pub(super) struct Wanted {
     query: LogQuery,
     span: Span,
     pub options: RunOptions,
-    /// The view of the store to ask; `None` for that of the moment when it is asked.
-    pub snapshot: Option<Arc<Snapshot>>,
 }
 
 impl Wanted {
     /// With the server's limits, the newest first.
     pub fn new(app: &Shared, query: LogQuery, span: Span) -> Self {
-        Self { query, span, options: options(app), snapshot: None }
+        Self { query, span, options: options(app) }
     }
 }
 
-/// Does work over a snapshot, by default that of the moment, on a thread of its own.
-async fn over<T: Send + 'static>(
+/// A view of the store, and what an answer that is made of it may take.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    pub app: &'a Shared,
+    snapshot: &'a Snapshot,
+    pub cancel: &'a Cancel,
+    /// For what is gathered, and for the answer's text.
+    pub room: Room,
+}
+
+/// Answers with the JSON that `make` makes of the store as it is now.
+pub(super) async fn answer(
     app: &Shared,
     access: &Access,
-    snapshot: Option<Arc<Snapshot>>,
-    work: impl FnOnce(&Shared, &Snapshot, &Cancel) -> LokiResult<T> + Send + 'static,
+    make: impl FnOnce(&mut View<'_>) -> LokiResult<Vec<u8>> + Send + 'static,
+) -> LokiResult<Response> {
+    let answer = whole(app, access, app.limits.query_timeout, move |app, access, cancel| {
+        let snapshot = access.tenant.store()?.snapshot()?;
+        make(&mut View::new(app, &snapshot, cancel)).map_err(|LokiError(e)| LokiError::limit(e).0)
+    });
+    Ok(answer.await?)
+}
+
+/// What `make` makes of this view of the store.
+pub(super) async fn of_view<T: Send + 'static>(
+    app: &Shared,
+    access: &Access,
+    snapshot: Arc<Snapshot>,
+    make: impl FnOnce(&mut View<'_>) -> LokiResult<T> + Send + 'static,
 ) -> LokiResult<T> {
-    on_thread(app, access, app.limits.query_timeout, move |app, access, cancel| {
-        let snapshot = match snapshot {
-            Some(snapshot) => snapshot,
-            None => Arc::new(access.tenant.store()?.snapshot()?),
-        };
-        work(app, &snapshot, cancel)
+    on_thread(app, access, app.limits.query_timeout, move |app, _, cancel| {
+        make(&mut View::new(app, &snapshot, cancel)).map_err(|LokiError(e)| LokiError::limit(e))
     })
     .await
 }
 
-/// Entries, each seen by `each`, until it breaks off.
-pub(super) async fn entries<T: Send + 'static>(
-    app: &Shared,
-    access: &Access,
-    wanted: Wanted,
-    start: T,
-    mut each: impl FnMut(&mut T, &Entry<'_>) -> LokiResult<ControlFlow<()>> + Send + 'static,
-) -> LokiResult<(T, RunStats)> {
-    let Wanted { query, span, options, snapshot } = wanted;
-    over(app, access, snapshot, move |app, snapshot, cancel| {
-        let (mut state, mut failed) = (start, None);
-        let blocks = snapshot.blocks(span.start_ns, span.end_ns);
-        let stats = query.run(blocks, span.start_ns, span.end_ns, &options, cancel, &mut |entry| {
-            each(&mut state, entry).unwrap_or_else(|e| {
+impl<'a> View<'a> {
+    fn new(app: &'a Shared, snapshot: &'a Snapshot, cancel: &'a Cancel) -> Self {
+        Self { app, snapshot, cancel, room: Room::new(app.limits.query_memory_bytes) }
+    }
+
+    /// Entries, each seen by `each`, until it breaks off.
+    pub fn entries(
+        &mut self,
+        wanted: &Wanted,
+        mut each: impl FnMut(&Entry<'_>, &mut Room) -> LokiResult<ControlFlow<()>>,
+    ) -> LokiResult<RunStats> {
+        let Wanted { query, span, options } = wanted;
+        let mut failed = None;
+        let blocks = self.snapshot.blocks(span.start_ns, span.end_ns);
+        let room = &mut self.room;
+        let stats = query.run(blocks, span.start_ns, span.end_ns, options, self.cancel, &mut |entry| {
+            each(entry, room).unwrap_or_else(|e| {
                 failed = Some(e);
                 ControlFlow::Break(())
             })
         })?;
-        has_run(app, &stats);
-        match failed {
-            Some(e) => Err(e),
-            None => Ok((state, stats)),
-        }
-    })
-    .await
-}
+        has_run(self.app, &stats);
+        failed.map_or(Ok(stats), Err)
+    }
 
-/// Numbers over time.
-pub(super) async fn numbers(
-    app: &Shared,
-    access: &Access,
-    query: MetricQuery,
-    steps: Steps,
-) -> LokiResult<Answer> {
-    let limits = Limits { run: options(app), ..Limits::default() };
-    over(app, access, None, move |app, snapshot, cancel| {
-        answer(app, snapshot, cancel, &query, steps, &limits)
-    })
-    .await
-}
+    /// Numbers over time, of as many series as Loki would give.
+    pub fn numbers(&self, query: &MetricQuery, steps: Steps) -> LokiResult<Answer> {
+        self.numbers_of(query, steps, Limits::default().max_series)
+    }
 
-/// Numbers that several queries find in one view of the store, of however many series.
-pub(super) async fn all_numbers(
-    app: &Shared,
-    access: &Access,
-    queries: Vec<(MetricQuery, Steps)>,
-) -> LokiResult<Vec<Answer>> {
-    let limits = Limits { run: options(app), max_series: usize::MAX };
-    over(app, access, None, move |app, snapshot, cancel| {
-        let answers =
-            queries.iter().map(|(query, steps)| answer(app, snapshot, cancel, query, *steps, &limits));
-        answers.collect()
-    })
-    .await
-}
+    /// The same, of however many series.
+    pub fn all_numbers(&self, query: &MetricQuery, steps: Steps) -> LokiResult<Answer> {
+        self.numbers_of(query, steps, usize::MAX)
+    }
 
-fn answer(
-    app: &Shared,
-    snapshot: &Snapshot,
-    cancel: &Cancel,
-    query: &MetricQuery,
-    steps: Steps,
-    limits: &Limits,
-) -> LokiResult<Answer> {
-    let answer = query.run(&|from, to| snapshot.blocks(from, to), steps, limits, cancel)?;
-    has_run(app, &answer.stats);
-    Ok(answer)
-}
+    fn numbers_of(&self, query: &MetricQuery, steps: Steps, max_series: usize) -> LokiResult<Answer> {
+        let limits = Limits { run: options(self.app), max_series };
+        let answer = query.run(&|from, to| self.snapshot.blocks(from, to), steps, &limits, self.cancel)?;
+        has_run(self.app, &answer.stats);
+        Ok(answer)
+    }
 
-/// The rows of a query that counts.
-pub(super) async fn rows<T: Send + 'static>(
-    app: &Shared,
-    access: &Access,
-    query: Query,
-    start: T,
-    mut each: impl FnMut(&mut T, &ResultRow) + Send + 'static,
-) -> LokiResult<(T, RunStats)> {
-    let options = options(app);
-    over(app, access, None, move |app, snapshot, cancel| {
-        let mut state = start;
+    /// The rows of a query that counts, each seen by `each`, while there is room for what it gathers.
+    pub fn rows(
+        &mut self,
+        query: &Query,
+        mut each: impl FnMut(&ResultRow, &mut Room) -> ControlFlow<()>,
+    ) -> LokiResult<RunStats> {
         let (from, to) = query.time_range();
-        let stats = query.run(snapshot.blocks(from, to), &options, cancel, &mut |row| {
-            each(&mut state, row);
-            ControlFlow::Continue(())
-        });
+        let (blocks, options) = (self.snapshot.blocks(from, to), options(self.app));
+        let room = &mut self.room;
+        let stats = query.run(blocks, &options, self.cancel, &mut |row| each(row, room));
         let stats = stats.map_err(|e| LokiError::from(duramen_logql::Error::from(e)))?;
-        has_run(app, &stats);
-        Ok((state, stats))
-    })
-    .await
+        has_run(self.app, &stats);
+        self.room.was_enough()?;
+        Ok(stats)
+    }
+
+    /// How many blocks there are in a time.
+    pub fn blocks(&self, span: Span) -> usize {
+        self.snapshot.blocks(span.start_ns, span.end_ns).len()
+    }
+
+    /// A value as the answer.
+    pub fn json(&mut self, value: &impl Serialize) -> LokiResult<Vec<u8>> {
+        let mut text = self.text();
+        text.value(value)?;
+        Ok(text.into_bytes())
+    }
+
+    /// `{"status":"success","data":…}`
+    pub fn success(&mut self, data: &impl Serialize) -> LokiResult<Vec<u8>> {
+        self.json(&numbers::Success::of(data))
+    }
+
+    /// An answer, to be written.
+    pub fn text(&mut self) -> JsonText<'_> {
+        JsonText::new(&mut self.room, self.cancel)
+    }
 }
+
+/// What labels take that are kept until the answer is made, about.
+pub(super) fn bytes_of_labels(labels: &LabelSet) -> usize {
+    labels.iter().map(|(name, value)| name.len() + value.len() + LABEL_BYTES).sum()
+}
+
+/// What a label takes beside its text.
+const LABEL_BYTES: usize = 64;
 
 /// The entries of a time that a query finds.
 pub(super) fn within(span: Span, query: &LogQuery) -> Filter {

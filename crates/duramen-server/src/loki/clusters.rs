@@ -4,6 +4,7 @@
 //! `took=12ms`. Lines of as many words that agree in at least half of them are one cluster, and what they disagree in is
 //! variable from then on.
 
+use crate::answer::MEMBER_BYTES;
 use std::collections::BTreeMap;
 
 /// The most words of a line that are looked at.
@@ -47,16 +48,17 @@ fn template(word: &str) -> String {
 }
 
 impl Clusters {
-    /// Adds a line, in a step of time.
-    pub fn add(&mut self, line: &str, step: i64) {
+    /// Adds a line, in a step of time. How many bytes more they take, about.
+    pub fn add(&mut self, line: &str, step: i64) -> usize {
         let mut words: Vec<String> = line.split_whitespace().take(MAX_WORDS + 1).map(template).collect();
         if words.len() > MAX_WORDS {
             words.truncate(MAX_WORDS);
             words.push(ANY.into());
         }
         if words.is_empty() {
-            return;
+            return 0;
         }
+        let mut more = 0;
         let same_len = self.by_len.entry(words.len()).or_default();
         let alike = |cluster: &Cluster| cluster.words.iter().zip(&words).filter(|(a, b)| a == b).count();
         let best = same_len
@@ -67,9 +69,10 @@ impl Clusters {
             .max_by_key(|(i, n)| (*n, usize::MAX - i));
         let cluster = match best {
             Some((i, n)) if n * 2 >= words.len() && n > 0 => &mut same_len[i],
-            _ if self.count == MAX_CLUSTERS => return,
+            _ if self.count == MAX_CLUSTERS => return 0,
             _ => {
                 self.count += 1;
+                more += words.iter().map(|word| word.len() + size_of::<String>()).sum::<usize>();
                 same_len.push(Cluster { words: words.clone(), counts: BTreeMap::new(), total: 0 });
                 let last = same_len.len() - 1;
                 &mut same_len[last]
@@ -80,8 +83,12 @@ impl Clusters {
                 *known = ANY.into();
             }
         }
-        *cluster.counts.entry(step).or_default() += 1;
+        *cluster.counts.entry(step).or_insert_with(|| {
+            more += MEMBER_BYTES;
+            0
+        }) += 1;
         cluster.total += 1;
+        more
     }
 
     /// The clusters, the largest first.

@@ -1,17 +1,19 @@
 //! `detected_fields`, `detected_field/<name>/values`, `detected_labels`: what is in the lines, by looking at some.
 
-use super::ask::{self, Wanted};
+use super::ask::{self, View, Wanted};
 use super::labels::{DEFAULT_SPAN_NS, streams};
+use super::numbers::Array;
 use super::request::{Asked, LokiResult};
+use crate::answer::{MEMBER_BYTES, OBJECT_BYTES, Room};
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::json::ok;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use duramen_logql::{Entry, Origin};
 use duramen_query::number::parse_duration_ns;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -42,6 +44,28 @@ struct Field {
 
 type Fields = BTreeMap<String, Field>;
 
+/// The same for the answer.
+#[derive(Serialize)]
+struct Detected<'a> {
+    label: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    cardinality: usize,
+    parsers: Option<&'a BTreeSet<&'static str>>,
+}
+
+#[derive(Serialize)]
+struct DetectedFields<F> {
+    fields: F,
+    limit: usize,
+}
+
+#[derive(Serialize)]
+struct DetectedValues<V> {
+    values: V,
+    limit: usize,
+}
+
 /// What a value looks like, as Loki names it.
 fn kind_of(value: &str) -> &'static str {
     let size = |text: &str| {
@@ -65,10 +89,14 @@ fn kind_of(value: &str) -> &'static str {
     }
 }
 
-fn see(fields: &mut Fields, entry: &Entry<'_>) {
+/// Whether there is room for what is new.
+fn see(fields: &mut Fields, entry: &Entry<'_>, room: &mut Room) -> ControlFlow<()> {
     let mut entry = entry.clone();
     let parser = entry.detect_fields();
     for (name, value, origin) in entry.all_labels().filter(|label| label.2 != Origin::Stream) {
+        if !fields.contains_key(name) {
+            room.take(OBJECT_BYTES + name.len())?;
+        }
         let field = fields.entry(name.to_owned()).or_default();
         if origin == Origin::Parsed {
             field.parsers.extend(parser);
@@ -85,21 +113,26 @@ fn see(fields: &mut Fields, entry: &Entry<'_>) {
             _ => kind,
         });
         if field.values.len() < MAX_VALUES && !field.values.contains(value) {
+            room.take(MEMBER_BYTES + value.len())?;
             field.values.insert(value.to_owned());
         }
     }
+    ControlFlow::Continue(())
 }
 
-async fn detect(app: &Shared, access: &Access, asked: &Asked) -> LokiResult<Fields> {
+fn wanted(app: &Shared, asked: &Asked) -> LokiResult<Wanted> {
     let (query, span) = (asked.log_query()?, asked.span(DEFAULT_SPAN_NS)?);
     let lines = asked.args.number("line_limit")?.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES);
     let mut wanted = Wanted::new(app, query, span);
     wanted.options.limit = Some(lines as usize);
-    let found = ask::entries(app, access, wanted, Fields::new(), |fields, entry| {
-        see(fields, entry);
-        Ok(ControlFlow::Continue(()))
-    });
-    Ok(found.await?.0)
+    Ok(wanted)
+}
+
+fn detect(view: &mut View<'_>, wanted: &Wanted) -> LokiResult<Fields> {
+    let mut fields = Fields::new();
+    view.entries(wanted, |entry, room| Ok(see(&mut fields, entry, room)))?;
+    view.room.was_enough()?;
+    Ok(fields)
 }
 
 async fn fields(
@@ -108,21 +141,20 @@ async fn fields(
     asked: Asked,
 ) -> LokiResult<Response> {
     let limit = asked.limit(DEFAULT_LIMIT)?;
-    let found = detect(&app, &access, &asked).await?;
-    let fields: Vec<Value> = found
-        .into_iter()
-        .take(limit)
-        .map(|(name, field)| {
-            let parsers = if field.parsers.is_empty() { Value::Null } else { json!(field.parsers) };
-            json!({
-                "label": name,
-                "type": field.kind.unwrap_or("string"),
-                "cardinality": field.values.len(),
-                "parsers": parsers,
+    let wanted = wanted(&app, &asked)?;
+    ask::answer(&app, &access, move |view| {
+        let found = detect(view, &wanted)?;
+        let fields = Array(|| {
+            found.iter().take(limit).map(|(name, field)| Detected {
+                label: name,
+                kind: field.kind.unwrap_or("string"),
+                cardinality: field.values.len(),
+                parsers: Some(&field.parsers).filter(|parsers| !parsers.is_empty()),
             })
-        })
-        .collect();
-    Ok(ok(&json!({ "fields": fields, "limit": limit })))
+        });
+        view.json(&DetectedFields { fields, limit })
+    })
+    .await
 }
 
 async fn values(
@@ -132,9 +164,13 @@ async fn values(
     asked: Asked,
 ) -> LokiResult<Response> {
     let limit = asked.limit(DEFAULT_LIMIT)?;
-    let found = detect(&app, &access, &asked).await?.remove(&name);
-    let values: Vec<String> = found.into_iter().flat_map(|field| field.values).take(limit).collect();
-    Ok(ok(&json!({ "values": values, "limit": limit })))
+    let wanted = wanted(&app, &asked)?;
+    ask::answer(&app, &access, move |view| {
+        let found = detect(view, &wanted)?.remove(&name);
+        let values = Array(|| found.iter().flat_map(|field| &field.values).take(limit));
+        view.json(&DetectedValues { values, limit })
+    })
+    .await
 }
 
 async fn labels(
@@ -143,13 +179,18 @@ async fn labels(
     asked: Asked,
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
-    let mut found: BTreeMap<Box<str>, BTreeSet<Box<str>>> = BTreeMap::new();
-    for (name, value) in streams(&app, &access, &query, span, false).await?.into_keys().flatten() {
-        found.entry(name).or_default().insert(value);
-    }
-    let labels: Vec<Value> =
-        found.iter().map(|(name, values)| json!({ "label": name, "cardinality": values.len() })).collect();
-    Ok(ok(&json!({ "detectedLabels": labels })))
+    ask::answer(&app, &access, move |view| {
+        let mut found: BTreeMap<Box<str>, BTreeSet<Box<str>>> = BTreeMap::new();
+        for (name, value) in streams(view, &query, span, false)?.into_keys().flatten() {
+            found.entry(name).or_default().insert(value);
+        }
+        let labels: Vec<Value> = found
+            .iter()
+            .map(|(name, values)| json!({ "label": name, "cardinality": values.len() }))
+            .collect();
+        view.json(&json!({ "detectedLabels": labels }))
+    })
+    .await
 }
 
 #[cfg(test)]

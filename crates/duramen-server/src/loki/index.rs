@@ -2,15 +2,14 @@
 //!
 //! Volumes are bytes of lines, exact.
 
-use super::ask::{self, rows, within};
+use super::ask::{self, View, bytes_of_labels, within};
 use super::labels::{DEFAULT_SPAN_NS, streams};
-use super::numbers;
-use super::query::success;
+use super::numbers::{self, Array, Data, Labels, Sample, Samples};
 use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::stats;
+use crate::answer::MEMBER_BYTES;
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::json::ok;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
@@ -19,6 +18,7 @@ use duramen_logql::{LabelSet, LogQl, LogQuery, Steps, bytes_of, count_by, format
 use duramen_query::RunStats;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 /// How many series a volume has at most if the request does not say.
 const DEFAULT_LIMIT: usize = 100;
@@ -38,11 +38,13 @@ async fn index_stats(
     asked: Asked,
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
-    let found = streams(&app, &access, &query, span, true).await?;
-    let store = access.tenant.store()?.snapshot()?;
-    let chunks = store.blocks(span.start_ns, span.end_ns).len();
-    let (entries, bytes) = found.values().fold((0, 0), |(n, b), c| (n + c.entries, b + c.bytes));
-    Ok(ok(&json!({ "streams": found.len(), "chunks": chunks, "entries": entries, "bytes": bytes })))
+    ask::answer(&app, &access, move |view| {
+        let found = streams(view, &query, span, true)?;
+        let (entries, bytes) = found.values().fold((0, 0), |(n, b), c| (n + c.entries, b + c.bytes));
+        let (streams, chunks) = (found.len(), view.blocks(span));
+        view.json(&json!({ "streams": streams, "chunks": chunks, "entries": entries, "bytes": bytes }))
+    })
+    .await
 }
 
 /// By which labels volumes are counted, and whether each label is counted for itself.
@@ -77,31 +79,36 @@ async fn volume(
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
     let (targets, by_labels) = targets(&asked, &query)?;
-    let (volumes, run) = volumes(&app, &access, &query, span, targets, by_labels).await?;
-    let mut volumes: Vec<(LabelSet, u64)> = volumes.into_iter().collect();
-    volumes.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
-    volumes.truncate(asked.limit(DEFAULT_LIMIT)?);
-    let at = numbers::seconds(span.end_ns);
-    let result: Vec<_> = volumes
-        .iter()
-        .map(|(set, bytes)| json!({ "metric": numbers::labels(set), "value": [at, bytes.to_string()] }))
-        .collect();
-    let stats = stats(&run, result.len() as u64, 0);
-    Ok(success(&json!({ "resultType": "vector", "result": result, "stats": stats })))
+    let limit = asked.limit(DEFAULT_LIMIT)?;
+    ask::answer(&app, &access, move |view| {
+        let (volumes, run) = volumes(view, &query, span, &targets, by_labels)?;
+        let mut volumes: Vec<(LabelSet, u64)> = volumes.into_iter().collect();
+        volumes.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
+        volumes.truncate(limit);
+        let stats = stats(&run, volumes.len() as u64, 0);
+        let (at, volumes) = (&numbers::seconds(span.end_ns), &volumes);
+        let result = Array(move || {
+            volumes.iter().map(move |(set, bytes)| Sample {
+                metric: Labels(set),
+                value: (at.clone(), bytes.to_string()),
+            })
+        });
+        view.success(&Data { result_type: "vector", result, stats })
+    })
+    .await
 }
 
-async fn volumes(
-    app: &Shared,
-    access: &Access,
+fn volumes(
+    view: &mut View<'_>,
     query: &LogQuery,
     span: Span,
-    targets: Vec<String>,
+    targets: &[String],
     by_labels: bool,
 ) -> LokiResult<(BTreeMap<LabelSet, u64>, RunStats)> {
     let mut volumes: BTreeMap<LabelSet, u64> = BTreeMap::new();
     if targets.is_empty() {
         // Nothing is named: whole streams, or the labels that they have.
-        for (labels, counted) in streams(app, access, query, span, true).await? {
+        for (labels, counted) in streams(view, query, span, true)? {
             for set in counted_as(labels, by_labels) {
                 *volumes.entry(set).or_default() += counted.bytes;
             }
@@ -110,18 +117,22 @@ async fn volumes(
     }
     let names: Vec<&str> = targets.iter().map(String::as_str).collect();
     let query = count_by(within(span, query), &names, true)?;
-    rows(app, access, query, volumes, move |volumes, row| {
+    let run = view.rows(&query, |row, room| {
         let bytes = bytes_of(row);
         let of = |name: &String| label_of(row, name).map(|value| (name.as_str().into(), value.into()));
         let mut labels: LabelSet = targets.iter().filter_map(of).collect();
         labels.sort_unstable();
         if !labels.is_empty() {
             for set in counted_as(labels, by_labels) {
+                if !volumes.contains_key(&set) {
+                    room.take(MEMBER_BYTES + bytes_of_labels(&set))?;
+                }
                 *volumes.entry(set).or_default() += bytes;
             }
         }
-    })
-    .await
+        ControlFlow::Continue(())
+    })?;
+    Ok((volumes, run))
 }
 
 /// What lines of these labels count for: for the set, or for each label, whatever its value.
@@ -141,28 +152,30 @@ async fn volume_range(
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
     let (targets, by_labels) = targets(&asked, &query)?;
     let steps = steps_of(span, asked.step(span)?);
-    let (volumes, run) = volumes_over_time(&app, &access, &query, span, steps, targets, by_labels).await?;
-    let mut volumes: Vec<_> =
-        volumes.into_iter().map(|(set, of)| (of.values().sum::<f64>(), set, of)).collect();
-    volumes.sort_by(|(n, a, _), (m, b, _)| m.total_cmp(n).then_with(|| a.cmp(b)));
-    volumes.truncate(asked.limit(DEFAULT_LIMIT)?);
-    let values = |of: &OverTime| -> Vec<_> {
-        of.iter().map(|(&end, &bytes)| json!([numbers::seconds(end), format_value(bytes)])).collect()
-    };
-    let result: Vec<_> = volumes
-        .iter()
-        .map(|(_, set, of)| json!({ "metric": numbers::labels(set), "values": values(of) }))
-        .collect();
-    let stats = stats(&run, result.len() as u64, 0);
-    Ok(success(&json!({ "resultType": "matrix", "result": result, "stats": stats })))
+    let limit = asked.limit(DEFAULT_LIMIT)?;
+    ask::answer(&app, &access, move |view| {
+        let (volumes, run) = volumes_over_time(view, &query, span, steps, targets, by_labels)?;
+        let mut volumes: Vec<_> =
+            volumes.into_iter().map(|(set, of)| (of.values().sum::<f64>(), set, of)).collect();
+        volumes.sort_by(|(n, a, _), (m, b, _)| m.total_cmp(n).then_with(|| a.cmp(b)));
+        volumes.truncate(limit);
+        let result = Array(|| {
+            volumes.iter().map(|(_, set, of)| {
+                let value = |(&end, &bytes): (&i64, &f64)| (numbers::seconds(end), format_value(bytes));
+                Samples { metric: Labels(set), values: Array(move || of.iter().map(value)) }
+            })
+        });
+        let stats = stats(&run, volumes.len() as u64, 0);
+        view.success(&Data { result_type: "matrix", result, stats })
+    })
+    .await
 }
 
 /// Bytes by the ends of the steps.
 type OverTime = BTreeMap<i64, f64>;
 
-async fn volumes_over_time(
-    app: &Shared,
-    access: &Access,
+fn volumes_over_time(
+    view: &mut View<'_>,
     query: &LogQuery,
     span: Span,
     steps: Vec<(i64, Steps)>,
@@ -170,34 +183,34 @@ async fn volumes_over_time(
     by_labels: bool,
 ) -> LokiResult<(BTreeMap<LabelSet, OverTime>, RunStats)> {
     if targets.is_empty() {
-        let found = streams(app, access, query, span, false).await?;
+        let found = streams(view, query, span, false)?;
         let names: BTreeSet<Box<str>> = found.into_keys().flatten().map(|(name, _)| name).collect();
         targets = names.into_iter().map(String::from).collect();
     }
-    let mut passes = Vec::new();
+    let (mut volumes, mut run) = (BTreeMap::<LabelSet, OverTime>::new(), RunStats::default());
     for (range_ns, steps) in steps {
         let text = format!("sum by ({}) (bytes_over_time({query} [{range_ns}ns]))", targets.join(", "));
-        match LogQl::parse(&text)? {
-            LogQl::Metric(query) => passes.push((query, steps)),
-            LogQl::Log(_) => return Err(LokiError::bad_request("volumes are of a selector")),
-        }
-    }
-    let times: Vec<Steps> = passes.iter().map(|(_, steps)| *steps).collect();
-    let answers = ask::all_numbers(app, access, passes).await?;
-    let (mut volumes, mut run) = (BTreeMap::<LabelSet, OverTime>::new(), RunStats::default());
-    for (answer, steps) in answers.into_iter().zip(times) {
+        let LogQl::Metric(query) = LogQl::parse(&text)? else {
+            return Err(LokiError::bad_request("volumes are of a selector"));
+        };
+        let answer = view.all_numbers(&query, steps)?;
         // All run against one clock.
         let elapsed = answer.stats.elapsed;
         run.add(answer.stats);
         run.elapsed = elapsed;
         for series in answer.series.into_iter().filter(|series| !series.labels.is_empty()) {
             for set in counted_as(series.labels, by_labels) {
+                let mut more = if volumes.contains_key(&set) { 0 } else { bytes_of_labels(&set) };
                 let of_set = volumes.entry(set).or_default();
+                let before = of_set.len();
                 for (last, bytes) in steps.times().zip(&series.points) {
                     if let Some(bytes) = bytes {
                         *of_set.entry(last.saturating_add(1)).or_default() += bytes;
                     }
                 }
+                more += (of_set.len() - before) * size_of::<(i64, f64)>() * 2 + MEMBER_BYTES;
+                let _enough = view.room.take(more);
+                view.room.was_enough()?;
             }
         }
     }

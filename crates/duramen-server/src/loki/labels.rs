@@ -3,10 +3,10 @@
 //! Labels that are offered are those of streams, and `service_name`; where no entry has a stream, all fields are. Selected
 //! can be by any field, and values are told of any.
 
-use super::ask::{rows, within};
-use super::numbers;
-use super::query::success;
+use super::ask::{self, View, bytes_of_labels, within};
+use super::numbers::{Array, Labels};
 use super::request::{Asked, LokiResult, Span};
+use crate::answer::MEMBER_BYTES;
 use crate::app::Shared;
 use crate::auth::Access;
 use axum::extract::{Path, State};
@@ -18,6 +18,7 @@ use duramen_logql::{
 };
 use duramen_query::{ParseOptions, Query};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 /// How much of the past is looked at if the request does not say: six hours.
 pub(super) const DEFAULT_SPAN_NS: i64 = 6 * 3_600_000_000_000;
@@ -38,20 +39,24 @@ pub(super) struct Counted {
 }
 
 /// The streams of a time, and what there is of each; no stream has only `service_name`.
-pub(super) async fn streams(
-    app: &Shared,
-    access: &Access,
+pub(super) fn streams(
+    view: &mut View<'_>,
     query: &LogQuery,
     span: Span,
     bytes: bool,
 ) -> LokiResult<BTreeMap<LabelSet, Counted>> {
     let query = count_streams(within(span, query), bytes)?;
-    let (found, _) = rows(app, access, query, BTreeMap::<LabelSet, Counted>::new(), |found, row| {
-        let counted = found.entry(stream_labels(row.get("_stream").unwrap_or_default())).or_default();
+    let mut found = BTreeMap::<LabelSet, Counted>::new();
+    view.rows(&query, |row, room| {
+        let labels = stream_labels(row.get("_stream").unwrap_or_default());
+        if !found.contains_key(&labels) {
+            room.take(MEMBER_BYTES + bytes_of_labels(&labels))?;
+        }
+        let counted = found.entry(labels).or_default();
         counted.entries += hits_of(row);
         counted.bytes += bytes_of(row);
-    })
-    .await?;
+        ControlFlow::Continue(())
+    })?;
     Ok(found)
 }
 
@@ -61,21 +66,24 @@ async fn labels(
     asked: Asked,
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
-    let found = streams(&app, &access, &query, span, false).await?;
-    let mut names: BTreeSet<String> = found.keys().flatten().map(|(name, _)| name.to_string()).collect();
-    if names.len() == 1 {
-        let fields = Query::parse("* | field_names", &ParseOptions::default())?;
-        let fields = Query::new(within(span, &query), fields.pipes().to_vec(), None);
-        let (fields, _) = rows(&app, &access, fields, BTreeSet::<String>::new(), |names, row| {
-            let name = row.get("name").unwrap_or_default();
-            if !name.starts_with('_') && !name.is_empty() {
-                names.insert(name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_"));
-            }
-        })
-        .await?;
-        names.extend(fields);
-    }
-    Ok(success(&names))
+    ask::answer(&app, &access, move |view| {
+        let found = streams(view, &query, span, false)?;
+        let mut names: BTreeSet<String> = found.keys().flatten().map(|(name, _)| name.to_string()).collect();
+        if names.len() == 1 {
+            let fields = Query::parse("* | field_names", &ParseOptions::default())?;
+            let fields = Query::new(within(span, &query), fields.pipes().to_vec(), None);
+            view.rows(&fields, |row, room| {
+                let name = row.get("name").unwrap_or_default();
+                if !name.starts_with('_') && !name.is_empty() {
+                    room.take(MEMBER_BYTES + name.len())?;
+                    names.insert(name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_"));
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        view.success(&names)
+    })
+    .await
 }
 
 async fn values(
@@ -86,11 +94,18 @@ async fn values(
 ) -> LokiResult<Response> {
     let (query, span) = (asked.log_query()?.selector(), asked.span(DEFAULT_SPAN_NS)?);
     let query = count_by(within(span, &query), &[&name], false)?;
-    let (found, _) = rows(&app, &access, query, BTreeSet::<String>::new(), move |found, row| {
-        found.extend(label_of(row, &name));
+    ask::answer(&app, &access, move |view| {
+        let mut found = BTreeSet::<String>::new();
+        view.rows(&query, |row, room| {
+            if let Some(value) = label_of(row, &name) {
+                room.take(MEMBER_BYTES + value.len())?;
+                found.insert(value);
+            }
+            ControlFlow::Continue(())
+        })?;
+        view.success(&found)
     })
-    .await?;
-    Ok(success(&found))
+    .await
 }
 
 async fn series(
@@ -99,9 +114,12 @@ async fn series(
     asked: Asked,
 ) -> LokiResult<Response> {
     let (selectors, span) = (asked.selectors()?, asked.span(DEFAULT_SPAN_NS)?);
-    let mut found: BTreeSet<LabelSet> = BTreeSet::new();
-    for selector in &selectors {
-        found.extend(streams(&app, &access, selector, span, false).await?.into_keys());
-    }
-    Ok(success(&found.iter().map(numbers::labels).collect::<Vec<_>>()))
+    ask::answer(&app, &access, move |view| {
+        let mut found: BTreeSet<LabelSet> = BTreeSet::new();
+        for selector in &selectors {
+            found.extend(streams(view, selector, span, false)?.into_keys());
+        }
+        view.success(&Array(|| found.iter().map(Labels)))
+    })
+    .await
 }

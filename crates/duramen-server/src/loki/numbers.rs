@@ -1,12 +1,63 @@
-//! Values over time as JSON: `scalar`, `vector` and `matrix`.
+//! Values over time as JSON: `scalar`, `vector` and `matrix`. They are written as they are, without a tree of values between, which
+//! would take many times their memory.
 
 use duramen_logql::{Answer, LabelSet, Steps, format_value};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+/// `{"status":"success","data":…}`
+#[derive(Serialize)]
+pub(super) struct Success<'a, T> {
+    status: &'static str,
+    data: &'a T,
+}
+
+impl<'a, T> Success<'a, T> {
+    /// Of what went well.
+    pub fn of(data: &'a T) -> Self {
+        Self { status: "success", data }
+    }
+}
+
+/// What a query found, and what that took.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Data<R> {
+    pub result_type: &'static str,
+    pub result: R,
+    pub stats: Value,
+}
 
 /// Labels as an object.
-pub(super) fn labels(set: &LabelSet) -> Value {
-    let pairs = set.iter().map(|(name, value)| (name.to_string(), Value::from(&**value)));
-    Value::Object(pairs.collect::<Map<_, _>>())
+pub(super) struct Labels<'a>(pub &'a LabelSet);
+
+impl Serialize for Labels<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (&**name, &**value)))
+    }
+}
+
+/// An array of what there is each time it is asked.
+pub(super) struct Array<F>(pub F);
+
+impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for Array<F> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((self.0)())
+    }
+}
+
+/// A series at one time.
+#[derive(Serialize)]
+pub(super) struct Sample<'a> {
+    pub metric: Labels<'a>,
+    pub value: (Value, String),
+}
+
+/// A series over time.
+#[derive(Serialize)]
+pub(super) struct Samples<'a, V> {
+    pub metric: Labels<'a>,
+    pub values: V,
 }
 
 /// A time in seconds since the epoch, to the millisecond.
@@ -25,17 +76,21 @@ pub(super) fn instant(answer: &Answer, time_ns: i64) -> (&'static str, Value) {
     }
     let vector = answer.series.iter().filter_map(|series| {
         let value = first(&series.points)?;
-        Some(json!({ "metric": labels(&series.labels), "value": at(value) }))
+        let value = (seconds(time_ns), format_value(value));
+        serde_json::to_value(Sample { metric: Labels(&series.labels), value }).ok()
     });
     ("vector", vector.collect())
 }
 
 /// The same for many times.
-pub(super) fn range(answer: &Answer, steps: &Steps) -> (&'static str, Value) {
-    let matrix = answer.series.iter().map(|series| {
-        let points = steps.times().zip(&series.points);
-        let values = points.filter_map(|(time, value)| Some(json!([seconds(time), format_value((*value)?)])));
-        json!({ "metric": labels(&series.labels), "values": values.collect::<Vec<_>>() })
-    });
-    ("matrix", matrix.collect())
+pub(super) fn range<'a>(answer: &'a Answer, steps: &'a Steps) -> impl Serialize + use<'a> {
+    Array(move || {
+        answer.series.iter().map(move |series| {
+            let points = move || steps.times().zip(&series.points);
+            let values = Array(move || {
+                points().filter_map(|(ns, value)| Some((seconds(ns), format_value((*value)?))))
+            });
+            Samples { metric: Labels(&series.labels), values }
+        })
+    })
 }

@@ -1,7 +1,7 @@
 //! `query_range` and `query`: lines or numbers over time, and numbers at one time.
 
 use super::ask::{self, Wanted};
-use super::numbers;
+use super::numbers::{self, Data, Success};
 use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::{Streams, stats};
 use crate::app::Shared;
@@ -16,8 +16,6 @@ use axum::routing::get;
 use duramen_logql::{LogQl, LogQuery, Steps};
 use duramen_query::Order;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
 /// How many entries are given if the request does not say.
@@ -41,12 +39,7 @@ pub(super) fn categorizes(headers: &HeaderMap) -> bool {
 
 /// `{"status":"success","data":…}`
 pub(super) fn success(data: &impl Serialize) -> Response {
-    #[derive(Serialize)]
-    struct Body<'a, T> {
-        status: &'static str,
-        data: &'a T,
-    }
-    ok(&Body { status: "success", data })
+    ok(&Success::of(data))
 }
 
 async fn query_range(
@@ -64,12 +57,12 @@ async fn query_range(
             // It plays no part, but what makes no sense is refused all the same.
             asked.direction()?;
             let steps = Steps { start_ns: span.start_ns, end_ns: span.end_ns, step_ns: asked.step(span)? };
-            let answer = ask::numbers(&app, &access, query, steps).await?;
-            let (kind, result) = numbers::range(&answer, &steps);
-            let series = answer.series.len() as u64;
-            Ok(success(
-                &json!({ "resultType": kind, "result": result, "stats": stats(&answer.stats, series, 0) }),
-            ))
+            ask::answer(&app, &access, move |view| {
+                let answer = view.numbers(&query, steps)?;
+                let stats = stats(&answer.stats, answer.series.len() as u64, 0);
+                view.success(&Data { result_type: "matrix", result: numbers::range(&answer, &steps), stats })
+            })
+            .await
         }
     }
 }
@@ -91,7 +84,7 @@ async fn lines(
     wanted.options.limit = interval.is_none().then_some(limit);
     let limit_bytes = app.limits.query_memory_bytes;
     let mut last: Option<i64> = None;
-    let each = move |streams: &mut Streams, entry: &duramen_logql::Entry<'_>| {
+    let mut each = move |streams: &mut Streams, entry: &duramen_logql::Entry<'_>| {
         if let Some(interval) = interval {
             let since = last.map(|last| match order {
                 Order::NewestFirst => last.saturating_sub(entry.time_ns),
@@ -105,20 +98,26 @@ async fn lines(
         streams.add(entry)?;
         Ok(if streams.entries >= limit as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    let start = Streams::new(categorize, limit_bytes);
-    let (streams, run) = ask::entries(app, access, wanted, start, each).await?;
-    let stats = stats(&run, streams.entries, streams.bytes());
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Data {
-        result_type: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        encoding_flags: Option<[&'static str; 1]>,
-        result: Box<RawValue>,
-        stats: Value,
-    }
-    let encoding_flags = categorize.then_some([FLAGS.1]);
-    Ok(success(&Data { result_type: "streams", encoding_flags, result: streams.into_json(), stats }))
+    ask::answer(app, access, move |view| {
+        let mut streams = Streams::new(categorize, limit_bytes);
+        let run = view.entries(&wanted, |entry, _| each(&mut streams, entry))?;
+        let stats = stats(&run, streams.entries, streams.bytes());
+        // As much as was gathered is there once more when it is written.
+        let mut text = view.text();
+        text.raw(br#"{"status":"success","data":{"resultType":"streams","#)?;
+        if categorize {
+            text.raw(br#""encodingFlags":"#)?;
+            text.value(&[FLAGS.1])?;
+            text.raw(b",")?;
+        }
+        text.raw(br#""result":"#)?;
+        streams.write(&mut text)?;
+        text.raw(br#","stats":"#)?;
+        text.value(&stats)?;
+        text.raw(b"}}")?;
+        Ok(text.into_bytes())
+    })
+    .await
 }
 
 async fn query(
@@ -134,8 +133,11 @@ async fn query(
     let time = asked.time()?;
     // There are no lines to be limited, but what makes no sense is refused all the same.
     asked.limit(DEFAULT_LIMIT)?;
-    let answer = ask::numbers(&app, &access, query, Steps::at(time)).await?;
-    let (kind, result) = numbers::instant(&answer, time);
-    let series = answer.series.len() as u64;
-    Ok(success(&json!({ "resultType": kind, "result": result, "stats": stats(&answer.stats, series, 0) })))
+    ask::answer(&app, &access, move |view| {
+        let answer = view.numbers(&query, Steps::at(time))?;
+        let (result_type, result) = numbers::instant(&answer, time);
+        let stats = stats(&answer.stats, answer.series.len() as u64, 0);
+        view.success(&Data { result_type, result, stats })
+    })
+    .await
 }

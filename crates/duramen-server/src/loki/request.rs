@@ -22,6 +22,12 @@ impl LokiError {
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self(ApiError::bad_request(message))
     }
+
+    /// 400 for a limit, too: what a query may take is the client's to heed.
+    pub fn limit(e: ApiError) -> Self {
+        let limit = e.status == StatusCode::UNPROCESSABLE_ENTITY;
+        Self(ApiError { status: if limit { StatusCode::BAD_REQUEST } else { e.status }, ..e })
+    }
 }
 
 impl IntoResponse for LokiError {
@@ -39,12 +45,7 @@ impl<E: Into<ApiError>> From<E> for LokiError {
 impl From<duramen_logql::Error> for ApiError {
     fn from(e: duramen_logql::Error) -> Self {
         match e {
-            duramen_logql::Error::Run(e) => {
-                let e = Self::from(e);
-                // What a query may take is the client's to heed.
-                let limit = e.status == StatusCode::UNPROCESSABLE_ENTITY;
-                Self { status: if limit { StatusCode::BAD_REQUEST } else { e.status }, ..e }
-            }
+            duramen_logql::Error::Run(e) => LokiError::limit(e.into()).0,
             e => Self::bad_request(e.to_string()),
         }
     }

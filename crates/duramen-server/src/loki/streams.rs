@@ -1,10 +1,10 @@
 //! Lines as JSON, by stream: `{"stream":{…},"values":[["<ns>","line"]]}`.
 
 use super::request::LokiResult;
-use crate::error::ApiError;
+use crate::answer::JsonText;
+use crate::error::{ApiError, ApiResult};
 use duramen_logql::{Entry, Origin};
 use foldhash::fast::FixedState;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -97,36 +97,30 @@ impl Streams {
         self.bytes
     }
 
-    /// The JSON array.
-    pub fn into_json(self) -> Box<RawValue> {
-        self.json(|ends| ends)
-    }
-
-    /// The JSON array, entries in the opposite order.
-    pub fn into_json_reversed(mut self) -> Box<RawValue> {
+    /// Streams, and the entries of each, in the opposite order.
+    pub fn reverse(&mut self) {
         self.streams.reverse();
-        self.json(|mut spans| {
-            spans.reverse();
-            spans
-        })
+        self.streams.iter_mut().for_each(|stream| stream.spans.reverse());
     }
 
-    fn json(self, order: impl Fn(Vec<Range<usize>>) -> Vec<Range<usize>>) -> Box<RawValue> {
-        let mut out = Vec::with_capacity(self.bytes + 64);
-        out.push(b'[');
+    /// Writes the JSON array.
+    ///
+    /// # Errors
+    /// As [`JsonText::raw`].
+    pub fn write(self, to: &mut JsonText<'_>) -> ApiResult<()> {
+        drop(self.by_labels);
+        to.raw(b"[")?;
         for (i, Stream { labels, values, spans }) in self.streams.into_iter().enumerate() {
-            out.extend_from_slice(if i > 0 { b",{\"stream\":" } else { b"{\"stream\":" });
-            out.extend_from_slice(labels.as_bytes());
-            out.extend_from_slice(b",\"values\":[");
-            for (i, span) in order(spans).into_iter().enumerate() {
-                out.extend_from_slice(if i > 0 { b"," } else { b"" });
-                out.extend_from_slice(&values[span]);
+            to.raw(if i > 0 { b",{\"stream\":" } else { b"{\"stream\":" })?;
+            to.raw(labels.as_bytes())?;
+            to.raw(b",\"values\":[")?;
+            for (i, span) in spans.into_iter().enumerate() {
+                to.raw(if i > 0 { b"," } else { b"" })?;
+                to.raw(&values[span])?;
             }
-            out.extend_from_slice(b"]}");
+            to.raw(b"]}")?;
         }
-        out.push(b']');
-        let text = String::from_utf8(out).unwrap_or_default();
-        RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+        to.raw(b"]")
     }
 }
 

@@ -7,20 +7,18 @@ use super::ask::{self, Wanted};
 use super::query::categorizes;
 use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::Streams;
-use crate::answer::options;
+use crate::answer::{JsonText, Room, options};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::follower::{Follower, News, on_thread};
 use axum::extract::State;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use duramen_logql::LogQuery;
 use duramen_query::{Cancel, Order, RunOptions};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -86,23 +84,31 @@ async fn tail(
     }))
 }
 
-/// A message of the protocol.
-fn message(streams: Box<RawValue>, dropped: Option<Value>) -> Option<Message> {
-    #[derive(Serialize)]
-    struct Body {
-        streams: Box<RawValue>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        dropped_entries: Option<[Value; 1]>,
+/// A message of the protocol, if there is anything to tell.
+fn message(
+    streams: Streams,
+    dropped: Option<Value>,
+    room: &mut Room,
+    cancel: &Cancel,
+) -> LokiResult<Option<Message>> {
+    if streams.entries == 0 && dropped.is_none() {
+        return Ok(None);
     }
-    let body = Body { streams, dropped_entries: dropped.map(|dropped| [dropped]) };
-    serde_json::to_string(&body).ok().map(|text| Message::Text(text.into()))
+    let mut text = JsonText::new(room, cancel);
+    text.raw(br#"{"streams":"#)?;
+    streams.write(&mut text)?;
+    if let Some(dropped) = dropped {
+        text.raw(br#","dropped_entries":"#)?;
+        text.value(&[dropped])?;
+    }
+    text.raw(b"}")?;
+    let text = Utf8Bytes::try_from(text.into_bytes());
+    Ok(text.ok().map(Message::Text))
 }
 
 impl Following {
     async fn run(self, socket: &mut WebSocket, mut follower: Follower) -> LokiResult<()> {
-        let past = self.past(&mut follower).await?;
-        if past.entries > 0
-            && let Some(message) = message(past.into_json_reversed(), None)
+        if let Some(message) = self.past(&mut follower).await?
             && socket.send(message).await.is_err()
         {
             return Ok(());
@@ -138,15 +144,14 @@ impl Following {
             if !self.delay.is_zero() && age < self.delay {
                 tokio::time::sleep(self.delay - age).await;
             }
-            let this = self.clone();
-            let found = on_thread(&self.app, move |cancel| this.found(&news, cancel)).await?;
             let dropped = (skipped > 0).then(|| {
                 self.app.metrics.skipped(skipped);
                 let now_ns = self.app.env.clock.now_unix_ns();
                 json!({ "labels": { "skipped_lines": skipped.to_string() }, "timestamp": now_ns.to_string() })
             });
-            if (found.entries > 0 || dropped.is_some())
-                && let Some(message) = message(found.into_json(), dropped)
+            let this = self.clone();
+            let found = on_thread(&self.app, move |cancel| this.found(&news, dropped, cancel));
+            if let Some(message) = found.await?
                 && socket.send(message).await.is_err()
             {
                 return Ok(());
@@ -154,18 +159,22 @@ impl Following {
         }
     }
 
-    /// The last of what was there already, the newest first.
-    async fn past(&self, follower: &mut Follower) -> LokiResult<Streams> {
+    /// The last of what was there already, the oldest first.
+    async fn past(&self, follower: &mut Follower) -> LokiResult<Option<Message>> {
         let snapshot = follower.past(&self.app, &self.access).await?;
         let span = Span { start_ns: self.start_ns, end_ns: i64::MAX };
         let mut wanted = Wanted::new(&self.app, (*self.query).clone(), span);
         wanted.options.limit = Some(self.limit);
-        wanted.snapshot = Some(snapshot);
-        let found = ask::entries(&self.app, &self.access, wanted, self.streams(), |streams, entry| {
-            streams.add(entry)?;
-            Ok(ControlFlow::Continue(()))
-        });
-        Ok(found.await?.0)
+        let mut streams = self.streams();
+        ask::of_view(&self.app, &self.access, snapshot, move |view| {
+            view.entries(&wanted, |entry, _| {
+                streams.add(entry)?;
+                Ok(ControlFlow::Continue(()))
+            })?;
+            streams.reverse();
+            message(streams, None, &mut view.room, view.cancel)
+        })
+        .await
     }
 
     fn streams(&self) -> Streams {
@@ -173,7 +182,7 @@ impl Following {
     }
 
     /// Those of the new rows that the query finds.
-    fn found(&self, news: &News, cancel: &Cancel) -> LokiResult<Streams> {
+    fn found(&self, news: &News, dropped: Option<Value>, cancel: &Cancel) -> LokiResult<Option<Message>> {
         let options = RunOptions { order: Order::OldestFirst, ..options(&self.app) };
         let mut streams = self.streams();
         news.read(|handles| {
@@ -184,6 +193,6 @@ impl Following {
             })?;
             failed.map_or(Ok(stats), Err)
         })?;
-        Ok(streams)
+        message(streams, dropped, &mut Room::new(self.app.limits.query_memory_bytes), cancel)
     }
 }

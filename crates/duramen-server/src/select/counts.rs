@@ -5,7 +5,7 @@ use crate::answer::{MEMBER_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use crate::json::ok;
+use crate::json::text_of;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
@@ -89,7 +89,7 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         ControlFlow::Continue(())
     };
     let (name, part) = (name.map(str::to_owned), args.get("filter").unwrap_or_default().to_owned());
-    let answer = move |found| Ok(answer(found, what, name.as_deref(), &part, limit));
+    let answer = move |found| answer(found, what, name.as_deref(), &part, limit);
     gather(app, access, question, BTreeMap::new, each, answer).await
 }
 
@@ -99,7 +99,7 @@ fn answer(
     name: Option<&str>,
     part: &str,
     limit: usize,
-) -> Response {
+) -> ApiResult<Vec<u8>> {
     let counted: BTreeMap<String, u64> = match what {
         What::FieldNames | What::FieldValues => {
             found.into_iter().filter(|(value, _)| !value.is_empty()).collect()
@@ -128,7 +128,7 @@ fn answer(
     counted.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
     counted.truncate(limit);
     let values = counted.into_iter().map(|(value, hits)| Counted { value, hits }).collect();
-    ok(&Answer { values })
+    text_of(&Answer { values })
 }
 
 /// A field's name, as a query may hold it.

@@ -6,7 +6,7 @@ use crate::answer::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::ApiResult;
-use crate::json::ok;
+use crate::json::text_of;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
@@ -61,13 +61,13 @@ async fn hits(
         *times.entry(time).or_default() += hits;
         room.take(MEMBER_BYTES + 2 * time_bytes)
     };
-    gather(&app, &access, question, Groups::new, each, move |groups| Ok(answer(groups, &fields, most))).await
+    gather(&app, &access, question, Groups::new, each, move |groups| answer(groups, &fields, most)).await
 }
 
 /// How many there are at each time, by the values of the fields.
 type Groups = BTreeMap<Vec<String>, BTreeMap<String, u64>>;
 
-fn answer(groups: Groups, fields: &[String], most: usize) -> Response {
+fn answer(groups: Groups, fields: &[String], most: usize) -> ApiResult<Vec<u8>> {
     let mut groups: Vec<_> =
         groups.into_iter().map(|(key, times)| (times.values().sum::<u64>(), Some(key), times)).collect();
     groups.sort_by(|(n, a, _), (m, b, _)| m.cmp(n).then_with(|| a.cmp(b)));
@@ -89,7 +89,7 @@ fn answer(groups: Groups, fields: &[String], most: usize) -> Response {
             json!({ "fields": labels, "timestamps": timestamps, "values": values, "total": total })
         })
         .collect();
-    ok(&json!({ "hits": hits }))
+    text_of(&json!({ "hits": hits }))
 }
 
 /// The request's entries, as [`Query::entries`] has them, and `pipe` behind what makes them.

@@ -6,7 +6,7 @@ use crate::answer::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use crate::json::ok;
+use crate::json::text_of;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
@@ -59,7 +59,7 @@ async fn stats_query(
         ControlFlow::Continue(())
     };
     gather(&app, &access, question, Vec::new, each, |result| {
-        Ok(ok(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } })))
+        text_of(&json!({ "status": "success", "data": { "resultType": "vector", "result": result } }))
     })
     .await
 }
@@ -103,10 +103,10 @@ async fn stats_query_range(
         }
         ControlFlow::Continue(())
     };
-    gather(&app, &access, question, BTreeMap::new, each, |series| Ok(matrix(series))).await
+    gather(&app, &access, question, BTreeMap::new, each, matrix).await
 }
 
-fn matrix(series: BTreeMap<String, Points>) -> Response {
+fn matrix(series: BTreeMap<String, Points>) -> ApiResult<Vec<u8>> {
     let result: Vec<_> = series
         .into_values()
         .map(|(labels, mut values)| {
@@ -114,5 +114,5 @@ fn matrix(series: BTreeMap<String, Points>) -> Response {
             json!({ "metric": labels, "values": values.into_iter().map(|(_, v)| v).collect::<Vec<_>>() })
         })
         .collect();
-    ok(&json!({ "status": "success", "data": { "resultType": "matrix", "result": result } }))
+    text_of(&json!({ "status": "success", "data": { "resultType": "matrix", "result": result } }))
 }
