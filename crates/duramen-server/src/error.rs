@@ -85,7 +85,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-const DISK_FULL: &str = "the disk is full";
+/// One of the [kinds](kind_of).
+pub(crate) const DISK_FULL: &str = "the disk is full";
 const BEHIND: &str = "the store is behind";
 
 /// Why lines cannot be taken, without paths and names: for those who may know no more.

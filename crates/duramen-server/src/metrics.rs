@@ -3,6 +3,7 @@
 use crate::app::{App, Shared};
 use crate::auth::Access;
 use crate::error::ApiError;
+use crate::health::Lines;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -156,19 +157,43 @@ fn text(app: &Arc<App>) -> String {
     text
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Failing {
+    tenant: String,
+    reason: &'static str,
+}
+
 /// What is asked for when somebody looks.
 #[derive(Debug)]
 struct Now(Arc<App>);
 
+impl Now {
+    /// Whose lines are not taken. Who may ask may know all tenants' names.
+    fn troubles(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let troubles = self.0.tenants.troubles();
+        let is_up = Lines::now(&self.0, &troubles) != Lines::Refused;
+        let help = "1 while lines are taken, be it not of all tenants";
+        let up = ConstGauge::new(i64::from(is_up));
+        up.encode(encoder.encode_descriptor("up", help, None, MetricType::Gauge)?)?;
+        let help = "1 while a store takes no lines; the server's own is that of no tenant";
+        let mut failing = encoder.encode_descriptor("store_failing", help, None, MetricType::Gauge)?;
+        for (tenant, reason) in troubles {
+            let one = ConstGauge::new(1_i64);
+            one.encode(failing.encode_family(&Failing { tenant, reason })?)?;
+        }
+        Ok(())
+    }
+}
+
 impl prometheus_client::collector::Collector for Now {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.troubles(&mut encoder)?;
         let mut gauge = |name: &str, help: &str, value: u64| {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
         };
         let app = &self.0;
         let tenants = app.tenants.all();
-        gauge("up", "1 while lines can be taken", tenants.iter().all(|t| t.trouble().is_none()).into())?;
         gauge("tenants", "Stores that are open", tenants.len() as u64)?;
         gauge("queries_running", "Queries that run or wait to be read", {
             let most = app.settings.max_queries.unwrap_or_default();

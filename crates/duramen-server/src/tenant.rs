@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Bytes of a WAL segment: less than a library's, because what is in the WAL is in memory, and found line by line.
-const WRITE_BUFFER_BYTES: usize = 16 << 20;
+pub(crate) const WRITE_BUFFER_BYTES: usize = 16 << 20;
 
 /// So many of the newest tables of the server's own store are opened when it is, beside all else
 /// ([`duramen::Store::open_newest_tables`]): each takes a file descriptor. There may be too many tenants for that.
@@ -27,7 +27,7 @@ const TABLES_TO_OPEN: usize = 64;
 
 /// How long a store counts as failing after an append failed, unless one goes well meanwhile. Who sends only to servers
 /// that are well would never find out that one is again.
-const FAILING_FOR: Duration = Duration::from_secs(30);
+pub(crate) const FAILING_FOR: Duration = Duration::from_secs(30);
 
 /// Why an append failed, and when, by the monotonic clock.
 #[derive(Debug)]

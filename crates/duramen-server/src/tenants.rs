@@ -3,9 +3,9 @@
 //! To open a store may take long: it reads what its log has that no table has yet. Nobody waits for that who does not ask for
 //! this tenant.
 
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, kind_of};
 use crate::settings::Settings;
-use crate::tenant::Tenant;
+use crate::tenant::{FAILING_FOR, Tenant};
 use duramen::BlockCache;
 use duramen_engine::io::Env;
 use std::collections::BTreeMap;
@@ -41,6 +41,8 @@ struct Slot {
 #[derive(Debug)]
 struct Failed {
     reason: String,
+    /// For everybody's eyes.
+    kind: &'static str,
     /// Until then, by the monotonic clock, it is not tried again.
     until: Duration,
 }
@@ -94,7 +96,8 @@ impl Tenants {
             Err(e) => {
                 let until = this.env.clock.monotonic() + NOT_AGAIN_FOR;
                 tracing::error!(tenant = name, error = %e, "a tenant's store cannot be opened");
-                Err(failed.insert(Failed { reason: ApiError::from(e).message, until }).told())
+                let kind = kind_of(&e);
+                Err(failed.insert(Failed { reason: ApiError::from(e).message, kind, until }).told())
             }
         });
         opening.await.map_err(|e| ApiError::unavailable(format!("cannot open the tenant's store: {e}")))?
@@ -127,6 +130,26 @@ impl Tenants {
             return Err(ApiError::unavailable(format!("{MAX_TENANTS} tenants are open already")));
         }
         Ok(others.entry(name.to_owned()).or_default().clone())
+    }
+
+    /// What keeps stores from taking lines, or kept them a moment ago, by the names of their tenants, for everybody's eyes; the own
+    /// store's comes first.
+    pub fn troubles(&self) -> Vec<(String, &'static str)> {
+        let now = self.env.clock.monotonic();
+        let of_slot = |name: &String, slot: &Slot| {
+            let trouble = match slot.open.get() {
+                Some(tenant) => tenant.trouble(),
+                // While it is being opened it is in no trouble yet.
+                None => slot.opening.try_lock().ok().and_then(|failed| {
+                    let failed = failed.as_ref().filter(|failed| now < failed.until + FAILING_FOR);
+                    failed.map(|failed| failed.kind)
+                }),
+            };
+            trouble.map(|kind| (name.clone(), kind))
+        };
+        let own = self.own.trouble().map(|kind| (String::new(), kind));
+        let others = self.others();
+        own.into_iter().chain(others.iter().filter_map(|(name, slot)| of_slot(name, slot))).collect()
     }
 
     /// All that are open.
@@ -177,10 +200,12 @@ mod tests {
         assert_eq!((told.status, told.retry_after_s), (StatusCode::SERVICE_UNAVAILABLE, Some(1)));
         tenants.env.fs.rename(&in_its_place, &dir.path().join("elsewhere")).unwrap();
         assert!(tenants.of(Some("shop")).await.is_err(), "not so soon");
+        assert_eq!(tenants.troubles().iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["shop"]);
         if let Some(failed) = &mut *tenants.slot("shop").unwrap().opening.lock().await {
             failed.until = Duration::ZERO;
         }
         assert_eq!(tenants.of(Some("shop")).await.unwrap().name, "shop");
+        assert!(tenants.troubles().is_empty());
         for tenant in tenants.all() {
             tenant.close().unwrap();
         }

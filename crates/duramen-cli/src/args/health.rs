@@ -14,8 +14,8 @@ Examples:
 It asks `/health` of a server on this machine: at the address, and with the certificate, of its
 settings.
 
-Exit codes: 0 lines can be taken; 1 they cannot, or nobody answers; 2 what was given cannot be
-understood.";
+Exit codes: 0 lines are taken, be it not of all tenants; 1 they are not, or nobody answers; 2 what
+was given cannot be understood.";
 
 /// Which server.
 #[derive(Args, Debug)]

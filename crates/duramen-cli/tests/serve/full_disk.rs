@@ -1,6 +1,6 @@
 //! A full disk is told, reading goes on, and so does writing once there is room.
 
-use crate::server::{Server, eventually, store};
+use crate::server::{Server, duramen, eventually, store, token};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -77,6 +77,7 @@ fn a_full_disk_is_told_and_writing_goes_on_when_there_is_room() {
     assert!(otlp.status == 503 && otlp.headers.contains_key("retry-after"), "{otlp:?}");
     let health = server.get("/health");
     assert_eq!((health.status, &health.json()["status"]), (503, &"failing".into()), "{health:?}");
+    assert_eq!(server.get("/-/healthy").status, 200, "to start it again would not help");
     assert_eq!(
         health.json()["reasons"],
         serde_json::json!(["the disk is full"]),
@@ -87,4 +88,39 @@ fn a_full_disk_is_told_and_writing_goes_on_when_there_is_room() {
     eventually("lines are taken again", || server.post("/api/v1/ingest", body(1)).status == 202);
     assert_eq!(server.count("line"), taken + 1000, "what was refused is not there, all else is");
     assert_eq!(server.get("/health").status, 200);
+}
+
+/// Its quota is spent, or what is mounted there is full.
+#[test]
+fn a_tenant_whose_disk_is_full_keeps_nobody_else_from_sending() {
+    let (_dir, store) = store();
+    let shop = token(&store, &["shop", "--scope", "ingest", "--tenant", "shop"]);
+    let own = token(&store, &["own", "--scope", "admin"]);
+    let at = store.join("tenants/shop");
+    fs::create_dir_all(&at).unwrap();
+    if !on_small_disk(&at, "true").status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this user may not have a small file system of its own");
+        return;
+    }
+    let mut command = on_small_disk(&at, duramen(&store).get_program().to_str().unwrap());
+    command.arg("--store").arg(&store);
+    let server = Server::try_start_by(command, &["--stall-timeout-ms", "100"]).unwrap();
+    let post = |token: &str, seed| {
+        server
+            .post_with("/api/v1/ingest", &[("authorization", &format!("Bearer {token}"))], body(seed))
+            .status
+    };
+    assert_eq!(post(&shop, 0), 202);
+    let seen_by_it = PathBuf::from(format!("/proc/{}/root", server.child.id()));
+    fill(&seen_by_it.join(at.strip_prefix("/").unwrap()).join("ballast"));
+    assert!((1..100).any(|seed| post(&shop, seed) == 507), "it is full");
+    let health = server.get("/health");
+    assert_eq!((health.status, &health.json()["status"]), (200, &"degraded".into()), "{health:?}");
+    let reasons = &health.json()["reasons"];
+    assert_eq!(reasons, &serde_json::json!(["a tenant: the disk is full"]), "no name is told to everybody");
+    assert_eq!(server.get("/-/healthy").status, 200);
+    let metrics = server.get_with("/metrics", &own).body;
+    let told = "duramen_store_failing{tenant=\"shop\",reason=\"the disk is full\"} 1\n";
+    assert!(metrics.contains(told) && metrics.contains("duramen_up 1\n"), "{metrics}");
+    assert_eq!(post(&own, 0), 202);
 }
