@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::auth::Access;
+use crate::encoding::{Encoding, window_of_zstd};
 use crate::error::{ApiError, ApiResult};
 use crate::rooms::{Room, Rooms};
 use crate::tenant::Tenant;
@@ -25,6 +26,9 @@ const UNIT_BYTES: usize = 1024;
 /// memory and a connection for as long as one likes.
 const SLOW_AFTER: Duration = Duration::from_secs(60);
 const LEAST_BYTES_PER_S: u64 = 1024;
+
+/// So much room is made for a body that has only begun, if it was told to have as much.
+const MOST_AHEAD: usize = 1 << 20;
 
 /// The memory that all bodies together may take.
 #[derive(Clone, Debug)]
@@ -115,36 +119,6 @@ impl Share {
 /// What a stream of snappy's frames begins with.
 const SNAPPY_STREAM: &[u8] = b"\xff\x06\x00\x00sNaPpY";
 
-/// How a body is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    Identity,
-    Gzip,
-    Deflate,
-    Zstd,
-    /// Snappy: one block, or a stream of frames. Both are sent by this name, and told apart by how the stream begins.
-    Snappy,
-}
-
-impl Encoding {
-    pub(crate) fn of(headers: &HeaderMap) -> ApiResult<Self> {
-        let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Self::Identity) };
-        match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Ok(Self::Identity),
-            "gzip" | "x-gzip" => Ok(Self::Gzip),
-            // OpenTelemetry's Collector calls HTTP's deflate by the name of its format.
-            // graypy says both, and means zlib's.
-            "deflate" | "zlib" | "gzip,deflate" | "gzip, deflate" => Ok(Self::Deflate),
-            "zstd" => Ok(Self::Zstd),
-            "snappy" | "x-snappy-framed" => Ok(Self::Snappy),
-            other => Err(ApiError::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                format!("Content-Encoding `{other}` is none of: identity, gzip, deflate, zstd, snappy"),
-            )),
-        }
-    }
-}
-
 /// A body in memory, as it was sent.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -229,15 +203,26 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
             continue;
         }
         let all = all.get_or_insert_with(|| {
-            let mut all = share.rooms.take(told.unwrap_or_default().max(share.bytes()));
+            let mut all = share.rooms.take(room_for(share.bytes(), told));
             all.extend_from_slice(&std::mem::take(&mut first));
             all
         });
+        if all.len() + data.len() > all.capacity() {
+            let more = room_for(share.bytes(), told).saturating_sub(all.len());
+            all.reserve_exact(more);
+        }
         all.extend_from_slice(&data);
     }
     let bytes = all.map_or(first, Room::into_bytes);
     access.spend(&app.env, bytes.len())?;
     Ok(Received { bytes, encoding, limit_bytes, share })
+}
+
+/// How much room a body of which so many bytes have come gets: as much as it was told to have, but no more than [`MOST_AHEAD`] or
+/// some times what has come, for what is only told is counted nowhere.
+fn room_for(come: usize, told: Option<usize>) -> usize {
+    let most = come.saturating_mul(4).max(MOST_AHEAD);
+    told.map_or(come.saturating_mul(2), |told| told.min(most)).max(come)
 }
 
 fn is_too_slow(bytes: usize, elapsed: Duration) -> bool {
@@ -371,25 +356,26 @@ impl Received {
         };
         match self.encoding {
             Encoding::Identity => Ok(bytes.clone()),
-            Encoding::Gzip => self.read_all(name, flate2::bufread::MultiGzDecoder::new(from)),
+            Encoding::Gzip => self.read_all(name, 0, flate2::bufread::MultiGzDecoder::new(from)),
             // What HTTP calls deflate is zlib's format; some send the bare one.
             Encoding::Deflate if bytes.first().is_some_and(|b| b & 0x0f == 8) => {
                 let mut decoder = flate2::bufread::ZlibDecoder::new(from);
-                let all = self.read_all(name, &mut decoder)?;
+                let all = self.read_all(name, 0, &mut decoder)?;
                 nothing_behind(decoder.into_inner(), all)
             }
             Encoding::Deflate => {
                 let mut decoder = flate2::bufread::DeflateDecoder::new(from);
-                let all = self.read_all(name, &mut decoder)?;
+                let all = self.read_all(name, 0, &mut decoder)?;
                 nothing_behind(decoder.into_inner(), all)
             }
             Encoding::Zstd => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(from)
                     .and_then(|mut decoder| decoder.window_log_max(27).map(|()| decoder));
-                self.read_all(name, decoder.map_err(|e| ApiError::unavailable(format!("zstd: {e}")))?)
+                let decoder = decoder.map_err(|e| ApiError::unavailable(format!("zstd: {e}")))?;
+                self.read_all(name, window_of_zstd(&bytes), decoder)
             }
             Encoding::Snappy if bytes.starts_with(SNAPPY_STREAM) => {
-                self.read_all(name, snap::read::FrameDecoder::new(from))
+                self.read_all(name, 0, snap::read::FrameDecoder::new(from))
             }
             Encoding::Snappy => self.decompressed_raw_snappy(),
         }
@@ -409,7 +395,9 @@ impl Received {
         Ok(snap::raw::Decoder::new().decompress_vec(&self.bytes).map_err(malformed)?.into())
     }
 
-    fn read_all(&mut self, name: &str, mut from: impl Read) -> ApiResult<Bytes> {
+    /// Reads it to its end. The decoder keeps up to `window_bytes` of it for itself meanwhile, which are counted, too.
+    fn read_all(&mut self, name: &str, window_bytes: usize, mut from: impl Read) -> ApiResult<Bytes> {
+        let before = self.share.bytes();
         let mut all = self.share.rooms.take(self.bytes.len().saturating_mul(4).min(1 << 20));
         let mut piece = vec![0; 64 << 10];
         loop {
@@ -417,12 +405,14 @@ impl Received {
                 .read(&mut piece)
                 .map_err(|e| ApiError::bad_request(format!("the body is not {name}: {e}")))?;
             if n == 0 {
+                self.share.resize(before + all.len())?;
                 return Ok(all.into_bytes());
             }
             if all.len() + n > self.limit_bytes {
                 return Err(over_limit(self.limit_bytes));
             }
-            self.share.grow(n)?;
+            let kept = window_bytes.min(all.len() + n) - window_bytes.min(all.len());
+            self.share.grow(n + kept)?;
             all.extend_from_slice(&piece[..n]);
         }
     }
@@ -431,6 +421,18 @@ impl Received {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_is_made_for_what_has_come_and_not_for_what_is_told() {
+        const MIB: usize = 1 << 20;
+        assert_eq!(room_for(20_000, Some(700_000)), 700_000);
+        assert_eq!(room_for(20_000, Some(64 * MIB)), MIB);
+        assert_eq!(room_for(MIB, Some(64 * MIB)), 4 * MIB);
+        assert_eq!(room_for(16 * MIB, Some(64 * MIB)), 64 * MIB);
+        assert_eq!(room_for(16 * MIB, Some(20 * MIB)), 20 * MIB);
+        assert_eq!(room_for(20_000, Some(10)), 20_000);
+        assert_eq!(room_for(20_000, None), 40_000);
+    }
 
     #[test]
     fn a_body_may_pause_and_may_not_trickle() {

@@ -13,6 +13,7 @@
 //! | `auth` | tokens: who may do what, as which tenant |
 //! | `tenant`, `tenants` | a tenant's store; all of them |
 //! | `body` | a request's body: limits, decompression, memory of all bodies together |
+//! | `encoding` | how a body is compressed, and what that takes |
 //! | `idle` | connections on which nobody asks anything are ended |
 //! | `insert` | taking logs in over HTTP, one file a protocol |
 //! | `listeners` | taking logs in beside HTTP: syslog, Fluent, GELF |
@@ -40,6 +41,7 @@ mod auth;
 mod body;
 mod browsers;
 mod connection;
+mod encoding;
 mod entries;
 mod error;
 mod follower;

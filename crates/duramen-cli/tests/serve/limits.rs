@@ -47,6 +47,55 @@ fn all_bodies_together_have_a_limit() {
     eventually("there is room again", || post() == 202);
 }
 
+/// So small a body may ask for a window of 128 MiB.
+#[test]
+fn what_zstd_keeps_to_unpack_counts_as_the_bodys() {
+    let (_dir, store) = store();
+    let server = Server::start_with(&store, &["--max-bodies-bytes", "1000000"]);
+    let post = |window_log| {
+        let mut out = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        out.window_log(window_log).unwrap();
+        out.write_all(&vec![b' '; 600_000]).unwrap();
+        out.write_all(b"{\"_msg\":\"x\"}").unwrap();
+        let body = out.finish().unwrap();
+        assert!(body.len() < 1_000);
+        server.post_with("/api/v1/ingest", &[("content-encoding", "zstd")], body).status
+    };
+    assert_eq!((post(17), post(27), post(17)), (202, 429, 202));
+    assert!(free_bytes(&server.get("/metrics")) > 990_000, "all of it is given back");
+}
+
+/// Megabytes of address space, which must come from somewhere once they are used.
+fn reserved_mb(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn room_is_made_for_what_has_come_and_not_for_what_is_announced() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let before = reserved_mb(&server);
+    let open: Vec<_> = (0..100)
+        .map(|_| {
+            let mut open = TcpStream::connect(server.address).unwrap();
+            let head = "POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\ncontent-length: 60000000\r\n\r\n";
+            open.write_all(head.as_bytes()).unwrap();
+            open
+        })
+        .collect();
+    // In pieces, for room is made with the second.
+    for _ in 0..2 {
+        let free = free_bytes(&server.get("/metrics"));
+        open.iter().for_each(|mut open| open.write_all(&[b' '; 10_000]).unwrap());
+        eventually("it has come", || free_bytes(&server.get("/metrics")) < free - 990_000);
+    }
+    let more = reserved_mb(&server) - before;
+    assert!(more < 2_000, "{more} MB for 2");
+}
+
 #[test]
 fn an_answer_reaches_a_client_that_sends_much_which_nobody_reads() {
     let (_dir, store) = store();

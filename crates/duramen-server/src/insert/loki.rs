@@ -6,7 +6,7 @@
 use super::Delivery;
 use super::kept::Kept;
 use crate::app::Shared;
-use crate::body::Encoding;
+use crate::encoding::Encoding;
 use crate::error::ApiResult;
 use crate::json::ok;
 use axum::Router;
