@@ -3,8 +3,9 @@
 use crate::answer::LongQueries;
 use crate::auth::{Scope, Tokens, admit, require};
 use crate::body::{Budget, unread};
+use crate::dialect::Dialect;
 use crate::error::{ApiError, ApiResult};
-use crate::insert::otlp_grpc::{self, told_as_grpc};
+use crate::insert::otlp_grpc::{self, only_grpc};
 use crate::insert::{Delivery, Direct};
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
@@ -117,7 +118,7 @@ pub(crate) fn router(app: &Shared) -> Router {
     };
     Router::new()
         .merge(guarded(insert::routes(), Scope::Ingest))
-        .merge(guarded(otlp_grpc::routes(), Scope::Ingest).route_layer(from_fn(told_as_grpc)))
+        .merge(guarded(otlp_grpc::routes(), Scope::Ingest).route_layer(from_fn(only_grpc)))
         .merge(guarded(select::routes(), Scope::Read))
         .merge(guarded(entries::routes(), Scope::Read))
         .merge(guarded(loki::routes(), Scope::Read))
@@ -135,41 +136,38 @@ pub(crate) fn router(app: &Shared) -> Router {
 
 /// What is done for every request: counted, and the headers that browsers ask for.
 async fn around(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    let started = app.env.clock.monotonic();
+    let (started, dialect) = (app.env.clock.monotonic(), Dialect::of(&request));
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
     // A browser names the method that it is about to use; Splunk's clients ask by OPTIONS, too.
     let asks_leave = method == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
         && app.settings.cors_origin.is_some();
-    let mut response = match asks_leave {
+    let response = match asks_leave {
         true => StatusCode::NO_CONTENT.into_response(),
-        false => next.run(request).await,
+        false => dialect.tell(next.run(request).await),
     };
-    finish(&app, route.as_ref().map_or("none", MatchedPath::as_str), started, &mut response);
-    response
+    finish(&app, route.as_ref().map_or("none", MatchedPath::as_str), started, response)
 }
 
 /// The same for a route that is found without the router, which also checks who asks.
 pub(crate) async fn take(app: Shared, route: &'static Direct, request: Request) -> Response {
-    let started = app.env.clock.monotonic();
-    let mut response = match admit(&app, request.headers(), Scope::Ingest).await {
+    let (started, dialect) = (app.env.clock.monotonic(), Dialect::of(&request));
+    let response = match admit(&app, request.headers(), Scope::Ingest).await {
         Ok(access) => (route.take)(Delivery::new(&app, access, request)).await,
         Err(e) => unread(&app, request, e).await,
     };
-    finish(&app, route.path, started, &mut response);
-    response
+    finish(&app, route.path, started, dialect.tell(response))
 }
 
 /// The same for a request that is not looked at.
 pub(crate) async fn refuse(app: Shared, request: Request, e: ApiError) -> Response {
-    let started = app.env.clock.monotonic();
-    let mut response = unread(&app, request, e).await;
-    finish(&app, "none", started, &mut response);
-    response
+    let (started, dialect) = (app.env.clock.monotonic(), Dialect::of(&request));
+    let response = unread(&app, request, e).await;
+    finish(&app, "none", started, dialect.tell(response))
 }
 
-fn finish(app: &App, route: &str, started: Duration, response: &mut Response) {
+fn finish(app: &App, route: &str, started: Duration, mut response: Response) -> Response {
     if let Some(origin) = app.settings.cors_origin.as_deref().and_then(|o| HeaderValue::from_str(o).ok()) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -180,6 +178,7 @@ fn finish(app: &App, route: &str, started: Duration, response: &mut Response) {
     }
     let took = app.env.clock.monotonic().saturating_sub(started);
     app.metrics.request(route, response.status().as_u16(), took);
+    response
 }
 
 async fn nothing_here(State(app): State<Shared>, request: Request) -> Response {

@@ -29,7 +29,7 @@
 //! | `working_memory` | what queries work with, kept while they come |
 //! | `health`, `metrics` | how it goes |
 //! | `openapi` | what can be asked, for programs |
-//! | `error`, `json` | what a client is told, and in which form |
+//! | `error`, `json`, `dialect` | what a client is told, and in which form |
 //!
 //! Applications may log directly into the directory that is served: the server is one more process on the store.
 
@@ -41,6 +41,7 @@ mod auth;
 mod body;
 mod browsers;
 mod connection;
+mod dialect;
 mod encoding;
 mod entries;
 mod error;

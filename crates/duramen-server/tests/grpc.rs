@@ -54,9 +54,19 @@ async fn call_over(
     headers: &[(&str, &str)],
     body: Vec<u8>,
 ) -> Ended {
+    call_at(PATH, stream, headers, body).await
+}
+
+/// Calls another method.
+async fn call_at(
+    path: &str,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    headers: &[(&str, &str)],
+    body: Vec<u8>,
+) -> Ended {
     let (client, connection) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(connection);
-    let mut request = axum::http::Request::post(format!("http://localhost{PATH}"));
+    let mut request = axum::http::Request::post(format!("http://localhost{path}"));
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -158,6 +168,19 @@ async fn refusals_are_statuses_of_grpc() {
     let stream = TcpStream::connect(address).await.unwrap();
     let ended = call_over(stream, &[("content-type", "application/json")], b"{}".to_vec()).await;
     assert_eq!(ended.http, 415, "{ended:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_as_grpc_tells_it() {
+    let address = start(|_, _| ());
+    let traces = PATH.replace("logs", "trace").replace("Logs", "Trace");
+    for path in [&*traces, "/v1/logs/x", "/grpc.health.v1.Health/Check"] {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let ended =
+            call_at(path, stream, &[("content-type", "application/grpc")], framed(ONE).unwrap()).await;
+        assert_eq!((ended.http, ended.code), (200, 12), "{path}: {ended:?}");
+        assert!(ended.message.contains(path) && ended.body.is_empty(), "{path}: {ended:?}");
+    }
 }
 
 #[tokio::test]

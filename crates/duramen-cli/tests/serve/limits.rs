@@ -227,6 +227,11 @@ fn slow_clients_are_not_waited_for_for_ever() {
         "POST /api/v1/ingest HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{",
     );
     assert!(body.starts_with("HTTP/1.1 408"), "{body}");
+    // OpenTelemetry's clients would drop what 408 is told of.
+    let otlp = answer_to(
+        "POST /v1/logs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{",
+    );
+    assert!(otlp.starts_with("HTTP/1.1 503"), "{otlp}");
     let huge = format!("GET /health HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "y".repeat(200_000));
     let told = answer_to(&huge);
     assert!(told.is_empty() || told.starts_with("HTTP/1.1 431"), "{told}");

@@ -3,6 +3,44 @@
 use crate::server::{Server, duramen, eventually, store, token};
 use std::io::{BufRead, BufReader};
 
+/// What it refuses, be it for a token or a path, is a `google.rpc.Status` in the form of the request: 1 the code, 2 the message.
+#[test]
+fn opentelemetrys_clients_are_refused_in_their_own_form() {
+    let (_dir, store) = store();
+    let reader = format!("Bearer {}", token(&store, &["b", "--scope", "read"]));
+    let sender = format!("Bearer {}", token(&store, &["a", "--scope", "ingest"]));
+    let server = Server::start(&store);
+    for (path, token, status, code, says) in [
+        ("/v1/logs", "", 401, 16, "a token is needed"),
+        ("/otlp/v1/logs", "Bearer no", 401, 16, "not known"),
+        ("/insert/opentelemetry/v1/logs", &reader, 403, 7, "lacks the scope"),
+        ("/v1/traces", &sender, 404, 12, "there is nothing at"),
+    ] {
+        let ask = |kind: &str| {
+            let mut headers = vec![("content-type", kind)];
+            if !token.is_empty() {
+                headers.push(("authorization", token));
+            }
+            server.post_with(path, &headers, "")
+        };
+        let told = ask("application/x-protobuf");
+        assert_eq!(
+            (told.status, told.headers["content-type"].to_str().unwrap()),
+            (status, "application/x-protobuf")
+        );
+        assert!(told.body.as_bytes().starts_with(&[8, code, 18]) && told.body.contains(says), "{told:?}");
+        assert_eq!(told.headers.contains_key("www-authenticate"), status == 401);
+        let told = ask("application/json");
+        assert_eq!(
+            (told.status, told.headers["content-type"].to_str().unwrap()),
+            (status, "application/json")
+        );
+        let json = told.json();
+        assert_eq!(json["code"], code, "{json}");
+        assert!(json["message"].as_str().unwrap().contains(says), "{json}");
+    }
+}
+
 #[test]
 fn scopes_are_kept_apart() {
     let (_dir, store) = store();

@@ -3,6 +3,7 @@
 use crate::app::{Shared, elsewhere};
 use crate::auth::Access;
 use crate::body::{Received, discard, receive};
+use crate::dialect::says_json;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
@@ -100,8 +101,7 @@ impl Delivery {
 
     /// Whether the body says that it is JSON.
     pub fn is_json(&self) -> bool {
-        let value = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        value.is_some_and(|value| value.to_ascii_lowercase().contains("json"))
+        says_json(&self.headers)
     }
 
     /// Receives the body, has `decode` make entries of it, and appends them.
