@@ -181,13 +181,17 @@ fn finish(app: &App, route: &str, started: Duration, mut response: Response) -> 
     response
 }
 
-async fn nothing_here(State(app): State<Shared>, request: Request) -> Response {
+pub(crate) async fn nothing_here(State(app): State<Shared>, request: Request) -> Response {
     let path: String = request.uri().path().chars().take(200).collect();
     let told = format!("there is nothing at {path}: see /api/openapi.json");
     unread(&app, request, ApiError::new(StatusCode::NOT_FOUND, told)).await
 }
 
 async fn other_method(State(app): State<Shared>, request: Request) -> Response {
+    // An index of Elasticsearch may have any name; who only reads is told of paths.
+    if request.extensions().get::<MatchedPath>().is_some_and(|path| path.as_str() == "/{index}") {
+        return nothing_here(State(app), request).await;
+    }
     let told = format!("{} is not a method of this path", request.method());
     unread(&app, request, ApiError::new(StatusCode::METHOD_NOT_ALLOWED, told)).await
 }

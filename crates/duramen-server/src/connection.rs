@@ -5,6 +5,7 @@ use crate::app::{Shared, refuse, stopped, take};
 use crate::browsers;
 use crate::idle::Uses;
 use crate::insert::{Direct, brings_logs};
+use crate::paths::with_single_slashes;
 use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::extract::Request;
@@ -181,7 +182,10 @@ async fn talk(
     let uses = Arc::new(Uses::default());
     let of_service = uses.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let request = request.map(axum::body::Body::new);
+        let mut request = request.map(axum::body::Body::new);
+        if let Some(uri) = with_single_slashes(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         let running = of_service.begin();
         let (method, path) = (request.method(), request.uri().path());
         let route = Direct::of(method, path);

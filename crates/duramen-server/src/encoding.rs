@@ -19,7 +19,8 @@ impl Encoding {
     pub(crate) fn of(headers: &HeaderMap) -> ApiResult<Self> {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Self::Identity) };
         match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Ok(Self::Identity),
+            // VictoriaLogs' clients may say `none`.
+            "" | "identity" | "none" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
             // OpenTelemetry's Collector calls HTTP's deflate by the name of its format.
             // graypy says both, and means zlib's.
@@ -115,7 +116,7 @@ mod tests {
             headers.insert(header::CONTENT_ENCODING, text.parse().unwrap());
             Encoding::of(&headers)
         };
-        for name in ["", "identity", " Identity "] {
+        for name in ["", "identity", "none", " None "] {
             assert_eq!(of(name).unwrap(), Encoding::Identity, "{name}");
         }
         assert_eq!(of("GZIP").unwrap(), Encoding::Gzip);

@@ -7,6 +7,7 @@
 //! | `retention` | how long lines are kept, as the settings say it |
 //! | `server` | starts and stops: store, listeners, signals |
 //! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
+//! | `paths` | what clients mean by the paths that they write |
 //! | `browsers` | what a page of another site must not make a browser on this machine do |
 //! | `answering` | the answer to a request in the making, also when the client has gone |
 //! | `app` | what every request can reach, and the table of routes |
@@ -56,6 +57,7 @@ mod listeners;
 mod loki;
 mod metrics;
 mod openapi;
+mod paths;
 mod probe;
 mod retention;
 mod rooms;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `server` | (starts one, and talks to it) |
 //! | `ingest` | lines go in, in every form and compression; bad ones are named |
+//! | `habits` | what shippers ask and send beside their protocols' letter |
 //! | `select` | queries, counts, histograms; mistakes are shown |
 //! | `answers` | those that are made whole: what they take is counted |
 //! | `entries` | lists that go on, one by its identity, facets, timelines |
@@ -23,6 +24,7 @@ mod admin;
 mod answers;
 mod entries;
 mod full_disk;
+mod habits;
 mod ingest;
 mod life;
 mod limits;

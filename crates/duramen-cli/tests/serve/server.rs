@@ -179,7 +179,8 @@ impl Drop for Server {
     }
 }
 
-fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
+/// What was answered.
+pub fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
     let mut response = result.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let mut body = String::new();

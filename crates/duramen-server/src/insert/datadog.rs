@@ -12,7 +12,8 @@ use duramen_wire::datadog::Logs;
 use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
-    let validate = || get(async || ok(&json!({ "valid": true })));
+    let valid = async || ok(&json!({ "valid": true }));
+    let validate = move || get(valid).post(valid);
     Router::new()
         .route("/api/v2/logs", post(logs))
         .route("/insert/datadog/api/v2/logs", post(logs))

@@ -4,16 +4,16 @@
 
 use super::Delivery;
 use super::kept::Kept;
-use crate::app::Shared;
+use crate::app::{Shared, nothing_here};
 use crate::body::unread;
 use crate::error::ApiResult;
 use crate::json::{ok, written};
 use axum::Router;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, head, post};
 use duramen_wire::elastic::Bulk;
 use serde_json::json;
 use std::cell::RefCell;
@@ -40,6 +40,7 @@ pub(super) fn routes() -> Router<Shared> {
             "_data_stream",
             "_ilm",
             "_ingest",
+            "_alias",
             "_nodes",
             "_logstash",
         ] {
@@ -50,6 +51,8 @@ pub(super) fn routes() -> Router<Shared> {
     };
     under("")
         .merge(under("/insert/elasticsearch"))
+        .route("/{index}", head(index).put(index))
+        .route("/insert/elasticsearch/{index}", get(index).put(index))
         // Beats ask at the URL that they were given, as it is.
         .route("/insert/elasticsearch", get(info))
         .layer(map_response(as_elasticsearch))
@@ -88,6 +91,18 @@ async fn empty() -> Response {
 /// What is to be set up is read first: Beats' templates are larger than what a socket holds.
 async fn acknowledge(State(app): State<Shared>, request: Request) -> Response {
     unread(&app, request, ok(&json!({ "acknowledged": true }))).await
+}
+
+/// Logstash asks whether an index is there, and makes it if not: it is, for none has to be made.
+async fn index(State(app): State<Shared>, Path(index): Path<String>, request: Request) -> Response {
+    if index.starts_with('_') {
+        return nothing_here(State(app), request).await;
+    }
+    let answer = match *request.method() {
+        Method::PUT => json!({ "acknowledged": true, "shards_acknowledged": true, "index": index }),
+        _ => json!({}),
+    };
+    unread(&app, request, ok(&answer)).await
 }
 
 thread_local! {

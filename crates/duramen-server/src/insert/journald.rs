@@ -7,11 +7,12 @@ use super::Delivery;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::body::{discard, leave_to_send};
+use crate::encoding::Encoding;
 use crate::error::{ApiError, ApiResult};
 use crate::intake::Intake;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use duramen_wire::journald::Export;
@@ -30,7 +31,7 @@ async fn upload(delivery: Delivery) -> Response {
 
 async fn uploaded(mut delivery: Delivery) -> ApiResult<String> {
     let mut export = Export::new(&delivery.params().await?);
-    if delivery.headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+    if Encoding::of(&delivery.headers).ok() != Some(Encoding::Identity) {
         let told = "Content-Encoding: a journal is taken as it is: set Compression=no";
         delivery.let_send().await;
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));

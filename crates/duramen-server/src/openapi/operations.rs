@@ -33,6 +33,8 @@ const POST: &[&str] = &["post"];
 const ASK: &[&str] = &["get", "post"];
 const LIST_AND_MAKE: &[&str] = &["get", "post"];
 const DELETE: &[&str] = &["delete"];
+const SET: &[&str] = &["head", "put"];
+const GET_OR_SET: &[&str] = &["get", "put"];
 const SEND: &[&str] = &["post", "put"];
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
@@ -271,6 +273,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("/insert/jsonline", SEND, "ingest", ROLES, Some(NDJSON), 200, "VictoriaLogs' JSON lines")
         .answering(NOTHING),
     tell("/insert/elasticsearch", "ingest", "What Beats ask first: a version"),
+    op("/{index}", SET, "ingest", NONE, None, 200, "Logstash's index, which is there and need not be made"),
+    op("/insert/elasticsearch/{index}", GET_OR_SET, "ingest", NONE, None, 200, "The same"),
     push("/loki/api/v1/push", "Loki's push, in protobuf or JSON"),
     push("/insert/loki/api/v1/push", "The same"),
     tell("/insert/loki/ready", "", "Whether it can be sent to").answering(TEXTS),
@@ -295,8 +299,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     tell("/services/collector/health/1.0", "", "The same"),
     send("/api/v2/logs", JSON, 202, "Datadog's logs"),
     send("/insert/datadog/api/v2/logs", JSON, 202, "The same"),
-    tell("/api/v1/validate", "ingest", "Whether a key is good, for Datadog's agent"),
-    tell("/insert/datadog/api/v1/validate", "ingest", "The same"),
+    op("/api/v1/validate", ASK, "ingest", NONE, None, 200, "Whether a key is good, for Datadog's agent"),
+    op("/insert/datadog/api/v1/validate", ASK, "ingest", NONE, None, 200, "The same"),
     send("/gelf", JSON, 202, "A GELF message").answering(NOTHING),
     send("/insert/native", BYTES, 200, "Rows of VictoriaLogs, as its vlagent sends them")
         .with(AGENT)

@@ -1,0 +1,65 @@
+//! What shippers ask and send beside their protocols' letter, as those find it elsewhere.
+
+use crate::server::{Server, answer, store};
+
+#[test]
+fn two_slashes_are_one() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    assert_eq!(server.post("//insert/jsonline", "{\"_msg\":\"one\"}\n").status, 200);
+    assert_eq!(server.post("/insert//jsonline?_stream_fields=a", "{\"_msg\":\"two\"}\n").status, 200);
+    assert_eq!(
+        server.post("//insert/elasticsearch//_bulk", "{\"create\":{}}\n{\"message\":\"three\"}\n").status,
+        200
+    );
+    let found = server.get("//select//logsql/query?query=*");
+    assert_eq!((found.status, found.lines().len()), (200, 3));
+    assert_eq!(server.get("//nothing//here").status, 404);
+}
+
+#[test]
+fn a_body_may_say_that_it_is_not_compressed() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    for (n, name) in ["none", "identity", "None"].iter().enumerate() {
+        let headers = [("content-encoding", *name)];
+        assert_eq!(
+            server.post_with("/insert/jsonline", &headers, "{\"_msg\":\"x\"}\n").status,
+            200,
+            "{name}"
+        );
+        let journal = format!("__REALTIME_TIMESTAMP=171845280000000{n}\nMESSAGE=x\n\n");
+        assert_eq!(server.post_with("/insert/journald/upload", &headers, journal).status, 202, "{name}");
+    }
+    assert_eq!(server.count("x"), 6);
+}
+
+#[test]
+fn datadogs_agent_may_ask_by_post() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    for path in ["/api/v1/validate", "/insert/datadog/api/v1/validate"] {
+        for answer in [server.get(path), server.post(path, "{}")] {
+            assert!(answer.status == 200 && answer.json()["valid"] == true, "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn logstashs_index_is_there_and_may_be_made() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    for root in ["", "/insert/elasticsearch"] {
+        for name in ["logstash", "%3Clogstash-%7Bnow%2Fd%7D-000001%3E"] {
+            let url = server.url(&format!("{root}/{name}"));
+            let head = answer(Server::agent().head(&url).call());
+            assert_eq!(head.status, 200, "{url}");
+            assert_eq!(head.headers["x-elastic-product"], "Elasticsearch");
+            let made = answer(Server::agent().put(&url).send("{\"aliases\":{}}"));
+            assert!(made.status == 200 && made.json()["acknowledged"] == true, "{made:?}");
+        }
+    }
+    assert_eq!(server.get("/insert/elasticsearch/logstash").status, 200);
+    assert_eq!(server.get("/favicon.ico").status, 404, "who only reads is told that nothing is there");
+    assert_eq!(server.get("/_nothing").status, 404);
+}
