@@ -68,6 +68,29 @@ fn the_past_and_what_comes_meet_without_a_gap() {
 }
 
 #[test]
+fn what_was_just_appended_is_the_beginning_unless_none_is_wanted() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let now_ns =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let ago = |s: u64| format!("{{\"_msg\":\"ago\",\"s\":{s},\"_time\":{}}}\n", now_ns - s * 1_000_000_000);
+    assert_eq!(server.post("/api/v1/ingest", ago(3600) + &ago(60) + &ago(0)).status, 202);
+    let path = |more: &str| format!("/select/logsql/tail?query=*{more}");
+    let first = |coming: &mut dyn Iterator<Item = Value>| coming.next().unwrap()["s"].clone();
+    let mut just_now = follow(&server, &path(""));
+    assert_eq!(first(&mut just_now), "0");
+    // As VictoriaLogs would stay behind by `offset`, it would begin by as much before.
+    let mut longer = follow(&server, &path("&offset=10m&refresh_interval=10s"));
+    assert_eq!([first(&mut longer), first(&mut longer)], ["60", "0"]);
+    let mut none = follow(&server, &path("&start_offset=0"));
+    assert_eq!(server.post("/api/v1/ingest", "{\"_msg\":\"after\",\"s\":-1}").status, 202);
+    assert_eq!(first(&mut none), "-1");
+    for wrong in ["&start_offset=x", "&offset=x", "&refresh_interval=x"] {
+        assert_eq!(server.get(&path(wrong)).status, 400, "{wrong}");
+    }
+}
+
+#[test]
 fn a_long_past_comes_whole_and_in_order() {
     let (_dir, store) = store();
     let server = Server::start(&store);

@@ -133,7 +133,9 @@ const HITS: &[Param] = logsql![
 ];
 const TAIL: &[Param] = &[
     QUERY,
-    ("start_offset", Text, "How much of the past to begin with, such as 5m"),
+    ("start_offset", Text, "How much of the past to begin with, such as 5m; 5s if it is not said"),
+    ("offset", Text, "As much more of it, such as 30s"),
+    ("refresh_interval", Text, "A duration, such as 10s, which plays no part"),
     START,
     END,
     EXTRA,

@@ -38,7 +38,13 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new().route("/select/logsql/tail", get(tail).post(tail))
 }
 
-/// `start_offset` is how much of the past to begin with.
+/// How much of the past to begin with if the request does not say: what was just appended when somebody began to look, as
+/// VictoriaLogs has it.
+const START_OFFSET_NS: i64 = 5_000_000_000;
+
+/// `start_offset` is how much of the past to begin with; `offset`, by how much VictoriaLogs would stay behind, is more of it. Nothing
+/// is waited for here: lines are followed as they are appended, whatever their time, so that none is missed for being late. So
+/// `refresh_interval` plays no part.
 async fn tail(
     State(app): State<Shared>,
     Extension(access): Extension<Access>,
@@ -46,13 +52,14 @@ async fn tail(
 ) -> ApiResult<Response> {
     let query = args.query(&app, "")?;
     check(&query)?;
+    let past_ns = past_ns(&args)?;
     let mut follower = Follower::begin(&app, &access).await?;
-    let past = match args.get("start_offset") {
-        Some(text) if parse_duration_ns(text) != Some(0) => {
+    let past = match past_ns {
+        0 => None,
+        ns => {
             let snapshot = follower.past(&app, &access).await?;
-            Some(past(&app, &access, &args, duration_ns("start_offset", text)?, snapshot).await?)
+            Some(past(&app, &access, &args, ns, snapshot).await?)
         }
-        _ => None,
     };
     let following = Following { app, access, args, follower };
     let coming = stream::try_unfold(following, |mut following| async move {
@@ -65,6 +72,20 @@ async fn tail(
     }));
     Ok(([(header::CONTENT_TYPE, "application/stream+json"), (header::CACHE_CONTROL, "no-cache")], body)
         .into_response())
+}
+
+/// How much of the past is asked for.
+fn past_ns(args: &Args) -> ApiResult<i64> {
+    let duration = |name: &str, default: i64| match args.get(name) {
+        None => Ok(default),
+        Some(text) if parse_duration_ns(text) == Some(0) => Ok(0),
+        Some(text) => match text.parse::<f64>() {
+            Ok(seconds) if (0.0..=i64::MAX as f64 / 1e9).contains(&seconds) => Ok((seconds * 1e9) as i64),
+            _ => duration_ns(name, text),
+        },
+    };
+    duration("refresh_interval", 0)?;
+    Ok(duration("start_offset", START_OFFSET_NS)?.saturating_add(duration("offset", 0)?))
 }
 
 /// Whether a query can be followed.
