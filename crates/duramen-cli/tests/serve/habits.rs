@@ -63,3 +63,17 @@ fn logstashs_index_is_there_and_may_be_made() {
     assert_eq!(server.get("/favicon.ico").status, 404, "who only reads is told that nothing is there");
     assert_eq!(server.get("/_nothing").status, 404);
 }
+
+#[test]
+fn a_part_that_is_refused_does_not_have_the_rest_sent_again() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    let message = |n: u32| format!("{{\"version\":\"1.1\",\"host\":\"a\",\"short_message\":\"line {n}\"}}\n");
+    let told = server.post("/gelf", format!("{}{{\"host\":\"a\"}}\n{}", message(1), message(2)));
+    assert!(told.status == 202 && told.body.contains("1 of 3 lines rejected"), "{told:?}");
+    let told = server.post("/gelf", "{\"host\":\"a\"}\n");
+    assert!(told.status == 400 && told.body.contains("1 of 1 lines rejected"), "{told:?}");
+    let all = server.post("/gelf", message(3));
+    assert_eq!((all.status, &*all.body), (202, ""));
+    assert_eq!(server.count("line"), 3);
+}

@@ -303,7 +303,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     send("/insert/datadog/api/v2/logs", JSON, 202, "The same"),
     op("/api/v1/validate", ASK, "ingest", NONE, None, 200, "Whether a key is good, for Datadog's agent"),
     op("/insert/datadog/api/v1/validate", ASK, "ingest", NONE, None, 200, "The same"),
-    send("/gelf", JSON, 202, "A GELF message").answering(NOTHING),
+    send("/gelf", JSON, 202, "A GELF message").answering(TEXTS),
     send("/insert/native", BYTES, 200, "Rows of VictoriaLogs, as its vlagent sends them")
         .with(AGENT)
         .answering(NOTHING),
