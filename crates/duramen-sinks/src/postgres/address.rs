@@ -2,15 +2,15 @@
 
 use super::tls::{self, Verify};
 use crate::error::{Error, Result};
-use postgres::Config;
-use postgres::config::SslMode;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long to wait for a connection, unless the address says otherwise.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long sent bytes may stay unacknowledged before the connection counts as broken, unless the address says
 /// otherwise.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -64,6 +64,11 @@ impl Address {
         config.ssl_mode(mode);
         let roots = sslrootcert.filter(|path| path != "system").map(PathBuf::from);
         Ok(Self { config, tls: tls::connector(verify, roots.as_deref())? })
+    }
+
+    /// How long to wait for each of its servers to say a word; and after how long without one, to ask whether it still would.
+    pub(super) fn patience(&self) -> Duration {
+        self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 }
 

@@ -6,12 +6,17 @@
 //! waits for it, and then sees what came of it.
 
 use super::address::Address;
-use super::{connect, explain};
+use super::client::{Client, Failure};
+use super::connect;
 use crate::line::Line;
 use crate::queue::{Backend, WriteError};
-use postgres::error::SqlState;
-use postgres::{Client, Statement};
 use std::fmt;
+use std::time::Duration;
+use tokio_postgres::Statement;
+use tokio_postgres::error::SqlState;
+
+/// How long tidying up may take.
+const TIDY_WITHIN: Duration = Duration::from_secs(5);
 
 const INSERT: &str = "
 WITH claim AS (
@@ -31,11 +36,13 @@ pub(super) struct PostgresBackend {
     writer: i64,
     /// `None` while the server is away.
     connection: Option<(Client, Option<Statement>)>,
+    /// The longest that a statement may take.
+    limit: Duration,
 }
 
 impl PostgresBackend {
-    pub fn new(address: Address, client: Client, writer: i64) -> Self {
-        Self { address, writer, connection: Some((client, None)) }
+    pub fn new(address: Address, client: Client, writer: i64, limit: Duration) -> Self {
+        Self { address, writer, connection: Some((client.within(limit), None)), limit }
     }
 
     fn insert(&mut self, first: u64, lines: &[Line]) -> Result<(), Failed> {
@@ -44,7 +51,7 @@ impl PostgresBackend {
             // Whatever keeps it from connecting may be mended: it has been connected before.
             None => {
                 let client = connect::connect(&self.address).map_err(|e| Failed::Away(e.to_string()))?;
-                self.connection.insert((client, None))
+                self.connection.insert((client.within(self.limit), None))
             }
         };
         let statement = match statement {
@@ -74,12 +81,12 @@ impl PostgresBackend {
 enum Failed {
     Away(String),
     Lost,
-    Said(postgres::Error),
+    Told(Failure),
 }
 
-impl From<postgres::Error> for Failed {
-    fn from(error: postgres::Error) -> Self {
-        Self::Said(error)
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self::Told(failure)
     }
 }
 
@@ -91,7 +98,7 @@ impl Backend for PostgresBackend {
             Err(Failed::Lost) => {
                 WriteError::Permanent("the row of this sink in duramen_writers is gone".into())
             }
-            Err(Failed::Said(error)) => classify(error.code(), explain(&error)),
+            Err(Failed::Told(failure)) => classify(failure.code(), failure.to_string()),
         };
         if matches!(error, WriteError::Transient(_)) {
             // Also where it looks alive: a server that shuts down answers, and a new one is behind another.
@@ -101,7 +108,7 @@ impl Backend for PostgresBackend {
     }
 }
 
-/// Whether it may go well later, by the class of what the server said; if it said nothing, the connection broke.
+/// Whether it may go well later, by the class of what the server said; if it said nothing, the connection broke, or was given up.
 fn classify(code: Option<&SqlState>, why: String) -> WriteError {
     let Some(code) = code else { return WriteError::Transient(why) };
     match code.code().get(..2) {
@@ -117,7 +124,8 @@ fn classify(code: Option<&SqlState>, why: String) -> WriteError {
 
 impl Drop for PostgresBackend {
     fn drop(&mut self) {
-        if let Some((client, _)) = &mut self.connection {
+        if let Some((client, _)) = self.connection.take() {
+            let client = client.within(TIDY_WITHIN);
             // Left behind it does no harm: some bytes in a table.
             let _tidy = client.execute("DELETE FROM duramen_writers WHERE writer = $1", &[&self.writer]);
         }

@@ -1,14 +1,15 @@
 //! A connection.
 
-use super::address::{Address, CONNECT_TIMEOUT};
+use super::address::Address;
+use super::client::Client;
 use crate::error::{Error, Result};
-use postgres::config::Host;
-use postgres::{Client, Config};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 /// What a client may send first: whether the server speaks TLS, without a word of who asks. It answers with one letter.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -17,19 +18,34 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// server that is stopped, or away behind something that is not, is connected to and never says a word. So each server is
 /// asked whether it answers at all, which can be given up, and only then connected to, on a thread that may be left behind.
 pub(super) fn connect(address: &Address) -> Result<Client> {
-    let within = address.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+    within_a_while(address, |address| {
+        answers(&address.config, address.patience())
+            .map_err(|e| Error::Database(format!("error connecting to server: {e}")))?;
+        Client::open(address)
+    })
+}
+
+/// Whether a server that was connected to before answers others.
+pub(super) fn answers_still(address: &Address) -> bool {
+    let asked = within_a_while(address, |address| Ok(answers(&address.config, address.patience()).is_ok()));
+    asked.unwrap_or(false)
+}
+
+/// Does something on a thread that may be left behind.
+fn within_a_while<T: Send + 'static>(
+    address: &Address,
+    work: impl FnOnce(&Address) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let hosts = u32::try_from(hosts(&address.config)).unwrap_or(1);
+    let longest = address.patience().saturating_mul(hosts.saturating_add(2));
     let (send, made) = sync_channel(1);
     let address = address.clone();
     let thread = std::thread::Builder::new().name("duramen-connect".into()).spawn(move || {
-        let client = answers(&address.config, within)
-            .map_err(|e| Error::Database(format!("error connecting to server: {e}")))
-            .and_then(|()| Ok(address.config.connect(address.tls)?));
         // Whoever asked may have given up.
-        let _gave_up = send.send(client);
+        let _gave_up = send.send(work(&address));
     });
     thread.map_err(|e| Error::Database(format!("cannot start a thread: {e}")))?;
-    match made.recv_timeout(within.saturating_mul(hosts.saturating_add(2))) {
+    match made.recv_timeout(longest) {
         Ok(made) => made,
         Err(RecvTimeoutError::Timeout) => Err(Error::Database("the server does not answer".into())),
         Err(RecvTimeoutError::Disconnected) => {

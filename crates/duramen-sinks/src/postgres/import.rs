@@ -1,15 +1,16 @@
 //! Tables of a PostgreSQL database, to import.
 
 use super::address::Address;
+use super::client::{Client, Failure};
 use super::read::PostgresReader;
-use super::{connect, explain, tables};
+use super::{connect, tables};
 use crate::error::{Error, Result};
 use crate::import::{SqlTable, Table, TableOptions, TableRows, quoted};
 use crate::schema::LOG_TABLE;
 use crate::sql::{Param, Reader};
-use postgres::config::Host;
-use postgres::error::SqlState;
-use postgres::{Client, Config};
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
 
 /// How long to wait for those who are writing into the table.
 const LOCK_TIMEOUT: &str = "5s";
@@ -26,17 +27,17 @@ impl SqlTable {
     /// [`Error::Database`] for what the server or the network said.
     pub fn postgres(url: &str, options: &TableOptions) -> Result<Self> {
         let address = Address::parse(url)?;
-        let mut client = connect::connect(&address)?;
+        let client = connect::connect(&address)?;
         let database = place(&address.config);
         if options.is_ours() {
-            tables::check(&mut client, &database)?;
+            tables::check(&client, &database)?;
         }
         let typed = options.table.as_deref().unwrap_or(LOG_TABLE);
-        let table = regclass(&mut client, typed)?;
+        let table = regclass(&client, typed)?;
         let key = match &options.key_column {
             _ if options.is_ours() => quoted("id"),
             Some(name) => quoted(name),
-            None => quoted(&primary_key(&mut client, &table)?),
+            None => quoted(&primary_key(&client, &table)?),
         };
         let named =
             [&options.key_column, &options.time_column, &options.message_column, &options.level_column];
@@ -46,12 +47,12 @@ impl SqlTable {
                 return Err(Error::Invalid(format!("{table} has no column {name}")));
             }
         }
-        let same_everywhere = identity(&mut client, &table)?;
-        let (mut reader, warning) = quiet_moment(client, &table, url)?;
+        let same_everywhere = identity(&client, &table)?;
+        let (reader, warning) = quiet_moment(client, &table, url)?;
         let name = format!("postgres://{database}?table={table}");
         let (ours, mut identity) = (options.is_ours(), same_everywhere.unwrap_or_else(|| name.clone()));
         if ours {
-            let id = tables::meta(&mut reader.client, "database_id")?.unwrap_or_default();
+            let id = tables::meta(&reader.client, "database_id")?.unwrap_or_default();
             identity = format!("duramen_logs {id}");
         }
         let former = Some(name.clone()).filter(|former| !ours && *former != identity);
@@ -67,7 +68,7 @@ const DOES_NOT_SAY: [SqlState; 3] =
 
 /// What tells the table from every other, by whatever address and name it was asked for: the server's own number, the
 /// database, and the table with its schema. `None` where the server does not say, or not to this user.
-fn identity(client: &mut Client, table: &str) -> Result<Option<String>> {
+fn identity(client: &Client, table: &str) -> Result<Option<String>> {
     let asked = "SELECT system_identifier::text, current_database()::text, n.nspname::text, c.relname::text \
                  FROM pg_control_system(), pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                  WHERE c.oid = $1::text::regclass";
@@ -81,13 +82,12 @@ fn identity(client: &mut Client, table: &str) -> Result<Option<String>> {
 }
 
 /// A transaction as of a moment at which nobody was writing into the table, and why it could not be had if not.
-fn quiet_moment(mut client: Client, table: &str, url: &str) -> Result<(PostgresReader, Option<String>)> {
-    let lock = |client: &mut Client| {
+fn quiet_moment(client: Client, table: &str, url: &str) -> Result<(PostgresReader, Option<String>)> {
+    let lock = |client: &Client| {
         client.batch_execute(&format!("BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))?;
         client.batch_execute(&format!("LOCK TABLE {table} IN SHARE MODE"))
     };
-    let warning = lock(&mut client).err().map(|why| {
-        let why = explain(&why);
+    let warning = lock(&client).err().map(|why: Failure| {
         format!("rows that others are writing at this moment may be missed, now and later: {why}")
     });
     let mut reader = PostgresReader::open(url)?;
@@ -109,14 +109,14 @@ fn place(config: &Config) -> String {
 }
 
 /// The table's name as SQL has it, quoted where it must be.
-fn regclass(client: &mut Client, typed: &str) -> Result<String> {
+fn regclass(client: &Client, typed: &str) -> Result<String> {
     let row = client.query_one("SELECT to_regclass($1)::text", &[&typed])?;
     let name: Option<String> = row.get(0);
     name.ok_or_else(|| Error::Invalid(format!("there is no table {typed}")))
 }
 
 /// The one integer column that is the table's primary key.
-fn primary_key(client: &mut Client, table: &str) -> Result<String> {
+fn primary_key(client: &Client, table: &str) -> Result<String> {
     let columns = client.query(
         "SELECT a.attname::text, a.atttypid::regtype::text FROM pg_index i \
          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) \

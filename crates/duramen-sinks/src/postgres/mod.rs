@@ -5,7 +5,8 @@
 //! | `options` | opening |
 //! | `address` | where the server is, and how it is spoken to |
 //! | `tls` | whose certificate is believed |
-//! | `connect` | a connection |
+//! | `connect` | whether a server answers, and a connection to it |
+//! | `client` | a connection on which nothing is waited for without end |
 //! | `tables` | making and checking the tables |
 //! | `backend` | batches as statements, each once, however often the connection breaks |
 //! | `read` | rows, of one moment |
@@ -13,6 +14,7 @@
 
 mod address;
 mod backend;
+mod client;
 mod connect;
 mod import;
 mod options;
@@ -90,14 +92,14 @@ impl Sink for PostgresSink {
     }
 }
 
-impl From<postgres::Error> for Error {
-    fn from(error: postgres::Error) -> Self {
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
         Self::Database(explain(&error))
     }
 }
 
 /// What went wrong, in one line: the client's own text says little, and what caused it says the rest.
-fn explain(error: &postgres::Error) -> String {
+fn explain(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
     match (error.as_db_error(), error.source()) {
         (Some(db), _) => match db.detail() {

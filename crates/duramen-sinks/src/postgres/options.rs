@@ -6,6 +6,7 @@ use super::{PostgresSink, connect, tables};
 use crate::error::{Error, Result};
 use crate::options::SinkOptions;
 use crate::queue::BatchSink;
+use std::time::Duration;
 
 /// How to open a PostgreSQL database for writing.
 ///
@@ -16,20 +17,34 @@ use crate::queue::BatchSink;
 ///     .open("host=/run/postgresql dbname=logs")?;
 /// # Ok::<(), duramen_sinks::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PostgresSinkOptions {
     sink: SinkOptions,
+    statement_timeout_ms: u64,
+}
+
+impl Default for PostgresSinkOptions {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl PostgresSinkOptions {
     /// The defaults.
     pub fn new() -> Self {
-        Self::default()
+        Self { sink: SinkOptions::new(), statement_timeout_ms: 60_000 }
     }
 
     /// When lines are written, and how many may wait.
     pub fn sink(mut self, options: SinkOptions) -> Self {
         self.sink = options;
+        self
+    }
+
+    /// How long the server may take to insert a batch; then its statement is cancelled, the connection given up, and the batch tried
+    /// on another. A server that answers nobody any more is noticed sooner, by `connect_timeout` (10 s). At least 1. Default 60,000.
+    pub fn statement_timeout_ms(mut self, ms: u64) -> Self {
+        self.statement_timeout_ms = ms;
         self
     }
 
@@ -46,15 +61,19 @@ impl PostgresSinkOptions {
     /// [`Error::Database`] for what the server or the network said.
     pub fn open(self, url: &str) -> Result<PostgresSink> {
         self.sink.check()?;
+        if self.statement_timeout_ms == 0 {
+            return Err(Error::Invalid("statement_timeout_ms must be at least 1".into()));
+        }
+        let limit = Duration::from_millis(self.statement_timeout_ms);
         let address = Address::parse(url)?;
         let random = self.sink.env.random.clone();
         let writer = random.next_u64().cast_signed();
         // The client waits on a runtime of its own, and must not do so on a thread that already has one.
         let backend = connect::on_own_thread(move || {
-            let mut client = connect::connect(&address)?;
-            tables::make(&mut client, &*random)?;
-            tables::enter_writer(&mut client, writer)?;
-            Ok::<_, Error>(PostgresBackend::new(address, client, writer))
+            let client = connect::connect(&address)?;
+            tables::make(&client, &*random)?;
+            tables::enter_writer(&client, writer)?;
+            Ok::<_, Error>(PostgresBackend::new(address, client, writer, limit))
         })??;
         Ok(PostgresSink(BatchSink::new(backend, self.sink, "duramen-postgres")?))
     }

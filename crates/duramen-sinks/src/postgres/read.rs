@@ -1,14 +1,14 @@
 //! Rows of a PostgreSQL database, for queries and imports: one transaction, so that everything is of one moment.
 
 use super::address::Address;
+use super::client::Client;
 use super::{connect, tables};
 use crate::error::Result;
 use crate::line::Stored;
 use crate::sql::{Dialect, Param, Reader, SqlLogs};
-use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::ToSql;
-use postgres::{Client, Row};
 use std::fmt;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 /// How values are written: a row must be the same text however the server, the database or the role are set up.
 /// Only within the transaction: a pool may give the connection to another.
@@ -23,7 +23,7 @@ pub(crate) struct PostgresReader {
 impl PostgresReader {
     /// Connects; the transaction is as of now.
     pub fn open(url: &str) -> Result<Self> {
-        let mut client = connect::connect(&Address::parse(url)?)?;
+        let client = connect::connect(&Address::parse(url)?)?;
         client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         client.batch_execute(SESSION)?;
         Ok(Self { client })
@@ -40,11 +40,7 @@ impl PostgresReader {
             Param::Int(n) => n as &(dyn ToSql + Sync),
             Param::Text(text) => text,
         });
-        let mut rows = self.client.query_raw(sql, params)?;
-        while let Some(row) = rows.next()? {
-            each(&row)?;
-        }
-        Ok(())
+        self.client.each_row(sql, &params.collect::<Vec<_>>(), each)
     }
 }
 
@@ -61,8 +57,8 @@ impl SqlLogs {
     /// # Errors
     /// [`crate::Error::NoTables`], [`crate::Error::NewerSchema`], and [`crate::Error::Database`] for what the server or the network said.
     pub fn postgres(url: &str) -> Result<Self> {
-        let mut reader = PostgresReader::open(url)?;
-        tables::check(&mut reader.client, "this database")?;
+        let reader = PostgresReader::open(url)?;
+        tables::check(&reader.client, "this database")?;
         Ok(Self::new(Box::new(reader)))
     }
 }

@@ -14,6 +14,7 @@ use crate::queue::{Backend, WriteError};
 use duramen::Level;
 use duramen_engine::io::Env;
 use server::Server;
+use std::time::Duration;
 
 fn lines(messages: &[&str]) -> Vec<Line> {
     let line = |message: &&str| Line {
@@ -42,15 +43,70 @@ fn a_server_that_never_answers_is_given_up() {
     }
 }
 
+/// Signals a server and all its processes: first the one that makes others.
+fn signal(server: &Server, name: &str) {
+    let send = |process: &u32| {
+        let sent = std::process::Command::new("kill").args(["-s", name, &process.to_string()]).status();
+        sent.unwrap().success()
+    };
+    assert!(send(&server.processes()[0]));
+    // One that has just ended needs none.
+    server.processes()[1..].iter().for_each(|process| _ = send(process));
+}
+
+#[test]
+fn a_server_that_is_stopped_in_the_middle_is_given_up_and_found_again() {
+    let Some(server) = Server::start() else { return };
+    let address = Address::parse(&format!("{}?connect_timeout=1", server.url())).unwrap();
+    let client = connect::connect(&address).unwrap();
+    tables::make(&client, &*Env::os().random).unwrap();
+    tables::enter_writer(&client, 7).unwrap();
+    let mut backend = PostgresBackend::new(address.clone(), client, 7, Duration::from_secs(60));
+    backend.write(1, &lines(&["a"])).unwrap();
+    let reader = connect::connect(&address).unwrap();
+    signal(&server, "STOP");
+    let reading = reader.query_one("SELECT 1", &[]).err().unwrap().to_string();
+    let writing = backend.write(2, &lines(&["b"]));
+    let again = backend.write(2, &lines(&["b"]));
+    signal(&server, "CONT");
+    assert!(reading.contains("does not answer any more"), "{reading}");
+    for outcome in [writing, again] {
+        assert!(
+            matches!(&outcome, Err(WriteError::Transient(why)) if why.contains("does not answer")),
+            "{outcome:?}"
+        );
+    }
+    backend.write(2, &lines(&["b"])).unwrap();
+    assert_eq!(count(&server), 2, "each once");
+    // One statement that takes too long: here, because another has the table for itself.
+    drop(backend);
+    let client = connect::connect(&address).unwrap();
+    tables::enter_writer(&client, 8).unwrap();
+    let mut backend = PostgresBackend::new(address, client, 8, Duration::from_millis(300));
+    let mut other = server.connect();
+    let mut transaction = other.transaction().unwrap();
+    transaction.batch_execute("LOCK TABLE duramen_logs").unwrap();
+    let outcome = backend.write(1, &lines(&["c"]));
+    assert!(matches!(&outcome, Err(WriteError::Transient(why)) if why.contains("300 ms")), "{outcome:?}");
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    let mut look = server.connect();
+    while look.query_one(waits, &[]).unwrap().get::<_, i64>(0) > 0 {
+        std::thread::yield_now(); // it is stopped, and waits no more
+    }
+    transaction.commit().unwrap();
+    backend.write(1, &lines(&["c"])).unwrap();
+    assert_eq!(count(&server), 3);
+}
+
 #[test]
 fn a_commit_that_was_not_heard_of_is_not_repeated() {
     let Some(mut server) = Server::start() else { return };
     let address = Address::parse(&server.url()).unwrap();
-    let mut client = connect::connect(&address).unwrap();
-    tables::make(&mut client, &*Env::os().random).unwrap();
-    tables::make(&mut client, &*Env::os().random).unwrap();
-    tables::enter_writer(&mut client, 7).unwrap();
-    let mut backend = PostgresBackend::new(address, client, 7);
+    let client = connect::connect(&address).unwrap();
+    tables::make(&client, &*Env::os().random).unwrap();
+    tables::make(&client, &*Env::os().random).unwrap();
+    tables::enter_writer(&client, 7).unwrap();
+    let mut backend = PostgresBackend::new(address, client, 7, Duration::from_secs(60));
     // The queue writes a batch again with the same numbers when it does not know what came of it.
     for _ in 0..2 {
         backend.write(1, &lines(&["a", "b", "c"])).unwrap();

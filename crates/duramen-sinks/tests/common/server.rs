@@ -127,14 +127,21 @@ impl Server {
 
     /// Kills the server and all its processes, as a loss of power would.
     pub fn kill(&mut self) {
+        let all = self.processes();
         let Some(mut process) = self.process.take() else { return };
-        let postmaster = process.id().to_string();
-        let children =
-            Command::new("ps").args(["-o", "pid=", "--ppid", &postmaster]).output().unwrap().stdout;
-        let children = String::from_utf8(children).unwrap();
-        let _gone =
-            Command::new("kill").arg("-9").arg(&postmaster).args(children.split_whitespace()).status();
+        let all = all.iter().map(u32::to_string);
+        let _gone = Command::new("kill").arg("-9").args(all).status();
         let _ended = process.wait();
+    }
+
+    /// The identities of the server and all its processes.
+    pub fn processes(&self) -> Vec<u32> {
+        let Some(process) = &self.process else { return Vec::new() };
+        let postmaster = process.id();
+        let ps = Command::new("ps").args(["-o", "pid=", "--ppid", &postmaster.to_string()]).output().unwrap();
+        let children = String::from_utf8(ps.stdout).unwrap();
+        let children = children.split_whitespace().map(|id| id.parse().unwrap());
+        std::iter::once(postmaster).chain(children).collect()
     }
 
     fn data(&self) -> PathBuf {
