@@ -39,6 +39,9 @@ const NO_TIME: &str = "an event whose time is none, or before 1970";
 /// The stream field, unless others are asked for.
 pub const STREAM_FIELDS: [&str; 1] = ["tag"];
 
+/// A connection keeps buffers of so many bytes at most from one message to the next: it may rest for hours.
+const KEPT_BYTES: usize = 4 << 20;
+
 /// Reads the messages of a connection, keeping its buffers. Can be sent to another thread, not shared.
 #[derive(Debug)]
 pub struct Forward {
@@ -121,6 +124,10 @@ impl Forward {
         };
         self.buffer.drain(..start);
         self.scanned -= start;
+        if start > 0 {
+            self.buffer.shrink_to(self.buffer.len().max(KEPT_BYTES));
+            self.json.shrink_to(KEPT_BYTES);
+        }
         if self.buffer.len() > self.max_message_bytes {
             return Err(over(self.max_message_bytes));
         }
@@ -209,7 +216,9 @@ impl Forward {
         }
         let is_packed = !matches!(how, b"" | b"text");
         let outcome = self.events(if is_packed { &unpacked } else { packed }, now_ns, out);
-        self.unpacked = unpacked;
+        if unpacked.capacity() <= KEPT_BYTES {
+            self.unpacked = unpacked;
+        }
         outcome
     }
 

@@ -186,6 +186,33 @@ fn a_record_over_a_limit_is_rejected_beside_others() {
     assert_eq!(show(&mut out), "NOW Unknown  {tag=t} a=1\n");
 }
 
+#[test]
+fn a_connection_that_has_sent_much_gives_its_buffers_back() {
+    let mut forward = Forward::new(&Params::default(), NOW, 64 << 20);
+    let mut events = Vec::new();
+    for _ in 0..1_000 {
+        event(&mut events, Some(7), &"x".repeat(10_000));
+    }
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&events).unwrap();
+    let mut packed = Vec::new();
+    mp::write_array_len(&mut packed, 3).unwrap();
+    text(&mut packed, "app.web");
+    mp::write_bin(&mut packed, &gzip.finish().unwrap()).unwrap();
+    option(&mut packed, &[("compressed", "gzip")]);
+    let mut plain = Vec::new();
+    mp::write_array_len(&mut plain, 2).unwrap();
+    text(&mut plain, "app.web");
+    mp::write_bin(&mut plain, &events).unwrap();
+    for message in [plain, packed] {
+        let (mut out, mut chunks) = (Decoded::default(), Vec::new());
+        forward.feed(&message, NOW, &mut out, &mut chunks).unwrap();
+        assert_eq!(out.accepted(), 1_000);
+        let kept = [&forward.buffer, &forward.unpacked, &forward.json].map(Vec::capacity);
+        assert!(kept.iter().all(|kept| *kept <= KEPT_BYTES), "{kept:?}");
+    }
+}
+
 /// What a message makes, what of it is rejected, and the chunk that is acknowledged.
 fn fed(message: &[u8]) -> (String, String, Vec<Vec<u8>>) {
     let (mut out, mut chunks) = (Decoded::default(), Vec::new());
