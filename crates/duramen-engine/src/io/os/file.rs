@@ -1,5 +1,6 @@
 //! Files by their descriptors.
 
+use super::file_size;
 use super::fork::NotInherited;
 use crate::io::{File, Lock};
 use rustix::fs::{Advice, fadvise};
@@ -17,6 +18,7 @@ impl File for OsFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        file_size::check(offset.saturating_add(buf.len() as u64))?;
         self.0.write_at(buf, offset)
     }
 
@@ -25,6 +27,8 @@ impl File for OsFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        // A file that is over the limit already may be cut.
+        file_size::check(len).or_else(|e| if self.len()? < len { Err(e) } else { Ok(()) })?;
         self.0.set_len(len)
     }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // the io layer is where files are touched
 
 use super::file::{OsFile, OsLock};
+use super::file_size;
 use super::fork::NotInherited;
 use super::kept_back;
 use super::segment::{MappedSegment, UnmappedSegment};
@@ -20,6 +21,9 @@ impl Fs for OsFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut options = OpenOptions::new();
         options.read(true);
+        if mode != OpenMode::Read {
+            file_size::look();
+        }
         match mode {
             OpenMode::Read => {}
             OpenMode::ReadWrite => {

@@ -2,6 +2,7 @@
 
 mod clock;
 mod file;
+mod file_size;
 mod fork;
 mod fs;
 mod kept_back;

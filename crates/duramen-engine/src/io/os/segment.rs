@@ -2,6 +2,7 @@
 #![allow(unsafe_code, clippy::disallowed_methods)] // mapping files is unsafe by nature, and this is the io layer
 
 use super::file::OsFile;
+use super::file_size;
 use crate::io::{File, Segment, SegmentMemory};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::io::Errno;
@@ -65,6 +66,8 @@ fn create_file(path: &Path, len: usize) -> io::Result<std::fs::File> {
     if len == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a segment needs at least one byte"));
     }
+    file_size::look();
+    file_size::check(len as u64)?;
     OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
