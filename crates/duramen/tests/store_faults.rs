@@ -230,6 +230,37 @@ fn a_segment_that_is_gone_between_others_is_told_with_what_it_held() {
     let told = format!("the lines {} to {} of writer {:016x}", shown + 1, shown + missing, ids[0].writer);
     assert!(damage.detail.starts_with(&told), "{told}: {damage:?}");
     assert_eq!(report.lines + missing, ids.len() as u64);
+    let incidents = store.incidents().messages.join("\n");
+    assert!(
+        incidents.contains(&segments[2]) && incidents.contains("missing"),
+        "who asked is told: {incidents}"
+    );
+}
+
+#[test]
+fn a_first_segment_whose_counters_are_lost_is_told() {
+    let sim = Sim::new(9);
+    let options = StoreOptions::new().env(sim.env()).write_buffer_size(64 << 10).background(false);
+    let store = options.max_write_buffer_number(8).open("/logs").unwrap();
+    let written = (0..300).map_while(|n| store.append(&entry(n)).ok()).count();
+    let segments: Vec<String> = sim.files().into_iter().filter(|file| file.ends_with(".wal")).collect();
+    sim.crash_process();
+    std::mem::forget(store);
+    // Those of a living writer are no damage, so no checksum covers them.
+    let file = sim.env().fs.open(&Path::new("/").join(&segments[0]), OpenMode::ReadWrite).unwrap();
+    file.write_all_at(&[0; 512], 64).unwrap();
+
+    let store = StoreOptions::new().env(sim.env()).background(false).keeper(false).open("/logs").unwrap();
+    assert_eq!(numbers(&store), [] as [u64; 0], "what follows a gap is left out");
+    let incidents = store.incidents().messages.join("\n");
+    assert!(incidents.contains(&segments[1]) && incidents.contains("missing"), "{incidents}");
+    let report = store.verify(&mut |_| {}).unwrap();
+    assert!(report.damage.iter().any(|damage| damage.path.ends_with(&segments[1])), "{report:?}");
+    drop(store);
+    // The keeper goes by the records.
+    let store = StoreOptions::new().env(sim.env()).background(false).open("/logs").unwrap();
+    store.flush().unwrap();
+    assert_eq!(numbers(&store).len(), written);
 }
 
 #[test]

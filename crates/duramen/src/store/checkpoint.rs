@@ -137,7 +137,7 @@ impl Snapshots {
         let mut prefix = Prefix::default();
         let mut rows = RowSet::default();
         for segment in &view.live.segments {
-            if !prefix.goes_on_with(segment) {
+            if !prefix.goes_on_with(self.shared(), segment) {
                 continue;
             }
             // Alone first: whether those after it follow on is told by its own last record.

@@ -80,7 +80,7 @@ impl Barrier {
         let mut live = BTreeMap::new();
         let mut prefix = Prefix::default();
         for segment in &view.live.segments {
-            if !prefix.goes_on_with(segment) {
+            if !prefix.goes_on_with(&store.shared, segment) {
                 continue;
             }
             let mut rows = RowSet::default();

@@ -85,7 +85,7 @@ impl Snapshots {
         }
         let mut prefix = Prefix::default();
         for segment in &live.segments {
-            if prefix.goes_on_with(segment) {
+            if prefix.goes_on_with(&self.shared, segment) {
                 let mut rows = RowSet::default();
                 rows.follow(segment.reader.clone());
                 prefix.has(&self.shared, rows.extend(), rows.next_seq());

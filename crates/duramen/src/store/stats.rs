@@ -184,7 +184,7 @@ impl Snapshots {
         let mut prefix = Prefix::default();
         for segment in &live.segments {
             writers.insert(segment.writer);
-            if !prefix.goes_on_with(segment) {
+            if !prefix.goes_on_with(self.shared(), segment) {
                 continue;
             }
             let mut rows = RowSet::default();

@@ -86,7 +86,7 @@ impl Tail {
         let mut following = std::mem::take(&mut self.following);
         let mut prefix = Prefix::default();
         for segment in &view.live.segments {
-            if !prefix.goes_on_with(segment) {
+            if !prefix.goes_on_with(self.snapshots.shared(), segment) {
                 continue;
             }
             let key = (segment.writer, segment.number);

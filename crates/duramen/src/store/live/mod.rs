@@ -100,7 +100,7 @@ impl LiveCache {
         let mut handles = Vec::new();
         let mut prefix = Prefix::default();
         for (segment, blocks) in live.segments.iter().zip(&blocks) {
-            if prefix.goes_on_with(segment) {
+            if prefix.goes_on_with(shared, segment) {
                 let mut blocks = lock(blocks);
                 prefix.has(shared, blocks.extend(), blocks.next_seq());
                 handles.extend(blocks.blocks());

@@ -84,7 +84,14 @@ impl Snapshots {
             if let Err(e) = outcome {
                 report.damage.push(Damage::of_error(path.clone(), None, None, &e));
             }
-            report.damage.extend(before.as_mut().and_then(|before| before.gap(segment)));
+            match before.as_mut().filter(|before| before.writer == segment.writer) {
+                Some(before) => report.damage.extend(before.gap(segment)),
+                // What is missing in front of them because it cannot be opened is told below.
+                None if !live.damaged.iter().any(|(path, _)| path.parent() == segment.path.parent()) => {
+                    report.damage.extend(begins_late(segment));
+                }
+                None => {}
+            }
             if rows.undecodable() > 0 {
                 let detail = "entries that no version of this program reads".to_owned();
                 let lines = Some(rows.undecodable());
@@ -209,8 +216,8 @@ struct Before {
 impl Before {
     /// What is missing between it and the next one of its writer, who numbers lines without gaps.
     fn gap(&mut self, next: &LiveSegment) -> Option<Damage> {
-        if self.writer != next.writer || !self.whole {
-            return None; // another's, or what is missing was told
+        if !self.whole {
+            return None; // what is missing was told
         }
         let first = next.reader.first_seq()?;
         if self.rows.next_seq() != Some(first) {
@@ -227,6 +234,18 @@ impl Before {
         let lines = first.checked_sub(expected);
         Some(Damage { path: next.path.clone(), offset: None, block: None, lines, detail })
     }
+}
+
+/// What is missing in front of the first of a writer's segments that has lines.
+fn begins_late(segment: &LiveSegment) -> Option<Damage> {
+    segment.reader.first_seq()?;
+    let before = segment.reader.previous().filter(|before| *before > segment.flushed)?;
+    let detail = format!(
+        "segment {before} of writer {:016x} should precede it, and is gone or tells of no line. Answers are without what \
+         follows",
+        segment.writer
+    );
+    Some(Damage { path: segment.path.clone(), offset: None, block: None, lines: None, detail })
 }
 
 impl Damage {
