@@ -28,6 +28,8 @@ use std::time::Duration;
 /// seconds in all, of which a process with a background thread needs a fifth of one.
 const MAX_LOOKS_FOR_SEALS: usize = 500;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Where looking itself takes long, as on a full disk, on which each flush gets as far as there is room, it is not looked so often.
+const MOST_LOOKING: Duration = Duration::from_secs(10);
 
 /// Says which rows of a block to delete: one flag a row. Called again and again, for any block, each at least once.
 pub type Matches<'m> = dyn FnMut(&Arc<dyn Block>) -> Result<Vec<bool>> + 'm;
@@ -165,8 +167,13 @@ impl Store {
         let barrier = Barrier::draw(self, &view, &mut report.damaged);
         drop(view);
         if self.matching_live_lines(&barrier, &times, matches)? > 0 {
-            claim.ask_to_seal()?;
+            // On a full disk not even that: what others have not sealed is counted, and what is in tables goes.
+            if let Err(e) = claim.ask_to_seal() {
+                tell(&mut report, &e);
+            }
             let mut is_sealed = false;
+            let clock = &self.shared.env.clock;
+            let began = clock.monotonic();
             for _ in 0..MAX_LOOKS_FOR_SEALS {
                 if stop() {
                     return Ok(None);
@@ -178,7 +185,7 @@ impl Store {
                     self.step_of_deletion(&mut report)?;
                 }
                 report.unsealed_lines = self.matching_live_lines(&barrier, &times, matches)?;
-                if report.unsealed_lines == 0 {
+                if report.unsealed_lines == 0 || clock.monotonic().saturating_sub(began) >= MOST_LOOKING {
                     break;
                 }
                 std::thread::park_timeout(BETWEEN_LOOKS);

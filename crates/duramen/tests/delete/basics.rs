@@ -1,7 +1,9 @@
 use crate::lines::{PERIOD_NS, append, delete, number, numbers, options, rows, text};
+use duramen::block::Block;
 use duramen::{Durability, Error, Store, StoreOptions};
-use duramen_engine::io::sim::Sim;
+use duramen_engine::io::sim::{Fault, Sim};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Whether some file of the store holds the text as it is.
@@ -228,6 +230,50 @@ fn what_is_stopped_or_fails_changes_nothing() {
     assert_eq!(tables(&sim.files()), tables(&files), "nothing is left lying about");
     let reader = Store::open_read_only("/nowhere");
     assert!(reader.is_err());
+}
+
+#[test]
+fn lines_that_do_not_get_into_tables_are_waited_for_ten_seconds_however_long_each_look_takes() {
+    let sim = Sim::new(11);
+    let process = sim.spawn_process();
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    // Without a thread in the background, it does not seal what it is asked to.
+    let other = options(process.env()).keeper(false).open("/logs").unwrap();
+    append(&other, 100).unwrap();
+    let mut looks = 0;
+    let all = i64::MIN..=i64::MAX;
+    let mut matches = |block: &Arc<dyn Block>| {
+        looks += 1;
+        sim.clock().advance(Duration::from_secs(1));
+        rows(block, &|n| n == 3 || n == 100)
+    };
+    let report = store.delete(all, &mut matches, &|| false).unwrap().unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (1, 1), "{report:?}");
+    assert!(looks < 30, "{looks}");
+}
+
+#[test]
+fn lines_of_tables_go_though_no_room_is_left_to_ask_other_writers_for_theirs() {
+    let run = |fault_at: Option<u64>| {
+        let sim = Sim::new(12);
+        let process = sim.spawn_process();
+        let store = options(sim.env()).open("/logs").unwrap();
+        (0..30).for_each(|n| append(&store, n).unwrap());
+        store.flush().unwrap();
+        let other = options(process.env()).keeper(false).open("/logs").unwrap();
+        append(&other, 100).unwrap();
+        fault_at.iter().for_each(|at| sim.fail_at(*at, Fault::NoSpace));
+        (delete(&store, &|n| n == 3 || n == 100), sim.trace(), numbers(&store))
+    };
+    let (_, trace, _) = run(None);
+    let asking = trace.iter().position(|op| op.starts_with("write") && op.contains("KEEPER.next")).unwrap();
+    let (report, _, left) = run(Some(asking as u64));
+    let report = report.unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (1, 1), "{report:?}");
+    assert!(report.damaged.iter().any(|told| told.contains("KEEPER.next")), "{report:?}");
+    assert!(!left.contains(&3) && left.contains(&100), "{left:?}");
 }
 
 /// With real threads: another process is keeper and writes, and its last lines are in its WAL only.
