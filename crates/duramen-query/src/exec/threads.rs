@@ -5,14 +5,15 @@ use crate::error::Result;
 use duramen::block::BlockHandle;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Does the work on so many threads at once, this one among them, and gives what each made of it.
+/// Does the work so many times, each on a thread, this one among them, and gives what each made of it. Where the system has no
+/// more threads, this one does it more than once.
 pub(crate) fn side_by_side<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
-        let spawned: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut results = vec![work()];
+        let spawned: Vec<_> = (1..threads).map_while(|_| beside(scope, &work)).collect();
+        let mut results: Vec<T> = (spawned.len()..threads.max(1)).map(|_| work()).collect();
         results.extend(spawned.into_iter().map(join));
         results
     })
@@ -107,12 +108,20 @@ pub(crate) fn over_blocks<T: Send>(
     let run_beside = || run(Taker { shared: &shared, help: Cell::new(None) });
     std::thread::scope(|scope| {
         let spawned = RefCell::new(Vec::new());
-        let start = || spawned.borrow_mut().extend((1..threads).map(|_| scope.spawn(run_beside)));
+        let start = || spawned.borrow_mut().extend((1..threads).map_while(|_| beside(scope, run_beside)));
         let help = (threads > 1).then_some(Help { start: &start, began });
         let mut made = vec![run(Taker { shared: &shared, help: Cell::new(help) })];
         made.extend(spawned.take().into_iter().map(join));
         made.into_iter().collect()
     })
+}
+
+/// Another thread, if there is one: `Scope::spawn` would panic.
+fn beside<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Option<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).ok()
 }
 
 /// What a thread made, or its panic.

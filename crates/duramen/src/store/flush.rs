@@ -13,12 +13,15 @@ use crate::store::layout::{Layout, SPARSE_BYTES, day_name, day_of, window_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::retention::Sorted;
 use crate::store::rows::{Arenas, RowPlace};
+use crate::store::shared::lock;
 use crate::store::table_facts::{BlockFacts, ClassPart, Classes, TableFacts, time_key};
 use duramen_engine::io::Env;
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::{BlockMeta, ChunkHandle, TableBuilder};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Mutex;
+use std::thread::Builder;
 
 /// The number, in a table's header, of the codec that writes column blocks.
 pub(crate) const COLUMN_CODEC_ID: u32 = 0x6c6f_6731; // "log1"
@@ -103,16 +106,21 @@ impl Flusher {
         }
         let Self { env, layout, encoders } = self;
         let share = jobs.len().div_ceil(encoders.len()).max(1);
+        let shares: Vec<_> = jobs.chunks(share).zip(encoders).collect();
+        let others = shares.len().saturating_sub(1);
+        let shares = Mutex::new(shares);
+        let work = || {
+            let (jobs, encoder) = lock(&shares).pop()?;
+            Some(write_jobs(env, layout, encoder, arenas, jobs))
+        };
         let written: Vec<Result<Vec<TableMeta>>> = std::thread::scope(|scope| {
-            let mut shares: Vec<_> = jobs.chunks(share).zip(encoders).collect();
-            let own = shares.pop();
-            let mut others = Vec::new();
-            for (jobs, encoder) in shares {
-                others.push(scope.spawn(|| write_jobs(env, layout, encoder, arenas, jobs)));
-            }
-            let own = own.map(|(jobs, encoder)| write_jobs(env, layout, encoder, arenas, jobs));
-            let panicked = || Err(Error::decode("rows", "the thread that encoded them panicked"));
-            others.into_iter().map(|t| t.join().unwrap_or_else(|_| panicked())).chain(own).collect()
+            let start = |_| Builder::new().spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (0..others).map_while(start).collect();
+            // One of them, and those for which the system had no thread.
+            let mut written: Vec<_> = std::iter::from_fn(work).collect();
+            let panicked = || Some(Err(Error::decode("rows", "the thread that encoded them panicked")));
+            written.extend(others.into_iter().filter_map(|t| t.join().unwrap_or_else(|_| panicked())));
+            written
         });
         written.into_iter().try_fold(Vec::new(), |mut all, tables| {
             all.extend(tables?);
