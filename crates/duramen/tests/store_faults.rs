@@ -2,12 +2,13 @@
 //! still served.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests may
 
-use duramen::{EntryBuf, Error, Retention, Store, StoreOptions};
+use duramen::{Batch, EntryBuf, Error, Retention, Store, StoreOptions};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::OpenMode;
 use duramen_engine::io::sim::{Fault, Sim};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 fn open(sim: &Sim) -> Store {
     StoreOptions::new().env(sim.env()).write_buffer_size(64 << 10).open("/logs").unwrap()
@@ -60,6 +61,46 @@ fn a_full_disk_is_told_and_the_store_goes_on_when_there_is_room() {
     assert_eq!(numbers(&store).len() as u64, written + 1);
     store.close().unwrap();
     assert_eq!(numbers(&open(&sim)).len() as u64, written + 1);
+}
+
+#[test]
+fn who_can_wait_fills_a_disk_that_has_room_for_the_tables_alone() {
+    const LINES: u64 = 10_000;
+    for most in [Duration::ZERO, Duration::from_secs(60)] {
+        let sim = Sim::new(3);
+        let process = sim.spawn_process();
+        let keeper = StoreOptions::new().env(process.env()).background(false).open("/logs").unwrap();
+        let options = StoreOptions::new().env(sim.env()).keeper(false).write_buffer_size(64 << 10);
+        let store = options.max_write_buffer_number(100).open("/logs").unwrap();
+        sim.set_capacity_bytes(Some(700 << 10));
+        let append_all = || {
+            let mut batch = Batch::new();
+            for n in 0..LINES {
+                let mut entry = EntryBuf::new(["app"]);
+                let words = "the same words in every line, which tables have once ".repeat(2);
+                entry.start(n as i64).message(&format!("{n} {words}"));
+                batch.push(entry.finish()?)?;
+                store.append_batch_patiently(&mut batch, None, most)?;
+            }
+            Ok::<(), Error>(())
+        };
+        if most.is_zero() {
+            let refused = append_all().unwrap_err();
+            assert!(refused.is_full(), "{refused}");
+            continue;
+        }
+        std::thread::scope(|scope| {
+            let appending = scope.spawn(append_all);
+            while !appending.is_finished() {
+                keeper.flush().unwrap();
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            appending.join().unwrap().unwrap();
+        });
+        store.close().unwrap();
+        keeper.flush().unwrap();
+        assert_eq!(numbers(&keeper), (0..LINES).collect::<Vec<_>>());
+    }
 }
 
 #[test]

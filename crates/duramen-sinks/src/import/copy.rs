@@ -5,11 +5,14 @@ use crate::error::{Error, Result};
 use crate::sql::ordered;
 use duramen::{Batch, SourcePosition, Store};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// A batch with so many bytes is appended.
 const BATCH_BYTES: usize = 1 << 20;
 /// A batch with so many entries is appended.
 const BATCH_ENTRIES: usize = 4096;
+/// How long a full disk is waited for: what was appended before takes its room until it is in tables, and somebody may make some.
+const WAITS_FOR_ROOM: Duration = Duration::from_secs(10);
 /// How many rows are asked for at once.
 const PAGE_ROWS: usize = 10_000;
 
@@ -127,7 +130,9 @@ impl Copy<'_> {
         }
         let entries = self.batch.len() as u64;
         let position = SourcePosition { entries: self.appended.entries + entries, ..self.read.clone() };
-        self.store.append_batch(&mut self.batch, Some(&position)).map_err(refused)?;
+        self.store
+            .append_batch_patiently(&mut self.batch, Some(&position), WAITS_FOR_ROOM)
+            .map_err(refused)?;
         self.copied.entries += entries;
         *self.appended = position;
         self.say(Copying::Appended(self.copied));

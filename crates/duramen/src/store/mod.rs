@@ -31,6 +31,7 @@ mod reencode;
 mod renew;
 mod retained;
 pub(crate) mod retention;
+mod room;
 mod rows;
 mod scan;
 mod seam;

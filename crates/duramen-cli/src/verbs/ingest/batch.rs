@@ -4,11 +4,14 @@
 use crate::input::tracker::Tracker;
 use duramen::{Batch, EntryRef, Level, SourcePosition, Store};
 use duramen_formats::Sink;
+use std::time::Duration;
 
 /// A batch with so many bytes is appended.
 const BATCH_BYTES: usize = 256 << 10;
 /// A batch with so many entries is appended.
 const BATCH_ENTRIES: usize = 4096;
+/// How long a full disk is waited for: what was appended before takes its room until it is in tables, and somebody may make some.
+const WAITS_FOR_ROOM: Duration = Duration::from_secs(10);
 
 /// How far a source has been read.
 pub(super) struct Progressed {
@@ -46,7 +49,7 @@ impl<'s> Batcher<'s> {
     /// Appends what is gathered. Nothing is lost if it fails, but the store takes no more.
     ///
     /// # Errors
-    /// As [`Store::append_batch`].
+    /// As [`Store::append_batch_patiently`].
     pub(super) fn append(&mut self) -> duramen::Result<()> {
         if self.batch.is_empty() {
             return Ok(());
@@ -59,7 +62,7 @@ impl<'s> Batcher<'s> {
             source.position.entries += entries;
             &source.position
         });
-        self.store.append_batch(&mut self.batch, position)?;
+        self.store.append_batch_patiently(&mut self.batch, position, WAITS_FOR_ROOM)?;
         self.appended += entries;
         Ok(())
     }
