@@ -97,9 +97,17 @@ pub(super) fn write_json(row: &ResultRow, out: &mut Vec<u8>) {
 
 /// Runs `work` with a flag that a signal cancels.
 pub(super) fn cancellable<T>(interrupt: &Interrupt, cancel: &Cancel, work: impl FnOnce(&Cancel) -> T) -> T {
+    /// Also when the work panics: the scope waits for who watches.
+    struct Done<'d>(&'d AtomicBool, Option<thread::Thread>);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+            self.1.iter().for_each(thread::Thread::unpark);
+        }
+    }
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        let watch = || {
             while !done.load(Ordering::Acquire) {
                 if interrupt.requested() {
                     cancel.cancel();
@@ -107,11 +115,11 @@ pub(super) fn cancellable<T>(interrupt: &Interrupt, cancel: &Cancel, work: impl 
                 }
                 thread::park_timeout(LOOK_EVERY);
             }
-        });
-        let outcome = work(cancel);
-        done.store(true, Ordering::Release);
-        watch.thread().unpark();
-        outcome
+        };
+        // Where there are no more threads, only a second signal ends it.
+        let watching = thread::Builder::new().spawn_scoped(scope, watch).ok();
+        let _done = Done(&done, watching.map(|watching| watching.thread().clone()));
+        work(cancel)
     })
 }
 

@@ -145,3 +145,23 @@ fn limits_say_how_to_raise_them() {
         sandbox.run(["query", "*", wrong[0], wrong[1]]).expect(2);
     }
 }
+
+#[test]
+fn a_process_that_gets_no_more_threads_answers_all_the_same() {
+    let sandbox = Sandbox::new();
+    let lines = sandbox.run(["generate", "--lines", "50000"]).expect(0).stdout;
+    sandbox.ingest(&sandbox.write("lines.ndjson", lines));
+    for query in ["* | stats by (app) count()", "* | sort by (_time) | limit 3", "refused | count()"] {
+        let asked = sandbox.run(["query", query]).expect(0).stdout;
+        // So much memory for its stack no thread has.
+        let mut alone = sandbox.command(["query", query]);
+        let alone = alone.env("RUST_MIN_STACK", (1_u64 << 60).to_string()).output().unwrap();
+        assert!(alone.status.success(), "{query}: {}", String::from_utf8_lossy(&alone.stderr));
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&String::from_utf8_lossy(&alone.stdout)), sorted(&asked), "{query}");
+    }
+}
