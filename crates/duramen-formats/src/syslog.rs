@@ -187,11 +187,12 @@ fn rfc5424<'a>(text: &'a str, stamps: &StampParser) -> Option<SyslogLine<'a>> {
 }
 
 /// Where structured data end. What cannot be read, or has no parameter, as `[INFO] ready` of who leaves the data out, is part
-/// of the message, and costs no other part.
+/// of the message, and costs no other part. A mark of UTF-8 behind them says that the message begins there.
 fn data_end(text: &str) -> Option<usize> {
     let mut has_parameters = false;
     let end = each_parameter(text, |_, _, _| has_parameters = true)?;
-    has_parameters.then_some(end)
+    let marked = || end > 0 && text.get(end..).is_some_and(|rest| rest.starts_with(" \u{feff}"));
+    (has_parameters || marked()).then_some(end)
 }
 
 /// Calls `f` with id, name and value of each parameter of `[id a="b" c="d"][id2 …]`, the value as it is

@@ -103,6 +103,11 @@ fn lines_are_taken_apart() {
             r#"<165>1 2003-10-11T22:14:15.003Z host.example.com evntslog - ID47 [ex@32473 iut="3" src="a \"b\" \] \\ \x"][o@1 k="v"] BOMless"#,
             r#"Some(1065910455) Some(Info) host=Str("host.example.com") app=Str("evntslog") msgid=Str("ID47") priority=Int(165) facility=Str("local4") severity=Str("notice") sd.ex@32473.iut=Str("3") sd.ex@32473.src=Str("a \"b\" ] \\ \\x") sd.o@1.k=Str("v") | BOMless"#,
         ),
+        // As Fluent Bit sends a map that has no values.
+        (
+            "<12>1 2003-10-11T22:14:15.003Z h1 - - - [nested] \u{feff}hello [x]",
+            r#"Some(1065910455) Some(Warn) host=Str("h1") priority=Int(12) facility=Str("user") severity=Str("warning") | hello [x]"#,
+        ),
         (
             "<11>1 - - - - - -",
             r#"None Some(Error) priority=Int(11) facility=Str("user") severity=Str("err") | "#,
