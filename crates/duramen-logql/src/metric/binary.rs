@@ -112,6 +112,25 @@ fn sets(
     Ok(left)
 }
 
+/// A result on its way: a comparison that does not hold gives no value, and has had its match all the same.
+struct Matched {
+    series: Series,
+    /// At which steps there was a match.
+    at: Vec<bool>,
+}
+
+/// Refuses series of which several have a value at a step and match by the same labels.
+fn unique(series: &[&Series], side: &str) -> Result<()> {
+    let (Some(first), true) = (series.first(), series.len() > 1) else { return Ok(()) };
+    let twice = |step: usize| series.iter().filter(|s| s.points[step].is_some()).nth(1).is_some();
+    match (0..first.points.len()).any(twice) {
+        false => Ok(()),
+        true => Err(Error::Matching(format!(
+            "found duplicate series on the {side} hand-side: labels that match must be unique on one side"
+        ))),
+    }
+}
+
 /// Arithmetic of series: of one side, several may match one of the other only if the query says so.
 fn matched(binary: &Binary, left: Vec<Series>, right: Vec<Series>, run: &Run<'_>) -> Result<Vec<Series>> {
     let matching = binary.matching.as_ref();
@@ -122,7 +141,10 @@ fn matched(binary: &Binary, left: Vec<Series>, right: Vec<Series>, run: &Run<'_>
     for series in &one {
         ones.entry(signature(&series.labels, matching)).or_default().push(series);
     }
-    let mut results: BTreeMap<LabelSet, Series> = BTreeMap::new();
+    for series in ones.values() {
+        unique(series, if swapped { "left" } else { "right" })?;
+    }
+    let mut results: BTreeMap<LabelSet, Matched> = BTreeMap::new();
     for series in &many {
         run.cancel.check()?;
         let signature = signature(&series.labels, matching);
@@ -143,22 +165,31 @@ fn matched(binary: &Binary, left: Vec<Series>, right: Vec<Series>, run: &Run<'_>
                 Entry::Occupied(entry) => entry.into_mut(),
                 Entry::Vacant(entry) => {
                     let series = run.empty_series(entry.key().clone())?;
-                    entry.insert(series)
+                    let at = vec![false; series.points.len()];
+                    run.memory.charge(at.len(), "series")?;
+                    entry.insert(Matched { series, at })
                 }
             };
             for (step, (a, b)) in series.points.iter().zip(&other.points).enumerate() {
                 let (Some(a), Some(b)) = (*a, *b) else { continue };
-                let (a, b) = if swapped { (b, a) } else { (a, b) };
-                let Some(value) = point(binary, a, b, a) else { continue };
-                if result.points[step].replace(value).is_some() {
+                if std::mem::replace(&mut result.at[step], true) {
                     return Err(Error::Matching(
-                        "multiple matches for labels: many-to-one matching must be explicit \
-                         (group_left/group_right), and the other side unique"
-                            .into(),
+                        match group {
+                            None => {
+                                "multiple matches for labels: many-to-one matching must be explicit \
+                                 (group_left/group_right)"
+                            }
+                            Some(_) => {
+                                "multiple matches for labels: grouping labels must ensure unique matches"
+                            }
+                        }
+                        .into(),
                     ));
                 }
+                let (a, b) = if swapped { (b, a) } else { (a, b) };
+                result.series.points[step] = point(binary, a, b, a);
             }
         }
     }
-    Ok(results.into_values().collect())
+    Ok(results.into_values().map(|result| result.series).collect())
 }

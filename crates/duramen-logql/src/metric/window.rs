@@ -136,7 +136,8 @@ pub(super) fn quantile(q: f64, mut values: Vec<f64>) -> f64 {
     if q > 1.0 {
         return f64::INFINITY;
     }
-    values.sort_by(f64::total_cmp);
+    // Not-a-number, whatever its sign, stands before all numbers, as in Loki.
+    values.sort_by(|a, b| b.is_nan().cmp(&a.is_nan()).then(a.total_cmp(b)));
     let rank = q * (values.len() - 1) as f64;
     let (low, high) = (rank.floor() as usize, (rank.floor() as usize + 1).min(values.len() - 1));
     let weight = rank - rank.floor();
@@ -192,6 +193,10 @@ mod tests {
             assert!((result - expected).abs() < 1e-9, "{function:?}: {result}");
         }
         assert_eq!(quantile(0.9, vec![1.0, 2.0]), 1.9);
+        for nan in [f64::NAN, -f64::NAN] {
+            assert_eq!(quantile(1.0, vec![2.0, nan, 1.0]), 2.0);
+            assert!(quantile(0.0, vec![2.0, nan, 1.0]).is_nan());
+        }
         assert_eq!((quantile(-1.0, vec![1.0]), quantile(2.0, vec![1.0])), (f64::NEG_INFINITY, f64::INFINITY));
     }
 
