@@ -268,12 +268,10 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Says that a stage failed, unless one did before.
+    /// Says that a stage failed. As in Loki, of several the last is told of.
     pub(crate) fn fail(&mut self, error: &'static str, details: impl Into<String>) {
-        if self.error.is_none() {
-            self.error = Some(error);
-            self.error_details = details.into();
-        }
+        self.error = Some(error);
+        self.error_details = details.into();
     }
 
     /// All labels, those about errors included: names, values, origins.

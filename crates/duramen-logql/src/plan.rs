@@ -64,7 +64,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Leaves out stages whose labels and lines nobody behind them looks at, where the answer needs labels or not, and
-    /// lines or not. As in Loki, a parser that is left out fails no line.
+    /// lines or not. As in Loki, a parser or a `line_format` that is left out fails no line.
     pub fn leave_out_unseen(&mut self, mut labels: bool, mut line: bool) {
         let mut kept = Vec::with_capacity(self.stages.len());
         for stage in self.stages.drain(..).rev() {
@@ -330,8 +330,17 @@ mod tests {
             ("| unpack | decolorize", false, false, ""),
             ("| unpack |= `x`", false, false, " | unpack |= \"x\""),
             ("| unpack", false, true, " | unpack"),
-            ("| json | line_format `{{.x}}`", false, false, " | json | line_format \"{{.x}}\""),
-            ("| json | line_format `{{div 1 0}}`", false, false, " | line_format \"{{div 1 0}}\""),
+            ("| json | line_format `{{.x}}`", false, false, ""),
+            ("| json | line_format `{{.x}}`", true, false, " | json"),
+            ("| json | line_format `{{.x}}`", false, true, " | json | line_format \"{{.x}}\""),
+            ("| line_format `{{div 1 0}}` | x=`y`", false, false, ""),
+            (
+                "| json | line_format `{{.x}}` |= `y`",
+                false,
+                false,
+                " | json | line_format \"{{.x}}\" |= \"y\"",
+            ),
+            ("| line_format `{{.x}}` | logfmt", true, false, " | line_format \"{{.x}}\" | logfmt"),
             ("| json | drop __error__", false, false, " | drop __error__"),
             ("| json | __error__=``", false, false, " | json | __error__=\"\""),
         ] {

@@ -94,7 +94,7 @@ fn errors_that_nobody_would_see_or_that_are_asked_for_fail_no_query() {
     for text in [
         format!("sum by (app) (count_over_time({all} [1m]))"),
         format!("count_over_time({all} [1m])"),
-        format!("sum(count_over_time({all} | line_format \"{{{{div 1 0}}}}\" | __error__!=\"x\" [1m]))"),
+        format!("sum(count_over_time({all} | label_format m=\"{{{{div 1 0}}}}\" | __error__!=\"x\" [1m]))"),
     ] {
         assert!(error(&text).contains("pipeline error"), "{text}");
     }

@@ -31,6 +31,8 @@ impl LabelFilter {
                 };
                 match number {
                     Some(number) => op.holds(number, wanted),
+                    // What failed before tells more.
+                    None if entry.error.is_some() => true,
                     None => {
                         let details = format!("{label}: `{text}` is no {what}");
                         entry.fail(errors::LABEL_FILTER, details);

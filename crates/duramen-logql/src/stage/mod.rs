@@ -118,11 +118,11 @@ impl Stage {
         !matches!(self, Self::Line(_) | Self::Label(_) | Self::Decolorize | Self::LineFormat(_))
     }
 
-    /// Whether nothing but other labels and lines comes of it, and errors of parsers: what a template does wrong must be
-    /// told, and an error that is dropped must go.
+    /// Whether nothing but other labels and lines comes of it, and errors of parsers and of `line_format`, of which Loki does not
+    /// tell, either; but what a template of a label does wrong must be told, and an error that is dropped must go.
     pub fn can_be_left_out(&self) -> bool {
         match self {
-            Self::Line(_) | Self::Label(_) | Self::LineFormat(_) => false,
+            Self::Line(_) | Self::Label(_) => false,
             Self::LabelFormat(formats) => {
                 formats.iter().all(|(_, value)| matches!(value, LabelValue::Rename(_)))
             }
