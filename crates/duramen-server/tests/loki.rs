@@ -147,6 +147,16 @@ fn grafana_draws_volumes() {
             series(json!({"detected_level": "unknown"}), json!([[1_700_000_010, "2"]])),
         ])
     );
+    // Whenever it is asked, the times are the same, and the last bar has what came after the last whole step.
+    for (start, end) in
+        [("1700000000", "1700000010"), ("1700000001.2", "1700000008.5"), ("1700000004.9", "1700000005.1")]
+    {
+        let query = "sum(count_over_time({app=\"web\"}[5s]))";
+        let asked = [("query", query), ("start", start), ("end", end), ("step", "5")];
+        let data = self::data(&server, "/loki/api/v1/query_range", &asked);
+        let values = json!([[1_700_000_000, "1"], [1_700_000_005, "2"], [1_700_000_010, "2"]]);
+        assert_eq!(data["result"], json!([series(json!({}), values)]), "{start} {end}");
+    }
     let asked = [("query", "topk(1, sum by (app) (rate({app=~\".+\"}[10s])))"), ("time", "1700000009.5")];
     let data = self::data(&server, "/loki/api/v1/query", &asked);
     assert_eq!(data["result"], json!([{"metric": {"app": "web"}, "value": [1_700_000_009.5, "0.5"]}]));

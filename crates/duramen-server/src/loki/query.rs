@@ -56,7 +56,7 @@ async fn query_range(
         LogQl::Metric(query) => {
             // It plays no part, but what makes no sense is refused all the same.
             asked.direction()?;
-            let steps = Steps { start_ns: span.start_ns, end_ns: span.end_ns, step_ns: asked.step(span)? };
+            let steps = asked.steps(span)?;
             ask::answer(&app, &access, move |view| {
                 let answer = view.numbers(&query, steps)?;
                 let stats = stats(&answer.stats, answer.series.len() as u64, 0);

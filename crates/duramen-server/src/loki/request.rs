@@ -6,7 +6,7 @@ use crate::select::args::{Args, moment};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use duramen_logql::{LogQl, LogQuery};
+use duramen_logql::{LogQl, LogQuery, Steps};
 use duramen_query::number::parse_duration_ns;
 use duramen_query::{Order, ParseError};
 
@@ -119,6 +119,19 @@ impl Asked {
         }
     }
 
+    /// The moments of a query for numbers, as Loki has them: multiples of the step, from the start, or just before it, to the end,
+    /// or just behind it. They stay where they are as the span moves on, and nothing of the span is behind the last.
+    pub fn steps(&self, span: Span) -> LokiResult<Steps> {
+        let step_ns = self.step(span)?;
+        let before = span.start_ns.rem_euclid(step_ns);
+        let behind = (step_ns - span.end_ns.rem_euclid(step_ns)) % step_ns;
+        Ok(Steps {
+            start_ns: span.start_ns.saturating_sub(before),
+            end_ns: span.end_ns.saturating_add(behind),
+            step_ns,
+        })
+    }
+
     /// How far apart entries are at least, if not all are wanted.
     pub fn interval(&self) -> LokiResult<Option<i64>> {
         let none = |text: &str| text.parse() == Ok(0.0) || parse_duration_ns(text) == Some(0);
@@ -185,6 +198,20 @@ mod tests {
 
     fn asked(pairs: &[(&str, &str)]) -> Asked {
         Asked { args: Args::of(pairs), now_ns: NOW }
+    }
+
+    #[test]
+    fn steps_are_multiples_that_take_in_the_span() {
+        let steps = |start: &str, end: &str, step: &str| {
+            let asked = asked(&[("start", start), ("end", end), ("step", step)]);
+            let Steps { start_ns, end_ns, .. } = asked.steps(asked.span(1).unwrap()).unwrap();
+            (start_ns, end_ns)
+        };
+        let second = 1_000_000_000;
+        assert_eq!(steps("60", "600", "60"), (60 * second, 600 * second));
+        assert_eq!(steps("61", "599.5", "1m"), (60 * second, 600 * second));
+        assert_eq!(steps("1.25", "1.3", "0.1"), (1_200_000_000, 1_300_000_000));
+        assert_eq!(steps("-1", "30", "1h"), (-3600 * second, 3600 * second));
     }
 
     #[test]
