@@ -48,4 +48,5 @@ pub use labels::{Entry, Label, Origin, stream_labels};
 pub use log::LogQuery;
 pub use metric::{Answer, LabelSet, Limits, MAX_STEPS, MetricQuery, Series, Steps};
 pub use query::LogQl;
+pub use stage::json_paths::json_paths;
 pub use units::format_value;

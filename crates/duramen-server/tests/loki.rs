@@ -256,10 +256,10 @@ fn what_is_in_the_lines() {
     };
     assert_eq!(
         field("status"),
-        json!({"label": "status", "type": "int", "cardinality": 2, "parsers": ["json"]})
+        json!({"label": "status", "type": "int", "cardinality": 2, "parsers": ["json"], "jsonPath": ["status"]})
     );
     assert_eq!(field("took")["type"], "float");
-    assert_eq!(field("trace_id")["parsers"], Value::Null);
+    assert_eq!((&field("trace_id")["parsers"], &field("trace_id")["jsonPath"]), (&Value::Null, &Value::Null));
     let values = asked("detected_field/msg/values", &[("query", "{app=\"pay\"}")]);
     assert_eq!(values["values"], json!(["card declined", "paid"]));
     let labels = asked("detected_labels", &[]);
@@ -366,6 +366,30 @@ fn tail_begins_with_the_newest_of_one_time() {
     let server = server();
     let query = [("query", "{app=\"web\"}"), ("start", "1700000000000000000"), ("limit", "1")];
     assert_eq!(follow(&server, &query)()[0]["values"], json!([["1700000008000000000", "same time, second"]]));
+}
+
+/// A value has three parts then, and the message says so, as Loki's does.
+#[test]
+fn tail_tells_labels_apart_if_asked() {
+    use tungstenite::client::IntoClientRequest;
+    let server = server();
+    let query =
+        [("query", "{app=\"web\", user=\"bob\"} | pattern `<verb> <_>`"), ("start", "1700000000000000000")];
+    let url = format!("ws://{}/loki/api/v1/tail?{}", server.address, support::encoded(&query));
+    let mut request = url.into_client_request().unwrap();
+    let flag = "categorize-labels".parse().unwrap();
+    request.headers_mut().insert("X-Loki-Response-Encoding-Flags", flag);
+    let socket = std::net::TcpStream::connect(server.address).unwrap();
+    let (mut socket, _) = tungstenite::client(request, socket).unwrap();
+    let message = loop {
+        if let tungstenite::Message::Text(text) = socket.read().unwrap() {
+            break serde_json::from_str::<Value>(&text).unwrap();
+        }
+    };
+    assert_eq!(message["encodingFlags"], json!(["categorize-labels"]), "{message}");
+    let parts = &message["streams"][0]["values"][0][2];
+    assert_eq!(parts["parsed"], json!({"verb": "GET"}), "{message}");
+    assert_eq!(parts["structuredMetadata"]["user"], "bob", "{message}");
 }
 
 /// As `logcli query --tail` does when it is interrupted; without an answer it would follow anew.

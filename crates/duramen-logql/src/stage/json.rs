@@ -6,7 +6,7 @@ use crate::labels::Entry;
 use jiter::{Jiter, JiterError, Peek};
 
 /// How deep objects may be nested, so that the stack is safe.
-const MAX_DEPTH: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// The key under which promtail's stage `pack` has the line.
 const PACKED_LINE: &str = "_entry";

@@ -1,6 +1,7 @@
 //! The stages of a pipeline at work: each changes an entry, or says that it goes no further.
 
 mod json;
+pub(crate) mod json_paths;
 mod label_filter;
 mod logfmt;
 mod unwrap;

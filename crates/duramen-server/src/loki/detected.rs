@@ -11,7 +11,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use duramen_logql::{Entry, Origin};
+use duramen_logql::{Entry, Origin, json_paths};
 use duramen_query::number::parse_duration_ns;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -40,6 +40,8 @@ struct Field {
     values: BTreeSet<String>,
     parsers: BTreeSet<&'static str>,
     kind: Option<&'static str>,
+    /// The keys that lead to it in lines of JSON.
+    path: Option<Vec<String>>,
 }
 
 type Fields = BTreeMap<String, Field>;
@@ -52,6 +54,8 @@ struct Detected<'a> {
     kind: &'static str,
     cardinality: usize,
     parsers: Option<&'a BTreeSet<&'static str>>,
+    #[serde(rename = "jsonPath", skip_serializing_if = "Option::is_none")]
+    json_path: Option<&'a [String]>,
 }
 
 #[derive(Serialize)]
@@ -93,6 +97,7 @@ fn kind_of(value: &str) -> &'static str {
 fn see(fields: &mut Fields, entry: &Entry<'_>, room: &mut Room) -> ControlFlow<()> {
     let mut entry = entry.clone();
     let parser = entry.detect_fields();
+    let mut paths = None;
     for (name, value, origin) in entry.all_labels().filter(|label| label.2 != Origin::Stream) {
         if !fields.contains_key(name) {
             room.take(OBJECT_BYTES + name.len())?;
@@ -100,6 +105,15 @@ fn see(fields: &mut Fields, entry: &Entry<'_>, room: &mut Room) -> ControlFlow<(
         let field = fields.entry(name.to_owned()).or_default();
         if origin == Origin::Parsed {
             field.parsers.extend(parser);
+            if parser == Some("json") && field.path.is_none() {
+                // Of keys that make the same label, the first counts.
+                let paths: &mut BTreeMap<_, _> =
+                    paths.get_or_insert_with(|| json_paths(&entry.line).into_iter().rev().collect());
+                let bare = name.strip_suffix("_extracted").unwrap_or(name);
+                field.path = paths.get(name).or_else(|| paths.get(bare)).cloned();
+                let bytes: usize = field.path.iter().flatten().map(|key| MEMBER_BYTES + key.len()).sum();
+                room.take(bytes)?;
+            }
         }
         let kind = kind_of(value);
         field.kind = Some(match field.kind {
@@ -150,6 +164,7 @@ async fn fields(
                 kind: field.kind.unwrap_or("string"),
                 cardinality: field.values.len(),
                 parsers: Some(&field.parsers).filter(|parsers| !parsers.is_empty()),
+                json_path: field.path.as_deref(),
             })
         });
         view.json(&DetectedFields { fields, limit })

@@ -37,6 +37,11 @@ pub(super) fn categorizes(headers: &HeaderMap) -> bool {
     values.flat_map(|value| value.split(',')).any(|flag| flag.trim() == FLAGS.1)
 }
 
+/// How an answer says that they are.
+pub(super) fn encoding_flags(categorize: bool) -> Option<[&'static str; 1]> {
+    categorize.then_some([FLAGS.1])
+}
+
 /// `{"status":"success","data":…}`
 pub(super) fn success(data: &impl Serialize) -> Response {
     ok(&Success::of(data))
@@ -105,9 +110,9 @@ async fn lines(
         // As much as was gathered is there once more when it is written.
         let mut text = view.text();
         text.raw(br#"{"status":"success","data":{"resultType":"streams","#)?;
-        if categorize {
+        if let Some(flags) = encoding_flags(categorize) {
             text.raw(br#""encodingFlags":"#)?;
-            text.value(&[FLAGS.1])?;
+            text.value(&flags)?;
             text.raw(b",")?;
         }
         text.raw(br#""result":"#)?;

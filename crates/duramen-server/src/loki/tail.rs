@@ -4,7 +4,7 @@
 //! socket, with the reason.
 
 use super::ask::{self, Wanted};
-use super::query::categorizes;
+use super::query::{categorizes, encoding_flags};
 use super::request::{Asked, LokiError, LokiResult, Span};
 use super::streams::Streams;
 use crate::answer::{JsonText, Room, options};
@@ -87,6 +87,7 @@ async fn tail(
 /// A message of the protocol, if there is anything to tell.
 fn message(
     streams: Streams,
+    categorize: bool,
     dropped: Option<Value>,
     room: &mut Room,
     cancel: &Cancel,
@@ -97,6 +98,10 @@ fn message(
     let mut text = JsonText::new(room, cancel);
     text.raw(br#"{"streams":"#)?;
     streams.write(&mut text)?;
+    if let Some(flags) = encoding_flags(categorize) {
+        text.raw(br#","encodingFlags":"#)?;
+        text.value(&flags)?;
+    }
     if let Some(dropped) = dropped {
         text.raw(br#","dropped_entries":"#)?;
         text.value(&[dropped])?;
@@ -165,14 +170,14 @@ impl Following {
         let span = Span { start_ns: self.start_ns, end_ns: i64::MAX };
         let mut wanted = Wanted::new(&self.app, (*self.query).clone(), span);
         wanted.options.limit = Some(self.limit);
-        let mut streams = self.streams();
+        let (mut streams, categorize) = (self.streams(), self.categorize);
         ask::of_view(&self.app, &self.access, snapshot, move |view| {
             view.entries(&wanted, |entry, _| {
                 streams.add(entry)?;
                 Ok(ControlFlow::Continue(()))
             })?;
             streams.reverse();
-            message(streams, None, &mut view.room, view.cancel)
+            message(streams, categorize, None, &mut view.room, view.cancel)
         })
         .await
     }
@@ -193,6 +198,6 @@ impl Following {
             })?;
             failed.map_or(Ok(stats), Err)
         })?;
-        message(streams, dropped, &mut Room::new(self.app.limits.query_memory_bytes), cancel)
+        message(streams, self.categorize, dropped, &mut Room::new(self.app.limits.query_memory_bytes), cancel)
     }
 }
