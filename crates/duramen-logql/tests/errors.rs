@@ -49,9 +49,8 @@ fn a_line_that_nobody_sees_is_not_made() {
         format!("count_over_time({bad} [1m])"),
         format!("sum by (host) (count_over_time({bad} [1m]))"),
         format!("sum(rate({bad} | host=\"x\" [1m])) * 60"),
-        format!(
-            "avg_over_time({{app=\"a\"}} | label_format n=\"1\" | line_format `{{{{.m | duration}}}}` | unwrap n [1m])"
-        ),
+        "avg_over_time({app=\"a\"} | label_format n=\"1\" | line_format `{{.m | duration}}` | unwrap n [1m])"
+            .to_owned(),
     ] {
         let shown = logs().shown(&query, AT);
         assert!(matches!(&*shown, [one] if one.ends_with(" 1")), "{query}: {shown:?}");
