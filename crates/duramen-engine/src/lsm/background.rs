@@ -114,9 +114,7 @@ impl Inner {
             if self.background.is_stopped() || self.poisoned().is_some() {
                 return;
             }
-            let done = task(self);
-            self.tell_what_happened();
-            match done {
+            match task(self) {
                 Ok(true) => {}
                 Ok(false) => self.background.wait(turn, None),
                 // Everybody who has to know does by now. It may be better later.
@@ -196,13 +194,6 @@ impl Inner {
 
     /// One step of each kind. Whether anything was done.
     pub(super) fn background_step(&self) -> Result<bool> {
-        let done = self.work_once();
-        self.tell_what_happened();
-        done
-    }
-
-    /// The same for who holds something: the listener is told later.
-    pub(super) fn work_once(&self) -> Result<bool> {
         let _inside = self.enter()?;
         let mut done = false;
         if let Some(wal) = &self.wal {

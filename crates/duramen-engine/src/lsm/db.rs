@@ -1,7 +1,6 @@
 //! The store: what its threads share, and opening and closing it.
 
 use super::background::Signals;
-use super::events::{Event, Events};
 use super::flush::Uncommitted;
 use super::in_use::InUse;
 use super::listener::{BackgroundWork, EventListener};
@@ -104,7 +103,6 @@ pub(super) struct Inner {
     pub(super) background: Signals,
     pub(super) compactions: Schedule,
     pub(super) metrics: Counters,
-    pub(super) events: Events,
     pub(super) recovery: Recovery,
     pub(super) in_use: InUse,
     /// The locks of writers that are gone and whose records are not in tables yet.
@@ -190,7 +188,6 @@ impl Lsm {
         }
         let threads = if inner.wal.is_some() { inner.start_threads()? } else { Vec::new() };
         inner.set_pace();
-        inner.tell_what_happened();
         Ok(Self { inner, threads: Mutex::new(threads) })
     }
 
@@ -284,7 +281,6 @@ impl Inner {
             background: Signals::default(),
             compactions: Schedule::new(&options),
             metrics: Counters::default(),
-            events: Events::default(),
             recovery: parts.recovery,
             in_use: InUse::default(),
             dead_writers: Mutex::new(parts.dead_writers),
@@ -349,7 +345,7 @@ impl Inner {
             }
             self.stall.wake();
             self.background.wake();
-            self.tell_later(|| Event::Failed(BackgroundWork::Flush, error.to_told()));
+            self.tell(|listener| listener.on_background_error(BackgroundWork::Flush, &error));
         }
         error
     }
@@ -388,7 +384,6 @@ impl Inner {
             Ok(_) => self.flush_all(),
             Err(_) => self.usable(),
         };
-        self.tell_what_happened();
         self.closed.store(true, Ordering::Release);
         flushed
     }
@@ -398,7 +393,11 @@ impl Inner {
         let _last_look = self.remove_obsolete();
         let mut closed = Ok(());
         if let Some(wal) = &self.wal {
-            let told = self.end_opening(&mut self.manifest(), wal);
+            // Held, it is by this very thread, whom a listener is told of a failed edit.
+            let told = match self.manifest.try_lock() {
+                Ok(mut manifest) => self.end_opening(&mut manifest, wal),
+                Err(_) => Ok(()),
+            };
             closed = told.and(wal.close());
             if let Some(dir) = wal.writer_dir()
                 && wal::segments(&self.options.env, dir).is_ok_and(|left| left.is_empty())
@@ -408,8 +407,10 @@ impl Inner {
             }
         }
         self.dead_writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        // The next who opens the store writes to it.
-        self.manifest().0 = None;
+        // The next who opens the store writes to it. Held, it is by this very thread, whom a listener is told of a failed edit.
+        if let Ok(mut manifest) = self.manifest.try_lock() {
+            manifest.0 = None;
+        }
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
         closed
     }

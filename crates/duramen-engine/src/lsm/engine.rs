@@ -46,32 +46,25 @@ impl Engine for Lsm {
 
     fn flush(&self) -> Result<()> {
         let _inside = self.inner.enter()?;
-        let done = self.inner.flush_all();
-        self.inner.tell_what_happened();
-        done
+        self.inner.flush_all()
     }
 
     fn compact(&self) -> Result<()> {
         let _inside = self.inner.enter()?;
-        let done = self.inner.flush_all().and_then(|()| self.inner.compact_all());
-        self.inner.tell_what_happened();
-        done?;
+        self.inner.flush_all()?;
+        self.inner.compact_all()?;
         self.inner.remove_obsolete();
         Ok(())
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<()> {
         let _inside = self.inner.enter()?;
-        let done = self.inner.checkpoint(dir);
-        self.inner.tell_what_happened();
-        done
+        self.inner.checkpoint(dir)
     }
 
     fn ingest(&self, run: SortedRun<'_>) -> Result<u64> {
         let _inside = self.inner.enter()?;
-        let done = self.inner.ingest(run);
-        self.inner.tell_what_happened();
-        done
+        self.inner.ingest(run)
     }
 
     fn close(&self) -> Result<()> {

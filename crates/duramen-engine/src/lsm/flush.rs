@@ -10,7 +10,6 @@
 //! the manifest says so, durably, is the segment removed.
 
 use super::db::Inner;
-use super::events::Event;
 use super::listener::FlushInfo;
 use super::memtable::{SortedEntry, SortedIter};
 use super::read::{CompactionIter, ForwardSource, RangeTombstones};
@@ -171,8 +170,9 @@ impl Inner {
         drop(oldest);
         self.set_pace();
         self.background.wake();
+        // Who is told may flush, or close the store.
         drop(one_at_a_time);
-        self.tell_later(|| Event::Flush(info));
+        self.tell(|listener| listener.on_flush(&info));
         Ok(true)
     }
 
@@ -283,7 +283,7 @@ impl Inner {
         loop {
             match wal.rotate() {
                 Err(Error::Stalled { .. }) if self.is_manual() => {
-                    if !self.work_once()? {
+                    if !self.background_step()? {
                         return wal.rotate().map(|_| ());
                     }
                 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 ///
 /// Methods are called from the thread that did the work (a background thread, or with
 /// [`Background::Manual`](crate::wal::Background::Manual) whoever called), after what they tell of is visible to
-/// readers. Whatever one calls of the store is allowed: the thread holds nothing meanwhile. It does nothing else until the method
-/// returns, either, so one that takes long holds up flushes or compactions, and one that waits for them, as a write does when all
-/// buffers are full, waits for ever. Several threads may call at the same time.
+/// readers. Reading the store from one is allowed; writing, flushing and closing it is from [`Self::on_compaction`], and
+/// from no other: they may be called while the manifest is written, or an ingestion holds up writes. The thread does nothing else until the method returns, so one that takes long holds up flushes or compactions, and
+/// one that waits for them waits for ever. Several threads may call at the same time.
 pub trait EventListener: Send + Sync + Debug {
     /// A memtable is now a table of level 0.
     fn on_flush(&self, info: &FlushInfo) {

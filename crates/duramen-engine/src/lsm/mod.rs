@@ -16,7 +16,7 @@
 //! | `file_cursor` | reading a live table |
 //! | `read` | what a reader sees: merging, visibility, deleted ranges |
 //! | `compaction` | which tables to rewrite, and rewriting them |
-//! | `listener`, `events` | [`EventListener`]: being told what happens in the background, and when |
+//! | `listener` | [`EventListener`]: being told what happens in the background |
 //! | `db` | [`Lsm`]: what its threads share |
 //! | `recover`, `read_only` | opening a directory, and without changing anything in it |
 //! | `opening` | whose log the writes go to, so that it is missed if it is gone |
@@ -41,7 +41,6 @@ mod compaction;
 mod cursor;
 mod db;
 mod engine;
-mod events;
 mod file_cursor;
 mod flush;
 mod get;

@@ -4,7 +4,6 @@
 //! Full write buffers are another matter: there is nowhere to write to. The WAL waits for those itself.
 
 use super::db::Inner;
-use super::events::Event;
 use super::listener::{StallCause, StallCondition, StallInfo};
 use super::options::CompactionStyle;
 use crate::wal::{Background, WriteOptions};
@@ -112,7 +111,7 @@ impl Inner {
             immutable_memtables: current.immutables.len(),
             level0_tables: current.version.levels[0].len(),
         };
-        self.tell_later(|| Event::Stall(info));
+        self.tell(|listener| listener.on_stall(&info));
     }
 
     pub(super) fn pace_by_level0(&self) -> Pace {
