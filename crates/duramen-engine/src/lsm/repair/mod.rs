@@ -15,11 +15,9 @@
 //! |---|---|
 //! | `salvage` | what can be read of a damaged table, in a new one |
 //! | `tables` | the manifest is whole: table by table |
-//! | `elsewhere` | tables that lie under another's name |
 //! | `rebuild` | it is not: a manifest from the tables that are there |
 //! | `writers` | what is in the WAL |
 
-mod elsewhere;
 mod rebuild;
 mod salvage;
 mod tables;

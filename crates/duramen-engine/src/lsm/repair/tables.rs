@@ -1,6 +1,5 @@
 //! The manifest is whole: each table that it names is read, and what is damaged is replaced in one edit.
 
-use super::elsewhere::Elsewhere;
 use super::salvage::meta_of;
 use super::{Repair, missing};
 use crate::lsm::paths;
@@ -8,47 +7,25 @@ use crate::lsm::version::TableFacts;
 use crate::manifest::{Edit, State};
 use crate::wal;
 use crate::{Error, Result};
-use std::collections::BTreeSet;
 
 impl Repair<'_> {
     /// Replaces the damaged tables of a state.
     pub(super) fn tables(&mut self, state: &State) -> Result<()> {
         let mut edit = Edit::default();
         let mut next = self.free_table_number(state.next_table)?;
-        let mut elsewhere = Elsewhere::default();
-        // Names that files are to lose which have got one of their own again.
-        let mut wrong = BTreeSet::new();
         for meta in state.tables.values() {
-            let named = self.dir.join(&meta.path);
-            let is_there = self.env.fs.exists(&named).map_err(Error::io("look for", &named))?;
-            let mut salvaged = if is_there { Some(self.salvage(&named, Some(meta), next)?) } else { None };
-            let mut path = named;
-            if salvaged.as_ref().is_none_or(|salvaged| salvaged.findings.is_another)
-                && let Some(found) = elsewhere.of(self, meta)?
-            {
-                let again = self.salvage(&found, Some(meta), next)?;
-                if again.is_whole() {
-                    let from = found.display();
-                    self.did(format!("{from} is table {}: it is put back, as table {next}", meta.number));
-                    edit.remove_tables.push(meta.number);
-                    edit.add_tables.push(self.put_back(&found, meta, next)?);
-                    next += 1;
-                    wrong.insert(found);
-                    continue;
-                }
-                salvaged = Some(again);
-                path = found;
-            }
-            let Some(salvaged) = salvaged else {
+            let path = self.dir.join(&meta.path);
+            if !self.env.fs.exists(&path).map_err(Error::io("look for", &path))? {
                 self.lost([missing(&path, meta)]);
                 self.did(format!("{} is taken out of the manifest", path.display()));
                 edit.remove_tables.push(meta.number);
                 continue;
-            };
+            }
+            let salvaged = self.salvage(&path, Some(meta), next)?;
             if salvaged.is_whole() {
                 continue;
             }
-            if !self.dry_run && !self.quarantine.is_in(&path) {
+            if !self.dry_run {
                 self.quarantine.keep(&path)?;
             }
             let facts = TableFacts::decode(&meta.user).unwrap_or_default();
@@ -81,13 +58,7 @@ impl Repair<'_> {
         if self.dry_run || edit == Edit::default() {
             return Ok(());
         }
-        let now = self.manifest()?.apply(edit)?;
-        for path in wrong {
-            let is_live = now.tables.values().any(|meta| self.dir.join(&meta.path) == path);
-            if !is_live && !self.quarantine.has(&path) {
-                self.env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
-            }
-        }
+        self.manifest()?.apply(edit)?;
         let kept = self.quarantine.let_go()?;
         self.report.quarantined.extend(kept);
         Ok(())
