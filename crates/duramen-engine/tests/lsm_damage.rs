@@ -7,7 +7,7 @@ use duramen_engine::io::OpenMode;
 use duramen_engine::io::sim::{Fault, Sim};
 use duramen_engine::kv::{Durability, Engine, RepairOptions, RepairReport, VerifyReport, repair, verify};
 use duramen_engine::lsm::{CompactionStyle, Lsm, LsmOptions};
-use duramen_engine::wal::{Background, Wal, WalKind, WalOptions, WalRecoveryMode, WriteOptions};
+use duramen_engine::wal::{Background, Wal, WalKind, WalOptions, WriteOptions};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -615,43 +615,4 @@ fn a_repair_takes_the_lock_once_and_holds_it_to_its_end() {
     let taken = sim.trace().into_iter().skip(before).filter(|line| line.contains("store/LOCK"));
     let taken: Vec<_> = taken.filter(|line| line.starts_with("lock ")).collect();
     assert_eq!(taken.len(), 1, "{taken:?}");
-}
-
-/// What a reader is shown is what an opening for writing would show, and it is told of what is missing.
-#[test]
-fn who_only_reads_sees_what_a_dead_process_left_and_is_told_what_is_missing() {
-    let sim = Sim::new(1);
-    let store = Lsm::open(DIR, options(&sim)).unwrap();
-    store.put(b"a", b"first").unwrap();
-    store.put(b"b", b"second").unwrap();
-    sim.crash_process();
-    drop(store);
-    let segment = files(&sim).into_iter().find(|path| path.ends_with("00000001.wal")).unwrap();
-    let bytes = sim.read_file(Path::new(&segment)).unwrap();
-    let at = bytes.windows(6).position(|window| window == b"second").unwrap();
-    sim.flip_bit(Path::new(&segment), at as u64 * 8).unwrap();
-    let before = contents(&sim);
-    let reader = Lsm::open_read_only(DIR, options(&sim)).unwrap();
-    assert_eq!(reader.recovery().damage.len(), 1);
-    assert_eq!(reader.get(b"a").unwrap().unwrap(), b"first");
-    assert!(reader.get(b"b").unwrap().is_none());
-    drop(reader);
-    assert_eq!(contents(&sim), before);
-    let strict = LsmOptions { wal_recovery_mode: WalRecoveryMode::AbsoluteConsistency, ..options(&sim) };
-    assert!(Lsm::open_read_only(DIR, strict).unwrap_err().is_corruption());
-}
-
-#[test]
-fn who_only_reads_is_told_of_tables_that_an_older_manifest_does_not_name() {
-    let sim = Sim::new(1);
-    with_older_manifest(&sim, &|store| {
-        store.put(b"b", b"2").unwrap();
-        store.flush().unwrap();
-    });
-    let before = contents(&sim);
-    let reader = Lsm::open_read_only(DIR, options(&sim)).unwrap();
-    let damage = &reader.recovery().damage;
-    assert!(damage.iter().any(|damage| damage.path.ends_with("sst/00000002.sst")), "{damage:?}");
-    assert!(reader.get(b"b").unwrap().is_none());
-    assert_eq!(contents(&sim), before);
 }

@@ -5,9 +5,7 @@ use super::flush::Uncommitted;
 use super::in_use::InUse;
 use super::listener::{BackgroundWork, EventListener};
 use super::metrics::Counters;
-use super::opening;
 use super::options::LsmOptions;
-use super::read_only;
 use super::recover;
 use super::schedule::Schedule;
 use super::snapshots::Snapshots;
@@ -165,7 +163,7 @@ impl Lsm {
         const ATTEMPTS: usize = 4;
         let mut attempt = 1;
         loop {
-            let store = Self::start(read_only::open_read_only(&dir, options.clone())?)?;
+            let store = Self::start(recover::open_read_only(&dir, options.clone())?)?;
             if store.inner.open_tables() || attempt == ATTEMPTS {
                 return Ok(store);
             }
@@ -244,19 +242,17 @@ impl Drop for Lsm {
 }
 
 impl Inner {
-    fn new(mut parts: recover::Parts) -> Result<Self> {
-        let wal = match &parts.manifest {
-            None => None,
-            Some(_) => {
-                let wal_dir = parts.dir.join(super::paths::WAL);
-                let wal_options = wal_options(&parts.options, parts.last_seq + 1);
-                let wal = Wal::create(&parts.options.env, &wal_dir, wal_options)?;
-                opening::begin(&mut parts, &wal)?;
-                Some(wal)
-            }
-        };
+    fn new(parts: recover::Parts) -> Result<Self> {
         let recover::Parts { dir, options, lock, manifest, state, obsolete, immutables, last_seq, .. } =
             parts;
+        let wal = match &manifest {
+            None => None,
+            Some(_) => Some(Wal::create(
+                &options.env,
+                &dir.join(super::paths::WAL),
+                wal_options(&options, last_seq + 1),
+            )?),
+        };
         let version = Version::of(&dir, &state, &Version::default(), &obsolete)?;
         let active = wal.as_ref().and_then(|wal| {
             let live = wal.live_segments();
@@ -393,12 +389,7 @@ impl Inner {
         let _last_look = self.remove_obsolete();
         let mut closed = Ok(());
         if let Some(wal) = &self.wal {
-            // Held, it is by this very thread, whom a listener is told of a failed edit.
-            let told = match self.manifest.try_lock() {
-                Ok(mut manifest) => self.end_opening(&mut manifest, wal),
-                Err(_) => Ok(()),
-            };
-            closed = told.and(wal.close());
+            closed = wal.close();
             if let Some(dir) = wal.writer_dir()
                 && wal::segments(&self.options.env, dir).is_ok_and(|left| left.is_empty())
                 && let Ok(Some(lock)) = wal::lock_writer_dir(&self.options.env, dir)

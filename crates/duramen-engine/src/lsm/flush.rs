@@ -229,13 +229,9 @@ impl Inner {
         let committed = synced.map_err(|e| self.poison(e)).and_then(|()| {
             // A recovered memtable of nothing but an ingestion's record may be flushed after a later ingestion.
             let known = super::recover::flushed_seq_of(manifest.get()?.state())?;
-            // Numbers that no segment has are not waited for.
-            let after = self.wal.as_ref().filter(|_| !origin.recovered);
-            let after = after.and_then(|wal| wal.successor(origin.number));
-            let through = after.map_or(origin.number, |after| after - 1);
             let edit = Edit {
                 add_tables: next.file().map(|file| file.meta.clone()).into_iter().collect(),
-                flushed: vec![(origin.writer_id, through)],
+                flushed: vec![(origin.writer_id, origin.number)],
                 set_values: vec![flushed_seq(next.last_seq.max(known))],
                 ..Edit::default()
             };

@@ -3,7 +3,6 @@
 use super::db::Recovery;
 use super::flush::FLUSHED_SEQ;
 use super::memtable;
-use super::opening::{Opening, none_open};
 use super::options::{LsmOptions, MemtableKind};
 use super::paths;
 use super::superversion::{Immutable, Origin};
@@ -78,10 +77,8 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
         fs.remove_file(&path).map_err(Error::io("remove", &path))?;
         found.recovery.removed.push(path);
     }
-    found.opening = unnamed_tables.opening;
     let mut gone: Vec<u64> = state.writers.keys().copied().collect();
     let mut dead = Vec::new();
-    found.look_for_log(&env, dir, &options)?;
     for writer in wal::writers(&env, &dir.join(paths::WAL))? {
         let Some(lock) = wal::lock_writer_dir(&env, &writer.path)? else {
             return Err(Error::Locked { path: writer.path });
@@ -89,15 +86,7 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
         found.recover_writer(&env, dir, &writer, &state, &options)?;
         dead.push((writer, lock));
     }
-    found.check_order(options.wal_recovery_mode)?;
-    if Opening::of(&state).is_some() {
-        // Its files go before this opening has some of its own.
-        state = manifest.apply(none_open())?;
-    }
-    for path in std::mem::take(&mut found.empty) {
-        fs.remove_file(&path).map_err(Error::io("remove", &path))?;
-    }
-    for path in std::mem::take(&mut found.unused) {
+    for path in found.check_order(options.wal_recovery_mode)? {
         found.recovery.quarantined.push(put_aside(&env, dir, &path)?);
     }
     let mut dead_writers = BTreeMap::new();
@@ -142,15 +131,12 @@ struct Unnamed {
     kept: Vec<PathBuf>,
     /// Those that can go once the manifest is known to be durable as it is: what replaced them does not go with it then.
     superfluous: Vec<PathBuf>,
-    /// The log that the manifest knew of.
-    opening: Option<Opening>,
 }
 
 impl Unnamed {
     fn put_aside(env: &Env, dir: &Path) -> Result<Self> {
-        let manifest = ManifestReader::open(env, dir)?;
-        let mut this = Self { opening: Opening::known(&manifest), ..Self::default() };
-        for (path, verdict) in unnamed(env, dir, &manifest)? {
+        let mut this = Self::default();
+        for (path, verdict) in unnamed(env, dir, &ManifestReader::open(env, dir)?)? {
             match verdict.why_kept() {
                 Some(_) => this.kept.push(put_aside(env, dir, &path)?),
                 None => this.superfluous.push(path),
@@ -158,6 +144,58 @@ impl Unnamed {
         }
         Ok(this)
     }
+}
+
+/// Opens for reading, without changing anything.
+pub(super) fn open_read_only(dir: &Path, options: LsmOptions) -> Result<Parts> {
+    let env = options.env.clone();
+    marker::claim(&env, dir, EngineKind::Lsm, true)?;
+    let mut reader = ManifestReader::open(&env, dir)?;
+    loop {
+        let state = Arc::clone(reader.state());
+        let mut found = Found::new(&state)?;
+        let mut complete = true;
+        for writer in wal::writers(&env, &dir.join(paths::WAL))? {
+            let flushed = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
+            for file in wal::segments(&env, &writer.path)?.into_iter().filter(|file| file.number > flushed) {
+                match SegmentReader::open(&env, &file.path) {
+                    Ok(Some(segment)) => {
+                        let origin = Origin {
+                            writer_id: writer.writer_id,
+                            number: file.number,
+                            path: Some(file.path),
+                            recovered: true,
+                            damaged: false,
+                        };
+                        let segment = Arc::new(segment);
+                        found.add_segment(&segment, follow(&segment), origin)?;
+                    }
+                    Ok(None) => {}
+                    // Flushed meanwhile: the manifest knows more by now.
+                    Err(e) if e.is_not_found() => complete = false,
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        let now = reader.refresh()?;
+        if complete && now.version == state.version {
+            let _left_where_they_are = found.check_order(options.wal_recovery_mode)?;
+            return Ok(found.into_parts(dir, options, None, None, state, BTreeMap::new()));
+        }
+    }
+}
+
+/// The records of a segment that may belong to a living writer, as far as they are there now.
+fn follow(segment: &SegmentReader) -> impl Iterator<Item = Result<Record<'_>>> {
+    let mut at = segment.start();
+    std::iter::from_fn(move || match segment.next_record(at) {
+        Ok(Some((record, next))) => {
+            at = next;
+            Some(Ok(record))
+        }
+        Ok(None) => None,
+        Err(e) => Some(Err(e)),
+    })
 }
 
 /// The write up to which the manifest knows all to be in tables. A store that began as a copy of another may not say so
@@ -176,34 +214,20 @@ fn last_in_tables(state: &State) -> u64 {
 }
 
 /// What was found in the WAL so far.
-pub(super) struct Found {
+struct Found {
     recovery: Recovery,
     /// With the sequence number of the first record in each.
     memtables: Vec<(u64, Arc<Immutable>)>,
     /// Every write up to this one is in tables.
     flushed_seq: u64,
     last_seq: u64,
-    /// The log that was begun and not closed.
-    pub(super) opening: Option<Opening>,
-    /// Files without a record that is still needed.
-    empty: Vec<PathBuf>,
-    /// Files of whose records none is used.
-    unused: Vec<PathBuf>,
 }
 
 impl Found {
-    pub(super) fn new(state: &State) -> Result<Self> {
+    fn new(state: &State) -> Result<Self> {
         let flushed_seq = flushed_seq_of(state)?;
         let last_seq = flushed_seq.max(last_in_tables(state));
-        Ok(Self {
-            recovery: Recovery::default(),
-            memtables: Vec::new(),
-            flushed_seq,
-            last_seq,
-            opening: None,
-            empty: Vec::new(),
-            unused: Vec::new(),
-        })
+        Ok(Self { recovery: Recovery::default(), memtables: Vec::new(), flushed_seq, last_seq })
     }
 
     /// Whether records of this writer are used.
@@ -212,8 +236,8 @@ impl Found {
     }
 
     /// Looks whether the writes follow each other without a gap, from the last that is in a table on, across segments
-    /// and writers. What comes after a gap is not used, unless the mode says so.
-    pub(super) fn check_order(&mut self, mode: WalRecoveryMode) -> Result<()> {
+    /// and writers. What comes after a gap is not used, unless the mode says so; gives the files.
+    fn check_order(&mut self, mode: WalRecoveryMode) -> Result<Vec<PathBuf>> {
         self.memtables.sort_by_key(|(first, _)| *first);
         let mut expected = self.flushed_seq + 1;
         let mut gap = None;
@@ -236,29 +260,11 @@ impl Found {
         let unused = gap.map_or_else(Vec::new, |at| self.memtables.split_off(at));
         self.last_seq = self.last_seq.max(expected - 1);
         self.recovery.writes = self.memtables.iter().map(|(_, found)| found.memtable.len() as u64).sum();
-        self.unused.extend(unused.into_iter().filter_map(|(_, found)| found.origin.path.clone()));
-        Ok(())
-    }
-
-    /// Looks whether the log that was open last has its directory.
-    pub(super) fn look_for_log(&mut self, env: &Env, dir: &Path, options: &LsmOptions) -> Result<()> {
-        match self.opening.map_or(Ok(None), |opening| opening.without_dir(env, dir))? {
-            Some(damage) => self.miss(damage, options),
-            None => Ok(()),
-        }
-    }
-
-    /// Something of the log is not there.
-    pub(super) fn miss(&mut self, damage: Damage, options: &LsmOptions) -> Result<()> {
-        if options.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency {
-            return Err(damage.to_error());
-        }
-        self.recovery.damage.push(damage);
-        Ok(())
+        Ok(unused.into_iter().filter_map(|(_, found)| found.origin.path.clone()).collect())
     }
 
     /// Takes what a dead writer left.
-    pub(super) fn recover_writer(
+    fn recover_writer(
         &mut self,
         env: &Env,
         dir: &Path,
@@ -274,14 +280,14 @@ impl Found {
             .max(flushed);
         let found =
             wal::recover_unflushed(env, &writer.path, options.wal_recovery_mode, &|number| number <= gone)?;
-        self.recovery.torn_bytes += found.torn_bytes;
-        self.recovery.damage.extend(found.damage.iter().cloned());
-        let lost = self.opening.and_then(|opening| opening.without_end(env, dir, state, &found));
-        if let Some(damage) = lost {
-            self.miss(damage, options)?;
+        for path in found.empty {
+            env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
         }
-        self.empty.extend(found.empty);
-        self.unused.extend(found.set_aside.into_iter().map(|aside| aside.path));
+        for aside in found.set_aside {
+            self.recovery.quarantined.push(put_aside(env, dir, &aside.path)?);
+        }
+        self.recovery.torn_bytes += found.torn_bytes;
+        self.recovery.damage.extend(found.damage);
         for segment in &found.segments {
             let origin = Origin {
                 writer_id: writer.writer_id,
@@ -296,7 +302,7 @@ impl Found {
     }
 
     /// Makes a memtable of a segment.
-    pub(super) fn add_segment<'a>(
+    fn add_segment<'a>(
         &mut self,
         segment: &Arc<SegmentReader>,
         records: impl Iterator<Item = Result<Record<'a>>>,
@@ -337,7 +343,7 @@ impl Found {
         Ok(())
     }
 
-    pub(super) fn into_parts(
+    fn into_parts(
         mut self,
         dir: &Path,
         options: LsmOptions,

@@ -140,10 +140,6 @@ fn value_line(what: &'static str, key: &[u8], value: &[u8], out: &Out<'_>) -> Li
     let line = Line::new(what, 2).bytes("key", key).number("value_bytes", value.len());
     match (key, <[u8; 8]>::try_from(value)) {
         (crate::lsm::FLUSHED_SEQ, Ok(seq)) => line.number("seq", u64::from_le_bytes(seq)),
-        (crate::lsm::OPENING, _) if value.len() == 17 => {
-            let writer = value.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            line.text("writer", format!("{writer:016x}"))
-        }
         _ if out.options().values => line.bytes("value", value),
         _ => line,
     }

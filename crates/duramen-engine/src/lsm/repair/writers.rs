@@ -4,14 +4,12 @@ use super::Repair;
 use crate::Result;
 use crate::io::Lock;
 use crate::kv::{Damage, Engine};
-use crate::lsm::opening::Opening;
 use crate::lsm::options::{CompactionStyle, LsmOptions};
-use crate::lsm::verify::{is_batch, of_log, whole_file};
+use crate::lsm::verify::{is_batch, whole_file};
 use crate::lsm::{Lsm, paths};
 use crate::manifest::ManifestReader;
 use crate::wal::{self, Background, WalRecoveryMode};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 const MODE: WalRecoveryMode = WalRecoveryMode::SkipAnyCorrupted;
 
@@ -20,22 +18,20 @@ impl Repair<'_> {
     /// between would find it half repaired, and its new segments would be judged with those that are left.
     pub(super) fn writers(&mut self, rebuilt: bool, lock: Option<Box<dyn Lock>>) -> Result<()> {
         // As a dry run there may be no manifest; then nothing is known to be in tables.
-        let manifest = ManifestReader::open(self.env, self.dir).ok();
-        let opening = manifest.as_ref().and_then(Opening::known);
-        let state = manifest.map_or_else(Arc::default, |manifest| Arc::clone(manifest.state()));
+        let flushed = ManifestReader::open(self.env, self.dir).map(|reader| reader.state().writers.clone());
+        let flushed = flushed.unwrap_or_default();
         // After a manifest was made anew, all that is left in the WAL goes to tables: it alone says in which order.
         let mut damaged = rebuilt;
-        let mut missing = match opening {
-            Some(opening) => opening.without_dir(self.env, self.dir)?,
-            None => None,
-        };
         for writer in wal::writers(self.env, &self.dir.join(paths::WAL))? {
-            let through = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
+            let through = flushed.get(&writer.writer_id).copied().unwrap_or(0);
             let found = wal::recover_unflushed(self.env, &writer.path, MODE, &|number| number <= through)?;
             damaged |= !found.damage.is_empty() || !found.set_aside.is_empty();
-            let end = opening.and_then(|opening| opening.without_end(self.env, self.dir, &state, &found));
-            missing = missing.or(end);
-            self.report.lost.extend(found.damage.into_iter().map(of_log));
+            let places = found.damage.into_iter().map(|damage| Damage {
+                offset: Some(damage.offset),
+                detail: damage.detail,
+                ..whole_file(&damage.path)
+            });
+            self.report.lost.extend(places);
             for aside in found.set_aside {
                 let detail = "none of its records can be told to follow the others".to_owned();
                 self.report.lost.push(Damage { detail, ..whole_file(&aside.path) });
@@ -63,8 +59,6 @@ impl Repair<'_> {
                 }
             }
         }
-        damaged |= missing.is_some();
-        self.report.lost.extend(missing.map(of_log));
         if !damaged {
             return Ok(());
         }

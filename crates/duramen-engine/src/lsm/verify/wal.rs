@@ -3,24 +3,12 @@
 use super::Check;
 use crate::Result;
 use crate::kv::{Damage, Ops, is_live};
-use crate::lsm::opening::Opening;
-use crate::lsm::paths;
 use crate::lsm::write::{KIND_BATCH, KIND_INGEST};
-use crate::manifest::{ManifestReader, State};
 use crate::wal::{self, Record, SegmentReader, WalRecoveryMode, WriterDir};
 use std::path::Path;
 
-/// What a recovery has found, as a verification and a repair tell it.
-pub(in crate::lsm) fn of_log(damage: wal::Damage) -> Damage {
-    Damage {
-        path: damage.path,
-        offset: (damage.number != 0).then_some(damage.offset),
-        bytes: None,
-        keys: None,
-        entries: None,
-        detail: damage.detail,
-    }
-}
+/// The name of the lock in a writer's directory.
+const WRITER_LOCK: &str = "LOCK";
 
 /// Whether a record is what an LSM tree writes.
 pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {
@@ -35,47 +23,23 @@ pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {
 }
 
 impl Check<'_> {
-    /// Checks what of the log is in no table yet.
-    pub(super) fn log(
-        &mut self,
-        state: Option<&State>,
-        opening: Option<Opening>,
-        writers: &[WriterDir],
-    ) -> Result<()> {
-        let mut missing = match opening {
-            Some(opening) => opening.without_dir(self.env, self.dir)?,
-            None => None,
-        };
-        for writer in writers {
-            let lost = self.writer(writer, state, opening)?;
-            missing = missing.or(lost);
-        }
-        let Some(damage) = missing else { return Ok(()) };
-        // Who has opened or closed the store meanwhile has removed it.
-        let now = ManifestReader::open(self.env, self.dir)?;
-        let is_same = opening == Opening::known(&now);
-        if is_same && !is_live(self.env, &self.dir.join(paths::LOCK))? {
-            self.report.damage.push(of_log(damage));
-        }
-        Ok(())
-    }
-
-    /// Checks the segments of a writer that are not in tables. Gives what tells that the last is not there.
-    fn writer(
-        &mut self,
-        writer: &WriterDir,
-        state: Option<&State>,
-        opening: Option<Opening>,
-    ) -> Result<Option<wal::Damage>> {
-        let flushed = state.and_then(|state| state.writers.get(&writer.writer_id).copied()).unwrap_or(0);
-        if is_live(self.env, &writer.path.join(paths::LOCK))? {
-            self.living_writer(writer, flushed)?;
-            return Ok(None);
+    /// Checks the segments of a writer that are not in tables: those above `flushed`.
+    pub(super) fn writer(&mut self, writer: &WriterDir, flushed: u64) -> Result<()> {
+        if is_live(self.env, &writer.path.join(WRITER_LOCK))? {
+            return self.living_writer(writer, flushed);
         }
         let mode = WalRecoveryMode::SkipAnyCorrupted;
         let found = wal::recover_unflushed(self.env, &writer.path, mode, &|number| number <= flushed)?;
-        let lost = state.and_then(|state| opening?.without_end(self.env, self.dir, state, &found));
-        self.report.damage.extend(found.damage.into_iter().map(of_log));
+        for damage in found.damage {
+            self.report.damage.push(Damage {
+                path: damage.path,
+                offset: Some(damage.offset),
+                bytes: None,
+                keys: None,
+                entries: None,
+                detail: damage.detail,
+            });
+        }
         for aside in found.set_aside {
             let detail = "none of its records can be told to follow the others".to_owned();
             self.report.damage.push(Damage { detail, ..super::whole_file(&aside.path) });
@@ -95,7 +59,7 @@ impl Check<'_> {
             self.report.bytes += segment.len;
             self.advance(segment.len);
         }
-        Ok(lost)
+        Ok(())
     }
 
     /// Reads what a writer that lives has written so far.

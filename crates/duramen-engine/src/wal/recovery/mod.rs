@@ -118,24 +118,6 @@ pub struct Recovered {
     pub torn_bytes: u64,
     /// The sequence number after the last record offered; `None` if there is none.
     pub next_seq: Option<u64>,
-    /// The newest segment with records, and whether it ends in its SEAL.
-    newest: Option<(u64, bool)>,
-    /// The segments that were made and have their header.
-    made: Vec<u64>,
-}
-
-impl Recovered {
-    /// The segment that took the next record, if it is not there; `flushed` are all segments up to that one. Of a writer
-    /// that was not closed, in the run of the machine in which the segment was made.
-    pub fn lost_end(&self, flushed: u64) -> Option<u64> {
-        let next = match self.newest {
-            Some((_, false)) => return None,
-            // One is sealed when the next is there.
-            Some((number, true)) => number + 1,
-            None => flushed + 1,
-        };
-        (!self.made.contains(&next)).then_some(next)
-    }
 }
 
 /// [`recover_unflushed`] for a caller that has flushed no segment of this writer.
@@ -182,8 +164,6 @@ pub fn recover_unflushed(
         damage: Vec::new(),
         torn_bytes: 0,
         next_seq: None,
-        newest: files.iter().rev().find(|f| f.has_content()).map(|f| (f.file.number, f.scan.sealed)),
-        made: files.iter().filter(|f| f.log_first_seq.is_some()).map(|f| f.file.number).collect(),
     };
     Walk::new(mode, is_flushed, &files, &mut recovered).all(&files)?;
     Ok(recovered)

@@ -304,14 +304,6 @@ impl Wal {
         state.active.as_ref().map(|active| (Arc::clone(&active.handle.reader), state.next_seq - 1))
     }
 
-    /// The number of the segment that took records after this one, which is not released.
-    pub(crate) fn successor(&self, number: u64) -> Option<u64> {
-        let state = self.inner.state();
-        let immutable = state.immutable.iter().map(|i| i.handle.number);
-        let mut numbers = immutable.chain(state.active.as_ref().map(|active| active.handle.number));
-        numbers.find(|other| *other > number)
-    }
-
     /// This writer's identity.
     pub fn writer_id(&self) -> u64 {
         self.inner.writer_id
