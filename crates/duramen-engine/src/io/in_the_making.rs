@@ -117,7 +117,12 @@ impl InTheMaking {
         // read twice is no reading error.
         let is_ours = || Ok::<bool, Error>(read(fs, &mark).map_err(Error::io("read", &mark))? == said);
         let listed = fs.read_dir(tmp).map_err(Error::io("list", tmp))?;
-        if !(is_ours()? || is_ours()?) || listed.iter().any(|entry| entry.name != self.mark) {
+        if !(is_ours()? || is_ours()?) {
+            return Err(locked());
+        }
+        if listed.iter().any(|entry| entry.name != self.mark) {
+            // Somebody has put something into the empty directory: with the mark it would be removed the next time.
+            fs.remove_file(&mark).map_err(Error::io("remove", &mark))?;
             return Err(locked());
         }
         // A crash may keep any of the names that come, and all are without a meaning without this one.
