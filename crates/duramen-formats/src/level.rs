@@ -15,11 +15,13 @@ pub const LEVEL_WITHIN_BYTES: usize = 100;
 /// brackets (`[info]`, `<warn>`, `[core:error]`), between bars, dashes or tabs (`|Warn|`), after `level=` or
 /// `"level":`, or before a colon where it is the text's first word or follows a colon (`error: `, `auth: Info: `). Colours are left out.
 pub fn find(text: &str) -> Option<(Level, usize)> {
-    if let Some((plain, places)) = uncolored(text, LEVEL_WITHIN_BYTES + 1) {
+    let plain = uncolored(text, LEVEL_WITHIN_BYTES + 1);
+    let found = plain.and_then(|(plain, places)| {
         let (level, at) = find_plain(&plain)?;
-        return Some((level, *places.get(at)?));
-    }
-    find_plain(text)
+        Some((level, *places.get(at)?))
+    });
+    // Where a colour is all that stands between two words, they are none without it.
+    found.or_else(|| find_plain(text))
 }
 
 fn find_plain(text: &str) -> Option<(Level, usize)> {

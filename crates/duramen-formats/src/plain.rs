@@ -303,6 +303,7 @@ mod tests {
                 true,
             ),
             ("[\x1b[31mERROR\x1b[m] x", None, Some(Error), false),
+            ("2024-06-01T00:00:00Z WARN\x1b[0mdisk full", Some(1717200000), Some(Warn), true),
             ("\x1b[2J2024-06-01T00:00:00Z x", None, None, false),
             ("2024-06-01 00:00:00, Info                  CBS    x", Some(1717200000), Some(Info), true),
             ("2024-06-01T00:00:00.000+0000 I NETWORK  [main] x", Some(1717200000), Some(Info), true),

@@ -361,7 +361,10 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
         i += 1;
     }
     let (day, mut i) = one_or_two(s, i)?;
+    // Syslog has neither a day of the week nor commas.
+    let mut may_have_host = at == 0;
     if s.get(i) == Some(&b',') {
+        may_have_host = false;
         i += 1;
     }
     if s.get(i) != Some(&b' ') {
@@ -369,6 +372,7 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
     }
     i += 1;
     if digits(s, i) == 4 {
+        may_have_host &= s.get(i + 4) == Some(&b' ') && s.get(i + 5) != Some(&b'@');
         let clock_at = match s.get(i + 4..)? {
             // Kibana's.
             [b' ', b'@', b' ', ..] => i + 7,
@@ -377,14 +381,13 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
             _ => return None,
         };
         let year = Some(i64::from(four(s, i)?));
-        let clock = clock_before_host(s, clock_at)?;
-        let (offset, end) = zone_before_host(s, clock.end);
+        let (clock, offset, end) = clock_and_zone(s, clock_at, may_have_host)?;
         return finish(year, month, day, clock, offset, end);
     }
-    let clock = clock_before_host(s, i)?;
-    let (offset, end) = zone_before_host(s, clock.end);
+    let (clock, offset, end) = clock_and_zone(s, i, may_have_host)?;
+    let is_year = |at: usize| digits(s, at) == 4 && ends_a_word(s, at + 4);
     match s.get(end) {
-        Some(b' ') if digits(s, end + 1) == 4 && ends_a_word(s, end + 5) && !is_address(&s[end + 1..]) => {
+        Some(b' ') if is_year(end + 1) && !(may_have_host && is_address(&s[end + 1..])) => {
             let year = four(s, end + 1)?;
             if (1970..2262).contains(&year) {
                 return finish(Some(i64::from(year)), month, day, clock, offset, end + 5);
@@ -395,18 +398,17 @@ fn month_name_first(s: &[u8], at: usize) -> Option<Stamp> {
     }
 }
 
-/// The time of day of a stamp behind which syslog has a host: `PM-01` is one.
-fn clock_before_host(s: &[u8], at: usize) -> Option<Clock> {
-    let clock = clock::read(s, at, false)?;
+/// A time of day, and the zone behind it. Where there may be a host behind them, `PM-01`, `MSK-FW01` and `IST.example.org` are
+/// hosts, and neither a half of the day nor a zone.
+fn clock_and_zone(s: &[u8], at: usize, may_have_host: bool) -> Option<(Clock, Option<i32>, usize)> {
+    let mut clock = clock::read(s, at, false)?;
     let space = at + s[at..].iter().position(|b| *b == b' ').unwrap_or(s.len() - at);
-    if clock.end > space && goes_on(s, clock.end) { clock::read(&s[..space], at, false) } else { Some(clock) }
-}
-
-/// The zone of such a stamp: `MSK-FW01` and `IST.example.org` are hosts.
-fn zone_before_host(s: &[u8], at: usize) -> (Option<i32>, usize) {
-    let (offset, end) = zone::read(s, at);
-    let is_host = s.get(at) == Some(&b' ') && goes_on(s, end);
-    if is_host { (None, at) } else { (offset, end) }
+    if may_have_host && clock.end > space && goes_on(s, clock.end) {
+        clock = clock::read(&s[..space], at, false)?;
+    }
+    let (offset, end) = zone::read(s, clock.end);
+    let is_host = may_have_host && s.get(clock.end) == Some(&b' ') && goes_on(s, end) && !is_offset(s, end);
+    Some(if is_host { (clock, None, clock.end) } else { (clock, offset, end) })
 }
 
 /// Whether a host's name goes on there.
@@ -414,11 +416,18 @@ fn goes_on(s: &[u8], at: usize) -> bool {
     matches!(s.get(at), Some(b'-' | b'.' | b'_')) && s.get(at + 1).is_some_and(u8::is_ascii_alphanumeric)
 }
 
+/// Whether a zone goes on there with what it is from UTC: `EST-0500`.
+fn is_offset(s: &[u8], at: usize) -> bool {
+    s.get(at) == Some(&b'-') && digits(s, at + 1) == 4 && ends_a_word(s, at + 5)
+}
+
 /// Whether a host's address of IPv6 begins there: `2001:db8::1`.
 fn is_address(s: &[u8]) -> bool {
     let word = s.split(|b| *b == b' ').next().unwrap_or_default();
-    word.iter().filter(|b| **b == b':').count() > 1
-        && word.iter().all(|b| b.is_ascii_hexdigit() || *b == b':')
+    let is_written_so = word.iter().all(|b| b.is_ascii_hexdigit() || *b == b':');
+    let is_whole =
+        || word.windows(2).any(|two| two == b"::") || word.iter().filter(|b| **b == b':').count() == 7;
+    is_written_so && is_whole()
 }
 
 fn ends_a_word(s: &[u8], at: usize) -> bool {
