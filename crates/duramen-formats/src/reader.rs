@@ -150,7 +150,7 @@ impl EntryReader {
             }
             self.begin(sink)?;
             chunk = &chunk[gathered..];
-        } else if gathered > 0 {
+        } else if gathered > 0 && self.head.tells_more() {
             self.builder.look_at(self.head.bytes());
         }
         self.head.done_if_full();

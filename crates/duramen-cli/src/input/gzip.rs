@@ -22,7 +22,11 @@ impl<R: BufRead> Members<R> {
     /// Goes on with the member behind the one that has ended, if there is one.
     fn next_member(&mut self, mut raw: R) -> io::Result<()> {
         loop {
-            let waiting = raw.fill_buf()?;
+            match raw.fill_buf() {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                other => _ = other?,
+            }
+            let waiting = raw.fill_buf()?; // what is there already
             match waiting.iter().take_while(|byte| **byte == 0).count() {
                 0 if waiting.is_empty() => return Ok(()),
                 0 if waiting.first() == Some(&MAGIC) => {

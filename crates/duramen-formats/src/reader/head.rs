@@ -8,12 +8,14 @@ use crate::detect::DETECT_BYTES;
 pub(super) struct Head {
     bytes: Vec<u8>,
     is_done: bool,
+    /// How many bytes there were when they were looked at.
+    looked_at: usize,
 }
 
 impl Head {
     /// Of an input that is read from somewhere in its middle.
     pub fn passed() -> Self {
-        Self { bytes: Vec::new(), is_done: true }
+        Self { is_done: true, ..Self::default() }
     }
 
     /// Takes what belongs to it of the next bytes and says how many those are.
@@ -29,6 +31,16 @@ impl Head {
     /// What is there.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Whether there is so much more than the last time that was looked that it is worth another look: an eighth, so that a
+    /// line at a time costs no look at everything before it.
+    pub fn tells_more(&mut self) -> bool {
+        let tells = self.is_full() || self.bytes.len() >= self.looked_at + self.looked_at / 8;
+        if tells {
+            self.looked_at = self.bytes.len();
+        }
+        tells
     }
 
     /// Whether nothing more belongs to it.

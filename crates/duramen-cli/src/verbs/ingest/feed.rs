@@ -61,6 +61,8 @@ pub(super) fn feed(
     let mut unfinished = false;
     let mut gathering_since = None;
     let mut came_at = None;
+    // How many entries there were before the event that is open, and how long it was waited for its end: time in which the
+    // store made it wait does not count.
     let mut event = (0, Duration::ZERO);
     let mut cut_short = None;
     let mut goes_on_later = false;
@@ -72,7 +74,11 @@ pub(super) fn feed(
             goes_on_later = true;
             break;
         }
-        match pump.next(wait) {
+        let was_unfinished = unfinished;
+        let waits_since = context.clock.monotonic();
+        let chunk = pump.next(wait);
+        let waited = context.clock.monotonic().saturating_sub(waits_since);
+        match chunk {
             Chunk::Bytes(bytes) => {
                 read_bytes += bytes.len() as u64;
                 batcher.read(&bytes);
@@ -113,9 +119,11 @@ pub(super) fn feed(
             reader.look(&mut batcher)?;
         }
         let entries = reader.report().entries;
-        if !unfinished || event.0 != entries {
-            event = (entries, now);
-        } else if !is_file && now.saturating_sub(event.1) >= WHOLE_WITHIN {
+        event = match event {
+            (before, open) if unfinished && was_unfinished && before == entries => (before, open + waited),
+            _ => (entries, Duration::ZERO),
+        };
+        if !is_file && event.1 >= WHOLE_WITHIN {
             reader.finish(&mut batcher)?;
             unfinished = false;
         }
