@@ -111,7 +111,7 @@ impl EntryReader {
         &self.builder.header
     }
 
-    /// What the first [`DETECT_BYTES`] of an input tell, or all of it if it is shorter.
+    /// What the first [`DETECT_BYTES`](crate::DETECT_BYTES) of an input tell, or all of it if it is shorter.
     pub fn detect(options: &ReaderOptions, head: &[u8]) -> Detected {
         Detected::of(head, &stamps(options))
     }
@@ -138,7 +138,7 @@ impl EntryReader {
     }
 
     /// Takes the next bytes and hands over every entry that they complete. The first entry comes only after
-    /// [`DETECT_BYTES`], or at the end.
+    /// [`DETECT_BYTES`](crate::DETECT_BYTES), or at the end.
     ///
     /// # Errors
     /// What the sink returns.
