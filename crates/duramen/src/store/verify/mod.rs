@@ -238,6 +238,10 @@ impl Before {
 
 /// What is missing in front of the first of a writer's segments that has lines.
 fn begins_late(segment: &LiveSegment) -> Option<Damage> {
+    // A loss of power may leave what was written later without what was before.
+    if segment.reader.is_from_another_boot() {
+        return None;
+    }
     segment.reader.first_seq()?;
     let before = segment.reader.previous().filter(|before| *before > segment.flushed)?;
     let detail = format!(
