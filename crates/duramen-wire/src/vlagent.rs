@@ -96,7 +96,8 @@ impl Rows {
         self.stream_names
             .extend(self.extra_fields.iter().map(|(name, _)| name.clone()).take(MAX_STREAM_FIELDS));
         let mut fields = stream;
-        for _ in 0..fields.varint()? {
+        let count = if stream.rest.is_empty() { 0 } else { fields.varint()? };
+        for _ in 0..count {
             let name = text_of(fields.text()?.rest).into_owned();
             fields.text()?;
             if self.stream_names.len() < MAX_STREAM_FIELDS {

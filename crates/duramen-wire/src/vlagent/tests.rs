@@ -47,7 +47,11 @@ fn rows_become_entries() {
         &[(b"app", b"web"), (b"", b"WARN: slow"), (b"a", b"1"), (b"a", b"2"), (b"_msg", b"again")];
     let shop: &[(&[u8], &[u8])] =
         &[(b"app", b"shop"), (b"host", b"h"), (b"level", b"error"), (b"_msg", b"x\xff")];
-    let body = [row(5, web, 1), row(6, web, 1), row(-7, shop, 2), row(8, &[], 0)].concat();
+    // No stream at all is one without fields.
+    let mut bare = row(8, &[], 0);
+    assert_eq!(bare[8..10], [1, 0]);
+    bare.splice(8..10, [0]);
+    let body = [row(5, web, 1), row(6, web, 1), row(-7, shop, 2), bare].concat();
     let (entries, rejected) = read(&Params::default(), &body).unwrap();
     assert_eq!(
         entries,
