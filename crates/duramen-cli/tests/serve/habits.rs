@@ -57,6 +57,9 @@ fn logstashs_index_is_there_and_may_be_made() {
             assert_eq!(head.headers["x-elastic-product"], "Elasticsearch");
             let made = answer(Server::agent().put(&url).send("{\"aliases\":{}}"));
             assert!(made.status == 200 && made.json()["acknowledged"] == true, "{made:?}");
+            let lines = answer(Server::agent().put(&url).send("{\"_msg\":\"a\"}\n{\"_msg\":\"b\"}\n"));
+            assert!(lines.status == 400 && lines.body.contains("/_bulk"), "{lines:?}");
+            assert_eq!(answer(Server::agent().put(&url).send("{\"_msg\":\"a\"}")).status, 400);
         }
     }
     assert_eq!(server.get("/insert/elasticsearch/logstash").status, 200);

@@ -5,18 +5,20 @@
 use super::Delivery;
 use super::kept::Kept;
 use crate::app::{Shared, nothing_here};
-use crate::body::unread;
-use crate::error::ApiResult;
+use crate::body::{receive, unread};
+use crate::error::{ApiError, ApiResult};
 use crate::json::{ok, written};
 use axum::Router;
-use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::extract::{FromRequest, Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{get, head, post};
 use duramen_wire::elastic::Bulk;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// The version that clients are told: the last of its major, for Beats may refuse one that is older than they are.
 const VERSION: &str = "8.19.0";
@@ -51,8 +53,8 @@ pub(super) fn routes() -> Router<Shared> {
     };
     under("")
         .merge(under("/insert/elasticsearch"))
-        .route("/{index}", head(index).put(index))
-        .route("/insert/elasticsearch/{index}", get(index).put(index))
+        .route("/{index}", head(index).put(make_index))
+        .route("/insert/elasticsearch/{index}", get(index).put(make_index))
         // Beats ask at the URL that they were given, as it is.
         .route("/insert/elasticsearch", get(info))
         .layer(map_response(as_elasticsearch))
@@ -98,11 +100,35 @@ async fn index(State(app): State<Shared>, Path(index): Path<String>, request: Re
     if index.starts_with('_') {
         return nothing_here(State(app), request).await;
     }
-    let answer = match *request.method() {
-        Method::PUT => json!({ "acknowledged": true, "shards_acknowledged": true, "index": index }),
-        _ => json!({}),
-    };
-    unread(&app, request, ok(&answer)).await
+    unread(&app, request, ok(&json!({}))).await
+}
+
+/// Acknowledges what makes an index. Lines that somebody puts there are not thrown away as if they were taken.
+async fn make_index(State(app): State<Shared>, Path(index): Path<String>, request: Request) -> Response {
+    if index.starts_with('_') {
+        return nothing_here(State(app), request).await;
+    }
+    match is_of_index(&app, request).await {
+        Ok(true) => ok(&json!({ "acknowledged": true, "shards_acknowledged": true, "index": index })),
+        Ok(false) => {
+            let told = "PUT makes an index here, of settings, mappings and aliases; lines are taken at /_bulk and /insert/jsonline";
+            refused(&ApiError::bad_request(told))
+        }
+        Err(e) => refused(&e),
+    }
+}
+
+/// Whether the body says what an index is to be, or nothing.
+async fn is_of_index(app: &Shared, request: Request) -> ApiResult<bool> {
+    let Delivery { access, headers, body, .. } = Delivery::from_request(request, app).await?;
+    let body = receive(app, &access, &headers, body).await?.decompressed()?;
+    if body.trim_ascii().is_empty() {
+        return Ok(true);
+    }
+    let members: Result<BTreeMap<String, IgnoredAny>, _> = serde_json::from_slice(&body);
+    Ok(members.is_ok_and(|members| {
+        members.keys().all(|name| matches!(name.as_str(), "settings" | "mappings" | "aliases"))
+    }))
 }
 
 thread_local! {
@@ -120,17 +146,20 @@ async fn bulk_to(Path(index): Path<String>, delivery: Delivery) -> Response {
 async fn taken(delivery: Delivery, index: Option<String>) -> Response {
     match reply(delivery, index).await {
         Ok(reply) => written(StatusCode::OK, reply),
-        Err(e) => {
-            let kind = match e.status.as_u16() {
-                400 => "illegal_argument_exception",
-                429 => "es_rejected_execution_exception",
-                413 => "content_too_long_exception",
-                _ => "exception",
-            };
-            let error = json!({ "type": kind, "reason": e.message });
-            e.with_json(&json!({ "error": error, "status": e.status.as_u16() }))
-        }
+        Err(e) => refused(&e),
     }
+}
+
+/// An error as Elasticsearch tells it.
+fn refused(e: &ApiError) -> Response {
+    let kind = match e.status.as_u16() {
+        400 => "illegal_argument_exception",
+        429 => "es_rejected_execution_exception",
+        413 => "content_too_long_exception",
+        _ => "exception",
+    };
+    let error = json!({ "type": kind, "reason": e.message });
+    e.with_json(&json!({ "error": error, "status": e.status.as_u16() }))
 }
 
 async fn reply(mut delivery: Delivery, index: Option<String>) -> ApiResult<String> {
