@@ -31,12 +31,6 @@ impl MappedSegment {
     fn reserve_and_map(file: std::fs::File, len: usize) -> io::Result<Self> {
         // Reserving the blocks is what makes a mapped write safe: a hole that the device cannot fill
         // would be a SIGBUS in the middle of somebody's log call.
-        if copies_on_write(&file) {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "a reservation here holds no room for mapped writes",
-            ));
-        }
         reserve(&file, len as u64)?;
         let map = MmapOptions::new().len(len).map_raw(&file).map_err(or_unsupported)?;
         Self::new(file, map, true)
@@ -95,20 +89,6 @@ fn reserve(file: &std::fs::File, len: u64) -> io::Result<()> {
 #[cfg(any(target_os = "netbsd", target_os = "openbsd", target_os = "dragonfly"))]
 fn reserve(_file: &std::fs::File, _len: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system cannot reserve space"))
-}
-
-/// Whether the file system writes elsewhere what is written over, so that a write through a mapping needs new room in spite of
-/// a reservation: btrfs, ZFS, bcachefs.
-#[cfg(target_os = "linux")]
-fn copies_on_write(file: &std::fs::File) -> bool {
-    const MAGIC: [i128; 3] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e];
-    // Signed and of 32 bits on some machines.
-    rustix::fs::fstatfs(file).is_ok_and(|found| MAGIC.contains(&(i128::from(found.f_type) & 0xffff_ffff)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn copies_on_write(_file: &std::fs::File) -> bool {
-    false
 }
 
 /// Names alike the ways in which file systems say that they cannot reserve or map: there are many, and
