@@ -38,7 +38,7 @@ fn loki_takes_pushes_and_says_no_in_plain_text() {
     assert_eq!(server.post("/loki/api/v1/push", "application/x-protobuf", "x").status, 400);
 }
 
-/// As vlagent sends: it gives up what is answered 400, and keeps what is answered 501.
+/// As vlagent sends: it gives up what is answered 400, and keeps what is answered 415.
 #[test]
 fn victorialogs_native_rows() {
     let server = Server::start(&[]);
@@ -55,7 +55,7 @@ fn victorialogs_native_rows() {
     let told = |dc| json!({ "_time": "2024-06-15T12:00:00.000000001Z", "_msg": "WARN x", "level": "warn", "dc": dc, "rows": "2" });
     assert_eq!(rows, [told(""), told("1")]);
     let answer = server.request("POST", "/insert/native?version=v9", &headers, &packed);
-    assert_eq!(answer.status, 501);
+    assert_eq!(answer.status, 415);
     assert!(answer.body.contains("v9"), "{answer:?}");
     let answer = server.request("POST", "/insert/native?version=v1", &[], &row[..30]);
     assert_eq!(answer.status, 400);

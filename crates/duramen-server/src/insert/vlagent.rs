@@ -18,11 +18,11 @@ async fn insert(mut delivery: Delivery) -> ApiResult<StatusCode> {
     let params = delivery.params().await?;
     let version =
         delivery.query().find(|(name, _)| name == "version").map(|(_, version)| version.into_owned());
-    if let Some(other) = version.filter(|version| version != VERSION) {
+    if let Some(other) = version.filter(|version| !version.is_empty() && version != VERSION) {
         delivery.let_send().await;
         // A newer server may understand what the agent keeps until then.
         let told = format!("version={other}: rows of version {VERSION} are taken");
-        return Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, told));
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, told));
     }
     let taken = delivery
         .take("vlagent", move |received, out| Ok(Rows::new(&params).read(&received.decompressed()?, out)?));
