@@ -136,8 +136,7 @@ impl MetricQuery {
         cancel: &Cancel,
     ) -> Result<Answer> {
         let count = steps.count();
-        // So many steps have one moment more, and yet one where start and end were moved to multiples of the step.
-        if count > MAX_STEPS + 2 {
+        if count > MAX_STEPS + 1 {
             return Err(Error::StepLimit { limit: MAX_STEPS });
         }
         let memory = Memory::new(limits.run.memory_limit_bytes);
