@@ -45,6 +45,7 @@ pub mod syslog;
 #[cfg(test)]
 mod testing;
 pub mod treatment;
+mod varint;
 pub mod vlagent;
 
 pub use decoded::{Decoded, Limits, Rejected, Rejection};

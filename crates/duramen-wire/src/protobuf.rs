@@ -10,6 +10,7 @@
 //! a body of a few megabytes could take all memory. Here a message is walked over, as often as needed.
 
 use crate::error::{Error, Result};
+use crate::varint;
 
 /// A value, pointing into the body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,15 +114,11 @@ impl<'a> Fields<'a> {
     }
 
     fn varint(&mut self) -> Result<u64> {
-        let mut value = 0u64;
-        for (i, byte) in self.rest.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte & 0x80 == 0 {
-                self.rest = &self.rest[i + 1..];
-                return Ok(value);
-            }
-        }
-        Err(self.message.wrong("a number that does not end", self.rest))
+        let split = varint::split(self.rest);
+        let (value, rest) =
+            split.ok_or_else(|| self.message.wrong("a number that does not end", self.rest))?;
+        self.rest = rest;
+        Ok(value)
     }
 
     fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N]> {

@@ -15,6 +15,7 @@ use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::level;
 use crate::params::{MAX_STREAM_FIELDS, Params};
+use crate::varint;
 use duramen::entry::MAX_FIELDS;
 use duramen::{EntryBuf, Value};
 use duramen_formats::{NameFilter, Names, level::of_named, text_of};
@@ -161,15 +162,10 @@ impl<'a> Bytes<'a> {
     }
 
     fn varint(&mut self) -> Result<u64> {
-        let mut value = 0;
-        for (i, byte) in self.rest.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte & 0x80 == 0 {
-                self.rest = &self.rest[i + 1..];
-                return Ok(value);
-            }
-        }
-        Err(self.wrong("a number that does not end"))
+        let (value, rest) =
+            varint::split(self.rest).ok_or_else(|| self.wrong("a number that does not end"))?;
+        self.rest = rest;
+        Ok(value)
     }
 
     /// Bytes behind their length.
