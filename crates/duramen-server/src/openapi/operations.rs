@@ -79,24 +79,30 @@ const PART: Param = ("filter", Text, "What is told must contain this");
 const BARE: Param = ("ignore_pipes", Text, "1: of the query, the filter counts alone");
 const MOST_FOUND: Param = ("limit", Number, "The most that are told");
 
+const LEFT_OUT: Param = ("ignore_fields", Text, "Fields to leave out: name, or prefix*");
+const ADDED: Param = ("extra_fields", Text, "Fields to add: name=value, separated by commas");
+const DECOLORIZED: Param =
+    ("decolorize_fields", Text, "Fields whose texts lose the colours of terminals; _msg is the message");
+const DEBUG: Param = ("debug", Text, "1: rows are shown in the server's log, and not stored");
+
 const ROLES: &[Param] = &[
     ("_msg_field", Text, "Names, separated by commas: the first that a row has is its message"),
     ("_time_field", Text, "Names: the first that reads as a time is the row's"),
     ("_stream_fields", Text, "Names of the fields that make the row's stream"),
-    ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
-    ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
-    ("decolorize_fields", Text, "Fields whose texts lose the colours of terminals; _msg is the message"),
-    ("debug", Text, "1: rows are shown in the server's log, and not stored"),
+    LEFT_OUT,
+    ADDED,
+    DECOLORIZED,
+    DEBUG,
 ];
 
 /// Of rows that say themselves what their time and their message are.
 const AGENT: &[Param] = &[
     ("version", Text, "The version of the form: v1"),
     ("_stream_fields", Text, "Names of the fields that make the row's stream, in place of its own"),
-    ("ignore_fields", Text, "Fields to leave out: name, or prefix*"),
-    ("extra_fields", Text, "Fields to add: name=value, separated by commas"),
-    ("decolorize_fields", Text, "Fields whose texts lose the colours of terminals; _msg is the message"),
-    ("debug", Text, "1: rows are shown in the server's log, and not stored"),
+    LEFT_OUT,
+    ADDED,
+    DECOLORIZED,
+    DEBUG,
 ];
 
 /// What every question in LogsQL may have, and what is this one's own.
