@@ -44,7 +44,7 @@ impl InTheMaking {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if `dir` exists, has no name, or something else has the name `dir` + `.tmp`;
-    /// [`Error::Locked`] while another makes the same; [`Error::Io`]; those of `fill`. `dir` does not exist then.
+    /// [`Error::Locked`] while another makes the same; [`Error::Io`]; those of `fill`. `dir` does not exist then, unless it did before.
     pub fn make<T, E: From<Error>>(
         &self,
         env: &Env,
