@@ -1,6 +1,8 @@
 //! The machine's clocks and its source of randomness.
 #![allow(clippy::disallowed_methods)] // the io layer is where clocks are read
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+use super::ticks;
 use crate::io::{Clock, Random};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,6 +15,8 @@ pub struct OsClock {
 
 impl Default for OsClock {
     fn default() -> Self {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+        ticks::begin();
         Self { start: Instant::now(), boot_id: read_boot_id() }
     }
 }
@@ -26,11 +30,12 @@ fn read_boot_id() -> u64 {
 }
 
 impl Clock for OsClock {
+    #[inline]
     fn now_unix_ns(&self) -> i64 {
-        match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
-            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-            Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
-        }
+        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+        return ticks::now_unix_ns();
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+        kernel_unix_ns()
     }
 
     fn monotonic(&self) -> Duration {
@@ -39,6 +44,14 @@ impl Clock for OsClock {
 
     fn boot_id(&self) -> u64 {
         self.boot_id
+    }
+}
+
+/// Nanoseconds since 1970, from the kernel.
+pub(super) fn kernel_unix_ns() -> i64 {
+    match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
     }
 }
 

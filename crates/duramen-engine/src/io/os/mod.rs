@@ -9,6 +9,8 @@ mod kept_back;
 mod pieces;
 mod priority;
 mod segment;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+mod ticks;
 
 pub use clock::{OsClock, OsRandom};
 pub use fork::{at_exit, fork_generation, without_fork};
