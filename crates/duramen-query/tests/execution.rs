@@ -937,6 +937,47 @@ fn fields_made_of_columns_are_those_made_of_rows() {
 }
 
 #[test]
+fn of_rows_with_the_best_number_no_others_are_read() {
+    let text = "x".repeat(200);
+    let row = |time: i64| {
+        let fields = [
+            ("half", format!("{}.5", time * 7919 % 1000)),
+            ("down", format!("{}.5", 1000 - time)),
+            ("parity", (time % 2).to_string()),
+            ("hundred", (time / 100).to_string()),
+            ("_msg", format!("{text}{time}")),
+        ];
+        Row::new(time, &fields.each_ref().map(|(name, text)| (*name, &**text)))
+    };
+    let blocks: Vec<_> = (0..10)
+        .map(|b| Arc::new(TestBlock::new((b * 100..b * 100 + 100).map(row).collect(), b as u64)))
+        .collect();
+    let answer = |text: &str| run(text, &blocks, &RunOptions::default()).unwrap();
+    for filter in ["*", "parity:1", "half:>500", "hundred:in(3, 4) or parity:=0", "nothing:*"] {
+        for stats in [
+            "stats row_max(half, _msg) x, row_min(half, _msg, parity) y",
+            "stats row_max(half) x, row_min(down, *) y",
+            "stats row_max(half, _msg) if (parity:1) x, row_min(half) if (hundred:7) y, row_max(half) if (nothing:*) z",
+            "stats by (hundred) row_max(half, _msg) x, row_min(half, _m*) if (parity:1) y, count() c",
+            "stats by (hundred) row_max(half, _msg) if (half:>990) x",
+            "stats by (parity) row_max(half, _msg) x",
+            "stats row_max(parity, half) x, row_min(hundred, half) y",
+            "stats by (hundred) row_max(half, _msg) x | limit 2",
+        ] {
+            let by_rows = format!("{filter} | filter * | {stats}");
+            let text = format!("{filter} | {stats}");
+            assert_eq!(answer(&text).0, answer(&by_rows).0, "{text}");
+        }
+    }
+    // Each block's numbers are worse than those before: their rows are of no interest.
+    let read = |stats: &str| answer(&format!("* | stats {stats} r")).1.bytes_read;
+    let (first, all) = (read("row_max(down, _msg)"), read("row_min(down, _msg)"));
+    assert!(first < all / 2, "{first} of {all}");
+    let (none, some) = (read("row_max(half, _msg) if (nothing:*)"), read("row_max(down, _msg)"));
+    assert!(none < some, "{none} of {some}");
+}
+
+#[test]
 fn random_numbers_are_given_row_by_row_however_many_threads_there_are() {
     let row = |n: i64| Row::new(n, &[("n", &*(n * 37 % 101).to_string()), ("_msg", "m")]);
     let block = |b: i64| Arc::new(TestBlock::new((b * 40..b * 40 + 40).map(row).collect(), b as u64));

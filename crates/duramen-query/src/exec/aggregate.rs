@@ -7,7 +7,7 @@ use super::ahead::Ahead;
 use super::derived::{derive, makers};
 use super::first_last;
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
-use super::inputs::{Extremes, Input, Known, is_beaten};
+use super::inputs::{Extremes, Input, Known, Rows, is_beaten};
 use super::open::Open;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
@@ -146,14 +146,17 @@ impl<'a> Aggregation<'a> {
     ) -> duramen::Result<Block<'a>> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
+        let are_of_one_group = keys.iter().all(|key| key.codes == Some(1));
         let mut inputs = Vec::new();
         let stop = || self.reader.cancel.check().is_err();
         for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
         {
-            if is_beaten(function, open, known, groups.to_beat(i))? {
+            let to_beat = groups.to_beat(i);
+            if is_beaten(function, open, known, to_beat)? {
                 continue;
             }
-            let input = Input::read(i, function, open, &found, known, &stop)?;
+            let rows = Rows { found: &found, are_of_one_group, to_beat };
+            let input = Input::read(i, function, open, &rows, known, &stop)?;
             if !input.is_void() {
                 inputs.push(input);
             }

@@ -1,18 +1,23 @@
 //! What the functions of `stats` look at: each reads of a block what it needs, once, and then takes some rows at a time.
 
+mod best;
+mod extremes;
+mod seen;
+
+pub(super) use best::is_beaten;
+pub(super) use extremes::Extremes;
+
 use super::cells::{cell, has_value, named};
 use super::numbers::Numbers;
 use super::open::Open;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
-use crate::number::Number;
 use crate::pipe::sort::Arrival;
 use crate::pipe::stats::kind::Kind;
-use crate::pipe::stats::{Cell, Function, Groups, Named, ToBeat};
-use duramen::ValueKind;
-use duramen::block::names;
-use duramen::column::{Column, ColumnData};
-use hashbrown::HashMap;
+use crate::pipe::stats::{Cell, Function, Groups, ToBeat};
+use best::{Leading, best_rows};
+use duramen::column::Column;
+use seen::Seen;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -28,29 +33,19 @@ pub(super) struct Input<'a> {
     seen: Option<Seen>,
 }
 
+/// The rows of a block that were found.
+pub(super) struct Rows<'b> {
+    pub(super) found: &'b Bitmap,
+    pub(super) are_of_one_group: bool,
+    /// If so: the best number there was, of a function that wants that.
+    pub(super) to_beat: Option<ToBeat>,
+}
+
 /// The numbers of columns, by the field's name.
 pub(super) type Known<'a> = BTreeMap<&'a str, Rc<Numbers>>;
 
 /// Columns by name.
 type NamedColumns = Vec<(String, Option<Arc<Column>>)>;
-
-/// Whether no row of a block has a value that beats this one, as far as that is known without reading any.
-pub(super) fn is_beaten(
-    function: &Function,
-    open: &Open,
-    known: &Known<'_>,
-    to_beat: Option<ToBeat>,
-) -> duramen::Result<bool> {
-    let (Some(best), Some((name, is_min))) = (to_beat, function.wants_best_of()) else { return Ok(false) };
-    if known.contains_key(name) {
-        return Ok(false);
-    }
-    Ok(open.int_range(name)?.is_some_and(|(min, max)| {
-        let order =
-            if is_min { Number::Int(min).cmp(&best.number) } else { best.number.cmp(&Number::Int(max)) };
-        order.is_gt() || (order.is_eq() && best.beats_equals)
-    }))
-}
 
 /// What a function looks at.
 enum Values {
@@ -62,8 +57,9 @@ enum Values {
     Numbers(Vec<Rc<Numbers>>),
     /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
     Extreme(Rc<Numbers>),
-    /// Its columns by name, of the rows with the least or the greatest number: rows without one are out of the question.
-    OfBest(Rc<Numbers>, NamedColumns, Leading),
+    /// Its columns by name, of the rows with the least or the greatest number: rows without one are out of the question, and,
+    /// if that is known, all others but these.
+    OfBest(Rc<Numbers>, NamedColumns, Leading, Option<Bitmap>),
     /// How long the texts of its columns are, or those columns.
     Lengths(Vec<(Arc<Column>, Is)>),
     /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
@@ -86,13 +82,15 @@ fn length((column, is): &(Arc<Column>, Is), row: usize) -> u64 {
 }
 
 impl Values {
-    /// Numbers of a column that were read are `known`.
+    /// Of rows that meet the function's condition. Numbers of a column that were read are `known`.
     fn read<'a>(
         function: &'a Function,
         open: &mut Open,
-        found: &Bitmap,
+        rows: &Rows<'_>,
+        met: &Bitmap,
         known: &mut Known<'a>,
     ) -> duramen::Result<Self> {
+        let found = rows.found;
         let is_extreme = matches!(function.kind, Kind::Min | Kind::Max);
         if is_extreme && function.is_of_time() {
             return open.times().map(Self::Times);
@@ -144,85 +142,28 @@ impl Values {
             }
             _ => None,
         };
+        // Of one group's rows, only what the best have is needed besides the numbers.
+        let best = sorted_by.as_ref().filter(|_| rows.are_of_one_group);
+        let best = best.map(|numbers| best_rows(numbers, met, function.kind == Kind::RowMin, rows.to_beat));
         for pattern in &function.fields {
+            if best.as_ref().is_some_and(Bitmap::is_empty) {
+                break;
+            }
             if pattern.prefix {
                 let named = open.matching(pattern)?;
                 columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
-            } else {
-                columns.push((pattern.name.to_string(), open.column(&pattern.name)?));
+                continue;
             }
+            let column = match &best {
+                Some(rows) => open.column_for(&pattern.name, rows)?,
+                None => open.column(&pattern.name)?,
+            };
+            columns.push((pattern.name.to_string(), column));
         }
         Ok(match sorted_by {
-            Some(numbers) => Self::OfBest(numbers, columns, Leading::default()),
+            Some(numbers) => Self::OfBest(numbers, columns, Leading::default(), best),
             None => Self::Columns(columns),
         })
-    }
-}
-
-/// The best number so far of each group, of the first [`MAX_LISTED_GROUPS`].
-#[derive(Default)]
-struct Leading(Vec<Option<Number>>);
-
-impl Leading {
-    /// Whether a number is not worse than all before it in its group, as far as that is known.
-    fn is_best(&mut self, group: usize, number: Number, is_min: bool) -> bool {
-        if group >= self.0.len() {
-            if group >= MAX_LISTED_GROUPS {
-                return true;
-            }
-            self.0.resize(group + 1, None);
-        }
-        let best = self.0[group].get_or_insert(number);
-        let is_best = if is_min { number <= *best } else { number >= *best };
-        if is_best {
-            *best = number;
-        }
-        is_best
-    }
-}
-
-/// The most bits that say which values were seen in which group.
-const MAX_SEEN_BITS: usize = 1 << 20;
-
-/// Which combinations of values of a block's columns, all constants or dictionaries, were seen in which group.
-struct Seen {
-    combinations: usize,
-    bits: Vec<u64>,
-}
-
-impl Seen {
-    fn new(columns: &NamedColumns) -> Option<Self> {
-        let combinations =
-            columns.iter().try_fold(1usize, |n, (_, column)| match column.as_ref().map(|c| &c.data) {
-                None | Some(ColumnData::Const(_)) => Some(n),
-                Some(ColumnData::Dict { values, .. }) => n.checked_mul(values.len() + 1),
-                Some(ColumnData::Int { .. } | ColumnData::Decimal { .. } | ColumnData::Text { .. }) => None,
-            })?;
-        (combinations <= MAX_SEEN_BITS).then(|| Self { combinations, bits: Vec::new() })
-    }
-
-    /// Whether a row's values were not seen in the group before, as far as that is known.
-    fn is_new(&mut self, columns: &NamedColumns, row: usize, group: usize) -> bool {
-        let place =
-            columns.iter().filter_map(|(_, column)| column.as_deref()).fold(0, |place, column| match &column
-                .data
-            {
-                ColumnData::Dict { values, codes } => {
-                    place * (values.len() + 1) + (codes.get(column.slot(row)) as usize).min(values.len())
-                }
-                _ => place,
-            });
-        let place = group.saturating_mul(self.combinations).saturating_add(place);
-        if place >= MAX_SEEN_BITS {
-            return true;
-        }
-        if place / 64 >= self.bits.len() {
-            self.bits.resize(place / 64 + 1, 0);
-        }
-        let (word, bit) = (&mut self.bits[place / 64], 1 << (place % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
     }
 }
 
@@ -232,13 +173,14 @@ impl<'a> Input<'a> {
         number: usize,
         function: &'a Function,
         open: &mut Open,
-        found: &Bitmap,
+        rows: &Rows<'_>,
         known: &mut Known<'a>,
         stop: &dyn Fn() -> bool,
     ) -> duramen::Result<Self> {
-        let values = Values::read(function, open, found, known)?;
         let condition = function.condition.as_ref();
-        let condition = condition.map(|filter| super::eval::eval(filter, open, found, stop)).transpose()?;
+        let condition =
+            condition.map(|filter| super::eval::eval(filter, open, rows.found, stop)).transpose()?;
+        let values = Values::read(function, open, rows, condition.as_ref().unwrap_or(rows.found), known)?;
         let seen = match &values {
             Values::Columns(columns) if function.kind.is_of_distinct() => Seen::new(columns),
             _ => None,
@@ -254,7 +196,10 @@ impl<'a> Input<'a> {
             }
             Values::Filled(columns) => columns.is_empty() && !self.function.fields.is_empty(),
             Values::Numbers(columns) => columns.iter().all(|numbers| numbers.are_none()),
-            Values::Extreme(numbers) | Values::OfBest(numbers, ..) => numbers.are_none(),
+            Values::Extreme(numbers) => numbers.are_none(),
+            Values::OfBest(numbers, .., best) => {
+                numbers.are_none() || best.as_ref().is_some_and(Bitmap::is_empty)
+            }
             Values::Lengths(columns) => columns.is_empty(),
             Values::Times(_) => false,
         }
@@ -263,10 +208,10 @@ impl<'a> Input<'a> {
     /// Says that groups have other numbers now.
     pub(super) fn groups_moved(&mut self) {
         if let Some(seen) = &mut self.seen {
-            seen.bits.clear();
+            seen.clear();
         }
-        if let Values::OfBest(_, _, leading) = &mut self.values {
-            leading.0.clear();
+        if let Values::OfBest(_, _, leading, _) = &mut self.values {
+            leading.clear();
         }
     }
 
@@ -337,9 +282,18 @@ impl<'a> Input<'a> {
                     groups.offer(group, number, found, || numbers.cell(row, &written));
                 }
             }
-            Values::OfBest(numbers, columns, leading) => {
+            Values::OfBest(numbers, columns, leading, best) => {
                 let is_min = function.kind == Kind::RowMin;
                 let mut cells = Vec::new();
+                if let Some(best) = best {
+                    for &(row, group) in all.iter().filter(|(row, _)| best.contains(*row)) {
+                        cells.clear();
+                        cells
+                            .extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                        groups.add(group, number, &cells, arrival(row))?;
+                    }
+                    return Ok(());
+                }
                 for (&(row, group), &value) in all.iter().zip(&*numbers.of_rows(all)) {
                     if is_met(row) && value.is_some_and(|value| leading.is_best(group, value, is_min)) {
                         cells.clear();
@@ -365,49 +319,5 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The first or the last time so far, of each group's functions that ask for that.
-#[derive(Default)]
-pub(super) struct Extremes {
-    /// By function, and then by group, of the first [`MAX_LISTED_GROUPS`].
-    listed: Vec<Vec<Option<i64>>>,
-    /// By function and group, of the others.
-    others: HashMap<(usize, usize), i64, foldhash::fast::FixedState>,
-}
-
 /// How many groups have their place in a list, of which each block has a new one.
 const MAX_LISTED_GROUPS: usize = 4096;
-
-impl Extremes {
-    /// Adds the times of rows, each with its group.
-    fn add(&mut self, function: usize, is_min: bool, rows: impl Iterator<Item = (i64, usize)>) {
-        if function >= self.listed.len() {
-            self.listed.resize(function + 1, Vec::new());
-        }
-        let listed = &mut self.listed[function];
-        for (time, group) in rows {
-            let of_group = if group < MAX_LISTED_GROUPS {
-                if group >= listed.len() {
-                    listed.resize(group + 1, None);
-                }
-                listed[group].get_or_insert(time)
-            } else {
-                self.others.entry((function, group)).or_insert(time)
-            };
-            *of_group = if is_min { time.min(*of_group) } else { time.max(*of_group) };
-        }
-    }
-
-    /// Gives them to their groups, whose numbers hold until these are tidied up.
-    pub(super) fn give(&mut self, groups: &mut Groups<'_>) -> Result<()> {
-        let listed = self.listed.iter_mut().enumerate().flat_map(|(function, times)| {
-            let times = times.drain(..).enumerate();
-            times.filter_map(move |(group, time)| Some(((function, group), time?)))
-        });
-        for ((function, group), time) in listed.chain(self.others.drain()) {
-            let text = crate::parse::time::format_time(time);
-            let cell = Named { name: names::TIME, cell: Cell::Text(&text), kind: ValueKind::String };
-            groups.add(group, function, &[cell], [0; 3])?;
-        }
-        Ok(())
-    }
-}
