@@ -89,6 +89,29 @@ impl Error {
         Self::Corruption { path: path.as_ref().to_path_buf(), offset, detail: detail.to_string() }
     }
 
+    /// The same once more, for somebody else to be told.
+    pub(crate) fn copied(&self) -> Self {
+        match self {
+            Self::Io { operation, path, source } => {
+                let source = match source.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(source.kind(), source.to_string()),
+                };
+                Self::Io { operation, path: path.clone(), source }
+            }
+            Self::Corruption { path, offset, detail } => Self::corruption(path, *offset, detail),
+            Self::TooNew { path, found, supported } => {
+                Self::TooNew { path: path.clone(), found: *found, supported: *supported }
+            }
+            Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
+            Self::Stalled { reason } => Self::Stalled { reason: reason.clone() },
+            Self::FlushFails { reason } => Self::FlushFails { reason: reason.clone() },
+            Self::Locked { path } => Self::Locked { path: path.clone() },
+            Self::Forked => Self::Forked,
+            Self::InvalidArgument(what) => Self::InvalidArgument(what.clone()),
+        }
+    }
+
     /// Whether the operating system said that something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)

@@ -5,34 +5,68 @@
 mod kv_common;
 
 use duramen_engine::Error;
-use duramen_engine::io::Env;
+use duramen_engine::io::{Clock, Env};
 use duramen_engine::kv::{Engine, ReadOptions, WriteOptions};
-use duramen_engine::lsm::{CompactionInfo, EventListener, Lsm, LsmOptions, StallCondition, StallInfo};
+use duramen_engine::lsm::{EventListener, Lsm, LsmOptions, StallCondition, StallInfo};
 use kv_common::contents;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// Holds the compaction that has just ended, and so all that would follow, until the gate's other end is dropped.
+/// A clock that tells who compacts no time until the gate's other end is dropped: none is begun.
 #[derive(Debug)]
 struct Gate {
+    clock: Arc<dyn Clock>,
     held: Mutex<Receiver<()>>,
-    heard: Mutex<Vec<StallCondition>>,
 }
 
-impl EventListener for Gate {
-    fn on_compaction(&self, _: &CompactionInfo) {
-        assert!(self.held.lock().unwrap().recv().is_err(), "nobody sends");
+impl Clock for Gate {
+    fn now_unix_ns(&self) -> i64 {
+        if std::thread::current().name() == Some("duramen-compact") {
+            assert!(self.held.lock().unwrap().recv().is_err(), "nobody sends");
+        }
+        self.clock.now_unix_ns()
     }
 
-    fn on_stall(&self, info: &StallInfo) {
-        self.heard.lock().unwrap().push(info.condition);
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    fn boot_id(&self) -> u64 {
+        self.clock.boot_id()
     }
 }
 
-fn gate() -> (Arc<Gate>, Sender<()>) {
+fn gate() -> (Env, Sender<()>) {
     let (open, held) = channel();
-    (Arc::new(Gate { held: Mutex::new(held), heard: Mutex::default() }), open)
+    let env = Env::os();
+    let clock = Arc::new(Gate { clock: Arc::clone(&env.clock), held: Mutex::new(held) });
+    (Env { clock, ..env }, open)
+}
+
+/// What was heard of the pace.
+#[derive(Debug, Default)]
+struct Heard {
+    conditions: Mutex<Vec<StallCondition>>,
+    more: Condvar,
+}
+
+impl EventListener for Heard {
+    fn on_stall(&self, info: &StallInfo) {
+        self.conditions.lock().unwrap().push(info.condition);
+        self.more.notify_all();
+    }
+}
+
+impl Heard {
+    /// Waits until this is the last that is heard.
+    fn wait_for(&self, condition: StallCondition) {
+        let heard = self.conditions.lock().unwrap();
+        let most = Duration::from_secs(60);
+        let (heard, waited) =
+            self.more.wait_timeout_while(heard, most, |heard| heard.last() != Some(&condition)).unwrap();
+        assert!(!waited.timed_out(), "{heard:?}");
+    }
 }
 
 fn most(ms: u64) -> WriteOptions {
@@ -58,12 +92,14 @@ fn fill(store: &Lsm, ms: u64, value: &[u8]) -> (usize, Error) {
 #[test]
 fn a_write_waits_for_level_0_no_longer_than_it_was_told() {
     let dir = tempfile::tempdir().unwrap();
-    let (gate, open) = gate();
+    let (env, open) = gate();
+    let heard = Arc::new(Heard::default());
     let options = LsmOptions {
+        env,
         level0_file_num_compaction_trigger: 2,
         level0_slowdown_writes_trigger: 6,
         level0_stop_writes_trigger: 6,
-        listener: Some(Arc::clone(&gate) as Arc<dyn EventListener>),
+        listener: Some(Arc::clone(&heard) as Arc<dyn EventListener>),
         ..LsmOptions::default()
     };
     let store = Lsm::open(dir.path(), options).unwrap();
@@ -79,7 +115,7 @@ fn a_write_waits_for_level_0_no_longer_than_it_was_told() {
     assert!(matches!(again, Error::Stalled { .. }), "{again}");
     assert!(clock.monotonic() - began >= Duration::from_millis(30));
     assert!(store.metrics().stalls_level0_stop >= 2);
-    assert_eq!(gate.heard.lock().unwrap().last(), Some(&StallCondition::Stopped));
+    heard.wait_for(StallCondition::Stopped);
 
     drop(open);
     store.put(b"after", b"y").unwrap();
@@ -87,19 +123,19 @@ fn a_write_waits_for_level_0_no_longer_than_it_was_told() {
     assert_eq!(store.get(b"late").unwrap(), None);
     assert_eq!(contents(&store, &ReadOptions::default()).unwrap().len(), stopped_at + 1);
     store.close().unwrap();
-    assert!(gate.heard.lock().unwrap().contains(&StallCondition::Normal));
+    assert!(heard.conditions.lock().unwrap().contains(&StallCondition::Normal), "closed before all was told");
 }
 
 #[test]
 fn a_write_that_would_be_slowed_down_for_longer_fails_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    let (gate, open) = gate();
+    let (env, open) = gate();
     let options = LsmOptions {
+        env,
         level0_file_num_compaction_trigger: 2,
         level0_slowdown_writes_trigger: 4,
         level0_stop_writes_trigger: 100,
         delayed_write_rate: 1 << 10,
-        listener: Some(gate),
         ..LsmOptions::default()
     };
     let store = Lsm::open(dir.path(), options).unwrap();

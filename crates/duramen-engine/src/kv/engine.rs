@@ -117,8 +117,9 @@ pub trait Engine: Send + Sync + Debug {
     ///
     /// Waits for those who are at work in the directory on other threads (of an [`Lsm`](crate::lsm::Lsm): [`Engine::compact`],
     /// [`Engine::ingest`], [`Engine::checkpoint`], [`Engine::flush`]; of a [`Log`](crate::log::Log): [`Engine::compact`]):
-    /// compactions and ingestions give up and fail. Called from within one of these, by a listener's `on_compaction` or the entries' iterator, it
-    /// does not wait: the directory is given back when the last of them has returned.
+    /// compactions and ingestions give up and fail. Called from within one of these, by the entries' iterator, or by a listener, it
+    /// does not wait: the directory is given back when the last of them has returned. A listener has been told everything before
+    /// this returns, unless it is called from within like that.
     ///
     /// # Errors
     /// As [`Engine::flush`].

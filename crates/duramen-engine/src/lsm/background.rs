@@ -1,6 +1,7 @@
 //! What is done off the write path: flushing, committing, compacting, removing.
 
 use super::db::Inner;
+use super::events::Event;
 use super::listener::BackgroundWork;
 use crate::wal::Background as Mode;
 use crate::{Error, Result};
@@ -135,7 +136,7 @@ impl Inner {
                         self.background.wake();
                     }
                     wal.set_flush_error(Some(e.to_string()));
-                    self.tell(|listener| listener.on_background_error(BackgroundWork::Flush, e));
+                    self.tell_later(|| Event::Failed(BackgroundWork::Flush, e.copied()));
                 }
             }
         }
@@ -181,12 +182,10 @@ impl Inner {
             Err(e) => {
                 self.background.set_compaction_error(Some(e.to_string()));
                 self.stall.wake();
-                self.tell(|listener| {
-                    if let Error::Corruption { path, .. } = e {
-                        listener.on_corruption(path, e);
-                    }
-                    listener.on_background_error(BackgroundWork::Compaction, e);
-                });
+                if e.is_corruption() {
+                    self.tell_later(|| Event::Damage(e.copied()));
+                }
+                self.tell_later(|| Event::Failed(BackgroundWork::Compaction, e.copied()));
             }
         }
         compacted
@@ -195,6 +194,13 @@ impl Inner {
     /// One step of each kind. Whether anything was done.
     pub(super) fn background_step(&self) -> Result<bool> {
         let _inside = self.enter()?;
+        let done = self.work_once();
+        self.tell_what_happened();
+        done
+    }
+
+    /// The same for who holds something: the listener is told later.
+    pub(super) fn work_once(&self) -> Result<bool> {
         let mut done = false;
         if let Some(wal) = &self.wal {
             wal.background_step()?;

@@ -1,9 +1,10 @@
 //! The store: what its threads share, and opening and closing it.
 
 use super::background::Signals;
+use super::events::{Event, Events};
 use super::flush::Uncommitted;
 use super::in_use::InUse;
-use super::listener::{BackgroundWork, EventListener};
+use super::listener::BackgroundWork;
 use super::metrics::Counters;
 use super::options::LsmOptions;
 use super::recover;
@@ -51,6 +52,8 @@ use std::thread::JoinHandle;
 pub struct Lsm {
     pub(super) inner: Arc<Inner>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The thread that tells the listener.
+    pub(super) teller: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What was not as it should be when the store was opened, and what was done about it.
@@ -101,6 +104,7 @@ pub(super) struct Inner {
     pub(super) background: Signals,
     pub(super) compactions: Schedule,
     pub(super) metrics: Counters,
+    pub(super) events: Events,
     pub(super) recovery: Recovery,
     pub(super) in_use: InUse,
     /// The locks of writers that are gone and whose records are not in tables yet.
@@ -180,13 +184,17 @@ impl Lsm {
                 inner.close_idle_tables();
             }
         });
-        if flush_first {
-            while inner.flush_one()? {}
-            while inner.commit_one()? {}
-        }
-        let threads = if inner.wal.is_some() { inner.start_threads()? } else { Vec::new() };
+        let flushed = if flush_first { inner.flush_recovered() } else { Ok(()) };
         inner.set_pace();
-        Ok(Self { inner, threads: Mutex::new(threads) })
+        inner.tell_what_happened();
+        flushed?;
+        let mut store = Self { inner, threads: Mutex::default(), teller: Mutex::default() };
+        if store.inner.wal.is_some() {
+            // What fails here ends those that run already.
+            store.teller = Mutex::new(store.inner.start_telling()?);
+            store.threads = Mutex::new(store.inner.start_threads()?);
+        }
+        Ok(store)
     }
 
     /// What was not as it should be when the store was opened.
@@ -224,7 +232,7 @@ impl Lsm {
                 let _it_reports_through_the_state = thread.join();
             }
         }
-        is_own
+        is_own || self.inner.events.is_thread()
     }
 }
 
@@ -233,11 +241,13 @@ impl Drop for Lsm {
         if self.inner.not_forked().is_err() {
             // The threads are not in this process, and locks' files were closed by the fork: all of it stays as it is.
             let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget((Arc::clone(&self.inner), std::mem::take(threads)));
+            let teller = self.teller.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget((Arc::clone(&self.inner), std::mem::take(threads), teller.take()));
             return;
         }
         self.inner.closed.store(true, Ordering::Release);
         self.stop_threads();
+        self.stop_telling();
     }
 }
 
@@ -277,6 +287,7 @@ impl Inner {
             background: Signals::default(),
             compactions: Schedule::new(&options),
             metrics: Counters::default(),
+            events: Events::default(),
             recovery: parts.recovery,
             in_use: InUse::default(),
             dead_writers: Mutex::new(parts.dead_writers),
@@ -341,7 +352,7 @@ impl Inner {
             }
             self.stall.wake();
             self.background.wake();
-            self.tell(|listener| listener.on_background_error(BackgroundWork::Flush, &error));
+            self.tell_later(|| Event::Failed(BackgroundWork::Flush, error.copied()));
         }
         error
     }
@@ -352,13 +363,6 @@ impl Inner {
 
     pub(super) fn manifest(&self) -> MutexGuard<'_, ManifestSlot> {
         self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls the listener, if there is one.
-    pub(super) fn tell(&self, what: impl FnOnce(&dyn EventListener)) {
-        if let Some(listener) = &self.options.listener {
-            what(&**listener);
-        }
     }
 
     /// All records of a writer that is gone are in tables: removes its directory.
@@ -380,6 +384,7 @@ impl Inner {
             Ok(_) => self.flush_all(),
             Err(_) => self.usable(),
         };
+        self.tell_what_happened();
         self.closed.store(true, Ordering::Release);
         flushed
     }

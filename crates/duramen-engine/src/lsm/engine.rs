@@ -46,25 +46,35 @@ impl Engine for Lsm {
 
     fn flush(&self) -> Result<()> {
         let _inside = self.inner.enter()?;
-        self.inner.flush_all()
+        let done = self.inner.flush_all();
+        self.inner.tell_what_happened();
+        done
     }
 
     fn compact(&self) -> Result<()> {
         let _inside = self.inner.enter()?;
-        self.inner.flush_all()?;
-        self.inner.compact_all()?;
+        let flushed = self.inner.flush_all();
+        self.inner.tell_what_happened();
+        flushed?;
+        let compacted = self.inner.compact_all();
+        self.inner.tell_what_happened();
+        compacted?;
         self.inner.remove_obsolete();
         Ok(())
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<()> {
         let _inside = self.inner.enter()?;
-        self.inner.checkpoint(dir)
+        let done = self.inner.checkpoint(dir);
+        self.inner.tell_what_happened();
+        done
     }
 
     fn ingest(&self, run: SortedRun<'_>) -> Result<u64> {
         let _inside = self.inner.enter()?;
-        self.inner.ingest(run)
+        let done = self.inner.ingest(run);
+        self.inner.tell_what_happened();
+        done
     }
 
     fn close(&self) -> Result<()> {
@@ -87,8 +97,12 @@ impl Engine for Lsm {
             wal.refuse_appends();
         }
         if !self.inner.in_use.wait_until_free(is_own) {
+            self.inner.events.end();
             return finished;
         }
-        finished.and(self.inner.give_back())
+        let closed = finished.and(self.inner.give_back());
+        self.stop_telling();
+        self.inner.tell_what_happened();
+        closed
     }
 }

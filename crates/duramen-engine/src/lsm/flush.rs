@@ -10,6 +10,7 @@
 //! the manifest says so, durably, is the segment removed.
 
 use super::db::Inner;
+use super::events::Event;
 use super::listener::FlushInfo;
 use super::memtable::{SortedEntry, SortedIter};
 use super::read::{CompactionIter, ForwardSource, RangeTombstones};
@@ -169,10 +170,9 @@ impl Inner {
         }
         drop(oldest);
         self.set_pace();
+        self.tell_later(|| Event::Flush(info));
         self.background.wake();
-        // Who is told may flush, or close the store.
         drop(one_at_a_time);
-        self.tell(|listener| listener.on_flush(&info));
         Ok(true)
     }
 
@@ -273,13 +273,14 @@ impl Inner {
         }
     }
 
-    /// Waits until everything written before the call is in durable tables.
+    /// Waits until everything written before the call is in durable tables. Who calls may hold up writes: the listener is told
+    /// later.
     pub(super) fn flush_all(&self) -> Result<()> {
         let wal = self.writable()?;
         loop {
             match wal.rotate() {
                 Err(Error::Stalled { .. }) if self.is_manual() => {
-                    if !self.background_step()? {
+                    if !self.work_once()? {
                         return wal.rotate().map(|_| ());
                     }
                 }
@@ -295,6 +296,13 @@ impl Inner {
         // Who has nothing to wait for, however often, holds nobody back.
         let has_some = !self.current.load().immutables.is_empty() || !self.uncommitted().is_empty();
         let _comes_first = has_some.then(|| FlushWaiter::new(self));
+        while self.flush_one()? {}
+        while self.commit_one()? {}
+        Ok(())
+    }
+
+    /// Makes tables of what was found in the WAL.
+    pub(super) fn flush_recovered(&self) -> Result<()> {
         while self.flush_one()? {}
         while self.commit_one()? {}
         Ok(())

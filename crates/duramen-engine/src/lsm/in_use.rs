@@ -34,6 +34,9 @@ impl Drop for Inside<'_> {
             && inner.in_use.leave()
         {
             let _nobody_waits_for_it = inner.give_back();
+            if !std::thread::panicking() {
+                inner.tell_what_happened();
+            }
         }
     }
 }

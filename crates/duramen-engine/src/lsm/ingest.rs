@@ -32,7 +32,7 @@ struct Held<'a>(&'a Inner);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.0.stall.set(|| self.0.pace_by_level0());
+        self.0.end_ingestion();
     }
 }
 

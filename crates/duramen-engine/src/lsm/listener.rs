@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 /// Is told what an LSM tree does, as RocksDB's `EventListener` is. Every method does nothing unless implemented.
 ///
-/// Methods are called from the thread that did the work (a background thread, or with
-/// [`Background::Manual`](crate::wal::Background::Manual) whoever called), after what they tell of is visible to
-/// readers. Reading the store from one is allowed; writing, flushing and closing it is from [`Self::on_compaction`], and
-/// from no other: they may be called while the manifest is written, or an ingestion holds up writes. The thread does nothing else until the method returns, so one that takes long holds up flushes or compactions, and
-/// one that waits for them waits for ever. Several threads may call at the same time.
+/// One method is called at a time, in the order in which things happened, after what it tells of is visible to readers. It
+/// may call whatever it likes of the store, and wait for that to return; what comes of it is told when the method has returned. So
+/// one that waits to be told something waits for ever, and one that flushes a write whenever it is told of a flush is told for ever.
+///
+/// They are called from a thread that does nothing else, so the store does not wait for one that takes long: what happens meanwhile is
+/// kept in memory until it is told. [`close`](crate::kv::Engine::close) waits until all is told, and so does dropping the store: neither is to be
+/// done while holding something that a method waits for. One that panics ends nothing but itself.
+///
+/// With [`Background::Manual`](crate::wal::Background::Manual), and while the store is opened, there is no such thread: methods are called
+/// from whoever does the work, at the end of the call; or, if two do so at the same time, from either. A panic is the caller's then.
 pub trait EventListener: Send + Sync + Debug {
     /// A memtable is now a table of level 0.
     fn on_flush(&self, info: &FlushInfo) {

@@ -16,7 +16,7 @@
 //! | `file_cursor` | reading a live table |
 //! | `read` | what a reader sees: merging, visibility, deleted ranges |
 //! | `compaction` | which tables to rewrite, and rewriting them |
-//! | `listener` | [`EventListener`]: being told what happens in the background |
+//! | `listener`, `events` | [`EventListener`]: being told what happens in the background, and by whom |
 //! | `db` | [`Lsm`]: what its threads share |
 //! | `recover` | opening a directory |
 //! | `unnamed` | tables that the manifest does not name: which of them go |
@@ -40,6 +40,7 @@ mod compaction;
 mod cursor;
 mod db;
 mod engine;
+mod events;
 mod file_cursor;
 mod flush;
 mod get;

@@ -95,7 +95,7 @@ pub struct LsmOptions {
     pub target_file_size_base: u64,
     /// How many bytes per second compaction writes at most; 0, the default, is no limit. Flushes are not held up.
     pub rate_limit_bytes_per_s: u64,
-    /// Told of flushes, compactions, stalls and errors. Default nobody.
+    /// Told of flushes, compactions, stalls and errors, by a thread of its own. Default nobody.
     pub listener: Option<std::sync::Arc<dyn super::listener::EventListener>>,
     /// How long after its writing an entry may be dropped, in seconds; 0, the default, never. Whole tables are dropped, when
     /// everything in them is older, by the wall clock: a clock that steps forward drops early.

@@ -2,6 +2,7 @@
 
 use super::compaction::{self, Cancel, Context, Job, LiveWork, RateLimiter};
 use super::db::Inner;
+use super::events::Event;
 use super::listener::CompactionKind;
 use super::options::LsmOptions;
 use super::superversion::SuperVersion;
@@ -197,8 +198,6 @@ impl Inner {
         if drops {
             job.tables().for_each(|table| table.mark_dropped());
         }
-        drop(manifest);
-        drop(claimed);
         let counters = &self.metrics;
         match job.kind {
             CompactionKind::TrivialMove => &counters.trivial_moves,
@@ -207,9 +206,11 @@ impl Inner {
         .fetch_add(1, Ordering::Relaxed);
         counters.compaction_bytes_read.fetch_add(outcome.info.bytes_read, Ordering::Relaxed);
         counters.compaction_bytes_written.fetch_add(outcome.info.bytes_written, Ordering::Relaxed);
+        self.tell_later(|| Event::Compaction(outcome.info));
+        drop(manifest);
+        drop(claimed);
         self.background.wake();
         self.stall.wake();
-        self.tell(|listener| listener.on_compaction(&outcome.info));
         Ok(())
     }
 

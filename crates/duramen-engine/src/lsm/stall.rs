@@ -4,6 +4,7 @@
 //! Full write buffers are another matter: there is nowhere to write to. The WAL waits for those itself.
 
 use super::db::Inner;
+use super::events::Event;
 use super::listener::{StallCause, StallCondition, StallInfo};
 use super::options::CompactionStyle;
 use crate::wal::{Background, WriteOptions};
@@ -13,10 +14,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What writes have to expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Pace {
     /// Nothing.
+    #[default]
     Full = 0,
     /// They are held to `delayed_write_rate`.
     Delayed = 1,
@@ -40,12 +42,19 @@ impl Pace {
 #[derive(Debug, Default)]
 pub(super) struct Stall {
     pace: AtomicU8,
-    /// When the bytes that were let through are paid for, on the monotonic clock.
-    paid: Mutex<Duration>,
+    state: Mutex<State>,
     changed: Condvar,
     pub(super) delays: AtomicU64,
     pub(super) stops: AtomicU64,
     pub(super) stall_ns: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the bytes that were let through are paid for, on the monotonic clock.
+    paid: Duration,
+    /// What the listener was told of last: an ingestion is none of it.
+    told: Pace,
 }
 
 /// The longest a delayed write waits at once.
@@ -66,30 +75,33 @@ impl Stall {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Duration> {
-        self.paid.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the pace, whatever it was, and wakes who waits. An ingestion begins and ends with it.
+    /// Sets the pace, whatever it was, and wakes who waits. An ingestion begins with it.
     pub(super) fn set(&self, pace: impl FnOnce() -> Pace) {
         let _one_at_a_time = self.lock();
         self.pace.store(pace() as u8, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
-    /// Sets the pace, unless tables are being ingested, and wakes who waits; what it was and what it is, if it has changed.
+    /// Sets the pace, unless tables are being ingested (and this is not the end of it), and wakes who waits. `changed` is given
+    /// what it was when that was called last, and what it is.
     ///
-    /// What it follows is looked at under the lock: of two who have changed it, the later has the last word.
-    fn follow(&self, pace: impl FnOnce() -> Pace) -> Option<(Pace, Pace)> {
-        let _one_at_a_time = self.lock();
-        let before = self.pace();
-        if before == Pace::Ingesting {
-            return None;
+    /// What it follows is looked at, and told, under the lock: of two who have changed it, the later has the last word.
+    fn follow(&self, ingested: bool, pace: impl FnOnce() -> Pace, changed: impl FnOnce(Pace, Pace)) {
+        let mut state = self.lock();
+        if self.pace() == Pace::Ingesting && !ingested {
+            return;
         }
         let now = pace();
         self.pace.store(now as u8, Ordering::Relaxed);
         self.changed.notify_all();
-        (before != now).then_some((before, now))
+        let before = std::mem::replace(&mut state.told, now);
+        if before != now {
+            changed(before, now);
+        }
     }
 
     /// Wakes who waits, to look whether it still makes sense.
@@ -102,19 +114,33 @@ impl Stall {
 impl Inner {
     /// Sets the pace by how many tables level 0 has.
     pub(super) fn set_pace(&self) {
-        let Some((before, now)) = self.stall.follow(|| self.pace_by_level0()) else { return };
-        let current = self.current.load();
-        let info = StallInfo {
-            condition: now.condition(),
-            previous: before.condition(),
-            cause: StallCause::Level0FileCount,
-            immutable_memtables: current.immutables.len(),
-            level0_tables: current.version.levels[0].len(),
-        };
-        self.tell(|listener| listener.on_stall(&info));
+        self.follow_level0(false);
     }
 
-    pub(super) fn pace_by_level0(&self) -> Pace {
+    /// The same at the end of an ingestion, however it ends.
+    pub(super) fn end_ingestion(&self) {
+        self.follow_level0(true);
+    }
+
+    fn follow_level0(&self, ingested: bool) {
+        let stall_info = |before: Pace, now: Pace| {
+            let current = self.current.load();
+            StallInfo {
+                condition: now.condition(),
+                previous: before.condition(),
+                cause: StallCause::Level0FileCount,
+                immutable_memtables: current.immutables.len(),
+                level0_tables: current.version.levels[0].len(),
+            }
+        };
+        self.stall.follow(
+            ingested,
+            || self.pace_by_level0(),
+            |before, now| self.tell_later(|| Event::Stall(stall_info(before, now))),
+        );
+    }
+
+    fn pace_by_level0(&self) -> Pace {
         if self.options.compaction == CompactionStyle::None {
             // Nobody would ever lessen them.
             return Pace::Full;
@@ -170,7 +196,7 @@ impl Inner {
                 }
                 continue;
             }
-            let mut paid = self.stall.lock();
+            let mut state = self.stall.lock();
             if self.stall.pace() != pace {
                 continue;
             }
@@ -180,15 +206,15 @@ impl Inner {
             let left = until.map_or(Duration::MAX, |until| until.saturating_sub(now));
             if pace == Pace::Delayed {
                 let cost = bytes as u64 * 1_000_000_000 / self.options.delayed_write_rate.max(1);
-                let due = (*paid).max(now) + Duration::from_nanos(cost);
+                let due = state.paid.max(now) + Duration::from_nanos(cost);
                 let wait = (due - now).min(MAX_DELAY);
                 if wait > left {
                     // Nothing is written, and nothing is owed.
                     return Err(stalled());
                 }
-                *paid = due;
+                state.paid = due;
                 if wait > Duration::from_millis(1) {
-                    drop(self.stall.changed.wait_timeout(paid, wait));
+                    drop(self.stall.changed.wait_timeout(state, wait));
                 }
                 return Ok(());
             }
@@ -198,10 +224,10 @@ impl Inner {
             match until {
                 Some(_) if left.is_zero() || timed_out => return Err(stalled()),
                 Some(_) => {
-                    let woken = self.stall.changed.wait_timeout(paid, left);
+                    let woken = self.stall.changed.wait_timeout(state, left);
                     timed_out = woken.unwrap_or_else(PoisonError::into_inner).1.timed_out();
                 }
-                None => drop(self.stall.changed.wait(paid)),
+                None => drop(self.stall.changed.wait(state)),
             }
         }
     }
