@@ -99,14 +99,25 @@ impl Inner {
         if tables.is_empty() {
             return Ok(0);
         }
-        let wal = self.writable()?;
         let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
         self.stall.set(|| Pace::Ingesting);
         let held = Held(self);
+        // Late writers' tables would be looked at after these if they were below level 0 before these are there.
+        let they_stay = self.compactions.hold();
+        let adopted = self.take_number().and_then(|seq| self.put_in_place(tables, seq));
+        drop(they_stay);
+        drop(held);
+        self.background.wake();
+        adopted
+    }
+
+    /// A sequence number with nothing older in memtables.
+    fn take_number(&self) -> Result<u64> {
+        let wal = self.writable()?;
         // Writers that were past the check already may still come, so whether all memtables are empty is asked again
         // where none can: under the WAL's lock, when the number is taken. If one was quicker, the number is no good: its
         // memtable would be looked at before the tables, and what it holds is older.
-        let seq = loop {
+        loop {
             while self.current.load().memtables().any(|memtable| memtable.len() > 0) {
                 self.flush_all()?;
             }
@@ -118,9 +129,13 @@ impl Inner {
                 current.active.as_ref().map_or(0, |active| active.index_bytes())
             })?;
             if nothing_above.get() {
-                break taken.first_seq;
+                return Ok(taken.first_seq);
             }
-        };
+        }
+    }
+
+    /// Gives the tables their names, and has the manifest know them under this number.
+    fn put_in_place(&self, tables: &mut [Written], seq: u64) -> Result<u64> {
         // What was in tables already when the memtables were found empty may not be committed: it is older, and must not
         // be known later. Late writers' memtables may be flushed with it.
         while self.flush_one()? {}
@@ -155,8 +170,6 @@ impl Inner {
         self.apply(&mut manifest, edit)?;
         drop(manifest);
         self.visible.fetch_max(seq, Ordering::AcqRel);
-        drop(held);
-        self.background.wake();
         Ok(entries)
     }
 }
@@ -165,10 +178,15 @@ impl Inner {
 mod tests {
     use super::*;
     use crate::Result;
+    use crate::io::Clock;
     use crate::io::sim::Sim;
     use crate::kv::Engine;
     use crate::lsm::{Lsm, LsmOptions};
     use crate::wal::Background;
+    use std::fmt::Debug;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     /// A writer that was past the check already comes between the last flush and the number.
     #[test]
@@ -193,6 +211,100 @@ mod tests {
         let store = open()?;
         assert!(store.recovery().damage.is_empty(), "{:?}", store.recovery());
         assert_eq!(store.get(b"after")?.as_deref(), Some(&b"2"[..]));
+        Ok(())
+    }
+
+    /// Calls something when it is asked for the time of day, once.
+    struct Asked {
+        clock: Arc<dyn Clock>,
+        then: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    }
+
+    impl Debug for Asked {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("Asked")
+        }
+    }
+
+    impl Clock for Asked {
+        fn now_unix_ns(&self) -> i64 {
+            let then = self.then.lock().ok().and_then(|mut then| then.take());
+            then.into_iter().for_each(|then| then());
+            self.clock.now_unix_ns()
+        }
+
+        fn monotonic(&self) -> Duration {
+            self.clock.monotonic()
+        }
+
+        fn boot_id(&self) -> u64 {
+            self.clock.boot_id()
+        }
+    }
+
+    /// Ingests a key, and does something when the number is taken, and the manifest does not know the tables: two writers that
+    /// were past the check before have written the same key, and their tables are in level 0.
+    fn ingest_beside(then: impl FnOnce(&Arc<Lsm>) + Send + 'static) -> Result<Arc<Lsm>> {
+        let mut env = Sim::new(1).env();
+        let clock = Arc::new(Asked { clock: Arc::clone(&env.clock), then: Mutex::default() });
+        env.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        let options = LsmOptions {
+            env,
+            background: Background::Manual,
+            level0_file_num_compaction_trigger: 2,
+            ..LsmOptions::default()
+        };
+        let store = Arc::new(Lsm::open("/db", options)?);
+        let late = Arc::downgrade(&store);
+        let then = move || {
+            let Some(store) = late.upgrade() else { return };
+            store.inner.stall.set(|| Pace::Full);
+            for value in [&b"later"[..], b"late"] {
+                let written = store.put(b"key", value).and_then(|()| store.inner.flush_all());
+                assert!(written.is_ok(), "{written:?}");
+            }
+            store.inner.stall.set(|| Pace::Ingesting);
+            then(&store);
+        };
+        if let Ok(mut armed) = clock.then.lock() {
+            *armed = Some(Box::new(then));
+        }
+        store.ingest(&mut [Ok((b"key".to_vec(), b"ingested".to_vec()))].into_iter())?;
+        assert!(clock.then.lock().is_ok_and(|armed| armed.is_none()));
+        Ok(store)
+    }
+
+    #[test]
+    fn what_a_late_writer_wrote_is_never_behind_what_is_ingested() -> Result<()> {
+        let store = ingest_beside(|store| {
+            let compacted = store.inner.compact_one();
+            assert!(compacted.is_ok(), "{compacted:?}");
+        })?;
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"late"[..]));
+        assert!(store.inner.compact_one()?, "compaction goes on");
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"late"[..]));
+        Ok(())
+    }
+
+    /// Nor if somebody asks for a compaction of everything.
+    #[test]
+    fn who_compacts_everything_waits_for_the_end_of_an_ingestion() -> Result<()> {
+        let (send, compacting) = channel();
+        let store = ingest_beside(move |store| {
+            let (end, ended) = channel();
+            let store = Arc::clone(store);
+            let thread = std::thread::spawn(move || {
+                let compacted = store.inner.compact_all();
+                let _nobody_may_listen = end.send(());
+                compacted
+            });
+            let too_early = ended.recv_timeout(Duration::from_millis(200));
+            assert_eq!(too_early, Err(RecvTimeoutError::Timeout));
+            let _received_below = send.send(thread);
+        })?;
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"late"[..]));
+        compacting.recv().unwrap().join().unwrap()?;
+        assert_eq!(store.get(b"key")?.as_deref(), Some(&b"late"[..]));
         Ok(())
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Schedule {
 }
 
 /// Lets jobs start again when dropped.
-struct Hold<'a>(&'a Schedule);
+pub(super) struct Hold<'a>(&'a Schedule);
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
@@ -65,7 +65,10 @@ impl Schedule {
         self.cancel.cancel();
     }
 
-    fn hold(&self) -> Hold<'_> {
+    /// No job starts any more, those excepted that are claimed already, and those of who asks for everything.
+    pub(super) fn hold(&self) -> Hold<'_> {
+        // Whoever has just found that none is held has claimed his job, or sees it.
+        let _nobody_is_about_to_claim = self.lock();
         self.held.fetch_add(1, Ordering::AcqRel);
         Hold(self)
     }
@@ -112,6 +115,8 @@ impl Inner {
     pub(super) fn compact_all(&self) -> Result<()> {
         let _nothing_else_starts = self.compactions.hold();
         let claimed = loop {
+            // Of what was written since an ingestion took its number nothing may go below level 0 before its tables are there.
+            let ingesting = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
             let mut running = self.compactions.lock();
             // Nothing more is begun for a store that is being closed.
             self.writable()?;
@@ -131,16 +136,17 @@ impl Inner {
                 break claimed;
             }
             drop(running);
+            drop(ingesting);
             self.background.wait_for_turn();
         };
         claimed.into_iter().try_for_each(|claimed| self.run_job(claimed))
     }
 
     fn claim(&self, pick: impl FnOnce(&Self, &LiveWork<'_>) -> Option<Job>) -> Option<Claimed<'_>> {
+        let mut running = self.compactions.lock();
         if self.compactions.is_held() || self.compactions.cancel.is_cancelled() {
             return None;
         }
-        let mut running = self.compactions.lock();
         let snapshots = self.snapshots.alive();
         let now_unix_s = self.options.env.clock.now_unix_ns() / 1_000_000_000;
         let live = LiveWork { running: &running, snapshots: &snapshots, now_unix_s };
