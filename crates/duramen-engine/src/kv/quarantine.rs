@@ -38,6 +38,11 @@ impl<'a> Quarantine<'a> {
         Ok(())
     }
 
+    /// Whether this file lies there already.
+    pub(crate) fn is_in(&self, path: &Path) -> bool {
+        path.starts_with(self.dir.join(DIR))
+    }
+
     /// Takes their first names from all files that were kept. Says where they are now.
     pub(crate) fn let_go(&mut self) -> Result<Vec<PathBuf>> {
         self.let_go_but(Path::new(""))

@@ -26,7 +26,7 @@ use super::recover::flushed_seq_of;
 use super::table::{MadeOf, origin_of};
 use crate::Result;
 use crate::io::Env;
-use crate::manifest::{self, ManifestReader};
+use crate::manifest::{self, ManifestReader, TableMeta};
 use crate::wal;
 use std::path::{Path, PathBuf};
 
@@ -55,19 +55,33 @@ impl Verdict {
 /// # Errors
 /// [`Error::Io`](crate::Error::Io) if the directory of tables cannot be listed.
 pub(super) fn unnamed(env: &Env, dir: &Path, manifest: &ManifestReader) -> Result<Vec<(PathBuf, Verdict)>> {
+    unnamed_but_for(env, dir, manifest, &|_| false)
+}
+
+/// The same for who knows where tables of the manifest are that have no file where it says: they are not gone.
+///
+/// # Errors
+/// As [`unnamed`].
+pub(super) fn unnamed_but_for(
+    env: &Env,
+    dir: &Path,
+    manifest: &ManifestReader,
+    is_elsewhere: &dyn Fn(&TableMeta) -> bool,
+) -> Result<Vec<(PathBuf, Verdict)>> {
     let state = &**manifest.state();
     let found = manifest::orphans(env, dir, paths::TABLES, state)?;
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    let is_gone = |path: &str| matches!(env.fs.exists(&dir.join(path)), Ok(false));
+    let is_gone =
+        |meta: &TableMeta| matches!(env.fs.exists(&dir.join(&meta.path)), Ok(false)) && !is_elsewhere(meta);
     let judge = Judge {
         env,
         wal: dir.join(paths::WAL),
         // What cannot be read is not opened, whatever is said of tables.
         flushed_seq: flushed_seq_of(state).unwrap_or(0),
         is_marked: manifest.ends_in_mark(),
-        gone: state.tables.values().map(|meta| &*meta.path).find(|path| is_gone(path)),
+        gone: state.tables.values().find(|meta| is_gone(meta)).map(|meta| &*meta.path),
     };
     let judged = |path: PathBuf| {
         let verdict = judge.verdict(&path);

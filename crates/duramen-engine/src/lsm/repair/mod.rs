@@ -15,9 +15,11 @@
 //! |---|---|
 //! | `salvage` | what can be read of a damaged table, in a new one |
 //! | `tables` | the manifest is whole: table by table |
+//! | `elsewhere` | tables that lie under another's name, or in quarantine |
 //! | `rebuild` | it is not: a manifest from the tables that are there |
 //! | `writers` | what is in the WAL |
 
+mod elsewhere;
 mod rebuild;
 mod salvage;
 mod tables;
@@ -25,12 +27,13 @@ mod writers;
 
 use super::paths;
 use super::table::{MadeOf, origin_of};
-use super::unnamed::{Verdict, unnamed};
+use super::unnamed::{Verdict, unnamed_but_for};
 use super::verify::{table_files, whole_file};
 use crate::io::Env;
 use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport, lock_to_repair};
 use crate::manifest::{self, Manifest, ManifestReader, TableMeta};
 use crate::{Error, Result};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A repair that is going on.
@@ -40,6 +43,9 @@ pub(super) struct Repair<'a> {
     dry_run: bool,
     report: &'a mut RepairReport,
     quarantine: Quarantine<'a>,
+    elsewhere: elsewhere::Elsewhere,
+    /// Tables in quarantine that have a part in a manifest that is made anew, and what the old one says of them.
+    back: Vec<(PathBuf, TableMeta)>,
     /// Tables that have no part in a manifest that is made anew, and why.
     aside: Vec<(PathBuf, String)>,
     so_far: Progress,
@@ -61,6 +67,8 @@ pub(crate) fn repair(
         dry_run: options.dry_run,
         report,
         quarantine: Quarantine::new(env, dir),
+        elsewhere: elsewhere::Elsewhere::default(),
+        back: Vec::new(),
         aside: Vec::new(),
         so_far: Progress::default(),
         progress,
@@ -115,10 +123,16 @@ impl Repair<'_> {
     /// What shows that the manifest is older than tables beside it. All others that it does not name are put aside then: what
     /// it knows to be replaced must not come back.
     fn older_than_tables(&mut self, manifest: &ManifestReader) -> Result<Option<Damage>> {
+        // What lies elsewhere, whole, is not gone: nothing needs to be made of what it had replaced.
+        let found = self.only_elsewhere(manifest.state())?;
+        let is_elsewhere = |meta: &TableMeta| found.contains_key(&meta.number);
         let mut evidence = None;
         let mut only_places = Vec::new();
         let mut aside = Vec::new();
-        for (path, verdict) in unnamed(self.env, self.dir, manifest)? {
+        for (path, verdict) in unnamed_but_for(self.env, self.dir, manifest, &is_elsewhere)? {
+            if found.values().flatten().any(|found| *found == path) {
+                continue;
+            }
             match verdict {
                 Verdict::Superfluous => aside.push((path, "what it holds is in other tables".to_owned())),
                 Verdict::Unclear(why) => aside.push((path, why)),
@@ -130,28 +144,46 @@ impl Repair<'_> {
         }
         let Some(detail) = evidence else { return Ok(None) };
         self.aside = aside;
-        self.lost_for_good(manifest, &only_places)?;
+        self.what_is_gone(manifest, &only_places, &found)?;
         let path = self.dir.join(manifest::FILE_NAME);
         Ok(Some(Damage { detail, ..whole_file(&path) }))
     }
 
-    /// Tables that are gone were replaced by merged ones. If there is none, what they held is nowhere.
-    fn lost_for_good(&mut self, manifest: &ManifestReader, only_places: &[PathBuf]) -> Result<()> {
+    /// Tables that are gone were replaced by merged ones, and those in quarantine as well may be. If there is none, they are to have
+    /// a part in what is made anew, and what is nowhere is lost.
+    fn what_is_gone(
+        &mut self,
+        manifest: &ManifestReader,
+        only_places: &[PathBuf],
+        found: &BTreeMap<u64, Vec<PathBuf>>,
+    ) -> Result<()> {
         let is_merged = |path: &Path| {
             let is_ingested = paths::parse_table(path).is_some_and(|(_, seq)| seq.is_some());
             let made_of = origin_of(self.env, path).ok().flatten().map(|table| table.made_of);
             !is_ingested && made_of == Some(MadeOf::Other)
         };
-        if only_places.iter().any(|path| is_merged(path)) {
-            return Ok(());
-        }
+        let merged = only_places.iter().any(|path| is_merged(path));
         for meta in manifest.state().tables.values() {
-            let path = self.dir.join(&meta.path);
-            if !self.env.fs.exists(&path).map_err(Error::io("look for", &path))? {
-                self.lost([missing(&path, meta)]);
+            match found.get(&meta.number).and_then(|files| files.first()) {
+                Some(file) if !self.quarantine.is_in(file) => {}
+                Some(file) if merged => {
+                    let (file, number) = (file.display(), meta.number);
+                    self.did(format!("{file}, table {number}, stays there: it may have been merged since"));
+                }
+                Some(file) => self.back.push((file.clone(), meta.clone())),
+                None if !merged && !self.is_there(meta)? => {
+                    self.lost([missing(&self.dir.join(&meta.path), meta)]);
+                }
+                None => {}
             }
         }
         Ok(())
+    }
+
+    /// Whether a table has a file where the manifest says, whatever that is.
+    fn is_there(&self, meta: &TableMeta) -> Result<bool> {
+        let path = self.dir.join(&meta.path);
+        self.env.fs.exists(&path).map_err(Error::io("look for", &path))
     }
 
     /// A number that no table has, above `at_least`.

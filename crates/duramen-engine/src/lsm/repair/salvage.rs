@@ -38,8 +38,28 @@ impl Repair<'_> {
     /// # Errors
     /// Those of [`check_table`]; [`Error::Io`] for what cannot be written.
     pub(super) fn salvage(&mut self, path: &Path, meta: Option<&TableMeta>, number: u64) -> Result<Salvaged> {
-        let mut findings = check_table(self.env, path, meta)?;
+        let findings = self.check(path, meta)?;
+        self.salvage_found(path, findings, meta, number)
+    }
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// Those of [`check_table`].
+    pub(super) fn check(&mut self, path: &Path, meta: Option<&TableMeta>) -> Result<TableFindings> {
+        let findings = check_table(self.env, path, meta)?;
         self.advance(findings.file_bytes);
+        Ok(findings)
+    }
+
+    /// [`Self::salvage`], of a table that was read.
+    pub(super) fn salvage_found(
+        &mut self,
+        path: &Path,
+        mut findings: TableFindings,
+        meta: Option<&TableMeta>,
+        number: u64,
+    ) -> Result<Salvaged> {
         if findings.damage.is_empty() || findings.is_another {
             return Ok(Salvaged { findings, new: None });
         }

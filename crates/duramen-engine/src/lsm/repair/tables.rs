@@ -1,33 +1,54 @@
 //! The manifest is whole: each table that it names is read, and what is damaged is replaced in one edit.
 
+use super::elsewhere::Found;
 use super::salvage::meta_of;
 use super::{Repair, missing};
 use crate::lsm::paths;
+use crate::lsm::verify::TableFindings;
 use crate::lsm::version::TableFacts;
-use crate::manifest::{Edit, State};
+use crate::manifest::{Edit, State, TableMeta};
 use crate::wal;
 use crate::{Error, Result};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 impl Repair<'_> {
     /// Replaces the damaged tables of a state.
     pub(super) fn tables(&mut self, state: &State) -> Result<()> {
         let mut edit = Edit::default();
         let mut next = self.free_table_number(state.next_table)?;
+        // Names that files lose which have one of their own again, and those that are no table's any more.
+        let mut wrong = BTreeSet::new();
+        let mut displaced = BTreeSet::new();
         for meta in state.tables.values() {
-            let path = self.dir.join(&meta.path);
-            if !self.env.fs.exists(&path).map_err(Error::io("look for", &path))? {
-                self.lost([missing(&path, meta)]);
-                self.did(format!("{} is taken out of the manifest", path.display()));
+            let named = self.dir.join(&meta.path);
+            let findings = if self.is_there(meta)? { Some(self.check(&named, Some(meta))?) } else { None };
+            if findings.as_ref().is_some_and(|findings| findings.damage.is_empty()) {
+                continue;
+            }
+            let found = self.elsewhere(meta)?;
+            if findings.is_some() {
+                displaced.insert(named.clone());
+            }
+            if let Some(file) = found.whole.first() {
+                let path = file.display();
+                self.did(format!("{path} is table {}: it is put back, as table {next}", meta.number));
+                edit.remove_tables.push(meta.number);
+                edit.add_tables.push(self.put_back(file, meta, next)?);
+                next += 1;
+                wrong.extend(found.whole);
+                continue;
+            }
+            let Some((path, findings)) = self.best_of(named.clone(), findings, found, meta)? else {
+                self.lost([missing(&named, meta)]);
+                self.did(format!("{} is taken out of the manifest", named.display()));
                 edit.remove_tables.push(meta.number);
                 continue;
+            };
+            if !self.quarantine.is_in(&path) {
+                displaced.insert(path.clone());
             }
-            let salvaged = self.salvage(&path, Some(meta), next)?;
-            if salvaged.is_whole() {
-                continue;
-            }
-            if !self.dry_run {
-                self.quarantine.keep(&path)?;
-            }
+            let salvaged = self.salvage_found(&path, findings, Some(meta), next)?;
             let facts = TableFacts::decode(&meta.user).unwrap_or_default();
             edit.remove_tables.push(meta.number);
             match &salvaged.new {
@@ -58,10 +79,36 @@ impl Repair<'_> {
         if self.dry_run || edit == Edit::default() {
             return Ok(());
         }
-        self.manifest()?.apply(edit)?;
+        for path in displaced.iter().filter(|path| !wrong.contains(*path)) {
+            self.quarantine.keep(path)?;
+        }
+        let now = self.manifest()?.apply(edit)?;
+        let is_live = |path: &PathBuf| now.tables.values().any(|meta| self.dir.join(&meta.path) == *path);
+        for path in wrong.iter().filter(|path| !is_live(path)) {
+            self.env.fs.remove_file(path).map_err(Error::io("remove", path))?;
+        }
         let kept = self.quarantine.let_go()?;
         self.report.quarantined.extend(kept);
         Ok(())
+    }
+
+    /// Of the damaged files of a table that of which most can be read: where the manifest says it is, if that is as good as others.
+    fn best_of(
+        &mut self,
+        named: PathBuf,
+        findings: Option<TableFindings>,
+        found: Found,
+        meta: &TableMeta,
+    ) -> Result<Option<(PathBuf, TableFindings)>> {
+        let own = findings.as_ref().filter(|findings| !findings.is_another).map(|findings| findings.entries);
+        let best = found.damaged.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
+        match best {
+            Some((entries, path)) if own.is_none_or(|own| own < entries) => {
+                let findings = self.check(&path, Some(meta))?;
+                Ok(Some((path, findings)))
+            }
+            _ => Ok(findings.map(|findings| (named, findings))),
+        }
     }
 
     /// The next opening would remove the segments that are in tables. While some are still there, they may have what
