@@ -73,6 +73,11 @@ impl Follower {
         Ok(seen.snapshot.clone())
     }
 
+    /// It was not shown what was there already: what has come since it began to follow comes.
+    pub fn forget_past(&mut self) {
+        self.seen = None;
+    }
+
     /// What comes next; `None` when nothing will. Nothing is lost if this is dropped before it is ready.
     pub async fn next(&mut self) -> Option<News> {
         let (round, skipped) = self.listener.next().await?;

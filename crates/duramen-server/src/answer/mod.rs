@@ -5,6 +5,7 @@
 
 mod brief;
 mod gathered;
+mod latest;
 mod pieces;
 mod whole;
 
@@ -18,6 +19,7 @@ use duramen::Snapshot;
 use duramen::block::BlockHandle;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats, TakeText, Text};
 pub(crate) use gathered::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
+pub(crate) use latest::latest;
 pub(crate) use pieces::Pieces;
 use pieces::{PIECE_BYTES, PIECES_WAITING, PieceSender};
 use std::ops::ControlFlow;
@@ -145,9 +147,22 @@ impl Leave {
     /// # Errors
     /// 429 if there is none in time; 503 if the server stops.
     async fn take(app: &Shared, access: &Access, timeout: Duration) -> ApiResult<Self> {
+        Self::take_within(app, access, timeout, timeout).await
+    }
+
+    /// The same, if there is one within this time.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    async fn take_within(
+        app: &Shared,
+        access: &Access,
+        wait: Duration,
+        timeout: Duration,
+    ) -> ApiResult<Self> {
         let leave = leave_of([&access.tenant.queries, &app.queries]);
         let late = |_| ApiError::busy("too many queries run already (max_queries): ask again later");
-        let permits = tokio::time::timeout(timeout, leave).await.map_err(late)??;
+        let permits = tokio::time::timeout(wait, leave).await.map_err(late)??;
         let cancel = Arc::new(Cancel::timed(app.env.clock.clone(), Some(timeout)));
         Ok(Self { permits, guard: CancelOnDrop(cancel.clone()), cancel, timeout })
     }

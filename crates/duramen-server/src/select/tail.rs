@@ -1,10 +1,11 @@
 //! `tail`: entries as they come, an object a line, until the client goes.
 //!
-//! A client that is too slow is told how many lines were skipped for it. What cannot be shown breaks the answer off.
+//! A client that is too slow is told how many lines were skipped for it. What cannot be shown breaks the answer off; but for the
+//! past that a tail begins with where none was asked for, without which it goes on.
 
 use super::args::{Args, duration_ns};
 use super::query::write_texts;
-use crate::answer::{Pieces, options, pieces};
+use crate::answer::{Pieces, Question, latest, options, pieces};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -21,8 +22,8 @@ use duramen::Snapshot;
 use duramen_query::filter::time::TimeRange;
 use duramen_query::number::parse_duration_ns;
 use duramen_query::pipe::Passes;
-use duramen_query::{Cancel, Order, Query, RunOptions};
-use futures_util::stream::{self, StreamExt};
+use duramen_query::{Cancel, Order, Query, ResultRow, RunOptions};
+use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::json;
 use std::io;
 use std::ops::ControlFlow;
@@ -41,6 +42,12 @@ pub(super) fn routes() -> Router<Shared> {
 /// How much of the past to begin with if the request does not say: what was just appended when somebody began to look, as
 /// VictoriaLogs has it.
 const START_OFFSET_NS: i64 = 5_000_000_000;
+/// Of this past, if it was not asked for, so much text is kept for a client that does not read: the last.
+const MAX_LATEST_BYTES: usize = 4 << 20;
+/// And it may take so long,
+const LATEST_WITHIN: Duration = Duration::from_secs(5);
+/// once there is a place for it among the queries, which is waited for so long.
+const PLACE_WITHIN: Duration = Duration::from_secs(1);
 
 /// `start_offset` is how much of the past to begin with; `offset`, by how much VictoriaLogs would stay behind, is more of it. Nothing
 /// is waited for here: lines are followed as they are appended, whatever their time, so that none is missed for being late. So
@@ -53,19 +60,23 @@ async fn tail(
     let query = args.query(&app, "")?;
     check(&query)?;
     let past_ns = past_ns(&args)?;
+    let was_asked_for = ["start_offset", "offset"].iter().any(|name| args.get(name).is_some());
     let mut follower = Follower::begin(&app, &access).await?;
     let past = match past_ns {
-        0 => None,
-        ns => {
+        0 => Past::Kept(Vec::new()),
+        ns if was_asked_for => {
             let snapshot = follower.past(&app, &access).await?;
-            Some(past(&app, &access, &args, ns, snapshot).await?)
+            let question = past(&app, &args, ns, snapshot)?;
+            let write = writer(&question);
+            Past::Asked(pieces(&app, &access, question, Vec::new(), write).await?)
         }
+        ns => Past::Kept(just_now(&app, &access, &args, ns, &mut follower).await?),
     };
     let following = Following { app, access, args, follower };
     let coming = stream::try_unfold(following, |mut following| async move {
         Ok::<_, io::Error>(following.next().await?.map(|piece| (piece, following)))
     });
-    let pieces = stream::iter(past).flat_map(Pieces::into_stream).chain(coming);
+    let pieces = past.into_stream().chain(coming);
     let body = Body::from_stream(pieces.filter(|piece| {
         let is_empty = piece.as_ref().is_ok_and(Bytes::is_empty);
         async move { !is_empty }
@@ -101,22 +112,73 @@ fn check(query: &Query) -> ApiResult<()> {
     }
 }
 
-/// What was there already, the oldest first.
-async fn past(
-    app: &Shared,
-    access: &Access,
-    args: &Args,
-    offset_ns: i64,
-    snapshot: Arc<Snapshot>,
-) -> ApiResult<Pieces> {
+/// What a tail begins with.
+enum Past {
+    /// A query's answer, as it is made.
+    Asked(Pieces),
+    /// Text that is there.
+    Kept(Vec<Bytes>),
+}
+
+impl Past {
+    fn into_stream(self) -> BoxStream<'static, io::Result<Bytes>> {
+        match self {
+            Self::Asked(pieces) => pieces.into_stream().boxed(),
+            Self::Kept(parts) => stream::iter(parts.into_iter().map(Ok)).boxed(),
+        }
+    }
+}
+
+/// The question after what was there already, the oldest first.
+fn past(app: &Shared, args: &Args, offset_ns: i64, snapshot: Arc<Snapshot>) -> ApiResult<Question> {
     let now_ns = app.env.clock.now_unix_ns();
     let asked = args.within(now_ns)?.unwrap_or(TimeRange { min: i64::MIN, max: i64::MAX });
     let within = TimeRange { min: asked.min.max(now_ns.saturating_sub(offset_ns)), max: asked.max };
     let mut question = args.question_of(app, args.query_within(now_ns, "", Some(within))?)?;
     question.options.order = Order::OldestFirst;
     question.snapshot = Some(snapshot);
+    Ok(question)
+}
+
+/// What writes the rows of a question.
+fn writer(question: &Question) -> impl Fn(&ResultRow, &mut Vec<u8>) + Send + Sync + 'static {
     let is_entry = question.query.pipes().is_empty();
-    pieces(app, access, question, Vec::new(), move |row, text| write_texts(row, is_entry, text)).await
+    move |row, text| write_texts(row, is_entry, text)
+}
+
+/// The last of what was just appended; nothing if that cannot be had now: who did not ask for it is not to be refused for it.
+async fn just_now(
+    app: &Shared,
+    access: &Access,
+    args: &Args,
+    offset_ns: i64,
+    follower: &mut Follower,
+) -> ApiResult<Vec<Bytes>> {
+    let snapshot = match follower.past(app, access).await {
+        Ok(snapshot) => snapshot,
+        Err(e) => return Ok(without_past(&e)),
+    };
+    let mut question = past(app, args, offset_ns, snapshot)?;
+    question.timeout = question.timeout.min(LATEST_WITHIN);
+    let write = writer(&question);
+    let latest = match latest(app, access, question, PLACE_WITHIN, MAX_LATEST_BYTES, write).await {
+        Ok(latest) => latest,
+        Err(e) => {
+            follower.forget_past();
+            return Ok(without_past(&e));
+        }
+    };
+    let mut told = Vec::new();
+    if latest.left_out > 0 {
+        app.metrics.skipped(latest.left_out);
+        tell_skipped(latest.left_out, "too much was there at once", &mut told);
+    }
+    Ok(std::iter::once(told).chain(latest.into_parts()).map(Bytes::from).collect())
+}
+
+fn without_past(e: &ApiError) -> Vec<Bytes> {
+    tracing::info!(reason = %e.message, "a tail begins without what was just appended");
+    Vec::new()
 }
 
 /// Somebody who follows.
