@@ -6,8 +6,9 @@
 //! | `/ready` | while it stops | send requests of all kinds |
 //! | `/health` | while it stops, or takes nobody's lines | send lines, and for people |
 //!
-//! A tenant whose store alone takes nothing (its quota is spent, its table cannot be written) is told of and keeps nobody from
-//! sending: the others' lines are taken.
+//! A store that alone takes nothing (a tenant's quota is spent, its table cannot be written), be it the server's own, is told of and
+//! keeps nobody from sending: the others' lines are taken. Whether there are others is told by which stores took lines lately: one
+//! to which nobody sends has no trouble, whatever its disk.
 
 use crate::app::{App, Shared};
 use crate::error::DISK_FULL;
@@ -47,21 +48,22 @@ impl Lines {
             let left = app.env.fs.available_bytes(&app.tenants.own().dir);
             left.is_ok_and(|bytes| bytes >= WRITE_BUFFER_BYTES as u64)
         };
-        Self::with(troubles, has_room)
+        Self::with(troubles, app.tenants.any_takes(), has_room)
     }
 
-    /// With these troubles, by whose they are; `has_room` says whether there is any on the file system of the server's own store.
-    fn with(troubles: &[(String, &'static str)], has_room: impl FnOnce() -> bool) -> Self {
-        let of_own = troubles.iter().any(|(name, _)| name.is_empty());
-        let is_full = troubles.iter().any(|(_, reason)| *reason == DISK_FULL);
-        // What is full for a tenant may be a quota of its own. The own store may have had nothing to take for long.
-        if of_own || is_full && !has_room() {
-            Self::Refused
-        } else if troubles.is_empty() {
-            Self::Taken
-        } else {
-            Self::TakenOfSome
+    /// With these troubles, by whose they are; `some_takes` says whether any store took lines lately, and is in none, `has_room`
+    /// whether there is any on the file system of the server's own store.
+    fn with(troubles: &[(String, &'static str)], some_takes: bool, has_room: impl FnOnce() -> bool) -> Self {
+        if troubles.is_empty() {
+            return Self::Taken;
         }
+        let is_full = |(_, reason): &(_, &str)| *reason == DISK_FULL;
+        if troubles.iter().any(is_full) && !has_room() {
+            return Self::Refused;
+        }
+        // What is full for a tenant though there is room is a quota of its own.
+        let are_quotas = troubles.iter().all(|trouble| is_full(trouble) && !trouble.0.is_empty());
+        if some_takes || are_quotas { Self::TakenOfSome } else { Self::Refused }
     }
 }
 
@@ -121,12 +123,15 @@ mod tests {
 
     #[test]
     fn a_tenants_trouble_is_not_everybodys() {
-        let lines = |of: &[_], has_room| Lines::with(&troubles(of), || has_room);
-        assert_eq!(lines(&[], false), Lines::Taken);
-        assert_eq!(lines(&[("", "behind")], true), Lines::Refused);
-        assert_eq!(lines(&[("shop", "behind"), ("pay", "behind")], false), Lines::TakenOfSome);
-        assert_eq!(lines(&[("shop", DISK_FULL)], true), Lines::TakenOfSome, "its quota");
-        assert_eq!(lines(&[("shop", DISK_FULL)], false), Lines::Refused);
+        let lines = |of: &[_], takes, has_room| Lines::with(&troubles(of), takes, || has_room);
+        assert_eq!(lines(&[], false, false), Lines::Taken);
+        for of in [&[("", "behind")][..], &[("shop", "behind"), ("pay", "behind")], &[("", DISK_FULL)]] {
+            assert_eq!(lines(of, true, true), Lines::TakenOfSome, "another store takes what it is sent");
+            assert_eq!(lines(of, false, true), Lines::Refused, "all that anybody sends to are in trouble");
+        }
+        assert_eq!(lines(&[("shop", DISK_FULL)], false, true), Lines::TakenOfSome, "its quota");
+        assert_eq!(lines(&[("shop", DISK_FULL), ("pay", "behind")], false, true), Lines::Refused);
+        assert_eq!(lines(&[("shop", DISK_FULL)], true, false), Lines::Refused);
     }
 
     #[test]

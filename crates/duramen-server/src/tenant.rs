@@ -68,6 +68,8 @@ pub(crate) struct Tenant {
     /// Of the last append, if it failed.
     failing: Mutex<Option<Trouble>>,
     is_failing: AtomicBool,
+    /// When it has taken lines last, in ms of the monotonic clock; 0 for never.
+    took_at_ms: AtomicU64,
     /// Whether an append may wait for the device, and so must not happen on a thread that serves others.
     pub waits_for_device: bool,
 }
@@ -108,6 +110,7 @@ impl Tenant {
             clock: env.clock.clone(),
             failing: Mutex::default(),
             is_failing: AtomicBool::new(false),
+            took_at_ms: AtomicU64::new(0),
             waits_for_device: durability == duramen::Durability::Sync,
         })
     }
@@ -164,6 +167,7 @@ impl Tenant {
         if self.is_failing.swap(false, Ordering::Relaxed) {
             *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
+        self.took_at_ms.store(ms_of(self.clock.monotonic()), Ordering::Relaxed);
         self.hub.wake();
         Ok(())
     }
@@ -173,6 +177,13 @@ impl Tenant {
         let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let trouble = failing.as_ref().filter(|trouble| trouble.is_recent(self.clock.monotonic()))?;
         Some(trouble.reason)
+    }
+
+    /// Whether it took lines a moment ago, and is in no trouble.
+    pub fn takes(&self) -> bool {
+        let took_at_ms = self.took_at_ms.load(Ordering::Relaxed);
+        let since_ms = ms_of(self.clock.monotonic()).saturating_sub(took_at_ms);
+        took_at_ms > 0 && since_ms < FAILING_FOR.as_millis() as u64 && self.trouble().is_none()
     }
 
     /// Asks its freshness, with how many lines were appended in all.
@@ -186,6 +197,11 @@ impl Tenant {
         self.hub.stop();
         self.logger.close()
     }
+}
+
+/// In ms, but never 0.
+fn ms_of(time: Duration) -> u64 {
+    (time.as_millis() as u64).max(1)
 }
 
 /// How much of the memory of all bodies those of a tenant may take: half, so that there is some for others; but enough for

@@ -152,6 +152,11 @@ impl Tenants {
         own.into_iter().chain(others.iter().filter_map(|(name, slot)| of_slot(name, slot))).collect()
     }
 
+    /// Whether any store took lines a moment ago, and is in no trouble.
+    pub fn any_takes(&self) -> bool {
+        self.all().iter().any(|tenant| tenant.takes())
+    }
+
     /// All that are open.
     pub fn all(&self) -> Vec<Arc<Tenant>> {
         let others = self.others();
@@ -187,6 +192,26 @@ mod tests {
         for tenant in tenants.all() {
             tenant.close().unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_took_lines_a_moment_ago_takes_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let tenants = tenants(dir.path());
+        let shop = tenants.of(Some("shop")).await.unwrap();
+        assert!(!tenants.any_takes(), "nobody has sent anything");
+        let batch = || {
+            let (mut batch, mut entry) = (duramen::Batch::new(), duramen::EntryBuf::new([""; 0]));
+            batch.push(entry.start(1).message("m").finish().unwrap()).unwrap();
+            batch
+        };
+        shop.try_append(&mut [batch()]).unwrap();
+        assert!(tenants.any_takes() && shop.takes() && !tenants.own().takes());
+        for tenant in tenants.all() {
+            tenant.close().unwrap();
+        }
+        assert!(shop.append(&mut [batch()], Duration::ZERO).is_err());
+        assert!(!tenants.any_takes(), "it is in trouble");
     }
 
     #[tokio::test]

@@ -124,3 +124,29 @@ fn a_tenant_whose_disk_is_full_keeps_nobody_else_from_sending() {
     assert!(metrics.contains(told) && metrics.contains("duramen_up 1\n"), "{metrics}");
     assert_eq!(post(&own, 0), 202);
 }
+
+/// The server's own store has no trouble, but nothing is sent there.
+#[test]
+fn a_server_that_takes_nothing_of_those_who_send_is_not_well() {
+    let (_dir, store) = store();
+    let of = |tenant: &str| token(&store, &[tenant, "--scope", "ingest", "--tenant", tenant]);
+    let (shop, pay) = (of("shop"), of("pay"));
+    let own = token(&store, &["own", "--scope", "admin"]);
+    fs::create_dir_all(store.join("tenants")).unwrap();
+    File::create(store.join("tenants/shop")).unwrap();
+    let server = Server::start(&store);
+    let post = |token: &str| {
+        let headers = [("authorization", &*format!("Bearer {token}"))];
+        server.post_with("/api/v1/ingest", &headers, r#"{"_msg":"m"}"#).status
+    };
+    let health = || {
+        let health = server.get("/health");
+        let up = server.get_with("/metrics", &own).body.contains("duramen_up 1\n");
+        (health.status, health.json()["status"].as_str().unwrap().to_owned(), up)
+    };
+    assert_eq!(health(), (200, "ok".to_owned(), true));
+    assert_eq!(post(&shop), 503);
+    assert_eq!(health(), (503, "failing".to_owned(), false));
+    assert_eq!(post(&pay), 202);
+    assert_eq!(health(), (200, "degraded".to_owned(), true));
+}
