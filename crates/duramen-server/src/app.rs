@@ -1,6 +1,6 @@
 //! What every request can reach, and the table of routes.
 
-use crate::answer::LongQueries;
+use crate::answer::{AnswerMemory, LongQueries};
 use crate::auth::{Scope, Tokens, admit, require};
 use crate::body::{Budget, unread};
 use crate::dialect::Dialect;
@@ -34,6 +34,8 @@ pub(crate) struct App {
     pub bodies: Budget,
     pub queries: Arc<Semaphore>,
     pub long_queries: LongQueries,
+    /// For answers that wait to be read.
+    pub answers: AnswerMemory,
     /// Leave to look at what has come, for one of those who follow.
     pub following: Arc<Semaphore>,
     /// Leave to decode a large body, or to wait for room in the store.

@@ -35,6 +35,11 @@ impl Latest {
         }
     }
 
+    /// How many bytes they are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The text, one part behind the other.
     pub fn into_parts(self) -> impl Iterator<Item = Vec<u8>> {
         self.parts.into_iter().map(|(text, _)| text)

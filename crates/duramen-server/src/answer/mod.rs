@@ -7,6 +7,7 @@ mod brief;
 mod gathered;
 mod latest;
 mod pieces;
+mod waiting;
 mod whole;
 
 use crate::app::{Shared, leave_of};
@@ -26,6 +27,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+pub(crate) use waiting::AnswerMemory;
 pub(crate) use whole::{JsonText, whole};
 
 /// A piece of an answer is sent when it has this many bytes, the first one sooner than [`PIECE_BYTES`],

@@ -1,9 +1,9 @@
-//! Answers that are made whole before any of them is sent: where the query ran, by its leave, which they keep until they are sent,
-//! or their time is up. On a thread that serves others, one large answer would keep all waiting; without the leave, any number
-//! of them would wait in memory for clients that do not read.
+//! Answers that are made whole before any of them is sent: where the query ran, by its leave. On a thread that serves others, one
+//! large answer would keep all waiting. How they wait for their clients: [`body`].
 
+use super::Leave;
 use super::gathered::Room;
-use super::{Leave, made};
+use super::waiting::{Held, body};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -36,11 +36,21 @@ pub(super) async fn whole_by(
     leave: Leave,
     make: impl FnOnce(&Shared, &Access, &Cancel) -> ApiResult<Vec<u8>> + Send + 'static,
 ) -> ApiResult<Response> {
-    let pieces = made(app, access, leave, Vec::new(), move |app, access, cancel, text, _take| {
-        *text = make(app, access, cancel)?;
-        Ok(())
+    let Leave { permits, cancel, guard: _guard, .. } = leave;
+    let of_task = (app.clone(), access.clone());
+    let task = tokio::task::spawn_blocking(move || {
+        let (app, access) = of_task;
+        let _memory = app.working_memory.in_use();
+        let text = make(&app, &access, &cancel)?;
+        let held = match app.answers.share(text.capacity()) {
+            Some(memory) => Held::memory(memory),
+            None => Held::place(permits),
+        };
+        Ok::<_, ApiError>((text, held))
     });
-    Ok(([(header::CONTENT_TYPE, JSON)], pieces.await?.into_body()).into_response())
+    let made = task.await.map_err(|e| ApiError::unavailable(format!("the query broke off: {e}")))?;
+    let (text, held) = made?;
+    Ok(([(header::CONTENT_TYPE, JSON)], body(app, access, text, held)).into_response())
 }
 
 /// So many bytes of a text are written before it is asked whether somebody waits for it.

@@ -29,6 +29,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// An empty line is sent so often when nothing comes, so that a client that has gone is noticed.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
@@ -63,14 +64,14 @@ async fn tail(
     let was_asked_for = ["start_offset", "offset"].iter().any(|name| args.get(name).is_some());
     let mut follower = Follower::begin(&app, &access).await?;
     let past = match past_ns {
-        0 => Past::Kept(Vec::new()),
+        0 => Past::NONE,
         ns if was_asked_for => {
             let snapshot = follower.past(&app, &access).await?;
             let question = past(&app, &args, ns, snapshot)?;
             let write = writer(&question);
             Past::Asked(pieces(&app, &access, question, Vec::new(), write).await?)
         }
-        ns => Past::Kept(just_now(&app, &access, &args, ns, &mut follower).await?),
+        ns => just_now(&app, &access, &args, ns, &mut follower).await?,
     };
     let following = Following { app, access, args, follower };
     let coming = stream::try_unfold(following, |mut following| async move {
@@ -116,15 +117,23 @@ fn check(query: &Query) -> ApiResult<()> {
 enum Past {
     /// A query's answer, as it is made.
     Asked(Pieces),
-    /// Text that is there.
-    Kept(Vec<Bytes>),
+    /// Text that is there, and its share of what waits to be read.
+    Kept(Vec<Bytes>, Vec<OwnedSemaphorePermit>),
 }
 
 impl Past {
+    const NONE: Self = Self::Kept(Vec::new(), Vec::new());
+
     fn into_stream(self) -> BoxStream<'static, io::Result<Bytes>> {
         match self {
             Self::Asked(pieces) => pieces.into_stream().boxed(),
-            Self::Kept(parts) => stream::iter(parts.into_iter().map(Ok)).boxed(),
+            Self::Kept(parts, share) => {
+                let end = stream::once(async move {
+                    drop(share);
+                    Ok(Bytes::new())
+                });
+                stream::iter(parts.into_iter().map(Ok)).chain(end).boxed()
+            }
         }
     }
 }
@@ -153,7 +162,7 @@ async fn just_now(
     args: &Args,
     offset_ns: i64,
     follower: &mut Follower,
-) -> ApiResult<Vec<Bytes>> {
+) -> ApiResult<Past> {
     let snapshot = match follower.past(app, access).await {
         Ok(snapshot) => snapshot,
         Err(e) => return Ok(without_past(&e)),
@@ -161,8 +170,13 @@ async fn just_now(
     let mut question = past(app, args, offset_ns, snapshot)?;
     question.timeout = question.timeout.min(LATEST_WITHIN);
     let write = writer(&question);
-    let latest = match latest(app, access, question, PLACE_WITHIN, MAX_LATEST_BYTES, write).await {
-        Ok(latest) => latest,
+    let latest = latest(app, access, question, PLACE_WITHIN, MAX_LATEST_BYTES, write).await;
+    let kept = latest.and_then(|latest| {
+        let too_many = || ApiError::busy("too many answers wait to be read");
+        Ok((app.answers.share(latest.bytes()).ok_or_else(too_many)?, latest))
+    });
+    let (share, latest) = match kept {
+        Ok(kept) => kept,
         Err(e) => {
             follower.forget_past();
             return Ok(without_past(&e));
@@ -173,12 +187,13 @@ async fn just_now(
         app.metrics.skipped(latest.left_out);
         tell_skipped(latest.left_out, "too much was there at once", &mut told);
     }
-    Ok(std::iter::once(told).chain(latest.into_parts()).map(Bytes::from).collect())
+    let parts = std::iter::once(told).chain(latest.into_parts()).map(Bytes::from);
+    Ok(Past::Kept(parts.collect(), share))
 }
 
-fn without_past(e: &ApiError) -> Vec<Bytes> {
+fn without_past(e: &ApiError) -> Past {
     tracing::info!(reason = %e.message, "a tail begins without what was just appended");
-    Vec::new()
+    Past::NONE
 }
 
 /// Somebody who follows.
