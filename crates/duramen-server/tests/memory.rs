@@ -104,3 +104,36 @@ fn who_follows_may_not_say_much() {
         assert!(clock.monotonic() - began < Duration::from_secs(30), "it is closed");
     }
 }
+
+#[test]
+fn a_timeline_ends_where_there_is_no_more_room_and_says_so() {
+    let server = Server::start_with(|settings| settings.query_memory_bytes = Some(4 << 20));
+    let fields: Vec<(String, serde_json::Value)> =
+        (0..60).map(|n| (format!("field{n}"), "v".into())).collect();
+    let row = |id: &str, n: u64, message: &str| {
+        let mut row = serde_json::Map::from_iter(fields.clone());
+        row.insert("_time".into(), (1_700_000_000_000_000_000 + n * 1_000_000).into());
+        row.insert("_msg".into(), message.into());
+        row.insert("request_id".into(), id.into());
+        row.insert("level".into(), if n.is_multiple_of(2) { "info" } else { "error" }.into());
+        serde_json::Value::Object(row)
+    };
+    // Of 60 short fields each, as a tree they would take much more than as text: 3.3 MB.
+    server.ingest(&(0..3_000).map(|n| row("r1", n, "m")).collect::<Vec<_>>());
+    let timeline = server.get("/api/v1/timeline/request/r1", &[]);
+    assert_eq!(timeline.status, 200, "{}", timeline.body);
+    assert_eq!(
+        timeline.json()["stats"],
+        serde_json::json!({ "count": 3000, "duration_ms": 2999.0, "levels": { "info": 1500, "error": 1500 } })
+    );
+    assert_eq!(timeline.json()["request_id"], "r1");
+    server.ingest(&(0..100).map(|n| row("r2", n, &"x".repeat(100_000))).collect::<Vec<_>>());
+    let cut = server.get("/api/v1/timeline/request/r2", &[]).json();
+    let entries = cut["entries"].as_array().unwrap();
+    assert!((35..42).contains(&entries.len()), "{}", entries.len());
+    assert_eq!((&cut["stats"]["count"], &cut["stats"]["truncated"]), (&entries.len().into(), &true.into()));
+    assert_eq!(cut["stats"]["duration_ms"], entries.len() as f64 - 1.0);
+    // Who asks for a list can ask for less of it.
+    let list = |limit| server.get("/api/v1/entries", &[("q", "request_id:r2"), ("limit", limit)]);
+    assert_eq!((list("100").status, list("10").json()["count"].as_u64()), (422, Some(10)));
+}

@@ -38,6 +38,11 @@ impl Room {
         if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// Whether there are so many bytes of it.
+    pub fn has(&self, bytes: usize) -> bool {
+        !self.is_over && bytes <= self.left_bytes
+    }
+
     /// That there was too little.
     pub fn over(&self) -> ApiError {
         let told = format!(

@@ -87,6 +87,11 @@ impl<'a> JsonText<'a> {
         Ok(())
     }
 
+    /// Whether there is room for so many bytes more.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.room.has(bytes)
+    }
+
     /// Adds a value.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The newest entries that a filter finds, each with its identity, by which it is found again.
 
-use crate::answer::{JsonText, MEMBER_BYTES, OBJECT_BYTES, Room, on_thread, still_wanted, whole};
+use crate::answer::{JsonText, Room, on_thread, still_wanted, whole};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -57,9 +57,30 @@ pub(super) struct Wanted {
 }
 
 /// An entry's fields.
-type Fields = Map<String, Value>;
+pub(super) type Fields = Map<String, Value>;
 
-/// Finds entries, the newest first, or the oldest, and answers with what `finish` makes of them.
+/// What was found, in order: rows of blocks, of which one after the other is made an entry.
+#[derive(Debug, Default)]
+pub(super) struct Found(Vec<(Id, Arc<dyn Block>, u32)>);
+
+impl Found {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The identity of one.
+    pub fn id(&self, at: usize) -> Option<Id> {
+        self.0.get(at).map(|(id, ..)| *id)
+    }
+
+    /// The entries.
+    pub fn into_entries(self) -> impl Iterator<Item = ApiResult<(Id, Fields)>> {
+        self.0.into_iter().map(|(id, block, row)| Ok((id, fields(&block, row)?)))
+    }
+}
+
+/// Finds entries, the newest first, or the oldest, and answers with what `write` writes of them.
 ///
 /// # Errors
 /// 400 if the query has pipes, or a query inside it; 422 if the answer takes too much memory; as queries otherwise.
@@ -67,13 +88,13 @@ pub(super) async fn find(
     app: &Shared,
     access: &Access,
     wanted: Wanted,
-    finish: impl FnOnce(Vec<(Id, Fields)>) -> Value + Send + 'static,
+    write: impl FnOnce(Found, &mut JsonText<'_>) -> ApiResult<()> + Send + 'static,
 ) -> ApiResult<Response> {
     if !wanted.query.pipes().is_empty() {
         return Err(ApiError::bad_request("a filter is wanted here, without pipes"));
     }
     whole(app, access, app.limits.query_timeout, move |app, access, cancel| {
-        let mut found: Vec<(Id, Arc<dyn Block>, u32)> = Vec::new();
+        let Found(mut found) = Found::default();
         let snapshot = access.tenant.store()?.snapshot()?;
         let (min_time, max_time) = wanted.query.time_range();
         let max_time = wanted.before.map_or(max_time, |before| before.time_ns.min(max_time));
@@ -105,19 +126,8 @@ pub(super) async fn find(
             found.truncate(wanted.limit);
         }
         let mut room = Room::new(app.limits.query_memory_bytes);
-        let mut rows = Vec::with_capacity(found.len());
-        for (id, block, row) in found {
-            still_wanted(cancel)?;
-            let (fields, text_bytes) = fields(&block, row)?;
-            let taken = room.take(OBJECT_BYTES + MEMBER_BYTES * fields.len() + text_bytes);
-            rows.push((id, fields));
-            if taken.is_break() {
-                return Err(room.over());
-            }
-        }
-        let answer = finish(rows);
         let mut text = JsonText::new(&mut room, cancel);
-        text.value(&answer)?;
+        write(Found(found), &mut text)?;
         Ok(text.into_bytes())
     })
     .await
@@ -137,7 +147,7 @@ pub(super) async fn one(app: &Shared, access: &Access, wanted: Id) -> ApiResult<
             let from = times.partition_point(|time| *time < wanted.time_ns);
             for row in from..times.partition_point(|time| *time <= wanted.time_ns) {
                 if block.identity(row)? == (wanted.writer, wanted.seq) {
-                    return Ok(Some(fields(&block, row as u32)?.0));
+                    return Ok(Some(fields(&block, row as u32)?));
                 }
             }
         }
@@ -146,8 +156,8 @@ pub(super) async fn one(app: &Shared, access: &Access, wanted: Id) -> ApiResult<
     .await
 }
 
-/// A row's fields, as a query would show them, and how many bytes of JSON they are.
-fn fields(block: &Arc<dyn Block>, row: u32) -> ApiResult<(Fields, usize)> {
+/// A row's fields, as a query would show them.
+fn fields(block: &Arc<dyn Block>, row: u32) -> ApiResult<Fields> {
     let everything = Query::parse("*", &ParseOptions::default())?;
     let handle = OpenBlock::handle(some_rows(block.clone(), vec![row]))?;
     let options = RunOptions { order: Order::OldestFirst, ..RunOptions::default() };
@@ -159,7 +169,6 @@ fn fields(block: &Arc<dyn Block>, row: u32) -> ApiResult<(Fields, usize)> {
     match stats.first_failure {
         Some(e) => Err(e.into()),
         None => serde_json::from_slice(&json)
-            .map(|fields| (fields, json.len()))
             .map_err(|e| ApiError::unavailable(format!("an entry is no JSON: {e}"))),
     }
 }

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | [`find`] | the newest entries that a filter finds, each with its identity |
 //! | [`filters`] | parameters to a filter |
+//! | [`timeline`] | what has one value in a field, in order |
 
 mod filters;
 mod find;
+mod timeline;
 
 use crate::answer::{OBJECT_BYTES, Room, gather};
 use crate::app::Shared;
@@ -21,8 +23,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use duramen_query::{ParseOptions, ResultRow};
-use filters::{equals, filter_of};
+use duramen_query::ResultRow;
+use filters::filter_of;
 use find::{Id, Wanted, find};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -31,8 +33,6 @@ use std::ops::ControlFlow;
 const DEFAULT_LIMIT: u64 = 100;
 /// The most entries in an answer; `next` leads to more.
 const MAX_LIMIT: u64 = 1_000;
-/// The most entries of a timeline.
-const MAX_TIMELINE: usize = 10_000;
 
 /// The routes.
 pub(crate) fn routes() -> Router<Shared> {
@@ -80,16 +80,17 @@ async fn answer(
     let now_ns = app.env.clock.now_unix_ns();
     let query = args.parse_within(filter, now_ns, args.within(now_ns)?)?;
     let wanted = Wanted { query, limit: limit + 1, before, oldest_first: false };
-    find(app, access, wanted, move |found| {
-        let next =
-            (found.len() > limit).then(|| found.get(limit - 1).map(|(id, _)| id.to_string())).flatten();
-        let entries = found.into_iter().take(limit).map(|(id, row)| Value::Object(entry(id, row)));
-        let (entries, mut answer) = (entries.collect::<Vec<_>>(), Map::new());
-        answer.insert("count".into(), entries.len().into());
-        answer.insert("entries".into(), entries.into());
-        answer.insert("limit".into(), limit.into());
-        answer.insert("next".into(), next.into());
-        answer.into()
+    find(app, access, wanted, move |found, text| {
+        let next = (found.len() > limit).then(|| found.id(limit - 1).map(|id| id.to_string())).flatten();
+        text.raw(format!("{{\"count\":{},\"entries\":[", found.len().min(limit)).as_bytes())?;
+        for (n, found) in found.into_entries().take(limit).enumerate() {
+            let (id, row) = found?;
+            text.raw(if n == 0 { b"" } else { b"," })?;
+            text.value(&entry(id, row))?;
+        }
+        text.raw(format!("],\"limit\":{limit},\"next\":").as_bytes())?;
+        text.value(&next)?;
+        text.raw(b"}")
     })
     .await
 }
@@ -170,45 +171,11 @@ async fn request(
     access: Extension<Access>,
     Path(id): Path<String>,
 ) -> ApiResult<Response> {
-    timeline(&state, &access, "request_id", id).await
+    timeline::answer(&state, &access, "request_id", id).await
 }
 
 async fn job(state: State<Shared>, access: Extension<Access>, Path(id): Path<String>) -> ApiResult<Response> {
-    timeline(&state, &access, "job_id", id).await
-}
-
-/// What has this value in this field, in order, each entry with how long it came after the one before.
-async fn timeline(app: &Shared, access: &Access, field: &'static str, id: String) -> ApiResult<Response> {
-    let query = duramen_query::Query::parse(&equals(field, &[&id]), &ParseOptions::default())?;
-    let wanted = Wanted { query, limit: MAX_TIMELINE, before: None, oldest_first: true };
-    find(app, access, wanted, move |found| timeline_of(found, field, &id)).await
-}
-
-fn timeline_of(found: Vec<(Id, Map<String, Value>)>, field: &str, wanted: &str) -> Value {
-    let times = found.first().zip(found.last()).map(|((first, _), (last, _))| (first.time_ns, last.time_ns));
-    let ms = |from: i64, to: i64| to.saturating_sub(from) as f64 / 1e6;
-    let mut last_ns = None;
-    let mut levels = Map::new();
-    let mut entries = Vec::with_capacity(found.len());
-    for (id, row) in found {
-        let level = row.get("level").and_then(Value::as_str).unwrap_or("unknown").to_owned();
-        let count = levels.get(&level).and_then(Value::as_u64).unwrap_or(0);
-        levels.insert(level, (count + 1).into());
-        let mut entry = entry(id, row);
-        let delta_ms = json!(last_ns.map_or(0.0, |last| ms(last, id.time_ns)));
-        if let Some(own) = entry.insert("delta_ms".into(), delta_ms) {
-            put(&mut entry, "delta_ms", own);
-        }
-        last_ns = Some(id.time_ns);
-        entries.push(Value::Object(entry));
-    }
-    let duration_ms = times.map(|(first, last)| ms(first, last));
-    let stats = json!({ "count": entries.len(), "duration_ms": duration_ms, "levels": levels });
-    let mut answer = Map::new();
-    answer.insert(field.into(), wanted.into());
-    answer.insert("entries".into(), entries.into());
-    answer.insert("stats".into(), stats);
-    answer.into()
+    timeline::answer(&state, &access, "job_id", id).await
 }
 
 /// An entry as these pages know it: `id`, `timestamp`, `level`, `message`, and the other fields beside them; an own `id` is
