@@ -351,6 +351,8 @@ fn limits_hold() {
     assert!(logs.numbers("vector(1)", steps, &limits).is_ok());
     let steps = Steps { start_ns: 0, end_ns: 11_001, step_ns: 1 };
     assert!(matches!(error(many, steps, &limits), Error::StepLimit { limit: 11_000 }));
+    let more = Limits { max_steps: 11_001, ..limits.clone() };
+    assert!(logs.numbers("vector(1)", steps, &more).is_ok());
     let steps = Steps { start_ns: i64::MIN, end_ns: i64::MAX, step_ns: 1 };
     assert!(matches!(error(many, steps, &limits), Error::StepLimit { .. }));
     let run = RunOptions { memory_limit_bytes: 100, ..RunOptions::default() };

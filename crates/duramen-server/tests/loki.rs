@@ -469,3 +469,23 @@ fn what_is_pushed_is_found() {
     let counted = data(&server, "/loki/api/v1/query", &query)["result"].clone();
     assert_eq!(counted[0]["metric"], json!({"detected_level": "error"}), "{counted}");
 }
+
+#[test]
+fn as_many_steps_as_are_allowed_are_allowed_wherever_they_begin() {
+    let server = Server::start();
+    let range = |start: &str, end: &str| {
+        let query = ("query", "vector(1)");
+        server.get("/loki/api/v1/query_range", &[query, ("start", start), ("end", end), ("step", "1")])
+    };
+    // 11,000 steps, of moments of which two are beside the span; then one more step.
+    for (start, end, more) in
+        [("1700000000", "1700011000", "1700011001"), ("1700000000.5", "1700011000.5", "1700011001.5")]
+    {
+        let answer = range(start, end);
+        assert_eq!(answer.status, 200, "{start}: {answer:?}");
+        let refused = range(start, more);
+        assert!(refused.status == 400 && refused.body.contains("11000"), "{start}: {refused:?}");
+    }
+    let answer = range("1700000000.5", "1700011000.5").json();
+    assert_eq!(answer["data"]["result"][0]["values"].as_array().unwrap().len(), 11_002);
+}

@@ -56,7 +56,8 @@ impl Steps {
         (self.start_ns..=self.end_ns).step_by(step)
     }
 
-    fn count(&self) -> usize {
+    /// How many times there are.
+    pub fn count(&self) -> usize {
         let span = i128::from(self.end_ns) - i128::from(self.start_ns);
         if span < 0 {
             0
@@ -73,11 +74,14 @@ pub struct Limits {
     pub run: RunOptions,
     /// How many series an answer may have. Default: 500, as in Loki.
     pub max_series: usize,
+    /// How many steps it may have, each from one time to the next. Default: [`MAX_STEPS`]. Who moves a span to multiples of its
+    /// step gives it one more.
+    pub max_steps: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { run: RunOptions::default(), max_series: 500 }
+        Self { run: RunOptions::default(), max_series: 500, max_steps: MAX_STEPS }
     }
 }
 
@@ -136,8 +140,8 @@ impl MetricQuery {
         cancel: &Cancel,
     ) -> Result<Answer> {
         let count = steps.count();
-        if count > MAX_STEPS + 1 {
-            return Err(Error::StepLimit { limit: MAX_STEPS });
+        if count > limits.max_steps.saturating_add(1) {
+            return Err(Error::StepLimit { limit: limits.max_steps });
         }
         let memory = Memory::new(limits.run.memory_limit_bytes);
         let run = Run { source: blocks, steps, limits, cancel, memory, stats: RefCell::default() };

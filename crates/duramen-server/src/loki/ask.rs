@@ -7,7 +7,7 @@ use crate::app::Shared;
 use crate::auth::Access;
 use axum::response::Response;
 use duramen::Snapshot;
-use duramen_logql::{Answer, Entry, LabelSet, Limits, LogQuery, MetricQuery, Steps};
+use duramen_logql::{Answer, Entry, LabelSet, Limits, LogQuery, MAX_STEPS, MetricQuery, Steps};
 use duramen_query::filter::Filter;
 use duramen_query::filter::time::TimeRange;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats};
@@ -93,16 +93,18 @@ impl<'a> View<'a> {
 
     /// Numbers over time, of as many series as Loki would give.
     pub fn numbers(&self, query: &MetricQuery, steps: Steps) -> LokiResult<Answer> {
-        self.numbers_of(query, steps, Limits::default().max_series)
+        // How many steps were asked for was looked at before they were moved to multiples: see `Asked::steps`.
+        let limits = Limits { max_steps: MAX_STEPS + 1, ..Limits::default() };
+        self.numbers_of(query, steps, limits)
     }
 
-    /// The same, of however many series.
+    /// The same, of however many series, of steps as they were asked for.
     pub fn all_numbers(&self, query: &MetricQuery, steps: Steps) -> LokiResult<Answer> {
-        self.numbers_of(query, steps, usize::MAX)
+        self.numbers_of(query, steps, Limits { max_series: usize::MAX, ..Limits::default() })
     }
 
-    fn numbers_of(&self, query: &MetricQuery, steps: Steps, max_series: usize) -> LokiResult<Answer> {
-        let limits = Limits { run: options(self.app), max_series };
+    fn numbers_of(&self, query: &MetricQuery, steps: Steps, limits: Limits) -> LokiResult<Answer> {
+        let limits = Limits { run: options(self.app), ..limits };
         let answer = query.run(&|from, to| self.snapshot.blocks(from, to), steps, &limits, self.cancel)?;
         has_run(self.app, &answer.stats);
         Ok(answer)

@@ -6,7 +6,7 @@ use crate::select::args::{Args, moment};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use duramen_logql::{LogQl, LogQuery, Steps};
+use duramen_logql::{LogQl, LogQuery, MAX_STEPS, Steps};
 use duramen_query::number::parse_duration_ns;
 use duramen_query::{Order, ParseError};
 
@@ -120,9 +120,14 @@ impl Asked {
     }
 
     /// The moments of a query for numbers, as Loki has them: multiples of the step, from the start, or just before it, to the end,
-    /// or just behind it. They stay where they are as the span moves on, and nothing of the span is behind the last.
+    /// or just behind it. They stay where they are as the span moves on, and nothing of the span is behind the last. There may be
+    /// [`MAX_STEPS`] in the span as it was asked for.
     pub fn steps(&self, span: Span) -> LokiResult<Steps> {
         let step_ns = self.step(span)?;
+        let asked = Steps { start_ns: span.start_ns, end_ns: span.end_ns, step_ns };
+        if asked.count() > MAX_STEPS + 1 {
+            return Err(duramen_logql::Error::StepLimit { limit: MAX_STEPS }.into());
+        }
         let before = span.start_ns.rem_euclid(step_ns);
         let behind = (step_ns - span.end_ns.rem_euclid(step_ns)) % step_ns;
         Ok(Steps {
