@@ -34,14 +34,16 @@ const MOST_AHEAD: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     units: Arc<Semaphore>,
+    /// How many there are.
+    all_units: usize,
     rooms: Rooms,
 }
 
 impl Budget {
     /// Of so many bytes.
     pub fn new(bytes: usize) -> Self {
-        let units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
-        Self { units: Arc::new(Semaphore::new(units)), rooms: Rooms::default() }
+        let all_units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        Self { units: Arc::new(Semaphore::new(all_units)), all_units, rooms: Rooms::default() }
     }
 
     /// How many bytes are left.
@@ -53,6 +55,7 @@ impl Budget {
     pub fn share(&self, tenant: &Tenant) -> Share {
         Share {
             units: [tenant.bodies.units.clone(), self.units.clone()],
+            most_units: tenant.bodies.all_units.min(self.all_units),
             permits: [None, None],
             bytes: 0,
             rooms: self.rooms.clone(),
@@ -64,6 +67,8 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Share {
     units: [Arc<Semaphore>; 2],
+    /// How many there are, if nobody else has any.
+    most_units: usize,
     permits: [Option<OwnedSemaphorePermit>; 2],
     bytes: usize,
     /// Where they are put together.
@@ -79,9 +84,14 @@ impl Share {
     /// Takes `bytes` more.
     ///
     /// # Errors
-    /// 429 if there are not so many left.
+    /// 429 if there are not so many left; 413 if there never are.
     pub fn grow(&mut self, bytes: usize) -> ApiResult<()> {
         let units = |bytes: usize| bytes.div_ceil(UNIT_BYTES);
+        if units(self.bytes.saturating_add(bytes)) > self.most_units {
+            let told =
+                "the body takes more memory than there is for all (max_bodies_bytes): send it in parts";
+            return Err(ApiError::too_large(told));
+        }
         let more = units(self.bytes + bytes) - units(self.bytes);
         let more = u32::try_from(more).unwrap_or(u32::MAX);
         let [own, all] = self.units.each_ref().map(|units| units.clone().try_acquire_many_owned(more));
@@ -131,7 +141,7 @@ pub(crate) struct Received {
 /// Reads a body.
 ///
 /// # Errors
-/// 413 over the limit, 429 over the memory of all bodies or the token's rate, 408 if the client pauses for too long,
+/// 413 over the limit or over all the memory of bodies, 429 over what is left of that or the token's rate, 408 if the client pauses for too long,
 /// 415 for an encoding that is not known.
 pub(crate) async fn receive(
     app: &App,
@@ -303,7 +313,7 @@ impl Received {
     /// Counts so many bytes more, of what was made of it, until it is dropped.
     ///
     /// # Errors
-    /// 429 if there is no memory for them.
+    /// 429 if there is no memory for them, 413 if there never is.
     pub fn hold(&mut self, bytes: usize) -> ApiResult<()> {
         self.share.grow(bytes)
     }
@@ -421,6 +431,9 @@ impl Received {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings;
+    use duramen::BlockCache;
+    use duramen_engine::io::Env;
 
     #[test]
     fn room_is_made_for_what_has_come_and_not_for_what_is_told() {
@@ -432,6 +445,25 @@ mod tests {
         assert_eq!(room_for(16 * MIB, Some(20 * MIB)), 20 * MIB);
         assert_eq!(room_for(20_000, Some(10)), 20_000);
         assert_eq!(room_for(20_000, None), 40_000);
+    }
+
+    #[test]
+    fn what_never_fits_is_not_to_be_sent_again() {
+        let (dir, settings) = (tempfile::tempdir().unwrap(), Settings::default().complete());
+        let mut tenant = Tenant::open(&Env::os(), "", dir.path(), &settings, &BlockCache::new(0)).unwrap();
+        for (own, all) in [(64 << 10, 1 << 20), (1 << 20, 64 << 10)] {
+            tenant.bodies = Budget::new(own);
+            let all = Budget::new(all);
+            let status = |share: &mut Share, bytes| share.grow(bytes).map_err(|e| e.status.as_u16());
+            let (mut one, mut other) = (all.share(&tenant), all.share(&tenant));
+            assert_eq!(status(&mut one, 40 << 10), Ok(()));
+            assert_eq!(status(&mut other, 40 << 10), Err(429));
+            assert_eq!(status(&mut one, 30 << 10), Err(413));
+            assert_eq!(status(&mut one, usize::MAX), Err(413));
+            drop(one);
+            assert_eq!(status(&mut other, 64 << 10), Ok(()), "all of it");
+        }
+        tenant.close().unwrap();
     }
 
     #[test]

@@ -185,10 +185,29 @@ async fn what_is_not_there_is_told_as_grpc_tells_it() {
 
 #[tokio::test]
 async fn too_much_at_once_is_to_be_sent_later() {
-    let address = start(|settings, _| settings.max_bodies_bytes = Some(1_024));
-    let ended = call(address, &[], framed(&[0; 5_000]).unwrap()).await;
+    let (to, from) = mpsc::channel();
+    let address = start(move |_, dir| {
+        let store = dir.join("logs");
+        duramen::Store::open(&store).unwrap().close().unwrap();
+        let scopes = vec![duramen_server::Scope::Ingest];
+        let (name, max_bytes_per_s) = ("a".into(), Some(1));
+        let new = duramen_server::NewToken { name, scopes, max_bytes_per_s, ..Default::default() };
+        let file = duramen_server::TokenFile::of(Env::os(), &store);
+        to.send(format!("Bearer {}", file.create(new).unwrap().1)).unwrap();
+    });
+    let token = from.recv().unwrap();
+    let _more_than_a_second_has = call(address, &[("authorization", &token)], framed(ONE).unwrap()).await;
+    let ended = call(address, &[("authorization", &token)], framed(ONE).unwrap()).await;
     assert_eq!(ended.code, 8, "{ended:?}");
-    assert!(ended.message.contains("max_bodies_bytes") && ended.retry_after.is_some(), "{ended:?}");
+    assert!(ended.message.contains("max_bytes_per_s") && ended.retry_after.is_some(), "{ended:?}");
+}
+
+#[tokio::test]
+async fn what_never_fits_is_not_to_be_sent_again() {
+    let address = start(|settings, _| settings.max_bodies_bytes = Some(1_024));
+    let ended = call(address, &[], framed(&ONE.repeat(100)).unwrap()).await;
+    assert_eq!(ended.code, 3, "{ended:?}");
+    assert!(ended.message.contains("max_bodies_bytes") && ended.retry_after.is_none(), "{ended:?}");
 }
 
 #[tokio::test]

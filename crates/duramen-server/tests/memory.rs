@@ -23,10 +23,32 @@ fn what_a_small_body_means_counts_as_a_body_does() {
     // 0.5, 2.5 and 10 MB of entries.
     assert_eq!((send(100).status, send(500).status), (200, 200));
     let told = send(2_000);
-    assert!(told.status == 429 && told.body.contains("max_bodies_bytes"), "{told:?}");
+    // They are more than there ever is: to send them again does not help, to send a part does.
+    assert!(told.status == 413 && told.body.contains("max_bodies_bytes"), "{told:?}");
     assert_eq!(send(500).status, 200, "what was refused is held no more");
     let found = server.get("/select/logsql/query", &[("query", "* | stats count() n")]);
     assert!(found.body.contains("\"1100\""), "{found:?}");
+}
+
+#[test]
+fn a_packed_body_that_never_fits_is_to_be_sent_in_parts() {
+    let server = Server::start_with(|settings| {
+        settings.max_bodies_bytes = Some(6 << 20);
+        settings.max_body_bytes = Some(6 << 20);
+    });
+    let status = |lines: u64| {
+        let text: String = (0..lines).map(|n| format!("{{\"_msg\":\"{n:0100}\"}}\n")).collect();
+        // The window is as long as the text: what was unpacked last is kept a second time.
+        let packed = zstd::encode_all(text.as_bytes(), 19).unwrap();
+        let mut socket = TcpStream::connect(server.address).unwrap();
+        let head = "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-encoding: zstd\r\n";
+        write!(socket, "{head}content-length: {}\r\n\r\n", packed.len()).unwrap();
+        socket.write_all(&packed).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer[9..12].to_owned()
+    };
+    assert_eq!([status(35_000), status(20_000)], ["413", "200"]);
 }
 
 #[test]
