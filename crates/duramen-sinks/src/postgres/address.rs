@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{Host, LoadBalanceHosts, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long to wait for a connection, unless the address says otherwise.
@@ -66,10 +66,68 @@ impl Address {
         Ok(Self { config, tls: tls::connector(verify, roots.as_deref())? })
     }
 
+    /// Those of its servers, each alone, in the order in which they are tried. Where that is left to chance, the client library sees to
+    /// it, and this is all of them.
+    pub(super) fn of_each_server(&self) -> Vec<Self> {
+        let all = &self.config;
+        let servers = all.get_hosts().len().max(all.get_hostaddrs().len());
+        if servers < 2 || all.get_load_balance_hosts() != LoadBalanceHosts::Disable {
+            return vec![self.clone()];
+        }
+        (0..servers).map(|at| Self { config: of_server(all, at), tls: self.tls.clone() }).collect()
+    }
+
     /// How long to wait for each of its servers to say a word; and after how long without one, to ask whether it still would.
     pub(super) fn patience(&self) -> Duration {
         self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
+}
+
+/// What is said of one of the servers, and of all.
+fn of_server(all: &Config, at: usize) -> Config {
+    let mut one = Config::new();
+    match all.get_hosts().get(at) {
+        Some(Host::Tcp(name)) => _ = one.host(name),
+        Some(Host::Unix(directory)) => _ = one.host_path(directory),
+        None => {}
+    }
+    if let Some(address) = all.get_hostaddrs().get(at) {
+        one.hostaddr(*address);
+    }
+    if let Some(port) = all.get_ports().get(at).or(all.get_ports().first()) {
+        one.port(*port);
+    }
+    if let Some(user) = all.get_user() {
+        one.user(user);
+    }
+    if let Some(password) = all.get_password() {
+        one.password(password);
+    }
+    if let Some(database) = all.get_dbname() {
+        one.dbname(database);
+    }
+    if let Some(options) = all.get_options() {
+        one.options(options);
+    }
+    if let Some(name) = all.get_application_name() {
+        one.application_name(name);
+    }
+    if let Some(time) = all.get_connect_timeout() {
+        one.connect_timeout(*time);
+    }
+    if let Some(time) = all.get_tcp_user_timeout() {
+        one.tcp_user_timeout(*time);
+    }
+    if let Some(time) = all.get_keepalives_interval() {
+        one.keepalives_interval(time);
+    }
+    if let Some(retries) = all.get_keepalives_retries() {
+        one.keepalives_retries(retries);
+    }
+    one.keepalives(all.get_keepalives()).keepalives_idle(all.get_keepalives_idle());
+    one.ssl_mode(all.get_ssl_mode()).ssl_negotiation(all.get_ssl_negotiation());
+    one.channel_binding(all.get_channel_binding()).target_session_attrs(all.get_target_session_attrs());
+    one
 }
 
 /// An address, and what it said of TLS.

@@ -98,9 +98,10 @@ impl Backend for PostgresBackend {
             Err(Failed::Lost) => {
                 WriteError::Permanent("the row of this sink in duramen_writers is gone".into())
             }
+            Err(Failed::Told(Failure::Late(why))) => WriteError::TooLong(why),
             Err(Failed::Told(failure)) => classify(failure.code(), failure.to_string()),
         };
-        if matches!(error, WriteError::Transient(_)) {
+        if matches!(error, WriteError::Transient(_) | WriteError::TooLong(_)) {
             // Also where it looks alive: a server that shuts down answers, and a new one is behind another.
             self.connection = None;
         }
@@ -112,6 +113,8 @@ impl Backend for PostgresBackend {
 fn classify(code: Option<&SqlState>, why: String) -> WriteError {
     let Some(code) = code else { return WriteError::Transient(why) };
     match code.code().get(..2) {
+        // The server has a limit of its own.
+        _ if *code == SqlState::QUERY_CANCELED => WriteError::TooLong(why),
         // Connection, rollback, resources, locks, operator, system; and a server that is read-only for now. A prepared
         // statement that is gone (26), as behind a pool of connections, is prepared again on the next one.
         Some("08" | "26" | "40" | "53" | "55" | "57" | "58") => WriteError::Transient(why),
@@ -150,6 +153,7 @@ mod tests {
         for (code, expected) in [
             (None, "transient"),
             (Some(SqlState::ADMIN_SHUTDOWN), "transient"),
+            (Some(SqlState::QUERY_CANCELED), "too long"),
             (Some(SqlState::CONNECTION_FAILURE), "transient"),
             (Some(SqlState::T_R_DEADLOCK_DETECTED), "transient"),
             (Some(SqlState::DISK_FULL), "transient"),
@@ -163,6 +167,7 @@ mod tests {
         ] {
             let found = match classify(code.as_ref(), String::new()) {
                 WriteError::Transient(_) => "transient",
+                WriteError::TooLong(_) => "too long",
                 WriteError::Lines(_) => "lines",
                 WriteError::Permanent(_) => "permanent",
             };

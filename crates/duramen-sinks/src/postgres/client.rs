@@ -29,6 +29,8 @@ pub(super) enum Failure {
     Said(tokio_postgres::Error),
     /// Nothing was said in time.
     Silent(String),
+    /// It took longer than a statement may.
+    Late(String),
 }
 
 impl Failure {
@@ -36,7 +38,7 @@ impl Failure {
     pub fn code(&self) -> Option<&SqlState> {
         match self {
             Self::Said(error) => error.code(),
-            Self::Silent(_) => None,
+            Self::Silent(_) | Self::Late(_) => None,
         }
     }
 }
@@ -45,7 +47,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Said(error) => f.write_str(&explain(error)),
-            Self::Silent(why) => f.write_str(why),
+            Self::Silent(why) | Self::Late(why) => f.write_str(why),
         }
     }
 }
@@ -69,6 +71,7 @@ pub(super) struct Client {
     inner: Option<tokio_postgres::Client>,
     /// What sends and receives, while something is waited for.
     talk: JoinHandle<Result<(), tokio_postgres::Error>>,
+    /// Of its server alone, if there are several: whether another answers says nothing of this one.
     address: Address,
     /// The longest that a statement may take.
     limit: Option<Duration>,
@@ -79,9 +82,18 @@ impl Client {
     pub fn open(address: &Address) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Error::Database(format!("cannot wait for a server: {e}")))?;
-        let (inner, connection) = runtime.block_on(address.config.connect(address.tls.clone()))?;
-        let talk = runtime.spawn(connection);
-        Ok(Self { runtime, inner: Some(inner), talk, address: address.clone(), limit: None })
+        let mut outcome = Err(Error::Database("the address of PostgreSQL names no server".into()));
+        for address in address.of_each_server() {
+            match runtime.block_on(address.config.connect(address.tls.clone())) {
+                Ok((inner, connection)) => {
+                    let talk = runtime.spawn(connection);
+                    outcome = Ok(Self { runtime, inner: Some(inner), talk, address, limit: None });
+                    break;
+                }
+                Err(e) => outcome = Err(e.into()),
+            }
+        }
+        outcome
     }
 
     /// The same, where no statement may take longer than this.
@@ -155,7 +167,7 @@ impl Client {
             waited += more;
             if let Some(limit) = self.limit.filter(|limit| waited >= *limit) {
                 self.cancel().await;
-                return Err(Failure::Silent(format!("it took longer than {} ms", limit.as_millis())));
+                return Err(Failure::Late(format!("it took longer than {} ms", limit.as_millis())));
             }
             // On this thread nothing else is to be done meanwhile.
             if !connect::answers_still(&self.address) {

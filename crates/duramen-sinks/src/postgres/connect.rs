@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::Builder;
 use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
@@ -25,10 +26,15 @@ pub(super) fn connect(address: &Address) -> Result<Client> {
     })
 }
 
-/// Whether a server that was connected to before answers others.
+/// Whether a server that was connected to before answers others; also if nobody can be sent to ask.
 pub(super) fn answers_still(address: &Address) -> bool {
-    let asked = within_a_while(address, |address| Ok(answers(&address.config, address.patience()).is_ok()));
-    asked.unwrap_or(false)
+    answers_still_to(Builder::new(), address)
+}
+
+/// The same, asked on a thread that is made so.
+pub(super) fn answers_still_to(thread: Builder, address: &Address) -> bool {
+    let ask = |address: &Address| Ok(answers(&address.config, address.patience()).is_ok());
+    begin(thread, address, ask).map_or(true, |asked| within(address, &asked).unwrap_or(false))
 }
 
 /// Does something on a thread that may be left behind.
@@ -36,15 +42,29 @@ fn within_a_while<T: Send + 'static>(
     address: &Address,
     work: impl FnOnce(&Address) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let hosts = u32::try_from(hosts(&address.config)).unwrap_or(1);
-    let longest = address.patience().saturating_mul(hosts.saturating_add(2));
+    let made = begin(Builder::new(), address, work);
+    within(address, &made.map_err(|e| Error::Database(format!("cannot start a thread: {e}")))?)
+}
+
+/// Begins something on a thread that is made so.
+fn begin<T: Send + 'static>(
+    thread: Builder,
+    address: &Address,
+    work: impl FnOnce(&Address) -> Result<T> + Send + 'static,
+) -> io::Result<Receiver<Result<T>>> {
     let (send, made) = sync_channel(1);
     let address = address.clone();
-    let thread = std::thread::Builder::new().name("duramen-connect".into()).spawn(move || {
+    thread.name("duramen-connect".into()).spawn(move || {
         // Whoever asked may have given up.
         let _gave_up = send.send(work(&address));
-    });
-    thread.map_err(|e| Error::Database(format!("cannot start a thread: {e}")))?;
+    })?;
+    Ok(made)
+}
+
+/// What is made of it, if it is made within a while.
+fn within<T>(address: &Address, made: &Receiver<Result<T>>) -> Result<T> {
+    let hosts = u32::try_from(hosts(&address.config)).unwrap_or(1);
+    let longest = address.patience().saturating_mul(hosts.saturating_add(2));
     match made.recv_timeout(longest) {
         Ok(made) => made,
         Err(RecvTimeoutError::Timeout) => Err(Error::Database("the server does not answer".into())),
@@ -111,7 +131,7 @@ fn answers_on(stream: &mut (impl Read + Write)) -> io::Result<()> {
 
 /// Runs something on a thread of its own, which has no asynchronous runtime.
 pub(super) fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let thread = std::thread::Builder::new().name("duramen-open".into()).spawn(work);
+    let thread = Builder::new().name("duramen-open".into()).spawn(work);
     let thread = thread.map_err(|e| Error::Database(format!("cannot start a thread: {e}")))?;
     thread.join().map_err(|_| Error::Database("connecting panicked; please report this".into()))
 }

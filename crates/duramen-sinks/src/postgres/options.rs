@@ -41,8 +41,8 @@ impl PostgresSinkOptions {
         self
     }
 
-    /// How long the server may take to insert a batch; then its statement is cancelled, the connection given up, and the batch tried
-    /// on another. A server that answers nobody any more is noticed sooner, by `connect_timeout` (10 s). At least 1. Default 60,000.
+    /// How long the server may take to insert a batch; then its statement is cancelled, the connection given up, and half of the
+    /// batch tried on another. Batches grow again bit by bit. A server that answers nobody any more is noticed sooner, by `connect_timeout` (10 s). At least 1. Default 60,000.
     pub fn statement_timeout_ms(mut self, ms: u64) -> Self {
         self.statement_timeout_ms = ms;
         self

@@ -14,7 +14,9 @@ use crate::queue::{Backend, WriteError};
 use duramen::Level;
 use duramen_engine::io::Env;
 use server::Server;
+use std::io::{Read, Write};
 use std::time::Duration;
+use tokio_postgres::config::Host;
 
 fn lines(messages: &[&str]) -> Vec<Line> {
     let line = |message: &&str| Line {
@@ -55,6 +57,55 @@ fn signal(server: &Server, name: &str) {
 }
 
 #[test]
+fn whether_another_server_answers_says_nothing_of_this_one() {
+    let Some(server) = Server::start() else { return };
+    // It answers whether it speaks TLS, and nothing else.
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in other.incoming() {
+            let mut stream = stream.unwrap();
+            let mut asked = [0; 8];
+            let _may_have_gone = stream.read_exact(&mut asked).and_then(|()| stream.write_all(b"N"));
+        }
+    });
+    let its = Address::parse(&server.url()).unwrap();
+    let (hosts, its_port) = (its.config.get_hosts(), its.config.get_ports()[0]);
+    let host = match &hosts[0] {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(directory) => directory.to_str().unwrap().to_owned(),
+    };
+    let user = its.config.get_user().unwrap();
+    let words = format!("host=127.0.0.1,{host} port={port},{its_port} user={user} dbname=postgres");
+    let address = Address::parse(&format!("{words} connect_timeout=1")).unwrap();
+    let reader = connect::connect(&address).unwrap();
+    assert!(reader.query_one("SELECT 1", &[]).is_ok());
+    signal(&server, "STOP");
+    let (to, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let told = reader.query_one("SELECT 1", &[]).err().map(|e| e.to_string());
+        _ = to.send(told);
+        std::mem::forget(reader);
+    });
+    let told = told.recv_timeout(Duration::from_secs(20));
+    signal(&server, "CONT");
+    assert!(
+        told.as_ref().is_ok_and(|told| told.as_deref().is_some_and(|t| t.contains("any more"))),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn who_cannot_ask_whether_a_server_answers_does_not_know() {
+    let refuses = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = Address::parse(&format!("host=127.0.0.1 port={} user=x", refuses.port())).unwrap();
+    assert!(!connect::answers_still(&address));
+    // No system has room for such a thread.
+    let impossible = std::thread::Builder::new().stack_size(1 << 60);
+    assert!(connect::answers_still_to(impossible, &address));
+}
+
+#[test]
 fn a_server_that_is_stopped_in_the_middle_is_given_up_and_found_again() {
     let Some(server) = Server::start() else { return };
     let address = Address::parse(&format!("{}?connect_timeout=1", server.url())).unwrap();
@@ -87,7 +138,7 @@ fn a_server_that_is_stopped_in_the_middle_is_given_up_and_found_again() {
     let mut transaction = other.transaction().unwrap();
     transaction.batch_execute("LOCK TABLE duramen_logs").unwrap();
     let outcome = backend.write(1, &lines(&["c"]));
-    assert!(matches!(&outcome, Err(WriteError::Transient(why)) if why.contains("300 ms")), "{outcome:?}");
+    assert!(matches!(&outcome, Err(WriteError::TooLong(why)) if why.contains("300 ms")), "{outcome:?}");
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     let mut look = server.connect();
     while look.query_one(waits, &[]).unwrap().get::<_, i64>(0) > 0 {

@@ -35,6 +35,9 @@ pub(crate) trait Backend: Send + Debug + 'static {
 pub(crate) enum WriteError {
     /// It may go well later: the same batch is tried again.
     Transient(String),
+    /// It took longer than a batch may: it is tried again with half of the lines.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
+    TooLong(String),
     /// At least one of the lines is not acceptable; none is written.
     Lines(String),
     /// It will not go well.

@@ -111,6 +111,43 @@ fn an_eager_line_takes_all_before_it_along() {
 }
 
 #[test]
+fn what_takes_too_long_is_written_in_parts_that_grow_again() {
+    let sim = Sim::new(1);
+    let (sink, fake) =
+        stepped(&sim, SinkOptions::new().batch_size(40).max_queue_lines(1_000).retry_ms(100, 100));
+    let too_long = |times| vec![WriteError::TooLong("60 s".into()); times];
+    // Of 40 lines no more than 10 at once are quick enough, and one after another.
+    fake.fail(too_long(2));
+    info(&sink, 0..40);
+    for _ in 0..2 {
+        sink.background_step().unwrap();
+        sim.clock().advance(sink.retry_at().unwrap() - sim.env().clock.monotonic());
+    }
+    sink.flush().unwrap();
+    let lengths = |fake: &Fake| fake.batches().iter().map(Vec::len).collect::<Vec<_>>();
+    assert_eq!(lengths(&fake), [10, 12, 14, 4], "more and more, until it takes too long again");
+    info(&sink, 40..80);
+    sink.flush().unwrap();
+    assert_eq!(lengths(&fake)[4..], [16, 19, 5]);
+    assert_eq!(fake.batches().concat(), (0..80).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!((sink.stats().written, sink.stats().retries, sink.stats().failed), (80, 2, 0));
+}
+
+#[test]
+fn one_line_that_takes_too_long_is_tried_again() {
+    let sim = Sim::new(1);
+    let (sink, fake) = stepped(&sim, SinkOptions::new().batch_size(1).retry_ms(100, 100));
+    fake.fail(vec![WriteError::TooLong("60 s".into()); 3]);
+    info(&sink, ["x"]);
+    for _ in 0..3 {
+        sink.background_step().unwrap();
+        sim.clock().advance(sink.retry_at().unwrap() - sim.env().clock.monotonic());
+    }
+    sink.flush().unwrap();
+    assert_eq!(fake.batches(), [["x"]]);
+}
+
+#[test]
 fn a_transient_failure_is_repeated_with_the_same_batch_later_and_later() {
     let sim = Sim::new(1);
     let options = SinkOptions::new().batch_size(2).retry_ms(100, 300);

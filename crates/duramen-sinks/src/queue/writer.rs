@@ -16,6 +16,8 @@ pub(super) struct Writer<B> {
     first: u64,
     /// How many of its lines the next attempt takes: all, but fewer and fewer while one of them is not acceptable.
     take: usize,
+    /// The most that one may take: fewer once so many took too long, and a few more each time they do not.
+    most: usize,
     /// Failed attempts of this batch in a row.
     failures: u32,
     /// When to try again.
@@ -35,7 +37,15 @@ pub(super) enum Step {
 
 impl<B: Backend> Writer<B> {
     pub fn new(backend: B) -> Self {
-        Self { backend, batch: VecDeque::new(), first: 0, take: 0, failures: 0, retry_at: None }
+        Self {
+            backend,
+            batch: VecDeque::new(),
+            first: 0,
+            take: 0,
+            most: usize::MAX,
+            failures: 0,
+            retry_at: None,
+        }
     }
 
     /// Writes for as long as the sink is open. Whatever ends it, callers come to know.
@@ -60,7 +70,7 @@ impl<B: Backend> Writer<B> {
         if self.batch.is_empty() {
             match queue.take(&mut self.batch, wait) {
                 Work::Lines(first) => {
-                    (self.first, self.take, self.failures) = (first, self.batch.len(), 0);
+                    (self.first, self.take, self.failures) = (first, self.batch.len().min(self.most), 0);
                 }
                 Work::Nothing => return Step::Idle,
                 Work::End => {
@@ -90,12 +100,17 @@ impl<B: Backend> Writer<B> {
         match outcome {
             Ok(()) => {
                 queue.written(self.batch.drain(..self.take));
+                if self.take == self.most {
+                    self.most = self.most.saturating_add(self.most / 8 + 1);
+                }
                 self.next_part();
             }
-            Err(WriteError::Transient(why)) => {
-                queue.retrying(why);
-                self.failures += 1;
-                self.retry_at = Some(queue.now() + self.delay(queue));
+            Err(WriteError::Transient(why)) => self.again(queue, why),
+            // If all of them were written after all, the backend knows that of each part.
+            Err(WriteError::TooLong(why)) => {
+                self.take = self.take.div_ceil(2);
+                self.most = self.take;
+                self.again(queue, why);
             }
             // One of them is to blame, and the others are not.
             Err(WriteError::Lines(_)) if self.take > 1 => self.take = self.take.div_ceil(2),
@@ -111,9 +126,16 @@ impl<B: Backend> Writer<B> {
         Step::Moved
     }
 
+    /// Tries again after a while.
+    fn again(&mut self, queue: &Waiting, why: String) {
+        queue.retrying(why);
+        self.failures += 1;
+        self.retry_at = Some(queue.now() + self.delay(queue));
+    }
+
     fn next_part(&mut self) {
         self.first += self.take as u64;
-        (self.take, self.failures) = (self.batch.len(), 0);
+        (self.take, self.failures) = (self.batch.len().min(self.most), 0);
     }
 
     /// Twice as long each time, and up to a quarter longer by chance, so that many do not come back at once.

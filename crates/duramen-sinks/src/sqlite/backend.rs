@@ -108,6 +108,7 @@ mod tests {
         ] {
             let found = match classify(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)) {
                 WriteError::Transient(_) => "transient",
+                WriteError::TooLong(_) => "too long",
                 WriteError::Lines(_) => "lines",
                 WriteError::Permanent(_) => "permanent",
             };
