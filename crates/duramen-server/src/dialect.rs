@@ -1,7 +1,8 @@
-//! In which form a refusal is told to clients that look at no other than their protocol's: OpenTelemetry's. Whoever refuses, be it
-//! because of a token or of a path, says what it says to all ([`ApiError`](crate::error::ApiError)), and it is told here.
+//! In which form a refusal is told to clients that look at no other than their protocol's. Whoever refuses, be it because of a token
+//! or of a path, says what it says to all ([`ApiError`](crate::error::ApiError)), and it is told here.
 
 use crate::error::Told;
+use crate::insert::{datadog, elastic, splunk};
 use crate::json::JSON;
 use axum::body::Body;
 use axum::extract::Request;
@@ -16,6 +17,7 @@ use duramen_wire::otlp::{retry_info, status_json, status_protobuf};
 pub(crate) const PROTOBUF: &str = "application/x-protobuf";
 /// And a call of gRPC.
 pub(crate) const GRPC: &str = "application/grpc";
+const TEXT: &str = "text/plain; charset=utf-8";
 /// How a call of gRPC has ended.
 pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -41,6 +43,14 @@ pub(crate) enum Dialect {
     OtlpJson,
     /// A status of gRPC.
     Grpc,
+    /// Text.
+    Loki,
+    Elasticsearch,
+    /// Whether the request says by which token it is sent.
+    Splunk {
+        has_token: bool,
+    },
+    Datadog,
 }
 
 impl Dialect {
@@ -57,7 +67,22 @@ impl Dialect {
         match *request.method() == Method::POST && is_otlp() {
             true if says_json(headers) => Self::OtlpJson,
             true => Self::OtlpProtobuf,
-            false => Self::Usual,
+            false => Self::of_path(path, headers),
+        }
+    }
+
+    fn of_path(path: &str, headers: &HeaderMap) -> Self {
+        let begins = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
+        if begins(&["/services/collector"]) {
+            Self::Splunk { has_token: headers.contains_key(header::AUTHORIZATION) }
+        } else if begins(&["/loki/api/", "/insert/loki/"]) {
+            Self::Loki
+        } else if begins(&["/_", "/insert/elasticsearch"]) || path.ends_with("/_bulk") {
+            Self::Elasticsearch
+        } else if begins(&["/api/v2/logs", "/api/v1/validate", "/insert/datadog/"]) {
+            Self::Datadog
+        } else {
+            Self::Usual
         }
     }
 
@@ -68,6 +93,23 @@ impl Dialect {
             Self::Grpc if !answer.status().is_success() => {
                 in_grpc(answer.status(), &told().unwrap_or_default())
             }
+            Self::Usual | Self::Grpc => answer,
+            Self::Loki | Self::Elasticsearch | Self::Splunk { .. } | Self::Datadog => {
+                let Some(told) = told() else { return answer };
+                let (status, message) = (answer.status().as_u16(), &*told.message);
+                let (kind, body) = match self {
+                    Self::Elasticsearch => {
+                        answer = elastic::as_elasticsearch(answer);
+                        (JSON, elastic::refusal(status, message).to_string())
+                    }
+                    Self::Splunk { has_token } => {
+                        (JSON, splunk::refusal(status, has_token, message).to_string())
+                    }
+                    Self::Datadog => (JSON, datadog::refused(status, message).to_string()),
+                    _ => (TEXT, format!("{message}\n")),
+                };
+                in_its_place(answer, kind, body.into())
+            }
             Self::OtlpProtobuf | Self::OtlpJson => {
                 let Some(told) = told() else { return answer };
                 let status = retried_if_it_may(answer.status());
@@ -77,14 +119,18 @@ impl Dialect {
                     Self::OtlpJson => (JSON, Body::from(status_json(code, &told.message))),
                     _ => (PROTOBUF, Body::from(status_protobuf(code, &told.message, told.retry_after_s))),
                 };
-                answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-                answer.headers_mut().remove(header::CONTENT_LENGTH);
-                *answer.body_mut() = body;
-                answer
+                in_its_place(answer, kind, body)
             }
-            Self::Grpc | Self::Usual => answer,
         }
     }
+}
+
+/// An answer with another body.
+fn in_its_place(mut answer: Response, kind: &'static str, body: Body) -> Response {
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer.headers_mut().remove(header::CONTENT_LENGTH);
+    *answer.body_mut() = body;
+    answer
 }
 
 /// Whether a request says that it is a call of gRPC.
@@ -145,14 +191,20 @@ mod tests {
 
     #[test]
     fn who_understands_what() {
-        use Dialect::{Grpc, OtlpJson, OtlpProtobuf, Usual};
+        use Dialect::{Datadog, Elasticsearch, Grpc, Loki, OtlpJson, OtlpProtobuf, Splunk, Usual};
         for (method, path, content_type, dialect) in [
             ("POST", "/v1/logs", PROTOBUF, OtlpProtobuf),
             ("POST", "/otlp/v1/traces?x=1", "", OtlpProtobuf),
             ("POST", "/insert/opentelemetry/v1/logs", "application/json; charset=utf-8", OtlpJson),
             ("GET", "/v1/logs", "", Usual),
             ("POST", "/api/v1/logs", PROTOBUF, Usual),
-            ("POST", "/loki/api/v1/push", PROTOBUF, Usual),
+            ("POST", "/loki/api/v1/push", PROTOBUF, Loki),
+            ("POST", "/_bulk", "", Elasticsearch),
+            ("PUT", "/logs/_bulk", "", Elasticsearch),
+            ("GET", "/insert/elasticsearch", "", Elasticsearch),
+            ("POST", "/services/collector/raw?x", "", Splunk { has_token: false }),
+            ("POST", "/api/v2/logs", "", Datadog),
+            ("POST", "/insert/jsonline", "", Usual),
             ("POST", "/x", GRPC, Usual),
         ] {
             assert_eq!(Dialect::of(&request(method, path, content_type)), dialect, "{method} {path}");

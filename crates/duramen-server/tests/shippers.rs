@@ -3,6 +3,8 @@
 
 mod support;
 
+use duramen_server::Scope;
+use serde_json::{Value, json};
 use support::Server;
 
 /// Telegraf sends again what was not answered with success, all of it and for ever: the good lines of a push that has a bad one
@@ -25,4 +27,51 @@ fn a_push_with_a_bad_line_is_over_for_telegraf() {
         let answer = server.ask("POST", "/loki/api/v1/push", &headers, &push[..99]);
         assert_eq!(answer.status, 400, "{agent}: {answer:?}");
     }
+}
+
+/// As the servers tell it for which they are made; they show or log what they understand, and decide by it.
+#[test]
+fn who_may_not_send_is_told_in_the_protocols_own_form() {
+    let (server, tokens) = Server::start_guarded(&[Scope::Ingest, Scope::Read]);
+    let ask = |path: &str, token: Option<&str>| {
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = bearer.iter().map(|bearer| ("authorization", &**bearer)).collect();
+        server.ask("POST", path, &headers, "{}")
+    };
+    let cases = [(None, 401), (Some("drm_no_such"), 401), (Some(&*tokens[1]), 403)];
+    for (token, status) in cases {
+        for path in ["/_bulk", "/insert/elasticsearch/_bulk", "/logs/_bulk", "/_ilm/policy/x"] {
+            let told = ask(path, token);
+            let error = &told.json()["error"];
+            assert_eq!((told.status, &told.json()["status"]), (status, &json!(status)), "{path}");
+            assert_eq!(error["type"], "security_exception", "{path}");
+            assert_eq!(
+                error["root_cause"][0],
+                json!({ "type": "security_exception", "reason": error["reason"] })
+            );
+            assert!(told.head.contains("x-elastic-product: elasticsearch"), "{path}: {}", told.head);
+        }
+        for path in ["/services/collector/event", "/services/collector/raw"] {
+            let told = ask(path, token);
+            let code = if token.is_none() { 2 } else { 4 };
+            assert_eq!((told.status, &told.json()["code"]), (status, &json!(code)), "{path}");
+            assert!(told.json()["text"].as_str().is_some_and(|text| text.contains("token")), "{told:?}");
+        }
+        for path in ["/api/v2/logs", "/insert/datadog/api/v2/logs"] {
+            let told = ask(path, token);
+            assert_eq!(
+                (told.status, &told.json()["errors"][0]["status"]),
+                (status, &json!(status.to_string()))
+            );
+        }
+        for path in ["/loki/api/v1/push", "/insert/loki/api/v1/push"] {
+            let told = ask(path, token);
+            assert!(told.status == status && told.head.contains("text/plain"), "{path}: {told:?}");
+            assert!(told.body.contains("token") && serde_json::from_str::<Value>(&told.body).is_err());
+        }
+        let told = ask("/insert/jsonline", token);
+        assert_eq!((told.status, &told.json()["code"]), (status, &json!(status)), "Duramen's own");
+    }
+    assert!(ask("/_bulk", None).head.contains("www-authenticate: bearer"));
+    assert_eq!(ask("/loki/api/v1/push", Some(&tokens[0])).status, 400, "which may");
 }

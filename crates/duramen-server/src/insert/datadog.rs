@@ -32,7 +32,8 @@ async fn logs(delivery: Delivery) -> Response {
     }
 }
 
-fn refused(status: u16, detail: &str) -> Value {
+/// A refusal as Datadog tells it.
+pub(crate) fn refused(status: u16, detail: &str) -> Value {
     json!({ "errors": [{ "status": status.to_string(), "title": "refused", "detail": detail }] })
 }
 

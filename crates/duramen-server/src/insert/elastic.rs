@@ -16,7 +16,7 @@ use axum::response::Response;
 use axum::routing::{get, head, post};
 use duramen_wire::elastic::Bulk;
 use serde::de::IgnoredAny;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -57,11 +57,11 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/insert/elasticsearch/{index}", get(index).put(make_index))
         // Beats ask at the URL that they were given, as it is.
         .route("/insert/elasticsearch", get(info))
-        .layer(map_response(as_elasticsearch))
+        .layer(map_response(async |response| as_elasticsearch(response)))
 }
 
 /// Official clients take no answer without this header.
-async fn as_elasticsearch(mut response: Response) -> Response {
+pub(crate) fn as_elasticsearch(mut response: Response) -> Response {
     response.headers_mut().insert("x-elastic-product", HeaderValue::from_static("Elasticsearch"));
     response
 }
@@ -136,7 +136,7 @@ thread_local! {
 }
 
 pub(super) async fn bulk(delivery: Delivery) -> Response {
-    as_elasticsearch(taken(delivery, None).await).await
+    as_elasticsearch(taken(delivery, None).await)
 }
 
 async fn bulk_to(Path(index): Path<String>, delivery: Delivery) -> Response {
@@ -150,16 +150,21 @@ async fn taken(delivery: Delivery, index: Option<String>) -> Response {
     }
 }
 
-/// An error as Elasticsearch tells it.
 fn refused(e: &ApiError) -> Response {
-    let kind = match e.status.as_u16() {
+    e.with_json(&refusal(e.status.as_u16(), &e.message))
+}
+
+/// An error as Elasticsearch tells it.
+pub(crate) fn refusal(status: u16, message: &str) -> Value {
+    let kind = match status {
         400 => "illegal_argument_exception",
+        401 | 403 => "security_exception",
         429 => "es_rejected_execution_exception",
         413 => "content_too_long_exception",
         _ => "exception",
     };
-    let error = json!({ "type": kind, "reason": e.message });
-    e.with_json(&json!({ "error": error, "status": e.status.as_u16() }))
+    let cause = json!({ "type": kind, "reason": message });
+    json!({ "error": { "root_cause": [cause], "type": kind, "reason": message }, "status": status })
 }
 
 async fn reply(mut delivery: Delivery, index: Option<String>) -> ApiResult<String> {

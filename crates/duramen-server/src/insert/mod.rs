@@ -3,10 +3,10 @@
 //! A protocol reads what a [`Delivery`]'s parameters say, has it received, decoded and appended, and answers as its
 //! clients expect. What is acknowledged is as safe as the durability setting says, and visible to queries.
 
-mod datadog;
+pub(crate) mod datadog;
 mod delivery;
 mod direct;
-mod elastic;
+pub(crate) mod elastic;
 mod gelf;
 mod journald;
 mod jsonline;
@@ -16,7 +16,7 @@ mod native;
 mod otlp;
 pub(crate) mod otlp_grpc;
 mod pieces;
-mod splunk;
+pub(crate) mod splunk;
 mod vlagent;
 
 use crate::app::Shared;

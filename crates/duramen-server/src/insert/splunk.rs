@@ -5,7 +5,7 @@
 
 use super::Delivery;
 use crate::app::Shared;
-use crate::error::{ApiError, ApiResult};
+use crate::error::ApiResult;
 use crate::json::{as_json, ok};
 use axum::Router;
 use axum::http::StatusCode;
@@ -13,7 +13,7 @@ use axum::response::Response;
 use axum::routing::{get, options, post};
 use duramen_wire::Rejected;
 use duramen_wire::splunk::{Events, Source};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -75,7 +75,7 @@ async fn taken(mut delivery: Delivery, is_raw: bool) -> ApiResult<(u64, Rejected
 fn reply(outcome: ApiResult<(u64, Rejected)>) -> Response {
     let (accepted, rejected) = match outcome {
         Ok(done) => done,
-        Err(e) => return refusal(&e),
+        Err(e) => return e.with_json(&refusal(e.status.as_u16(), true, &e.message)),
     };
     let Some(first) = rejected.first.first() else {
         return match accepted {
@@ -92,11 +92,15 @@ fn reply(outcome: ApiResult<(u64, Rejected)>) -> Response {
     as_json(StatusCode::BAD_REQUEST, &body)
 }
 
-fn refusal(e: &ApiError) -> Response {
-    let code = match e.status.as_u16() {
+/// A refusal as Splunk's collector tells it.
+pub(crate) fn refusal(status: u16, has_token: bool, message: &str) -> Value {
+    let code = match status {
         400 => 6,
+        // A token is required; it is not valid.
+        401 if !has_token => 2,
+        401 | 403 => 4,
         429 | 503 => 9,
         _ => 8,
     };
-    e.with_json(&json!({ "text": e.message, "code": code }))
+    json!({ "text": message, "code": code })
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use duramen_engine::io::Env;
-use duramen_server::{Allocator, Settings, serve};
+use duramen_server::{Allocator, NewToken, Scope, Settings, TokenFile, serve};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,7 +36,24 @@ impl Server {
 
     /// One with other settings than those by default.
     pub fn start_with(set: impl FnOnce(&mut Settings) + Send + 'static) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), set)
+    }
+
+    /// One that asks for a token; with one of each of these scopes.
+    pub fn start_guarded(scopes: &[Scope]) -> (Self, Vec<String>) {
         let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("logs");
+        duramen::Store::open(&store).unwrap().close().unwrap();
+        let file = TokenFile::of(Env::os(), &store);
+        let token = |scope: &Scope| {
+            let new = NewToken { name: scope.to_string(), scopes: vec![*scope], ..NewToken::default() };
+            file.create(new).unwrap().1
+        };
+        let tokens = scopes.iter().map(token).collect();
+        (Self::start_in(dir, |_| ()), tokens)
+    }
+
+    fn start_in(dir: tempfile::TempDir, set: impl FnOnce(&mut Settings) + Send + 'static) -> Self {
         let store = dir.path().join("logs");
         let (to, from) = mpsc::channel();
         std::thread::spawn(move || {
