@@ -261,7 +261,12 @@ impl Fields {
                             let time = stamps.parse_number(span.of(line));
                             time.map(|time| time + self.nanos_beside(name, line))
                         }
-                        _ => self.string(field.value, line).and_then(|s| stamps.parse_value(s)),
+                        _ => self.string(field.value, line).and_then(|s| {
+                            // Protobuf writes an integer of 64 bits as text.
+                            let is_number = !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+                            let beside = if is_number { self.nanos_beside(name, line) } else { 0 };
+                            Some(stamps.parse_value(s)? + beside)
+                        }),
                     };
                     let time = time.or_else(|| self.time_on_date(name, line, stamps));
                     if let Some(time) = time {

@@ -83,6 +83,10 @@ fn lines_become_entries() {
             r#"1717236000000000005 Unknown "up" timestamp.seconds=Int(1717236000) timestamp.nanos=Int(5) jsonPayload.message=Str("up")"#,
         ),
         (
+            r#"{"timestamp":{"seconds":"1717236000","nanos":5}}"#,
+            r#"1717236000000000005 Unknown "" timestamp.seconds=Str("1717236000") timestamp.nanos=Int(5)"#,
+        ),
+        (
             r#"{"timestampSeconds":1717236000,"timestampNanos":5}"#,
             r#"1717236000000000005 Unknown "" timestampSeconds=Int(1717236000) timestampNanos=Int(5)"#,
         ),
