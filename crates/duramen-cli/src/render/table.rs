@@ -1,4 +1,5 @@
-//! Aligned columns of text, streamed: the first rows fix the widths, the rest follow without being held.
+//! Aligned columns of text, streamed: the first rows fix the widths, the rest follow without being held. Where rows come one by one, as
+//! while something is followed, the first of them say little: columns grow with what comes.
 
 use crate::render::color::Styles;
 use crate::render::escape::push_safe_line;
@@ -29,6 +30,10 @@ pub(crate) struct Table {
     widths: Vec<usize>,
     held: Vec<Vec<String>>,
     started: bool,
+    /// Which columns are on the right because all seen so far are numbers.
+    numbers: Vec<bool>,
+    /// Whether what was there was written before there was enough of it.
+    follows: bool,
 }
 
 impl Table {
@@ -37,7 +42,8 @@ impl Table {
         let (headings, align): (Vec<String>, Vec<Align>) =
             columns.into_iter().map(|(name, align)| (clean(name.as_ref()), align)).unzip();
         let widths = headings.iter().map(|h| h.width()).collect();
-        Self { headings, align, widths, held: Vec::new(), started: false }
+        let numbers = vec![false; headings.len()];
+        Self { headings, align, widths, held: Vec::new(), started: false, numbers, follows: false }
     }
 
     /// Adds a row; one with fewer cells than columns ends in empty ones.
@@ -49,11 +55,16 @@ impl Table {
     ) -> io::Result<()> {
         let mut cells: Vec<String> = cells.into_iter().map(|cell| clean(cell.as_ref())).collect();
         cells.resize(self.headings.len(), String::new());
-        if self.started {
-            return self.write_row(&cells, out);
+        if !self.started || self.follows {
+            for (width, cell) in self.widths.iter_mut().zip(&cells) {
+                *width = (*width).max(cell.width().min(MAX_PADDED_WIDTH));
+            }
         }
-        for (width, cell) in self.widths.iter_mut().zip(&cells) {
-            *width = (*width).max(cell.width().min(MAX_PADDED_WIDTH));
+        if self.started {
+            if self.follows {
+                self.look_at_sides(&cells);
+            }
+            return self.write_row(&cells, out);
         }
         self.held.push(cells);
         if self.held.len() >= LOOKAHEAD_ROWS { self.start(styles, out) } else { Ok(()) }
@@ -66,7 +77,20 @@ impl Table {
 
     /// Writes what is still held; rows that come go below. A table without rows writes nothing.
     pub(crate) fn flush(&mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
-        if self.started || self.held.is_empty() { Ok(()) } else { self.start(styles, out) }
+        if self.started || self.held.is_empty() {
+            return Ok(());
+        }
+        self.follows = true;
+        self.start(styles, out)
+    }
+
+    /// Puts columns on the left that have turned out to be none of numbers.
+    fn look_at_sides(&mut self, cells: &[String]) {
+        for ((cell, numbers), align) in cells.iter().zip(&mut self.numbers).zip(&mut self.align) {
+            if *numbers && !cell.is_empty() && !is_number(cell) {
+                (*numbers, *align) = (false, Align::Left);
+            }
+        }
     }
 
     fn start(&mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
@@ -76,6 +100,7 @@ impl Table {
             if *align == Align::Auto {
                 let numbers = held.iter().all(|row| row[column].is_empty() || is_number(&row[column]));
                 *align = if numbers { Align::Right } else { Align::Left };
+                self.numbers[column] = numbers;
             }
         }
         let style = styles.strong;
@@ -158,6 +183,26 @@ mod tests {
         }
         table.finish(&styles, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "app\none\ntwo\n");
+    }
+
+    #[test]
+    fn columns_grow_with_what_comes() {
+        let styles = Styles::new(false);
+        let mut out = Vec::new();
+        let mut table = Table::new([("host", Align::Auto), ("n", Align::Auto), ("note", Align::Auto)]);
+        for row in [["a", "7", "x"], ["web-100", "12", "y"], ["b", "none", "z"], ["c", "5", ""]] {
+            table.row(row, &styles, &mut out).unwrap();
+            table.flush(&styles, &mut out).unwrap();
+        }
+        table.finish(&styles, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "host  n  note\n\
+             a     7  x\n\
+             web-100  12  y\n\
+             b        none  z\n\
+             c        5     \n"
+        );
     }
 
     #[test]
