@@ -3,10 +3,48 @@
 use duramen::Level;
 use duramen_formats::level::{find, of_named};
 use jiter::{Jiter, JiterResult, Peek};
+use memchr::{memchr, memchr2};
 
-/// The level of a line: of a JSON object's first member that has one, or what stands near the start of a text.
+/// The level of a line: of a JSON object's first member that has one, or what stands near the start of a text; of logfmt, the first
+/// pair's that has one, wherever it is.
 pub(crate) fn of_line(line: &str) -> Option<Level> {
-    if line.starts_with('{') { of_members(line).ok().flatten() } else { find(line).map(|(level, _)| level) }
+    if line.starts_with('{') {
+        return of_members(line).ok().flatten();
+    }
+    find(line).map(|(level, _)| level).or_else(|| of_pairs(line))
+}
+
+/// Of `name=value name="a value" …`; of no text that begins in another way.
+fn of_pairs(line: &str) -> Option<Level> {
+    let mut rest = line;
+    loop {
+        let (name, behind) = rest.split_at(memchr2(b'=', b' ', rest.as_bytes())?);
+        let is_first = rest.len() == line.len();
+        let value = match behind.strip_prefix('=') {
+            Some(value) if !name.is_empty() => value,
+            _ if is_first => return None,
+            // A word that is no pair.
+            _ => {
+                rest = behind.get(1..)?;
+                continue;
+            }
+        };
+        let (value, behind) = match value.strip_prefix('"') {
+            None => value.split_at(memchr(b' ', value.as_bytes()).unwrap_or(value.len())),
+            Some(quoted) => {
+                let mut end = memchr2(b'"', b'\\', quoted.as_bytes())?;
+                while quoted.as_bytes().get(end) == Some(&b'\\') {
+                    let next = end + 2;
+                    end = next + memchr2(b'"', b'\\', quoted.as_bytes().get(next..)?)?;
+                }
+                (quoted.get(..end)?, quoted.get(end + 1..)?)
+            }
+        };
+        if let Some(level) = of_named(name, value) {
+            return Some(level);
+        }
+        rest = behind.trim_start_matches(' ');
+    }
 }
 
 fn of_members(line: &str) -> JiterResult<Option<Level>> {
@@ -44,6 +82,26 @@ fn of_members(line: &str) -> JiterResult<Option<Level>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_shows_the_level_wherever_it_is() {
+        let long = "x".repeat(200);
+        for (pairs, level) in [
+            ("ts=1 caller={} level=error", Some(Level::Error)),
+            (r#"msg="{}" lvl=warn"#, Some(Level::Warn)),
+            (r#"msg="a \"{}\" level=error b\\" word  level="info" level=error"#, Some(Level::Info)),
+            (r#"msg="{} level=error" x=1"#, None),
+            (r#"msg="{} level=error"#, None),
+            (r#"msg="{}\"#, None),
+            (r#"msg={} ä="ö" notlevel=error level="#, None),
+            ("{} a=b level=error", None),
+            ("={} level=error", None),
+            ("a={} =error level", None),
+        ] {
+            let line = pairs.replace("{}", &long);
+            assert_eq!(of_line(&line), level, "{line}");
+        }
+    }
 
     #[test]
     fn lines_show_their_level() {
