@@ -19,7 +19,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sd_notify::NotifyState;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -111,6 +111,7 @@ pub fn serve(
     allocator: Allocator,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
+    threads_can_be_had()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
@@ -120,6 +121,33 @@ pub fn serve(
     let outcome = runtime.block_on(run(dir, env, settings.complete(), allocator, ready));
     // Threads of queries that do not end in time are left to the process's end.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
+}
+
+/// That there are the threads with which the runtime begins: it would end the program with a panic.
+///
+/// # Errors
+/// What the system said.
+fn threads_can_be_had() -> std::io::Result<()> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    let mut threads = Vec::new();
+    let mut outcome = Ok(());
+    for _ in 0..workers + FIRST_THREADS {
+        let held = held.clone();
+        let wait = move || _ = held.lock().map(|held| held.recv());
+        match std::thread::Builder::new().spawn(wait) {
+            Ok(thread) => threads.push(thread),
+            Err(e) => {
+                let told = format!("no more threads can be had: {e} (`ulimit -u`, or TasksMax= of systemd)");
+                outcome = Err(std::io::Error::new(e.kind(), told));
+                break;
+            }
+        }
+    }
+    drop(hold);
+    threads.into_iter().for_each(|thread| _ = thread.join());
     outcome
 }
 
