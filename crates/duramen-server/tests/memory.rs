@@ -78,6 +78,41 @@ fn what_is_gathered_for_an_answer_counts_as_the_querys() {
     }
 }
 
+#[test]
+fn of_a_field_with_too_many_values_to_count_some_are_told() {
+    let server = Server::start_with(|settings| settings.query_memory_bytes = Some(1 << 20));
+    let row = |n: u64| {
+        let time = 1_700_000_000_000_000_000 + n;
+        serde_json::json!({ "_time": time, "id": format!("id-{n:050}"), "few": format!("v{}", n * n % 7) })
+    };
+    server.ingest(&(0..20_000).map(row).collect::<Vec<_>>());
+    let values = |field: &str, limit: &str, part: &str| {
+        let asked = [("query", "*"), ("field", field), ("limit", limit), ("filter", part)];
+        let told = server.get("/select/logsql/field_values", &asked);
+        let values: Vec<(String, u64)> = match told.status {
+            200 => {
+                let told: serde_json::Value = serde_json::from_str(&told.body).unwrap();
+                let pair = |v: &serde_json::Value| {
+                    (v["value"].as_str().unwrap().to_owned(), v["hits"].as_u64().unwrap())
+                };
+                told["values"].as_array().unwrap().iter().map(pair).collect()
+            }
+            _ => Vec::new(),
+        };
+        (told.status, values)
+    };
+    // The most frequent first, as long as they can be counted.
+    let of = |values: &[(&str, u64)]| values.iter().map(|(v, n)| ((*v).to_owned(), *n)).collect::<Vec<_>>();
+    assert_eq!(values("few", "2", "").1, of(&[("v1", 5714), ("v2", 5714)]));
+    assert_eq!(values("few", "9", "0").1, of(&[("v0", 2858)]));
+    assert_eq!(values("nothing", "9", "").1, of(&[]));
+    assert_eq!(values("id", "0", "").0, 422);
+    let (status, some) = values("id", "10", "");
+    assert_eq!((status, some.len()), (200, 10));
+    assert!(some.iter().all(|(id, hits)| id.starts_with("id-0000") && *hits == 0), "{some:?}");
+    assert_eq!(values("id", "3", "0012345").1.len(), 1);
+}
+
 /// Begins to ask; the connection, and the answer's status.
 fn begin(server: &Server, head: &str) -> (TcpStream, u16) {
     let mut stream = TcpStream::connect(server.address).unwrap();

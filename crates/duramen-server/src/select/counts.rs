@@ -1,7 +1,7 @@
 //! Names and values, and how many entries have each: what auto-completion and sidebars ask for.
 
 use super::args::Args;
-use crate::answer::{MEMBER_BYTES, Room, gather};
+use crate::answer::{MEMBER_BYTES, Question, Room, gather};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
@@ -9,8 +9,10 @@ use crate::json::text_of;
 use axum::Extension;
 use axum::Router;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
+use duramen::block::names;
 use duramen::label_text::Labels;
 use duramen_query::ResultRow;
 use serde::Serialize;
@@ -56,6 +58,9 @@ struct Counted {
 
 /// `{"values":[{"value":…,"hits":…}]}`, the most frequent first: those that contain `filter`, at most `limit`. With
 /// `ignore_pipes`, of all entries that the query's filter finds: completion asks about queries that are not whole yet.
+///
+/// Of a field with so many values that counting them takes more memory than a query may have, `limit` of them are told
+/// without their hits: completion is to have some.
 async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiResult<Response> {
     let limit = args.number("limit")?.filter(|limit| *limit > 0);
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -77,20 +82,41 @@ async fn counts(app: &Shared, access: &Access, args: &Args, what: What) -> ApiRe
         }
     };
     let by = by.unwrap_or("name").to_owned();
-    let question = match args.says("ignore_pipes") {
-        true => args.question_of(app, args.filter_with(app, &pipe)?)?,
-        false => args.question(app, &pipe)?,
+    let (part, field) = (args.get("filter").unwrap_or_default(), quoted(&by));
+    let is_limited = matches!(what, What::FieldValues) && limit < usize::MAX && by != names::TIME;
+    // One of them may be the empty value, which is not told.
+    let most = limit.saturating_add(1);
+    let asked = |pipe: &str| -> ApiResult<Question> {
+        match args.says("ignore_pipes") {
+            true => args.question_of(app, args.filter_with(app, pipe)?),
+            false => args.question(app, pipe),
+        }
     };
-    let each = move |found: &mut BTreeMap<String, u64>, row: &ResultRow, room: &mut Room| {
-        let hits = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
-        let value = row.get(&by).unwrap_or_default().to_owned();
-        room.take(MEMBER_BYTES + 3 * value.len())?;
-        *found.entry(value).or_default() += hits;
-        ControlFlow::Continue(())
+    let answered = async |question: Question| {
+        let (by, count) = (by.clone(), count.clone());
+        let each = move |found: &mut BTreeMap<String, u64>, row: &ResultRow, room: &mut Room| {
+            let hits = row.get(&count).and_then(|hits| hits.parse().ok()).unwrap_or(0);
+            let value = row.get(&by).unwrap_or_default();
+            room.take(MEMBER_BYTES + 3 * value.len())?;
+            *found.entry(value.to_owned()).or_default() += hits;
+            ControlFlow::Continue(())
+        };
+        let (name, part) = (name.map(str::to_owned), part.to_owned());
+        let answer = move |found| answer(found, what, name.as_deref(), &part, limit);
+        gather(app, access, question, BTreeMap::new, each, answer).await
     };
-    let (name, part) = (name.map(str::to_owned), args.get("filter").unwrap_or_default().to_owned());
-    let answer = move |found| answer(found, what, name.as_deref(), &part, limit);
-    gather(app, access, question, BTreeMap::new, each, answer).await
+    if !is_limited {
+        return answered(asked(&pipe)?).await;
+    }
+    let of_part =
+        if part.is_empty() { String::new() } else { format!("filter {field}:*{}* | ", quoted(part)) };
+    let first = format!("{of_part}{pipe} | sort by ({} desc, {field}) limit {most}", quoted(&count));
+    match answered(asked(&first)?).await {
+        Err(e) if e.status == StatusCode::UNPROCESSABLE_ENTITY => {
+            answered(asked(&format!("{of_part}uniq by ({field}) limit {most}"))?).await
+        }
+        answered => answered,
+    }
 }
 
 fn answer(
