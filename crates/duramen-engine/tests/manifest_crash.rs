@@ -176,6 +176,8 @@ fn a_failed_operation_poisons_or_is_for_want_and_a_reopen_recovers() {
                     Err(_) if !manifest.is_poisoned() => {
                         assert!(matches!(fault, Fault::NoSpace | Fault::TooManyFiles), "{what}");
                         assert_eq!(**manifest.state(), states[acknowledged - 1], "{what}");
+                        // Nor does the file look as if it had lost its end.
+                        assert!(ManifestReader::open(&sim.env(), "s").unwrap().ends_in_mark(), "{what}");
                         went_on += 1;
                         assert_eq!(*manifest.apply(edit(i)).unwrap(), states[acknowledged], "{what}");
                         acknowledged += 1;

@@ -160,7 +160,13 @@ impl Manifest {
     }
 
     fn append(&mut self, frame: &[u8]) -> Result<()> {
-        self.write_or_cut(frame)?;
+        if let Err(error) = self.write_or_cut(frame) {
+            if !self.is_poisoned() {
+                // It has taken the place of the mark, without which the file seems to have lost its end.
+                self.mark();
+            }
+            return Err(error);
+        }
         self.file.sync_data().map_err(Error::io("sync", &self.path)).map_err(|e| self.poison(e))?;
         self.end += frame.len() as u64;
         Ok(())
