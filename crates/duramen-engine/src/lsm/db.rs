@@ -6,7 +6,9 @@ use super::flush::Uncommitted;
 use super::in_use::InUse;
 use super::listener::BackgroundWork;
 use super::metrics::Counters;
+use super::opening::{self, Beginning};
 use super::options::LsmOptions;
+use super::read_only;
 use super::recover;
 use super::schedule::Schedule;
 use super::snapshots::Snapshots;
@@ -87,7 +89,9 @@ pub(super) struct Inner {
     /// The newest write that readers see.
     pub(super) visible: AtomicU64,
     pub(super) snapshots: Arc<Snapshots>,
-    manifest: Mutex<ManifestSlot>,
+    pub(super) manifest: Mutex<ManifestSlot>,
+    /// What the manifest is to know of this opening, until it does.
+    beginning: Mutex<Option<Beginning>>,
     pub(super) next_table: AtomicU64,
     pub(super) tables: Arc<TableCache>,
     pub(super) obsolete: Arc<Obsolete>,
@@ -167,7 +171,7 @@ impl Lsm {
         const ATTEMPTS: usize = 4;
         let mut attempt = 1;
         loop {
-            let store = Self::start(recover::open_read_only(&dir, options.clone())?)?;
+            let store = Self::start(read_only::open_read_only(&dir, options.clone())?)?;
             if store.inner.open_tables() || attempt == ATTEMPTS {
                 return Ok(store);
             }
@@ -175,8 +179,8 @@ impl Lsm {
         }
     }
 
-    fn start(parts: recover::Parts) -> Result<Self> {
-        let flush_first = parts.flush_first;
+    fn start(mut parts: recover::Parts) -> Result<Self> {
+        let (flush_first, left) = (parts.flush_first, std::mem::take(&mut parts.left));
         let inner = Arc::new(Inner::new(parts)?);
         let store = Arc::downgrade(&inner);
         inner.tables.when_too_many(move || {
@@ -184,10 +188,14 @@ impl Lsm {
                 inner.close_idle_tables();
             }
         });
-        let flushed = if flush_first { inner.flush_recovered() } else { Ok(()) };
+        let taken = inner.take_over(flush_first);
+        if taken.is_err() {
+            inner.undo_opening();
+        }
         inner.set_pace();
         inner.tell_what_happened();
-        flushed?;
+        taken?;
+        inner.clear_away(left);
         let mut store = Self { inner, threads: Mutex::default(), teller: Mutex::default() };
         if store.inner.wal.is_some() {
             // What fails here ends those that run already.
@@ -253,17 +261,24 @@ impl Drop for Lsm {
 
 impl Inner {
     fn new(parts: recover::Parts) -> Result<Self> {
-        let recover::Parts { dir, options, lock, manifest, state, obsolete, immutables, last_seq, .. } =
-            parts;
-        let wal = match &manifest {
-            None => None,
-            Some(_) => Some(Wal::create(
-                &options.env,
-                &dir.join(super::paths::WAL),
-                wal_options(&options, last_seq + 1),
-            )?),
-        };
+        let recover::Parts {
+            dir, options, lock, manifest, state, obsolete, immutables, last_seq, gone, ..
+        } = parts;
         let version = Version::of(&dir, &state, &Version::default(), &obsolete)?;
+        let mut wal = None;
+        let mut beginning = None;
+        if manifest.is_some() {
+            let (env, log) = (&options.env, dir.join(super::paths::WAL));
+            let made = Wal::create(env, &log, wal_options(&options, last_seq + 1))?;
+            match Beginning::new(env, &log, &made, options.durability, gone, &state) {
+                Ok(begins) => beginning = Some(begins),
+                Err(e) => {
+                    opening::remove_log(env, &made);
+                    return Err(e);
+                }
+            }
+            wal = Some(made);
+        }
         let active = wal.as_ref().and_then(|wal| {
             let live = wal.live_segments();
             live.last().map(|reader| super::memtable::new_memtable(options.memtable, Arc::clone(reader), 0))
@@ -275,6 +290,7 @@ impl Inner {
             visible: AtomicU64::new(last_seq),
             snapshots: Arc::default(),
             manifest: Mutex::new(ManifestSlot(manifest)),
+            beginning: Mutex::new(beginning),
             next_table: AtomicU64::new(state.next_table.max(1)),
             tables: Arc::new(TableCache::new(&options)),
             obsolete,
@@ -365,8 +381,38 @@ impl Inner {
         self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All records of a writer that is gone are in tables: removes its directory.
-    pub(super) fn forget_writer(&self, dir: &Path, writer_id: u64) {
+    pub(super) fn beginning(&self) -> MutexGuard<'_, Option<Beginning>> {
+        self.beginning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings what earlier openings left into tables, if there is something, and goes on in a log of its own.
+    fn take_over(&self, flush_first: bool) -> Result<()> {
+        if flush_first {
+            self.flush_recovered()?;
+        }
+        self.begin()
+    }
+
+    /// Removes what is left of earlier openings' logs, which nobody misses any more.
+    fn clear_away(&self, left: recover::Left) {
+        let env = &self.options.env;
+        for (dir, lock) in left.writers {
+            recover::remove_writer_dir(env, &dir, lock);
+        }
+        for (writer_id, file) in left.witnesses {
+            // What stays is found again at the next opening.
+            let _best_effort = env.fs.remove_file(&file);
+            if let Some(dir) = file.parent() {
+                self.forget_writer_if_empty(dir, writer_id);
+            }
+        }
+    }
+
+    /// Removes the directory of a writer that is gone, if all its records are in tables.
+    pub(super) fn forget_writer_if_empty(&self, dir: &Path, writer_id: u64) {
+        if !wal::segments(&self.options.env, dir).is_ok_and(|left| left.is_empty()) {
+            return;
+        }
         let mut dead = self.dead_writers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = dead.remove(&writer_id) {
             // What stays is found again at the next opening.
@@ -394,13 +440,7 @@ impl Inner {
         let _last_look = self.remove_obsolete();
         let mut closed = Ok(());
         if let Some(wal) = &self.wal {
-            closed = wal.close();
-            if let Some(dir) = wal.writer_dir()
-                && wal::segments(&self.options.env, dir).is_ok_and(|left| left.is_empty())
-                && let Ok(Some(lock)) = wal::lock_writer_dir(&self.options.env, dir)
-            {
-                recover::remove_writer_dir(&self.options.env, dir, lock);
-            }
+            closed = self.end_opening(wal);
         }
         self.dead_writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         // The next who opens the store writes to it. Held, it is by this very thread, whom a listener is told of a failed edit.

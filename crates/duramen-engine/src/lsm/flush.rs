@@ -19,7 +19,6 @@ use super::table::{MadeOf, PendingSync, TableOptions, TableWriter};
 use super::version::{TableFacts, TableFile, Version};
 use crate::kv::OpKind;
 use crate::manifest::Edit;
-use crate::wal;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -228,13 +227,16 @@ impl Inner {
         let synced = pending.map_or(Ok(()), |pending| pending.sync().map(drop));
         let committed = synced.map_err(|e| self.poison(e)).and_then(|()| {
             // A recovered memtable of nothing but an ingestion's record may be flushed after a later ingestion.
-            let known = super::recover::flushed_seq_of(manifest.get()?.state())?;
-            let edit = Edit {
+            let state = Arc::clone(manifest.get()?.state());
+            let known = super::recover::flushed_seq_of(&state)?;
+            let mut edit = Edit {
                 add_tables: next.file().map(|file| file.meta.clone()).into_iter().collect(),
                 flushed: vec![(origin.writer_id, origin.number)],
                 set_values: vec![flushed_seq(next.last_seq.max(known))],
                 ..Edit::default()
             };
+            let is_last = self.uncommitted().is_empty() && self.current.load().immutables.is_empty();
+            self.follow_opening(&state, origin, is_last, &mut edit);
             self.apply(&mut manifest, edit)
         });
         if let Err(e) = committed {
@@ -266,10 +268,8 @@ impl Inner {
             if let Some(wal) = &self.wal {
                 wal.release(origin.number);
             }
-        } else if let Some(dir) = origin.path.as_deref().and_then(|p| p.parent())
-            && wal::segments(&self.options.env, dir).is_ok_and(|left| left.is_empty())
-        {
-            self.forget_writer(dir, origin.writer_id);
+        } else if let Some(dir) = origin.path.as_deref().and_then(|p| p.parent()) {
+            self.forget_writer_if_empty(dir, origin.writer_id);
         }
     }
 

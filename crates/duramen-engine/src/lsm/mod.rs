@@ -18,7 +18,8 @@
 //! | `compaction` | which tables to rewrite, and rewriting them |
 //! | `listener`, `events` | [`EventListener`]: being told what happens in the background, and by whom |
 //! | `db` | [`Lsm`]: what its threads share |
-//! | `recover` | opening a directory |
+//! | `recover`, `read_only` | opening a directory, and without changing anything in it |
+//! | `opening` | whose log the writes go to, so that it is missed if it is gone |
 //! | `unnamed` | tables that the manifest does not name: which of them go |
 //! | `superversion` | where a reader looks: the memtables and tables of one moment |
 //! | `snapshots` | which snapshots are alive |
@@ -49,9 +50,11 @@ mod ingest;
 mod listener;
 mod memtable;
 mod metrics;
+mod opening;
 mod options;
 mod paths;
 mod read;
+mod read_only;
 mod recover;
 mod repair;
 mod schedule;
@@ -73,6 +76,7 @@ pub use listener::{
     BackgroundWork, CompactionInfo, CompactionKind, CompactionReason, EventListener, FlushInfo, StallCause,
     StallCondition, StallInfo,
 };
+pub(crate) use opening::{OPENING, opening_line};
 pub(crate) use paths::{TABLES as TABLES_DIR, WAL as WAL_DIR};
 pub(crate) use repair::repair;
 pub(crate) use table::dump as dump_table;

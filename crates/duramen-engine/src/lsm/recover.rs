@@ -3,15 +3,17 @@
 use super::db::Recovery;
 use super::flush::FLUSHED_SEQ;
 use super::memtable;
+use super::opening::Opening;
 use super::options::{LsmOptions, MemtableKind};
 use super::paths;
 use super::superversion::{Immutable, Origin};
 use super::table::MAX_SEQ;
 use super::unnamed::unnamed;
 use super::version::{Obsolete, TableFacts};
-use crate::io::{Env, Lock};
+use crate::io::{Env, Lock, OpenMode};
 use crate::kv::{EngineKind, Ops, Quarantine, marker};
-use crate::manifest::{self, Edit, Manifest, ManifestReader, State};
+use crate::manifest::{self, Manifest, ManifestReader, State};
+use crate::wal::format::FIRST_RECORD;
 use crate::wal::{self, Damage, Record, SegmentReader, WalRecoveryMode};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -36,6 +38,17 @@ pub(super) struct Parts {
     /// without it: so it must be in tables before anything else is written.
     pub(super) flush_first: bool,
     pub(super) dead_writers: BTreeMap<u64, Box<dyn Lock>>,
+    /// Writers that the manifest knows and whose directory is not there.
+    pub(super) gone: Vec<u64>,
+    pub(super) left: Left,
+}
+
+/// What earlier openings left of their logs that is of no use, but missed by the next opening until the manifest knows of this one.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub(super) writers: Vec<(PathBuf, Box<dyn Lock>)>,
+    /// Segments without records, of writers that are needed.
+    pub(super) witnesses: Vec<(u64, PathBuf)>,
 }
 
 /// Opens for writing; `held` is the store's lock, if the caller has it already.
@@ -60,24 +73,28 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
     }
     let manifest_path = dir.join(manifest::FILE_NAME);
     let mut unnamed_tables = Unnamed::default();
-    let (mut manifest, mut state) =
-        if fs.exists(&manifest_path).map_err(Error::io("look for", &manifest_path))? {
-            // While the WAL is as it was left, and so is the manifest: opening it mends its end.
-            unnamed_tables = Unnamed::put_aside(&env, dir)?;
-            Manifest::open(&env, dir)?
-        } else {
-            refuse_tables(&env, dir, &manifest_path)?;
-            let manifest = Manifest::create(&env, dir, env.random.next_u64())?;
-            let state = Arc::clone(manifest.state());
-            (manifest, state)
-        };
+    let (manifest, state) = if fs.exists(&manifest_path).map_err(Error::io("look for", &manifest_path))? {
+        // While the WAL is as it was left, and so is the manifest: opening it mends its end.
+        unnamed_tables = Unnamed::put_aside(&env, dir)?;
+        Manifest::open(&env, dir)?
+    } else {
+        refuse_tables(&env, dir, &manifest_path)?;
+        let manifest = Manifest::create(&env, dir, env.random.next_u64())?;
+        let state = Arc::clone(manifest.state());
+        (manifest, state)
+    };
     let mut found = Found::new(&state)?;
     found.recovery.quarantined = unnamed_tables.kept;
     for path in unnamed_tables.superfluous {
         fs.remove_file(&path).map_err(Error::io("remove", &path))?;
         found.recovery.removed.push(path);
     }
-    let mut gone: Vec<u64> = state.writers.keys().copied().collect();
+    found.opening = Opening::of(&state);
+    found.misses = unnamed_tables.opening.is_some();
+    let opening = found.opening.filter(|_| found.misses);
+    if let Some(damage) = opening.map_or(Ok(None), |opening| opening.without_dir(&env, dir))? {
+        found.miss(damage, options.wal_recovery_mode)?;
+    }
     let mut dead = Vec::new();
     for writer in wal::writers(&env, &dir.join(paths::WAL))? {
         let Some(lock) = wal::lock_writer_dir(&env, &writer.path)? else {
@@ -89,26 +106,23 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
     for path in found.check_order(options.wal_recovery_mode)? {
         found.recovery.quarantined.push(put_aside(&env, dir, &path)?);
     }
+    // A directory that a loss of power brings back must still be known as flushed: so it is forgotten when it is gone for good.
+    let wal_dir = dir.join(paths::WAL);
+    let is_gone = |id: &u64| matches!(fs.exists(&wal::writer_dir(&wal_dir, *id)), Ok(false));
+    let gone = state.writers.keys().copied().filter(is_gone).collect();
     let mut dead_writers = BTreeMap::new();
-    let mut flush_first = false;
+    let mut left = Left::default();
     for (writer, lock) in dead {
         if found.needs(writer.writer_id) {
-            flush_first = true;
+            left.witnesses.extend(found.witness.take_if(|(of, _)| *of == writer.writer_id));
             dead_writers.insert(writer.writer_id, lock);
-            gone.retain(|id| *id != writer.writer_id);
         } else {
-            remove_writer_dir(&env, &writer.path, lock);
+            left.writers.push((writer.path, lock));
         }
     }
-    let wal_dir = dir.join(paths::WAL);
-    gone.retain(|id| matches!(fs.exists(&wal::writer_dir(&wal_dir, *id)), Ok(false)));
-    if !gone.is_empty() {
-        // A directory that a loss of power brings back must still be known as flushed: so first it is gone for good.
-        fs.sync_dir(&wal_dir).map_err(Error::io("sync directory", &wal_dir))?;
-        state = manifest.apply(Edit { forget_writers: gone, ..Edit::default() })?;
-    }
+    let flush_first = !dead_writers.is_empty();
     let parts = found.into_parts(dir, options, Some(lock), Some(manifest), state, dead_writers);
-    Ok(Parts { flush_first, ..parts })
+    Ok(Parts { flush_first, gone, left, ..parts })
 }
 
 /// A store gets its manifest before its first table: tables without one mean that it was lost, and a new, empty one
@@ -131,12 +145,15 @@ struct Unnamed {
     kept: Vec<PathBuf>,
     /// Those that can go once the manifest is known to be durable as it is: what replaced them does not go with it then.
     superfluous: Vec<PathBuf>,
+    /// The log that was begun and not closed.
+    opening: Option<Opening>,
 }
 
 impl Unnamed {
     fn put_aside(env: &Env, dir: &Path) -> Result<Self> {
-        let mut this = Self::default();
-        for (path, verdict) in unnamed(env, dir, &ManifestReader::open(env, dir)?)? {
+        let manifest = ManifestReader::open(env, dir)?;
+        let mut this = Self { opening: Opening::known(&manifest), ..Self::default() };
+        for (path, verdict) in unnamed(env, dir, &manifest)? {
             match verdict.why_kept() {
                 Some(_) => this.kept.push(put_aside(env, dir, &path)?),
                 None => this.superfluous.push(path),
@@ -144,58 +161,6 @@ impl Unnamed {
         }
         Ok(this)
     }
-}
-
-/// Opens for reading, without changing anything.
-pub(super) fn open_read_only(dir: &Path, options: LsmOptions) -> Result<Parts> {
-    let env = options.env.clone();
-    marker::claim(&env, dir, EngineKind::Lsm, true)?;
-    let mut reader = ManifestReader::open(&env, dir)?;
-    loop {
-        let state = Arc::clone(reader.state());
-        let mut found = Found::new(&state)?;
-        let mut complete = true;
-        for writer in wal::writers(&env, &dir.join(paths::WAL))? {
-            let flushed = state.writers.get(&writer.writer_id).copied().unwrap_or(0);
-            for file in wal::segments(&env, &writer.path)?.into_iter().filter(|file| file.number > flushed) {
-                match SegmentReader::open(&env, &file.path) {
-                    Ok(Some(segment)) => {
-                        let origin = Origin {
-                            writer_id: writer.writer_id,
-                            number: file.number,
-                            path: Some(file.path),
-                            recovered: true,
-                            damaged: false,
-                        };
-                        let segment = Arc::new(segment);
-                        found.add_segment(&segment, follow(&segment), origin)?;
-                    }
-                    Ok(None) => {}
-                    // Flushed meanwhile: the manifest knows more by now.
-                    Err(e) if e.is_not_found() => complete = false,
-                    Err(e) => return Err(e),
-                }
-            }
-        }
-        let now = reader.refresh()?;
-        if complete && now.version == state.version {
-            let _left_where_they_are = found.check_order(options.wal_recovery_mode)?;
-            return Ok(found.into_parts(dir, options, None, None, state, BTreeMap::new()));
-        }
-    }
-}
-
-/// The records of a segment that may belong to a living writer, as far as they are there now.
-fn follow(segment: &SegmentReader) -> impl Iterator<Item = Result<Record<'_>>> {
-    let mut at = segment.start();
-    std::iter::from_fn(move || match segment.next_record(at) {
-        Ok(Some((record, next))) => {
-            at = next;
-            Some(Ok(record))
-        }
-        Ok(None) => None,
-        Err(e) => Some(Err(e)),
-    })
 }
 
 /// The write up to which the manifest knows all to be in tables. A store that began as a copy of another may not say so
@@ -214,20 +179,34 @@ fn last_in_tables(state: &State) -> u64 {
 }
 
 /// What was found in the WAL so far.
-struct Found {
+pub(super) struct Found {
     recovery: Recovery,
     /// With the sequence number of the first record in each.
     memtables: Vec<(u64, Arc<Immutable>)>,
     /// Every write up to this one is in tables.
     flushed_seq: u64,
     last_seq: u64,
+    /// The log that was begun and not closed.
+    opening: Option<Opening>,
+    /// What is not there of that is missed.
+    misses: bool,
+    /// The writer, and a segment of its without records that shows that none is missing.
+    witness: Option<(u64, PathBuf)>,
 }
 
 impl Found {
-    fn new(state: &State) -> Result<Self> {
+    pub(super) fn new(state: &State) -> Result<Self> {
         let flushed_seq = flushed_seq_of(state)?;
         let last_seq = flushed_seq.max(last_in_tables(state));
-        Ok(Self { recovery: Recovery::default(), memtables: Vec::new(), flushed_seq, last_seq })
+        Ok(Self {
+            recovery: Recovery::default(),
+            memtables: Vec::new(),
+            flushed_seq,
+            last_seq,
+            opening: None,
+            misses: false,
+            witness: None,
+        })
     }
 
     /// Whether records of this writer are used.
@@ -237,7 +216,7 @@ impl Found {
 
     /// Looks whether the writes follow each other without a gap, from the last that is in a table on, across segments
     /// and writers. What comes after a gap is not used, unless the mode says so; gives the files.
-    fn check_order(&mut self, mode: WalRecoveryMode) -> Result<Vec<PathBuf>> {
+    pub(super) fn check_order(&mut self, mode: WalRecoveryMode) -> Result<Vec<PathBuf>> {
         self.memtables.sort_by_key(|(first, _)| *first);
         let mut expected = self.flushed_seq + 1;
         let mut gap = None;
@@ -263,6 +242,15 @@ impl Found {
         Ok(unused.into_iter().filter_map(|(_, found)| found.origin.path.clone()).collect())
     }
 
+    /// Something of the log is not there.
+    pub(super) fn miss(&mut self, damage: Damage, mode: WalRecoveryMode) -> Result<()> {
+        if mode == WalRecoveryMode::AbsoluteConsistency {
+            return Err(damage.to_error());
+        }
+        self.recovery.damage.push(damage);
+        Ok(())
+    }
+
     /// Takes what a dead writer left.
     fn recover_writer(
         &mut self,
@@ -280,8 +268,19 @@ impl Found {
             .max(flushed);
         let found =
             wal::recover_unflushed(env, &writer.path, options.wal_recovery_mode, &|number| number <= gone)?;
+        let opening = self.opening.filter(|_| self.misses);
+        let lost = opening.and_then(|opening| opening.without_end(env, dir, found.writer_id, &found.ends));
+        if let Some(lost) = lost {
+            self.miss(lost, options.wal_recovery_mode)?;
+        }
+        let witness = self.opening.and_then(|opening| opening.witness(&found));
         for path in found.empty {
-            env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
+            if Some(&path) == witness.as_ref() {
+                shorten(env, &path);
+                self.witness = Some((writer.writer_id, path));
+            } else {
+                env.fs.remove_file(&path).map_err(Error::io("remove", &path))?;
+            }
         }
         for aside in found.set_aside {
             self.recovery.quarantined.push(put_aside(env, dir, &aside.path)?);
@@ -302,7 +301,7 @@ impl Found {
     }
 
     /// Makes a memtable of a segment.
-    fn add_segment<'a>(
+    pub(super) fn add_segment<'a>(
         &mut self,
         segment: &Arc<SegmentReader>,
         records: impl Iterator<Item = Result<Record<'a>>>,
@@ -343,7 +342,7 @@ impl Found {
         Ok(())
     }
 
-    fn into_parts(
+    pub(super) fn into_parts(
         mut self,
         dir: &Path,
         options: LsmOptions,
@@ -365,7 +364,31 @@ impl Found {
             recovery: self.recovery,
             flush_first: false,
             dead_writers,
+            gone: Vec::new(),
+            left: Left::default(),
         }
+    }
+}
+
+/// Gives the space of a segment without records back: its header is all that is needed of it. By another file in its place, for
+/// somebody may be reading this one.
+fn shorten(env: &Env, path: &Path) {
+    let small = path.with_extension("tmp");
+    let shorten = || -> std::io::Result<()> {
+        let file = env.fs.open(path, OpenMode::Read)?;
+        if file.len()? <= FIRST_RECORD as u64 {
+            return Ok(());
+        }
+        let mut header = vec![0; FIRST_RECORD];
+        file.read_exact_at(&mut header, 0)?;
+        let copy = env.fs.open(&small, OpenMode::CreateNew)?;
+        copy.write_all_at(&header, 0)?;
+        copy.sync_data()?;
+        env.fs.rename(&small, path)
+    };
+    if shorten().is_err() {
+        // It is what it was.
+        let _best_effort = env.fs.remove_file(&small);
     }
 }
 

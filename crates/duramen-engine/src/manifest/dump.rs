@@ -4,7 +4,7 @@ use super::cbor::{decode_edit, decode_state};
 use super::log::{HEADER_BYTES, Kind, decode_header, read_frame, replay};
 use super::state::{Edit, State, TableMeta};
 use crate::dump::{Line, Out, Stop};
-use crate::lsm::facts_line;
+use crate::lsm::{facts_line, opening_line};
 use std::path::Path;
 
 /// Tells what is in the bytes of a manifest.
@@ -140,6 +140,7 @@ fn value_line(what: &'static str, key: &[u8], value: &[u8], out: &Out<'_>) -> Li
     let line = Line::new(what, 2).bytes("key", key).number("value_bytes", value.len());
     match (key, <[u8; 8]>::try_from(value)) {
         (crate::lsm::FLUSHED_SEQ, Ok(seq)) => line.number("seq", u64::from_le_bytes(seq)),
+        (crate::lsm::OPENING, _) => opening_line(line, value),
         _ if out.options().values => line.bytes("value", value),
         _ => line,
     }

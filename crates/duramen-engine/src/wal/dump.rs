@@ -48,14 +48,15 @@ pub(crate) fn dump(path: &Path, bytes: &[u8], out: &mut Out<'_>) -> Result<(), S
 /// Header and counters. Whose records are expected: what the header says, and if that is damaged, the file's name.
 fn header(path: &Path, bytes: &[u8], out: &mut Out<'_>) -> Result<Option<SegmentId>, Stop> {
     let id = match Identity::decode(bytes) {
-        Ok(Identity { id, kind, capacity, boot_id, log_first_seq }) => {
+        Ok(Identity { id, kind, capacity, boot_id, log_first_seq, behind }) => {
             let kind = match kind {
                 SegmentKind::Mapped => "mapped",
                 SegmentKind::Written => "written",
             };
             let line = Line::new("header", 1).text("writer", format!("{:016x}", id.writer_id));
             let line = line.number("segment", id.number).text("kind", kind).number("capacity", capacity);
-            out.line(line.number("boot", boot_id).number("log_first_seq", log_first_seq))?;
+            let line = line.number("boot", boot_id).number("log_first_seq", log_first_seq);
+            out.line(line.number("behind", behind))?;
             Some(id)
         }
         Err(IdentityError::TooNew(found)) => {

@@ -12,7 +12,8 @@
 //!      32  capacity        8  bytes reserved for the file when it was made
 //!      40  boot            8  which run of the machine it was made in; 0 if that was not known
 //!      48  log's first     8  the sequence number of the writer's very first record
-//!      56  zero            4
+//!      56  behind          4  its number less that of the newest segment with records when it was made (0: none);
+//!                            0 if that is not known
 //!      60  CRC-32C         4  of bytes 0..60
 //!     128  first seq       8  counter: 0, or the sequence number of the first record
 //!     192  committed       8  counter: bytes of the file that hold finished records (mapped segments)
@@ -139,6 +140,9 @@ pub struct Identity {
     pub boot_id: u64,
     /// The sequence number of the writer's very first record, so that its loss can be noticed.
     pub log_first_seq: u64,
+    /// How far its number is behind that of the newest segment with records when it was made, 0 standing for none: the
+    /// segments between took nothing. 0 if that is not known, as an earlier version wrote.
+    pub behind: u32,
 }
 
 /// Why bytes are not an [`Identity`].
@@ -166,6 +170,7 @@ impl Identity {
         out[32..40].copy_from_slice(&self.capacity.to_le_bytes());
         out[40..48].copy_from_slice(&self.boot_id.to_le_bytes());
         out[48..56].copy_from_slice(&self.log_first_seq.to_le_bytes());
+        out[56..60].copy_from_slice(&self.behind.to_le_bytes());
         let crc = crc32c::crc32c(&out[..60]);
         out[60..64].copy_from_slice(&crc.to_le_bytes());
         out
@@ -204,7 +209,13 @@ impl Identity {
             capacity: u64_at(bytes, 32),
             boot_id: u64_at(bytes, 40),
             log_first_seq: u64_at(bytes, 48),
+            behind: u32_at(bytes, 56),
         })
+    }
+
+    /// The newest segment with records when it was made, 0 for none, if that is known.
+    pub(super) fn follows(&self) -> Option<u64> {
+        self.id.number.checked_sub(u64::from(self.behind)).filter(|_| self.behind != 0)
     }
 }
 
@@ -352,10 +363,10 @@ mod tests {
         }
 
         #[test]
-        fn a_header_comes_back(writer_id: u64, number: u64, capacity: u64, boot_id: u64, log_first_seq: u64, mapped: bool) {
+        fn a_header_comes_back(writer_id: u64, number: u64, capacity: u64, boot_id: u64, log_first_seq: u64, behind: u32, mapped: bool) {
             let kind = if mapped { SegmentKind::Mapped } else { SegmentKind::Written };
             let id = SegmentId { writer_id, number };
-            let identity = Identity { id, kind, capacity, boot_id, log_first_seq };
+            let identity = Identity { id, kind, capacity, boot_id, log_first_seq, behind };
             prop_assert_eq!(Identity::decode(&identity.encode()), Ok(identity));
         }
     }
@@ -367,8 +378,8 @@ mod tests {
 
     #[test]
     fn a_newer_header_says_its_version() {
-        let identity =
-            Identity { id: ID, kind: SegmentKind::Mapped, capacity: 0, boot_id: 0, log_first_seq: 1 };
+        let kind = SegmentKind::Mapped;
+        let identity = Identity { id: ID, kind, capacity: 0, boot_id: 0, log_first_seq: 1, behind: 1 };
         let mut bytes = identity.encode();
         bytes[8] = 9;
         let crc = crc32c::crc32c(&bytes[..60]);

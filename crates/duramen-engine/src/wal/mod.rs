@@ -41,6 +41,7 @@ pub(crate) use group::{Group, Position};
 pub use names::{SegmentFile, WriterDir, lock_writer_dir, segment_path, segments, writer_dir, writers};
 pub use options::{Background, Durability, OnSealed, WalKind, WalOptions, WriteOptions};
 pub use reader::{Record, SegmentReader};
+pub(crate) use recovery::Ends;
 pub use recovery::{
     Damage, Recovered, RecoveredSegment, SetAside, WalRecoveryMode, recover, recover_unflushed,
 };

@@ -10,7 +10,7 @@
 use super::arena::settled;
 use super::format::{
     COMMITTED, FIRST_RECORD, FIRST_SEQ, IDENTITY_BYTES, Identity, IdentityError, KIND_CALLER_MAX, KIND_PREV,
-    KIND_SEAL, PUBLISHED, SEALED, SegmentId, SegmentKind, decode_own, decode_record,
+    KIND_SEAL, OWN_RECORD_BYTES, PUBLISHED, SEALED, SegmentId, SegmentKind, decode_own, decode_record,
 };
 use super::loaded::LoadedSegment;
 use super::names::{parse_segment_name, parse_writer_dir};
@@ -222,6 +222,26 @@ impl SegmentReader {
     #[inline]
     fn seen_sealed(&self) -> bool {
         matches!(self.source, Source::Recovered(_)) || self.counter(SEALED) != 0
+    }
+
+    /// The newest segment with records when it was made, 0 for none, if its header says so.
+    pub(super) fn follows(&self) -> Option<u64> {
+        let memory = self.segment.memory();
+        let bytes = settled(memory, 0..IDENTITY_BYTES, memory.len())?;
+        Identity::decode(bytes).ok()?.follows()
+    }
+
+    /// Whether what is committed ends in a SEAL: then another segment took what came next.
+    pub(super) fn ends_in_seal(&self) -> bool {
+        let end = self.limit();
+        let Some(at) = end.checked_sub(OWN_RECORD_BYTES).filter(|at| *at >= FIRST_RECORD) else {
+            return false;
+        };
+        let last = settled(self.segment.memory(), at..end, end);
+        let last = last.and_then(|last| decode_record(self.id, last));
+        last.is_some_and(|(header, payload)| {
+            header.kind == KIND_SEAL && decode_own(payload).is_some_and(|(bytes, _)| bytes == end as u64)
+        })
     }
 
     /// Where the first record lies: the offset to start [`SegmentReader::next_record`] with.

@@ -4,8 +4,9 @@ use super::Repair;
 use crate::Result;
 use crate::io::Lock;
 use crate::kv::{Damage, Engine};
+use crate::lsm::opening::Opening;
 use crate::lsm::options::{CompactionStyle, LsmOptions};
-use crate::lsm::verify::{is_batch, whole_file};
+use crate::lsm::verify::{is_batch, of_log, whole_file};
 use crate::lsm::{Lsm, paths};
 use crate::manifest::ManifestReader;
 use crate::wal::{self, Background, WalRecoveryMode};
@@ -18,20 +19,22 @@ impl Repair<'_> {
     /// between would find it half repaired, and its new segments would be judged with those that are left.
     pub(super) fn writers(&mut self, rebuilt: bool, lock: Option<Box<dyn Lock>>) -> Result<()> {
         // As a dry run there may be no manifest; then nothing is known to be in tables.
-        let flushed = ManifestReader::open(self.env, self.dir).map(|reader| reader.state().writers.clone());
-        let flushed = flushed.unwrap_or_default();
+        let manifest = ManifestReader::open(self.env, self.dir).ok();
+        let opening = manifest.as_ref().and_then(Opening::known);
+        let flushed = manifest.map_or_else(Default::default, |manifest| manifest.state().writers.clone());
+        let mut missing = match opening {
+            Some(opening) => opening.without_dir(self.env, self.dir)?,
+            None => None,
+        };
         // After a manifest was made anew, all that is left in the WAL goes to tables: it alone says in which order.
         let mut damaged = rebuilt;
         for writer in wal::writers(self.env, &self.dir.join(paths::WAL))? {
             let through = flushed.get(&writer.writer_id).copied().unwrap_or(0);
             let found = wal::recover_unflushed(self.env, &writer.path, MODE, &|number| number <= through)?;
             damaged |= !found.damage.is_empty() || !found.set_aside.is_empty();
-            let places = found.damage.into_iter().map(|damage| Damage {
-                offset: Some(damage.offset),
-                detail: damage.detail,
-                ..whole_file(&damage.path)
-            });
-            self.report.lost.extend(places);
+            let lost = opening.and_then(|opening| opening.without_segment(self.env, self.dir, &found));
+            missing = missing.or(lost);
+            self.report.lost.extend(found.damage.into_iter().map(of_log));
             for aside in found.set_aside {
                 let detail = "none of its records can be told to follow the others".to_owned();
                 self.report.lost.push(Damage { detail, ..whole_file(&aside.path) });
@@ -59,6 +62,8 @@ impl Repair<'_> {
                 }
             }
         }
+        damaged |= missing.is_some();
+        self.report.lost.extend(missing.map(of_log));
         if !damaged {
             return Ok(());
         }

@@ -10,8 +10,9 @@ mod table;
 mod wal;
 
 pub(super) use table::{TableFindings, check_table, collect};
-pub(super) use wal::is_batch;
+pub(super) use wal::{is_batch, of_log};
 
+use super::opening::Opening;
 use super::paths;
 use super::unnamed::{Verdict, unnamed};
 use super::version::{LEVELS, TableFacts};
@@ -47,10 +48,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, progress: &mut dyn FnMut(Progress)) 
             }
         }
     }
-    for writer in &writers {
-        let flushed = state.as_ref().and_then(|state| state.writers.get(&writer.writer_id).copied());
-        check.writer(writer, flushed.unwrap_or(0))?;
-    }
+    check.log(state.as_deref(), manifest.as_ref().and_then(Opening::known), &writers)?;
     Ok(check.report)
 }
 

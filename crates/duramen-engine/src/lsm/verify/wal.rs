@@ -3,12 +3,27 @@
 use super::Check;
 use crate::Result;
 use crate::kv::{Damage, Ops, is_live};
+use crate::lsm::opening::Opening;
+use crate::lsm::paths;
 use crate::lsm::write::{KIND_BATCH, KIND_INGEST};
+use crate::manifest::{ManifestReader, State};
 use crate::wal::{self, Record, SegmentReader, WalRecoveryMode, WriterDir};
 use std::path::Path;
 
 /// The name of the lock in a writer's directory.
 const WRITER_LOCK: &str = "LOCK";
+
+/// What a recovery has found, as a verification and a repair tell it.
+pub(in crate::lsm) fn of_log(damage: wal::Damage) -> Damage {
+    Damage {
+        path: damage.path,
+        offset: (damage.number != 0).then_some(damage.offset),
+        bytes: None,
+        keys: None,
+        entries: None,
+        detail: damage.detail,
+    }
+}
 
 /// Whether a record is what an LSM tree writes.
 pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {
@@ -23,23 +38,48 @@ pub(in crate::lsm) fn is_batch(record: &Record<'_>) -> bool {
 }
 
 impl Check<'_> {
-    /// Checks the segments of a writer that are not in tables: those above `flushed`.
-    pub(super) fn writer(&mut self, writer: &WriterDir, flushed: u64) -> Result<()> {
+    /// Checks what of the log is in no table yet.
+    pub(super) fn log(
+        &mut self,
+        state: Option<&State>,
+        opening: Option<Opening>,
+        writers: &[WriterDir],
+    ) -> Result<()> {
+        let mut missing = match opening {
+            Some(opening) => opening.without_dir(self.env, self.dir)?,
+            None => None,
+        };
+        for writer in writers {
+            let flushed = state.and_then(|state| state.writers.get(&writer.writer_id).copied());
+            let lost = self.writer(writer, flushed.unwrap_or(0), opening)?;
+            missing = missing.or(lost);
+        }
+        let Some(damage) = missing else { return Ok(()) };
+        // Who has opened or closed the store meanwhile has removed it. A file goes only after an edit.
+        let is_used = is_live(self.env, &self.dir.join(paths::LOCK))?;
+        let now = ManifestReader::open(self.env, self.dir)?;
+        if !is_used && opening == Opening::known(&now) {
+            self.report.damage.push(of_log(damage));
+        }
+        Ok(())
+    }
+
+    /// Checks the segments of a writer that are not in tables: those above `flushed`. Gives what tells that the last is not
+    /// there.
+    fn writer(
+        &mut self,
+        writer: &WriterDir,
+        flushed: u64,
+        opening: Option<Opening>,
+    ) -> Result<Option<wal::Damage>> {
         if is_live(self.env, &writer.path.join(WRITER_LOCK))? {
-            return self.living_writer(writer, flushed);
+            self.living_writer(writer, flushed)?;
+            return Ok(None);
         }
         let mode = WalRecoveryMode::SkipAnyCorrupted;
         let found = wal::recover_unflushed(self.env, &writer.path, mode, &|number| number <= flushed)?;
-        for damage in found.damage {
-            self.report.damage.push(Damage {
-                path: damage.path,
-                offset: Some(damage.offset),
-                bytes: None,
-                keys: None,
-                entries: None,
-                detail: damage.detail,
-            });
-        }
+        let lost = opening.and_then(|opening| opening.without_segment(self.env, self.dir, &found));
+        self.report.damage.extend(found.damage.into_iter().map(of_log));
         for aside in found.set_aside {
             let detail = "none of its records can be told to follow the others".to_owned();
             self.report.damage.push(Damage { detail, ..super::whole_file(&aside.path) });
@@ -59,7 +99,7 @@ impl Check<'_> {
             self.report.bytes += segment.len;
             self.advance(segment.len);
         }
-        Ok(())
+        Ok(lost)
     }
 
     /// Reads what a writer that lives has written so far.

@@ -31,6 +31,8 @@ pub(super) struct Loaded {
     pub(super) finished: u64,
     /// The sequence number of the writer's very first record, if the header can be read.
     pub(super) log_first_seq: Option<u64>,
+    /// The newest segment with records when it was made, if the header says so.
+    pub(super) follows: Option<u64>,
 }
 
 impl Loaded {
@@ -52,6 +54,7 @@ impl Loaded {
             synced: 0,
             finished: 0,
             log_first_seq: None,
+            follows: None,
         };
         let Some(segment) = segment else { return Ok(Some(loaded)) };
         let memory = segment.memory();
@@ -69,6 +72,7 @@ impl Loaded {
                     loaded.finished = memory.counter(counter).load(Ordering::Acquire);
                 }
                 loaded.log_first_seq = Some(identity.log_first_seq);
+                loaded.follows = identity.follows();
             }
         }
         let bytes = settled(memory, 0..memory.len(), memory.len()).unwrap_or_default();

@@ -18,6 +18,7 @@
 //! moment, or every record there is. Where the sequence numbers show that nothing was lost (the damage hit one of
 //! the WAL's own records), it is reported and recovery goes on.
 
+mod ends;
 mod load;
 mod scan;
 mod walk;
@@ -26,6 +27,7 @@ use super::names::{parse_writer_dir, segments};
 use super::reader::{Record, SegmentReader};
 use crate::io::Env;
 use crate::{Error, Result};
+pub(crate) use ends::Ends;
 use load::Loaded;
 pub(super) use scan::scan;
 use std::path::{Path, PathBuf};
@@ -118,6 +120,8 @@ pub struct Recovered {
     pub torn_bytes: u64,
     /// The sequence number after the last record offered; `None` if there is none.
     pub next_seq: Option<u64>,
+    /// Which segments there are, and what tells that one is not.
+    pub(crate) ends: Ends,
 }
 
 /// [`recover_unflushed`] for a caller that has flushed no segment of this writer.
@@ -164,6 +168,7 @@ pub fn recover_unflushed(
         damage: Vec::new(),
         torn_bytes: 0,
         next_seq: None,
+        ends: Ends::of(&files),
     };
     Walk::new(mode, is_flushed, &files, &mut recovered).all(&files)?;
     Ok(recovered)

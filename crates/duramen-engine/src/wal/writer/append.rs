@@ -126,11 +126,8 @@ impl Inner {
             self.work.prepare.notify_one();
         }
         let State { active: Some(active), .. } = &mut *state else { return Err(closed()) };
-        if at + active.charged >= active.prepare_at {
-            active.prepare_at = usize::MAX;
-            if state.prepared.is_none() && state.want(segment_bytes_for(0)) {
-                self.work.prepare.notify_one();
-            }
+        if at + active.charged >= active.prepare_at && state.ask_for_next() {
+            self.work.prepare.notify_one();
         }
         if let Durability::IntervalMs(ms) = durability {
             self.schedule_sync(&mut state, ms, options.durability.is_some());
@@ -218,7 +215,10 @@ impl Inner {
             let free = active.records == 0 || state.may_retire(active, &self.options);
             let fits = |p: &Prepared| need.segment_bytes() <= p.tail.end() + p.tail.room();
             if free && state.prepared.as_ref().is_some_and(fits) {
-                state.retire_active();
+                if state.retire_active().is_none() {
+                    // It was empty. It would hide the loss of the one that takes the records now, so it goes first.
+                    self.remove_discarded(&mut state);
+                }
                 let now = self.env.clock.monotonic();
                 state.active = state.prepared.take().map(|prepared| Active::new(prepared, now));
                 self.work.notify_all();

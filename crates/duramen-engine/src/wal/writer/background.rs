@@ -8,7 +8,7 @@ use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -108,13 +108,14 @@ impl Inner {
             return Ok(());
         }
         let (number, bytes) = state.next_segment(wanted);
+        let follows = state.end.number;
         let fast = bytes >= LEAST_AT_ONCE_BYTES && self.fills_fast(&state);
         let takes = if fast { Takes::All } else { Takes::Little };
         drop(state);
-        let mut made = self.make_segment(number, bytes, takes);
+        let mut made = self.make_segment(number, follows, bytes, takes);
         // A segment that is not used may have the space that is missing: after a rotation, one that was ready.
         if made.is_err() && self.discard() {
-            made = self.make_segment(number, bytes, takes);
+            made = self.make_segment(number, follows, bytes, takes);
         }
         let mut state = self.state();
         let done = match made {
@@ -122,6 +123,7 @@ impl Inner {
                 let unused = if state.closed { Some(made) } else { state.prepared.replace(made) };
                 state.discarded.extend(unused.and_then(|unused| unused.handle.path.clone()));
                 state.prepare_error = None;
+                state.check_prepared();
                 state.grow();
                 Ok(())
             }
@@ -153,10 +155,19 @@ impl Inner {
     /// recovery.
     fn discard(&self) -> bool {
         let discarded = std::mem::take(&mut self.state().discarded);
-        for path in &discarded {
+        self.remove_all(&discarded);
+        !discarded.is_empty()
+    }
+
+    /// The same under the writer's lock, for once in a while.
+    pub(super) fn remove_discarded(&self, state: &mut State) {
+        self.remove_all(&std::mem::take(&mut state.discarded));
+    }
+
+    fn remove_all(&self, discarded: &[PathBuf]) {
+        for path in discarded {
             let _best_effort = self.env.fs.remove_file(path);
         }
-        !discarded.is_empty()
     }
 
     fn next_to_seal(&self) -> Option<(Arc<Handle>, usize)> {

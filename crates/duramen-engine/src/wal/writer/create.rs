@@ -86,7 +86,7 @@ impl Wal {
             generation: fork_generation(),
         };
         let (number, capacity) = inner.state().next_segment(0);
-        let first = inner.make_segment(number, capacity, Takes::Start)?;
+        let first = inner.make_segment(number, 0, capacity, Takes::Start)?;
         let now = inner.env.clock.monotonic();
         let mut state = inner.state();
         state.active = Some(Active::new(first, now));

@@ -75,9 +75,16 @@ const SMALL_PIECE_BYTES: usize = 32 << 10;
 impl Inner {
     /// Makes a segment of `bytes`, ready for its first record. All the work is here, so that making it active
     /// is none. If it fails, nothing is left of it.
-    pub(super) fn make_segment(&self, number: u64, bytes: usize, takes: Takes) -> Result<Prepared> {
+    /// `follows` is the newest segment with records, 0 for none.
+    pub(super) fn make_segment(
+        &self,
+        number: u64,
+        follows: u64,
+        bytes: usize,
+        takes: Takes,
+    ) -> Result<Prepared> {
         let path = self.dir.as_deref().map(|dir| segment_path(dir, number));
-        let made = self.try_make_segment(number, bytes, path.as_deref(), takes);
+        let made = self.try_make_segment(number, follows, bytes, path.as_deref(), takes);
         if let (Err(_), Some(path)) = (&made, &path) {
             let _best_effort = self.env.fs.remove_file(path);
         }
@@ -87,6 +94,7 @@ impl Inner {
     fn try_make_segment(
         &self,
         number: u64,
+        follows: u64,
         bytes: usize,
         path: Option<&Path>,
         takes: Takes,
@@ -109,8 +117,14 @@ impl Inner {
         }
         segment.prefault(0, takes.ready_bytes());
         let boot_id = self.env.clock.boot_id();
-        let identity =
-            Identity { id, kind, capacity: bytes as u64, boot_id, log_first_seq: self.options.first_seq };
+        let identity = Identity {
+            id,
+            kind,
+            capacity: bytes as u64,
+            boot_id,
+            log_first_seq: self.options.first_seq,
+            behind: u32::try_from(number.saturating_sub(follows)).unwrap_or(0),
+        };
         let tail = Tail::start(Arc::clone(&segment), &identity.encode());
         let mut named = path.is_none();
         if let (Some(path), Some(dir)) = (path, &self.dir) {
@@ -136,7 +150,7 @@ impl Inner {
             synced: AtomicU64::new(0),
             published: AtomicU64::new(0),
         };
-        Ok(Prepared { handle: Arc::new(handle), tail, prefaulted: takes.ready_bytes() })
+        Ok(Prepared { handle: Arc::new(handle), follows, tail, prefaulted: takes.ready_bytes() })
     }
 
     fn create_file(&self, path: &Path, bytes: usize) -> Result<Arc<dyn Segment>> {

@@ -17,6 +17,7 @@
 //! | `handle` | one segment, made and remembered |
 //! | `durable` | publishing and syncing, many records at once |
 //! | `background` | preparing, sealing, interval syncs, noticing flushes |
+//! | `leave` | ending a log that is to be found again |
 //! | `let_go` | giving up a log that has stopped, while it is still there |
 //! | `threads` | who does that, and when |
 
@@ -25,6 +26,7 @@ mod background;
 mod create;
 mod durable;
 mod handle;
+mod leave;
 mod let_go;
 mod state;
 mod threads;

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::wal::arena::Tail;
 use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own, payload_hash};
 use crate::wal::group::Position;
-use crate::wal::options::WalOptions;
+use crate::wal::options::{WalOptions, segment_bytes_for};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -63,6 +63,8 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) handle: Arc<Handle>,
+    /// The newest segment with records when it was made, which its header says; 0 for none.
+    pub(super) follows: u64,
     pub(super) tail: Tail,
     /// How far its memory was asked for.
     pub(super) prefaulted: usize,
@@ -156,7 +158,7 @@ impl Prefault {
 }
 
 impl Active {
-    pub(super) fn new(Prepared { handle, tail, prefaulted }: Prepared, since: Duration) -> Self {
+    pub(super) fn new(Prepared { handle, tail, prefaulted, .. }: Prepared, since: Duration) -> Self {
         let prepare_at = tail.end() + tail.room() / 4;
         Self { handle, tail, records: 0, prepare_at, charged: 0, since, prefaulted }
     }
@@ -298,6 +300,33 @@ impl State {
         let news = self.wanted_bytes < bytes;
         self.wanted_bytes = self.wanted_bytes.max(bytes);
         news
+    }
+
+    /// Whether the prepared segment says that the active one took nothing: it was made while that was empty, for a record
+    /// that is too long for it.
+    fn passes_over(prepared: &Prepared, active: &Active) -> bool {
+        prepared.follows < active.handle.number
+    }
+
+    /// A segment was prepared: if it says that the active one took nothing, the next record there, should one come, is to
+    /// be noticed.
+    pub(super) fn check_prepared(&mut self) {
+        if let (Some(prepared), Some(active)) = (&self.prepared, &mut self.active)
+            && Self::passes_over(prepared, active)
+        {
+            active.prepare_at = 0;
+        }
+    }
+
+    /// The active segment has come to where the next is asked for. Whether there is something to prepare.
+    #[cold]
+    pub(super) fn ask_for_next(&mut self) -> bool {
+        let Some(active) = &mut self.active else { return false };
+        active.prepare_at = usize::MAX;
+        // It would have a recovery believe that the active one may be missing.
+        let wrong = self.prepared.take_if(|prepared| Self::passes_over(prepared, active));
+        self.discarded.extend(wrong.and_then(|unused| unused.handle.path.clone()));
+        self.prepared.is_none() && self.want(segment_bytes_for(0))
     }
 
     /// Ends the active segment: with a SEAL behind its records, or, if it has none, as if it had never been.
