@@ -77,6 +77,9 @@ pub enum Error {
     InvalidArgument(String),
 }
 
+/// The operation that an error names when records wait for room.
+pub(crate) const WAITS_FOR_ROOM: &str = "write the WAL's records to";
+
 impl Error {
     /// Wraps an error of the operating system with what was being done to which path.
     pub fn io(operation: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
@@ -110,6 +113,12 @@ impl Error {
             Self::Forked => Self::Forked,
             Self::InvalidArgument(what) => Self::InvalidArgument(what.clone()),
         }
+    }
+
+    /// Whether records that were appended to a WAL wait in memory for room in their file, which was full. All else is as it was, and
+    /// later appends, or [`Wal::publish`](crate::wal::Wal::publish), try again.
+    pub fn waits_for_room(&self) -> bool {
+        matches!(self, Self::Io { operation: WAITS_FOR_ROOM, .. })
     }
 
     /// Whether the operating system said that something does not exist.

@@ -462,7 +462,7 @@ fn a_failed_write_poisons() {
     let sim = Sim::new(1);
     let options = manual(WalOptions { wal_kind: WalKind::Write, ..WalOptions::default() });
     let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
-    sim.fail_at(sim.operations(), Fault::NoSpace);
+    sim.set_read_only(true);
     assert!(wal.append(0, 1, b"one", WriteOptions::default()).is_err());
     assert!(wal.poisoned().unwrap().contains("write"));
 }

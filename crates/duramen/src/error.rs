@@ -83,6 +83,12 @@ impl Error {
         }
     }
 
+    /// Whether what was appended waits in memory, as the disk is full, and goes to its file as soon as there is room: it is not to
+    /// be appended again.
+    pub fn waits_for_room(&self) -> bool {
+        matches!(self, Self::Engine(e) if e.waits_for_room())
+    }
+
     /// Whether a failed write or sync has stopped the writer.
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Engine(EngineError::Poisoned { .. }))

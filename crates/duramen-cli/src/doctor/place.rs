@@ -2,6 +2,7 @@
 
 use super::Findings;
 use crate::render::units::{bytes, count, duration};
+use duramen_engine::io::os::CopiesOnWrite;
 use duramen_engine::io::{Env, OpenMode};
 use rustix::fs::{Access, access, statfs, statvfs};
 use std::io::ErrorKind;
@@ -114,10 +115,14 @@ pub(super) fn file_system(findings: &mut Findings, dir: &Path, env: &Env) {
     let _nothing_left = env.fs.remove_file(&probe);
     match env.fs.create_segment(&probe, 1 << 20) {
         Ok(_) => findings.ok("file system", "files can be mapped, and their room reserved"),
+        Err(e) if e.get_ref().is_some_and(|why| why.is::<CopiesOnWrite>()) => findings.ok(
+            "file system",
+            "it copies on write, so that the log's files are not mapped but written, by calls for each group of lines",
+        ),
         Err(e) if e.kind() == ErrorKind::Unsupported => findings.warn(
             "file system",
             "files cannot be mapped or their room not reserved: lines are safe only once written, which is slower",
-            "use ext4, xfs or btrfs",
+            "use ext4 or xfs",
         ),
         Err(e) => findings.error("file system", format!("a segment cannot be made: {e}"), "make room, or see who may write"),
     }

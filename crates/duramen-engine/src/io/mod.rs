@@ -76,11 +76,12 @@ pub trait Fs: Send + Sync + Debug {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates the file, which must not exist, gives it `len` bytes of zeros with space reserved on the
     /// device, and maps it for writing.
-    /// `ErrorKind::Unsupported` where the file system cannot reserve or map: use [`Fs::create_unmapped_segment`].
+    /// `ErrorKind::Unsupported` where the file system cannot reserve or map, or copies on write
+    /// ([`os::CopiesOnWrite`]): use [`Fs::create_unmapped_segment`].
     /// `StorageFull` where there is no space, `InvalidInput` if `len` is 0. No failure leaves a file behind.
     fn create_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
-    /// The same without a mapping: memory of our own, written to the file by [`Segment::publish`]. No space
-    /// is reserved, so that a full disk shows at publishing.
+    /// The same without a mapping: memory of our own, written to the file by [`Segment::publish`]. Space is
+    /// reserved only where the file system can do that; elsewhere a full disk shows at publishing.
     fn create_unmapped_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
     /// Maps an existing file for reading, all of it. What a writer, here or in another process, writes
     /// through its own mapping is visible at once. `UnexpectedEof` if the file is empty, `Unsupported` where
@@ -189,6 +190,11 @@ pub trait Segment: Send + Sync + Debug {
     /// Hands the bytes `offset..offset + len` to the kernel, so that they survive this process. Does
     /// nothing for a mapped segment, whose writes already do. `InvalidInput` if there are no such bytes.
     fn publish(&self, offset: usize, len: usize) -> io::Result<()>;
+    /// Whether a publication that failed with `StorageFull` or `QuotaExceeded` has harmed nothing that was published before, so
+    /// that the same may be published once there is room. Not where the system writes first and finds out later.
+    fn may_publish_again(&self) -> bool {
+        false
+    }
     /// Puts `bytes` at `offset` of the memory, and so of the file, by a call: a mapping's first write to a page after a
     /// sync takes a fault, which costs more than the call, and so does the sync after it. Who may do so is as with
     /// [`SegmentMemory::write`]. If it fails, some of the bytes may be there: write them to the memory.
@@ -217,7 +223,8 @@ pub trait Segment: Send + Sync + Debug {
         let _nothing_to_do = (offset, len);
     }
     /// Gives the memory back that the bytes `offset..offset + len` take in this process, where they can be had again from
-    /// the file. Nothing is lost, and reading goes on, somewhat slower. Only a hint.
+    /// the file. Nothing is lost, and reading goes on, somewhat slower. Only a hint. Of an unmapped segment, all of these bytes
+    /// were published, and are not written any more.
     fn unload(&self, offset: usize, len: usize) {
         let _nothing_to_do = (offset, len);
     }

@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 pub(super) struct Tail {
     segment: KeptSegment,
     end: usize,
+    /// How far records may go; 0 while none may.
     capacity: usize,
     /// Whether records wait for [`Tail::put_gathered`], and those.
     gathers: bool,
@@ -52,6 +53,16 @@ impl Tail {
     #[inline]
     pub(super) fn room(&self) -> usize {
         self.capacity.saturating_sub(self.end)
+    }
+
+    /// There is no room for anything from here on.
+    pub(super) fn hold(&mut self) {
+        self.capacity = 0;
+    }
+
+    /// There is again as much as there was.
+    pub(super) fn go_on(&mut self) {
+        self.capacity = self.segment.memory().len();
     }
 
     /// Copies `header` and `payload` behind what is there, which must fit, and then shows them to readers.

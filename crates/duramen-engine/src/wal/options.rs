@@ -9,8 +9,8 @@ use std::time::Duration;
 /// When a record counts as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When it is in memory. With [`WalKind::Mmap`] that is as good as `Process`; with [`WalKind::Write`]
-    /// the record reaches the file only when the segment is sealed or somebody syncs.
+    /// When it is in memory. With [`WalKind::Mmap`], where files can be mapped, that is as good as `Process`; with
+    /// [`WalKind::Write`] the record reaches the file only when the segment is sealed or somebody syncs.
     None,
     /// When it survives the death of this process: `kill -9`, a segfault, the OOM killer.
     #[default]
@@ -24,10 +24,10 @@ pub enum Durability {
 /// Where segments live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WalKind {
-    /// In files mapped into memory; in files written to, where the file system cannot reserve space or map.
+    /// In files mapped into memory; in files written to, where the file system cannot reserve space or map, or copies on write.
     #[default]
     Mmap,
-    /// In memory of our own that is written to files: one system call more for each group of records.
+    /// In memory of our own that is written to files: two system calls for each group of records.
     Write,
     /// In memory only. Nothing survives the process, nobody else can read it, and there is no directory.
     None,

@@ -105,7 +105,10 @@ impl OfProcess {
             Ok(()) => Ok(()),
             Err(e) => {
                 let mut again = |options| self.store.append_batch_with(batch, None, options);
-                self.insist(env, on_full, AT_ONCE, &mut again, e)
+                self.insist(env, on_full, AT_ONCE, &mut again, e)?;
+                // What waited for room was appended at first.
+                batch.clear();
+                Ok(())
             }
         }
     }
@@ -143,11 +146,19 @@ impl OfProcess {
                     Err(e) if is_stall(&e) => return Err(e), // it has waited
                     other => other,
                 }
-            } else if error.is_full() {
+            } else if error.is_full() || error.waits_for_room() {
                 let pause = RETRY_EVERY.min(left);
                 std::thread::park_timeout(pause);
                 rested += pause;
-                again(options)
+                if error.waits_for_room() {
+                    // Where that fails in another way, it is in doubt, and may not be appended again.
+                    match self.store.publish(&error, options) {
+                        Err(e) if !e.waits_for_room() => return Err(error),
+                        other => other,
+                    }
+                } else {
+                    again(options)
+                }
             } else {
                 return Err(error);
             };
@@ -196,6 +207,42 @@ mod tests {
     use super::*;
     use crate::logger::Logger;
     use duramen_engine::io::sim::Sim;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn what_waits_for_room_in_its_file_is_in_the_log_once() -> Result<()> {
+        let sim = Sim::new(1);
+        sim.refuse_reserving(true);
+        let on_full = OnFull::Block { timeout: Duration::from_secs(60) };
+        let process = OfProcess::open(&Logger::builder("/logs").env(sim.env()).on_full(on_full))?;
+        let mut batch = Batch::new();
+        for nth in 0..3 {
+            let mut entry = crate::EntryBuf::new(["app"]);
+            entry.start(nth).message(&"line ".repeat(10_000));
+            batch.push(entry.finish()?)?;
+            // The file is there, and its pages are not.
+            sim.set_capacity_bytes((nth > 0).then(|| sim.used_bytes()));
+            let has_room = AtomicBool::new(nth == 0);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::park_timeout(Duration::from_millis(100));
+                    has_room.store(true, Ordering::SeqCst);
+                    sim.set_capacity_bytes(None);
+                });
+                process.append_batch(&sim.env(), on_full, &mut batch)?;
+                assert!(has_room.load(Ordering::SeqCst), "it has waited");
+                Ok::<(), Error>(())
+            })?;
+            assert!(batch.is_empty());
+        }
+        let mut lines = Vec::new();
+        process.store.scan(i64::MIN, i64::MAX, &mut |row| {
+            lines.push(row.time());
+            std::ops::ControlFlow::Continue(())
+        })?;
+        assert_eq!(lines, [0, 1, 2]);
+        Ok(())
+    }
 
     #[test]
     fn who_waits_for_room_goes_on_with_a_new_writer() -> Result<()> {

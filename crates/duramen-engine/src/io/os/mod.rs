@@ -8,14 +8,17 @@ mod fs;
 mod kept_back;
 mod pieces;
 mod priority;
+mod reserve;
 mod segment;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 mod ticks;
+mod unmapped;
 
 pub use clock::{OsClock, OsRandom};
 pub use fork::{at_exit, fork_generation, without_fork};
 pub use fs::OsFs;
 pub use priority::let_others_go_first;
+pub use reserve::CopiesOnWrite;
 
 use rustix::io::Errno;
 

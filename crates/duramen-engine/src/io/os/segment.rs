@@ -1,12 +1,10 @@
-//! Segments: a file's pages mapped into memory, or memory of our own that is written to a file.
+//! Segments that are a file's pages, mapped into memory.
 #![allow(unsafe_code, clippy::disallowed_methods)] // mapping files is unsafe by nature, and this is the io layer
 
 use super::file::OsFile;
-use super::file_size;
+use super::reserve::{create_file, forget_file, or_unsupported, reserve_for_mapping};
 use crate::io::{File, Segment, SegmentMemory};
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::io::Errno;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs::OpenOptions;
 use std::io;
 use std::ops::Range;
@@ -31,7 +29,7 @@ impl MappedSegment {
     fn reserve_and_map(file: std::fs::File, len: usize) -> io::Result<Self> {
         // Reserving the blocks is what makes a mapped write safe: a hole that the device cannot fill
         // would be a SIGBUS in the middle of somebody's log call.
-        reserve(&file, len as u64)?;
+        reserve_for_mapping(&file, len as u64)?;
         let map = MmapOptions::new().len(len).map_raw(&file).map_err(or_unsupported)?;
         Self::new(file, map, true)
     }
@@ -61,50 +59,8 @@ impl MappedSegment {
     }
 }
 
-/// A new file for a segment of `len` bytes.
-fn create_file(path: &Path, len: usize) -> io::Result<std::fs::File> {
-    if len == 0 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a segment needs at least one byte"));
-    }
-    file_size::look();
-    file_size::check(len as u64)?;
-    OpenOptions::new().read(true).write(true).create_new(true).open(path)
-}
-
-/// Removes the file of a segment that could not be made: nobody knows it yet, and recovery should not
-/// have to explain it.
-fn forget_file(path: &Path) {
-    let _best_effort = std::fs::remove_file(path);
-}
-
-/// Gives the file `len` bytes of zeros, with space for all of them on the device.
-#[cfg(not(any(target_os = "netbsd", target_os = "openbsd", target_os = "dragonfly")))]
-fn reserve(file: &std::fs::File, len: u64) -> io::Result<()> {
-    // A signal can interrupt a long reservation, and what it has done by then need not be done again.
-    let flags = rustix::fs::FallocateFlags::empty();
-    let reserved = rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, len));
-    reserved.map_err(|e| or_unsupported(e.into()))
-}
-
-#[cfg(any(target_os = "netbsd", target_os = "openbsd", target_os = "dragonfly"))]
-fn reserve(_file: &std::fs::File, _len: u64) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "this system cannot reserve space"))
-}
-
-/// Names alike the ways in which file systems say that they cannot reserve or map: there are many, and
-/// callers have one answer to all. Our arguments are right, so `EINVAL` is the file system's way too.
-fn or_unsupported(error: io::Error) -> io::Error {
-    let cannot = [Errno::OPNOTSUPP, Errno::NOTSUP, Errno::NOSYS, Errno::INVAL, Errno::NODEV];
-    match error.raw_os_error() {
-        Some(code) if cannot.iter().any(|errno| errno.raw_os_error() == code) => {
-            io::Error::new(io::ErrorKind::Unsupported, error)
-        }
-        _ => error,
-    }
-}
-
 /// That `offset..offset + len` lies in the segment.
-fn check(memory: &SegmentMemory, offset: usize, len: usize) -> io::Result<()> {
+pub(super) fn check(memory: &SegmentMemory, offset: usize, len: usize) -> io::Result<()> {
     match offset.checked_add(len) {
         Some(end) if end <= memory.len() => Ok(()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "outside the segment")),
@@ -112,7 +68,7 @@ fn check(memory: &SegmentMemory, offset: usize, len: usize) -> io::Result<()> {
 }
 
 /// Writes zeros over the first `len` bytes of a file that has nothing else there, and syncs them.
-fn sync_zeros(file: &OsFile, len: usize) -> io::Result<()> {
+pub(super) fn sync_zeros(file: &OsFile, len: usize) -> io::Result<()> {
     // In pieces as small as what will be synced: the kernel caches a file in the pieces in which it was written, and
     // a byte that changes has all of its piece written again.
     const STEP: usize = 4 << 10;
@@ -212,77 +168,6 @@ impl Segment for MappedSegment {
     }
 }
 
-/// Memory of our own, written to the file on demand: for file systems that cannot reserve or map.
-#[derive(Debug)]
-pub(super) struct UnmappedSegment {
-    memory: SegmentMemory,
-    start: NonNull<u8>,
-    layout: Layout,
-    file: OsFile,
-}
-
-// SAFETY: `start` is owned by this value and only reached through `memory`, which is shared soundly.
-unsafe impl Send for UnmappedSegment {}
-// SAFETY: as above.
-unsafe impl Sync for UnmappedSegment {}
-
-impl UnmappedSegment {
-    pub(super) fn create(path: &Path, len: usize) -> io::Result<Self> {
-        let layout = Layout::from_size_align(len, 4096).map_err(io::Error::other)?;
-        let file = create_file(path, len)?;
-        Self::allocate(file, layout).inspect_err(|_| forget_file(path))
-    }
-
-    fn allocate(file: std::fs::File, layout: Layout) -> io::Result<Self> {
-        file.set_len(layout.size() as u64)?;
-        // SAFETY: `create_file` refuses a size of zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        // SAFETY: freshly allocated with this length and alignment; freed only in `drop`.
-        let memory = unsafe { SegmentMemory::new(start, layout.size()) };
-        Ok(Self { memory, start, layout, file: OsFile(file) })
-    }
-}
-
-impl Drop for UnmappedSegment {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `create` with this layout, and nobody can hold a slice of it any more.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
-    }
-}
-
-impl Segment for UnmappedSegment {
-    fn memory(&self) -> &SegmentMemory {
-        &self.memory
-    }
-
-    fn is_mapped(&self) -> bool {
-        false
-    }
-
-    fn publish(&self, offset: usize, len: usize) -> io::Result<()> {
-        check(&self.memory, offset, len)?;
-        // SAFETY: the writer publishes what it has finished writing, and writes it no more.
-        let bytes = unsafe { self.memory.slice(offset, len) };
-        self.file.write_all_at(bytes, offset as u64)
-    }
-
-    fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
-        check(&self.memory, offset, len)?;
-        self.file.sync_data()
-    }
-
-    fn sync_zeros(&self, len: usize) -> io::Result<()> {
-        check(&self.memory, 0, len)?;
-        sync_zeros(&self.file, len)
-    }
-
-    fn truncate(&self, len: usize) -> io::Result<()> {
-        check(&self.memory, len, 0)?;
-        self.file.set_len(len as u64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,14 +194,5 @@ mod tests {
         assert_eq!(resident_kib(&segment), 512);
         segment.unload(0, usize::MAX);
         assert_eq!(resident_kib(&segment), 0);
-    }
-
-    #[test]
-    fn file_systems_that_cannot_reserve_are_unsupported_and_full_ones_are_not() {
-        for errno in [Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL, Errno::NODEV] {
-            assert_eq!(or_unsupported(errno.into()).kind(), io::ErrorKind::Unsupported, "{errno}");
-        }
-        assert_eq!(or_unsupported(Errno::NOSPC.into()).kind(), io::ErrorKind::StorageFull);
-        assert_eq!(or_unsupported(Errno::MFILE.into()).raw_os_error(), Some(Errno::MFILE.raw_os_error()));
     }
 }

@@ -63,6 +63,10 @@ impl Segment for SimSegment {
         })
     }
 
+    fn may_publish_again(&self) -> bool {
+        !self.mapped
+    }
+
     fn write_by_call(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
         self.check(offset, bytes.len())?;
         if !self.mapped || !self.writable {

@@ -1,6 +1,7 @@
 //! The critical section, and waiting for room.
 
-use super::state::{Active, Prepared, State};
+use super::durable::is_full;
+use super::state::{Active, PrepareError, Prepared, State};
 use super::{Appended, Inner};
 use crate::wal::format::{
     COUNT_MAX, KIND_CALLER_MAX, KIND_PREV, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
@@ -208,6 +209,17 @@ impl Inner {
             if let Err(e) = self.usable() {
                 break Err(e);
             }
+            if state.held && !state.closed {
+                let end = state.end;
+                drop(state);
+                let published = self.publish_through(end);
+                state = self.state();
+                match published {
+                    Err(e) if is_full(&e) => break Err(PrepareError::remember(&e).tell()),
+                    Err(e) => break Err(e),
+                    Ok(()) => continue,
+                }
+            }
             let Some(active) = state.active.as_ref().filter(|_| !state.closed) else { break Err(closed()) };
             if need.is_met(active) {
                 break Ok(());
@@ -239,8 +251,7 @@ impl Inner {
             }
             if timed_out || patience == Patience::None {
                 // Why the last attempt failed says more than that there is no room.
-                let told =
-                    state.prepare_error.as_ref().filter(|_| free).map(super::state::PrepareError::tell);
+                let told = state.prepare_error.as_ref().filter(|_| free).map(PrepareError::tell);
                 break Err(told.unwrap_or_else(|| self.stalled()));
             }
             match self.options.background {
@@ -263,7 +274,7 @@ impl Inner {
                     (state, timed_out) = self.wait_for_room(state, patience, since);
                     state.waiting -= 1;
                     if free && state.metrics.prepare_failures != failures && state.prepared.is_none() {
-                        let told = state.prepare_error.as_ref().map(super::state::PrepareError::tell);
+                        let told = state.prepare_error.as_ref().map(PrepareError::tell);
                         break Err(told.unwrap_or_else(|| self.stalled()));
                     }
                 }

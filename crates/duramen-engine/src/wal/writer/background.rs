@@ -1,7 +1,7 @@
 //! What is done off the writers' path: preparing, sealing, interval syncs, noticing flushes.
 
 use super::Inner;
-use super::durable::raise;
+use super::durable::{is_full, raise};
 use super::handle::{Handle, Takes};
 use super::state::{Active, PREFAULT_STEP_BYTES, PrepareError, State};
 use crate::wal::format::{FIRST_RECORD, SEALED};
@@ -18,6 +18,9 @@ const LEAST_AT_ONCE_BYTES: usize = 4 << 20;
 /// If a segment takes longer than this to fill, its memory is not taken at once: by then the system may have begun to write
 /// zeros to the device.
 const MOST_TO_FILL: Duration = Duration::from_secs(5);
+
+/// How long after a look for room in the file that records wait for the next one is.
+pub(super) const FULL_AGAIN: Duration = Duration::from_millis(50);
 
 impl Inner {
     /// One round of everything that is due. `closing` seals durably whatever the options say.
@@ -61,14 +64,27 @@ impl Inner {
     }
 
     fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<(u64, u64)>) -> Result<()> {
+        let done = self.seal_all(closing, sealed);
+        self.state().seals_later = done.as_ref().is_err_and(is_full);
+        done?;
+        if let Some(end) = self.take_due_sync()
+            && let Err(e) = self.sync_through(end)
+        {
+            // What waits for room in its file is no less due.
+            let soon = self.env.clock.monotonic().saturating_add(FULL_AGAIN);
+            let mut state = self.state();
+            state.sync_due = Some(state.sync_due.map_or(soon, |due| due.min(soon)));
+            return Err(e);
+        }
+        self.poll_released();
+        Ok(())
+    }
+
+    fn seal_all(&self, closing: bool, sealed: &mut Vec<(u64, u64)>) -> Result<()> {
         while let Some((handle, len)) = self.next_to_seal() {
             self.seal(&handle, len, closing || self.options.sync_on_seal)?;
             sealed.push((handle.number, len as u64));
         }
-        if let Some(end) = self.take_due_sync() {
-            self.sync_through(end)?;
-        }
-        self.poll_released();
         Ok(())
     }
 
@@ -82,7 +98,7 @@ impl Inner {
             part.handle.segment.prefault(start, end.saturating_sub(start).min(PREFAULT_STEP_BYTES));
             // What records are about to need comes first.
             if let Some(Range { start, end }) = behind {
-                part.handle.segment.unload(start, end - start);
+                part.handle.unload(start..end);
             }
             part.range.start = start + PREFAULT_STEP_BYTES;
             state = self.state();
@@ -180,22 +196,23 @@ impl Inner {
     /// reads `sealed` may rely on them.
     fn seal(&self, handle: &Handle, len: usize, durably: bool) -> Result<()> {
         let end = Position { number: handle.number, offset: len as u64 };
-        if !handle.segment.is_mapped() {
+        if !handle.mapped {
             self.publish_through(end)?;
         }
         if handle.path.is_some() && durably {
             self.sync_sealed(end)?;
         }
         let path = handle.path.as_deref().unwrap_or(Path::new("(memory)"));
-        self.poison(raise(handle, SEALED, len).map_err(Error::io("write", path)))?;
+        self.poison_unless_full(raise(handle, SEALED, len).map_err(|e| handle.refused("write", e)))?;
         if handle.path.is_some() {
-            self.poison(handle.segment.truncate(len).map_err(Error::io("truncate", path)))?;
+            let cut = handle.segment.truncate(len).map_err(|e| handle.refused("truncate", e));
+            self.poison_unless_full(cut)?;
             if durably {
                 self.poison(handle.segment.sync(0, FIRST_RECORD).map_err(Error::io("sync", path)))?;
             }
         }
         if self.options.unload_written {
-            handle.segment.unload(0, usize::MAX);
+            handle.unload(0..usize::MAX);
         }
         let mut state = self.state();
         if let Some(immutable) = state.immutable.iter_mut().find(|i| i.handle.number == handle.number) {

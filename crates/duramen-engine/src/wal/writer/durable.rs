@@ -3,9 +3,11 @@
 use super::Inner;
 use super::handle::Handle;
 use super::state::State;
+use crate::error::WAITS_FOR_ROOM;
 use crate::wal::format::{FIRST_RECORD, FIRST_SEQ, PUBLISHED, SYNCED};
 use crate::wal::group::Position;
 use crate::{Error, Result};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +18,7 @@ const PAGE: usize = 4096;
 impl Inner {
     /// Returns once every record up to `position` survives this process.
     pub(super) fn publish_through(&self, position: Position) -> Result<()> {
-        self.publishing.reach(position, || self.usable(), || self.poison(self.publish_round()))
+        self.publishing.reach(position, || self.usable(), || self.poison_unless_full(self.publish_round()))
     }
 
     /// Returns once every record up to `position` survives a loss of power.
@@ -24,27 +26,51 @@ impl Inner {
         if self.dir.is_none() {
             return Err(Error::InvalidArgument("wal_kind none keeps no file that could be synced".into()));
         }
-        self.syncing.reach(position, || self.usable(), || self.poison(self.sync_round(None)))
+        self.syncing.reach(position, || self.usable(), || self.poison_unless_full(self.sync_round(None)))
     }
 
     /// The same for a segment that takes no more; leaves the active one alone.
     pub(super) fn sync_sealed(&self, position: Position) -> Result<()> {
-        self.syncing.reach(position, || self.usable(), || self.poison(self.sync_round(Some(position))))
+        let lead = || self.poison_unless_full(self.sync_round(Some(position)));
+        self.syncing.reach(position, || self.usable(), lead)
     }
 
     /// Hands everything that is not with the kernel yet to it: first the records, then the counter that readers
     /// in other processes follow.
     fn publish_round(&self) -> Result<Position> {
-        let (segments, reached) = behind(&self.state(), None, |h| &h.published);
+        let state = self.state();
+        let (segments, reached) = behind(&state, None, |h| &h.published);
+        let held = state.held;
+        drop(state);
         for (handle, end) in segments {
-            let Some(path) = &handle.path else { continue };
-            if !handle.segment.is_mapped() {
-                publish(&handle, end).map_err(Error::io("write", path))?;
+            if handle.path.is_none() {
+                continue;
             }
-            handle.published.store(end as u64, Ordering::Relaxed);
+            if !handle.mapped
+                && let Err(e) = publish(&handle, end)
+            {
+                let refused = handle.refused("write", e);
+                if is_full(&refused) {
+                    self.state().hold();
+                }
+                return Err(refused);
+            }
+            handle.published.store(end as u64, Ordering::Release);
         }
         self.not_let_go()?;
+        if held {
+            self.state().go_on();
+            self.room.notify_all();
+        }
         Ok(reached)
+    }
+
+    /// As [`Inner::poison`]; but records that wait in memory for room in their file harm nothing.
+    pub(super) fn poison_unless_full<T>(&self, result: Result<T>) -> Result<T> {
+        match result {
+            Err(e) if is_full(&e) => Err(e),
+            other => self.poison(other),
+        }
     }
 
     /// Syncs every segment that is behind, oldest first, so that what is durable is always a prefix.
@@ -60,14 +86,25 @@ impl Inner {
         let (segments, reached) = behind(&state, through, |h| &h.synced);
         drop(state);
         self.not_let_go()?;
-        if segments.is_empty() {
+        if segments.first.is_none() {
             return Ok(reached);
         }
-        if segments.iter().any(|(handle, _)| !handle.segment.is_mapped()) {
-            self.publish_through(reached)?;
+        let mut full = None;
+        if segments.first.iter().chain(&segments.rest).any(|(handle, _)| !handle.mapped) {
+            full = match self.publish_through(reached) {
+                Err(e) if is_full(&e) => Some(e),
+                other => other.map(|()| None)?,
+            };
         }
-        for (handle, end) in segments {
+        for (handle, mut end) in segments {
             let (Some(path), Some(dir)) = (&handle.path, &self.dir) else { continue };
+            if full.is_some() {
+                // What others were told is safe from the process is still to be safe from more than that.
+                end = end.min(handle.published.load(Ordering::Acquire) as usize);
+                if end as u64 <= handle.synced.load(Ordering::Relaxed) {
+                    continue;
+                }
+            }
             if !handle.name_synced.load(Ordering::Relaxed) {
                 self.sync_parents(dir)?;
                 self.env.fs.sync_dir(dir).map_err(Error::io("sync directory", dir))?;
@@ -76,8 +113,15 @@ impl Inner {
             let from = handle.synced.load(Ordering::Relaxed) as usize / PAGE * PAGE;
             handle.segment.sync(from, end - from).map_err(Error::io("sync", path))?;
             handle.synced.store(end as u64, Ordering::Relaxed);
-            raise(&handle, SYNCED, end).map_err(Error::io("write", path))?;
+            match raise(&handle, SYNCED, end).map_err(|e| handle.refused("write", e)) {
+                // It only proves damage, if there is some.
+                Err(e) if is_full(&e) => {}
+                other => other?,
+            }
             self.syncs.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(full) = full {
+            return Err(full);
         }
         let mut state = self.state();
         state.mark = state.mark.max(Some(reached));
@@ -111,7 +155,22 @@ impl Inner {
     }
 }
 
-fn publish(handle: &Handle, end: usize) -> std::io::Result<()> {
+/// Whether it says that records wait in memory, for want of room in their file.
+pub(super) fn is_full(error: &Error) -> bool {
+    error.waits_for_room()
+}
+
+impl Handle {
+    /// An operation that was refused. One for want of room is made again later, where all is as it was before it.
+    pub(super) fn refused(&self, operation: &'static str, error: io::Error) -> Error {
+        let for_room = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let again = for_room && !self.mapped && self.segment.may_publish_again();
+        let path = self.path.as_deref().unwrap_or(Path::new("(memory)"));
+        Error::io(if again { WAITS_FOR_ROOM } else { operation }, path)(error)
+    }
+}
+
+fn publish(handle: &Handle, end: usize) -> io::Result<()> {
     let from = handle.published.load(Ordering::Relaxed) as usize;
     if from == 0 {
         handle.segment.publish(FIRST_SEQ, 8)?;
@@ -122,9 +181,24 @@ fn publish(handle: &Handle, end: usize) -> std::io::Result<()> {
 }
 
 /// Raises a counter of the header, in the file too.
-pub(super) fn raise(handle: &Handle, counter: usize, value: usize) -> std::io::Result<()> {
+pub(super) fn raise(handle: &Handle, counter: usize, value: usize) -> io::Result<()> {
     handle.segment.memory().counter(counter).store(value as u64, Ordering::Release);
     handle.segment.publish(counter, 8)
+}
+
+/// Segments, and where their records end. There is hardly ever more than one, and that asks for no memory.
+struct Behind {
+    first: Option<(Arc<Handle>, usize)>,
+    rest: Vec<(Arc<Handle>, usize)>,
+}
+
+impl IntoIterator for Behind {
+    type Item = (Arc<Handle>, usize);
+    type IntoIter = std::iter::Chain<std::option::IntoIter<Self::Item>, std::vec::IntoIter<Self::Item>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.rest)
+    }
 }
 
 /// The segments of which `progress` does not cover all records, with where those end, oldest first; and the
@@ -133,14 +207,13 @@ fn behind(
     state: &State,
     through: Option<Position>,
     progress: impl Fn(&Handle) -> &AtomicU64,
-) -> (Vec<(Arc<Handle>, usize)>, Position) {
+) -> (Behind, Position) {
     let immutable = state.immutable.iter().map(|i| (&i.handle, i.len));
     let active = state.active.as_ref().map(|a| (&a.handle, a.tail.end()));
-    let segments = immutable
+    let mut segments = immutable
         .chain(active.filter(|(_, end)| *end > FIRST_RECORD))
         .filter(|(h, _)| through.is_none_or(|t| h.number <= t.number))
         .filter(|(h, end)| progress(h).load(Ordering::Relaxed) < *end as u64)
-        .map(|(h, end)| (Arc::clone(h), end))
-        .collect();
-    (segments, through.unwrap_or(state.end))
+        .map(|(h, end)| (Arc::clone(h), end));
+    (Behind { first: segments.next(), rest: segments.collect() }, through.unwrap_or(state.end))
 }

@@ -11,6 +11,7 @@ use crate::wal::options::{Durability, WalKind};
 use crate::wal::reader::SegmentReader;
 use crate::{Error, Result};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,6 +33,21 @@ pub(super) struct Handle {
     pub(super) synced: AtomicU64,
     /// How many bytes of it the kernel has. Moved by who leads a publication.
     pub(super) published: AtomicU64,
+}
+
+impl Handle {
+    /// Gives memory back, of what the file has.
+    pub(super) fn unload(&self, range: Range<usize>) {
+        let (mut start, mut end) = (range.start, range.end);
+        if !self.mapped {
+            // The counters in front of the records change even when it is sealed.
+            start = start.max(FIRST_RECORD);
+            end = end.min(self.published.load(Ordering::Acquire) as usize);
+        }
+        if start < end {
+            self.segment.unload(start, end - start);
+        }
+    }
 }
 
 /// Where every record is synced, segments are zeros on the device before they are used: then a sync has no

@@ -138,7 +138,9 @@ impl Wal {
     /// [`Error::InvalidArgument`] if `kind`, `count` or the payload's length is out of range, or the log is
     /// closed; [`Error::Stalled`] if every write buffer is full and `options` say not to wait (or nobody but the
     /// caller could free one, with a manual background); [`Error::Io`] if there is no room for a segment. In
-    /// all these cases nothing was appended, and a later append may succeed. Any other [`Error::Io`] is from a failed
+    /// all these cases nothing was appended, and a later append may succeed. If the error
+    /// [waits for room](Error::waits_for_room), the record is in the log, but not in its file: [`Wal::publish`] and later
+    /// appends try again, and nothing else is appended before. Any other [`Error::Io`] is from a failed
     /// write or sync: whether the record survives is unknown until recovery. [`Error::Poisoned`] ever after:
     /// nothing was appended.
     /// [`Error::Forked`] from this and every other call in a child forked from the process that made the log.
@@ -193,6 +195,21 @@ impl Wal {
         self.inner.sync_through(end)
     }
 
+    /// Makes all records that were appended as safe as an append with these options does, where one has said that there was no
+    /// room for that ([`Error::waits_for_room`]).
+    ///
+    /// # Errors
+    /// As that append; [`Error::Poisoned`] if the log has stopped meanwhile.
+    pub fn publish(&self, options: WriteOptions) -> Result<()> {
+        self.inner.not_forked()?;
+        self.inner.usable()?;
+        let end = self.inner.state().end;
+        match options.durability.unwrap_or(self.inner.options.durability) {
+            Durability::Sync => self.inner.sync_through(end),
+            _ => self.inner.publish_through(end),
+        }
+    }
+
     /// Makes the active segment immutable if it holds records, so that they can be flushed, and says its number.
     /// Waits for a free write buffer like an append. The background seals it afterwards.
     ///
@@ -226,7 +243,8 @@ impl Wal {
         self.inner.not_forked()?;
         self.inner.refuse_appends();
         self.threads.stop(&self.inner);
-        let closed = self.inner.finish();
+        // From here on it is for others to write to its files, whatever kept this from being done.
+        let closed = self.inner.poison(self.inner.finish());
         self.inner.unlock();
         closed
     }
@@ -252,7 +270,7 @@ impl Wal {
         drop(state);
         self.inner.room.notify_all();
         for handle in unloaded {
-            handle.segment.unload(0, usize::MAX);
+            handle.unload(0..usize::MAX);
         }
     }
 

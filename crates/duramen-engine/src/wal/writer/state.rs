@@ -49,6 +49,10 @@ pub(super) struct State {
     pub(super) flush_error: Option<String>,
     /// Memory that is to be made ready.
     pub(super) prefault: Option<Prefault>,
+    /// Records wait for room in their file, and no more are taken before.
+    pub(super) held: bool,
+    /// No segment can be sealed for the moment, for the same reason.
+    pub(super) seals_later: bool,
     /// No more appends.
     pub(super) closed: bool,
     /// The threads are to end.
@@ -225,6 +229,8 @@ impl State {
             prepare_error: None,
             flush_error: None,
             prefault: None,
+            held: false,
+            seals_later: false,
             closed: false,
             stop: false,
             metrics: WalMetrics::default(),
@@ -293,6 +299,22 @@ impl State {
         self.sync_due = None;
         self.syncs_singly = self.metrics.records == self.synced_records + 1;
         self.synced_records = self.metrics.records;
+    }
+
+    /// No more records are taken: those that there are find no room in their file.
+    pub(super) fn hold(&mut self) {
+        self.held = true;
+        if let Some(active) = &mut self.active {
+            active.tail.hold();
+        }
+    }
+
+    /// They have found it.
+    pub(super) fn go_on(&mut self) {
+        self.held = false;
+        if let Some(active) = &mut self.active {
+            active.tail.go_on();
+        }
     }
 
     /// Asks for a prepared segment of at least `bytes`. Whether that is news.

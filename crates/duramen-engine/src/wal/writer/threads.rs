@@ -3,6 +3,7 @@
 //! A sync of a full segment takes as long as the device does, and meanwhile the next segment fills.
 
 use super::Inner;
+use super::background::FULL_AGAIN;
 use super::state::State;
 use crate::{Error, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -122,7 +123,7 @@ impl Inner {
     /// How long until something is to be sealed, synced or looked at; `None` if nothing is.
     pub(super) fn settles_in(&self, state: &State) -> Option<Duration> {
         if state.immutable.iter().any(|i| !i.sealed) {
-            return Some(Duration::ZERO);
+            return Some(if state.seals_later { FULL_AGAIN } else { Duration::ZERO });
         }
         let sync = state.sync_due.map(|due| due.saturating_sub(self.env.clock.monotonic()));
         let poll = (!state.immutable.is_empty() && self.dir.is_some()).then_some(if state.waiting > 0 {
