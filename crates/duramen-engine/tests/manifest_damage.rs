@@ -56,6 +56,17 @@ fn every_flipped_bit_of_what_was_acknowledged_is_found() {
 }
 
 #[test]
+fn how_much_there_is_of_too_short_a_file_is_told() {
+    for len in [0, 7, 23] {
+        let env = file(&manifest().0[..len]);
+        let errors = [ManifestReader::open(&env, "").map(drop), Manifest::open(&env, "").map(drop)];
+        for error in errors.map(Result::unwrap_err) {
+            assert!(error.to_string().contains(&format!("it is {len} bytes long")), "{error}");
+        }
+    }
+}
+
+#[test]
 fn a_cut_file_is_an_earlier_state_or_no_manifest() {
     let (bytes, states) = manifest();
     for len in 0..bytes.len() {

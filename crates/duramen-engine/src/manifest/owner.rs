@@ -220,7 +220,7 @@ fn any_generation(env: &Env) -> u64 {
 pub(super) fn generation_of(file: &dyn File, path: &Path) -> Result<u64> {
     let mut header = [0; HEADER_BYTES];
     match file.read_exact_at(&mut header, 0) {
-        Err(e) if e.kind() == ErrorKind::UnexpectedEof => decode_header(path, &[]),
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => decode_header(path, &read_from(file, path, 0)?),
         other => {
             other.map_err(Error::io("read", path))?;
             decode_header(path, &header)
