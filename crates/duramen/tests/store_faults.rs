@@ -279,6 +279,35 @@ fn a_segment_that_is_gone_between_others_is_told_with_what_it_held() {
 }
 
 #[test]
+fn gaps_of_several_writers_are_told_once_each_however_often_somebody_looks() {
+    let sim = Sim::new(9);
+    for _ in 0..2 {
+        let process = sim.spawn_process();
+        let options = StoreOptions::new().env(process.env()).write_buffer_size(64 << 10).background(false);
+        let store = options.keeper(false).max_write_buffer_number(8).open("/logs").unwrap();
+        let _some = (0..300).map_while(|n| store.append(&entry(n)).ok()).count();
+        process.kill();
+        std::mem::forget(store);
+    }
+    let seconds: Vec<String> =
+        sim.files().into_iter().filter(|file| file.ends_with("00000002.wal")).collect();
+    assert_eq!(seconds.len(), 2);
+    for second in &seconds {
+        sim.env().fs.remove_file(&Path::new("/").join(second)).unwrap();
+    }
+    let store = StoreOptions::new().env(sim.env()).background(false).keeper(false).open("/logs").unwrap();
+    for _ in 0..120 {
+        assert!(!numbers(&store).is_empty());
+    }
+    let told = store.incidents();
+    assert_eq!((told.messages.len(), told.dropped), (2, 0), "{told:?}");
+    for second in seconds {
+        let third = second.replace("00000002.wal", "00000003.wal");
+        assert!(told.messages.iter().any(|message| message.contains(&third)), "{told:?}");
+    }
+}
+
+#[test]
 fn a_first_segment_whose_counters_are_lost_is_told() {
     let sim = Sim::new(9);
     let options = StoreOptions::new().env(sim.env()).write_buffer_size(64 << 10).background(false);

@@ -7,6 +7,7 @@ use crate::store::writers::Writers;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
 use duramen_engine::io::os::fork_generation;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     /// The number of the last request to seal that was followed.
     pub(crate) sealed_for: AtomicU64,
     incidents: Mutex<Incidents>,
+    /// The segments, by writer and number, of which an incident was told.
+    told: Mutex<BTreeSet<(u64, u64)>>,
     /// The identity of the store whose keeper this process has been.
     kept: OnceLock<u64>,
     /// The process that opened it, in its line of forks.
@@ -34,6 +37,9 @@ pub(crate) struct Shared {
 
 /// The most incidents that are kept; the oldest give way, and are counted.
 pub const MAX_INCIDENTS: usize = 100;
+
+/// Of so many segments it is remembered that something was told.
+const MOST_TOLD: usize = 10_000;
 
 /// What went wrong in the background, where no caller was there to be told.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +62,7 @@ impl Shared {
             has_claim: AtomicBool::new(false),
             sealed_for: AtomicU64::new(0),
             incidents: Mutex::default(),
+            told: Mutex::default(),
             kept: OnceLock::new(),
             generation: fork_generation(),
         }
@@ -119,6 +126,25 @@ impl Shared {
             incidents.dropped += 1;
         }
         incidents.messages.push(what);
+    }
+
+    /// Whether something was told of this writer's segment of this number.
+    pub(crate) fn has_told_of(&self, segment: (u64, u64)) -> bool {
+        lock(&self.told).contains(&segment)
+    }
+
+    /// Remembers what is wrong with this writer's segment of this number: once, however often somebody looks, or what is wrong
+    /// with several would push all else out of the list.
+    pub(crate) fn incident_of(&self, segment: (u64, u64), what: impl ToString) {
+        let mut told = lock(&self.told);
+        if told.len() >= MOST_TOLD {
+            told.clear();
+        }
+        let is_news = told.insert(segment);
+        drop(told);
+        if is_news {
+            self.incident(what);
+        }
     }
 
     /// The flush could not do its work: those who wait for a free write buffer must not wait for ever.

@@ -77,7 +77,7 @@ impl LiveCache {
                         Ok(None) => continue,
                         Err(e) if e.is_not_found() => continue,
                         Err(e) if e.is_corruption() => {
-                            shared.incident(&e);
+                            shared.incident_of(key, &e);
                             live.damaged.push((file.path, e));
                             continue;
                         }

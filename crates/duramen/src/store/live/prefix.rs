@@ -12,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Prefix {
     writer: u64,
+    /// The number of the last segment.
+    number: u64,
     next_seq: Option<u64>,
     /// The last segment with records, and those behind it that had none when they were looked at.
     before: Vec<Arc<SegmentReader>>,
@@ -25,14 +27,17 @@ impl Prefix {
         if segment.writer != self.writer {
             *self = Self { writer: segment.writer, ..Self::default() };
         }
+        self.number = segment.number;
         if !self.ended && self.is_gap(segment) {
             self.ended = true;
-            if self.is_damage(segment) {
+            let known = (segment.writer, segment.number);
+            if !shared.has_told_of(known) && self.is_damage(segment) {
                 let first = segment.reader.first_seq().unwrap_or_default();
                 let missing = format!(
                     "lines before line {first} of this writer are missing, and it is left out with what follows"
                 );
-                shared.incident(EngineError::corruption(&segment.path, segment.reader.start(), missing));
+                let told = EngineError::corruption(&segment.path, segment.reader.start(), missing);
+                shared.incident_of(known, told);
             }
         }
         if segment.reader.first_seq().is_some() {
@@ -62,7 +67,7 @@ impl Prefix {
     /// What reading the segment came to.
     pub(crate) fn has(&mut self, shared: &Shared, outcome: Result<()>, next_seq: Option<u64>) {
         if let Err(damage) = outcome {
-            shared.incident(damage);
+            shared.incident_of((self.writer, self.number), damage);
             self.ended = true;
         }
         self.next_seq = next_seq.or(self.next_seq);
