@@ -255,6 +255,32 @@ fn lines_that_do_not_get_into_tables_are_waited_for_ten_seconds_however_long_eac
 }
 
 #[test]
+fn other_writers_have_time_to_seal_though_the_first_look_takes_ten_seconds() {
+    let sim = Sim::new(12);
+    let process = sim.spawn_process();
+    let store = options(sim.env()).open("/logs").unwrap();
+    (0..30).for_each(|n| append(&store, n).unwrap());
+    store.flush().unwrap();
+    let other = options(process.env()).keeper(false).open("/logs").unwrap();
+    append(&other, 100).unwrap();
+    let other = std::cell::Cell::new(Some(other));
+    let mut matches = |block: &Arc<dyn Block>| {
+        sim.clock().advance(Duration::from_secs(11));
+        rows(block, &|n| n == 3 || n == 100)
+    };
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        if asked.get() == 2 {
+            other.take().map(Store::close).unwrap().unwrap();
+        }
+        false
+    };
+    let report = store.delete(i64::MIN..=i64::MAX, &mut matches, &stop).unwrap().unwrap();
+    assert_eq!((report.lines, report.unsealed_lines), (2, 0), "{report:?}");
+}
+
+#[test]
 fn lines_of_tables_go_though_no_room_is_left_to_ask_other_writers_for_theirs() {
     let run = |fault_at: Option<u64>| {
         let sim = Sim::new(12);
