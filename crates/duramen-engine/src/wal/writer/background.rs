@@ -6,7 +6,6 @@ use super::handle::{Handle, Takes};
 use super::state::{Active, PREFAULT_STEP_BYTES, PrepareError, State};
 use crate::wal::format::{FIRST_RECORD, SEALED};
 use crate::wal::group::Position;
-use crate::wal::names::segment_path;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -147,22 +146,12 @@ impl Inner {
             Err(e) => {
                 state.metrics.prepare_failures += 1;
                 state.prepare_error = Some(PrepareError::remember(&e));
-                if !self.is_there(number) {
-                    // Somebody may try many times on a full disk.
-                    state.give_back(number);
-                }
                 Err(e)
             }
         };
         drop(state);
         self.room.notify_all();
         done
-    }
-
-    /// Whether a file has the name of this segment, or may.
-    fn is_there(&self, number: u64) -> bool {
-        let path = self.dir.as_deref().map(|dir| segment_path(dir, number));
-        path.is_some_and(|path| !matches!(self.env.fs.exists(&path), Ok(false)))
     }
 
     /// Whether the next segment is likely to be full before the system writes its memory to the device by itself, and nobody

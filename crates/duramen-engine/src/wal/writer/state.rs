@@ -240,18 +240,11 @@ impl State {
         }
     }
 
-    /// Number and length for a segment of at least `bytes`.
+    /// Number and length for a segment of at least `bytes`. Numbers are not reused, even if it is never made.
     pub(super) fn next_segment(&mut self, bytes: usize) -> (u64, usize) {
         let number = self.next_number;
         self.next_number += 1;
         (number, self.next_bytes.max(bytes))
-    }
-
-    /// No segment of this number was made, and nothing is left of it: the next one has it.
-    pub(super) fn give_back(&mut self, number: u64) {
-        if self.next_number == number + 1 {
-            self.next_number = number;
-        }
     }
 
     /// A segment was made: the next is twice as long as is usual now.
