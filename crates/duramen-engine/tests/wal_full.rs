@@ -190,3 +190,66 @@ fn a_segment_is_sealed_once_there_is_room() {
     wal.close().unwrap();
     assert_eq!(recovered(&sim).len(), 1);
 }
+
+#[test]
+fn what_waited_is_synced_in_time_though_a_sync_failed_meanwhile() {
+    let sim = Sim::new(1);
+    let options = written(Durability::IntervalMs(1000), Background::Manual);
+    let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
+    let (mut all, mut seq) = (vec![], 1);
+    sim.sync_all();
+    sim.set_capacity_bytes(Some(sim.used_bytes() + 4096));
+    loop {
+        let record = nth_record(all.len(), seq);
+        seq += u64::from(record.count);
+        let done = append(&wal, &record);
+        all.push(record);
+        if let Err(e) = done {
+            assert!(e.waits_for_room(), "{e}");
+            break;
+        }
+    }
+    assert!(wal.sync().unwrap_err().waits_for_room());
+    sim.set_capacity_bytes(None);
+    wal.publish(WriteOptions::default()).unwrap();
+    for _ in 0..10 {
+        sim.clock().advance(Duration::from_secs(10));
+        wal.background_step().unwrap();
+    }
+    sim.crash_power_keeping(0);
+    assert_eq!(recovered(&sim).len(), all.len());
+}
+
+#[test]
+fn what_is_in_its_file_is_synced_in_time_though_a_segment_waits_to_be_sealed() {
+    for len in [500usize, 1000, 1500, 2500, 2900, 3300, 4000, 5000] {
+        let sim = Sim::new(1);
+        let options = written(Durability::IntervalMs(1000), Background::Manual);
+        let wal = Wal::create(&sim.env(), Path::new(WAL), options).unwrap();
+        let append = || wal.append(0, 1, &vec![7; len], WriteOptions::default());
+        sim.sync_all();
+        let mut acknowledged = 0;
+        // Somebody else takes the room as soon as there is a second segment.
+        while sim.files().iter().filter(|file| file.ends_with(".wal")).count() < 2 {
+            append().unwrap();
+            acknowledged += 1;
+            wal.background_step().unwrap();
+        }
+        loop {
+            // Enough for one more record in this segment, for none in the next.
+            let left = (32 << 10) - wal.live_segments()[0].committed() as usize;
+            let room = if left < len + 200 { 0 } else { (len + 64).next_multiple_of(4096) as u64 };
+            sim.set_capacity_bytes(Some(sim.used_bytes() + room));
+            match append() {
+                Ok(_) => acknowledged += 1,
+                Err(_) => break,
+            }
+        }
+        for _ in 0..10 {
+            sim.clock().advance(Duration::from_secs(100));
+            let _waits_on = wal.background_step();
+        }
+        sim.crash_power_keeping(0);
+        assert!(recovered(&sim).len() >= acknowledged, "{len}: {} of {acknowledged}", recovered(&sim).len());
+    }
+}

@@ -9,7 +9,7 @@ use crate::io::{File, Segment, SegmentMemory};
 use memmap2::{MmapOptions, MmapRaw};
 use std::io;
 use std::path::Path;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// Memory of our own, written to the file on demand.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Segment for UnmappedSegment {
     /// Puts the file's pages in the place of ours.
     #[cfg(target_os = "linux")]
     fn unload(&self, offset: usize, len: usize) {
-        use rustix::mm::{MapFlags, ProtFlags};
+        use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
         // SAFETY: it asks a constant.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
         let end = offset.saturating_add(len).min(self.memory.len());
@@ -83,13 +83,28 @@ impl Segment for UnmappedSegment {
         if !self.plain || start >= end {
             return;
         }
-        let flags = MapFlags::SHARED | MapFlags::FIXED;
-        // SAFETY: whole pages of this mapping, which nobody writes any more, change to pages of the file with the same
-        // bytes, at once for who reads them meanwhile. `map` frees all of it in the end.
-        let _only_a_hint = unsafe {
-            let at = self.map.as_mut_ptr().add(start).cast();
-            rustix::mm::mmap(at, end - start, ProtFlags::READ, flags, &self.file.0, start as u64)
+        // SAFETY: a new mapping of pages that the file has.
+        let pages = unsafe {
+            rustix::mm::mmap(
+                ptr::null_mut(),
+                end - start,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                &self.file.0,
+                start as u64,
+            )
         };
+        // It is only a hint. Asked to map there at once, the kernel may take away what is there, and then fail.
+        let Ok(pages) = pages else { return };
+        let len = end - start;
+        // SAFETY: whole pages of this mapping, which nobody writes any more, change to pages of the file with the same
+        // bytes, at once for who reads them meanwhile. `map` frees all of it in the end. What was not moved is ours alone.
+        unsafe {
+            let at = self.map.as_mut_ptr().add(start).cast();
+            if rustix::mm::mremap_fixed(pages, len, len, MremapFlags::MAYMOVE, at).is_err() {
+                let _leaks_addresses = rustix::mm::munmap(pages, len);
+            }
+        }
     }
 
     fn truncate(&self, len: usize) -> io::Result<()> {

@@ -66,18 +66,19 @@ impl Inner {
     fn seal_and_sync(&self, closing: bool, sealed: &mut Vec<(u64, u64)>) -> Result<()> {
         let done = self.seal_all(closing, sealed);
         self.state().seals_later = done.as_ref().is_err_and(is_full);
-        done?;
+        // What is in its file already is synced in time, though a segment waits to be sealed.
+        let full = match done {
+            Err(e) if is_full(&e) => Some(e),
+            other => other.map(|()| None)?,
+        };
         if let Some(end) = self.take_due_sync()
             && let Err(e) = self.sync_through(end)
         {
-            // What waits for room in its file is no less due.
-            let soon = self.env.clock.monotonic().saturating_add(FULL_AGAIN);
-            let mut state = self.state();
-            state.sync_due = Some(state.sync_due.map_or(soon, |due| due.min(soon)));
+            self.state().sync_again(self.env.clock.monotonic());
             return Err(e);
         }
         self.poll_released();
-        Ok(())
+        full.map_or(Ok(()), Err)
     }
 
     fn seal_all(&self, closing: bool, sealed: &mut Vec<(u64, u64)>) -> Result<()> {

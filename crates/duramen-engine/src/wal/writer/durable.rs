@@ -79,6 +79,7 @@ impl Inner {
             self.syncs_records.store(true, Ordering::Relaxed);
         }
         let mut state = self.state();
+        let was_due = state.sync_due.is_some();
         if through.is_none() {
             // Not without the look at what there is: a record in between would be synced, and a sync of it due for ever.
             state.begin_sync();
@@ -121,6 +122,9 @@ impl Inner {
             self.syncs.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(full) = full {
+            if was_due {
+                self.state().sync_again(self.env.clock.monotonic());
+            }
             return Err(full);
         }
         let mut state = self.state();

@@ -14,7 +14,8 @@ impl Wal {
         inner.not_forked()?;
         inner.refuse_appends();
         self.threads.stop(inner);
-        let left = inner.make_last();
+        // What could not be finished is nobody's to finish once others may have the directory.
+        let left = inner.poison(inner.make_last());
         inner.unlock();
         left
     }

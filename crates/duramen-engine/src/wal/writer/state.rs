@@ -1,6 +1,7 @@
 //! What the writer's lock guards.
 
 use super::WalMetrics;
+use super::background::FULL_AGAIN;
 use super::handle::{Handle, LITTLE_BYTES};
 use crate::Error;
 use crate::wal::arena::Tail;
@@ -299,6 +300,12 @@ impl State {
         self.sync_due = None;
         self.syncs_singly = self.metrics.records == self.synced_records + 1;
         self.synced_records = self.metrics.records;
+    }
+
+    /// A sync that was due failed for want of room: it is no less due.
+    pub(super) fn sync_again(&mut self, now: Duration) {
+        let soon = now.saturating_add(FULL_AGAIN);
+        self.sync_due = Some(self.sync_due.map_or(soon, |due| due.min(soon)));
     }
 
     /// No more records are taken: those that there are find no room in their file.
