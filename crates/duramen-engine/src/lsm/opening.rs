@@ -244,8 +244,9 @@ impl Inner {
             }
             Err(Error::Io { .. }) if !manifest.is_poisoned() => {
                 // The space that is missing may be what the log has reserved. If not, an empty log is found there.
+                // A write that was under way may have come in since.
                 let left = wal.leave();
-                if manifest.apply(none()).is_ok() {
+                if left.is_ok() && self.is_all_in_tables(wal) && manifest.apply(none()).is_ok() {
                     remove_dir(env, dir);
                 }
                 left
