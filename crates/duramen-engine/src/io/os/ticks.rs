@@ -3,7 +3,7 @@
 //! A log line asks for the time, and asking the kernel was a quarter of what the line costs. The counter is read in a
 //! third of that. So each thread keeps when it last asked, by both, and adds what the counter has gone on since; after
 //! [`WINDOW`] ticks it asks again. Whatever may happen to the counter or to the wall clock, a step, another
-//! processor, a move to another machine: no time is wrong by more than such a window.
+//! processor, a move to another machine: no time is wrong by more than such a window and [`AT_ONCE`].
 //!
 //! The kernel must trust the counter itself: it is its source of time, runs on while the processor sleeps, and at one
 //! speed. How fast is measured once, in the first half a millisecond. What was measured is taken a thousandth
@@ -44,7 +44,11 @@ pub(super) fn begin() {
 /// Nanoseconds since 1970 by the wall clock.
 #[inline]
 pub(super) fn now_unix_ns() -> i64 {
-    ASKED.get().at(counter()).unwrap_or_else(ask)
+    let asked = ASKED.get();
+    if asked.window == 0 {
+        return ask();
+    }
+    asked.at(counter()).unwrap_or_else(ask)
 }
 
 #[inline]
@@ -53,17 +57,23 @@ fn counter() -> u64 {
     unsafe { _rdtsc() }
 }
 
-/// Asks the kernel, and remembers when that was. The counter is read after it: what is added is too little then, not
+/// How many ticks may pass while the kernel is asked for what it says to be remembered: where more do, somebody else had the
+/// processor meanwhile, and nobody knows when it was that the kernel said so.
+const AT_ONCE: u64 = 1 << 12;
+
+/// Asks the kernel, and remembers when that was. Its time is that of the counter behind it: what is added is too little then, not
 /// too much.
 fn ask() -> i64 {
-    let unix_ns = kernel_unix_ns();
-    let speed = match SPEED.load(Ordering::Relaxed) {
+    let known = match SPEED.load(Ordering::Relaxed) {
         0 => measured(),
-        known => Some(known),
+        speed => Some(speed),
     };
-    if let Some(speed) = speed {
-        ASKED.set(Asked { ticks: counter(), unix_ns, speed, window: WINDOW });
-    }
+    let Some(speed) = known else { return kernel_unix_ns() };
+    let before = counter();
+    let unix_ns = kernel_unix_ns();
+    let ticks = counter();
+    let window = if ticks.wrapping_sub(before) < AT_ONCE { WINDOW } else { 0 };
+    ASKED.set(Asked { ticks, unix_ns, speed, window });
     unix_ns
 }
 
