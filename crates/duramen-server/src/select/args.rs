@@ -179,7 +179,9 @@ impl Args {
     pub fn filter_with(&self, app: &Shared, pipe: &str) -> ApiResult<Query> {
         let query = self.query(app, "")?;
         let pipes = self.parse_within(&format!("* | {pipe}"), app.env.clock.now_unix_ns(), None)?;
-        Ok(Query::new(query.filter().clone(), pipes.pipes().to_vec(), query.max_threads()))
+        // What begins with filters has them as its own.
+        let filter = query.filter().clone().and(pipes.filter().clone());
+        Ok(Query::new(filter, pipes.pipes().to_vec(), query.max_threads()))
     }
 
     /// The query and its time range, as `query`, `start`, `end` and `extra_filters` say; and `pipe` behind it, if it is not empty.
