@@ -268,54 +268,6 @@ fn what_it_replaced_does_not_come_back() {
     assert!(seen > 2, "{seen}");
 }
 
-/// A manifest that is older than what lies beside it is made anew, with what lies in quarantine.
-#[test]
-fn a_manifest_that_is_made_anew_knows_what_lies_in_quarantine() {
-    for table in [OLDEST, INGESTED, NEWEST] {
-        let sim = Sim::new(1);
-        store(&sim);
-        let before = sim.read_file(Path::new("store/MANIFEST")).unwrap();
-        let opened = Lsm::open(DIR, options(&sim)).unwrap();
-        opened.put(b"later", b"value").unwrap();
-        opened.close().unwrap();
-        write(&sim, "store/MANIFEST", &before);
-        rename(&sim, table, ASIDE);
-        let mended = mend(&sim);
-        assert_eq!(mended.lost, []);
-        assert!(mended.actions.iter().any(|did| did.contains("anew")), "{mended:?}");
-        has_all(&sim);
-        let store = Lsm::open(DIR, options(&sim)).unwrap();
-        assert_eq!(store.get(b"later").unwrap().as_deref(), Some(&b"value"[..]));
-        store.close().unwrap();
-        assert!(!quarantine(&sim).iter().any(|file| file == ASIDE), "{:?}", quarantine(&sim));
-    }
-}
-
-/// What the older manifest knows was merged since, with what deleted some of it: a copy in quarantine is none of the store.
-#[test]
-fn what_was_merged_since_the_manifest_stays_in_quarantine() {
-    let sim = Sim::new(1);
-    let open = || Lsm::open(DIR, options(&sim)).unwrap();
-    let opened = open();
-    opened.put(b"k", b"old").unwrap();
-    opened.put(b"x", b"1").unwrap();
-    opened.close().unwrap();
-    let before = sim.read_file(Path::new("store/MANIFEST")).unwrap();
-    copy(&sim, "store/sst/00000001.sst", "store/quarantine/sst-00000001.sst");
-    let opened = open();
-    opened.delete(b"k").unwrap();
-    opened.put(b"x", b"2").unwrap();
-    opened.compact().unwrap();
-    opened.close().unwrap();
-    write(&sim, "store/MANIFEST", &before);
-    let mended = mend(&sim);
-    assert_eq!(mended.lost, []);
-    let opened = open();
-    assert_eq!(opened.get(b"k").unwrap(), None, "{mended:?}");
-    assert_eq!(opened.get(b"x").unwrap().as_deref(), Some(&b"2"[..]));
-    assert_eq!(quarantine(&sim).iter().filter(|file| file.contains("00000001.sst")).count(), 1);
-}
-
 /// Of several that are damaged, that is taken of which most can be read.
 #[test]
 fn of_damaged_copies_the_best_is_taken() {

@@ -16,11 +16,13 @@
 //! | `salvage` | what can be read of a damaged table, in a new one |
 //! | `tables` | the manifest is whole: table by table |
 //! | `elsewhere` | tables that lie under another's name, or in quarantine |
+//! | `replaced` | whether a table in quarantine may have been replaced since it was put there |
 //! | `rebuild` | it is not: a manifest from the tables that are there |
 //! | `writers` | what is in the WAL |
 
 mod elsewhere;
 mod rebuild;
+mod replaced;
 mod salvage;
 mod tables;
 mod writers;
@@ -44,8 +46,6 @@ pub(super) struct Repair<'a> {
     report: &'a mut RepairReport,
     quarantine: Quarantine<'a>,
     elsewhere: elsewhere::Elsewhere,
-    /// Tables in quarantine that have a part in a manifest that is made anew, and what the old one says of them.
-    back: Vec<(PathBuf, TableMeta)>,
     /// Tables that have no part in a manifest that is made anew, and why.
     aside: Vec<(PathBuf, String)>,
     so_far: Progress,
@@ -68,7 +68,6 @@ pub(crate) fn repair(
         report,
         quarantine: Quarantine::new(env, dir),
         elsewhere: elsewhere::Elsewhere::default(),
-        back: Vec::new(),
         aside: Vec::new(),
         so_far: Progress::default(),
         progress,
@@ -149,8 +148,8 @@ impl Repair<'_> {
         Ok(Some(Damage { detail, ..whole_file(&path) }))
     }
 
-    /// Tables that are gone were replaced by merged ones, and those in quarantine as well may be. If there is none, they are to have
-    /// a part in what is made anew, and what is nowhere is lost.
+    /// Tables that are gone were replaced by merged ones. If there is none, what is nowhere is lost. What lies in quarantine stays
+    /// there: under a manifest that is older nothing tells whether it was replaced since, by tables of which nothing was left even.
     fn what_is_gone(
         &mut self,
         manifest: &ManifestReader,
@@ -164,13 +163,10 @@ impl Repair<'_> {
         };
         let merged = only_places.iter().any(|path| is_merged(path));
         for meta in manifest.state().tables.values() {
-            match found.get(&meta.number).and_then(|files| files.first()) {
-                Some(file) if !self.quarantine.is_in(file) => {}
-                Some(file) if merged => {
-                    let (file, number) = (file.display(), meta.number);
-                    self.did(format!("{file}, table {number}, stays there: it may have been merged since"));
-                }
-                Some(file) => self.back.push((file.clone(), meta.clone())),
+            let found = found.get(&meta.number).map(Vec::as_slice).unwrap_or_default();
+            match found.first() {
+                Some(_) if found.iter().any(|file| !self.quarantine.is_in(file)) => {}
+                Some(file) => self.stays(file, meta, "MANIFEST is older than tables beside it"),
                 None if !merged && !self.is_there(meta)? => {
                     self.lost([missing(&self.dir.join(&meta.path), meta)]);
                 }
@@ -178,6 +174,16 @@ impl Repair<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says of a table in quarantine that it stays there, and is lost unless it was replaced.
+    fn stays(&mut self, file: &Path, meta: &TableMeta, why: &str) {
+        let (file, number) = (file.display(), meta.number);
+        self.did(format!("{file}, table {number}, stays there: it may have been replaced since, {why}"));
+        let damage = missing(&self.dir.join(&meta.path), meta);
+        let detail =
+            format!("{}, and {file}, which has it, may have been replaced since: {why}", damage.detail);
+        self.lost([Damage { detail, ..damage }]);
     }
 
     /// Whether a table has a file where the manifest says, whatever that is.

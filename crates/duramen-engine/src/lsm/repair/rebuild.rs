@@ -11,6 +11,7 @@
 
 use super::Repair;
 use super::salvage::{is_foreign, meta_of};
+use crate::Result;
 use crate::kv::Damage;
 use crate::lsm::compaction::{self, Cancel, Context, Job, RateLimiter};
 use crate::lsm::flush::flushed_seq;
@@ -22,7 +23,6 @@ use crate::lsm::verify::{TableFindings, table_files};
 use crate::lsm::version::{LEVELS, Obsolete, TableFacts, TableFile, Version};
 use crate::manifest::{self, Manifest, State, TableMeta};
 use crate::wal::{self, WalRecoveryMode};
-use crate::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,20 +39,10 @@ impl Repair<'_> {
         let mut state = State { store_id: self.env.random.next_u64(), ..State::default() };
         let mut newest_whole = 0;
         let mut next = self.free_table_number(1)?;
-        let mut files: Vec<_> = table_files(self.env, self.dir)?
+        let files: Vec<_> = table_files(self.env, self.dir)?
             .into_iter()
             .map(|path| (paths::parse_table(&path), path))
             .collect();
-        let back = std::mem::take(&mut self.back);
-        for (file, meta) in &back {
-            let told =
-                format!("{} is table {}: it is put back, as table {next}", file.display(), meta.number);
-            self.did(told);
-            let named = self.put_back(file, meta, next)?;
-            let path = self.dir.join(named.path);
-            files.push((paths::parse_table(&path), if self.dry_run { file.clone() } else { path }));
-            next += 1;
-        }
         for (named, path) in files {
             if let Some((_, why)) = self.aside.iter().find(|(aside, _)| *aside == path) {
                 let what = format!("{} is put aside: {why}", path.display());
@@ -111,9 +101,6 @@ impl Repair<'_> {
         state.values.insert(name, value);
         state.version = 1;
         Manifest::rewrite(self.env, self.dir, &state)?;
-        for (file, _) in back {
-            self.env.fs.remove_file(&file).map_err(Error::io("remove", &file))?;
-        }
         // All of them but the manifest itself, whose name is in use again.
         let kept = self.quarantine.let_go_but(&path)?;
         self.report.quarantined.extend(kept);

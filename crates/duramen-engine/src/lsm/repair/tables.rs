@@ -6,7 +6,7 @@ use super::{Repair, missing};
 use crate::lsm::paths;
 use crate::lsm::verify::TableFindings;
 use crate::lsm::version::TableFacts;
-use crate::manifest::{Edit, State, TableMeta};
+use crate::manifest::{Edit, State};
 use crate::wal;
 use crate::{Error, Result};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ impl Repair<'_> {
             if findings.as_ref().is_some_and(|findings| findings.damage.is_empty()) {
                 continue;
             }
-            let found = self.elsewhere(meta)?;
+            let (found, stays) = self.usable(state, meta)?;
             if findings.is_some() {
                 displaced.insert(named.clone());
             }
@@ -39,8 +39,19 @@ impl Repair<'_> {
                 wrong.extend(found.whole);
                 continue;
             }
-            let Some((path, findings)) = self.best_of(named.clone(), findings, found, meta)? else {
-                self.lost([missing(&named, meta)]);
+            match &stays {
+                Some((file, why)) if findings.is_none() => self.stays(file, meta, why),
+                Some((file, why)) => {
+                    let (file, number) = (file.display(), meta.number);
+                    let what = "stays there: it may have been replaced since";
+                    self.did(format!("{file}, table {number}, {what}, {why}"));
+                }
+                None => {}
+            }
+            let Some((path, findings)) = best_of(named.clone(), findings, found) else {
+                if stays.is_none() {
+                    self.lost([missing(&named, meta)]);
+                }
                 self.did(format!("{} is taken out of the manifest", named.display()));
                 edit.remove_tables.push(meta.number);
                 continue;
@@ -92,25 +103,6 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Of the damaged files of a table that of which most can be read: where the manifest says it is, if that is as good as others.
-    fn best_of(
-        &mut self,
-        named: PathBuf,
-        findings: Option<TableFindings>,
-        found: Found,
-        meta: &TableMeta,
-    ) -> Result<Option<(PathBuf, TableFindings)>> {
-        let own = findings.as_ref().filter(|findings| !findings.is_another).map(|findings| findings.entries);
-        let best = found.damaged.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a });
-        match best {
-            Some((entries, path)) if own.is_none_or(|own| own < entries) => {
-                let findings = self.check(&path, Some(meta))?;
-                Ok(Some((path, findings)))
-            }
-            _ => Ok(findings.map(|findings| (named, findings))),
-        }
-    }
-
     /// The next opening would remove the segments that are in tables. While some are still there, they may have what
     /// the tables have lost: no program puts it back, but somebody may want to look.
     fn keep_flushed_segments(&mut self, state: &State) -> Result<()> {
@@ -128,4 +120,22 @@ impl Repair<'_> {
         }
         Ok(())
     }
+}
+
+/// Of the damaged files of a table that of which most can be read, as it was found: where the manifest says it is, if that is as good
+/// as others. Deleted ranges count before entries: without them, what they hid is seen again.
+fn best_of(
+    named: PathBuf,
+    findings: Option<TableFindings>,
+    found: Found,
+) -> Option<(PathBuf, TableFindings)> {
+    let worth = |findings: &TableFindings| match findings.is_another {
+        true => None,
+        false => Some((findings.range_deletes.len(), findings.entries)),
+    };
+    let in_place = findings.map(|findings| (named, findings));
+    in_place
+        .into_iter()
+        .chain(found.damaged)
+        .reduce(|best, other| if worth(&other.1) > worth(&best.1) { other } else { best })
 }

@@ -70,7 +70,7 @@ pub(crate) use cursor::TableCursor;
 pub(crate) use dump::dump;
 pub(crate) use open::TableCache;
 pub(crate) use options::{TableOptions, TableSummary};
-pub(crate) use properties::{MadeOf, id_of, origin_of};
+pub(crate) use properties::{MadeOf, Origin, id_of, origin_of};
 pub(crate) use reader::TableReader;
 pub(crate) use walk::{DamagedPart, Item, Role, TableWalk};
 pub(crate) use writer::{PendingSync, TableWriter};

@@ -71,6 +71,8 @@ pub(crate) struct Origin {
     /// The largest sequence number in it.
     pub(crate) last_seq: Option<u64>,
     pub(crate) made_of: MadeOf,
+    /// The number that no other table has; 0 if it does not say.
+    pub(crate) id: u64,
 }
 
 /// What a whole table says of where it comes from; `None` if its footer and index are not whole, an error if that cannot
@@ -86,13 +88,17 @@ pub(crate) fn origin_of(env: &Env, path: &Path) -> Result<Option<Origin>> {
     };
     let last_seq = table.property("max_seq").and_then(|bytes| std::str::from_utf8(bytes).ok()?.parse().ok());
     let made_of = table.property(WAL_SEGMENT).and_then(MadeOf::parse).unwrap_or(MadeOf::Other);
-    Ok(Some(Origin { last_seq, made_of }))
+    let id = table.property(ID).map_or(0, parse_id);
+    Ok(Some(Origin { last_seq, made_of, id }))
 }
 
 /// The number that no other table has; 0 if it does not say.
 pub(crate) fn id_of(properties: &BTreeMap<String, Vec<u8>>) -> u64 {
-    let text = properties.get(ID).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    text.and_then(|text| u64::from_str_radix(text, 16).ok()).unwrap_or(0)
+    properties.get(ID).map_or(0, |bytes| parse_id(bytes))
+}
+
+fn parse_id(bytes: &[u8]) -> u64 {
+    std::str::from_utf8(bytes).ok().and_then(|text| u64::from_str_radix(text, 16).ok()).unwrap_or(0)
 }
 
 pub(super) fn encode_handle(handle: ChunkHandle) -> Vec<u8> {
