@@ -84,6 +84,10 @@ impl Engine for Lsm {
             return Ok(());
         }
         if self.inner.is_closed() {
+            // A listener may have closed it, while there was more to tell. Whoever is inside, a listener may wait for.
+            if !self.inner.in_use.is_inside() {
+                self.stop_telling();
+            }
             return Ok(());
         }
         let finished = self.inner.finish();

@@ -70,6 +70,11 @@ impl InUse {
         !std::mem::replace(&mut self.lock().closed, true)
     }
 
+    /// Whether the caller is.
+    pub(super) fn is_inside(&self) -> bool {
+        self.lock().by.contains(&std::thread::current().id())
+    }
+
     /// Waits until nobody is inside; `false` if that must not be waited for, and is seen to by whoever leaves last.
     /// `is_own`: it is a thread of the store that asks.
     pub(super) fn wait_until_free(&self, is_own: bool) -> bool {
