@@ -86,8 +86,14 @@ fn of_a_field_with_too_many_values_to_count_some_are_told() {
         serde_json::json!({ "_time": time, "id": format!("id-{n:050}"), "few": format!("v{}", n * n % 7) })
     };
     server.ingest(&(0..20_000).map(row).collect::<Vec<_>>());
-    let values = |field: &str, limit: &str, part: &str| {
-        let asked = [("query", "*"), ("field", field), ("limit", limit), ("filter", part)];
+    let values_of = |query: &str, field: &str, limit: &str, part: &str| {
+        let asked = [
+            ("query", query),
+            ("field", field),
+            ("limit", limit),
+            ("filter", part),
+            ("ignore_pipes", if query == "*" { "0" } else { "1" }),
+        ];
         let told = server.get("/select/logsql/field_values", &asked);
         let values: Vec<(String, u64)> = match told.status {
             200 => {
@@ -101,6 +107,7 @@ fn of_a_field_with_too_many_values_to_count_some_are_told() {
         };
         (told.status, values)
     };
+    let values = |field: &str, limit: &str, part: &str| values_of("*", field, limit, part);
     // The most frequent first, as long as they can be counted.
     let of = |values: &[(&str, u64)]| values.iter().map(|(v, n)| ((*v).to_owned(), *n)).collect::<Vec<_>>();
     assert_eq!(values("few", "2", "").1, of(&[("v1", 5714), ("v2", 5714)]));
@@ -111,6 +118,11 @@ fn of_a_field_with_too_many_values_to_count_some_are_told() {
     assert_eq!((status, some.len()), (200, 10));
     assert!(some.iter().all(|(id, hits)| id.starts_with("id-0000") && *hits == 0), "{some:?}");
     assert_eq!(values("id", "3", "0012345").1.len(), 1);
+    // Of a query that is not whole yet the filter counts, and so does the part.
+    let unfinished = "few:v1 | stats by (x) count()";
+    assert_eq!(values_of(unfinished, "few", "9", "").1, of(&[("v1", 5714)]));
+    assert_eq!(values_of(unfinished, "id", "3", "0001234").1.len(), 3);
+    assert_eq!(values_of("* | limit 1", "few", "1", "0").1, of(&[("v0", 2858)]));
 }
 
 /// Begins to ask; the connection, and the answer's status.
