@@ -125,12 +125,68 @@ fn what_takes_too_long_is_written_in_parts_that_grow_again() {
     }
     sink.flush().unwrap();
     let lengths = |fake: &Fake| fake.batches().iter().map(Vec::len).collect::<Vec<_>>();
-    assert_eq!(lengths(&fake), [10, 12, 14, 4], "more and more, until it takes too long again");
+    assert_eq!(
+        lengths(&fake),
+        [10, 10, 12, 8],
+        "more and more, but never beyond what may be written already"
+    );
     info(&sink, 40..80);
     sink.flush().unwrap();
-    assert_eq!(lengths(&fake)[4..], [16, 19, 5]);
+    assert_eq!(lengths(&fake)[4..], [14, 16, 10]);
     assert_eq!(fake.batches().concat(), (0..80).map(|n| n.to_string()).collect::<Vec<_>>());
     assert_eq!((sink.stats().written, sink.stats().retries, sink.stats().failed), (80, 2, 0));
+}
+
+/// A database that says of some attempts that they took too long, and finishes them all the same. It knows up to which line it has
+/// all, as the real one does.
+#[derive(Debug, Default)]
+struct Late {
+    written: Vec<String>,
+    /// Which attempts are late.
+    late: Vec<bool>,
+}
+
+impl Backend for Arc<Mutex<Late>> {
+    fn write(&mut self, first: u64, lines: &[Line]) -> Result<(), WriteError> {
+        let mut state = self.lock().unwrap();
+        let has = state.written.len() as u64;
+        let begin = first - 1;
+        if has == begin {
+            state.written.extend(lines.iter().map(|line| line.message.clone()));
+        } else if has < begin + lines.len() as u64 {
+            return Err(WriteError::Permanent("it has a part of them".into()));
+        }
+        if state.late.pop() == Some(true) { Err(WriteError::TooLong("0 s".into())) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn what_took_too_long_and_was_written_after_all_is_there_once() {
+    for pattern in 0..256u32 {
+        let sim = Sim::new(1);
+        let late = Arc::new(Mutex::new(Late {
+            written: vec![],
+            late: (0..8).map(|bit| pattern >> bit & 1 == 1).collect(),
+        }));
+        let options = SinkOptions::new().batch_size(21).max_queue_lines(1_000).retry_ms(100, 100);
+        let sink = BatchSink::new(late.clone(), options.env(sim.env()).background(false), "test").unwrap();
+        for n in 0..63 {
+            sink.log(&Record { time_ns: 1, level: Level::Info, message: &n.to_string(), fields: &[] })
+                .unwrap();
+        }
+        while sink.stats().queued > 0 {
+            sink.background_step().unwrap();
+            if let Some(at) = sink.retry_at() {
+                sim.clock().advance(at.saturating_sub(sim.env().clock.monotonic()));
+            }
+            assert_eq!(sink.stats().failed, 0, "{pattern:b}");
+        }
+        assert_eq!(
+            late.lock().unwrap().written,
+            (0..63).map(|n| n.to_string()).collect::<Vec<_>>(),
+            "{pattern:b}"
+        );
+    }
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub(super) struct Writer<B> {
     take: usize,
     /// The most that one may take: fewer once so many took too long, and a few more each time they do not.
     most: usize,
+    /// The numbers behind the last lines of attempts of which nobody knows how they ended, the least last. If one went well after
+    /// all, the backend knows that of each part of it, but of none that goes beyond.
+    unsure: Vec<u64>,
     /// Failed attempts of this batch in a row.
     failures: u32,
     /// When to try again.
@@ -43,6 +46,7 @@ impl<B: Backend> Writer<B> {
             first: 0,
             take: 0,
             most: usize::MAX,
+            unsure: Vec::new(),
             failures: 0,
             retry_at: None,
         }
@@ -106,11 +110,10 @@ impl<B: Backend> Writer<B> {
                 self.next_part();
             }
             Err(WriteError::Transient(why)) => self.again(queue, why),
-            // If all of them were written after all, the backend knows that of each part.
             Err(WriteError::TooLong(why)) => {
+                self.again(queue, why);
                 self.take = self.take.div_ceil(2);
                 self.most = self.take;
-                self.again(queue, why);
             }
             // One of them is to blame, and the others are not.
             Err(WriteError::Lines(_)) if self.take > 1 => self.take = self.take.div_ceil(2),
@@ -129,6 +132,10 @@ impl<B: Backend> Writer<B> {
     /// Tries again after a while.
     fn again(&mut self, queue: &Waiting, why: String) {
         queue.retrying(why);
+        let end = self.first + self.take as u64;
+        if self.unsure.last() != Some(&end) {
+            self.unsure.push(end);
+        }
         self.failures += 1;
         self.retry_at = Some(queue.now() + self.delay(queue));
     }
@@ -136,6 +143,11 @@ impl<B: Backend> Writer<B> {
     fn next_part(&mut self) {
         self.first += self.take as u64;
         (self.take, self.failures) = (self.batch.len().min(self.most), 0);
+        let first = self.first;
+        while self.unsure.pop_if(|end| *end <= first).is_some() {}
+        if let Some(end) = self.unsure.last() {
+            self.take = self.take.min(usize::try_from(end - first).unwrap_or(usize::MAX));
+        }
     }
 
     /// Twice as long each time, and up to a quarter longer by chance, so that many do not come back at once.
