@@ -111,7 +111,8 @@ pub fn serve(
     allocator: Allocator,
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<(), ServeError> {
-    threads_can_be_had()?;
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    threads_can_be_had(workers + FIRST_THREADS)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
@@ -124,17 +125,16 @@ pub fn serve(
     outcome
 }
 
-/// That there are the threads with which the runtime begins: it would end the program with a panic.
+/// That there are so many threads, with which the runtime is to begin: it would end the program with a panic.
 ///
 /// # Errors
 /// What the system said.
-fn threads_can_be_had() -> std::io::Result<()> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+fn threads_can_be_had(count: usize) -> std::io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(Mutex::new(held));
     let mut threads = Vec::new();
     let mut outcome = Ok(());
-    for _ in 0..workers + FIRST_THREADS {
+    for _ in 0..count {
         let held = held.clone();
         let wait = move || _ = held.lock().map(|held| held.recv());
         match std::thread::Builder::new().spawn(wait) {
@@ -222,6 +222,8 @@ async fn run(
         read_timeout: limits.read_timeout,
         stopping,
     });
+    // The store has its own by now.
+    threads_can_be_had(FIRST_THREADS)?;
     for _ in 0..FIRST_THREADS {
         drop(tokio::task::spawn_blocking(|| ()));
     }
