@@ -77,6 +77,7 @@ impl Table {
 
     /// Writes what is still held; rows that come go below. A table without rows writes nothing.
     pub(crate) fn flush(&mut self, styles: &Styles, out: &mut dyn Write) -> io::Result<()> {
+        self.follows |= self.started;
         if self.started || self.held.is_empty() {
             return Ok(());
         }
