@@ -48,7 +48,10 @@ impl Refusals {
     pub(super) fn count(&self, error: &Error) {
         let counter = if error.is_full() { &self.dropped } else { &self.errors };
         counter.fetch_add(1, Ordering::Relaxed);
-        self.untold.fetch_add(1, Ordering::Relaxed);
+        // One that waits for room will be in the log all the same, and so is not told to be missing.
+        if !error.waits_for_room() {
+            self.untold.fetch_add(1, Ordering::Relaxed);
+        }
         *lock(&self.last_error) = Some(error.to_string());
     }
 
