@@ -2,9 +2,9 @@
 //!
 //! | module | one idea |
 //! |---|---|
-//! | [`add`] | what comes in: rows, values, numbers, counts |
-//! | [`order`] | which groups come first |
-//! | [`give`] | the rows that come out |
+//! | `add` | what comes in: rows, values, numbers, counts |
+//! | `order` | which groups come first |
+//! | `give` | the rows that come out |
 
 mod add;
 mod give;
