@@ -30,15 +30,7 @@ impl Wal {
 impl Inner {
     /// Seals what is full and syncs all there is, once nobody appends any more.
     fn make_last(&self) -> Result<()> {
-        self.usable()?;
-        let mut state = self.state();
-        if let Some(prepared) = state.prepared.take() {
-            state.discarded.extend(prepared.handle.path.clone());
-        }
-        state.wanted_bytes = 0;
-        let end = state.end;
-        drop(state);
-        self.background_step(true)?;
+        let end = self.settle_last(|_| ())?;
         if self.dir.is_some() {
             self.sync_through(end)?;
         }

@@ -31,7 +31,7 @@ mod let_go;
 mod state;
 mod threads;
 
-use super::group::Group;
+use super::group::{Group, Position};
 use super::options::{Durability, WalOptions, WriteOptions};
 use super::reader::SegmentReader;
 use crate::io::os::fork_generation;
@@ -396,9 +396,16 @@ impl Inner {
 
     /// Seals what is left, once nobody appends any more.
     fn finish(&self) -> Result<()> {
+        let end = self.settle_last(|state| _ = state.retire_active())?;
+        // What was sealed before may not have been synced then.
+        if self.dir.is_some() { self.sync_sealed(end) } else { Ok(()) }
+    }
+
+    /// The last round, of what `change` leaves: nothing is prepared any more. Where the records end.
+    fn settle_last(&self, change: impl FnOnce(&mut State)) -> Result<Position> {
         self.usable()?;
         let mut state = self.state();
-        state.retire_active();
+        change(&mut state);
         if let Some(prepared) = state.prepared.take() {
             state.discarded.extend(prepared.handle.path.clone());
         }
@@ -406,8 +413,7 @@ impl Inner {
         let end = state.end;
         drop(state);
         self.background_step(true)?;
-        // What was sealed before may not have been synced then.
-        if self.dir.is_some() { self.sync_sealed(end) } else { Ok(()) }
+        Ok(end)
     }
 
     fn release(&self, released: impl Fn(u64) -> bool) {
