@@ -36,6 +36,22 @@
 //!
 //! What the structure's part holds is drawn in `structure`, what a map's does in `presence`, and what a
 //! column's does in `ints`, `leaf` and `template`.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | `chunks` | where chunks lie |
+//! | `location` | where the parts lie that they hold |
+//! | `column` | the entry of a column |
+//! | `needs` | which bundles are read before others |
+
+mod chunks;
+mod column;
+mod location;
+mod needs;
+
+pub(crate) use column::{ColumnEntry, Form};
+pub(crate) use location::Location;
+pub(crate) use needs::Needs;
 
 use super::MAX_ROWS;
 use super::bytes::{Reader, bad, put_bytes, put_varint, put_zigzag};
@@ -43,7 +59,10 @@ use super::compress::{Zstd, expand};
 use super::filter::MAX_PARTS;
 use super::streams::{MAX_STREAM_BYTES, STREAMS};
 use crate::error::Result;
+use chunks::{chunk_after, put_chunks, read_chunks};
 use duramen_engine::sstable::ChunkHandle;
+use location::{Locations, put_location};
+use needs::{put_needs, read_needs};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -62,81 +81,6 @@ const VERSION_BEFORE_PAGES: u8 = 4;
 const VERSION_BEFORE_EMPTY: u8 = 3;
 /// What has no grams either.
 const VERSION_BEFORE_GRAMS: u8 = 2;
-const PER_VALUE: u8 = 128;
-
-/// Where a part lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Location {
-    pub(crate) bundle: usize,
-    /// Where it starts in each stream: not stored, but summed up.
-    pub(crate) starts: [usize; STREAMS],
-    pub(crate) lens: [usize; STREAMS],
-}
-
-/// How a column is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Constant(Box<str>),
-    Alias,
-    Integers {
-        min: i64,
-        max: i64,
-        at: Location,
-    },
-    Texts {
-        at: Location,
-        in_grams: bool,
-        /// Whether one of them may be empty.
-        has_empty: bool,
-        /// Where their bytes lie, if not in the part: each a bundle of text alone, of whole texts.
-        pages: Vec<Location>,
-    },
-}
-
-impl Form {
-    /// Where its part lies, if it has one.
-    pub(crate) fn location(&self) -> Option<&Location> {
-        match self {
-            Self::Constant(_) | Self::Alias => None,
-            Self::Integers { at, .. } | Self::Texts { at, .. } => Some(at),
-        }
-    }
-
-    /// All parts it has, pages included.
-    pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
-        let pages: &[Location] = if let Self::Texts { pages, .. } = self { pages } else { &[] };
-        self.location().into_iter().chain(pages)
-    }
-}
-
-/// A column's entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ColumnEntry {
-    pub(crate) name: String,
-    pub(crate) form: Form,
-    /// The kind of all values, or `None`: each has its own.
-    pub(crate) kind: Option<u8>,
-    /// Which map says what slots have a value; `None`: all.
-    pub(crate) map: Option<usize>,
-    /// How many values there are.
-    pub(crate) count: usize,
-}
-
-/// What is read before a bundle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// Whose streams come before its own, for zstd.
-    pub(crate) base: Option<usize>,
-    /// Whose integers tell its own.
-    pub(crate) key: Option<usize>,
-}
-
-impl Needs {
-    /// The one or two.
-    pub(crate) fn bundles(self) -> impl Iterator<Item = usize> {
-        self.base.into_iter().chain(self.key)
-    }
-}
 
 /// The directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,11 +101,6 @@ pub(crate) struct Directory {
     pub(crate) columns: Vec<ColumnEntry>,
     /// Bundles that need others.
     pub(crate) needs: BTreeMap<usize, Needs>,
-}
-
-fn put_location(out: &mut Vec<u8>, at: &Location) {
-    put_varint(out, at.bundle as u64);
-    at.lens.iter().for_each(|&len| put_varint(out, len as u64));
 }
 
 impl Directory {
@@ -200,13 +139,7 @@ impl Directory {
         for column in &self.columns {
             column.write(&mut p);
         }
-        put_varint(&mut p, self.needs.len() as u64);
-        for (&bundle, needs) in &self.needs {
-            put_varint(&mut p, bundle as u64);
-            for needed in [needs.base, needs.key] {
-                put_varint(&mut p, needed.map_or(0, |needed| needed as u64 + 1));
-            }
-        }
+        put_needs(&mut p, &self.needs);
         out.clear();
         let mut body = Vec::new();
         let method = zstd.append(&p, &mut body)?;
@@ -291,166 +224,6 @@ impl Directory {
             columns,
             needs,
         })
-    }
-}
-
-/// Which of so many bundles need others.
-fn read_needs(r: &mut Reader<'_>, bundles: usize) -> Result<BTreeMap<usize, Needs>> {
-    let mut all = BTreeMap::new();
-    for _ in 0..r.count(bundles)? {
-        let bundle = r.count(bundles)?;
-        let mut needed = || r.count(bundles).map(|n| n.checked_sub(1));
-        let needs = Needs { base: needed()?, key: needed()? };
-        let is_next = all.last_key_value().is_none_or(|(&last, _)| last < bundle);
-        let can_be_needed = |needed: usize| needed < bundle && !all.contains_key(&needed);
-        if bundle == bundles || !is_next || !needs.bundles().all(can_be_needed) {
-            return Err(bad("a bundle needs what cannot be read before it"));
-        }
-        all.insert(bundle, needs);
-    }
-    Ok(all)
-}
-
-/// Appends how many chunks there are and where each is, the first told from `end` on; where the last ends.
-fn put_chunks(p: &mut Vec<u8>, mut end: u64, chunks: &[ChunkHandle]) -> u64 {
-    put_varint(p, chunks.len() as u64);
-    for chunk in chunks {
-        put_zigzag(p, chunk.offset.wrapping_sub(end) as i64);
-        put_varint(p, u64::from(chunk.len));
-        end = chunk.offset.wrapping_add(u64::from(chunk.len));
-    }
-    end
-}
-
-/// What [`put_chunks`] wrote of at most so many.
-fn read_chunks(mut end: u64, most: usize, r: &mut Reader<'_>) -> Result<(Vec<ChunkHandle>, u64)> {
-    let mut chunks = Vec::new();
-    for _ in 0..r.count(most)? {
-        let offset = end.wrapping_add(r.zigzag()? as u64);
-        let len = u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))?;
-        end = offset.wrapping_add(u64::from(len));
-        chunks.push(ChunkHandle { offset, len });
-    }
-    Ok((chunks, end))
-}
-
-/// A chunk that there may be, its offset told from `end` on.
-fn chunk_after(end: u64, r: &mut Reader<'_>) -> Result<Option<ChunkHandle>> {
-    Ok(match u32::try_from(r.varint()?).map_err(|_| bad("a chunk is too long"))? {
-        0 => None,
-        len => Some(ChunkHandle { offset: end.wrapping_add(r.zigzag()? as u64), len }),
-    })
-}
-
-impl ColumnEntry {
-    fn write(&self, p: &mut Vec<u8>) {
-        put_bytes(p, self.name.as_bytes());
-        p.push(match self.form {
-            Form::Constant(_) => 0,
-            Form::Alias => 1,
-            Form::Integers { .. } => 2,
-            Form::Texts { in_grams, has_empty, ref pages, .. } => {
-                3 + u8::from(in_grams) + 2 * u8::from(!has_empty) + 4 * u8::from(!pages.is_empty())
-            }
-        });
-        p.push(self.kind.unwrap_or(PER_VALUE));
-        match self.map {
-            None => put_varint(p, 0),
-            Some(map) => {
-                put_varint(p, map as u64 + 1);
-                put_varint(p, self.count as u64);
-            }
-        }
-        match &self.form {
-            Form::Constant(text) => put_bytes(p, text.as_bytes()),
-            Form::Alias => {}
-            Form::Integers { min, max, at } => {
-                put_zigzag(p, *min);
-                put_varint(p, max.wrapping_sub(*min) as u64);
-                put_location(p, at);
-            }
-            Form::Texts { at, pages, .. } => {
-                put_location(p, at);
-                if !pages.is_empty() {
-                    put_varint(p, pages.len() as u64);
-                    pages.iter().for_each(|page| put_location(p, page));
-                }
-            }
-        }
-    }
-
-    fn read(r: &mut Reader<'_>, rows: usize, maps: usize, locations: &mut Locations) -> Result<Self> {
-        let name = r.str()?.to_owned();
-        let form = r.u8()?;
-        let kind = match r.u8()? {
-            PER_VALUE => None,
-            kind if kind <= 4 => Some(kind),
-            _ => return Err(bad("a kind of values is unknown")),
-        };
-        let (map, count) = match r.count(maps)? {
-            0 => (None, rows),
-            map => (Some(map - 1), r.count(rows)?),
-        };
-        let form = match form {
-            0 => Form::Constant(r.str()?.into()),
-            1 => Form::Alias,
-            2 => {
-                let min = r.zigzag()?;
-                let max = min.wrapping_add(r.varint()? as i64);
-                Form::Integers { min, max, at: locations.next(r)? }
-            }
-            3..=10 => {
-                let at = locations.next(r)?;
-                let pages = if form < 7 { Vec::new() } else { locations.pages(r)? };
-                let (in_grams, has_empty) = (form % 2 == 0, matches!(form, 3 | 4 | 7 | 8));
-                Form::Texts { at, in_grams, has_empty, pages }
-            }
-            _ => return Err(bad("a form of columns is unknown")),
-        };
-        if kind.is_none() && !matches!(form, Form::Integers { .. } | Form::Texts { .. }) {
-            return Err(bad("kinds have no place"));
-        }
-        Ok(Self { name, form, kind, map, count })
-    }
-}
-
-/// Sums up where parts start.
-struct Locations {
-    ends: Vec<[usize; STREAMS]>,
-}
-
-impl Locations {
-    fn next(&mut self, r: &mut Reader<'_>) -> Result<Location> {
-        let bundle = r.count(usize::MAX)?;
-        let ends = self.ends.get_mut(bundle).ok_or_else(|| bad("there is no such bundle"))?;
-        let starts = *ends;
-        let mut lens = [0; STREAMS];
-        for (len, end) in lens.iter_mut().zip(ends) {
-            *len = r.count(MAX_STREAM_BYTES)?;
-            *end = end.checked_add(*len).ok_or_else(|| bad("a part is out of range"))?;
-        }
-        Ok(Location { bundle, starts, lens })
-    }
-
-    fn pages(&mut self, r: &mut Reader<'_>) -> Result<Vec<Location>> {
-        let (mut pages, mut of_all) = (Vec::new(), 0);
-        for _ in 0..r.count(r.remaining())? {
-            let page = self.next(r)?;
-            if page.starts != [0; STREAMS] || !matches!(page.lens, [0, 0, 0, 1..=MAX_STREAM_BYTES]) {
-                return Err(bad("a page is none"));
-            }
-            of_all += page.lens[3];
-            if of_all > MAX_STREAM_BYTES {
-                return Err(bad("pages are too long"));
-            }
-            // Nothing else lies there.
-            self.ends[page.bundle] = [usize::MAX; STREAMS];
-            pages.push(page);
-        }
-        if pages.is_empty() {
-            return Err(bad("a column has no pages"));
-        }
-        Ok(pages)
     }
 }
 
@@ -548,53 +321,6 @@ mod tests {
         // It is not read as what it is not.
         plain[0] = VERSION_BEFORE_GRAMS;
         assert_ne!(Directory::read(&chunk_of(&plain), Path::new("x")).ok(), Some(directory));
-    }
-
-    #[test]
-    fn what_is_needed_is_before_and_needs_nothing() {
-        let read = |bytes: &[u8]| read_needs(&mut Reader::new(bytes), 4);
-        let of = |base, key| Needs { base, key };
-        assert_eq!(read(&[0]).unwrap(), BTreeMap::new());
-        assert_eq!(read(&[1, 1, 0, 0]).unwrap(), BTreeMap::from([(1, of(None, None))]));
-        let two = BTreeMap::from([(1, of(Some(0), None)), (3, of(Some(2), Some(0)))]);
-        assert_eq!(read(&[2, 1, 1, 0, 3, 3, 1]).unwrap(), two);
-        for (bytes, why) in [
-            (&[1, 1, 2, 0][..], "itself"),
-            (&[1, 1, 0, 3], "one behind it"),
-            (&[1, 4, 2, 0], "no bundle"),
-            (&[1, 3, 5, 0], "none"),
-            (&[2, 1, 1, 0, 2, 2, 0], "one that needs another"),
-            (&[2, 1, 1, 0, 2, 0, 2], "one that needs another"),
-            (&[2, 2, 1, 0, 1, 1, 0], "not in order"),
-            (&[2, 2, 1, 0, 2, 1, 0], "twice"),
-            (&[5], "too many"),
-            (&[1, 1, 1], "cut off"),
-        ] {
-            assert!(read(bytes).unwrap_err().is_corruption(), "{why}");
-        }
-    }
-
-    #[test]
-    fn pages_that_are_none_are_refused() {
-        let read = |bytes: &[u8]| {
-            let mut locations = Locations { ends: vec![[0; STREAMS]; 3] };
-            locations.pages(&mut Reader::new(bytes)).map(|pages| pages.len())
-        };
-        assert_eq!(read(&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 1]).unwrap(), 2);
-        let refused = |bytes: &[u8]| read(bytes).unwrap_err().is_corruption();
-        assert!(refused(&[0]), "none");
-        let mut locations = Locations { ends: vec![[0; STREAMS]; 3] };
-        locations.pages(&mut Reader::new(&[1, 2, 0, 0, 0, 9])).unwrap();
-        assert!(
-            locations.next(&mut Reader::new(&[2, 1, 0, 0, 0])).unwrap_err().is_corruption(),
-            "a part on a page"
-        );
-        assert!(refused(&[2, 0, 0, 0, 0, 9, 0, 0, 0, 0, 1]), "two of one bundle");
-        assert!(refused(&[1, 0, 0, 1, 0, 9]), "more than text");
-        assert!(refused(&[1, 0, 0, 0, 0, 0]), "no text");
-        let half = |bundle| [&[bundle, 0, 0, 0][..], &[0x81, 0x80, 0x80, 24]].concat();
-        assert_eq!(read(&[&[1][..], &half(0)].concat()).unwrap(), 1);
-        assert!(refused(&[&[2][..], &half(0), &half(1)].concat()), "too much together");
     }
 
     proptest::proptest! {
