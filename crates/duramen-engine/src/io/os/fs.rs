@@ -57,13 +57,17 @@ impl Fs for OsFs {
         let mut entries = Vec::new();
         for entry in fs::read_dir(path)? {
             let entry = entry?;
-            // A file may go between the listing and the look at it; then it is not there.
-            let metadata = match entry.metadata() {
+            // What is a directory is told by the listing itself. A file may go between that and the look at it; then it is not there.
+            let looked = entry.file_type().and_then(|kind| {
+                let len = if kind.is_dir() { 0 } else { entry.metadata()?.len() };
+                Ok((kind.is_dir(), len))
+            });
+            let (is_dir, len) = match looked {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
             if let Ok(name) = entry.file_name().into_string() {
-                entries.push(DirEntry { name, is_dir: metadata.is_dir(), len: metadata.len() });
+                entries.push(DirEntry { name, is_dir, len });
             }
         }
         Ok(entries)
