@@ -1,6 +1,6 @@
 //! What every request can reach, and the table of routes.
 
-use crate::answer::{AnswerMemory, LongQueries};
+use crate::answer::{AnswerMemory, KnownQueries};
 use crate::auth::{Scope, Tokens, admit, require};
 use crate::body::{Budget, unread};
 use crate::dialect::Dialect;
@@ -33,7 +33,7 @@ pub(crate) struct App {
     pub tenants: Arc<Tenants>,
     pub bodies: Budget,
     pub queries: Arc<Semaphore>,
-    pub long_queries: LongQueries,
+    pub known_queries: KnownQueries,
     /// For answers that wait to be read.
     pub answers: AnswerMemory,
     /// Leave to look at what has come, for one of those who follow.

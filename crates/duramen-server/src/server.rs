@@ -1,7 +1,7 @@
 //! Starts and stops: store, listeners, signals.
 
 use crate::admin::{Tasks, Turns};
-use crate::answer::{AnswerMemory, LongQueries};
+use crate::answer::{AnswerMemory, KnownQueries};
 use crate::app::{App, router};
 use crate::auth::{TokenError, Tokens, check_tenant};
 use crate::body::Budget;
@@ -201,7 +201,7 @@ async fn run(
         tenants,
         bodies: Budget::new(settings.max_bodies_bytes.unwrap_or_default()),
         queries: Arc::new(Semaphore::new(limits.max_queries)),
-        long_queries: LongQueries::new(),
+        known_queries: KnownQueries::new(),
         answers: AnswerMemory::new(limits.query_memory_bytes),
         following: Arc::new(Semaphore::new(limits.max_queries)),
         decoders: Arc::new(Semaphore::new(limits.decoders())),

@@ -5,6 +5,7 @@
 
 mod brief;
 mod gathered;
+mod known;
 mod latest;
 mod pieces;
 mod waiting;
@@ -15,11 +16,11 @@ use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-pub(crate) use brief::LongQueries;
 use duramen::Snapshot;
 use duramen::block::BlockHandle;
 use duramen_query::{Cancel, Query, ResultRow, RunOptions, RunStats, TakeText, Text};
 pub(crate) use gathered::{MEMBER_BYTES, OBJECT_BYTES, Room, gather};
+pub(crate) use known::KnownQueries;
 pub(crate) use latest::latest;
 pub(crate) use pieces::Pieces;
 use pieces::{PIECE_BYTES, PIECES_WAITING, PieceSender};
@@ -39,7 +40,7 @@ const PIECE_EVERY: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub query: Query,
-    /// What [`LongQueries`] knows it by.
+    /// What [`KnownQueries`] knows it by.
     pub key: u64,
     pub options: RunOptions,
     pub timeout: Duration,
@@ -48,7 +49,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// With the server's limits; `key` is what [`LongQueries`] knows it by.
+    /// With the server's limits; `key` is what [`KnownQueries`] knows it by.
     pub fn new(app: &Shared, query: Query, key: u64) -> Self {
         Self { query, key, options: options(app), timeout: app.limits.query_timeout, snapshot: None }
     }

@@ -1,7 +1,7 @@
 //! What a request asks for: parameters of the URL, or of a form in the body.
 
 use super::extra::also;
-use crate::answer::{LongQueries, Question};
+use crate::answer::{KnownQueries, Question};
 use crate::app::Shared;
 use crate::error::{ApiError, ApiResult};
 use crate::json::Members;
@@ -217,7 +217,7 @@ impl Args {
     pub fn question_of(&self, app: &Shared, query: Query) -> ApiResult<Question> {
         let timeout = self.timeout(app.limits.query_timeout)?;
         let written = self.pairs().filter(|(name, _)| !matches!(*name, "start" | "end" | "time"));
-        Ok(Question { timeout, ..Question::new(app, query, LongQueries::key(written)) })
+        Ok(Question { timeout, ..Question::new(app, query, KnownQueries::key(written)) })
     }
 
     /// A filter and a pipe, within `start` and `end`.
