@@ -151,7 +151,7 @@ fn question(lines: &[Line], field: &str, random: &mut Random) -> Option<(String,
     let (qa, qb) = (quoted(&a), quoted(&b));
     let (ra, rb) = (regex::escape(&a), regex::escape(&b));
     let phrase = |text: &str, phrase: &str| has_phrase(text, phrase, true, true);
-    Some(match random.below(10) {
+    Some(match random.below(11) {
         0 => (qa, Box::new(move |text| phrase(text, &a))),
         1 => (format!("{qa}*"), Box::new(move |text| has_phrase(text, &a, true, false))),
         2 => (format!("*{qa}*"), Box::new(move |text| text.contains(&a))),
@@ -164,6 +164,14 @@ fn question(lines: &[Line], field: &str, random: &mut Random) -> Option<(String,
             let passes =
                 move |text: &str| first(text).is_some_and(|at| phrase_end(text, at, &b, words).is_some());
             (format!("seq({qa},{qb})"), Box::new(passes))
+        }
+        8 => {
+            let (a, b) = (a.chars().count(), b.chars().count());
+            let (min, max) = if random.below(3) == 0 { (0, a.min(b)) } else { (a.min(b), a.max(b)) };
+            (
+                format!("len_range({min}, {max})"),
+                Box::new(move |text| (min..=max).contains(&text.chars().count())),
+            )
         }
         // In lower case it begins with a letter and a dot above it, which is none: where words begin is then moot.
         6 if lines.iter().any(|line| line.values().any(|text| text.contains('İ'))) => return None,
@@ -368,8 +376,15 @@ fn lengths_are_those_of_the_texts_whoever_asks() {
     let mut random = Random(7);
     let (lines, entries) = lines(&mut random);
     let len = |line: &Line, field: &str| line.get(field).map_or(0, String::len);
+    let chars = |line: &Line, field: &str| line.get(field).map_or(0, |text| text.chars().count());
     for (kind, handle) in handles(&entries) {
         for field in ["_msg", "agent", "path", "note", "n", "nope"] {
+            for (least, most) in (0..90).flat_map(|least| [(least, least), (least, usize::MAX)]) {
+                let having = lines.iter().filter(|line| (least..=most).contains(&chars(line, field))).count();
+                let most = if most == usize::MAX { "inf".to_string() } else { most.to_string() };
+                let text = format!("{field}:len_range({least}, {most}) | stats count() c");
+                assert_eq!(ask(&text, &handle), [[having.to_string()]], "{kind}: {text}");
+            }
             let lens: Vec<usize> = lines.iter().map(|line| len(line, field)).collect();
             let sum: usize = lens.iter().sum();
             let both: usize = sum + lines.iter().map(|line| len(line, "host")).sum::<usize>();

@@ -177,6 +177,26 @@ pub struct Found {
     pub possible: Vec<u64>,
 }
 
+/// What the length of a text is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthUnit {
+    /// Its bytes.
+    Bytes,
+    /// Its characters.
+    Chars,
+}
+
+impl LengthUnit {
+    /// How long a text is, or what a part of one adds to it, wherever it was cut.
+    pub(crate) fn of(self, text: &[u8]) -> usize {
+        match self {
+            Self::Bytes => text.len(),
+            // Those that begin a character.
+            Self::Chars => text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count(),
+        }
+    }
+}
+
 /// Whether rows of a block are so few that going to each of them ([`Block::column_at`]) is cheaper than running over all.
 pub fn is_few(some: usize, all: usize) -> bool {
     some < all / 8
@@ -231,8 +251,8 @@ pub trait Block: Send + Sync + Debug {
     fn rows_having(&self, _name: &str) -> Result<Option<Vec<u64>>> {
         Ok(None)
     }
-    /// How many bytes each row's value in this field has, none where there is none, if that is cheaper to find out than the values.
-    fn lengths(&self, _name: &str) -> Result<Option<Arc<Column>>> {
+    /// How long each row's value in this field is, 0 where there is none, if that is cheaper to find out than the values.
+    fn lengths(&self, _name: &str, _unit: LengthUnit) -> Result<Option<Arc<Column>>> {
         Ok(None)
     }
     /// A field's values, `_msg`, `level` and `_stream` included; `None` when no row has the field.

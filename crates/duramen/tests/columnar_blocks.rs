@@ -4,7 +4,7 @@
 mod columnar_common;
 
 use columnar_common::{Field, Rows, check, encode};
-use duramen::block::Block;
+use duramen::block::{Block, LengthUnit};
 use duramen::column::{ColumnData, IntText};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{Level, token};
@@ -383,7 +383,7 @@ fn access_log(count: i64, scatter: i64) -> Rows {
 fn a_message_that_repeats_its_fields_costs_next_to_nothing() {
     let rows = access_log(4000, 0);
     check(&rows);
-    assert!(encode(&rows).lengths("_msg").unwrap().is_some());
+    assert!(encode(&rows).lengths("_msg", LengthUnit::Bytes).unwrap().is_some());
     let mut chunks = columnar_common::Chunks::default();
     let encoded =
         BlockEncoder::new(EncodeOptions::default()).unwrap().encode(&rows.rows(), &mut chunks).unwrap();

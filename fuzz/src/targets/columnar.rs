@@ -7,7 +7,7 @@
 
 use super::Seed;
 use crate::input::{parts, put_part};
-use duramen::block::Block;
+use duramen::block::{Block, LengthUnit};
 use duramen::column::IntText;
 use duramen::columnar::{BlockEncoder, EncodeOptions, Row, TableBlock};
 use duramen::{EntryBuf, EntryRef, Level, Value, token};
@@ -45,7 +45,8 @@ pub fn run(input: &[u8]) {
     let mut digits = IntText::default();
     for name in names.iter().map(String::as_str).chain(["_stream", "level", "no such field"]) {
         let _any = (block.may_contain_words(name, &[token::hash("error"), 1]), block.int_range(name));
-        let _any = (block.lengths(name), block.column_at(name, &[5]));
+        let _lens = (block.lengths(name, LengthUnit::Bytes), block.lengths(name, LengthUnit::Chars));
+        let _any = block.column_at(name, &[5]);
         if let Ok(Some(column)) = block.column(name) {
             assert_eq!(column.rows, block.rows());
             for row in 0..block.rows() {

@@ -17,7 +17,7 @@ use crate::pipe::maker::{Made, MakeNumbers, Maker};
 use crate::pipe::math::constant;
 use crate::pipe::stats::{Aggregate, Cell, Function};
 use duramen::ValueKind;
-use duramen::block::names;
+use duramen::block::{LengthUnit, names};
 use duramen::column::{Codes, Column, ColumnData, Kinds, Order};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub(super) fn derive<'a>(
         && !maker.keeps.is_any()
         && let ([read], [write]) = (&maker.reads[..], &maker.writes[..])
     {
-        match open.lengths(read) {
+        match open.lengths(read, LengthUnit::Bytes) {
             Ok(Some(lengths)) => {
                 let bytes = lengths.bytes();
                 memory.charge(bytes, CHARGED_FOR)?;

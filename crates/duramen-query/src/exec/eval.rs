@@ -11,7 +11,7 @@ use crate::filter::storage::StorageKind;
 use crate::filter::{Filter, Test};
 use crate::number::Number;
 use duramen::Result;
-use duramen::block::{Needle, Word, names};
+use duramen::block::{LengthUnit, Needle, Word, names};
 use duramen::column::{Column, ColumnData, IntText, Order, bit};
 use std::borrow::Cow;
 
@@ -170,6 +170,18 @@ fn field_rows(
             let passes = |text: &str| phrase.matches(text) && passes(text);
             field_rows((field, is_one), &phrase, &passes, open, left, stop)
         });
+    }
+    if let Test::Length(length) = test
+        && !is_few(candidates)
+        && let Some(chars) = open.lengths(field, LengthUnit::Chars)?
+        && let ColumnData::Int { values, .. } = &chars.data
+    {
+        let passes = |slot| match values.get(slot) {
+            // Of one that is not there, or is empty, there may be more to say.
+            0 => passes(""),
+            chars => length.allows(chars as u64),
+        };
+        return Ok(Among { candidates, order: &chars.order, stop }.one_by_one(passes));
     }
     let mut certain = None;
     let mut left = Cow::Borrowed(candidates);

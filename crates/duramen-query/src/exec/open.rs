@@ -6,7 +6,7 @@ use crate::parse::time::format_time;
 use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
-use duramen::block::{Block, BlockHandle, Found, Needle, names};
+use duramen::block::{Block, BlockHandle, Found, LengthUnit, Needle, names};
 use duramen::column::{Column, ColumnData, IntText, Kinds, Order, bit};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
@@ -113,13 +113,13 @@ impl Open {
         Ok(column)
     }
 
-    /// How many bytes the values of a field have, if they are not there already and the block can tell that without them.
-    pub fn lengths(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
+    /// How long the values of a field are, if they are not there already and the block can tell that without them.
+    pub fn lengths(&mut self, name: &str, unit: LengthUnit) -> Result<Option<Arc<Column>>> {
         let own = matches!(name, names::TIME | names::STREAM | STREAM_ID);
         if own || self.wanted.is_some() || self.columns.contains_key(name) {
             return Ok(None);
         }
-        let lengths = self.block.lengths(name)?;
+        let lengths = self.block.lengths(name, unit)?;
         if let Some(lengths) = &lengths {
             self.count(lengths)?;
         }

@@ -20,7 +20,12 @@ impl Length {
         if bytes < self.min || bytes.div_ceil(4) > self.max {
             return false;
         }
-        (self.min..=self.max).contains(&(text.chars().count() as u64))
+        self.allows(text.chars().count() as u64)
+    }
+
+    /// Whether a text of so many characters has as many.
+    pub fn allows(&self, chars: u64) -> bool {
+        (self.min..=self.max).contains(&chars)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows to try, chunks in memory, and the comparison of what went in with what comes out.
 #![allow(dead_code)]
 
-use duramen::block::{Block, Found, Needle, Run, Word};
+use duramen::block::{Block, Found, LengthUnit, Needle, Run, Word};
 use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, gram, label_text, token};
@@ -196,10 +196,16 @@ pub fn check_block(rows: &[Row<'_>], block: &dyn Block) {
                 assert_eq!(bit(&having, row), has, "whether row {row} has {name:?}");
             }
         }
-        if let Some(lengths) = block.lengths(name).unwrap() {
+        for unit in [LengthUnit::Bytes, LengthUnit::Chars] {
+            let Some(lengths) = block.lengths(name, unit).unwrap() else { continue };
             for (row, fields) in all.iter().enumerate() {
-                let len = fields.get(name).map_or(0, |f| f.0.len()).to_string();
-                assert_eq!(lengths.text(row, &mut digits), Some(&*len), "length of {name:?} in row {row}");
+                let text = fields.get(name).map_or("", |f| &f.0);
+                let len = if unit == LengthUnit::Bytes { text.len() } else { text.chars().count() };
+                assert_eq!(
+                    lengths.text(row, &mut digits),
+                    Some(&*len.to_string()),
+                    "length of {name:?} in row {row}"
+                );
             }
         }
         let column = block.column(name).unwrap().unwrap();
@@ -505,7 +511,7 @@ pub fn read_all(block: &TableBlock) {
         let _ = block.may_contain_grams(name, &[0, 1, (1 << gram::HASH_BITS) - 1]);
         let _ = block.int_range(name);
         let _ = block.rows_with(name);
-        let _ = block.lengths(name);
+        let _ = (block.lengths(name, LengthUnit::Bytes), block.lengths(name, LengthUnit::Chars));
         // Some are in most lines, in a field that they refer to, or in a few.
         for words in [&["a", "12"][..], &["from"], &["request"], &["GET"], &["77"], &["1"]] {
             let certain = |text: &str| words.len() > 1 && text.contains("a 12");

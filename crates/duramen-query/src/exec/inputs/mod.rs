@@ -16,6 +16,7 @@ use crate::pipe::sort::Arrival;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Cell, Function, Groups, ToBeat};
 use best::{Leading, best_rows};
+use duramen::block::LengthUnit;
 use duramen::column::Column;
 use seen::Seen;
 use std::cell::OnceCell;
@@ -124,7 +125,7 @@ impl Values {
         if function.kind == Kind::SumLen && are_named && !function.fields.is_empty() {
             let mut columns = Vec::new();
             for pattern in &function.fields {
-                columns.extend(match open.lengths(&pattern.name)? {
+                columns.extend(match open.lengths(&pattern.name, LengthUnit::Bytes)? {
                     Some(lengths) => Some((lengths, Is::Lengths)),
                     None => open.column(&pattern.name)?.map(|column| (column, Is::Texts)),
                 });

@@ -48,6 +48,7 @@ use super::ints;
 use super::streams::{Part, Streams};
 use super::texts::Texts;
 use super::words::Words;
+use crate::block::LengthUnit;
 use crate::column::{IntText, Scale};
 use crate::error::Result;
 
@@ -246,10 +247,13 @@ impl Leaf {
         }
     }
 
-    /// Adds how many bytes each text has.
-    pub(crate) fn add_lens(&self, lens: &mut [i64]) {
+    /// Adds how long each text is.
+    pub(crate) fn add_lens(&self, unit: LengthUnit, lens: &mut [i64]) {
         match self {
-            Self::Constant(text) => lens.iter_mut().for_each(|len| *len += text.len() as i64),
+            Self::Constant(text) => {
+                let added = unit.of(text) as i64;
+                lens.iter_mut().for_each(|len| *len += added);
+            }
             Self::Integers(values) => {
                 let bytes = |n: i64| range::digits(n.unsigned_abs()) as i64 + i64::from(n < 0);
                 lens.iter_mut().zip(values).for_each(|(len, &n)| *len += bytes(n));
@@ -260,8 +264,11 @@ impl Leaf {
                 lens.iter_mut().zip(values.iter().map(bytes)).for_each(|(len, bytes)| *len += bytes);
             }
             Self::Dictionary { values, codes } => {
-                let of: Vec<i64> = (0..values.len()).map(|i| values.get(i).len() as i64).collect();
+                let of: Vec<i64> = (0..values.len()).map(|i| unit.of(values.get(i)) as i64).collect();
                 lens.iter_mut().zip(codes).for_each(|(len, &code)| *len += of[code as usize]);
+            }
+            Self::Texts(texts) if unit == LengthUnit::Chars && !texts.bytes.is_ascii() => {
+                lens.iter_mut().enumerate().for_each(|(i, len)| *len += unit.of(texts.get(i)) as i64);
             }
             Self::Texts(texts) => {
                 let mut start = 0;
@@ -305,9 +312,15 @@ mod tests {
             texts
         );
         let numbers: Vec<u32> = (0..values.len() as u32).filter(|i| i % 3 == 1 || i % 7 == 0).collect();
-        let mut lens = vec![1; values.len()];
-        decode_chosen(&mut part(), Chosen::all(values.len())).unwrap().add_lens(&mut lens);
-        assert!(lens.iter().zip(values).all(|(len, value)| *len == 1 + value.len() as i64), "{values:?}");
+        let all = decode_chosen(&mut part(), Chosen::all(values.len())).unwrap();
+        for (unit, of) in [
+            (LengthUnit::Bytes, (|value| value.len()) as fn(&str) -> usize),
+            (LengthUnit::Chars, |value| value.chars().count()),
+        ] {
+            let mut lens = vec![1; values.len()];
+            all.add_lens(unit, &mut lens);
+            assert!(lens.iter().zip(values).all(|(len, value)| *len == 1 + of(value) as i64), "{values:?}");
+        }
         let some = decode_chosen(&mut part(), Chosen::some(values.len(), &numbers).unwrap()).unwrap();
         let some = some.into_texts(numbers.len()).unwrap();
         let expected = numbers.iter().map(|&i| texts.get(i as usize));

@@ -11,7 +11,7 @@ use super::super::{ints, presence};
 use super::bundles::ReadBundle;
 use super::wanted::Wanted;
 use super::{TableBlock, by_slot};
-use crate::block::{Block, names};
+use crate::block::{Block, LengthUnit, names};
 use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Strings, bit};
 use crate::error::Result;
 use crate::narrow::spread;
@@ -50,7 +50,7 @@ impl TableBlock {
     }
 
     /// [`crate::block::Block::lengths`].
-    pub(super) fn lengths_of(&self, name: &str) -> Result<Option<Column>> {
+    pub(super) fn lengths_of(&self, name: &str, unit: LengthUnit) -> Result<Option<Column>> {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
@@ -62,7 +62,7 @@ impl TableBlock {
             let _kinds = kinds_of(entry, part)?;
             let Some(outline) = self.outline(i, part)? else { return Ok(None) };
             let outline = outline.of(part);
-            self.with_context(i, (map, rows), None, 0, |context| outline.lens(context)).map(Some)
+            self.with_context(i, (map, rows), None, 0, |context| outline.lens(unit, context)).map(Some)
         })?;
         Ok(lens.map(|lens| Column {
             data: ColumnData::Int {

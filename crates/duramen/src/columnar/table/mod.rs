@@ -23,7 +23,7 @@ use super::streams::{Bundle, Part};
 use super::structure::{self, Identities, level_of};
 use super::table_streams::{BlockStreams, StreamRows};
 use super::template::{Outline, TEMPLATES};
-use crate::block::{Block, Found, Needle, StreamTest, names};
+use crate::block::{Block, Found, LengthUnit, Needle, StreamTest, names};
 use crate::column::{Column, IntText, Order, set_range};
 use crate::error::Result;
 use crate::value::Level;
@@ -345,8 +345,8 @@ impl Block for TableBlock {
         self.rows_with_labels(see)
     }
 
-    fn lengths(&self, name: &str) -> Result<Option<Arc<Column>>> {
-        Ok(self.lengths_of(name)?.map(Arc::new))
+    fn lengths(&self, name: &str, unit: LengthUnit) -> Result<Option<Arc<Column>>> {
+        Ok(self.lengths_of(name, unit)?.map(Arc::new))
     }
 
     fn rows_having(&self, name: &str) -> Result<Option<Vec<u64>>> {

@@ -5,24 +5,28 @@ use super::super::chosen::Chosen;
 use super::super::timetext::TimeWriter;
 use super::decode::{Context, Source};
 use super::parts::Parts;
+use crate::block::LengthUnit;
 use crate::column::IntText;
 use crate::error::Result;
 
 impl Parts<'_> {
-    /// How many bytes each text has.
-    pub(crate) fn lens(&self, context: &Context<'_>) -> Result<Vec<i64>> {
+    /// How long each text is.
+    pub(crate) fn lens(&self, unit: LengthUnit, context: &Context<'_>) -> Result<Vec<i64>> {
         let all = self.sources(&self.plan(Chosen::all(self.numbers().len())), context)?;
         let mut templates = Vec::with_capacity(1 + all.templates.len());
         let mut whole = vec![0; self.whole_count()];
-        all.whole.iter().for_each(|leaf| leaf.add_lens(&mut whole));
+        all.whole.iter().for_each(|leaf| leaf.add_lens(unit, &mut whole));
         templates.push(whole);
         let mut writer = TimeWriter::default();
         for (t, sources) in all.templates.iter().enumerate() {
             let mut lens = vec![0i64; if sources.is_empty() { 0 } else { self.count(t) }];
             for source in sources {
                 match source {
-                    Source::Literal(literal) => lens.iter_mut().for_each(|len| *len += literal.len() as i64),
-                    Source::Leaf(leaf) => leaf.add_lens(&mut lens),
+                    Source::Literal(literal) => {
+                        let added = unit.of(literal.as_bytes()) as i64;
+                        lens.iter_mut().for_each(|len| *len += added);
+                    }
+                    Source::Leaf(leaf) => leaf.add_lens(unit, &mut lens),
                     Source::Times(form, times) => {
                         for (len, time) in lens.iter_mut().zip(times) {
                             *len += writer.write(*form, *time).len() as i64;
@@ -45,7 +49,7 @@ impl Parts<'_> {
                 if let Source::Column(column) = source {
                     let slot = all.slots.get(i).copied().unwrap_or(0) as usize;
                     let text = column.text_at(slot, &mut digits).ok_or_else(|| bad("a field is missing"))?;
-                    len += text.len() as i64;
+                    len += unit.of(text.as_bytes()) as i64;
                 }
             }
             lens.push(len);
