@@ -20,6 +20,11 @@ pub(crate) fn items(text: &str) -> Option<Vec<(String, ValueKind)>> {
     read(&mut jiter, trimmed, &mut items).ok()?.then_some(items)
 }
 
+/// Whether a text is such an array.
+pub(crate) fn is_array(text: &str) -> bool {
+    items(text).is_some()
+}
+
 fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Vec<(String, ValueKind)>) -> JiterResult<bool> {
     let mut next = jiter.next_array()?;
     while let Some(peek) = next {

@@ -91,6 +91,14 @@ impl ResultRow {
         }
     }
 
+    /// Makes a text of the value of a field, the empty one if there is none.
+    pub(crate) fn set_to_text(&mut self, name: &str) {
+        match self.cells[..self.used].iter_mut().find(|c| c.name == name) {
+            Some(cell) => cell.kind = ValueKind::String,
+            None => self.push(name, "", ValueKind::String),
+        }
+    }
+
     pub(crate) fn push_time(&mut self, ns: i64) {
         self.push(names::TIME, &format_time(ns), ValueKind::String);
     }

@@ -95,6 +95,8 @@ const PIPES: &[&str] = &[
     "unpack_syslog from j offset 1h",
     "unpack_words _msg as words drop_duplicates",
     "unroll (words, j)",
+    "unroll j",
+    "unroll (a, b, j)",
     "unroll if (GET) words",
     "where s:>0",
 ];

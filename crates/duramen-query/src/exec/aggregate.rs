@@ -111,16 +111,31 @@ impl<'a> Aggregation<'a> {
         stats: &mut RunStats,
     ) -> Result<()> {
         self.reader.cancel.check()?;
-        let Some((mut open, found)) = self.reader.open(handle, stats)? else { return Ok(()) };
+        if let Some(opened) = self.reader.open(handle, stats)? {
+            self.opened(number, opened, makers, groups, stats)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the rows that were found in a block, or nothing if only rows, one by one, can tell what becomes of them. Says whether
+    /// it was done.
+    pub(super) fn opened(
+        &self,
+        number: usize,
+        (mut open, found): (Open, Bitmap),
+        makers: &mut [Maker<'a>],
+        groups: &mut Groups<'a>,
+        stats: &mut RunStats,
+    ) -> Result<bool> {
         let stop = || self.reader.cancel.check().is_err();
         let (mut charged, mut known) = (0, Known::new());
         for maker in makers {
             match derive(maker, &mut open, &found, &mut known, self.memory, &stop)? {
-                Ok(bytes) => charged += bytes,
-                Err(e) => {
+                Ok(Some(bytes)) => charged += bytes,
+                told => {
                     self.memory.release(charged);
-                    stats.failed(e);
-                    return Ok(());
+                    stats.bytes_read += open.bytes_since_last();
+                    return Ok(told.map_err(|e| stats.failed(e)).is_err());
                 }
             }
         }
@@ -133,7 +148,7 @@ impl<'a> Aggregation<'a> {
             Err(e) => stats.failed(e),
         }
         self.memory.release(charged);
-        Ok(())
+        Ok(true)
     }
 
     fn read(

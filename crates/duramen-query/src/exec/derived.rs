@@ -7,13 +7,13 @@ use super::inputs::Known;
 use super::made::{BySlot, CHARGED_FOR, MadeColumns, charge_for, merged};
 use super::memory::Memory;
 use super::numbers::{Numbers, append};
-use super::open::{Open, STREAM_ID};
+use super::open::{Open, STREAM_ID, plain_text};
 use super::scan::CANCEL_INTERVAL_ROWS;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::number::Number;
 use crate::pipe::Pipe;
-use crate::pipe::maker::{Made, MakeNumbers, Maker};
+use crate::pipe::maker::{Made, MakeNumbers, Maker, Shortcut};
 use crate::pipe::math::constant;
 use crate::pipe::stats::{Aggregate, Cell, Function};
 use duramen::ValueKind;
@@ -67,9 +67,14 @@ fn only_numbers_matter(name: &str, behind: &[Maker<'_>], aggregate: &Aggregate) 
         && aggregate.functions.iter().all(is_right)
 }
 
+/// Whether columns tell of every block what these make.
+pub(super) fn are_certain(makers: &[Maker<'_>]) -> bool {
+    !makers.iter().any(|maker| matches!(maker.shortcut, Some(Shortcut::SameUnless(_))))
+}
+
 /// Puts the columns that a pipe makes of others in their place, for the rows that were found. If `stop` says so, it ends soon,
 /// with columns that mean nothing. Where only numbers matter, they are `known` then, and there is no column. Gives how many
-/// bytes of memory were charged for them.
+/// bytes of memory were charged for them; nothing, if only rows can tell what is made in this block.
 pub(super) fn derive<'a>(
     maker: &mut Maker<'a>,
     open: &mut Open,
@@ -77,8 +82,23 @@ pub(super) fn derive<'a>(
     known: &mut Known<'a>,
     memory: &Memory,
     stop: &dyn Fn() -> bool,
+) -> Result<duramen::Result<Option<usize>>> {
+    if let Some(Shortcut::SameUnless(is_other)) = maker.shortcut {
+        return same(&maker.reads, is_other, open, found, memory, stop);
+    }
+    Ok(derive_certain(maker, open, found, known, memory, stop)?.map(Some))
+}
+
+/// The same of one that is [certain](are_certain).
+fn derive_certain<'a>(
+    maker: &mut Maker<'a>,
+    open: &mut Open,
+    found: &Bitmap,
+    known: &mut Known<'a>,
+    memory: &Memory,
+    stop: &dyn Fn() -> bool,
 ) -> Result<duramen::Result<usize>> {
-    if maker.is_length
+    if matches!(maker.shortcut, Some(Shortcut::Length))
         && !maker.keeps.is_any()
         && let ([read], [write]) = (&maker.reads[..], &maker.writes[..])
     {
@@ -124,6 +144,56 @@ pub(super) fn derive<'a>(
         None => by_row(maker, &columns, found, memory, stop)?,
     };
     put(maker, made, open, found, memory)
+}
+
+/// Makes texts of the values of these fields, if none is such.
+fn same(
+    names: &[&str],
+    is_other: fn(&str) -> bool,
+    open: &mut Open,
+    found: &Bitmap,
+    memory: &Memory,
+    stop: &dyn Fn() -> bool,
+) -> Result<duramen::Result<Option<usize>>> {
+    let mut charged = 0;
+    for name in names {
+        let column = match open.column(name) {
+            Ok(Some(column)) => column,
+            Ok(None) => continue,
+            Err(e) => {
+                memory.release(charged);
+                return Ok(Err(e));
+            }
+        };
+        if any(&column, found, is_other, stop) {
+            memory.release(charged);
+            return Ok(Ok(None));
+        }
+        if !matches!(column.kinds, Kinds::All(ValueKind::String)) {
+            charged += column.bytes();
+            // Rows need less room.
+            if memory.charge(column.bytes(), CHARGED_FOR).is_err() {
+                memory.release(charged);
+                return Ok(Ok(None));
+            }
+            let kinds = Kinds::All(ValueKind::String);
+            open.put(name, Arc::new(Column { kinds, ..(*column).clone() }));
+        }
+    }
+    Ok(Ok(Some(charged)))
+}
+
+/// Whether one of a column's texts may be such, of which integers and fractions are none; or there is no time to look at all.
+fn any(column: &Column, found: &Bitmap, is_such: fn(&str) -> bool, stop: &dyn Fn() -> bool) -> bool {
+    match &column.data {
+        ColumnData::Const(text) => is_such(text),
+        ColumnData::Dict { values, .. } => values.iter().any(is_such),
+        ColumnData::Int { .. } | ColumnData::Decimal { .. } => false,
+        ColumnData::Text { .. } => found.iter().enumerate().any(|(i, row)| {
+            i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && stop()
+                || plain_text(column, column.slot(row)).is_some_and(is_such)
+        }),
+    }
 }
 
 /// The numbers made of these fields, some rows at a time.

@@ -248,12 +248,19 @@ pub(crate) fn execute<'a>(
         let aggregate = grouping.aggregate();
         let mut next = chain(grouping.behind(), run, last.stage())?;
         let (order, memory) = (run.options.order, run.memory);
-        let groups = if each.is_empty() || derived::makers(each, aggregate).is_some() {
+        let makers = derived::makers(each, aggregate);
+        let groups = if each.is_empty() || makers.as_ref().is_some_and(|makers| derived::are_certain(makers))
+        {
             let reader = read::Reader { in_order: in_order(aggregate), ..reader };
             aggregate::Aggregation { reader, pipes: each, aggregate, memory, order }
                 .run(run.blocks, &mut stats)?
         } else {
-            let in_order = if aggregate.is_ordered() { InOrder::All } else { InOrder::None };
+            let in_order = match makers {
+                // Columns may do for some blocks.
+                Some(_) => in_order(aggregate),
+                None if aggregate.is_ordered() => InOrder::All,
+                None => InOrder::None,
+            };
             let reader = read::Reader { in_order, ..reader };
             let (pipes, projection) = (each, &of_pipes);
             piped::PipedAggregation { reader, pipes, projection, aggregate, order }.run(run, &mut stats)?

@@ -1,9 +1,13 @@
 //! Grouping rows that came out of pipes which know one row at a time: blocks side by side on several threads, each with
 //! pipes and groups of its own. In which order rows come does not matter then; where a function asks for it, it goes by
 //! where they stood.
+//!
+//! Where columns can tell of a block what the pipes make of it, it needs no rows.
 
+use super::aggregate::Aggregation;
 use super::ahead::Ahead;
 use super::context::Run;
+use super::derived::makers;
 use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
@@ -45,9 +49,25 @@ impl<'a> PipedAggregation<'a> {
             let (arrival, mut stats) = (Cell::new([0; 3]), RunStats::default());
             let mut stage =
                 chain(self.pipes, &own, Box::new(Grouped { groups: &groups, arrival: &arrival }))?;
+            let (reader, pipes, aggregate, order) = (self.reader, self.pipes, self.aggregate, self.order);
+            let columns = Aggregation { reader, pipes, aggregate, memory, order };
+            let mut makers = makers(pipes, aggregate);
             let mut row = ResultRow::new();
             while let Some((number, handle)) = shared.take() {
                 let Some((mut open, found)) = self.reader.open(handle, &mut stats)? else { continue };
+                if let Some(makers) = &mut makers {
+                    let opened = (open, found.clone());
+                    if columns.opened(number, opened, makers, &mut groups.borrow_mut(), &mut stats)? {
+                        continue;
+                    }
+                    open = match self.reader.again(handle, &found) {
+                        Ok(open) => open,
+                        Err(e) => {
+                            stats.failed(e);
+                            continue;
+                        }
+                    };
+                }
                 self.block(number, &mut open, &found, &mut row, (&arrival, &mut *stage), &mut stats)?;
                 stats.bytes_read += open.bytes_since_last();
             }

@@ -143,6 +143,13 @@ impl Reader<'_> {
         }
     }
 
+    /// The block that [`Reader::open`] gave, with the rows that were found in it.
+    pub fn again(&self, handle: &dyn BlockHandle, found: &Bitmap) -> duramen::Result<Open> {
+        let mut open = Open::of(handle, self.is_in_order(handle))?;
+        open.only(found);
+        Ok(open)
+    }
+
     /// What [`Reader::open`] gave, with rows in order of time. If the query is being stopped meanwhile, the rows mean nothing.
     pub fn in_order(&self, handle: &dyn BlockHandle) -> duramen::Result<Option<(Open, Bitmap)>> {
         Self { in_order: InOrder::All, ..*self }.select(handle, &mut RunStats::default())

@@ -127,7 +127,7 @@ impl Extract {
             reads: vec![&self.from],
             writes: names.collect(),
             keeps: self.writes,
-            is_length: false,
+            shortcut: None,
             numbers: None,
             make: Box::new(make),
         }

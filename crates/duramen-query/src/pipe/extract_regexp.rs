@@ -76,7 +76,7 @@ impl ExtractRegexp {
             reads: vec![&self.from],
             writes: names.collect(),
             keeps: self.writes,
-            is_length: false,
+            shortcut: None,
             numbers: None,
             make: Box::new(make),
         }

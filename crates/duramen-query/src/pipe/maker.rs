@@ -63,6 +63,15 @@ impl Made {
     }
 }
 
+/// What is written, of what is known of the texts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shortcut {
+    /// The length of the one text that is read.
+    Length,
+    /// What is read, as text, unless that is such: what becomes of its row then is not told by columns.
+    SameUnless(fn(&str) -> bool),
+}
+
 /// What a pipe makes of which fields.
 pub(crate) struct Maker<'a> {
     /// The fields that it reads.
@@ -71,8 +80,8 @@ pub(crate) struct Maker<'a> {
     pub writes: Vec<&'a str>,
     /// Which of them keep the value they have.
     pub keeps: Writes,
-    /// Whether what is written is the length of the one text that is read.
-    pub is_length: bool,
+    /// If what is written can be had without making it of each text.
+    pub shortcut: Option<Shortcut>,
     pub make: Make<'a>,
     /// How the one field that it writes is made for those who only want to know the numbers, if it can be without texts.
     pub numbers: Option<MakeNumbers<'a>>,
@@ -87,7 +96,7 @@ impl<'a> Maker<'a> {
             reads: vec![read],
             writes: vec![write],
             keeps: Writes::default(),
-            is_length: false,
+            shortcut: None,
             make: Box::new(make),
             numbers: None,
         }

@@ -2,7 +2,7 @@
 //! a name follows.
 
 use super::fields::NamePattern;
-use super::maker::Maker;
+use super::maker::{Maker, Shortcut};
 use super::row_pipe::{RowPipe, Worker};
 use crate::error::ParseError;
 use crate::json;
@@ -89,6 +89,6 @@ impl Measured {
                 Err(_) => made.start(ValueKind::Number).push_str(&number.to_string()),
             }
         });
-        Maker { is_length: matches!(self.measure, Measure::Len), ..maker }
+        Maker { shortcut: matches!(self.measure, Measure::Len).then_some(Shortcut::Length), ..maker }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::custom::{Custom, CustomPipe};
 use super::fields::NamePattern;
+use super::maker::{Made, Maker, Shortcut};
 use super::{Flow, Passes, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::context::Run;
@@ -68,7 +69,17 @@ impl CustomPipe for Unroll {
     }
 
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        Ok(Box::new(UnrollStage { unroll: self, run, made: 0, next }))
+        Ok(Box::new(UnrollStage { unroll: self, run, made: 0, items: Vec::new(), next }))
+    }
+
+    fn makers(&self) -> Option<Vec<Maker<'_>>> {
+        if self.condition.is_some() {
+            return None;
+        }
+        let shortcut = Some(Shortcut::SameUnless(json::is_array));
+        let as_text = |text: &str, made: &mut Made| made.start(ValueKind::String).push_str(text);
+        let makers = self.fields.iter().map(|name| Maker { shortcut, ..Maker::of_one(name, name, as_text) });
+        Some(makers.collect())
     }
 
     fn for_each_query<'p>(&'p self, see: &mut dyn FnMut(&'p Query)) {
@@ -93,6 +104,8 @@ struct UnrollStage<'a> {
     run: &'a Run<'a>,
     /// How many rows were made.
     made: usize,
+    /// Of the row that is taken apart, what is in each field, if that is an array.
+    items: Vec<Option<Vec<(String, ValueKind)>>>,
     next: Box<dyn Stage + 'a>,
 }
 
@@ -102,29 +115,30 @@ impl Stage for UnrollStage<'_> {
         if condition.as_ref().is_some_and(|condition| !condition.matches(row)) {
             return self.next.push(row);
         }
-        // What is no array is the only item of one.
-        let items: Vec<Vec<(String, ValueKind)>> = fields
-            .iter()
-            .map(|name| {
-                let text = row.get(name).unwrap_or("");
-                json::items(text).unwrap_or_else(|| vec![(text.to_owned(), ValueKind::String)])
-            })
-            .collect();
+        self.items.clear();
+        self.items.extend(fields.iter().map(|name| json::items(row.get(name).unwrap_or(""))));
         // A row with nothing to take apart stays, without the fields.
-        let rows = items.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let rows = self.items.iter().flatten().map(Vec::len).max().unwrap_or(0).max(1);
         for i in 0..rows {
             self.made += 1;
             if self.made.is_multiple_of(CANCEL_INTERVAL_ROWS) {
                 self.run.cancel.check()?;
             }
-            let mut unrolled = row.clone();
-            for (name, items) in fields.iter().zip(&items) {
-                match items.get(i) {
-                    Some((text, kind)) => unrolled.set(name, text, *kind),
+            // The last may be made of the row itself.
+            let mut copy = (i + 1 < rows).then(|| row.clone());
+            let unrolled = copy.as_mut().unwrap_or(row);
+            for (name, items) in fields.iter().zip(&self.items) {
+                match items {
+                    // What is no array is the only item of one.
+                    None if i == 0 => unrolled.set_to_text(name),
                     None => unrolled.set(name, "", ValueKind::String),
+                    Some(items) => match items.get(i) {
+                        Some((text, kind)) => unrolled.set(name, text, *kind),
+                        None => unrolled.set(name, "", ValueKind::String),
+                    },
                 }
             }
-            if self.next.push(&mut unrolled)? == Flow::Stop {
+            if self.next.push(unrolled)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }

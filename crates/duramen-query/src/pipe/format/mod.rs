@@ -105,7 +105,7 @@ impl Format {
             reads: fields.collect(),
             writes: vec![&self.to],
             keeps: self.writes,
-            is_length: false,
+            shortcut: None,
             numbers: None,
             make: Box::new(make),
         }
