@@ -10,7 +10,6 @@ use crate::parse::lexer::quoted_prefix;
 use crate::parse::{Parser, quote_always};
 use duramen::ValueKind;
 use memchr::memmem::Finder;
-use std::borrow::Cow;
 
 /// A place in the pattern, and the text after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,30 +62,38 @@ impl Extract {
         Ok(Self { pattern: pattern.into(), start, places, from, writes })
     }
 
-    /// The values of the places; of those that are not reached, nothing. `start` looks for where they begin.
-    fn values<'t>(&self, start: &Finder<'_>, text: &'t str) -> Vec<Cow<'t, str>> {
-        let mut values: Vec<Cow<'t, str>> = vec!["".into(); self.places.len()];
-        let Some(at) = start.find(text.as_bytes()) else { return values };
+    /// Makes the values of the places that have a name; of those that are not reached, nothing. `start` looks for where they
+    /// begin, and `ends` for where each ends.
+    fn values(&self, start: &Finder<'_>, ends: &[Finder<'_>], text: &str, made: &mut [Made]) {
+        made.iter_mut().for_each(|made| {
+            made.start(ValueKind::String);
+        });
+        let Some(at) = start.find(text.as_bytes()) else { return };
         let mut rest = &text[at + self.start.len()..];
-        for (place, value) in self.places.iter().zip(&mut values) {
+        let mut named = made.iter_mut();
+        for (place, end) in self.places.iter().zip(ends) {
+            let made = if place.name.is_some() { named.next() } else { None };
+            let put = |value: &str| {
+                if let Some(made) = made {
+                    made.start(ValueKind::String).push_str(value);
+                }
+            };
             if !place.plain
                 && let Some((unquoted, len)) = quoted_prefix(rest)
             {
-                *value = unquoted.into();
+                put(&unquoted);
                 match rest[len..].strip_prefix(&*place.until) {
                     Some(after) => rest = after,
-                    None => break,
+                    None => return,
                 }
             } else if place.until.is_empty() {
-                *value = rest.into();
-                break;
+                return put(rest);
             } else {
-                let Some(end) = rest.find(&*place.until) else { break };
-                *value = rest[..end].into();
+                let Some(end) = end.find(rest.as_bytes()) else { return };
+                put(&rest[..end]);
                 rest = &rest[end + place.until.len()..];
             }
         }
-        values
     }
 }
 
@@ -116,13 +123,8 @@ impl Extract {
     fn extract(&self) -> Maker<'_> {
         let names = self.places.iter().filter_map(|place| place.name.as_deref());
         let start = Finder::new(self.start.as_bytes());
-        let make = move |texts: &Texts<'_>, made: &mut [Made]| {
-            let values = self.places.iter().zip(self.values(&start, texts(0)));
-            let named = values.filter_map(|(place, value)| place.name.is_some().then_some(value));
-            for (made, value) in made.iter_mut().zip(named) {
-                made.start(ValueKind::String).push_str(&value);
-            }
-        };
+        let ends: Vec<_> = self.places.iter().map(|place| Finder::new(place.until.as_bytes())).collect();
+        let make = move |texts: &Texts<'_>, made: &mut [Made]| self.values(&start, &ends, texts(0), made);
         Maker {
             reads: vec![&self.from],
             writes: names.collect(),
