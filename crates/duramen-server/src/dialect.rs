@@ -5,7 +5,7 @@ use crate::error::Told;
 use crate::insert::{datadog, elastic, splunk};
 use crate::json::JSON;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -67,17 +67,24 @@ impl Dialect {
         match *request.method() == Method::POST && is_otlp() {
             true if says_json(headers) => Self::OtlpJson,
             true => Self::OtlpProtobuf,
+            false if is_of_index(request) => Self::Elasticsearch,
             false => Self::of_path(path, headers),
         }
     }
 
     fn of_path(path: &str, headers: &HeaderMap) -> Self {
         let begins = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
+        // Of an index: what is done to it begins so.
+        let second = || path.splitn(3, '/').nth(2).is_some_and(|second| second.starts_with('_'));
         if begins(&["/services/collector"]) {
             Self::Splunk { has_token: headers.contains_key(header::AUTHORIZATION) }
         } else if begins(&["/loki/api/", "/insert/loki/"]) {
             Self::Loki
-        } else if begins(&["/_", "/insert/elasticsearch"]) || path.ends_with("/_bulk") {
+        } else if path == "/"
+            || begins(&["/_", "/insert/elasticsearch"])
+            || path.ends_with("/_bulk")
+            || second()
+        {
             Self::Elasticsearch
         } else if begins(&["/api/v2/logs", "/api/v1/validate", "/insert/datadog/"]) {
             Self::Datadog
@@ -123,6 +130,12 @@ impl Dialect {
             }
         }
     }
+}
+
+/// Whether it is about one of Elasticsearch's indices, which may have any name that no other route has. Who only reads may be a browser.
+fn is_of_index(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>();
+    route.is_some_and(|route| route.as_str() == "/{index}") && request.method() != Method::GET
 }
 
 /// An answer with another body.
@@ -202,6 +215,10 @@ mod tests {
             ("POST", "/_bulk", "", Elasticsearch),
             ("PUT", "/logs/_bulk", "", Elasticsearch),
             ("GET", "/insert/elasticsearch", "", Elasticsearch),
+            ("HEAD", "/", "", Elasticsearch),
+            ("POST", "/logs/_doc", "", Elasticsearch),
+            ("GET", "/logs", "", Usual),
+            ("GET", "/api/v1/entries/_1", "", Usual),
             ("POST", "/services/collector/raw?x", "", Splunk { has_token: false }),
             ("POST", "/api/v2/logs", "", Datadog),
             ("POST", "/insert/jsonline", "", Usual),

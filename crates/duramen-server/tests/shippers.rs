@@ -73,5 +73,31 @@ fn who_may_not_send_is_told_in_the_protocols_own_form() {
         assert_eq!((told.status, &told.json()["code"]), (status, &json!(status)), "Duramen's own");
     }
     assert!(ask("/_bulk", None).head.contains("www-authenticate: bearer"));
+    let elasticsearch = "x-elastic-product: elasticsearch";
+    for (method, path) in [
+        ("GET", "/"),
+        ("HEAD", "/"),
+        ("HEAD", "/logs"),
+        ("PUT", "/logs"),
+        ("GET", "/insert/elasticsearch/logs"),
+        ("PUT", "/insert/elasticsearch/logs"),
+        ("GET", "/_license"),
+    ] {
+        let told = server.ask(method, path, &[], "");
+        assert!(told.status == 401 && told.head.contains(elasticsearch), "{method} {path}: {told:?}");
+        assert!(method == "HEAD" || told.json()["error"]["type"] == "security_exception", "{told:?}");
+    }
+    let of_read = [("authorization", &*format!("Bearer {}", tokens[1]))];
+    let told = server.ask("PUT", "/logs", &of_read, "{}");
+    assert_eq!((told.status, &told.json()["error"]["type"]), (403, &json!("security_exception")));
+    for path in ["/logs/_doc", "/logs/_search"] {
+        let told = server.ask("POST", path, &[], "{}");
+        assert!(told.status == 404 && told.head.contains(elasticsearch), "{path}: {told:?}");
+        assert_eq!(told.json()["status"], 404, "{path}");
+    }
+    for path in ["/metrics", "/logs", "/select/logsql/query"] {
+        assert!(server.ask("GET", path, &[], "").json()["code"].is_u64(), "{path}: Duramen's own");
+    }
+    assert_eq!(server.ask("PUT", "/gelf", &[], "{}").json()["code"], 405, "no index");
     assert_eq!(ask("/loki/api/v1/push", Some(&tokens[0])).status, 400, "which may");
 }
