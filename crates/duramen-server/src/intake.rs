@@ -76,8 +76,7 @@ impl Intake {
     /// # Errors
     /// 429, 503 or 507; what was not appended is there to be appended again.
     pub async fn append(&mut self) -> ApiResult<()> {
-        let waits = self.tenant.waits_for_device;
-        if waits || self.tenant.try_append(self.decoded.batches()).is_err() {
+        if !self.append_at_once() {
             let tenant = self.tenant.clone();
             let mut decoded = std::mem::take(&mut self.decoded);
             let (decoded, outcome) = elsewhere(&self.app, &self.tenant, move |app| {
@@ -87,7 +86,21 @@ impl Intake {
             .await?;
             self.decoded = decoded;
             outcome?;
+            self.is_appended();
         }
+        Ok(())
+    }
+
+    /// Appends what there is, if nothing has to be waited for; says whether it did.
+    pub fn append_at_once(&mut self) -> bool {
+        let done = !self.tenant.waits_for_device && self.tenant.try_append(self.decoded.batches()).is_ok();
+        if done {
+            self.is_appended();
+        }
+        done
+    }
+
+    fn is_appended(&mut self) {
         let rejected = self.decoded.rejected();
         if rejected.count > 0 {
             tracing::debug!(protocol = self.protocol, rows = rejected.count, %rejected, "rejected");
@@ -97,6 +110,5 @@ impl Intake {
         self.accepted += accepted;
         self.rejected += rejected;
         self.decoded.clear();
-        Ok(())
     }
 }

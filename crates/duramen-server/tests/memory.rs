@@ -125,6 +125,62 @@ fn of_a_field_with_too_many_values_to_count_some_are_told() {
     assert_eq!(values_of("* | limit 1", "few", "1", "0").1, of(&[("v0", 2858)]));
 }
 
+/// `[tag, bytes of [time, record] packed with gzip, {"compressed": "gzip", "chunk": "c1"}]`, with so many entries of 5,000 bytes.
+fn fluent_message(entries: usize) -> Vec<u8> {
+    let mut event = b"\x92\xce\x66\x6d\x82\x40\x81\xa3log\xda\x13\x88".to_vec();
+    event.extend([b'x'; 5_000]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    (0..entries).for_each(|_| packed.write_all(&event).unwrap());
+    let packed = packed.finish().unwrap();
+    let mut message = b"\x93\xa3app\xc6".to_vec();
+    message.extend(u32::try_from(packed.len()).unwrap().to_be_bytes());
+    message.extend(packed);
+    message.extend(b"\x82\xaacompressed\xa4gzip\xa5chunk\xa2c1");
+    message
+}
+
+#[test]
+fn what_a_message_of_fluent_means_counts_as_a_body_does() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = Server::start_with(move |settings| {
+        settings.max_bodies_bytes = Some(8 << 20);
+        settings.max_body_bytes = Some(4 << 20);
+        settings.fluent_listen = vec![free];
+    });
+    let send = |stream: &mut TcpStream, entries: usize| {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(&fluent_message(entries)).unwrap();
+        let mut ack = [0; 8];
+        stream.read_exact(&mut ack).map(|()| ack == *b"\x81\xa3ack\xa2c1").unwrap_or_default()
+    };
+    let connect = || TcpStream::connect(free).unwrap();
+    // 0.5 and 3.5 MB of entries, again and again: what is taken is held no more.
+    let mut stream = connect();
+    assert!((0..5).all(|_| send(&mut stream, 100) && send(&mut stream, 700)));
+    // Bodies take nearly all that there is: little is taken at once, and much has no place to wait in.
+    let mut body = TcpStream::connect(server.address).unwrap();
+    let head = "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 4000000\r\n\r\n";
+    let mut bodies = [body.try_clone().unwrap(), TcpStream::connect(server.address).unwrap()];
+    for stream in &mut bodies {
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&[b' '; 3_900_000]).unwrap();
+    }
+    while !server.get("/metrics", &[]).body.contains("duramen_bodies_free_bytes 5") {
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    assert!(send(&mut stream, 100));
+    assert!(!send(&mut stream, 700), "it is hung up on");
+    let told = server.get("/metrics", &[]).body;
+    assert!(told.contains("duramen_rejected_lines_total{protocol=\"fluent\"} 700\n"), "{told}");
+    for stream in &mut bodies {
+        stream.write_all(&[b' '; 100_000]).unwrap();
+    }
+    body.read_to_end(&mut Vec::new()).unwrap();
+    assert!(send(&mut connect(), 700), "there is room again");
+    let found = server.get("/select/logsql/query", &[("query", "* | stats count() n")]);
+    assert!(found.body.contains("\"4800\""), "{found:?}");
+}
+
 /// Begins to ask; the connection, and the answer's status.
 fn begin(server: &Server, head: &str) -> (TcpStream, u16) {
     let mut stream = TcpStream::connect(server.address).unwrap();

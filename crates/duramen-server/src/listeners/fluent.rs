@@ -7,6 +7,9 @@ use duramen_wire::Params;
 use duramen_wire::fluent::{Forward, ack};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+/// Entries of so many bytes, which the store takes at once, are counted nowhere.
+const QUICK_BYTES: usize = 1 << 20;
+
 /// Messages of a connection. Chunks are acknowledged when their entries are as safe as the durability setting says.
 pub(super) async fn stream(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send,
@@ -27,19 +30,23 @@ pub(super) async fn stream(
         if let Err(e) = &fed {
             intake.refuse(e.to_string());
         }
-        // Whole messages before a broken one are kept.
-        if !persist(&mut intake, app).await {
-            return Ok(());
+        // Whole messages before a broken one are kept. Entries that are many, or have to wait, count as those of a body do.
+        let bytes = intake.decoded.entries_bytes();
+        if bytes > QUICK_BYTES || !intake.append_at_once() {
+            if let Err(e) = share.resize(forward.buffered_bytes().saturating_add(bytes)) {
+                let lines = intake.give_up();
+                tracing::warn!(lines, protocol = "fluent", error = %e.message, "a sender is hung up on: there is no memory for what it sends");
+                return Ok(());
+            }
+            if !persist(&mut intake, app).await {
+                return Ok(());
+            }
         }
         for chunk in chunks.drain(..) {
             stream.write_all(&ack(&chunk)).await?;
         }
         fed.map_err(broken)?;
         // A message that is not whole counts as a body does.
-        if forward.buffered_bytes() < share.bytes() {
-            share = app.bodies.share(app.tenants.own());
-        }
-        let more = forward.buffered_bytes() - share.bytes();
-        share.grow(more).map_err(|e| std::io::Error::other(e.message))?;
+        share.resize(forward.buffered_bytes()).map_err(|e| std::io::Error::other(e.message))?;
     }
 }
