@@ -181,6 +181,41 @@ fn what_a_message_of_fluent_means_counts_as_a_body_does() {
     assert!(found.body.contains("\"4800\""), "{found:?}");
 }
 
+/// The second question, where values cannot be counted, is asked in the time that the first left.
+#[test]
+fn values_that_cannot_be_counted_are_told_in_time() {
+    let server = Server::start_with(|settings| {
+        settings.query_memory_bytes = Some(1 << 20);
+        settings.max_queries = Some(1);
+        settings.query_timeout_ms = Some(60_000);
+    });
+    let row = |n: u64| {
+        let time = 1_700_000_000_000_000_000 + n;
+        serde_json::json!({ "_time": time, "id": format!("id-{n:050}"), "_msg": "x".repeat(500) })
+    };
+    server.ingest(&(0..20_000).map(row).collect::<Vec<_>>());
+    let rest = |ms| std::thread::park_timeout(Duration::from_millis(ms));
+    // More than sockets hold: who does not read it keeps the only place.
+    let unread = || begin(&server, "/select/logsql/query?query=* HTTP/1.1");
+    let (first, status) = unread();
+    assert_eq!(status, 200);
+    let clock = Env::os().clock;
+    let began = clock.monotonic();
+    let asked = [("query", "*"), ("field", "id"), ("limit", "10"), ("timeout", "4s")];
+    let told = std::thread::scope(|scope| {
+        let told = scope.spawn(|| server.get("/select/logsql/field_values", &asked).status);
+        rest(500);
+        // It is given to who waited first, and then to the next.
+        let next = scope.spawn(unread);
+        rest(2_500);
+        drop(first);
+        let _kept_until_here = next.join().unwrap();
+        told.join().unwrap()
+    });
+    let took = clock.monotonic() - began;
+    assert!(told == 429 && took < Duration::from_millis(5_800), "{told} after {took:?}");
+}
+
 /// Begins to ask; the connection, and the answer's status.
 fn begin(server: &Server, head: &str) -> (TcpStream, u16) {
     let mut stream = TcpStream::connect(server.address).unwrap();
