@@ -78,6 +78,13 @@ impl Follower {
         self.seen = None;
     }
 
+    /// Gives back the view in which they were shown, once no row of it can come any more: where nothing is appended, it would be
+    /// held for as long as somebody follows.
+    pub fn let_go_of_past(&mut self) {
+        let Self { seen, listener, .. } = self;
+        let _let_go = seen.take_if(|seen| listener.has_heard_of(seen.at));
+    }
+
     /// What comes next; `None` when nothing will. Nothing is lost if this is dropped before it is ready.
     pub async fn next(&mut self) -> Option<News> {
         let (round, skipped) = self.listener.next().await?;

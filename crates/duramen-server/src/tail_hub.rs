@@ -76,6 +76,8 @@ struct Waiting {
     rows: u64,
     bytes: usize,
     has_ended: bool,
+    /// When the last look that found nothing began: what was there by then is in a round before.
+    looked: Duration,
 }
 
 /// Somebody who listens.
@@ -125,6 +127,12 @@ impl Queue {
 }
 
 impl Listener {
+    /// Whether all that was there at this time, by the monotonic clock, has come, and been taken.
+    pub fn has_heard_of(&self, time: Duration) -> bool {
+        let waiting = self.queue.waiting();
+        waiting.rounds.is_empty() && waiting.looked > time
+    }
+
     /// The next round, and how many rows were skipped before it; `None` at the end. Nothing is lost if this is dropped
     /// before it is ready.
     pub async fn next(&mut self) -> Option<(Round, u64)> {
@@ -166,6 +174,11 @@ impl Line {
         let round = Round { rows_before: state.rows, rows, bytes, began, blocks: Arc::new(blocks) };
         state.listeners.iter().for_each(|queue| queue.push(&round));
         state.rows += rows;
+    }
+
+    /// There was nothing new.
+    fn looked(&self, began: Duration) {
+        self.state().listeners.iter().for_each(|queue| queue.waiting().looked = began);
     }
 
     /// Waits this long, or until the end; says whether it has come.
@@ -248,12 +261,30 @@ fn follow(mut tail: Tail, clock: &dyn Clock, line: &Line) {
     loop {
         let began = clock.monotonic();
         match tail.poll(LOOK_UP) {
-            Ok(blocks) if blocks.is_empty() => {}
+            Ok(blocks) if blocks.is_empty() => line.looked(began),
             Ok(blocks) => line.send(began, blocks),
             Err(e) => tracing::warn!(error = %e, "cannot look for new lines: trying again"),
         }
         if line.wait(REST) || line.ends_unheard() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_has_come_once_nothing_more_is_found_and_all_is_taken() {
+        let line = Line::default();
+        let mut listener = line.listen().unwrap();
+        let (early, late) = (Duration::from_secs(1), Duration::from_secs(3));
+        assert!(!listener.has_heard_of(early), "nobody has looked yet");
+        line.send(Duration::from_secs(2), Vec::new());
+        line.looked(late);
+        assert!(!listener.has_heard_of(early), "it is not taken yet");
+        assert!(futures_util::FutureExt::now_or_never(listener.next()).is_some());
+        assert!(listener.has_heard_of(early) && !listener.has_heard_of(late));
     }
 }

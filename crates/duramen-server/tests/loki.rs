@@ -448,6 +448,36 @@ fn tail_shows_what_was_and_what_comes() {
     assert!(refused.status >= 400, "without a WebSocket: {refused:?}");
 }
 
+/// A socket keeps the memory of its longest message, even where nothing comes any more.
+#[test]
+fn a_tail_tells_much_in_many_messages() {
+    let server = Server::start();
+    let row = |n: i64| json!({"_time": START + n, "app": "web", "host": if n % 3 == 0 { "w1" } else { "w2" }, "_msg": format!("{n:03} {}", "x".repeat(20_000))});
+    server.ingest(&(0..200).map(row).collect::<Vec<_>>());
+    let query = [("query", "{app=\"web\"}"), ("start", "1700000000000000000"), ("limit", "200")];
+    let mut next = follow(&server, &query);
+    let (mut seen, mut messages) = (Vec::new(), 0);
+    while seen.len() < 200 {
+        let streams = next();
+        assert!(streams.to_string().len() < 300_000, "{}", streams.to_string().len());
+        for stream in streams.as_array().unwrap() {
+            let host = stream["stream"]["host"].as_str().unwrap().to_owned();
+            let values = stream["values"].as_array().unwrap();
+            assert!(!values.is_empty());
+            seen.extend(
+                values.iter().map(|value| (host.clone(), value[1].as_str().unwrap()[..3].to_owned())),
+            );
+        }
+        messages += 1;
+    }
+    assert_eq!(messages, 15, "of 14 lines each, of 20 KB");
+    let (mut w1, mut w2): (Vec<_>, Vec<_>) = seen.into_iter().partition(|(host, _)| host == "w1");
+    assert!(w1.is_sorted() && w2.is_sorted(), "the oldest first");
+    w1.append(&mut w2);
+    w1.sort_by(|a, b| a.1.cmp(&b.1));
+    assert!((0..200).map(|n| format!("{n:03}")).eq(w1.into_iter().map(|(_, number)| number)), "each once");
+}
+
 #[test]
 fn what_is_pushed_is_found() {
     let server = Server::start();

@@ -6,7 +6,7 @@ use crate::error::{ApiError, ApiResult};
 use duramen_logql::{Entry, Origin};
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 /// Entries by stream, as they will be sent, in the order in which streams come first.
@@ -17,7 +17,9 @@ pub(super) struct Streams {
     limit_bytes: usize,
     bytes: usize,
     by_labels: HashMap<String, usize, FixedState>,
-    streams: Vec<Stream>,
+    streams: VecDeque<Stream>,
+    /// How many entries of the first of them are written.
+    written: usize,
     /// How many entries there are.
     pub entries: u64,
 }
@@ -39,8 +41,8 @@ fn object<'l>(labels: impl Iterator<Item = (&'l str, &'l str, Origin)>) -> Strin
 impl Streams {
     /// None yet, and at most so many bytes.
     pub fn new(categorize: bool, limit_bytes: usize) -> Self {
-        let (by_labels, streams) = (HashMap::default(), Vec::new());
-        Self { categorize, limit_bytes, bytes: 0, by_labels, streams, entries: 0 }
+        let (by_labels, streams) = (HashMap::default(), VecDeque::new());
+        Self { categorize, limit_bytes, bytes: 0, by_labels, streams, written: 0, entries: 0 }
     }
 
     /// Adds an entry.
@@ -56,7 +58,7 @@ impl Streams {
             None => {
                 self.bytes += labels.len() * 2 + 64;
                 self.by_labels.insert(labels.clone(), self.streams.len());
-                self.streams.push(Stream { labels, values: Vec::new(), spans: Vec::new() });
+                self.streams.push_back(Stream { labels, values: Vec::new(), spans: Vec::new() });
                 self.streams.len() - 1
             }
         };
@@ -99,7 +101,7 @@ impl Streams {
 
     /// Streams, and the entries of each, in the opposite order.
     pub fn reverse(&mut self) {
-        self.streams.reverse();
+        self.streams.make_contiguous().reverse();
         self.streams.iter_mut().for_each(|stream| stream.spans.reverse());
     }
 
@@ -107,20 +109,47 @@ impl Streams {
     ///
     /// # Errors
     /// As [`JsonText::raw`].
-    pub fn write(self, to: &mut JsonText<'_>) -> ApiResult<()> {
-        drop(self.by_labels);
+    pub fn write(mut self, to: &mut JsonText<'_>) -> ApiResult<()> {
+        self.write_part(to, usize::MAX)
+    }
+
+    /// Writes a JSON array of what is not written yet: of so many bytes, and up to an entry more. Nothing can be added then.
+    ///
+    /// # Errors
+    /// As [`JsonText::raw`].
+    pub fn write_part(&mut self, to: &mut JsonText<'_>, most_bytes: usize) -> ApiResult<()> {
+        self.by_labels = HashMap::default();
         to.raw(b"[")?;
-        for (i, Stream { labels, values, spans }) in self.streams.into_iter().enumerate() {
-            to.raw(if i > 0 { b",{\"stream\":" } else { b"{\"stream\":" })?;
+        let (mut bytes, mut streams) = (0, 0);
+        while bytes < most_bytes
+            && let Some(Stream { labels, values, spans }) = self.streams.front()
+        {
+            to.raw(if streams > 0 { b",{\"stream\":" } else { b"{\"stream\":" })?;
             to.raw(labels.as_bytes())?;
             to.raw(b",\"values\":[")?;
-            for (i, span) in spans.into_iter().enumerate() {
+            (bytes, streams) = (bytes + labels.len(), streams + 1);
+            let first = self.written;
+            for (i, span) in spans[first..].iter().enumerate() {
+                if i > 0 && bytes >= most_bytes {
+                    break;
+                }
                 to.raw(if i > 0 { b"," } else { b"" })?;
-                to.raw(&values[span])?;
+                to.raw(&values[span.clone()])?;
+                bytes += span.len();
+                self.written += 1;
             }
             to.raw(b"]}")?;
+            if self.written == spans.len() {
+                self.written = 0;
+                let _memory_given_back = self.streams.pop_front();
+            }
         }
         to.raw(b"]")
+    }
+
+    /// Whether nothing is left to be written.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
     }
 }
 

@@ -36,6 +36,8 @@ const MAX_DELAY_S: u64 = 5;
 
 /// A client has nothing to say; a message of it has this many bytes at most.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
+/// A message has so many bytes, and up to an entry more: the socket keeps the memory of the longest as long as it is open.
+const MESSAGE_BYTES: usize = 256 << 10;
 /// The most bytes of the reason for which a socket is closed.
 const MAX_REASON_BYTES: usize = 123;
 
@@ -84,38 +86,47 @@ async fn tail(
     }))
 }
 
-/// A message of the protocol, if there is anything to tell.
-fn message(
-    streams: Streams,
+/// Messages of the protocol; none if there is nothing to tell.
+fn messages(
+    mut streams: Streams,
     categorize: bool,
-    dropped: Option<Value>,
+    mut dropped: Option<Value>,
     room: &mut Room,
     cancel: &Cancel,
-) -> LokiResult<Option<Message>> {
-    if streams.entries == 0 && dropped.is_none() {
-        return Ok(None);
+) -> LokiResult<Vec<Message>> {
+    let mut messages = Vec::new();
+    while !streams.is_empty() || dropped.is_some() {
+        let mut text = JsonText::new(room, cancel);
+        text.raw(br#"{"streams":"#)?;
+        streams.write_part(&mut text, MESSAGE_BYTES)?;
+        if let Some(flags) = encoding_flags(categorize) {
+            text.raw(br#","encodingFlags":"#)?;
+            text.value(&flags)?;
+        }
+        if let Some(dropped) = dropped.take() {
+            text.raw(br#","dropped_entries":"#)?;
+            text.value(&[dropped])?;
+        }
+        text.raw(b"}")?;
+        let text = Utf8Bytes::try_from(text.into_bytes());
+        messages.extend(text.ok().map(Message::Text));
     }
-    let mut text = JsonText::new(room, cancel);
-    text.raw(br#"{"streams":"#)?;
-    streams.write(&mut text)?;
-    if let Some(flags) = encoding_flags(categorize) {
-        text.raw(br#","encodingFlags":"#)?;
-        text.value(&flags)?;
+    Ok(messages)
+}
+
+/// Sends them; whether the client is still there.
+async fn send(messages: Vec<Message>, socket: &mut WebSocket) -> bool {
+    for message in messages {
+        if socket.send(message).await.is_err() {
+            return false;
+        }
     }
-    if let Some(dropped) = dropped {
-        text.raw(br#","dropped_entries":"#)?;
-        text.value(&[dropped])?;
-    }
-    text.raw(b"}")?;
-    let text = Utf8Bytes::try_from(text.into_bytes());
-    Ok(text.ok().map(Message::Text))
+    true
 }
 
 impl Following {
     async fn run(self, socket: &mut WebSocket, mut follower: Follower) -> LokiResult<()> {
-        if let Some(message) = self.past(&mut follower).await?
-            && socket.send(message).await.is_err()
-        {
+        if !send(self.past(&mut follower).await?, socket).await {
             return Ok(());
         }
         let mut ping = tokio::time::interval(PING_EVERY);
@@ -124,6 +135,7 @@ impl Following {
             let news = tokio::select! {
                 () = self.app.stopped() => return Ok(()),
                 _ = ping.tick() => {
+                    follower.let_go_of_past();
                     let withdrawn = self.access.is_withdrawn(&self.app);
                     if withdrawn || socket.send(Message::Ping(Vec::new().into())).await.is_err() {
                         return Ok(());
@@ -156,16 +168,14 @@ impl Following {
             });
             let this = self.clone();
             let found = on_thread(&self.app, move |cancel| this.found(&news, dropped, cancel));
-            if let Some(message) = found.await?
-                && socket.send(message).await.is_err()
-            {
+            if !send(found.await?, socket).await {
                 return Ok(());
             }
         }
     }
 
     /// The last of what was there already, the oldest first.
-    async fn past(&self, follower: &mut Follower) -> LokiResult<Option<Message>> {
+    async fn past(&self, follower: &mut Follower) -> LokiResult<Vec<Message>> {
         let snapshot = follower.past(&self.app, &self.access).await?;
         let span = Span { start_ns: self.start_ns, end_ns: i64::MAX };
         let mut wanted = Wanted::new(&self.app, (*self.query).clone(), span);
@@ -177,7 +187,7 @@ impl Following {
                 Ok(ControlFlow::Continue(()))
             })?;
             streams.reverse();
-            message(streams, categorize, None, &mut view.room, view.cancel)
+            messages(streams, categorize, None, &mut view.room, view.cancel)
         })
         .await
     }
@@ -187,7 +197,7 @@ impl Following {
     }
 
     /// Those of the new rows that the query finds.
-    fn found(&self, news: &News, dropped: Option<Value>, cancel: &Cancel) -> LokiResult<Option<Message>> {
+    fn found(&self, news: &News, dropped: Option<Value>, cancel: &Cancel) -> LokiResult<Vec<Message>> {
         let options = RunOptions { order: Order::OldestFirst, ..options(&self.app) };
         let mut streams = self.streams();
         news.read(|handles| {
@@ -198,6 +208,12 @@ impl Following {
             })?;
             failed.map_or(Ok(stats), Err)
         })?;
-        message(streams, self.categorize, dropped, &mut Room::new(self.app.limits.query_memory_bytes), cancel)
+        messages(
+            streams,
+            self.categorize,
+            dropped,
+            &mut Room::new(self.app.limits.query_memory_bytes),
+            cancel,
+        )
     }
 }

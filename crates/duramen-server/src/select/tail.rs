@@ -218,7 +218,10 @@ impl Following {
                 news = tokio::time::timeout(SIGN_OF_LIFE, self.follower.next()) => news,
             };
             let news = match news {
-                Err(_) => return Ok(Some(Bytes::from_static(b"\n"))),
+                Err(_) => {
+                    self.follower.let_go_of_past();
+                    return Ok(Some(Bytes::from_static(b"\n")));
+                }
                 Ok(Some(news)) => news,
                 Ok(None) => return Ok(None),
             };
