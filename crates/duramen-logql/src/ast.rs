@@ -87,10 +87,20 @@ pub(crate) struct IpSet {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LabelFilter {
     Text(Matcher),
-    Number { label: Box<str>, op: Comparison, value: NumberIn },
-    Ip { label: Box<str>, negated: bool, ips: IpSet },
-    And(Box<LabelFilter>, Box<LabelFilter>),
-    Or(Box<LabelFilter>, Box<LabelFilter>),
+    Number {
+        label: Box<str>,
+        op: Comparison,
+        value: NumberIn,
+    },
+    Ip {
+        label: Box<str>,
+        negated: bool,
+        ips: IpSet,
+    },
+    /// At least two, as they are written one behind the other: a tree of pairs would be as deep as there are many.
+    And(Vec<LabelFilter>),
+    /// The same.
+    Or(Vec<LabelFilter>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -271,14 +271,14 @@ fn of_line(filter: &LineFilter) -> (Filter, bool) {
 fn of_label_filter(filter: &LabelFilter) -> (Filter, bool) {
     match filter {
         LabelFilter::Text(matcher) if !is_about_errors(&matcher.label) => of_matcher(matcher),
-        LabelFilter::And(a, b) => {
-            let ((a, a_exact), (b, b_exact)) = (of_label_filter(a), of_label_filter(b));
-            (a.and(b), a_exact && b_exact)
-        }
-        LabelFilter::Or(a, b) => {
-            let ((a, a_exact), (b, b_exact)) = (of_label_filter(a), of_label_filter(b));
-            let exact = a_exact && b_exact;
-            if a == Filter::All || b == Filter::All { (Filter::All, exact) } else { (any(vec![a, b]), exact) }
+        LabelFilter::And(parts) => parts
+            .iter()
+            .map(of_label_filter)
+            .fold((Filter::All, true), |(all, all_exact), (part, exact)| (all.and(part), all_exact && exact)),
+        LabelFilter::Or(parts) => {
+            let (parts, exact): (Vec<_>, Vec<_>) = parts.iter().map(of_label_filter).unzip();
+            let filter = if parts.contains(&Filter::All) { Filter::All } else { any(parts) };
+            (filter, exact.into_iter().all(|exact| exact))
         }
         // Of the others, what is of the wrong kind goes on.
         _ => (Filter::All, false),

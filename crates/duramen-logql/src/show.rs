@@ -146,10 +146,22 @@ impl Display for LabelFilter {
             Self::Ip { label, negated, ips } => {
                 write!(f, "{label}{}ip({})", if *negated { "!=" } else { "=" }, quote(&ips.source))
             }
-            Self::And(a, b) => write!(f, "({a} and {b})"),
-            Self::Or(a, b) => write!(f, "({a} or {b})"),
+            Self::And(parts) => show_pairs(f, parts, "and"),
+            Self::Or(parts) => show_pairs(f, parts, "or"),
         }
     }
+}
+
+/// Each with all before it, as Loki does: `((a or b) or c)`.
+fn show_pairs(f: &mut Formatter<'_>, parts: &[LabelFilter], join: &str) -> Result {
+    (1..parts.len()).try_for_each(|_| f.write_str("("))?;
+    for (i, part) in parts.iter().enumerate() {
+        match i {
+            0 => part.fmt(f)?,
+            _ => write!(f, " {join} {part})")?,
+        }
+    }
+    Ok(())
 }
 
 impl Display for MetricExpr {

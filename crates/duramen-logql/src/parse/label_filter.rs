@@ -4,8 +4,15 @@ use super::{Parsed, Parser};
 use crate::ast::{Comparison, LabelFilter, NumberIn};
 use crate::lexer::Kind;
 
-fn and(a: LabelFilter, b: LabelFilter) -> LabelFilter {
-    LabelFilter::And(Box::new(a), Box::new(b))
+/// All of them, or the only one.
+fn joined(mut parts: Vec<LabelFilter>, join: fn(Vec<LabelFilter>) -> LabelFilter) -> LabelFilter {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => {
+            parts.extend(last);
+            join(parts)
+        }
+    }
 }
 
 impl Parser<'_> {
@@ -19,39 +26,38 @@ impl Parser<'_> {
     }
 
     fn any_of(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
-        let mut left = self.all_of(first)?;
+        let mut parts = vec![self.all_of(first)?];
         while self.eat_word("or") {
             self.join()?;
             let next = self.one()?;
-            left = LabelFilter::Or(Box::new(left), Box::new(self.all_of(next)?));
+            parts.push(self.all_of(next)?);
         }
-        Ok(left)
+        Ok(joined(parts, LabelFilter::Or))
     }
 
     fn all_of(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
-        let mut left = self.list(first)?;
+        let mut parts = vec![self.list(first)?];
         while self.eat_word("and") {
             self.join()?;
             let next = self.one()?;
-            left = and(left, self.list(next)?);
+            parts.push(self.list(next)?);
         }
-        Ok(left)
+        Ok(joined(parts, LabelFilter::And))
     }
 
     /// Filters with a comma or nothing between them, the last with what is joined to it.
     fn list(&mut self, first: LabelFilter) -> Parsed<LabelFilter> {
-        let (mut before, mut last) = (None, first);
+        let (mut parts, mut last) = (Vec::new(), first);
         while self.eat_op(",") || self.at_op("(") || self.at_label() {
             self.join()?;
             let next = self.one()?;
-            let this = std::mem::replace(&mut last, next);
-            before = Some(match before {
-                Some(before) => and(before, this),
-                None => this,
-            });
+            parts.push(std::mem::replace(&mut last, next));
         }
-        let Some(before) = before else { return Ok(last) };
-        Ok(and(before, self.nested(|p| p.any_of(last))?))
+        if parts.is_empty() {
+            return Ok(last);
+        }
+        parts.push(self.nested(|p| p.any_of(last))?);
+        Ok(LabelFilter::And(parts))
     }
 
     fn at_label(&self) -> bool {

@@ -38,7 +38,7 @@ impl Parser<'_> {
             let mut left = p.operand()?;
             while let Some((operator, strength, from_right)) = operator(p.kind()).filter(|o| o.1 >= least) {
                 let place = p.peek_at(0).start;
-                p.join()?;
+                p.operate()?;
                 p.advance();
                 let bool_result = p.eat_word("bool");
                 if bool_result && !matches!(operator, Operator::Compare(_)) {

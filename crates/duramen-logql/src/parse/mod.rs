@@ -26,8 +26,10 @@ use duramen_query::ParseError;
 /// How deep a query may be nested; more would risk the stack.
 const MAX_DEPTH: usize = 100;
 
-/// How many filters and operands may be joined in a query: each makes its tree deeper by one.
+/// How many filters may be joined in a query.
 const MAX_JOINED: usize = 2_000;
+/// How many operators there may be between numbers: each makes the tree deeper by one, and what walks it must fit on a stack.
+const MAX_OPERATORS: usize = 500;
 
 pub(super) type Parsed<T> = Result<T, ParseError>;
 
@@ -63,11 +65,12 @@ pub(super) struct Parser<'a> {
     at: usize,
     depth: usize,
     joined: usize,
+    operators: usize,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parsed<Self> {
-        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0, joined: 0 })
+        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0, joined: 0, operators: 0 })
     }
 
     /// The token so many after the next one. There is always one: the last is the end.
@@ -206,13 +209,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes note that one more filter or operand is joined to those before it.
+    /// Takes note that one more filter is joined to those before it.
     fn join(&mut self) -> Parsed<()> {
-        if self.joined == MAX_JOINED {
-            return Err(self.error(format!("more than {MAX_JOINED} filters or operands are joined"), ""));
-        }
         self.joined += 1;
-        Ok(())
+        match self.joined > MAX_JOINED {
+            true => Err(self.error(format!("more than {MAX_JOINED} filters are joined"), "")),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes note of one more operator.
+    fn operate(&mut self) -> Parsed<()> {
+        self.operators += 1;
+        match self.operators > MAX_OPERATORS {
+            true => Err(self.error(format!("more than {MAX_OPERATORS} numbers are joined by operators"), "")),
+            false => Ok(()),
+        }
     }
 
     /// Runs a parser one level deeper.

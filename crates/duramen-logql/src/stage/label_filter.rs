@@ -11,8 +11,8 @@ impl LabelFilter {
     pub fn passes(&self, entry: &mut Entry<'_>) -> bool {
         match self {
             Self::Text(matcher) => matcher.matches(entry.get(&matcher.label).unwrap_or("")),
-            Self::And(a, b) => a.passes(entry) && b.passes(entry),
-            Self::Or(a, b) => a.passes(entry) || b.passes(entry),
+            Self::And(parts) => parts.iter().all(|part| part.passes(entry)),
+            Self::Or(parts) => parts.iter().any(|part| part.passes(entry)),
             // As in Loki: texts and numbers hold back what failed before, addresses do not.
             Self::Ip { .. } if entry.error.is_some() => true,
             Self::Ip { label, negated, ips } => {
@@ -48,10 +48,7 @@ impl LabelFilter {
         match self {
             Self::Text(matcher) => see(&matcher.label),
             Self::Number { label, .. } | Self::Ip { label, .. } => see(label),
-            Self::And(a, b) | Self::Or(a, b) => {
-                a.for_each_label(see);
-                b.for_each_label(see);
-            }
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.for_each_label(see)),
         }
     }
 }
