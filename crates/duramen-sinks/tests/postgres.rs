@@ -50,6 +50,8 @@ fn postgres() {
     reset(&server);
     a_failure_that_stays(&server);
     reset(&server);
+    a_line_that_takes_too_long(&server);
+    reset(&server);
     every_query_has_one_answer_and_every_row_is_imported(&server);
     reset(&server);
     blocks_of_a_large_table_have_every_row_once(&server);
@@ -144,6 +146,26 @@ fn a_failure_that_stays(server: &Server) {
 }
 
 /// Imports what is new, and gives what came of it and what was told of single rows.
+fn a_line_that_takes_too_long(server: &Server) {
+    let options = SinkOptions::new().retry_ms(10, 10).timeout_ms(60_000);
+    let sink =
+        PostgresSinkOptions::new().sink(options).statement_timeout_ms(1_000).open(&server.url()).unwrap();
+    let slow = "
+        CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF NEW.message = 'slow' THEN PERFORM pg_sleep(60); END IF; RETURN NEW; END $$;
+        CREATE TRIGGER slow BEFORE INSERT ON duramen_logs FOR EACH ROW EXECUTE FUNCTION slow()";
+    server.connect().batch_execute(slow).unwrap();
+    for message in ["a", "slow", "b"] {
+        log(&sink, Level::Info, message).unwrap();
+    }
+    let told = sink.flush().unwrap_err().to_string();
+    assert_eq!(told, "1 lines were refused by the database and are lost: it took longer than 1000 ms");
+    assert_eq!(messages(server), ["a", "b"], "and no other that only tried");
+    let stats = sink.stats();
+    assert_eq!((stats.written, stats.failed, stats.queued), (2, 1, 0));
+    sink.close().unwrap();
+}
+
 fn import(store: &Store, server: &Server, options: &TableOptions) -> Result<(Copied, Vec<String>), Error> {
     let mut table = SqlTable::postgres(&server.url(), options)?;
     assert_eq!(table.warning(), None);

@@ -15,6 +15,14 @@ use std::time::Duration;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 
+/// How many bytes of lines are sent at once: the protocol's messages have 1 GiB at most, and the server none of its own values more.
+const MOST_BYTES: usize = 256 << 20;
+/// How long it may take to see whether a line can be written. It is one that nobody will see.
+const TRY_WITHIN: Duration = Duration::from_secs(5);
+const TRY: &str = "
+BEGIN;
+INSERT INTO duramen_logs (time_ns, level, message, fields) VALUES (0, '', '', '{}');
+ROLLBACK";
 /// How long tidying up may take.
 const TIDY_WITHIN: Duration = Duration::from_secs(5);
 
@@ -92,6 +100,10 @@ impl From<Failure> for Failed {
 
 impl Backend for PostgresBackend {
     fn write(&mut self, first: u64, lines: &[Line]) -> Result<(), WriteError> {
+        let bytes: usize = lines.iter().map(Line::bytes).sum();
+        if bytes > MOST_BYTES && lines.len() > 1 {
+            return Err(WriteError::Lines(format!("{bytes} bytes at once; at most {MOST_BYTES}")));
+        }
         let error = match self.insert(first, lines) {
             Ok(()) => return Ok(()),
             Err(Failed::Away(why)) => WriteError::Transient(why),
@@ -106,6 +118,11 @@ impl Backend for PostgresBackend {
             self.connection = None;
         }
         Err(error)
+    }
+
+    fn takes_others(&mut self) -> bool {
+        let client = connect::connect(&self.address).map(|client| client.within(TRY_WITHIN));
+        client.is_ok_and(|client| client.batch_execute(TRY).is_ok())
     }
 }
 

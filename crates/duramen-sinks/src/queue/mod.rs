@@ -28,6 +28,11 @@ pub(crate) trait Backend: Send + Debug + 'static {
     /// that is written again after [`WriteError::Transient`] has the same numbers, so that one whose commit was
     /// not heard of is not written twice.
     fn write(&mut self, first: u64, lines: &[Line]) -> Result<(), WriteError>;
+
+    /// Whether another line would be taken now: if so, it is its own fault that one alone always takes too long.
+    fn takes_others(&mut self) -> bool {
+        false
+    }
 }
 
 /// Why a batch is not written.
@@ -35,7 +40,7 @@ pub(crate) trait Backend: Send + Debug + 'static {
 pub(crate) enum WriteError {
     /// It may go well later: the same batch is tried again.
     Transient(String),
-    /// It took longer than a batch may: it is tried again with half of the lines.
+    /// It took longer than a batch may: it is tried again with half of the lines, and one alone some times.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
     TooLong(String),
     /// At least one of the lines is not acceptable; none is written.

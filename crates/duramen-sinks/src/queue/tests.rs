@@ -203,6 +203,57 @@ fn one_line_that_takes_too_long_is_tried_again() {
     assert_eq!(fake.batches(), [["x"]]);
 }
 
+/// A database that takes too long for one line, and for all others as long as it is locked.
+#[derive(Clone, Debug, Default)]
+struct Slow(Arc<Mutex<(bool, Vec<String>)>>);
+
+impl Backend for Slow {
+    fn write(&mut self, _: u64, lines: &[Line]) -> Result<(), WriteError> {
+        let (is_locked, written) = &mut *self.0.lock().unwrap();
+        if *is_locked || lines.iter().any(|line| line.message == "slow") {
+            return Err(WriteError::TooLong("60 s".into()));
+        }
+        written.extend(lines.iter().map(|line| line.message.clone()));
+        Ok(())
+    }
+
+    fn takes_others(&mut self) -> bool {
+        !self.0.lock().unwrap().0
+    }
+}
+
+#[test]
+fn a_line_that_always_takes_too_long_is_lost_and_told_and_holds_up_no_others() {
+    let sim = Sim::new(1);
+    let slow = Slow::default();
+    let options = SinkOptions::new().batch_size(4).retry_ms(100, 100).env(sim.env()).background(false);
+    let sink = BatchSink::new(slow.clone(), options, "test").unwrap();
+    for message in ["a", "b", "slow", "c", "d", "e"] {
+        sink.log(&Record { time_ns: 1, level: Level::Info, message, fields: &[] }).unwrap();
+    }
+    let step = |times: usize| {
+        let mut told = Vec::new();
+        for _ in 0..times {
+            told.extend(sink.background_step().err());
+            if let Some(at) = sink.retry_at() {
+                sim.clock().advance(at.saturating_sub(sim.env().clock.monotonic()));
+            }
+        }
+        told
+    };
+    // While nothing is taken, it is nobody's fault.
+    slow.0.lock().unwrap().0 = true;
+    assert!(step(40).is_empty());
+    assert_eq!((sink.stats().failed, sink.stats().queued), (0, 6));
+    slow.0.lock().unwrap().0 = false;
+    let told = step(20);
+    assert!(matches!(&told[..], [Error::LinesLost { count: 1, why }] if &**why == "60 s"), "{told:?}");
+    sink.flush().unwrap();
+    assert_eq!(slow.0.lock().unwrap().1, ["a", "b", "c", "d", "e"]);
+    let stats = sink.stats();
+    assert_eq!((stats.written, stats.failed, stats.queued), (5, 1, 0));
+}
+
 #[test]
 fn a_transient_failure_is_repeated_with_the_same_batch_later_and_later() {
     let sim = Sim::new(1);

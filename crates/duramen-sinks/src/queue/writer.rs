@@ -6,6 +6,9 @@ use crate::line::Line;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// So often a line that takes too long is tried alone before it is asked whether others would be taken.
+const TRIED_ALONE: u32 = 5;
+
 /// The one that takes lines out of a queue.
 #[derive(Debug)]
 pub(super) struct Writer<B> {
@@ -23,6 +26,8 @@ pub(super) struct Writer<B> {
     unsure: Vec<u64>,
     /// Failed attempts of this batch in a row.
     failures: u32,
+    /// How often the next line alone took too long.
+    too_long_alone: u32,
     /// When to try again.
     retry_at: Option<Duration>,
 }
@@ -48,6 +53,7 @@ impl<B: Backend> Writer<B> {
             most: usize::MAX,
             unsure: Vec::new(),
             failures: 0,
+            too_long_alone: 0,
             retry_at: None,
         }
     }
@@ -111,6 +117,12 @@ impl<B: Backend> Writer<B> {
             }
             Err(WriteError::Transient(why)) => self.again(queue, why),
             Err(WriteError::TooLong(why)) => {
+                self.too_long_alone += u32::from(self.take == 1);
+                if self.too_long_alone >= TRIED_ALONE && self.backend.takes_others() {
+                    queue.lost(self.batch.drain(..1), why);
+                    self.next_part();
+                    return Step::Moved;
+                }
                 self.again(queue, why);
                 self.take = self.take.div_ceil(2);
                 self.most = self.take;
@@ -142,7 +154,7 @@ impl<B: Backend> Writer<B> {
 
     fn next_part(&mut self) {
         self.first += self.take as u64;
-        (self.take, self.failures) = (self.batch.len().min(self.most), 0);
+        (self.take, self.failures, self.too_long_alone) = (self.batch.len().min(self.most), 0, 0);
         let first = self.first;
         while self.unsure.pop_if(|end| *end <= first).is_some() {}
         if let Some(end) = self.unsure.last() {
