@@ -399,10 +399,10 @@ fn tagged(text: &str) -> Option<SyslogLine<'_>> {
     (name_like && parted && !is_number(app) && level::spelled(app).is_none()).then_some(line)
 }
 
-/// `app[pid]: message` and `app: message`.
+/// `app[pid]: message` and `app: message`; none begins with a tab, as the lines of a stack trace do, each of which Logback sends.
 fn tag(text: &str) -> Option<(&str, Option<&str>, &str)> {
     let s = text.as_bytes();
-    let end = s.iter().take(128).position(|b| matches!(b, b'[' | b':' | b' '))?;
+    let end = s.iter().take(128).position(|b| matches!(b, b'[' | b':' | b' ' | b'\t'))?;
     let app = text.get(..end)?;
     if app.is_empty() {
         return None;

@@ -24,6 +24,10 @@ fn lines_are_taken_apart() {
             r#"Some(1702191346) None host=Str("LabSZ") app=Str("sshd") pid=Int(24200) | Invalid user webmaster"#,
         ),
         (
+            "<11>Jun 14 15:16:01 vm \tjava.lang.RuntimeException: x",
+            "Some(1718378161) Some(Error) host=Str(\"vm\") priority=Int(11) facility=Str(\"user\") severity=Str(\"err\") | \tjava.lang.RuntimeException: x",
+        ),
+        (
             "Jun 14 15:16:01 combo sshd(pam_unix)[19939]: check pass",
             r#"Some(1718378161) None host=Str("combo") app=Str("sshd(pam_unix)") pid=Int(19939) | check pass"#,
         ),
