@@ -1,4 +1,4 @@
-//! Elasticsearch's `_bulk`: NDJSON in pairs, an action and the document that it is about.
+//! Elasticsearch's `_bulk`: NDJSON in pairs, an action and the document that it is about. And a document alone.
 //!
 //! ```text
 //! {"create":{"_index":"logs-app"}}
@@ -117,6 +117,16 @@ fn start_of(index: &str) -> &str {
     &index[..end.unwrap_or(0)]
 }
 
+/// Those of an index and an id that are not empty.
+fn said<'a, 'v>(both: &'a [(&'v str, &'v str); 2]) -> &'a [(&'v str, &'v str)] {
+    match both.map(|(_, value)| !value.is_empty()) {
+        [true, true] => &both[..],
+        [true, false] => &both[..1],
+        [false, true] => &both[1..],
+        [false, false] => &[],
+    }
+}
+
 /// What is wrong with a name of an index that is too long.
 fn too_long(index: &str) -> Option<String> {
     let bytes = index.len();
@@ -192,13 +202,7 @@ impl Bulk {
                 continue;
             }
             let beside = [("es_index", index), ("es_id", &self.action.id)];
-            let beside = match beside.map(|(_, value)| !value.is_empty()) {
-                [true, true] => &beside[..],
-                [true, false] => &beside[..1],
-                [false, true] => &beside[1..],
-                [false, false] => &[],
-            };
-            match self.rows.read(document, beside, now_ns, out) {
+            match self.rows.read(document, said(&beside), now_ns, out) {
                 Ok(_) => {
                     let outcome = out.take(&mut self.rows.entry)?;
                     self.push(verb, outcome);
@@ -207,6 +211,35 @@ impl Bulk {
             }
         }
         Ok(())
+    }
+
+    /// Takes a body that is one document, of an index and perhaps with an id; says why it is none. Leaves no reply: [`Bulk::items`]
+    /// is 0.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if `index` is over [`MAX_INDEX_BYTES`]; [`Error::Limit`] as for [`Bulk::read`].
+    pub fn read_document(
+        &mut self,
+        body: &[u8],
+        index: &str,
+        id: &str,
+        now_ns: i64,
+        out: &mut Decoded,
+    ) -> Result<Result<(), String>> {
+        self.items.clear();
+        self.indexes.clear();
+        self.reasons.clear();
+        if let Some(detail) = too_long(index) {
+            return Err(Error::Parameter { name: "index, in the path".into(), detail });
+        }
+        let document = without_bom(body).trim_ascii();
+        match self.rows.read(document, said(&[("es_index", index), ("es_id", id)]), now_ns, out) {
+            Ok(_) => out.take(&mut self.rows.entry),
+            Err(reason) => {
+                out.reject(|| reason.clone());
+                Ok(Err(reason))
+            }
+        }
     }
 
     fn refuse(&mut self, verb: Verb, reason: String, out: &mut Decoded) {

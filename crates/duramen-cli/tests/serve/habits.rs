@@ -68,6 +68,37 @@ fn logstashs_index_is_there_and_may_be_made() {
 }
 
 #[test]
+fn elasticsearchs_documents_may_come_one_by_one() {
+    let (_dir, store) = store();
+    let server = Server::start(&store);
+    for root in ["", "/insert/elasticsearch"] {
+        let of = |path: &str| server.url(&format!("{root}{path}"));
+        let made = answer(Server::agent().post(of("/logs/_doc")).send("{\n  \"message\": \"one\"\n}\n"));
+        assert_eq!((made.status, made.json()["result"].as_str()), (201, Some("created")), "{made:?}");
+        assert_eq!(made.headers["x-elastic-product"], "Elasticsearch");
+        assert!(made.json()["_id"].as_str().is_some_and(|id| !id.is_empty()));
+        for (path, id) in [("/logs/_doc/7", "7"), ("/logs/_create/a%2Fb", "a/b")] {
+            let told = answer(Server::agent().put(of(path)).send("{\"message\":\"two\"}"));
+            assert_eq!((told.status, told.json()["_id"].as_str()), (201, Some(id)), "{told:?}");
+            assert_eq!(told.json()["_index"], "logs");
+        }
+        for (body, path) in [("[1]", "/logs/_doc"), ("", "/logs/_doc/8"), ("{}{}", "/logs/_create/9")] {
+            let told = answer(Server::agent().post(of(path)).send(body));
+            assert!(told.status == 400 && told.json()["error"]["type"].is_string(), "{told:?}");
+        }
+        let long = answer(Server::agent().post(of(&format!("/{}/_doc", "x".repeat(256)))).send("{\"a\":1}"));
+        assert!(long.status == 400 && long.body.contains("255"), "{long:?}");
+        for path in ["/_refresh", "/logs/_refresh"] {
+            let told = answer(Server::agent().post(of(path)).send_empty());
+            assert_eq!((told.status, told.json()["_shards"]["failed"].as_i64()), (200, Some(0)), "{told:?}");
+        }
+    }
+    assert_eq!(server.count("one"), 2);
+    assert_eq!(server.count("es_index:logs two"), 4);
+    assert_eq!(server.count("es_id:=\"a/b\""), 2);
+}
+
+#[test]
 fn a_part_that_is_refused_does_not_have_the_rest_sent_again() {
     let (_dir, store) = store();
     let server = Server::start(&store);

@@ -1,4 +1,5 @@
-//! Elasticsearch's `_bulk`, and what its clients ask before they send: under `/`, and under `/insert/elasticsearch`.
+//! Elasticsearch's `_bulk`, documents one by one, and what its clients ask before they send: under `/`, and under
+//! `/insert/elasticsearch`.
 //!
 //! What clients set up (templates, pipelines, policies) is acknowledged and not kept: there is nothing to set up.
 
@@ -19,15 +20,24 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// The version that clients are told: the last of its major, for Beats may refuse one that is older than they are.
 const VERSION: &str = "8.19.0";
+
+/// Where a document is said to lie.
+static SHARDS: LazyLock<Value> = LazyLock::new(|| json!({ "total": 1, "successful": 1, "failed": 0 }));
 
 pub(super) fn routes() -> Router<Shared> {
     let under = |prefix: &str| {
         let at = |path: &str| format!("{prefix}{path}");
         let mut routes = Router::new()
             .route(&at("/{index}/_bulk"), post(bulk_to).put(bulk_to))
+            .route(&at("/{index}/_doc"), post(document))
+            .route(&at("/{index}/_doc/{id}"), post(document_with_id).put(document_with_id))
+            .route(&at("/{index}/_create/{id}"), post(document_with_id).put(document_with_id))
+            .route(&at("/_refresh"), get(refresh).post(refresh))
+            .route(&at("/{index}/_refresh"), get(refresh).post(refresh))
             .route(&at("/"), get(info))
             .route(&at("/_license"), get(license))
             .route(&at("/_xpack"), get(license))
@@ -86,6 +96,11 @@ async fn cluster() -> Response {
     ok(&json!({ "cluster_name": "duramen", "status": "green", "number_of_nodes": 1 }))
 }
 
+/// Lines are visible as soon as they are acknowledged.
+async fn refresh(State(app): State<Shared>, request: Request) -> Response {
+    unread(&app, request, ok(&json!({ "_shards": SHARDS.clone() }))).await
+}
+
 async fn empty() -> Response {
     ok(&json!({}))
 }
@@ -141,6 +156,41 @@ pub(super) async fn bulk(delivery: Delivery) -> Response {
 
 async fn bulk_to(Path(index): Path<String>, delivery: Delivery) -> Response {
     taken(delivery, Some(index)).await
+}
+
+async fn document(Path(index): Path<String>, delivery: Delivery) -> Response {
+    taken_alone(delivery, index, String::new()).await
+}
+
+async fn document_with_id(Path((index, id)): Path<(String, String)>, delivery: Delivery) -> Response {
+    taken_alone(delivery, index, id).await
+}
+
+/// A document that is not sent in bulk.
+async fn taken_alone(delivery: Delivery, index: String, id: String) -> Response {
+    match reply_alone(delivery, index, id).await {
+        Ok(reply) => written(StatusCode::CREATED, reply.to_string()),
+        Err(e) => refused(&e),
+    }
+}
+
+async fn reply_alone(mut delivery: Delivery, index: String, id: String) -> ApiResult<Value> {
+    let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
+    let (of, with) = (index.clone(), id.clone());
+    let taken = delivery.take("elasticsearch", move |received, out| {
+        let body = received.decompressed()?;
+        let mut kept = Kept::take(&DECODER, params, now_ns, Bulk::new);
+        let outcome = kept.decoder.read_document(&body, &of, &with, now_ns, out)?;
+        kept.give_back(&DECODER, body.len());
+        Ok(outcome)
+    });
+    taken.await?.answer.map_err(ApiError::bad_request)?;
+    // Clients for Java take no answer without an id. One that nobody gave is not kept.
+    let id = if id.is_empty() { format!("{now_ns:016x}") } else { id };
+    Ok(json!({
+        "_index": index, "_id": id, "_version": 1, "result": "created", "_shards": SHARDS.clone(),
+        "_seq_no": 0, "_primary_term": 1,
+    }))
 }
 
 async fn taken(delivery: Delivery, index: Option<String>) -> Response {

@@ -48,8 +48,11 @@ pub(crate) fn probes() -> Router<Shared> {
 pub(crate) fn brings_logs(method: &Method, path: &str) -> bool {
     const OTHERS: [&str; 6] =
         ["/_bulk", "/gelf", "/upload", "/api/v2/logs", "/insert/native", "/internal/insert"];
+    let is_document = || path.ends_with("/_doc") || path.contains("/_doc/") || path.contains("/_create/");
     matches!(*method, Method::POST | Method::PUT)
-        && (path.starts_with("/services/collector") || OTHERS.iter().any(|end| path.ends_with(end)))
+        && (path.starts_with("/services/collector")
+            || OTHERS.iter().any(|end| path.ends_with(end))
+            || is_document())
 }
 
 impl From<duramen_wire::Error> for ApiError {

@@ -75,7 +75,8 @@ impl Operation {
 
     /// What a refusal in JSON looks like: for Elasticsearch's clients, as theirs.
     fn refusal(&self) -> Value {
-        let schema = if self.path.ends_with("/_bulk") { "ElasticError" } else { "Error" };
+        let is_elastic = ["/_bulk", "/_doc", "/_create/"].iter().any(|part| self.path.contains(part));
+        let schema = if is_elastic { "ElasticError" } else { "Error" };
         json!({ "$ref": format!("#/components/schemas/{schema}") })
     }
 

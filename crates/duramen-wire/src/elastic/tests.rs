@@ -199,3 +199,26 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_document_alone_becomes_an_entry() {
+    let mut bulk = Bulk::new(&Params::default(), NOW);
+    let mut read = |body: &str, index: &str, id: &str| {
+        let mut out = Decoded::default();
+        let outcome = bulk.read_document(body.as_bytes(), index, id, NOW, &mut out);
+        (outcome, out.row(), show(&mut out))
+    };
+    let (outcome, rows, entries) = read("\u{feff}{\n  \"message\": \"one\",\n  \"n\": 1\n}\n", "logs", "7");
+    assert!(matches!(outcome, Ok(Ok(()))));
+    assert_eq!((rows, entries.as_str()), (1, "NOW Unknown one {} message=one n=1 es_index=logs es_id=7\n"));
+    assert_eq!(read("{\"message\":\"m\"}", "i", "").2, "NOW Unknown m {} message=m es_index=i\n");
+    for body in
+        ["", "[]", "{\"message\":", "{\"message\":\"m\"} {}", "{\"message\":\"m\"}\n{\"message\":\"m\"}"]
+    {
+        let (outcome, rows, entries) = read(body, "i", "");
+        assert!(matches!(outcome, Ok(Err(_))), "{body}");
+        assert_eq!((rows, entries.as_str()), (1, ""), "rejected, and counted");
+    }
+    let too_long = "x".repeat(MAX_INDEX_BYTES + 1);
+    assert!(matches!(read("{\"message\":\"m\"}", &too_long, "").0, Err(Error::Parameter { .. })));
+}
