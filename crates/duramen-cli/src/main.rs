@@ -49,6 +49,7 @@ fn run(cli: &Cli) -> failure::Outcome {
         Verb::Delete(args) => verbs::delete::run(args, dir, &env, &Interrupt::listen()),
         Verb::Snapshot(args) => verbs::snapshot::run(args, dir),
         Verb::Verify(args) => verbs::verify::run(args, dir, &Interrupt::listen()),
+        Verb::Repair(args) => verbs::repair::run(args, dir),
         Verb::Doctor(args) => verbs::doctor::run(args, dir, &env, &Interrupt::listen()),
         #[cfg(feature = "server")]
         Verb::Serve(args) => verbs::serve::run(args, dir, &env),

@@ -28,7 +28,7 @@ pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
 pub(crate) use retention::{RetentionArgs, Setting};
 #[cfg(feature = "server")]
 pub(crate) use serve::{LogFormatArg, ServeArgs, TokenArgs, TokenVerb};
-pub(crate) use store::{SnapshotArgs, StatsArgs, VerifyArgs};
+pub(crate) use store::{RepairArgs, SnapshotArgs, StatsArgs, VerifyArgs};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
@@ -103,6 +103,8 @@ pub(crate) enum Verb {
     Snapshot(SnapshotArgs),
     /// Read every byte of the store and check every checksum
     Verify(VerifyArgs),
+    /// Put tables that were set aside back into use, if they are whole and nothing has taken their place
+    Repair(RepairArgs),
     /// Look a store and its surroundings over: say what is wrong, and what to do
     Doctor(DoctorArgs),
     /// Front the store with HTTP: take logs from shippers, answer dashboards and people

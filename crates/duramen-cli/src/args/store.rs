@@ -1,4 +1,4 @@
-//! `duramen stats`, `duramen snapshot` and `duramen verify`: about the store itself.
+//! `duramen stats`, `duramen snapshot`, `duramen verify` and `duramen repair`: about the store itself.
 
 use crate::render::color::ColorChoice;
 use clap::Args;
@@ -57,4 +57,25 @@ pub(crate) struct VerifyArgs {
     /// No progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  duramen repair --dry-run                  what would come back, and why the rest stays
+  duramen repair
+
+Of the files in the store's quarantine/, tables that are whole come back, each line once. None
+does of which lines may have been deleted, or have expired, since it was set aside, that another
+table was made of, or whose lines were taken in again. Programs may go on logging; an `ingest`
+that takes the lines of such a table once more should have ended.
+
+Exit codes: 0 nothing is left in quarantine/; 1 something stays there, or failed.";
+
+/// How to put back.
+#[derive(Args, Debug)]
+#[command(after_help = REPAIR_EXAMPLES)]
+pub(crate) struct RepairArgs {
+    /// Put nothing back, and say what would be
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
 }

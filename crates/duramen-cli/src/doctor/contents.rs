@@ -79,7 +79,9 @@ fn one(findings: &mut Findings, dir: &Path, of: &str, verify: bool, env: &Env, i
             if !stats.quarantined.is_empty() {
                 let told =
                     format!("{of}{} set aside", counted(stats.quarantined.len() as u64, "file", "files"));
-                let advice = format!("{REPAIR}; remove the files in quarantine/ when you need them no more");
+                let advice = format!(
+                    "`duramen repair` puts back what may be; {REPAIR}; remove the files in quarantine/ when you need them no more"
+                );
                 findings.warn("quarantine", told, advice);
             }
         }

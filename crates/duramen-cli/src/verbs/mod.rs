@@ -14,6 +14,7 @@ pub(crate) mod ingest;
 mod parquet;
 pub(crate) mod progress;
 pub(crate) mod query;
+pub(crate) mod repair;
 pub(crate) mod retention;
 #[cfg(feature = "server")]
 pub(crate) mod serve;

@@ -39,6 +39,9 @@ pub(crate) fn run(args: &VerifyArgs, dir: &Path, interrupt: &Interrupt) -> Outco
         );
         text.push('\n');
     }
+    if report.quarantined.iter().any(|name| name.starts_with("tables-")) {
+        text.push_str("note: `duramen repair` puts tables back that are whole, or says why they stay\n");
+    }
     if report.damage.is_empty() {
         text.push_str(&format!("{read}: every byte is as it was written\n"));
     } else {

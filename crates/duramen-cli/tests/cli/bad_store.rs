@@ -23,7 +23,7 @@ fn filled() -> Sandbox {
 #[test]
 fn reading_verbs_do_not_make_a_store() {
     let sandbox = Sandbox::new();
-    for args in [&["query", "x"][..], &["tail"], &["stats"], &["verify"]] {
+    for args in [&["query", "x"][..], &["tail"], &["stats"], &["verify"], &["repair"]] {
         let ran = sandbox.run(args).expect(1);
         assert!(ran.stderr.starts_with("duramen: no store at "), "{}", ran.stderr);
         assert!(ran.stderr.contains("duramen ingest --store"), "{}", ran.stderr);
@@ -156,4 +156,31 @@ fn a_full_disk_is_told_and_what_was_taken_stays() {
     let taken: u64 = taken.stdout.trim().parse().unwrap();
     assert!(taken > 0 && taken < lines, "{taken} of {lines}");
     sandbox.run(["--store", "tiny/store", "verify"]).expect(0);
+}
+
+/// A store whose manifest is older than a table: what an opening sets aside, `repair` puts back.
+#[test]
+fn a_table_that_was_set_aside_is_put_back() {
+    let sandbox = filled();
+    let manifest = sandbox.path("store/MANIFEST");
+    let older = std::fs::metadata(&manifest).unwrap().len();
+    sandbox.ingest(&sandbox.write("later.log", "2026-11-21T11:00:00Z INFO later\n"));
+    std::fs::OpenOptions::new().write(true).open(&manifest).unwrap().set_len(older).unwrap();
+    sandbox.run(["verify"]).expect(1);
+    let would = sandbox.run(["repair", "--dry-run"]).expect(0).stdout;
+    assert!(
+        would.starts_with("quarantine/tables-20261121-") && would.ends_with(" would come back: 1 line\n"),
+        "{would}"
+    );
+    assert_eq!(sandbox.count(), 5000);
+    let verified = sandbox.run(["verify"]).expect(0);
+    assert!(verified.stdout.contains("`duramen repair`"), "{}", verified.stdout);
+    let done = sandbox.run(["repair"]).expect(0).stdout;
+    assert_eq!(done, would.replace("would come back", "is put back"));
+    assert_eq!(sandbox.count(), 5001);
+    assert_eq!(sandbox.run(["repair"]).expect(0).stdout, "nothing was set aside\n");
+    sandbox.run(["verify"]).expect(0);
+    // What is none stays.
+    std::fs::write(sandbox.path("store/quarantine/0000000000000001-00000001.wal"), "x").unwrap();
+    assert!(sandbox.run(["repair"]).expect(1).stdout.contains(".wal stays: it is no whole table"));
 }

@@ -96,6 +96,8 @@ impl Snapshots {
         }
         let rows = self.live_rows(&view);
         let mut values = view.state.values.clone();
+        // What is in quarantine does not come along.
+        values.retain(|key, _| !key.starts_with(super::keeper::aside::KEY_PREFIX));
         let mut furthest = BTreeMap::new();
         for (key, value) in values.range(super::source::KEY_PREFIX.to_vec()..) {
             if let Ok(position) = super::SourcePosition::decode(value)

@@ -165,7 +165,7 @@ impl Flusher {
     }
 
     /// The day's directory, and its name in `tables/`, must be durable before a table in it is.
-    fn make_day_directory(&self, day: i64) -> Result<()> {
+    pub(crate) fn make_day_directory(&self, day: i64) -> Result<()> {
         let tables = self.layout.tables();
         let dir = tables.join(day_name(day));
         if !self.env.fs.exists(&dir).map_err(duramen_engine::Error::io("look for", &dir))? {

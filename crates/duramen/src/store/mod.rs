@@ -24,6 +24,7 @@ mod options;
 mod origins;
 mod payload;
 mod pin;
+mod put_back;
 mod ranges_ahead;
 mod readers;
 mod reading;
@@ -58,6 +59,7 @@ pub use field_counts::{FieldCount, FieldCounts, MAX_COUNTED_FIELDS};
 pub use kept_word_filters::MAX_KEPT_FILTER_BYTES;
 pub use options::StoreOptions;
 pub use payload::{Batch, MAX_BATCH_BYTES, MAX_BATCH_ENTRIES};
+pub use put_back::{Aside, PutBackReport};
 pub use retention::{
     MAX_RETENTION_RULES, MIN_RETENTION_AGE, Removed, Retention, RetentionCounts, RetentionLines,
     RetentionRule, StreamSelector,

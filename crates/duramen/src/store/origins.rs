@@ -40,6 +40,11 @@ impl Origins {
         self.last_seq.iter().filter(|((_, of), _)| *of == writer).map(|(_, &seq)| seq).max()
     }
 
+    /// Whether some rows of both may come from the same flush.
+    pub(crate) fn share(&self, other: &Self) -> bool {
+        self.last_seq.keys().any(|key| other.last_seq.contains_key(key))
+    }
+
     /// Up to which sequence number each writer's rows were put into tables before `table`.
     pub(crate) fn before(&self, table: u64) -> BTreeMap<u64, u64> {
         let mut last = BTreeMap::new();

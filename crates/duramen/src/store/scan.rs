@@ -97,7 +97,8 @@ pub(crate) fn scan(
     scan_blocks(snapshot.blocks(min_time, max_time), clock, (min_time, max_time), each)
 }
 
-fn scan_blocks(
+/// The same of these blocks.
+pub(crate) fn scan_blocks(
     handles: Vec<Arc<dyn BlockHandle>>,
     clock: &dyn Clock,
     (min_time, max_time): (i64, i64),

@@ -109,6 +109,11 @@ pub(crate) fn time_key(time_ns: i64) -> Vec<u8> {
     ((time_ns as u64) ^ (1 << 63)).to_be_bytes().to_vec()
 }
 
+/// The time that [`time_key`] made a key of.
+pub(crate) fn time_of(key: &[u8]) -> Option<i64> {
+    key.try_into().ok().map(|key| (u64::from_be_bytes(key) ^ (1 << 63)) as i64)
+}
+
 /// A table, as the manifest knows it: of that, what stays as long as the table does.
 #[derive(Debug)]
 pub(crate) struct KnownTable {
@@ -191,5 +196,7 @@ mod tests {
         assert_eq!(TableFacts::decode(&damaged.encode()).unwrap().rows(), u64::MAX);
         let times = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(times.windows(2).all(|t| time_key(t[0]) < time_key(t[1])));
+        assert!(times.iter().all(|&time| time_of(&time_key(time)) == Some(time)));
+        assert_eq!(time_of(b"short"), None);
     }
 }

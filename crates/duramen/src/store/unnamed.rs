@@ -24,7 +24,8 @@ pub(crate) enum Verdict {
     /// Nobody misses it.
     Superfluous,
     /// It may be the only place for its lines: how many, if that is known, and why.
-    Kept { lines: Option<u64>, why: String },
+    /// And whether it may be put back: not where other tables may have replaced it that the manifest knew.
+    Kept { lines: Option<u64>, why: String, may_return: bool },
 }
 
 /// The number in a table's name, if it has its final one.
@@ -60,7 +61,7 @@ pub(crate) fn unnamed(env: &Env, layout: &Layout, state: &State) -> Result<Vec<(
 
 /// What is to become of a file; `gone` is a table that the manifest names and that is not there.
 fn judge(env: &Env, layout: &Layout, state: &State, gone: Option<&str>, path: &Path) -> Verdict {
-    let kept = |lines, why: &str| Verdict::Kept { lines, why: why.to_owned() };
+    let kept = |lines, why: &str| Verdict::Kept { lines, why: why.to_owned(), may_return: gone.is_none() };
     let unknown = |lines, e: &dyn std::fmt::Display| {
         kept(lines, &format!("MANIFEST does not name it, and whether it is of use cannot be told: {e}"))
     };

@@ -2,6 +2,7 @@
 //! ones in the place of the old. Before it nothing has changed; after it no new snapshot has a line of them.
 
 use super::Keeper;
+use super::aside;
 use super::damaged_blocks::DamagedBlocks;
 use super::retain::counts_of;
 use super::rewrite::{Failure, Rest, Rewritten};
@@ -69,6 +70,11 @@ impl Keeper {
                     return Err(e);
                 }
             }
+        }
+        // Nobody looks for such lines in quarantine: so nothing that may have some comes back from there.
+        edit.remove_values = aside::within(self.manifest.state(), &order.times);
+        if edit.remove_tables.is_empty() && !edit.remove_values.is_empty() {
+            self.apply(Edit { remove_values: std::mem::take(&mut edit.remove_values), ..Edit::default() })?;
         }
         if !edit.remove_tables.is_empty() {
             let mut counts = counts_of(self.manifest.state()).unwrap_or_default();

@@ -4,11 +4,13 @@
 //! from the moment that one manifest edit says so; their files are removed after that, and a file that
 //! comes back (a power loss undid its removal) is recognised by its number and removed again.
 
+pub(crate) mod aside;
 mod burial;
 mod come_back;
 mod damaged_blocks;
 pub(crate) mod delete;
 pub(crate) mod handover;
+pub(crate) mod put_back;
 mod quarantine;
 mod removal;
 pub(crate) mod retain;

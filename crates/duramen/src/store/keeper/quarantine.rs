@@ -2,6 +2,7 @@
 //! name goes.
 
 use super::Keeper;
+use super::aside::key_of;
 use crate::error::Result;
 use crate::store::shared::Shared;
 use duramen_engine::Error as EngineError;
@@ -51,10 +52,20 @@ impl Keeper {
     fn free_unless(&self, name: &str, will_do: impl Fn(&Path) -> bool) -> Result<Option<PathBuf>> {
         let Shared { env, layout, .. } = &*self.shared;
         let dir = layout.quarantine();
-        env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+        if !env.fs.exists(&dir).map_err(EngineError::io("look for", &dir))? {
+            env.fs.create_dir_all(&dir).map_err(EngineError::io("create", &dir))?;
+            // Before anything is moved into it, or that would go with it.
+            env.fs.sync_dir(layout.root()).map_err(EngineError::io("sync", layout.root()))?;
+        }
         let mut to = dir.join(name);
         let mut nth = 2;
-        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? {
+        // What the manifest says of a name is of the file that was there before, and of no other.
+        let known = &self.manifest.state().values;
+        let is_known = |to: &Path| {
+            let name = to.file_name().unwrap_or_default().to_string_lossy();
+            known.contains_key(&key_of(&name))
+        };
+        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? || is_known(&to) {
             if will_do(&to) {
                 return Ok(None);
             }

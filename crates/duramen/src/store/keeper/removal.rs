@@ -2,6 +2,7 @@
 //! [`readers`](crate::store::readers).
 
 use super::Keeper;
+use super::aside::Aside;
 use crate::error::Result;
 use crate::store::readers::Generation;
 use crate::store::shared::Shared;
@@ -47,7 +48,7 @@ impl Keeper {
     pub(super) fn find_unnamed(&mut self) -> Result<()> {
         let Shared { env, layout, .. } = &*self.shared;
         let state = self.manifest.state().clone();
-        let mut last_kept = None;
+        let mut aside = Vec::new();
         for (path, verdict) in unnamed(env, layout, &state)? {
             let number = table_number(&path);
             let was_named = number.is_some_and(|number| number < state.next_table);
@@ -59,30 +60,20 @@ impl Keeper {
                     self.leaving.kept.insert(path.clone(), why);
                     self.leaving.replaced.push(path);
                 }
-                Verdict::Kept { why, .. } => {
-                    self.set_table_apart(&path, &why)?;
-                    last_kept = last_kept.max(number);
-                }
+                Verdict::Kept { why, may_return, .. } => aside.push(Aside { path, why, may_return, number }),
             }
         }
-        // Its number is another table's no more: it may be put back. Not before it is in quarantine, or it would count as
-        // replaced.
-        if let Some(number) = last_kept {
-            self.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
-        }
-        Ok(())
+        self.set_tables_aside(aside)
     }
 
-    /// Moves a table to quarantine, beside what is there already.
+    /// Moves a table to quarantine, to stay there.
     fn set_table_apart(&self, path: &Path, why: &str) -> Result<()> {
-        let Shared { env, layout, .. } = &*self.shared;
-        let name = path.strip_prefix(layout.root()).unwrap_or(path).components();
-        let name: Vec<_> = name.map(|part| part.as_os_str().to_string_lossy()).collect();
-        let to = self.free_in_quarantine(&name.join("-"))?;
-        env.fs.rename(path, &to).map_err(EngineError::io("move to quarantine", path))?;
-        self.sync_quarantine()?;
-        self.shared.incident(format!("{} was moved to quarantine: {why}", path.display()));
-        Ok(())
+        self.move_to_quarantine(path, &self.name_in_quarantine(path)?, why)
+    }
+
+    /// Whether there are some that go to quarantine as soon as nobody reads them.
+    pub(super) fn sets_aside(&self) -> bool {
+        !self.leaving.kept.is_empty()
     }
 
     /// Removes tables that no manifest names any more and nobody reads, and takes a turn if others are read. Each step

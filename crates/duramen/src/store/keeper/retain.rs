@@ -1,8 +1,10 @@
 //! The keeper enforces the retention policy.
 
 use super::Keeper;
+use super::aside;
 use crate::error::Result;
 use crate::store::retention::{COUNTS_KEY, POLICY_KEY, Plan, Reason, Retention, RetentionCounts, plan};
+use crate::store::table_facts::TableFacts;
 use duramen_engine::manifest::{Edit, State};
 use std::path::Path;
 use std::time::Duration;
@@ -155,8 +157,14 @@ impl Keeper {
         }
         let state = self.manifest.state().clone();
         let mut counts = counts_of(&state).unwrap_or_default();
+        let mut remove_values = Vec::new();
         for (number, reason) in plan {
             let Some(meta) = state.tables.get(number) else { continue };
+            // What is in quarantine would have gone before. Whether it has expired can be told later.
+            if *reason != Reason::Expired {
+                let max_time = TableFacts::decode(&meta.user).ok().and_then(|facts| facts.time_range());
+                remove_values.extend(aside::no_newer_than(&state, max_time.map_or(i64::MAX, |(_, max)| max)));
+            }
             let removed = match reason {
                 Reason::Expired => &mut counts.expired,
                 Reason::OverSize => &mut counts.over_size,
@@ -167,6 +175,7 @@ impl Keeper {
         let remove_tables: Vec<u64> = plan.iter().map(|(number, _)| *number).collect();
         self.replace_tables(Edit {
             remove_tables,
+            remove_values,
             set_values: vec![(COUNTS_KEY.to_vec(), counts.encode())],
             ..Edit::default()
         })

@@ -135,7 +135,7 @@ impl Snapshots {
                 Err(e) => return Ok(vec![Damage::of_error(layout.tables(), None, None, &e)]),
             };
             let lost = found.into_iter().filter_map(|(path, verdict)| {
-                let Verdict::Kept { lines, why } = verdict else { return None };
+                let Verdict::Kept { lines, why, .. } = verdict else { return None };
                 Some(Damage { path, offset: None, block: None, lines, detail: why })
             });
             return Ok(lost.collect());
@@ -266,7 +266,7 @@ impl Damage {
 }
 
 /// Decodes every column of a block; how many rows it has.
-fn decode_wholly(handle: &TableBlockHandle) -> Result<usize> {
+pub(crate) fn decode_wholly(handle: &TableBlockHandle) -> Result<usize> {
     // As it is on the disk, whatever a cache has.
     let block = handle.open_table_block()?;
     block.times()?;
