@@ -3,6 +3,7 @@
 
 mod come_back;
 mod damage;
+mod many;
 
 use duramen::{EntryBuf, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;

@@ -1,15 +1,77 @@
-//! What a dead writer left: recovered, flushed, and what is damaged or not ours kept apart.
+//! What dead writers left: recovered, flushed, and what is damaged or not ours kept apart.
+//!
+//! Programs that do one thing and end leave a segment each, of a few lines, and there may be thousands. So what many have left
+//! goes into tables together: it is synced together, and one manifest edit says of all that they are flushed.
 
-use super::{Job, Keeper, list};
+use super::{FLUSH_GROUP_BYTES, Job, Keeper, list};
 use crate::error::Result;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
 use duramen_engine::wal::{self, RecoveredSegment, WalRecoveryMode, WriterDir};
 use std::io::ErrorKind;
 
+/// So many writers are buried together: each takes a descriptor or two until it is.
+const MOST_TOGETHER: usize = 64;
+
+/// What a dead writer left, to be flushed.
+pub(super) struct Left {
+    writer: WriterDir,
+    lock: Box<dyn Lock>,
+    jobs: Vec<Job>,
+    /// Without these, the number of the last segment, which is not offered.
+    passed_over: Option<u64>,
+}
+
+impl Left {
+    fn passed_over(&self) -> Option<(u64, u64)> {
+        Some((self.writer.writer_id, self.passed_over?))
+    }
+}
+
+/// Dead writers, and what they left.
+#[derive(Default)]
+pub(super) struct Dead {
+    left: Vec<Left>,
+    bytes: u64,
+}
+
+impl Dead {
+    pub(super) fn add(&mut self, left: Left) {
+        self.bytes += left.jobs.iter().map(|job| job.reader.committed()).sum::<u64>();
+        self.left.push(left);
+    }
+
+    /// Whether they are to be buried before another is looked at.
+    pub(super) fn are_enough(&self) -> bool {
+        self.left.len() >= MOST_TOGETHER || self.bytes >= FLUSH_GROUP_BYTES
+    }
+}
+
 impl Keeper {
-    /// Recovers what a dead writer left, and removes its directory.
-    pub(super) fn bury(&mut self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
+    /// Puts what dead writers left into tables, all together, and removes their directories. What became of that, of one or
+    /// more: where it is not to be done together, each is tried alone, so that none keeps the others from it.
+    pub(super) fn bury(&mut self, dead: Dead) -> Vec<Result<()>> {
+        let left = dead.left;
+        let jobs = left.iter().flat_map(|left| left.jobs.iter().cloned()).collect();
+        let together = self.flush(jobs, left.iter().filter_map(Left::passed_over).collect());
+        if together.is_err() && left.len() == 1 {
+            return vec![together];
+        }
+        let mut bury = |mut left: Left| {
+            let passed_over = left.passed_over();
+            if together.is_err() {
+                // A group of them may be in tables.
+                let flushed = self.flushed_through(left.writer.writer_id);
+                left.jobs.retain(|job| job.reader.number() > flushed);
+                self.flush(left.jobs, passed_over.into_iter().collect())?;
+            }
+            self.remove_writer_dir(&left.writer, left.lock)
+        };
+        left.into_iter().map(&mut bury).collect()
+    }
+
+    /// Recovers what a dead writer left.
+    pub(super) fn find_left(&mut self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<Left> {
         let flushed = self.flushed_through(writer.writer_id);
         self.watched.retain(|(id, _), _| *id != writer.writer_id);
         let recover =
@@ -47,13 +109,18 @@ impl Keeper {
             self.preserve(writer.writer_id, path)?;
         }
         let is_new = |s: &&RecoveredSegment| s.reader.path().is_none_or(|path| !taken.contains(path));
-        let job = |s: &RecoveredSegment| Job { reader: s.reader.clone(), damaged: s.damaged };
-        let jobs = recovered.segments.iter().filter(is_new).map(job).collect();
+        let job = |s: &RecoveredSegment| {
+            let (writer, through) = (writer.writer_id, s.reader.number());
+            Job { writer, reader: s.reader.clone(), damaged: s.damaged, through }
+        };
+        let mut jobs: Vec<Job> = recovered.segments.iter().filter(is_new).map(job).collect();
         // What follows the gap counts as flushed from the moment on at which what precedes it does: were it found alone
         // later, nothing would show any more that there was a gap.
-        let set_aside = recovered.set_aside.iter().map(|segment| segment.number).max();
-        self.flush(writer.writer_id, jobs, set_aside)?;
-        self.remove_writer_dir(writer, lock)
+        let mut passed_over = recovered.set_aside.iter().map(|segment| segment.number).max();
+        if let Some(last) = jobs.last_mut() {
+            last.through = last.through.max(passed_over.take().unwrap_or(0));
+        }
+        Ok(Left { writer: writer.clone(), lock, jobs, passed_over })
     }
 
     /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.

@@ -28,6 +28,7 @@ use crate::store::rows::RowSet;
 use crate::store::shared::Shared;
 use crate::store::source::{SourcePosition, keep_furthest};
 use crate::store::tables::TableCache;
+use burial::Dead;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::{Env, Lock};
 use duramen_engine::manifest::{Edit, Manifest, State};
@@ -75,10 +76,14 @@ fn not_in_place(shared: &Shared) -> Error {
     ))
 }
 
-/// A segment to flush, and whether damage was found in it.
+/// A segment to flush, whose it is, and whether damage was found in it.
+#[derive(Clone)]
 struct Job {
+    writer: u64,
     reader: Arc<SegmentReader>,
     damaged: bool,
+    /// Up to which of its writer's segments all count as flushed when it is.
+    through: u64,
 }
 
 impl Keeper {
@@ -137,15 +142,23 @@ impl Keeper {
         let own = self.shared.living_writer();
         let wal_dir = self.shared.layout.wal();
         let writers = wal::writers(&self.shared.env, &wal_dir)?;
+        let mut tell = |outcome: Result<()>| match outcome {
+            Err(e) if e.is_not_found() => {} // its owner or an earlier keeper removed it meanwhile
+            Err(e) => first_error = first_error.take().or(Some(e)),
+            Ok(()) => {}
+        };
+        let mut dead = Dead::default();
         for writer in &writers {
-            let outcome =
-                if Some(writer.writer_id) == own { self.flush_living(writer) } else { self.serve(writer) };
-            match outcome {
-                Err(e) if e.is_not_found() => {} // its owner or an earlier keeper removed it meanwhile
-                Err(e) => first_error = first_error.or(Some(e)),
-                Ok(()) => {}
+            if Some(writer.writer_id) == own {
+                tell(self.flush_living(writer));
+            } else {
+                tell(self.serve(writer, &mut dead));
+            }
+            if dead.are_enough() {
+                self.bury(std::mem::take(&mut dead)).into_iter().for_each(&mut tell);
             }
         }
+        self.bury(dead).into_iter().for_each(tell);
         self.forget_gone(&writers)?;
         if !self.rewriting {
             self.drop_when_due()?;
@@ -166,9 +179,10 @@ impl Keeper {
         Ok(self.manifest.apply(edit)?)
     }
 
-    fn serve(&mut self, writer: &WriterDir) -> Result<()> {
+    /// Flushes what a writer has sealed if it lives; if it does not, finds what it left.
+    fn serve(&mut self, writer: &WriterDir, dead: &mut Dead) -> Result<()> {
         match wal::lock_writer_dir(&self.shared.env, &writer.path)? {
-            Some(lock) => self.bury(writer, lock),
+            Some(lock) => self.find_left(writer, lock).map(|left| dead.add(left)),
             None => self.flush_living(writer),
         }
     }
@@ -214,31 +228,37 @@ impl Keeper {
                 break;
             }
             self.watched.remove(&key);
-            jobs.push(Job { reader, damaged: false });
+            jobs.push(Job { writer: writer.writer_id, reader, damaged: false, through: file.number });
         }
-        self.flush(writer.writer_id, jobs, None)
+        self.flush(jobs, Vec::new())
     }
 
-    /// Puts segments into tables, in groups, and removes them. With the last group those up to `passed_over` count as
-    /// flushed, too.
-    fn flush(&mut self, writer: u64, jobs: Vec<Job>, passed_over: Option<u64>) -> Result<()> {
+    /// Puts segments into tables, in groups, and removes them. With the last group, of the writers in `passed_over`, who have
+    /// none among them, those up to such a number count as flushed.
+    fn flush(&mut self, jobs: Vec<Job>, passed_over: Vec<(u64, u64)>) -> Result<()> {
         let mut group: Vec<Job> = Vec::new();
         let mut bytes = 0;
         for job in jobs {
             let len = job.reader.committed();
             if bytes > 0 && bytes + len > FLUSH_GROUP_BYTES {
-                self.flush_group(writer, std::mem::take(&mut group), None)?;
+                self.flush_group(std::mem::take(&mut group), Vec::new())?;
                 bytes = 0;
             }
             bytes += len;
             group.push(job);
         }
-        self.flush_group(writer, group, passed_over)
+        self.flush_group(group, passed_over)
     }
 
-    fn flush_group(&mut self, writer: u64, mut jobs: Vec<Job>, passed_over: Option<u64>) -> Result<()> {
-        let numbers = jobs.iter().map(|job| job.reader.number());
-        let Some(through) = numbers.chain(passed_over).max() else { return Ok(()) };
+    fn flush_group(&mut self, mut jobs: Vec<Job>, passed_over: Vec<(u64, u64)>) -> Result<()> {
+        let mut flushed = BTreeMap::new();
+        for (writer, through) in jobs.iter().map(|job| (job.writer, job.through)).chain(passed_over) {
+            let furthest = flushed.entry(writer).or_insert(through);
+            *furthest = through.max(*furthest);
+        }
+        if flushed.is_empty() {
+            return Ok(());
+        }
         let mut rows = RowSet::default();
         for job in &mut jobs {
             let undecodable_before = rows.undecodable();
@@ -248,9 +268,10 @@ impl Keeper {
             }
             if rows.undecodable() > undecodable_before {
                 self.shared.incident(format!(
-                    "{} entries of segment {} of writer {writer:016x} could not be decoded; the segment was moved to quarantine",
+                    "{} entries of segment {} of writer {:016x} could not be decoded; the segment was moved to quarantine",
                     rows.undecodable() - undecodable_before,
-                    job.reader.number()
+                    job.reader.number(),
+                    job.writer
                 ));
                 job.damaged = true;
             }
@@ -269,7 +290,7 @@ impl Keeper {
             .collect();
         for job in jobs.iter().filter(|job| job.damaged) {
             if let Some(path) = job.reader.path() {
-                self.preserve(writer, path)?;
+                self.preserve(job.writer, path)?;
             }
         }
         let arenas = rows.arenas();
@@ -279,14 +300,19 @@ impl Keeper {
         let sorted = retention::sort(policy.as_ref(), now_ns, &arenas, frozen.entries())?;
         let add_tables = self.flusher.write(&arenas, &sorted, self.manifest.state().next_table)?;
         self.count_late(sorted.late, &mut set_values);
-        self.apply(Edit { add_tables, flushed: vec![(writer, through)], set_values, ..Edit::default() })?;
+        self.apply(Edit {
+            add_tables,
+            flushed: flushed.clone().into_iter().collect(),
+            set_values,
+            ..Edit::default()
+        })?;
         for job in &jobs {
             if let Some(path) = job.reader.path() {
                 self.remove(path)?;
             }
         }
         if let Some(wal) = self.shared.wal.newest()
-            && wal.writer_id() == writer
+            && let Some(&through) = flushed.get(&wal.writer_id())
         {
             wal.release(through);
         }
