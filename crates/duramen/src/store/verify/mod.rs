@@ -1,5 +1,7 @@
 //! Reading every byte of a store.
 
+#[cfg(test)]
+mod at_work;
 mod told;
 
 use crate::block::Block;
@@ -15,8 +17,10 @@ use crate::store::table_facts::TableFacts;
 use crate::store::unnamed::{Verdict, unnamed};
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::Table;
+use duramen_engine::wal::{self, SegmentReader};
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How often it is looked which tables no manifest names, before it is given up because keepers come and go.
 const MAX_LOOKS_AT_UNNAMED: usize = 100;
@@ -88,7 +92,12 @@ impl Snapshots {
                 Some(before) => report.damage.extend(before.gap(segment)),
                 // What is missing in front of them because it cannot be opened is told below.
                 None if !live.damaged.iter().any(|(path, _)| path.parent() == segment.path.parent()) => {
-                    report.damage.extend(begins_late(segment));
+                    if let Some(number) = segment_before(segment) {
+                        match self.begun_since(segment, number)? {
+                            Some(lines) => report.lines += lines,
+                            None => report.damage.push(begins_late(segment, number)),
+                        }
+                    }
                 }
                 None => {}
             }
@@ -115,6 +124,24 @@ impl Snapshots {
         report.damage.extend(lost);
         report.quarantined = self.quarantined()?;
         Ok(report)
+    }
+
+    /// How many lines the segment has that should precede one, and told of none when it was looked at, if its writer has filled it
+    /// since; 0 if it was flushed since.
+    fn begun_since(&self, segment: &LiveSegment, before: u64) -> Result<Option<u64>> {
+        let Some(dir) = segment.path.parent() else { return Ok(None) };
+        let path = wal::segment_path(dir, before);
+        let mut rows = RowSet::default();
+        if let Ok(Some(reader)) = SegmentReader::open(&self.shared().env, &path) {
+            rows.follow(Arc::new(reader));
+            // What is wrong with it is told where it lies among the others.
+            let _is_told = rows.extend();
+            if rows.next_seq().is_some() && rows.next_seq() == segment.reader.first_seq() {
+                return Ok(Some(rows.len() as u64));
+            }
+        }
+        let flushed = self.state()?.writers.get(&segment.writer).copied();
+        Ok((flushed >= Some(before)).then_some(0))
     }
 
     /// Tables that the manifest should name. A keeper has looked after them when it became one, and between a table
@@ -236,20 +263,24 @@ impl Before {
     }
 }
 
-/// What is missing in front of the first of a writer's segments that has lines.
-fn begins_late(segment: &LiveSegment) -> Option<Damage> {
+/// The number of the segment that should precede the first of a writer's that has lines.
+fn segment_before(segment: &LiveSegment) -> Option<u64> {
     // A loss of power may leave what was written later without what was before.
     if segment.reader.is_from_another_boot() {
         return None;
     }
     segment.reader.first_seq()?;
-    let before = segment.reader.previous().filter(|before| *before > segment.flushed)?;
+    segment.reader.previous().filter(|before| *before > segment.flushed)
+}
+
+/// What is missing in front of such a one.
+fn begins_late(segment: &LiveSegment, before: u64) -> Damage {
     let detail = format!(
         "segment {before} of writer {:016x} should precede it, and is gone or tells of no line. Answers are without what \
          follows",
         segment.writer
     );
-    Some(Damage { path: segment.path.clone(), offset: None, block: None, lines: None, detail })
+    Damage { path: segment.path.clone(), offset: None, block: None, lines: None, detail }
 }
 
 impl Damage {
