@@ -2,6 +2,7 @@
 //! source has been read, so that both are in the store or neither.
 
 use crate::input::tracker::Tracker;
+use duramen::store::MAX_BATCH_BYTES;
 use duramen::{Batch, EntryRef, Level, SourcePosition, Store};
 use duramen_formats::Sink;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub(super) struct Batcher<'s> {
     batch: Batch,
     /// Where in the source the last entry of the batch ends.
     end_offset: u64,
+    /// Whether the last entry's lines lie among those of the next: with it alone the source cannot be left.
+    goes_on: bool,
     /// `None` for a source that cannot be read again.
     source: Option<Progressed>,
     appended: u64,
@@ -36,7 +39,8 @@ pub(super) struct Batcher<'s> {
 impl<'s> Batcher<'s> {
     /// For one source, whose position is recorded if there is one.
     pub(super) fn new(store: &'s Store, source: Option<Progressed>) -> Self {
-        Self { store, batch: Batch::new(), end_offset: 0, source, appended: 0, times: None }
+        let end_offset = source.as_ref().map_or(0, |source| source.position.read_bytes);
+        Self { store, batch: Batch::new(), end_offset, goes_on: false, source, appended: 0, times: None }
     }
 
     /// Takes note of the source's next bytes, before the entries in them come.
@@ -92,13 +96,52 @@ impl Sink for Batcher<'_> {
     type Error = duramen::Error;
 
     fn entry(&mut self, entry: &[u8], _level: Level, end_offset: u64) -> duramen::Result<()> {
-        if self.batch.bytes() + entry.len() > BATCH_BYTES {
+        let max = if self.goes_on { MAX_BATCH_BYTES } else { BATCH_BYTES };
+        if self.batch.bytes() + entry.len() > max {
             self.append()?;
         }
         self.batch.push_unchecked(entry)?;
+        self.goes_on = end_offset == self.end_offset;
         self.end_offset = end_offset;
         let time = EntryRef::peek_time(entry)?;
         self.times = Some(self.times.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
-        if self.batch.len() >= BATCH_ENTRIES { self.append() } else { Ok(()) }
+        if self.batch.len() >= BATCH_ENTRIES && !self.goes_on { self.append() } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duramen::{EntryBuf, StoreOptions};
+
+    #[test]
+    fn entries_whose_lines_lie_among_each_other_are_in_the_store_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StoreOptions::new().open(dir.path()).unwrap();
+        let position = SourcePosition {
+            name: "x".into(),
+            head_bytes: 0,
+            head_hash: 0,
+            read_bytes: 0,
+            read_hash: 0,
+            entries: 0,
+        };
+        let mut batcher = Batcher::new(&store, Some(Progressed { tracker: Tracker::new(), position }));
+        batcher.read(&[b'x'; 100]);
+        let mut buf = EntryBuf::default();
+        let entry = buf.start(7).message(&"x".repeat(BATCH_BYTES / 2)).finish().unwrap().to_vec();
+        let entry = |batcher: &mut Batcher<'_>, end| batcher.entry(&entry, Level::Info, end).unwrap();
+        entry(&mut batcher, 10);
+        // Four whose lines end at 50 and begin at 10: what is before them may go alone.
+        for _ in 0..3 {
+            entry(&mut batcher, 10);
+            assert!(batcher.appended() <= 1);
+        }
+        entry(&mut batcher, 50);
+        assert_eq!(batcher.position().unwrap().read_bytes, 10);
+        entry(&mut batcher, 60);
+        assert_eq!((batcher.appended(), batcher.position().unwrap().read_bytes), (5, 50));
+        drop(batcher);
+        store.close().unwrap();
     }
 }
