@@ -1,11 +1,13 @@
 //! What the first lines of an input tell about the rest.
 
 use crate::columns::Header;
+use crate::container::{self, cri, docker};
 use crate::fields::Fields;
 use crate::json::{self, JsonParser};
 use crate::lines::without_bom;
 use crate::time::{Seen, StampParser};
-use crate::{LineFormat, access, aws, cef, container, event, logfmt, plain, syslog};
+use crate::{LineFormat, access, aws, cef, event, logfmt, plain, syslog};
+use std::borrow::Cow;
 
 /// How much of an input is looked at before the first entry comes out of it, in bytes.
 pub const DETECT_BYTES: usize = 64 << 10;
@@ -49,8 +51,20 @@ impl Detected {
         // What dates it has seen before these is no evidence.
         let stamps = &stamps.fresh();
         for line in without_bom(whole).split(|b| *b == b'\n') {
-            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-            counts.look_at(&line, stamps, &mut json, &mut fields);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if let Some((content, is_part)) = behind_head(line, stamps, &mut json, &mut fields) {
+                counts.in_containers += 1;
+                // Parts of a line do not tell what it is.
+                match is_part || counts.was_part {
+                    true => counts.lines += 1,
+                    false => counts.look_at(&content, true, stamps, &mut json, &mut fields),
+                }
+                counts.was_part = is_part;
+                continue;
+            }
+            counts.was_part = false;
+            let line = String::from_utf8_lossy(line);
+            counts.look_at(&line, false, stamps, &mut json, &mut fields);
         }
         let Seen { day_first, year_last, month_first } = stamps.order_seen();
         Detected { day_first, year_last, month_first, ..counts.conclude() }
@@ -73,12 +87,23 @@ struct Counts {
     access: usize,
     columns: usize,
     header: Header,
+    /// Lines behind the head of a container's runtime, and whether the last of them was a part of one.
+    in_containers: usize,
+    was_part: bool,
     comments: usize,
     stamp_words: [usize; 16],
 }
 
 impl Counts {
-    fn look_at(&mut self, line: &str, stamps: &StampParser, json: &mut JsonParser, fields: &mut Fields) {
+    /// Takes a line, or what stands behind the head of a container's runtime.
+    fn look_at(
+        &mut self,
+        line: &str,
+        behind_head: bool,
+        stamps: &StampParser,
+        json: &mut JsonParser,
+        fields: &mut Fields,
+    ) {
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -92,7 +117,8 @@ impl Counts {
             self.json += 1;
             return;
         }
-        if let Some(parsed) = container::parse(line, stamps)
+        if !behind_head
+            && let Some(parsed) = container::parse(line, stamps)
             && parsed.may_be_json()
             && json.parse_repaired(parsed.content, fields).is_ok()
         {
@@ -111,8 +137,10 @@ impl Counts {
             return;
         }
         self.heads += 1;
-        self.header.saw(line, self.lines == 1);
-        let known = if self.header.parse(line, stamps).is_some() {
+        if !behind_head {
+            self.header.saw(line, self.lines == 1);
+        }
+        let known = if !behind_head && self.header.parse(line, stamps).is_some() {
             &mut self.columns
         } else if access::parse(line, stamps).is_some() || aws::parse(line, stamps).is_some() {
             &mut self.access
@@ -138,6 +166,7 @@ impl Counts {
 
     fn conclude(&self) -> Detected {
         let format = [
+            (self.in_containers, LineFormat::Container),
             (self.json, LineFormat::Ndjson),
             (self.logfmt, LineFormat::Logfmt),
             (self.syslog, LineFormat::Syslog),
@@ -164,6 +193,21 @@ impl Counts {
             is_utc: self.header.is_utc() && self.columns * 2 >= self.lines - self.comments,
         }
     }
+}
+
+/// What stands behind the head of a container's runtime, and whether it is a part of a line.
+fn behind_head<'a>(
+    line: &'a [u8],
+    stamps: &StampParser,
+    json: &mut JsonParser,
+    fields: &mut Fields,
+) -> Option<(Cow<'a, str>, bool)> {
+    if let Some(parsed) = cri::split(line) {
+        let is_stamp = stamps.parse(parsed.stamp).is_some_and(|(_, end)| end == parsed.stamp.len());
+        return is_stamp.then(|| (String::from_utf8_lossy(parsed.content), parsed.is_part));
+    }
+    let text = std::str::from_utf8(line).ok().filter(|_| docker::may_be(line))?;
+    docker::parse(text, json, fields, stamps).map(|parsed| (parsed.content.into(), parsed.is_part))
 }
 
 fn is_security_event(line: &str, fields: &mut Fields, stamps: &StampParser) -> bool {

@@ -18,14 +18,26 @@ pub enum LineFormat {
     AccessLog,
     /// Columns whose names a header says: the W3C's extended log format (IIS, CloudFront), Zeek's tables, VPC flow logs.
     Columns,
+    /// Files of containers' runtimes, each line behind a head: Docker's `json-file` driver, CRI's logs. What the programs wrote is read
+    /// as by [`LineFormat::Auto`].
+    Container,
     /// Text; only its time stamp and level are looked for.
     Plain,
 }
 
 impl LineFormat {
     /// Every format, `auto` first.
-    pub fn all() -> [Self; 7] {
-        [Self::Auto, Self::Ndjson, Self::Logfmt, Self::Syslog, Self::AccessLog, Self::Columns, Self::Plain]
+    pub fn all() -> [Self; 8] {
+        [
+            Self::Auto,
+            Self::Ndjson,
+            Self::Logfmt,
+            Self::Syslog,
+            Self::AccessLog,
+            Self::Columns,
+            Self::Container,
+            Self::Plain,
+        ]
     }
 
     /// Its name, as [`FromStr`] reads it.
@@ -37,6 +49,7 @@ impl LineFormat {
             Self::Syslog => "syslog",
             Self::AccessLog => "access",
             Self::Columns => "columns",
+            Self::Container => "container",
             Self::Plain => "plain",
         }
     }
@@ -50,7 +63,7 @@ impl fmt::Display for LineFormat {
 
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns or plain")]
+#[error("no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns, container or plain")]
 pub struct UnknownFormat(
     /// The name.
     pub String,
@@ -59,7 +72,8 @@ pub struct UnknownFormat(
 impl FromStr for LineFormat {
     type Err = UnknownFormat;
 
-    /// Reads a name in any case; also `json`, `jsonl`, `access-log`, `combined`, `common`, `w3c`, `zeek` and `text`.
+    /// Reads a name in any case; also `json`, `jsonl`, `access-log`, `combined`, `common`, `w3c`, `zeek`, `docker`,
+    /// `cri` and `text`.
     fn from_str(s: &str) -> Result<Self, UnknownFormat> {
         Ok(match &*s.to_ascii_lowercase() {
             "auto" => Self::Auto,
@@ -68,6 +82,7 @@ impl FromStr for LineFormat {
             "syslog" => Self::Syslog,
             "access" | "access-log" | "access_log" | "accesslog" | "combined" | "common" => Self::AccessLog,
             "columns" | "w3c" | "zeek" => Self::Columns,
+            "container" | "docker" | "cri" => Self::Container,
             "plain" | "text" => Self::Plain,
             _ => return Err(UnknownFormat(s.to_owned())),
         })

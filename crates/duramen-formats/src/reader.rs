@@ -2,6 +2,8 @@
 //!
 //! A line is looked at in this order:
 //!
+//! 0. What stands behind the head of a container's runtime is read as if it stood alone ([`crate::container`]); parts of a line are
+//!    put together ([`parts`]).
 //! 1. A JSON object is an entry of its own.
 //! 2. A line that goes on with the open event is added to it ([`crate::event`]).
 //! 3. Any other begins an event: an access log line, a syslog line, logfmt, or text.
@@ -10,11 +12,12 @@
 //! shows that the next one begins. Which formats are tried depends on [`ReaderOptions::format`].
 
 use crate::columns::Header;
+use crate::container::{Head as ContainerHead, Stream};
 use crate::detect::Detected;
 use crate::event::{Trace, is_indented};
 use crate::fields::Fields;
 use crate::json::{self, JsonParser};
-use crate::lines::{Line, LineSplitter, escape_into, without_bom};
+use crate::lines::{Line, LineSplitter, escape_into};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::{Seen, StampParser};
@@ -22,6 +25,7 @@ use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, container, pla
 use duramen::{EntryBuf, Level};
 use head::Head;
 use jiff::tz::TimeZone;
+use parts::Parts;
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
 pub trait Sink {
@@ -31,6 +35,10 @@ pub trait Sink {
     /// Takes an entry: its bytes (see [`duramen::entry`]), its level, and how many bytes of the input there
     /// are up to the end of its last line, line end included. An input read from there on, by
     /// [`EntryReader::resume`] and [`EntryReader::after`], gives exactly the entries after this one.
+    ///
+    /// Lines that containers' runtimes write in parts may lie among each other. Their entries come one behind the other, all but
+    /// the last with the offset that the entry before them had: read from there on, the input gives all of them again. So who
+    /// keeps offsets keeps such entries together.
     ///
     /// # Errors
     /// Stops the reader, which cannot go on after that: resume another after the last entry taken.
@@ -174,6 +182,7 @@ impl EntryReader {
     pub fn finish<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         self.look(sink)?;
         self.lines.finish(|line| self.builder.line(line, sink))?;
+        self.builder.give_out_parts(sink)?;
         self.builder.flush(sink)
     }
 
@@ -192,6 +201,8 @@ fn stamps(options: &ReaderOptions) -> StampParser {
 #[derive(Debug)]
 struct Builder {
     options: ReaderOptions,
+    /// Whether all lines are said to be of containers' runtimes.
+    in_containers: bool,
     detected: Option<Detected>,
     header: Header,
     stamps: StampParser,
@@ -205,6 +216,11 @@ struct Builder {
     /// Whether some entry had a time of its own.
     had_time: bool,
     open: Option<Open>,
+    /// What stands before the line, in a file of a container's runtime.
+    head: Option<ContainerHead>,
+    /// Lines that come in parts, up to here in the input.
+    parts: Parts,
+    ends_at: u64,
     /// The lines of the open event.
     text: String,
     /// A line whose bytes are not all UTF-8, made so.
@@ -220,14 +236,24 @@ struct Open {
     trace: Trace,
     /// Whether it began with a time stamp or level, so that a line without one goes on with it.
     led: bool,
+    /// Where and when its last line was written, if its head says it.
+    written: Option<(Stream, i64)>,
 }
 
+mod containers;
 mod formats;
 mod head;
+mod parts;
 
 impl Builder {
-    fn new(options: ReaderOptions) -> Self {
+    fn new(mut options: ReaderOptions) -> Self {
+        let in_containers = options.format == LineFormat::Container;
+        if in_containers {
+            // What stands in them may be anything.
+            options.format = LineFormat::Auto;
+        }
         Self {
+            in_containers,
             detected: None,
             header: Header::default(),
             stamps: stamps(&options),
@@ -240,6 +266,9 @@ impl Builder {
             last_time: options.reference_time_ns,
             had_time: false,
             open: None,
+            head: None,
+            parts: Parts::default(),
+            ends_at: 0,
             text: String::new(),
             escaped: String::new(),
             options,
@@ -270,24 +299,29 @@ impl Builder {
         }
     }
 
-    fn line<S: Sink + ?Sized>(&mut self, line: Line<'_>, sink: &mut S) -> Result<(), S::Error> {
-        let at_start = line.end_offset == line.raw_len as u64;
-        let bytes = if at_start { without_bom(line.bytes) } else { line.bytes };
-        if line.is_first {
-            self.report.lines += 1;
-            self.report.cut_lines += u64::from(!line.is_last);
-        } else {
-            self.report.cut_pieces += 1;
-        }
+    /// Takes a line, or a piece of one, that was so many lines in the input; `bytes` are what is looked at of it.
+    fn counted_line<S: Sink + ?Sized>(
+        &mut self,
+        bytes: &[u8],
+        line: Line<'_>,
+        lines: u64,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        self.count_line(&line, lines);
         if let Ok(text) = std::str::from_utf8(bytes) {
-            self.header.saw_line(text, &line);
+            if self.head.is_none() {
+                self.header.saw_line(text, &line);
+            }
             return self.text_line(text, line, sink);
         }
         self.report.lines_not_utf8 += 1;
         let mut escaped = std::mem::take(&mut self.escaped);
         escape_into(&mut escaped, bytes, "\\\\x");
         // In JSON the backslash has to be doubled, or one such byte would cost the line all of its fields.
-        let behind = container::parse(&escaped, &self.stamps).map(|parsed| parsed.content);
+        let behind = match self.head {
+            Some(_) => None,
+            None => container::parse(&escaped, &self.stamps).map(|parsed| parsed.content),
+        };
         let json = behind.unwrap_or(&escaped);
         let is_json = self.tries_json(json) && self.json.parse_line(json, &mut self.fields).is_ok();
         if !is_json {
@@ -296,6 +330,14 @@ impl Builder {
         let result = self.text_line(&escaped, line, sink);
         self.escaped = escaped;
         result
+    }
+
+    /// Counts a line, or a piece of one, that was so many lines in the input.
+    fn count_line(&mut self, line: &Line<'_>, lines: u64) {
+        self.report.lines += lines;
+        self.report.joined_lines += lines.saturating_sub(1);
+        self.report.cut_pieces += u64::from(lines == 0);
+        self.report.cut_lines += u64::from(line.is_first && !line.is_last);
     }
 
     /// Whether a line may be a JSON object, and is looked at as such.
@@ -323,10 +365,14 @@ impl Builder {
                 _ => self.json.parse_line(text, &mut self.fields),
             }
         {
+            if let Some(head) = self.head.take() {
+                return self.json_behind_head(head, &text, line, sink);
+            }
             self.flush(sink)?;
             return self.json_line(&text, line, sink);
         }
-        if matches!(format, LineFormat::Auto | LineFormat::Ndjson | LineFormat::Logfmt)
+        if self.head.is_none()
+            && matches!(format, LineFormat::Auto | LineFormat::Ndjson | LineFormat::Logfmt)
             && let Some(parsed) = container::parse(text, &self.stamps)
             && self.container_line(&parsed, text, line, sink)?
         {
@@ -339,6 +385,7 @@ impl Builder {
             return self.single(text, line, sink);
         }
         if matches!(format, LineFormat::Auto | LineFormat::Columns)
+            && self.head.is_none()
             && text.starts_with('#')
             && self.header.has_columns()
         {
@@ -358,7 +405,7 @@ impl Builder {
         }
         let lead = self.lead(text);
         let events_lead = self.detected.is_some_and(|d| d.events_lead);
-        let of_event = |open: Open| open.led && (events_lead || open.trace.is_report());
+        let of_event = |open: Open| open.led && (events_lead || open.trace.is_report()) && self.is_of(&open);
         let goes_on = !lead.begins_event && self.open.is_some_and(of_event);
         if goes_on && self.can_join(text) {
             self.join(text, line);
@@ -385,12 +432,13 @@ impl Builder {
 
     fn can_join(&self, text: &str) -> bool {
         self.options.join_lines
-            && self.open.is_some_and(|open| open.lines < self.options.max_event_lines)
+            && self.open.is_some_and(|open| open.lines < self.options.max_event_lines && self.is_of(&open))
             && self.text.len() + 1 + text.len() <= self.options.max_event_bytes.min(MAX_TEXT_BYTES)
             && !container::are_of_two(&self.text, text)
     }
 
     fn join(&mut self, text: &str, line: Line<'_>) {
+        let written = self.written();
         let Some(open) = &mut self.open else { return };
         if let Some(level) = open.trace.level_in(text)
             && self.entry.current_level() == Level::Unknown
@@ -400,6 +448,7 @@ impl Builder {
         open.lines += 1;
         open.raw_len += line.raw_len;
         open.end_offset = line.end_offset;
+        open.written = written;
         open.trace.saw(text);
         self.text.push('\n');
         self.text.push_str(text);
@@ -412,6 +461,8 @@ impl Builder {
             return;
         }
         let promised = match (self.options.format, self.detected) {
+            _ if self.in_containers && self.head.is_none() => true,
+            (LineFormat::Auto, Some(d)) if self.head.is_some() => d.has_json && text.starts_with('{'),
             (LineFormat::Plain, _) => false,
             (LineFormat::Auto, Some(d)) => {
                 d.format != LineFormat::Plain || (d.has_json && text.starts_with('{'))
@@ -443,11 +494,20 @@ impl Builder {
         self.emit(text, line.raw_len, line.end_offset, sink)
     }
 
-    /// Starts an entry of a text format.
+    /// Starts an entry of a text format. Behind a runtime's head a text's time is the head's, which has a zone and a date; others
+    /// have their own.
     fn begin(&mut self, time: Option<i64>, level: Option<Level>, format: LineFormat) {
-        self.count(format, time.is_some());
+        let head = self.written().map(|(_, time)| time);
+        let own = match format {
+            LineFormat::Plain | LineFormat::Syslog if head.is_some() => None,
+            _ => time,
+        };
+        let time = own.or(head);
+        let of_container = format == LineFormat::Plain && head.is_some();
+        self.count(if of_container { LineFormat::Container } else { format }, time.is_some());
         self.last_time = time.unwrap_or(self.last_time);
         self.entry.start(self.last_time).level(level.unwrap_or_default());
+        self.add_head(own.is_some());
     }
 
     fn begin_text(&mut self, text: &str) {
@@ -468,7 +528,8 @@ impl Builder {
         self.text.push_str(text);
         let mut trace = Trace::default();
         trace.saw(text);
-        self.open = Some(Open { lines: 1, raw_len: line.raw_len, end_offset: line.end_offset, trace, led });
+        let Line { raw_len, end_offset, .. } = line;
+        self.open = Some(Open { lines: 1, raw_len, end_offset, trace, led, written: self.written() });
     }
 
     /// Hands over an entry of one line.

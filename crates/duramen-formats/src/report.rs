@@ -45,6 +45,8 @@ pub struct FormatCounts {
     pub access_log: u64,
     /// Lines of columns.
     pub columns: u64,
+    /// Lines of text behind the head of a container's runtime.
+    pub container: u64,
     /// All others.
     pub plain: u64,
 }
@@ -57,6 +59,7 @@ impl FormatCounts {
             LineFormat::Syslog => &mut self.syslog,
             LineFormat::AccessLog => &mut self.access_log,
             LineFormat::Columns => &mut self.columns,
+            LineFormat::Container => &mut self.container,
             LineFormat::Auto | LineFormat::Plain => &mut self.plain,
         } += 1;
     }

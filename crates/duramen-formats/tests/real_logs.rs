@@ -91,6 +91,7 @@ fn every_line_is_in_an_entry_with_the_time_it_was_written() {
             LineFormat::AccessLog => f.access_log,
             LineFormat::Logfmt => f.logfmt,
             LineFormat::Columns => f.columns,
+            LineFormat::Container => f.container,
             LineFormat::Auto | LineFormat::Plain => f.plain,
         };
         assert_eq!(of_format, report.entries, "{name}");

@@ -11,13 +11,14 @@ use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
 use duramen_generate::{Format, Generator, Kind, Options};
 use std::convert::Infallible;
 
-const FORMATS: [LineFormat; 7] = [
+const FORMATS: [LineFormat; 8] = [
     LineFormat::Auto,
     LineFormat::Ndjson,
     LineFormat::Logfmt,
     LineFormat::Syslog,
     LineFormat::AccessLog,
     LineFormat::Columns,
+    LineFormat::Container,
     LineFormat::Plain,
 ];
 
@@ -65,20 +66,22 @@ fn read(reader: &mut EntryReader, lines: &[u8], piece: usize) -> Vec<Got> {
 
 /// Leaves an input behind one of its entries, and goes on there.
 fn go_on(options: ReaderOptions, lines: &[u8], whole: &[Got], at: usize) {
-    let Some((entry, _, end)) = whole.get(at % whole.len().max(1)) else { return };
+    let Some((_, _, end)) = whole.get(at % whole.len().max(1)) else { return };
+    // Entries whose lines lie among each other have, but for the last, the offset of the one before them.
+    let taken = if *end == 0 { 0 } else { whole.iter().position(|got| got.2 == *end).unwrap() + 1 };
     let rest = &lines[*end as usize..];
-    if !rest.is_empty() && lines[*end as usize - 1] != b'\n' {
+    if !rest.is_empty() && *end > 0 && lines[*end as usize - 1] != b'\n' {
         return; // the rest of a line that was cut is a line of its own then
     }
     if whole.len() as u64 > 0 && lines.split(|byte| *byte == b'\n').count() > 1_000 {
         return; // so is the rest of an event over the limit of lines
     }
     let detected = EntryReader::detect(&options, lines);
-    let time = EntryRef::decode(entry).unwrap().time;
+    let time = whole[..taken].last().map(|got| EntryRef::decode(&got.0).unwrap().time);
     let mut before = HeaderScan::new(&options);
     before.feed(&lines[..*end as usize]);
-    let mut reader = EntryReader::resume(options, *end, detected, Some(time)).after(before.header());
-    assert_eq!(read(&mut reader, rest, usize::MAX), whole[at % whole.len() + 1..]);
+    let mut reader = EntryReader::resume(options, *end, detected, time).after(before.header());
+    assert_eq!(read(&mut reader, rest, usize::MAX), whole[taken..]);
 }
 
 /// A few lines of each kind that the generator makes, and some by hand.
@@ -119,6 +122,14 @@ pub(super) fn samples() -> Vec<(String, Vec<u8>)> {
         (
             "columns",
             "#Version: 1.0\n#Fields: date time c-ip cs-method sc-status\n2024-06-01 10:00:00 192.0.2.1 TRACE 501\nx\n#Fields: date time sc-status\n2024-06-01 10:00:01 200\n",
+        ),
+        (
+            "cri",
+            "2024-06-01T00:00:00Z stdout F {\"msg\":\"x\"}\n2024-06-01T00:00:00Z stdout P a=1 \n2024-06-01T00:00:00Z stderr F 2024-06-01 00:00:00 ERROR y\n2024-06-01T00:00:00Z stderr F \tat z\n2024-06-01T00:00:00Z stdout F b=2\n",
+        ),
+        (
+            "docker",
+            "{\"log\":\"part \",\"stream\":\"stderr\",\"time\":\"2024-06-01T00:00:00Z\"}\n{\"log\":\"{\\\"a\\\":1}\\n\",\"stream\":\"stdout\",\"attrs\":{\"tag\":\"x\"},\"time\":\"2024-06-01T00:00:00Z\"}\n",
         ),
         ("zeek", "#path\tdns\n#fields\tts\tuid\tquery\n1717236000.5\tC1\t-\n"),
     ];

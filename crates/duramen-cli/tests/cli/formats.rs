@@ -94,6 +94,34 @@ fn lines_that_are_not_utf8_are_kept() {
 }
 
 #[test]
+fn files_of_containers_are_taken_apart() {
+    let sandbox = Sandbox::new();
+    let line = |log: &str, second: u32| {
+        let log = serde_json::Value::from(log);
+        format!("{{\"log\":{log},\"stream\":\"stdout\",\"time\":\"2026-11-21T10:00:0{second}.25Z\"}}\n")
+    };
+    let part = "a".repeat(16 << 10);
+    let text = [line("{\"level\":\"error\",\"msg\":\"refused\"}\n", 0), line(&part, 1), line("b\n", 1)];
+    let file = sandbox.write("c-json.log", text.concat());
+    let said = sandbox.ingest(&file);
+    assert!(said.contains("c-json.log: 3 lines, 2 entries, 1 joined, 2026-11-21"), "{said}");
+    assert_eq!(sandbox.find("level:error")[0]["_time"], "2026-11-21T10:00:00.25Z");
+    assert_eq!(sandbox.messages("_msg:re(a+b)")[0].len(), part.len() + 1);
+    // It goes on where it was left, and a part that was the last then has its rest for itself.
+    let more = [text.concat(), line("c ", 2)].concat();
+    sandbox.write("c-json.log", more.clone());
+    sandbox.ingest(&file);
+    sandbox.write("c-json.log", [more, line("d\n", 3)].concat());
+    sandbox.ingest(&file);
+    assert_eq!(sandbox.count(), 4);
+    assert_eq!(sandbox.messages("_msg:=\"c \"").len() + sandbox.messages("_msg:=d").len(), 2);
+    let cri = sandbox.write("0.log", "2026-11-21T10:00:07Z stderr F WARN slow\nother\n");
+    let said = sandbox.run(["ingest", "--format", "cri", cri.to_str().unwrap()]).expect(0).stderr;
+    assert!(said.contains("1 unparsed"), "{said}");
+    assert_eq!(sandbox.messages("stream:stderr level:warn"), ["WARN slow"]);
+}
+
+#[test]
 fn a_directory_is_taken_whole_when_asked() {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.path("logs/deep")).unwrap();

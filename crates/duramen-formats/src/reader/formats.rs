@@ -2,12 +2,11 @@
 
 use super::Builder;
 use crate::access::{self, AccessLine};
-use crate::container::ContainerLine;
 use crate::detect::is_logfmt;
 use crate::fields::Found;
 use crate::lines::Line;
 use crate::syslog::{self, SyslogLine};
-use crate::{LineFormat, NameFilter, Sink, aws, cef, json, level, logfmt, plain};
+use crate::{LineFormat, NameFilter, Sink, aws, cef, level, logfmt, plain};
 
 impl Builder {
     /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
@@ -20,6 +19,7 @@ impl Builder {
         let format = self.options.format;
         let tries = |f| format == f || format == LineFormat::Auto;
         if tries(LineFormat::Columns)
+            && self.head.is_none()
             && let Some(parsed) = self.header.clone().parse(text, &self.stamps)
         {
             self.flush(sink)?;
@@ -75,63 +75,11 @@ impl Builder {
             self.flush(sink)?;
             let found = self.fields.find_roles(text, &self.roles, &self.stamps).without_message();
             self.begin(found.time, found.level, LineFormat::Logfmt);
-            self.fields.add_to(&mut self.entry, text, &found, &NameFilter::default());
+            self.add_read(text, &found);
             self.open(text, line, true);
             return Ok(true);
         }
         Ok(false)
-    }
-
-    /// Takes what a program wrote behind the head that a container's runtime puts before it; says whether it is JSON or logfmt.
-    /// The head's time is a field, `cri_time`, where the program's own is the entry's.
-    pub(super) fn container_line<S: Sink + ?Sized>(
-        &mut self,
-        parsed: &ContainerLine<'_>,
-        text: &str,
-        line: Line<'_>,
-        sink: &mut S,
-    ) -> Result<bool, S::Error> {
-        let ContainerLine { container, time, stream, content } = *parsed;
-        let time_ns = time.map_or(self.last_time, |(ns, _)| ns);
-        let beside =
-            [("container", container), ("stream", stream), ("cri_time", time.map(|(_, stamp)| stamp))];
-        let beside: Vec<_> = beside.iter().filter_map(|(name, value)| Some((*name, (*value)?))).collect();
-        // The head's time is kept where it is not the entry's.
-        let without_time = || &beside[..beside.len() - usize::from(time.is_some())];
-        if parsed.may_be_json() && self.options.format != LineFormat::Logfmt {
-            let Ok(content) = self.json.parse_repaired(content, &mut self.fields) else { return Ok(false) };
-            self.flush(sink)?;
-            let Self { fields, roles, stamps, entry, .. } = self;
-            let nothing = NameFilter::default();
-            let has_time = fields.find_roles(&content, roles, stamps).time.is_some();
-            let beside = if has_time { &beside } else { without_time() };
-            let filled = json::fill(fields, &content, roles, stamps, &nothing, beside, time_ns, entry);
-            if filled.is_none() {
-                // With what stands beside it, it is over a limit of entries.
-                self.report.unparsed_lines += 1;
-                self.begin(time.map(|(ns, _)| ns), None, LineFormat::Plain);
-                self.single(text, line, sink)?;
-                return Ok(true);
-            }
-            self.count(LineFormat::Ndjson, has_time || time.is_some());
-            self.last_time = self.entry.current_time();
-            self.emit(text, line.raw_len, line.end_offset, sink)?;
-            return Ok(true);
-        }
-        if self.options.format == LineFormat::Ndjson || !is_logfmt(content, &mut self.fields) {
-            return Ok(false);
-        }
-        self.flush(sink)?;
-        let found = self.fields.find_roles(content, &self.roles, &self.stamps);
-        self.begin(found.time.or(time.map(|(ns, _)| ns)), found.level, LineFormat::Logfmt);
-        self.names.clear();
-        for (name, value) in if found.time.is_some() { &beside } else { without_time() } {
-            self.names.reserve(name);
-            self.entry.field(name, *value);
-        }
-        self.add_beside(content);
-        self.open(text, line, true);
-        Ok(true)
     }
 
     /// Reads a line as syslog, if it is no other log's that looks like it.
@@ -173,6 +121,7 @@ impl Builder {
     /// Adds the head of syslog's, and the fields read from `text` beside it.
     fn add_with_head(&mut self, head: &SyslogLine<'_>, text: &str) {
         self.names.clear();
+        self.reserve_head(true);
         head.add_to(&mut self.entry, &mut self.names);
         let priority = head.priority.map(|_| "");
         let has = [
@@ -190,8 +139,18 @@ impl Builder {
         self.add_beside(text);
     }
 
+    /// Adds the fields read from `text`; those that are called as one of a runtime's head under other names.
+    fn add_read(&mut self, text: &str, found: &Found) {
+        if self.head.is_none() {
+            return self.fields.add_to(&mut self.entry, text, found, &NameFilter::default());
+        }
+        self.names.clear();
+        self.reserve_head(true);
+        self.add_beside(text);
+    }
+
     /// Adds the fields read from `text`, and those whose names are reserved under others.
-    fn add_beside(&mut self, text: &str) {
+    pub(super) fn add_beside(&mut self, text: &str) {
         let Self { fields, names, entry, .. } = self;
         fields.for_each(text, |name, value| {
             if let Some(name) = names.take(name, value) {
@@ -206,7 +165,7 @@ impl Builder {
         self.names.clear();
         let Some(mut head) = head else {
             self.begin(found.time, found.level, LineFormat::Syslog);
-            self.fields.add_to(&mut self.entry, text, found, &NameFilter::default());
+            self.add_read(text, found);
             return;
         };
         // `CEF:` looks like a program's name.

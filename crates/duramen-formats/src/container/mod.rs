@@ -1,19 +1,79 @@
-//! Lines of programs as containers' runtimes keep and show them: behind the time at which they were written, which stream they
-//! went to, or which container wrote them.
+//! Lines of programs as containers' runtimes keep and show them.
 //!
 //! ```text
-//! CRI                        2024-06-01T10:00:00.123456789Z stdout F {"level":"info","msg":"up"}
+//! json-file                  {"log":"text\n","stream":"stdout","time":"2024-06-01T10:00:00.123456789Z"}
+//! CRI                        2024-06-01T10:00:00.123456789Z stdout F text
 //! kubectl logs --timestamps  2024-06-01T10:00:00.123456789Z {"level":"info","msg":"up"}
 //! docker compose logs        web-1  | {"level":"info","msg":"up"}
 //! docker compose logs -t     web-1  | 2024-06-01T10:00:00.123456789Z {"level":"info","msg":"up"}
 //! ```
 //!
-//! What stands behind is read as if it stood alone where it is a JSON object, and behind a stream or a container's name where it is
-//! logfmt. Other lines are text, head and all.
+//! In the files of the first two each line is behind a [`Head`], and what the program wrote is read as if it stood alone
+//! ([`cri`], [`docker`]). What stands behind the others is read so where it is a JSON object, and behind a container's name where it is
+//! logfmt; other lines of theirs are text, head and all.
+
+pub(crate) mod cri;
+pub(crate) mod docker;
 
 use crate::colors::color_len;
 use crate::time::StampParser;
 use crate::{level, logfmt};
+
+/// Where a program wrote a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Stream {
+    /// By its name.
+    pub fn of(name: &[u8]) -> Option<Self> {
+        match name {
+            b"stdout" => Some(Self::Stdout),
+            b"stderr" => Some(Self::Stderr),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// What a runtime's file tells of a line beside its text.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    /// When it was written, ns since the epoch.
+    pub time_ns: i64,
+    /// The same as it is written.
+    pub stamp: String,
+    pub stream: Stream,
+    /// What Docker was asked to tell of the container (`--log-opt labels=…`), as fields.
+    pub attrs: Vec<(String, String)>,
+}
+
+impl Head {
+    /// The fields that an entry gets; the head's time only where the entry has another.
+    pub fn fields(&self, has_own_time: bool) -> Vec<(&str, &str)> {
+        let mut fields = vec![("stream", self.stream.name())];
+        fields.extend(self.attrs.iter().map(|(name, value)| (&**name, &**value)));
+        if has_own_time {
+            fields.push(("cri_time", &*self.stamp));
+        }
+        fields
+    }
+
+    /// How many bytes of memory it holds, about.
+    pub fn size_bytes(&self) -> usize {
+        let attrs = self.attrs.iter().map(|(name, value)| name.len() + value.len() + 2 * size_of::<String>());
+        size_of::<Self>() + self.stamp.len() + attrs.sum::<usize>()
+    }
+}
 
 /// A line behind a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +82,6 @@ pub(crate) struct ContainerLine<'a> {
     pub container: Option<&'a str>,
     /// The head's time, ns since the epoch, and the same as it is written.
     pub time: Option<(i64, &'a str)>,
-    /// `stdout` or `stderr`, in a line of CRI.
-    pub stream: Option<&'a str>,
     /// What the program wrote.
     pub content: &'a str,
 }
@@ -38,7 +96,7 @@ impl ContainerLine<'_> {
 /// The longest name of a container, in bytes, and the most blanks behind one.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Reads a whole line (`F`) of a stream, or another head and what may be a JSON object or logfmt; `None` if it is neither.
+/// Reads a head before what may be a JSON object, or behind a container's name logfmt; `None` if it is neither.
 pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<ContainerLine<'a>> {
     let (container, rest) = match of_compose(line) {
         Some((container, rest)) => (Some(container), rest),
@@ -48,9 +106,9 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<Container
     if behind.is_none() && container.is_none() {
         return None;
     }
-    let behind = behind.unwrap_or(ContainerLine { container, time: None, stream: None, content: rest });
+    let behind = behind.unwrap_or(ContainerLine { container, time: None, content: rest });
     let parsed = ContainerLine { container, ..behind };
-    let may_be = parsed.stream.is_some() || parsed.may_be_json() || logfmt::may_be(parsed.content);
+    let may_be = parsed.may_be_json() || logfmt::may_be(parsed.content);
     may_be.then_some(parsed)
 }
 
@@ -82,23 +140,17 @@ pub(crate) fn are_of_two(line: &str, next: &str) -> bool {
     of_compose(next).is_some_and(|(name, _)| of_compose(line).is_some_and(|(other, _)| other != name))
 }
 
-/// What stands behind a time, and a stream or a brace.
+/// What stands behind a time, if it begins with a brace.
 fn timed<'a>(line: &'a str, stamps: &StampParser) -> Option<ContainerLine<'a>> {
     let s = line.as_bytes();
     // Cheap first: RFC 3339, with its `T`.
     if s.get(10) != Some(&b'T') || s.get(4) != Some(&b'-') {
         return None;
     }
-    let (stamp, rest) = line.split_once(' ')?;
-    let stream = ["stdout", "stderr"].into_iter().find(|stream| rest.starts_with(stream));
-    let content = match stream {
-        Some(stream) => rest.get(stream.len()..)?.strip_prefix(" F ")?,
-        None if rest.starts_with('{') => rest,
-        None => return None,
-    };
+    let (stamp, content) = line.split_once(' ').filter(|(_, content)| content.starts_with('{'))?;
     let (time_ns, end) = stamps.parse(stamp)?;
     let time = Some((time_ns, stamp));
-    (end == stamp.len()).then_some(ContainerLine { container: None, time, stream, content })
+    (end == stamp.len()).then_some(ContainerLine { container: None, time, content })
 }
 
 #[cfg(test)]
@@ -111,12 +163,10 @@ mod tests {
         let read = |line| {
             let parsed = parse(line, &stamps)?;
             let secs = parsed.time.map(|(ns, _)| ns / 1_000_000_000);
-            Some((secs, parsed.stream.or(parsed.container), parsed.content))
+            Some((secs, parsed.container, parsed.content))
         };
         let at = Some(1_717_200_000);
         for (line, expected) in [
-            ("2024-06-01T00:00:00.5Z stdout F a=1 b", Some((at, Some("stdout"), "a=1 b"))),
-            ("2024-06-01T02:00:00+02:00 stderr F {\"a\":1}", Some((at, Some("stderr"), "{\"a\":1}"))),
             ("2024-06-01T00:00:00Z {\"a\":1}", Some((at, None, "{\"a\":1}"))),
             ("web-1  | {\"a\":1} ", Some((None, Some("web-1"), "{\"a\":1} "))),
             ("web-1  | 2024-06-01T00:00:00Z {\"a\":1}", Some((at, Some("web-1"), "{\"a\":1}"))),
@@ -131,10 +181,9 @@ mod tests {
             (" | {}", None),
             ("2024-06-01T00:00:00Z {\"a\":1", None),
             ("2024-06-01T00:00:00Z a=1 b=2", None),
-            ("2024-06-01T00:00:00Z stdout P {\"a\":", None),
-            ("2024-06-01T00:00:00Z stdout", None),
-            ("2024-06-01 00:00:00 stdout F x", None),
-            ("2024-06-01Tx stdout F x", None),
+            ("2024-06-01T00:00:00Z stdout P {\"a\":1}", None),
+            ("2024-06-01 00:00:00 {}", None),
+            ("2024-06-01Tx {}", None),
             ("", None),
             (&format!("{} | {{}}", "a".repeat(MAX_NAME_BYTES + 1)), None),
             (&format!("a{}| {{}}", " ".repeat(MAX_NAME_BYTES + 1)), None),
@@ -145,7 +194,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(line in "([aé-]{0,3} \\| )?(2024-06-01T[0-9:Zé]{0,9})?( |stdout|stderr|F|\\{|\\}|é){0,9}") {
+        fn no_text_makes_it_panic(line in "([aé-]{0,3} \\| )?(2024-06-01T[0-9:Zé]{0,9})?( |\\{|\\}|é){0,9}") {
             parse(&line, &StampParser::new(jiff::tz::TimeZone::UTC, 0, None));
         }
     }
