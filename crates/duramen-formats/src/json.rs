@@ -195,6 +195,15 @@ fn object(
             Peek::Array => {
                 jiter.known_skip(peek)?;
                 let end = jiter.current_index();
+                if path == "MESSAGE"
+                    && let Some(text) = line.get(start..end).and_then(text_of_bytes)
+                {
+                    if fields.keep(&text).and_then(|span| fields.push(path, Raw::Unescaped(span))).is_none() {
+                        return Ok(false);
+                    }
+                    key = jiter.next_key()?;
+                    continue;
+                }
                 let kind =
                     if is_json(line.get(start..end).unwrap_or_default()) { Raw::Json } else { Raw::Text };
                 Span::new(start, end).map(kind)
@@ -223,6 +232,14 @@ pub fn is_json(text: &str) -> bool {
     }
     let mut jiter = Jiter::new(text.as_bytes());
     jiter.next_skip().is_ok() && jiter.finish().is_ok()
+}
+
+/// The text of an array of bytes: so `journalctl -o json` writes a message that is not all of characters that can be printed, be it
+/// only for its colours.
+fn text_of_bytes(array: &str) -> Option<String> {
+    let numbers = array.strip_prefix('[')?.strip_suffix(']')?;
+    let bytes: Option<Vec<u8>> = numbers.split(',').map(|byte| byte.trim_ascii().parse().ok()).collect();
+    bytes.map(|bytes| crate::lines::text_of(&bytes).into_owned())
 }
 
 /// Whether the object at `start` has no members.

@@ -31,6 +31,14 @@ fn lines_become_entries() {
             r#"7 Unknown "" a=Str("NaN") b=Str("-Infinity") c=Str("[1,NaN]") d=Json("[\"NaN\"]")"#,
         ),
         (
+            r#"{"MESSAGE":[27,91,49,109,104, 228,10],"PRIORITY":"3","_X":[1,2]}"#,
+            r#"7 Error "\u{1b}[1mh\\xE4\n" MESSAGE=Str("\u{1b}[1mh\\xE4\n") PRIORITY=Str("3") _X=Json("[1,2]")"#,
+        ),
+        (
+            r#"{"MESSAGE":[256],"a":{"MESSAGE":[65]}}"#,
+            r#"7 Unknown "" MESSAGE=Json("[256]") a.MESSAGE=Json("[65]")"#,
+        ),
+        (
             r#"{"n":1.50,"m":-0,"k":12345678901234567890}"#,
             r#"7 Unknown "" n=Number("1.50") m=Number("-0") k=Number("12345678901234567890")"#,
         ),
