@@ -3,6 +3,7 @@
 use crate::columns::Header;
 use crate::container::{self, cri, docker};
 use crate::fields::Fields;
+use crate::journal;
 use crate::json::{self, JsonParser};
 use crate::lines::without_bom;
 use crate::time::{Seen, StampParser};
@@ -65,6 +66,9 @@ impl Detected {
             counts.was_part = false;
             let line = String::from_utf8_lossy(line);
             counts.look_at(&line, false, stamps, &mut json, &mut fields);
+        }
+        if head.starts_with(journal::BEGINNING) {
+            return Detected { format: LineFormat::Journal, ..Counts::default().conclude() };
         }
         let Seen { day_first, year_last, month_first } = stamps.order_seen();
         Detected { day_first, year_last, month_first, ..counts.conclude() }

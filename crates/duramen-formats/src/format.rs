@@ -21,13 +21,15 @@ pub enum LineFormat {
     /// Files of containers' runtimes, each line behind a head: Docker's `json-file` driver, CRI's logs. What the programs wrote is read
     /// as by [`LineFormat::Auto`].
     Container,
+    /// systemd's journal export format, of which entries are no lines (`journalctl -o export`).
+    Journal,
     /// Text; only its time stamp and level are looked for.
     Plain,
 }
 
 impl LineFormat {
     /// Every format, `auto` first.
-    pub fn all() -> [Self; 8] {
+    pub fn all() -> [Self; 9] {
         [
             Self::Auto,
             Self::Ndjson,
@@ -36,6 +38,7 @@ impl LineFormat {
             Self::AccessLog,
             Self::Columns,
             Self::Container,
+            Self::Journal,
             Self::Plain,
         ]
     }
@@ -50,6 +53,7 @@ impl LineFormat {
             Self::AccessLog => "access",
             Self::Columns => "columns",
             Self::Container => "container",
+            Self::Journal => "journal",
             Self::Plain => "plain",
         }
     }
@@ -63,7 +67,9 @@ impl fmt::Display for LineFormat {
 
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns, container or plain")]
+#[error(
+    "no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns, container, journal or plain"
+)]
 pub struct UnknownFormat(
     /// The name.
     pub String,
@@ -73,7 +79,7 @@ impl FromStr for LineFormat {
     type Err = UnknownFormat;
 
     /// Reads a name in any case; also `json`, `jsonl`, `access-log`, `combined`, `common`, `w3c`, `zeek`, `docker`,
-    /// `cri` and `text`.
+    /// `cri`, `export` and `text`.
     fn from_str(s: &str) -> Result<Self, UnknownFormat> {
         Ok(match &*s.to_ascii_lowercase() {
             "auto" => Self::Auto,
@@ -83,6 +89,7 @@ impl FromStr for LineFormat {
             "access" | "access-log" | "access_log" | "accesslog" | "combined" | "common" => Self::AccessLog,
             "columns" | "w3c" | "zeek" => Self::Columns,
             "container" | "docker" | "cri" => Self::Container,
+            "journal" | "export" => Self::Journal,
             "plain" | "text" => Self::Plain,
             _ => return Err(UnknownFormat(s.to_owned())),
         })

@@ -12,6 +12,7 @@
 //! | [`event`] | which lines continue the event before them: stack traces, indentation |
 //! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
 //! | [`columns`], `container` | logs whose columns a header names; lines behind the head of a container's runtime |
+//! | [`journal`] | systemd's journal export format |
 //! | `aws`, `cef` | access logs of AWS, read as access logs; CEF and LEEF, read as syslog |
 //! | [`time`] | time stamps as logs write them |
 //! | [`level`], `letters` | levels as logs write them: words, and letters where a log has a place for them |
@@ -31,6 +32,7 @@ pub mod detect;
 pub mod event;
 pub mod fields;
 mod format;
+pub mod journal;
 pub mod json;
 mod letters;
 pub mod level;

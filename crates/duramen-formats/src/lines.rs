@@ -151,7 +151,7 @@ impl LineSplitter {
 }
 
 /// The last place at or up to 3 bytes before `at` that cuts no character of UTF-8.
-fn char_boundary(s: &[u8], at: usize) -> usize {
+pub(crate) fn char_boundary(s: &[u8], at: usize) -> usize {
     (at - 3..=at).rev().find(|&i| s.get(i).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at)
 }
 

@@ -63,6 +63,11 @@ impl ReaderOptions {
 
     /// Cuts an input into lines from an offset on.
     pub(crate) fn lines_from(&self, offset: u64) -> LineSplitter {
-        LineSplitter::new(offset, self.max_line_bytes.clamp(64, MAX_TEXT_BYTES))
+        LineSplitter::new(offset, self.max_line_bytes())
+    }
+
+    /// [`ReaderOptions::max_line_bytes`] as it is taken.
+    pub(crate) fn max_line_bytes(&self) -> usize {
+        self.max_line_bytes.clamp(64, MAX_TEXT_BYTES)
     }
 }

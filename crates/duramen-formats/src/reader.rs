@@ -17,7 +17,7 @@ use crate::detect::Detected;
 use crate::event::{Trace, is_indented};
 use crate::fields::Fields;
 use crate::json::{self, JsonParser};
-use crate::lines::{Line, LineSplitter, escape_into};
+use crate::lines::{Line, escape_into};
 use crate::options::MAX_TEXT_BYTES;
 use crate::roles::Roles;
 use crate::time::{Seen, StampParser};
@@ -25,6 +25,7 @@ use crate::{LineFormat, NameFilter, Names, ReaderOptions, Report, container, pla
 use duramen::{EntryBuf, Level};
 use head::Head;
 use jiff::tz::TimeZone;
+use journal::Splitter;
 use parts::Parts;
 
 /// Takes the entries that an [`EntryReader`] reads. Every `FnMut` of the same shape is one.
@@ -74,7 +75,9 @@ impl<E, F: FnMut(&[u8], Level, u64) -> Result<(), E>> Sink for F {
 /// ```
 #[derive(Debug)]
 pub struct EntryReader {
-    lines: LineSplitter,
+    /// What cuts the input, once there is some, from this offset on.
+    splitter: Option<Splitter>,
+    offset: u64,
     head: Head,
     builder: Builder,
 }
@@ -82,7 +85,7 @@ pub struct EntryReader {
 impl EntryReader {
     /// A reader at the start of an input.
     pub fn new(options: ReaderOptions) -> Self {
-        Self { lines: options.lines_from(0), head: Head::default(), builder: Builder::new(options) }
+        Self { splitter: None, offset: 0, head: Head::default(), builder: Builder::new(options) }
     }
 
     /// A reader that goes on at `offset`, where an entry ended. `detected` is what [`EntryReader::detected`]
@@ -96,7 +99,7 @@ impl EntryReader {
         last_time_ns: Option<i64>,
     ) -> Self {
         let mut reader = Self::new(options);
-        reader.lines = reader.builder.options.lines_from(offset);
+        reader.offset = offset;
         reader.head = Head::passed();
         reader.builder.settle(detected);
         if let Some(time) = last_time_ns {
@@ -162,7 +165,19 @@ impl EntryReader {
             self.builder.look_at(self.head.bytes());
         }
         self.head.done_if_full();
-        self.lines.feed(chunk, |line| self.builder.line(line, sink))
+        self.cut(chunk, sink)
+    }
+
+    /// Cuts the next bytes, and takes what they end.
+    fn cut<S: Sink + ?Sized>(&mut self, chunk: &[u8], sink: &mut S) -> Result<(), S::Error> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let Self { splitter, offset, builder, .. } = self;
+        match splitter.get_or_insert_with(|| Splitter::new(&builder.options, *offset, builder.detected)) {
+            Splitter::Lines(lines) => lines.feed(chunk, |line| builder.line(line, sink)),
+            Splitter::Entries(entries) => entries.feed(chunk, |frame| builder.frame(frame, sink)),
+        }
     }
 
     /// Looks at the first bytes though there are not yet [`DETECT_BYTES`](crate::DETECT_BYTES) of them, and hands over the
@@ -175,13 +190,30 @@ impl EntryReader {
         if self.builder.detected.is_none() { self.begin(sink) } else { Ok(()) }
     }
 
+    /// Nothing has come for a while: hands over what there is of an input of lines, as [`EntryReader::finish`] does, for who reads
+    /// lines as they are written. An entry of an export of a journal tells its end, and waits for it.
+    ///
+    /// # Errors
+    /// What the sink returns.
+    pub fn rest<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        match self.splitter {
+            Some(Splitter::Entries(_)) => self.builder.flush(sink),
+            _ => self.finish(sink),
+        }
+    }
+
     /// Ends the input and hands over what is left of it. More bytes begin a line and an event of their own.
     ///
     /// # Errors
     /// What the sink returns.
     pub fn finish<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         self.look(sink)?;
-        self.lines.finish(|line| self.builder.line(line, sink))?;
+        let builder = &mut self.builder;
+        match &mut self.splitter {
+            Some(Splitter::Lines(lines)) => lines.finish(|line| builder.line(line, sink))?,
+            Some(Splitter::Entries(entries)) => entries.finish(|frame| builder.frame(frame, sink))?,
+            None => {}
+        }
         self.builder.give_out_parts(sink)?;
         self.builder.flush(sink)
     }
@@ -189,7 +221,10 @@ impl EntryReader {
     /// Looks at the first bytes, and takes their lines.
     fn begin<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         self.builder.look_at(self.head.bytes());
-        self.lines.feed(self.head.bytes(), |line| self.builder.line(line, sink))
+        let head = std::mem::take(&mut self.head);
+        let taken = self.cut(head.bytes(), sink);
+        self.head = head;
+        taken
     }
 }
 
@@ -241,8 +276,10 @@ struct Open {
 }
 
 mod containers;
+mod entries;
 mod formats;
 mod head;
+mod journal;
 mod parts;
 
 impl Builder {

@@ -5,7 +5,7 @@ use crate::LineFormat;
 /// What became of the lines so far. [`Report::balances`] states what always holds between these numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Lines of the input, the last one counted even if it has no line end.
+    /// Lines of the input, the last one counted even if it has no line end; of an export of a journal, entries.
     pub lines: u64,
     /// Entries handed to the sink, and the one whose lines may still be going on.
     pub entries: u64,
@@ -47,6 +47,8 @@ pub struct FormatCounts {
     pub columns: u64,
     /// Lines of text behind the head of a container's runtime.
     pub container: u64,
+    /// Entries of an export of systemd's journal.
+    pub journal: u64,
     /// All others.
     pub plain: u64,
 }
@@ -60,6 +62,7 @@ impl FormatCounts {
             LineFormat::AccessLog => &mut self.access_log,
             LineFormat::Columns => &mut self.columns,
             LineFormat::Container => &mut self.container,
+            LineFormat::Journal => &mut self.journal,
             LineFormat::Auto | LineFormat::Plain => &mut self.plain,
         } += 1;
     }

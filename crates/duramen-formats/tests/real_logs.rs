@@ -92,6 +92,7 @@ fn every_line_is_in_an_entry_with_the_time_it_was_written() {
             LineFormat::Logfmt => f.logfmt,
             LineFormat::Columns => f.columns,
             LineFormat::Container => f.container,
+            LineFormat::Journal => f.journal,
             LineFormat::Auto | LineFormat::Plain => f.plain,
         };
         assert_eq!(of_format, report.entries, "{name}");

@@ -1,19 +1,14 @@
 //! systemd's journal export format, as `systemd-journal-upload` sends it: a stream without end.
 //!
-//! ```text
-//! entry   field * LF
-//! field   NAME=text LF   |   NAME LF length u64 little-endian, so many bytes, LF
-//! ```
-//!
-//! `MESSAGE` is the message, `PRIORITY` tells the level, `__REALTIME_TIMESTAMP` (µs) the time. Fields keep their names;
-//! those that begin with `__`, which are the journal's own, are left out. `_MACHINE_ID`, `_HOSTNAME` and
+//! What is in it, and what becomes of it, is said where it is read: [`duramen_formats::journal`]. `_MACHINE_ID`, `_HOSTNAME` and
 //! `_SYSTEMD_UNIT` make the stream.
 
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::params::Params;
-use duramen::{EntryBuf, Value};
-use duramen_formats::{NameFilter, Names, level, text_of};
+use duramen::EntryBuf;
+use duramen_formats::journal::{self, Next};
+use duramen_formats::{NameFilter, Names};
 
 const WHAT: &str = "systemd's journal export format";
 /// The stream fields, unless others are asked for.
@@ -38,16 +33,6 @@ pub struct Export {
     skip_line: bool,
     /// Bytes of the export before the buffer.
     before: usize,
-}
-
-/// What stands at the next field.
-enum Field {
-    /// A field, up to here.
-    UpTo(usize),
-    /// The end of the entry, up to here.
-    End(usize),
-    /// Not enough bytes to tell; a field of bytes is at least so long.
-    More(u64),
 }
 
 impl Export {
@@ -134,26 +119,25 @@ impl Export {
     fn entries(&mut self, now_ns: i64, out: &mut Decoded) -> Result<()> {
         let max = out.limits().max_line_bytes;
         loop {
-            match self.next_field()? {
-                Field::UpTo(end) => {
-                    let len = end - self.at;
-                    self.at = end;
+            match journal::next(&self.buffer[self.at..]).map_err(|detail| self.wrong(detail))? {
+                Next::Field(len) => {
+                    self.at += len;
                     match &mut self.over {
                         Some(over) => *over = over.saturating_add(len),
                         None if self.at - self.start > max => self.over = Some(self.at - self.start),
                         None => {}
                     }
                 }
-                Field::End(end) => {
+                Next::End => {
                     if let Some(bytes) = self.over.take() {
                         out.reject(|| format!("it has {bytes} bytes; max_line_bytes is {max}"));
                     } else if self.at > self.start {
                         self.take(now_ns, out)?;
                     }
-                    self.at = end;
-                    self.start = end;
+                    self.at += 1;
+                    self.start = self.at;
                 }
-                Field::More(at_least) => {
+                Next::More(at_least) => {
                     let here = self.buffer.len() - self.at;
                     let known = at_least.max(here as u64);
                     if known > (max as u64).saturating_mul(2) {
@@ -183,78 +167,13 @@ impl Export {
         Ok(())
     }
 
-    fn next_field(&self) -> Result<Field> {
-        let rest = &self.buffer[self.at..];
-        let Some(line) = memchr::memchr(b'\n', rest) else { return Ok(Field::More(0)) };
-        if line == 0 {
-            return Ok(Field::End(self.at + 1));
-        }
-        if memchr::memchr(b'=', &rest[..line]).is_some() {
-            return Ok(Field::UpTo(self.at + line + 1));
-        }
-        let Some(len) = rest[line + 1..].first_chunk() else { return Ok(Field::More(0)) };
-        let head = line + 1 + 8;
-        let len = u64::from_le_bytes(*len)
-            .checked_add(head as u64 + 1)
-            .filter(|len| *len < 1 << 40)
-            .ok_or_else(|| self.wrong("a field of over a terabyte"))?;
-        match usize::try_from(len).ok().filter(|len| *len <= rest.len()) {
-            Some(len) if rest[len - 1] == b'\n' => Ok(Field::UpTo(self.at + len)),
-            Some(_) => Err(self.wrong("a field of bytes does not end with a line feed")),
-            None => Ok(Field::More(len)),
-        }
-    }
-
     /// Takes the entry from `start` to `at`.
     fn take(&mut self, now_ns: i64, out: &mut Decoded) -> Result<()> {
-        let mut rest = &self.buffer[self.start..self.at];
         let Self { entry, names, .. } = self;
         entry.start(now_ns);
         // The journal may have a field several times in an entry.
         names.clear();
-        let mut has_message = false;
-        while let Some(line) = memchr::memchr(b'\n', rest) {
-            let (name, value);
-            match memchr::memchr(b'=', &rest[..line]) {
-                Some(equals) => {
-                    (name, value) = (&rest[..equals], &rest[equals + 1..line]);
-                    rest = &rest[line + 1..];
-                }
-                None => {
-                    name = &rest[..line];
-                    // Its length was checked when its end was looked for.
-                    let Some((len, bytes)) = rest[line + 1..].split_first_chunk() else { break };
-                    let len = usize::try_from(u64::from_le_bytes(*len)).unwrap_or(usize::MAX);
-                    let Some((bytes, behind)) = bytes.split_at_checked(len) else { break };
-                    value = bytes;
-                    rest = behind.strip_prefix(b"\n").unwrap_or(behind);
-                }
-            }
-            let (name, value) = (text_of(name), text_of(value));
-            match &*name {
-                "MESSAGE" if !std::mem::replace(&mut has_message, true) => {
-                    // Another one is a field beside it.
-                    _ = names.take("MESSAGE", Value::Str(&value));
-                    entry.message(&value);
-                }
-                "__REALTIME_TIMESTAMP" => {
-                    if let Some(us) = value.parse::<i64>().ok().and_then(|us| us.checked_mul(1_000)) {
-                        entry.time(us);
-                    }
-                }
-                name if name.starts_with("__") => {}
-                name => {
-                    if let ("PRIORITY", Ok(severity)) = (name, value.parse()) {
-                        entry.level(level::of_syslog_severity(severity).unwrap_or_default());
-                    }
-                    if !self.left_out.has(name)
-                        && let Some(name) = names.take(name, Value::Str(&value))
-                    {
-                        entry.field(name, Value::Str(&value));
-                    }
-                }
-            }
-        }
+        journal::fill(&self.buffer[self.start..self.at], names, &self.left_out, entry);
         for (name, value) in &self.extra_fields {
             entry.field(name, value.as_str());
         }

@@ -11,7 +11,7 @@ use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
 use duramen_generate::{Format, Generator, Kind, Options};
 use std::convert::Infallible;
 
-const FORMATS: [LineFormat; 8] = [
+const FORMATS: [LineFormat; 9] = [
     LineFormat::Auto,
     LineFormat::Ndjson,
     LineFormat::Logfmt,
@@ -19,6 +19,7 @@ const FORMATS: [LineFormat; 8] = [
     LineFormat::AccessLog,
     LineFormat::Columns,
     LineFormat::Container,
+    LineFormat::Journal,
     LineFormat::Plain,
 ];
 
@@ -130,6 +131,10 @@ pub(super) fn samples() -> Vec<(String, Vec<u8>)> {
         (
             "docker",
             "{\"log\":\"part \",\"stream\":\"stderr\",\"time\":\"2024-06-01T00:00:00Z\"}\n{\"log\":\"{\\\"a\\\":1}\\n\",\"stream\":\"stdout\",\"attrs\":{\"tag\":\"x\"},\"time\":\"2024-06-01T00:00:00Z\"}\n",
+        ),
+        (
+            "journal",
+            "__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1717236000500000\nPRIORITY=3\nMESSAGE\n\x03\0\0\0\0\0\0\0a\nb\n_PID=7\n\n__CURSOR=s=1;i=3\nMESSAGE=c\nlower=d\n",
         ),
         ("zeek", "#path\tdns\n#fields\tts\tuid\tquery\n1717236000.5\tC1\t-\n"),
     ];

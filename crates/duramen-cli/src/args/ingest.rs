@@ -13,7 +13,7 @@ Examples:
   duramen ingest /var/log/syslog /var/log/nginx/access.log
   duramen ingest -r /var/log/myapp            every file below, compressed or not
   my-app 2>&1 | duramen ingest -              visible to queries within a tenth of a second
-  journalctl -o json -f | duramen ingest - --message-field MESSAGE --stream-fields _SYSTEMD_UNIT
+  journalctl -o export -f | duramen ingest - --stream-fields _HOSTNAME,_SYSTEMD_UNIT
   duramen ingest old.log --timezone America/New_York --year 2019
 
 Run it again at any time: what the store has of a file is not taken twice, also
@@ -31,7 +31,7 @@ pub(crate) struct IngestArgs {
     #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// What the lines look like: auto, ndjson, logfmt, syslog, access, columns, container or plain
+    /// What the lines look like: auto, ndjson, logfmt, syslog, access, columns, container, journal or plain
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = LineFormat::from_str)]
     pub(crate) format: LineFormat,
 

@@ -122,6 +122,26 @@ fn files_of_containers_are_taken_apart() {
 }
 
 #[test]
+fn a_journals_export_is_taken_by_entries() {
+    let sandbox = Sandbox::new();
+    let entry = |n: u32, message: &[u8]| {
+        let head = format!(
+            "__CURSOR=s=1;i={n}\n__REALTIME_TIMESTAMP=179524080000000{n}\nPRIORITY=3\n_PID=7\nMESSAGE\n"
+        );
+        [head.as_bytes(), &(message.len() as u64).to_le_bytes(), message, b"\n\n"].concat()
+    };
+    let whole = [entry(1, b"one\nand on"), entry(2, b"tw\xe4")].concat();
+    let file = sandbox.write("journal.export", entry(1, b"one\nand on"));
+    sandbox.ingest(&file);
+    sandbox.write("journal.export", whole);
+    let said = sandbox.ingest(&file);
+    assert!(said.contains("journal.export: 1 line, 1 entry"), "{said}");
+    assert_eq!(sandbox.count(), 2);
+    assert_eq!(sandbox.messages("level:error one"), ["one\nand on"]);
+    assert_eq!(sandbox.find("_PID:7 tw*")[0]["_msg"], "tw\\xE4");
+}
+
+#[test]
 fn a_directory_is_taken_whole_when_asked() {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.path("logs/deep")).unwrap();

@@ -5,7 +5,6 @@ use crate::container::{ContainerLine, Head, Stream, cri, docker};
 use crate::detect::is_logfmt;
 use crate::json;
 use crate::lines::Line;
-use crate::options::MAX_TEXT_BYTES;
 use crate::{LineFormat, NameFilter};
 use std::borrow::Cow;
 
@@ -29,7 +28,7 @@ impl Builder {
         match shelled {
             Some(shelled) if line.is_last && (shelled.is_part || !self.parts.is_empty()) => {
                 let Shelled { head, is_part, content } = shelled;
-                let max = self.options.max_line_bytes.clamp(64, MAX_TEXT_BYTES);
+                let max = self.options.max_line_bytes();
                 self.parts.take(head, &content, is_part, (line.raw_len, line.end_offset), max);
                 self.ends_at = line.end_offset;
                 if self.parts.is_due() { self.give_out_parts(sink) } else { Ok(()) }

@@ -97,7 +97,7 @@ pub(super) fn feed(
             Chunk::Idle if stopping => break,
             Chunk::Idle => {
                 if std::mem::take(&mut unfinished) {
-                    reader.finish(&mut batcher)?;
+                    reader.rest(&mut batcher)?;
                     batcher.append()?;
                 }
             }
@@ -124,7 +124,7 @@ pub(super) fn feed(
             _ => (entries, Duration::ZERO),
         };
         if !is_file && event.1 >= WHOLE_WITHIN {
-            reader.finish(&mut batcher)?;
+            reader.rest(&mut batcher)?;
             unfinished = false;
         }
         if batcher.is_empty() {
