@@ -6,6 +6,7 @@ use crate::fields::Fields;
 use crate::journal;
 use crate::json::{self, JsonParser};
 use crate::lines::without_bom;
+use crate::reader::records::RecordSplitter;
 use crate::time::{Seen, StampParser};
 use crate::{LineFormat, access, aws, cef, event, logfmt, plain, syslog};
 use std::borrow::Cow;
@@ -69,6 +70,13 @@ impl Detected {
         }
         if head.starts_with(journal::BEGINNING) {
             return Detected { format: LineFormat::Journal, ..Counts::default().conclude() };
+        }
+        if RecordSplitter::is_one(head) {
+            return Detected {
+                format: LineFormat::CloudTrail,
+                has_json: true,
+                ..Counts::default().conclude()
+            };
         }
         let Seen { day_first, year_last, month_first } = stamps.order_seen();
         Detected { day_first, year_last, month_first, ..counts.conclude() }

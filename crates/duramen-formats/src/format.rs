@@ -23,13 +23,15 @@ pub enum LineFormat {
     Container,
     /// systemd's journal export format, of which entries are no lines (`journalctl -o export`).
     Journal,
+    /// JSON documents that have all records in an array, be it in one line: `{"Records":[…]}`.
+    CloudTrail,
     /// Text; only its time stamp and level are looked for.
     Plain,
 }
 
 impl LineFormat {
     /// Every format, `auto` first.
-    pub fn all() -> [Self; 9] {
+    pub fn all() -> [Self; 10] {
         [
             Self::Auto,
             Self::Ndjson,
@@ -39,6 +41,7 @@ impl LineFormat {
             Self::Columns,
             Self::Container,
             Self::Journal,
+            Self::CloudTrail,
             Self::Plain,
         ]
     }
@@ -54,6 +57,7 @@ impl LineFormat {
             Self::Columns => "columns",
             Self::Container => "container",
             Self::Journal => "journal",
+            Self::CloudTrail => "cloudtrail",
             Self::Plain => "plain",
         }
     }
@@ -68,7 +72,7 @@ impl fmt::Display for LineFormat {
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns, container, journal or plain"
+    "no format is called {0:?}: use auto, ndjson, logfmt, syslog, access, columns, container, journal, cloudtrail or plain"
 )]
 pub struct UnknownFormat(
     /// The name.
@@ -90,6 +94,7 @@ impl FromStr for LineFormat {
             "columns" | "w3c" | "zeek" => Self::Columns,
             "container" | "docker" | "cri" => Self::Container,
             "journal" | "export" => Self::Journal,
+            "cloudtrail" => Self::CloudTrail,
             "plain" | "text" => Self::Plain,
             _ => return Err(UnknownFormat(s.to_owned())),
         })

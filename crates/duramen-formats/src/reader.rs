@@ -174,9 +174,20 @@ impl EntryReader {
             return Ok(());
         }
         let Self { splitter, offset, builder, .. } = self;
-        match splitter.get_or_insert_with(|| Splitter::new(&builder.options, *offset, builder.detected)) {
+        let new = || Splitter::new(builder.said, &builder.options, *offset, builder.detected);
+        let splitter = splitter.get_or_insert_with(new);
+        match splitter {
             Splitter::Lines(lines) => lines.feed(chunk, |line| builder.line(line, sink)),
             Splitter::Entries(entries) => entries.feed(chunk, |frame| builder.frame(frame, sink)),
+            Splitter::Records(records) => {
+                let Some(others) = records.feed(chunk, |line| builder.line(line, sink))? else {
+                    return Ok(());
+                };
+                let mut lines = builder.options.lines_from(others.offset);
+                let taken = lines.feed(&others.bytes, |line| builder.line(line, sink));
+                *splitter = Splitter::Lines(lines);
+                taken
+            }
         }
     }
 
@@ -191,13 +202,17 @@ impl EntryReader {
     }
 
     /// Nothing has come for a while: hands over what there is of an input of lines, as [`EntryReader::finish`] does, for who reads
-    /// lines as they are written. An entry of an export of a journal tells its end, and waits for it.
+    /// lines as they are written. An entry of an export of a journal, or a record of CloudTrail's, tells its end, and waits for it.
     ///
     /// # Errors
     /// What the sink returns.
     pub fn rest<S: Sink + ?Sized>(&mut self, sink: &mut S) -> Result<(), S::Error> {
-        match self.splitter {
+        match &mut self.splitter {
             Some(Splitter::Entries(_)) => self.builder.flush(sink),
+            Some(Splitter::Records(records)) => {
+                records.rest(|line| self.builder.line(line, sink))?;
+                self.builder.flush(sink)
+            }
             _ => self.finish(sink),
         }
     }
@@ -212,6 +227,7 @@ impl EntryReader {
         match &mut self.splitter {
             Some(Splitter::Lines(lines)) => lines.finish(|line| builder.line(line, sink))?,
             Some(Splitter::Entries(entries)) => entries.finish(|frame| builder.frame(frame, sink))?,
+            Some(Splitter::Records(records)) => records.finish(|line| builder.line(line, sink))?,
             None => {}
         }
         self.builder.give_out_parts(sink)?;
@@ -236,8 +252,8 @@ fn stamps(options: &ReaderOptions) -> StampParser {
 #[derive(Debug)]
 struct Builder {
     options: ReaderOptions,
-    /// Whether all lines are said to be of containers' runtimes.
-    in_containers: bool,
+    /// What format was asked for; what stands in lines of some may be anything.
+    said: LineFormat,
     detected: Option<Detected>,
     header: Header,
     stamps: StampParser,
@@ -281,16 +297,16 @@ mod formats;
 mod head;
 mod journal;
 mod parts;
+pub(crate) mod records;
 
 impl Builder {
     fn new(mut options: ReaderOptions) -> Self {
-        let in_containers = options.format == LineFormat::Container;
-        if in_containers {
-            // What stands in them may be anything.
+        let said = options.format;
+        if matches!(said, LineFormat::Container | LineFormat::CloudTrail) {
             options.format = LineFormat::Auto;
         }
         Self {
-            in_containers,
+            said,
             detected: None,
             header: Header::default(),
             stamps: stamps(&options),
@@ -498,7 +514,8 @@ impl Builder {
             return;
         }
         let promised = match (self.options.format, self.detected) {
-            _ if self.in_containers && self.head.is_none() => true,
+            _ if self.said == LineFormat::Container && self.head.is_none() => true,
+            _ if self.said == LineFormat::CloudTrail => true,
             (LineFormat::Auto, Some(d)) if self.head.is_some() => d.has_json && text.starts_with('{'),
             (LineFormat::Plain, _) => false,
             (LineFormat::Auto, Some(d)) => {

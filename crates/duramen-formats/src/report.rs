@@ -5,7 +5,8 @@ use crate::LineFormat;
 /// What became of the lines so far. [`Report::balances`] states what always holds between these numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Lines of the input, the last one counted even if it has no line end; of an export of a journal, entries.
+    /// Lines of the input, the last one counted even if it has no line end; of an export of a journal, entries,
+    /// and of CloudTrail's documents, records.
     pub lines: u64,
     /// Entries handed to the sink, and the one whose lines may still be going on.
     pub entries: u64,
@@ -56,7 +57,7 @@ pub struct FormatCounts {
 impl FormatCounts {
     pub(crate) fn add(&mut self, format: LineFormat) {
         *match format {
-            LineFormat::Ndjson => &mut self.ndjson,
+            LineFormat::Ndjson | LineFormat::CloudTrail => &mut self.ndjson,
             LineFormat::Logfmt => &mut self.logfmt,
             LineFormat::Syslog => &mut self.syslog,
             LineFormat::AccessLog => &mut self.access_log,

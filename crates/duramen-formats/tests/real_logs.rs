@@ -86,7 +86,7 @@ fn every_line_is_in_an_entry_with_the_time_it_was_written() {
         assert_eq!((report.unparsed_lines, report.cut_lines), (0, 0), "{name}");
         let f = report.formats;
         let of_format = match format {
-            LineFormat::Ndjson => f.ndjson,
+            LineFormat::Ndjson | LineFormat::CloudTrail => f.ndjson,
             LineFormat::Syslog => f.syslog,
             LineFormat::AccessLog => f.access_log,
             LineFormat::Logfmt => f.logfmt,

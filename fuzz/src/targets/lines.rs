@@ -11,7 +11,7 @@ use duramen_formats::{EntryReader, LineFormat, ReaderOptions};
 use duramen_generate::{Format, Generator, Kind, Options};
 use std::convert::Infallible;
 
-const FORMATS: [LineFormat; 9] = [
+const FORMATS: [LineFormat; 10] = [
     LineFormat::Auto,
     LineFormat::Ndjson,
     LineFormat::Logfmt,
@@ -20,6 +20,7 @@ const FORMATS: [LineFormat; 9] = [
     LineFormat::Columns,
     LineFormat::Container,
     LineFormat::Journal,
+    LineFormat::CloudTrail,
     LineFormat::Plain,
 ];
 
@@ -78,6 +79,9 @@ fn go_on(options: ReaderOptions, lines: &[u8], whole: &[Got], at: usize) {
         return; // so is the rest of an event over the limit of lines
     }
     let detected = EntryReader::detect(&options, lines);
+    if [options.format, detected.format].contains(&LineFormat::CloudTrail) {
+        return; // what is none of its documents is read by lines then, but again as such when it is gone on with
+    }
     let time = whole[..taken].last().map(|got| EntryRef::decode(&got.0).unwrap().time);
     let mut before = HeaderScan::new(&options);
     before.feed(&lines[..*end as usize]);
@@ -135,6 +139,10 @@ pub(super) fn samples() -> Vec<(String, Vec<u8>)> {
         (
             "journal",
             "__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1717236000500000\nPRIORITY=3\nMESSAGE\n\x03\0\0\0\0\0\0\0a\nb\n_PID=7\n\n__CURSOR=s=1;i=3\nMESSAGE=c\nlower=d\n",
+        ),
+        (
+            "cloudtrail",
+            "{\"Records\":[{\"eventTime\":\"2024-06-01T10:00:00Z\",\"eventName\":\"a]}\\\"\"},{\"a\":{\"b\":[1]}}]}\n{\"Records\": [ ]}",
         ),
         ("zeek", "#path\tdns\n#fields\tts\tuid\tquery\n1717236000.5\tC1\t-\n"),
     ];

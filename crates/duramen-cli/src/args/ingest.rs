@@ -31,7 +31,7 @@ pub(crate) struct IngestArgs {
     #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// What the lines look like: auto, ndjson, logfmt, syslog, access, columns, container, journal or plain
+    /// What the lines look like: auto, ndjson, logfmt, syslog, access, columns, container, journal, cloudtrail or plain
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = LineFormat::from_str)]
     pub(crate) format: LineFormat,
 

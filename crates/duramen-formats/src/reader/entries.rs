@@ -41,6 +41,8 @@ pub(super) struct EntrySplitter {
 enum Passing {
     Bytes(u64),
     Line,
+    /// A line that is no field.
+    Other,
 }
 
 impl EntrySplitter {
@@ -98,7 +100,9 @@ impl EntrySplitter {
                         let left = usize::try_from(left).unwrap_or(usize::MAX);
                         (left.min(rest.len()), left <= rest.len())
                     }
-                    Passing::Line => memchr(b'\n', rest).map_or((rest.len(), false), |end| (end + 1, true)),
+                    Passing::Line | Passing::Other => {
+                        memchr(b'\n', rest).map_or((rest.len(), false), |end| (end + 1, true))
+                    }
                 };
                 let max = self.max_piece_bytes;
                 if !ends && rest.len() <= max {
@@ -109,13 +113,14 @@ impl EntrySplitter {
                 self.passing = match passing {
                     _ if is_end => None,
                     Passing::Bytes(left) => Some(Passing::Bytes(left - piece as u64)),
-                    Passing::Line => Some(Passing::Line),
+                    passing => Some(passing),
                 };
                 let end = *start + piece;
                 let text_end = end - usize::from(is_end);
                 let from = std::mem::replace(start, end);
                 self.at = end;
-                self.emit(buffer, (from, text_end, end), false, false, f)?;
+                let is_last = is_end && matches!(passing, Passing::Other);
+                self.emit(buffer, (from, text_end, end), false, is_last, f)?;
                 continue;
             }
             let field = &buffer[self.at..];
@@ -161,7 +166,7 @@ impl EntrySplitter {
                     }
                     let Some(line) = line.filter(|line| *line <= self.max_piece_bytes) else {
                         let from = std::mem::replace(start, self.at);
-                        self.passing = Some(Passing::Line);
+                        self.passing = Some(Passing::Other);
                         if *start > from {
                             self.emit(buffer, (from, *start, *start), true, true, f)?;
                         }

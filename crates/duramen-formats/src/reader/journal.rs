@@ -1,6 +1,7 @@
 //! Entries of an export of systemd's journal.
 
 use super::entries::{EntrySplitter, Frame};
+use super::records::RecordSplitter;
 use super::{Builder, Sink};
 use crate::detect::Detected;
 use crate::lines::{Line, LineSplitter, text_of};
@@ -11,19 +12,20 @@ use crate::{LineFormat, NameFilter, ReaderOptions, journal};
 pub(super) enum Splitter {
     Lines(LineSplitter),
     Entries(EntrySplitter),
+    Records(RecordSplitter),
 }
 
 impl Splitter {
     /// Of an input from `offset` on, by what is said or known of it.
-    pub fn new(options: &ReaderOptions, offset: u64, detected: Option<Detected>) -> Self {
-        let is_journal = match options.format {
-            LineFormat::Journal => true,
-            LineFormat::Auto => detected.is_some_and(|d| d.format == LineFormat::Journal),
-            _ => false,
+    pub fn new(said: LineFormat, options: &ReaderOptions, offset: u64, detected: Option<Detected>) -> Self {
+        let format = match said {
+            LineFormat::Auto => detected.map_or(said, |detected| detected.format),
+            said => said,
         };
-        match is_journal {
-            true => Self::Entries(EntrySplitter::new(offset, options.max_line_bytes())),
-            false => Self::Lines(options.lines_from(offset)),
+        match format {
+            LineFormat::Journal => Self::Entries(EntrySplitter::new(offset, options.max_line_bytes())),
+            LineFormat::CloudTrail => Self::Records(RecordSplitter::new(offset, options.max_line_bytes())),
+            _ => Self::Lines(options.lines_from(offset)),
         }
     }
 }
