@@ -9,7 +9,6 @@ pub use crate::decimal::Scale;
 pub use crate::narrow::{Codes, Ints, Narrow};
 pub use crate::strings::Strings;
 use crate::value::ValueKind;
-use duramen_engine::memory::prefetch;
 use std::sync::Arc;
 
 /// One field of every row of a block.
@@ -209,16 +208,6 @@ impl Column {
     /// The text of a row's value: [`Column::text_at`] of its slot.
     pub fn text<'a>(&'a self, row: usize, buf: &'a mut IntText) -> Option<&'a str> {
         self.text_at(self.slot(row), buf)
-    }
-
-    /// Asks the processor for where the text of a row to come begins: nothing happens otherwise, and any row will do.
-    pub(crate) fn prefetch(&self, row: usize) {
-        if let ColumnData::Text { text, ends, .. } = &self.data
-            && row < self.rows
-        {
-            let start = self.slot(row).checked_sub(1).and_then(|before| ends.get(before)).copied();
-            prefetch(text.as_ptr().wrapping_add(start.unwrap_or_default() as usize));
-        }
     }
 
     /// The kind of the value in a slot.

@@ -18,6 +18,6 @@ mod words;
 
 pub use buffer::{room, zeros};
 pub(crate) use pool::Pool;
-pub use prefetch::prefetch;
+pub(crate) use prefetch::prefetch;
 pub(crate) use shared::SharedBytes;
 pub(crate) use words::SharedWords;

@@ -5,7 +5,7 @@
 /// Asks for the cache line at `address`. Any address will do: it is a hint, which can neither fault nor change
 /// anything. Does nothing on processors that this was not tried on.
 #[inline(always)]
-pub fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch accesses no memory that the program can observe, so the address need not be valid.
     unsafe {

@@ -20,10 +20,6 @@ const FEW_ROWS: f64 = 4096.0;
 /// …until that has taken so long, about what it takes to start another.
 const WORTH_HELP: Duration = Duration::from_micros(100);
 
-/// How many rows ahead messages are asked for: long ones lie far apart, and the wait for the first byte of each is longer than
-/// all else that is done for a row.
-const AHEAD_ROWS: usize = 4;
-
 /// A block with all its columns, while rows of it are due.
 #[derive(Debug)]
 struct Open {
@@ -231,9 +227,8 @@ impl Open {
     }
 
     fn message<'a>(&'a self, row: usize, digits: &'a mut IntText) -> &'a str {
-        let Some((_, column)) = self.message.and_then(|i| self.columns.get(i)) else { return "" };
-        column.prefetch(row + AHEAD_ROWS);
-        column.text(row, digits).unwrap_or_default()
+        let column = self.message.and_then(|i| self.columns.get(i));
+        column.and_then(|(_, column)| column.text(row, digits)).unwrap_or_default()
     }
 }
 
