@@ -82,6 +82,9 @@ fn who_may_not_send_is_told_in_the_protocols_own_form() {
         ("GET", "/insert/elasticsearch/logs"),
         ("PUT", "/insert/elasticsearch/logs"),
         ("GET", "/_license"),
+        ("POST", "/logs/_doc"),
+        ("PUT", "/insert/elasticsearch/logs/_create/7"),
+        ("POST", "/logs/_refresh"),
     ] {
         let told = server.ask(method, path, &[], "");
         assert!(told.status == 401 && told.head.contains(elasticsearch), "{method} {path}: {told:?}");
@@ -90,7 +93,7 @@ fn who_may_not_send_is_told_in_the_protocols_own_form() {
     let of_read = [("authorization", &*format!("Bearer {}", tokens[1]))];
     let told = server.ask("PUT", "/logs", &of_read, "{}");
     assert_eq!((told.status, &told.json()["error"]["type"]), (403, &json!("security_exception")));
-    for path in ["/logs/_doc", "/logs/_search"] {
+    for path in ["/logs/_update/7", "/logs/_search"] {
         let told = server.ask("POST", path, &[], "{}");
         assert!(told.status == 404 && told.head.contains(elasticsearch), "{path}: {told:?}");
         assert_eq!(told.json()["status"], 404, "{path}");
