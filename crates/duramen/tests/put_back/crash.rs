@@ -70,3 +70,21 @@ fn so_has_one_that_met_an_error() {
         crash_everywhere(fault, 2, Sim::crash_process);
     }
 }
+
+/// Whoever set a table aside may have been killed before the number of that was no other's any more.
+#[test]
+fn what_is_taken_in_again_after_a_crash_comes_back_once() {
+    let sim = lost(1);
+    let from = sim.operations();
+    drop(open(&sim));
+    for index in from..sim.operations() {
+        let sim = lost(1);
+        sim.fail_at(index, Fault::Crash);
+        drop(options(sim.env()).open("/logs"));
+        sim.crash_process();
+        let store = open(&sim);
+        append_and_flush(&store, 10..30);
+        let became = put_back(&store);
+        assert_eq!(numbers(&store), (0..30).collect::<Vec<_>>(), "operation {index}: {became:?}");
+    }
+}

@@ -51,6 +51,17 @@ fn what_has_expired_stays() {
     assert_eq!(put_back(&store), [Ok(20)]);
 }
 
+/// As lines that were in use then do, it stays when the policy allows more again.
+#[test]
+fn so_does_what_had_expired_by_a_policy_that_was() {
+    let (sim, store) = with_aside(4);
+    let two_days = Some(Duration::from_secs(2 * 86_400));
+    store.set_retention(&Retention { max_age: two_days, ..Retention::default() }).unwrap();
+    sim.clock().set(3 * DAY_NS + 130);
+    store.set_retention(&Retention::default()).unwrap();
+    stays(&store, "may have been deleted");
+}
+
 #[test]
 fn what_would_have_gone_for_want_of_room_stays() {
     let policy = |max_bytes| Retention { max_bytes: Some(max_bytes), ..Retention::default() };

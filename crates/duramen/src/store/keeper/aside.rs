@@ -6,6 +6,7 @@
 //! is found: a file of which the manifest says nothing stays.
 
 use super::Keeper;
+use super::put_back::number_of;
 use crate::error::Result;
 use crate::store::flush::COLUMN_CODEC_ID;
 use crate::store::shared::Shared;
@@ -67,12 +68,9 @@ pub(super) fn no_newer_than(state: &State, max_time: i64) -> Vec<Vec<u8>> {
 impl Keeper {
     /// Moves tables to quarantine, whose numbers are no other's from then on.
     pub(super) fn set_tables_aside(&mut self, tables: Vec<Aside>) -> Result<()> {
-        if tables.is_empty() {
-            return Ok(());
-        }
         let (mut set_values, mut moves) = (Vec::new(), Vec::new());
         // Of files that were not moved, or that somebody has removed: however often that happens, no more is kept.
-        let remove_values = self.asides_that_are_gone()?;
+        let remove_values = if tables.is_empty() { Vec::new() } else { self.asides_that_are_gone()? };
         for table in tables {
             let to = self.name_in_quarantine(&table.path)?;
             if table.may_return {
@@ -88,7 +86,12 @@ impl Keeper {
             self.move_to_quarantine(&table.path, to, &table.why)?;
         }
         // So that no other table has it: it may be put back. Not before it is in quarantine, or it would count as replaced.
-        if let Some(last) = moves.iter().filter_map(|(table, _)| table.number).max() {
+        // Of those, too, that a keeper moved which came no further.
+        let before = all(self.manifest.state()).filter_map(|(key, _)| {
+            number_of(&String::from_utf8_lossy(key.get(KEY_PREFIX.len()..).unwrap_or_default()))
+        });
+        let last = moves.iter().filter_map(|(table, _)| table.number).chain(before).max();
+        if let Some(last) = last.filter(|last| *last >= self.manifest.state().next_table) {
             self.apply(Edit { next_table: last.checked_add(1), ..Edit::default() })?;
         }
         Ok(())

@@ -74,7 +74,7 @@ struct Elsewhere {
 }
 
 /// The number in the name that a table has in quarantine.
-fn number_of(name: &str) -> Option<u64> {
+pub(super) fn number_of(name: &str) -> Option<u64> {
     let (name, nth) = name.strip_prefix("tables-")?.split_once(".sst")?;
     let is_nth = nth.is_empty() || nth.strip_prefix('.').is_some_and(|nth| nth.parse::<u64>().is_ok());
     name.rsplit_once('-')?.1.parse().ok().filter(|_| is_nth)

@@ -3,7 +3,9 @@
 use super::Keeper;
 use super::aside;
 use crate::error::Result;
-use crate::store::retention::{COUNTS_KEY, POLICY_KEY, Plan, Reason, Retention, RetentionCounts, plan};
+use crate::store::retention::{
+    COUNTS_KEY, POLICY_KEY, Plan, Reason, Retention, RetentionCounts, expiry, plan,
+};
 use crate::store::table_facts::TableFacts;
 use duramen_engine::manifest::{Edit, State};
 use std::path::Path;
@@ -62,6 +64,14 @@ impl Keeper {
     /// Sets the policy; the default removes it.
     pub(crate) fn set_policy(&mut self, policy: &Retention) -> Result<()> {
         let mut edit = Edit::default();
+        // What has expired by the policy that was is gone, whatever is allowed from now on.
+        if let Some(before) = self.policy() {
+            let ages = before.rules.iter().map(|rule| rule.max_age).chain([before.max_age]);
+            if let Some(age) = ages.flatten().min() {
+                let expired = expiry(self.shared.env.clock.now_unix_ns(), age);
+                edit.remove_values = aside::within(self.manifest.state(), &(i64::MIN..=expired));
+            }
+        }
         if *policy == Retention::default() {
             edit.remove_values.push(POLICY_KEY.to_vec());
         } else {
