@@ -52,6 +52,8 @@ fn postgres() {
     reset(&server);
     a_line_that_takes_too_long(&server);
     reset(&server);
+    a_lock_costs_no_line(&server);
+    reset(&server);
     every_query_has_one_answer_and_every_row_is_imported(&server);
     reset(&server);
     blocks_of_a_large_table_have_every_row_once(&server);
@@ -145,7 +147,6 @@ fn a_failure_that_stays(server: &Server) {
     assert_eq!((sink.stats().failed, sink.stats().dropped), (1, 1));
 }
 
-/// Imports what is new, and gives what came of it and what was told of single rows.
 fn a_line_that_takes_too_long(server: &Server) {
     let options = SinkOptions::new().retry_ms(10, 10).timeout_ms(60_000);
     let sink =
@@ -166,6 +167,31 @@ fn a_line_that_takes_too_long(server: &Server) {
     sink.close().unwrap();
 }
 
+/// Whatever it is that somebody locks.
+fn a_lock_costs_no_line(server: &Server) {
+    let options = SinkOptions::new().flush_interval_ms(10).retry_ms(10, 10).timeout_ms(60_000);
+    let sink =
+        PostgresSinkOptions::new().sink(options).statement_timeout_ms(200).open(&server.url()).unwrap();
+    log(&sink, Level::Info, "0").unwrap();
+    sink.flush().unwrap();
+    let locks = [
+        "SELECT * FROM duramen_writers FOR UPDATE",
+        "LOCK TABLE duramen_writers IN EXCLUSIVE MODE",
+        "LOCK TABLE duramen_logs IN ACCESS EXCLUSIVE MODE",
+    ];
+    for (i, lock) in locks.iter().enumerate() {
+        let mut other = server.connect();
+        other.batch_execute(&format!("BEGIN; {lock}")).unwrap();
+        log(&sink, Level::Info, &(i + 1).to_string()).unwrap();
+        other.batch_execute("SELECT pg_sleep(4)").unwrap();
+        other.batch_execute("ROLLBACK").unwrap();
+        sink.flush().unwrap();
+    }
+    assert_eq!((messages(server).join(" "), sink.stats().failed), ("0 1 2 3".into(), 0));
+    sink.close().unwrap();
+}
+
+/// Imports what is new, and gives what came of it and what was told of single rows.
 fn import(store: &Store, server: &Server, options: &TableOptions) -> Result<(Copied, Vec<String>), Error> {
     let mut table = SqlTable::postgres(&server.url(), options)?;
     assert_eq!(table.warning(), None);

@@ -17,12 +17,8 @@ use tokio_postgres::error::SqlState;
 
 /// How many bytes of lines are sent at once: the protocol's messages have 1 GiB at most, and the server none of its own values more.
 const MOST_BYTES: usize = 256 << 20;
-/// How long it may take to see whether a line can be written. It is one that nobody will see.
+/// The most that it may take to see whether a line can be written. It is one that nobody will see.
 const TRY_WITHIN: Duration = Duration::from_secs(5);
-const TRY: &str = "
-BEGIN;
-INSERT INTO duramen_logs (time_ns, level, message, fields) VALUES (0, '', '', '{}');
-ROLLBACK";
 /// How long tidying up may take.
 const TIDY_WITHIN: Duration = Duration::from_secs(5);
 
@@ -121,8 +117,15 @@ impl Backend for PostgresBackend {
     }
 
     fn takes_others(&mut self) -> bool {
-        let client = connect::connect(&self.address).map(|client| client.within(TRY_WITHIN));
-        client.is_ok_and(|client| client.batch_execute(TRY).is_ok())
+        // As a batch is written, and no slower: what is locked may be the row that moves on with it.
+        let write = format!(
+            "BEGIN; UPDATE duramen_writers SET last_line = last_line WHERE writer = {}; \
+             INSERT INTO duramen_logs (time_ns, level, message, fields) VALUES (0, '', '', '{{}}'); ROLLBACK",
+            self.writer
+        );
+        let within = TRY_WITHIN.min(self.limit);
+        let client = connect::connect(&self.address).map(|client| client.within(within));
+        client.is_ok_and(|client| client.batch_execute(&write).is_ok())
     }
 }
 

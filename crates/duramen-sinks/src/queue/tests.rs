@@ -254,6 +254,42 @@ fn a_line_that_always_takes_too_long_is_lost_and_told_and_holds_up_no_others() {
     assert_eq!((stats.written, stats.failed, stats.queued), (5, 1, 0));
 }
 
+/// A database that is locked until it is asked whether it takes others.
+#[derive(Clone, Debug, Default)]
+struct LetGo(Arc<Mutex<(bool, u32)>>);
+
+impl Backend for LetGo {
+    fn write(&mut self, _: u64, lines: &[Line]) -> Result<(), WriteError> {
+        let (is_free, attempts) = &mut *self.0.lock().unwrap();
+        *attempts += u32::from(lines.len() == 1);
+        if *is_free { Ok(()) } else { Err(WriteError::TooLong("1 s".into())) }
+    }
+
+    fn takes_others(&mut self) -> bool {
+        let (is_free, attempts) = &mut *self.0.lock().unwrap();
+        *is_free = *attempts >= 5;
+        *is_free
+    }
+}
+
+#[test]
+fn a_lock_that_is_let_go_while_that_is_asked_costs_no_line() {
+    let sim = Sim::new(1);
+    let options = SinkOptions::new().batch_size(3).retry_ms(100, 100).env(sim.env()).background(false);
+    let sink = BatchSink::new(LetGo::default(), options, "test").unwrap();
+    for message in ["a", "b", "c"] {
+        sink.log(&Record { time_ns: 1, level: Level::Info, message, fields: &[] }).unwrap();
+    }
+    for _ in 0..20 {
+        sink.background_step().unwrap();
+        if let Some(at) = sink.retry_at() {
+            sim.clock().advance(at.saturating_sub(sim.env().clock.monotonic()));
+        }
+    }
+    sink.flush().unwrap();
+    assert_eq!((sink.stats().written, sink.stats().failed), (3, 0));
+}
+
 #[test]
 fn a_transient_failure_is_repeated_with_the_same_batch_later_and_later() {
     let sim = Sim::new(1);

@@ -6,7 +6,8 @@ use crate::line::Line;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// So often a line that takes too long is tried alone before it is asked whether others would be taken.
+/// So often a line alone may take too long in a row, where another would be taken each time. Once would not do: a lock may have been
+/// let go just before that was asked.
 const TRIED_ALONE: u32 = 5;
 
 /// The one that takes lines out of a queue.
@@ -26,7 +27,7 @@ pub(super) struct Writer<B> {
     unsure: Vec<u64>,
     /// Failed attempts of this batch in a row.
     failures: u32,
-    /// How often the next line alone took too long.
+    /// How often in a row the next line alone took too long, and another would have been taken.
     too_long_alone: u32,
     /// When to try again.
     retry_at: Option<Duration>,
@@ -117,8 +118,9 @@ impl<B: Backend> Writer<B> {
             }
             Err(WriteError::Transient(why)) => self.again(queue, why),
             Err(WriteError::TooLong(why)) => {
-                self.too_long_alone += u32::from(self.take == 1);
-                if self.too_long_alone >= TRIED_ALONE && self.backend.takes_others() {
+                let is_its_fault = self.take == 1 && self.backend.takes_others();
+                self.too_long_alone = if is_its_fault { self.too_long_alone + 1 } else { 0 };
+                if self.too_long_alone >= TRIED_ALONE {
                     queue.lost(self.batch.drain(..1), why);
                     self.next_part();
                     return Step::Moved;
