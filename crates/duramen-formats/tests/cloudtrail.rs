@@ -127,3 +127,12 @@ proptest! {
         prop_assert_eq!(read_with(EntryReader::new(options), &input, piece), (whole, report));
     }
 }
+
+#[test]
+fn objects_of_which_the_first_has_records_stay_objects() {
+    let rest = "{\"msg\":\"a\n{\"msg\":\"b\"}\n{\"msg\":\"c\"}\n";
+    for first in ["{\"Records\":[{\"a\":1}]}\n", "{\"Records\":[{\"a\":1}],\"id\":7}\n"] {
+        assert_eq!(read(&[first, rest].concat(), usize::MAX).0.len(), 4, "{first}");
+    }
+    assert_eq!(read("{\"Records\":[{\"a\":1}],\"id\":7}\n", usize::MAX).0.len(), 1);
+}

@@ -124,18 +124,21 @@ fn a_long_line_is_whole_again() {
 #[test]
 fn parts_of_two_streams_may_lie_among_each_other() {
     let before = docker(0, "stdout", "before\n");
+    // A part is what Docker gathers.
+    let part = |word: &str| word.repeat((16 << 10) / word.len());
     let input = [
         before.clone(),
-        docker(1, "stdout", "one "),
-        docker(1, "stderr", "two "),
-        docker(1, "stdout", "one "),
+        docker(1, "stdout", &part("one ")),
+        docker(1, "stderr", &part("two ")),
+        docker(1, "stdout", &part("one ")),
         docker(2, "stderr", "two\n"),
         docker(3, "stderr", "whole\n"),
         docker(4, "stdout", "one\n"),
         docker(5, "stderr", "after\n"),
     ];
     let (got, report) = auto(&input);
-    assert_eq!(messages(&got), ["before", "one one one", "two two", "whole", "after"]);
+    let (one, two) = (part("one ").repeat(2) + "one", part("two ") + "two");
+    assert_eq!(messages(&got), ["before", &one, &two, "whole", "after"]);
     assert_eq!((report.lines, report.joined_lines), (8, 3));
     let (begin, end) = (before.len() as u64, input[..7].concat().len() as u64);
     let ends: Vec<_> = got.iter().map(|g| g.end_offset).collect();
@@ -144,7 +147,7 @@ fn parts_of_two_streams_may_lie_among_each_other() {
     let input = input.concat();
     let detected = EntryReader::detect(&options(LineFormat::Auto), input.as_bytes());
     let reader = EntryReader::resume(options(LineFormat::Auto), begin, detected, None);
-    let (rest, _) = read_with(reader, &input.as_bytes()[before.len()..], 10);
+    let (rest, _) = read_with(reader, &input.as_bytes()[before.len()..], 1000);
     assert_eq!(rest, got[1..]);
 }
 
@@ -231,4 +234,13 @@ fn bytes_that_are_not_utf8_are_kept_as_text() {
     let (got, report) = read_with(EntryReader::new(options(LineFormat::Auto)), &input.concat(), usize::MAX);
     assert_eq!((got[0].field("a"), &*got[1].message), (Some("\"\\\\xE9\""), "h\\xE4"));
     assert_eq!(report.lines_not_utf8, 2);
+}
+
+#[test]
+fn objects_that_look_like_those_of_a_runtime_stay_apart() {
+    let line = |n: u32| docker(n, "stdout", &format!("request {n}"));
+    let (got, report) = auto(&[line(0), line(1), line(2)]);
+    assert_eq!((got.len(), report.joined_lines), (3, 0));
+    let (got, _) = auto(&[cri(0, "stdout", "F:/var/log/a", "not found"), cri(1, "stdout", "F", "b")]);
+    assert!(got[0].message.contains("F:/var/log/a not found"), "{}", got[0].message);
 }

@@ -134,7 +134,7 @@ pub(super) fn samples() -> Vec<(String, Vec<u8>)> {
         ),
         (
             "docker",
-            "{\"log\":\"part \",\"stream\":\"stderr\",\"time\":\"2024-06-01T00:00:00Z\"}\n{\"log\":\"{\\\"a\\\":1}\\n\",\"stream\":\"stdout\",\"attrs\":{\"tag\":\"x\"},\"time\":\"2024-06-01T00:00:00Z\"}\n",
+            "{\"log\":\"line\\n\",\"stream\":\"stderr\",\"time\":\"2024-06-01T00:00:00Z\"}\n{\"log\":\"{\\\"a\\\":1}\\n\",\"stream\":\"stdout\",\"attrs\":{\"tag\":\"x\"},\"time\":\"2024-06-01T00:00:00Z\"}\n",
         ),
         (
             "journal",

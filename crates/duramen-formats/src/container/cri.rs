@@ -35,7 +35,8 @@ pub(crate) fn split(line: &[u8]) -> Option<CriLine<'_>> {
     let stream = Stream::of(stream)?;
     // A line without text may lack the blank before it.
     let (tags, content) = word(rest, MAX_TAGS_BYTES).unwrap_or((rest, &[]));
-    let is_part = match tags.split(|b| *b == b':').next()? {
+    // With others beside it there would be something to lose.
+    let is_part = match tags {
         b"F" => false,
         b"P" => true,
         _ => return None,
@@ -62,7 +63,8 @@ mod tests {
         for (line, expected) in [
             ("2024-06-01T00:00:00.5Z stdout F a=1 b", Some((false, false, "a=1 b"))),
             ("2024-06-01T02:00:00+02:00 stderr P  é ", Some((true, true, " é "))),
-            ("2024-06-01T00:00:00Z stdout F:x y", Some((false, false, "y"))),
+            ("2024-06-01T00:00:00Z stdout F:x y", None),
+            ("2024-06-01T00:00:00Z stdout F:x", None),
             ("2024-06-01T00:00:00Z stdout F ", Some((false, false, ""))),
             ("2024-06-01T00:00:00Z stdout F", Some((false, false, ""))),
             ("2024-06-01T00:00:00Z stdout X a", None),

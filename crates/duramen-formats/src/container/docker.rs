@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Without a line feed at its end, `log` is a part of a line over 16 KiB: the next of its stream goes on with it. An object
-//! with other fields beside these is of somebody else, and an object like any other.
+//! with other fields beside these is of somebody else, and so is one whose `log` is shorter and has no line feed, as shippers
+//! that strip it write them: both are objects like any other.
 
 use super::{Head, Stream};
 use crate::fields::Fields;
@@ -23,6 +24,8 @@ pub(crate) struct DockerLine {
     pub content: String,
 }
 
+/// What Docker gathers before it writes a part: none is shorter.
+const PART_BYTES: usize = 16 << 10;
 /// How far before the end of a line `"time":` stands, in bytes, and more.
 const TIME_WITHIN_BYTES: usize = 64;
 
@@ -64,6 +67,9 @@ pub(crate) fn parse(
         return None;
     }
     let is_part = !content.ends_with('\n');
+    if is_part && content.len() < PART_BYTES {
+        return None;
+    }
     if !is_part {
         content.pop();
         // Of a terminal (`docker run -t`).
@@ -91,11 +97,13 @@ mod tests {
             format!("{{\"log\":{log},\"stream\":\"stdout\",{beside}\"time\":\"2024-06-01T00:00:00.5Z\"}}")
         };
         let line = |text: &str| Some((false, text.to_owned()));
+        let long = "a".repeat(PART_BYTES);
         for (line, expected) in [
             (with(r#""a \"b\" \u003c\n""#, ""), line("a \"b\" <")),
             (with(r#""a\r\n""#, r#""attrs":{"tag":"x","a.b":"é"},"#), line("a attrs.tag=x attrs.a.b=é")),
             (with(r#""\n""#, r#""attrs":{},"#), line("")),
-            (with(r#""a""#, ""), Some((true, "a".to_owned()))),
+            (with(&format!("\"{long}\""), ""), Some((true, long.clone()))),
+            (with(r#""a""#, ""), None),
             (with(r#""a\n\n""#, ""), line("a\n")),
             (with("7", ""), None),
             (with(r#""a\n""#, r#""kubernetes":{"pod":"x"},"#), None),

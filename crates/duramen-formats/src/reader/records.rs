@@ -65,9 +65,10 @@ impl RecordSplitter {
 
     /// Whether an input is such a document, by its first bytes.
     pub fn is_one(head: &[u8]) -> bool {
-        let Start::Document(len) = start(head.trim_ascii_start()) else { return false };
-        let behind = head.trim_ascii_start().get(len..).unwrap_or_default().trim_ascii_start();
-        matches!(behind.first(), Some(b'{' | b']'))
+        let head = head.trim_ascii_start();
+        let Start::Document(len) = start(head) else { return false };
+        let behind = head.get(len..).unwrap_or_default().trim_ascii_start();
+        matches!(behind.first(), Some(b'{' | b']')) && !are_objects(head)
     }
 
     /// Takes the next bytes and calls `f` with each record that they end. What does not belong to such a document is given back, with all
@@ -222,6 +223,18 @@ impl RecordSplitter {
         self.offset += raw_len as u64;
         let is_first = !std::mem::replace(&mut self.is_cut, !is_last);
         f(Line { bytes: &buffer[from..to], raw_len, end_offset: self.offset, is_first, is_last })
+    }
+}
+
+/// Whether it is an object a line, of which the first happens to have records.
+fn are_objects(head: &[u8]) -> bool {
+    let Some(end) = memchr::memchr(b'\n', head) else { return false };
+    let (line, next) = (head[..end].trim_ascii_end(), head[end..].trim_ascii_start());
+    let has_others = !line.ends_with(b"]}");
+    match next.first() {
+        Some(b'{') => line.ends_with(b"}") && (has_others || matches!(start(next), Start::Record)),
+        None => line.ends_with(b"}") && has_others,
+        _ => false,
     }
 }
 
