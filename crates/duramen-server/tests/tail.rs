@@ -29,7 +29,9 @@ fn rows(stream: TcpStream) -> impl Iterator<Item = Value> {
 fn ingest(server: &Server, lines: u64, bytes: usize) {
     let now_ns = Env::os().clock.now_unix_ns();
     let text = "x".repeat(bytes);
-    server.ingest(&(0..lines).map(|_| json!({ "_msg": text, "_time": now_ns })).collect::<Vec<_>>());
+    // No two alike: what is in all of them would be looked at once.
+    let line = |n| json!({ "_msg": format!("{text}{n}"), "_time": now_ns });
+    server.ingest(&(0..lines).map(line).collect::<Vec<_>>());
 }
 
 fn rest(ms: u64) {
@@ -93,17 +95,19 @@ fn only_a_past_that_was_asked_for_needs_a_place() {
 fn a_past_that_fails_was_not_asked_for() {
     let server = Server::start();
     ingest(&server, 1_000, 10_000);
-    let path = |more: &str| format!("/select/logsql/tail?query=~%22x%2By%22&timeout=1ms{more}");
+    // ~"(x+x+)+[yw]": each text has to be read to its end, some milliseconds for all.
+    let query = "~%22(x%2Bx%2B)%2B%5Byw%5D%22";
+    let path = |more: &str| format!("/select/logsql/tail?query={query}&timeout=1ms{more}");
     assert_eq!(begin(&server, &path("&start_offset=5s")).1, 503);
     let server = &server;
     let (tail, status) = std::thread::scope(|scope| {
         let tail = scope.spawn(move || begin(server, &path("")));
         while !tail.is_finished() {
             rest(50);
-            server.ingest(&[json!({ "_msg": "xy" })]);
+            server.ingest(&[json!({ "_msg": "xxy" })]);
         }
         tail.join().unwrap()
     });
     assert_eq!(status, 200);
-    assert_eq!(rows(tail).next().unwrap()["_msg"], "xy");
+    assert_eq!(rows(tail).next().unwrap()["_msg"], "xxy");
 }
