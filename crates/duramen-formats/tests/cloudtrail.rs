@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Got, options, read_with};
+use common::{Got, check_pieces, options, read_with};
 use duramen_formats::{EntryReader, LineFormat, Report};
 use proptest::prelude::*;
 
@@ -120,11 +120,7 @@ proptest! {
         input.splice(at..at, any.into_bytes());
         let mut options = options(LineFormat::CloudTrail);
         options.max_line_bytes = if small { 64 } else { 1 << 20 };
-        let (whole, report) = read_with(EntryReader::new(options.clone()), &input, usize::MAX);
-        prop_assert!(report.balances());
-        prop_assert_eq!(report.entries, whole.len() as u64);
-        prop_assert_eq!(whole.iter().map(|g| g.raw_len as usize).sum::<usize>(), input.len());
-        prop_assert_eq!(read_with(EntryReader::new(options), &input, piece), (whole, report));
+        check_pieces(&options, &input, piece)?;
     }
 }
 

@@ -4,6 +4,8 @@
 
 use duramen::{EntryRef, Level, Value};
 use duramen_formats::{EntryReader, LineFormat, ReaderOptions, Report};
+use proptest::test_runner::TestCaseError;
+use proptest::{prop_assert, prop_assert_eq};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +58,16 @@ pub fn read_with(mut reader: EntryReader, input: &[u8], chunk: usize) -> (Vec<Go
     }
     reader.finish(&mut sink).unwrap();
     (got, *reader.report())
+}
+
+/// Whether each byte of an input is some entry's, and it makes no difference in which pieces it comes.
+pub fn check_pieces(options: &ReaderOptions, input: &[u8], piece: usize) -> Result<(), TestCaseError> {
+    let (whole, report) = read_with(EntryReader::new(options.clone()), input, usize::MAX);
+    prop_assert!(report.balances());
+    prop_assert_eq!(report.entries, whole.len() as u64);
+    prop_assert_eq!(whole.iter().map(|g| g.raw_len as usize).sum::<usize>(), input.len());
+    prop_assert_eq!(read_with(EntryReader::new(options.clone()), input, piece), (whole, report));
+    Ok(())
 }
 
 pub fn options(format: LineFormat) -> ReaderOptions {

@@ -14,6 +14,7 @@ use crate::store::table_facts::time_of;
 use duramen_engine::Error as EngineError;
 use duramen_engine::manifest::{Edit, State};
 use duramen_engine::sstable::Table;
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,11 @@ pub(super) struct Aside {
 /// The key of a file in quarantine.
 pub(super) fn key_of(name: &str) -> Vec<u8> {
     [KEY_PREFIX, name.as_bytes()].concat()
+}
+
+/// The name of a file, of its key.
+fn name_of(key: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(key.get(KEY_PREFIX.len()..).unwrap_or_default())
 }
 
 /// The files that may come back: their keys, and the times of their lines.
@@ -87,9 +93,7 @@ impl Keeper {
         }
         // So that no other table has it: it may be put back. Not before it is in quarantine, or it would count as replaced.
         // Of those, too, that a keeper moved which came no further.
-        let before = all(self.manifest.state()).filter_map(|(key, _)| {
-            number_of(&String::from_utf8_lossy(key.get(KEY_PREFIX.len()..).unwrap_or_default()))
-        });
+        let before = all(self.manifest.state()).filter_map(|(key, _)| number_of(&name_of(key)));
         let last = moves.iter().filter_map(|(table, _)| table.number).chain(before).max();
         if let Some(last) = last.filter(|last| *last >= self.manifest.state().next_table) {
             self.apply(Edit { next_table: last.checked_add(1), ..Edit::default() })?;
@@ -101,8 +105,7 @@ impl Keeper {
     pub(super) fn asides_that_are_gone(&self) -> Result<Vec<Vec<u8>>> {
         let mut gone = Vec::new();
         for (key, _) in all(self.manifest.state()) {
-            let name = String::from_utf8_lossy(key.get(KEY_PREFIX.len()..).unwrap_or_default());
-            if !self.exists(&self.shared.layout.quarantine().join(&*name))? {
+            if !self.exists(&self.shared.layout.quarantine().join(&*name_of(key)))? {
                 gone.push(key.clone());
             }
         }
