@@ -87,14 +87,13 @@ impl LazyTimes<'_> {
         Ok(times)
     }
 
-    /// What is said of the texts of some of them. `near` are the times of all the rows.
-    pub(super) fn judge<T>(
+    /// Some of them as they are written. `near` are the times of all the rows.
+    pub(super) fn times(
         &self,
         some: &[u32],
         near: &dyn Fn() -> Result<Vec<i64>>,
         budget: &mut usize,
-        say: impl Fn(&[u8]) -> T,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Vec<i64>> {
         let mut times = self.decode(Some(some), budget)?;
         if self.relative {
             let near = near()?;
@@ -102,7 +101,19 @@ impl LazyTimes<'_> {
                 *time = time.wrapping_add(near.get(i as usize).copied().unwrap_or(0));
             }
         }
+        Ok(times)
+    }
+
+    /// What is said of the texts of some of them.
+    pub(super) fn judge<T>(
+        &self,
+        some: &[u32],
+        near: &dyn Fn() -> Result<Vec<i64>>,
+        budget: &mut usize,
+        say: impl Fn(&[u8]) -> T,
+    ) -> Result<Vec<T>> {
         let mut writer = TimeWriter::default();
+        let times = self.times(some, near, budget)?;
         Ok(times.into_iter().map(|time| say(writer.write(self.form, time))).collect())
     }
 }

@@ -2,6 +2,7 @@
 //! hole was cut out between two words, as literals are, so that a text need not be put together to be found.
 
 use super::super::leaf::{Held, Sought, texts_that_hold};
+use super::super::timetext::TimeWriter;
 use super::find::{Surroundings, TheirRows, ranks_of};
 use super::parts::{Lazy, Place};
 use crate::block::{Needle, is_few};
@@ -126,15 +127,20 @@ impl Rows {
             if some.is_empty() {
                 continue;
             }
-            let held =
-                lazy.judge(&some, &their.times, &mut budget.clone(), |text| match word.find(text) {
-                    None => Held::Not,
+            let fraction = lazy.form.fraction(word.word());
+            let mut writer = TimeWriter::default();
+            let times = lazy.times(&some, &their.times, &mut budget.clone())?;
+            for (i, time) in some.into_iter().zip(times) {
+                if fraction.is_some_and(|fraction| !fraction.is_of(time)) {
+                    continue;
+                }
+                let text = writer.write(lazy.form, time);
+                if word.find(text).is_some() {
                     // What is damaged is told by who puts it together.
-                    Some(_) => str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle)),
-                })?;
-            for (i, held) in some.into_iter().zip(held) {
-                hold[i as usize] |= held != Held::Not;
-                self.certain[i as usize] |= is_first && held == Held::Certain;
+                    let held = str::from_utf8(text).map_or(Held::Perhaps, |text| sure(text, needle));
+                    hold[i as usize] |= held != Held::Not;
+                    self.certain[i as usize] |= is_first && held == Held::Certain;
+                }
             }
         }
         self.hold.iter_mut().zip(&hold).for_each(|(all, one)| *all &= one);
