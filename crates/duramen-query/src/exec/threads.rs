@@ -21,7 +21,7 @@ pub(crate) fn side_by_side<T: Send>(threads: usize, work: impl Fn() -> T + Sync)
 
 /// How long a thread works alone on blocks that are open before it has others help it with the rest, if that will take
 /// twice as long: what they take to start, and to be waited for, is no more than that.
-const WORTH_HELP: Duration = Duration::from_micros(100);
+const WORTH_HELP: Duration = Duration::from_micros(200);
 
 /// Blocks that threads take one after another, until one of the threads fails.
 struct Shared<'b> {

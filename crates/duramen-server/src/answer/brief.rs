@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The most that a query may take where it is asked: whoever asks is not seen to leave meanwhile.
-const BRIEF: Duration = Duration::from_millis(2);
+const BRIEF: Duration = Duration::from_millis(4);
 /// What `run` makes of the question, if that is soon there and it says so; if not, the question's view of the store is kept for
 /// the second time. Others may use the runtime meanwhile, unless it is known to be over at once: to hand a thread's other work over
 /// takes longer than such a query does.
