@@ -14,7 +14,6 @@
 //! | `auth` | tokens: who may do what, as which tenant |
 //! | `tenant`, `tenants` | a tenant's store; all of them |
 //! | `body` | a request's body: limits, decompression, memory of all bodies together |
-//! | `encoding` | how a body is compressed, and what that takes |
 //! | `idle` | connections on which nobody asks anything are ended |
 //! | `insert` | taking logs in over HTTP, one file a protocol |
 //! | `listeners` | taking logs in beside HTTP: syslog, Fluent, GELF |
@@ -43,7 +42,6 @@ mod body;
 mod browsers;
 mod connection;
 mod dialect;
-mod encoding;
 mod entries;
 mod error;
 mod follower;
@@ -60,7 +58,6 @@ mod openapi;
 mod paths;
 mod probe;
 mod retention;
-mod rooms;
 mod select;
 mod server;
 mod settings;

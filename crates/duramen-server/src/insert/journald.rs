@@ -6,8 +6,7 @@
 use super::Delivery;
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::body::{discard, leave_to_send};
-use crate::encoding::Encoding;
+use crate::body::{Encoding, discard, leave_to_send};
 use crate::error::{ApiError, ApiResult};
 use crate::intake::Intake;
 use axum::Router;

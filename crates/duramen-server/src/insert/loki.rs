@@ -7,7 +7,7 @@ use super::Delivery;
 use super::delivery::Taken;
 use super::kept::Kept;
 use crate::app::Shared;
-use crate::encoding::Encoding;
+use crate::body::Encoding;
 use crate::error::{ApiError, ApiResult};
 use crate::json::ok;
 use axum::Router;

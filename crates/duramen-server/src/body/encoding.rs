@@ -41,7 +41,7 @@ impl Encoding {
 /// ```text
 /// 28 b5 2f fd │ descriptor │ window, unless of a single segment │ dictionary, 0 to 4 bytes │ content's size │ blocks …
 /// ```
-pub(crate) fn window_of_zstd(body: &[u8]) -> usize {
+pub(super) fn window_of_zstd(body: &[u8]) -> usize {
     let (mut rest, mut most) = (body, 0);
     while let Some(window) = window_of_frame(rest) {
         most = most.max(window);

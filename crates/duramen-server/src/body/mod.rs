@@ -1,11 +1,13 @@
 //! A request's body: read with a limit, decompressed with a limit, counted against the memory of all bodies together.
 
+mod budget;
+mod decompress;
+mod encoding;
+mod rooms;
+
 use crate::app::App;
 use crate::auth::Access;
-use crate::encoding::{Encoding, window_of_zstd};
 use crate::error::{ApiError, ApiResult};
-use crate::rooms::{Room, Rooms};
-use crate::tenant::Tenant;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -14,13 +16,11 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::Frame;
 use http_body_util::BodyExt;
-use std::io::{BufRead, BufReader, Read};
-use std::sync::Arc;
+use rooms::Room;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What the budget is counted in.
-const UNIT_BYTES: usize = 1024;
+pub(crate) use budget::{Budget, Share};
+pub(crate) use encoding::Encoding;
 
 /// After so long a body must have come by so many bytes a second: a pause has its own limit, but a byte now and then would hold
 /// memory and a connection for as long as one likes.
@@ -29,105 +29,6 @@ const LEAST_BYTES_PER_S: u64 = 1024;
 
 /// So much room is made for a body that has only begun, if it was told to have as much.
 const MOST_AHEAD: usize = 1 << 20;
-
-/// The memory that all bodies together may take.
-#[derive(Clone, Debug)]
-pub(crate) struct Budget {
-    units: Arc<Semaphore>,
-    /// How many there are.
-    all_units: usize,
-    rooms: Rooms,
-}
-
-impl Budget {
-    /// Of so many bytes.
-    pub fn new(bytes: usize) -> Self {
-        let all_units = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
-        Self { units: Arc::new(Semaphore::new(all_units)), all_units, rooms: Rooms::default() }
-    }
-
-    /// How many bytes are left.
-    pub fn left_bytes(&self) -> usize {
-        self.units.available_permits() * UNIT_BYTES
-    }
-
-    /// Nothing yet of it, nor of what this tenant may take.
-    pub fn share(&self, tenant: &Tenant) -> Share {
-        Share {
-            units: [tenant.bodies.units.clone(), self.units.clone()],
-            most_units: tenant.bodies.all_units.min(self.all_units),
-            permits: [None, None],
-            bytes: 0,
-            rooms: self.rooms.clone(),
-        }
-    }
-}
-
-/// A body's part of its tenant's budget, and of that of all; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Share {
-    units: [Arc<Semaphore>; 2],
-    /// How many there are, if nobody else has any.
-    most_units: usize,
-    permits: [Option<OwnedSemaphorePermit>; 2],
-    bytes: usize,
-    /// Where they are put together.
-    rooms: Rooms,
-}
-
-impl Share {
-    /// How many bytes it is.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Takes `bytes` more.
-    ///
-    /// # Errors
-    /// 429 if there are not so many left; 413 if there never are.
-    pub fn grow(&mut self, bytes: usize) -> ApiResult<()> {
-        let units = |bytes: usize| bytes.div_ceil(UNIT_BYTES);
-        if units(self.bytes.saturating_add(bytes)) > self.most_units {
-            let told =
-                "the body takes more memory than there is for all (max_bodies_bytes): send it in parts";
-            return Err(ApiError::too_large(told));
-        }
-        let more = units(self.bytes + bytes) - units(self.bytes);
-        let more = u32::try_from(more).unwrap_or(u32::MAX);
-        let [own, all] = self.units.each_ref().map(|units| units.clone().try_acquire_many_owned(more));
-        let (Ok(own), Ok(all)) = (own, all) else {
-            let told = "too many bytes of requests are in memory (max_bodies_bytes): send again later";
-            return Err(ApiError::busy(told));
-        };
-        for (mine, permit) in self.permits.iter_mut().zip([own, all]) {
-            match mine {
-                Some(mine) => mine.merge(permit),
-                None => *mine = Some(permit),
-            }
-        }
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    /// Takes more or gives back, so that it is of `bytes`.
-    ///
-    /// # Errors
-    /// As [`Share::grow`].
-    pub fn resize(&mut self, bytes: usize) -> ApiResult<()> {
-        if bytes >= self.bytes {
-            return self.grow(bytes - self.bytes);
-        }
-        let less = self.bytes.div_ceil(UNIT_BYTES) - bytes.div_ceil(UNIT_BYTES);
-        for permit in self.permits.iter_mut().flatten() {
-            drop(permit.split(less));
-        }
-        self.bytes = bytes;
-        Ok(())
-    }
-}
-
-/// What a stream of snappy's frames begins with.
-const SNAPPY_STREAM: &[u8] = b"\xff\x06\x00\x00sNaPpY";
 
 /// A body in memory, as it was sent.
 #[derive(Debug)]
@@ -288,16 +189,8 @@ async fn within(timeout: Duration, body: &mut Body) -> ApiResult<Option<Result<F
     })
 }
 
-/// The body, if it is all that there is: deflate is one stream, and what follows it would be dropped.
-fn nothing_behind(mut rest: impl BufRead, all: Bytes) -> ApiResult<Bytes> {
-    match rest.fill_buf() {
-        Ok([]) => Ok(all),
-        _ => Err(ApiError::bad_request("the body is not deflate: something follows its end")),
-    }
-}
-
 /// 413.
-pub(crate) fn over_limit(limit_bytes: usize) -> ApiError {
+fn over_limit(limit_bytes: usize) -> ApiError {
     ApiError::too_large(format!(
         "the body has more than {limit_bytes} bytes (max_body_bytes): send it in parts"
     ))
@@ -345,95 +238,11 @@ impl Received {
         self.bytes = self.bytes.slice(frame.message);
         Ok(())
     }
-
-    /// Its bytes, decompressed.
-    ///
-    /// # Errors
-    /// 413 if they are more than a body may have, 429 if more than there is memory for, 400 if they do not decompress.
-    pub fn decompressed(&mut self) -> ApiResult<Bytes> {
-        let bytes = self.bytes.clone();
-        let from = BufReader::with_capacity(64 << 10, &*bytes);
-        // No deflate begins so.
-        if self.encoding == Encoding::Deflate && bytes.starts_with(&[0x1f, 0x8b]) {
-            self.encoding = Encoding::Gzip;
-        }
-        let name = match self.encoding {
-            Encoding::Identity => return Ok(bytes),
-            Encoding::Gzip => "gzip",
-            Encoding::Deflate => "deflate",
-            Encoding::Zstd => "zstd",
-            Encoding::Snappy => "snappy",
-        };
-        match self.encoding {
-            Encoding::Identity => Ok(bytes.clone()),
-            Encoding::Gzip => self.read_all(name, 0, flate2::bufread::MultiGzDecoder::new(from)),
-            // What HTTP calls deflate is zlib's format; some send the bare one.
-            Encoding::Deflate if bytes.first().is_some_and(|b| b & 0x0f == 8) => {
-                let mut decoder = flate2::bufread::ZlibDecoder::new(from);
-                let all = self.read_all(name, 0, &mut decoder)?;
-                nothing_behind(decoder.into_inner(), all)
-            }
-            Encoding::Deflate => {
-                let mut decoder = flate2::bufread::DeflateDecoder::new(from);
-                let all = self.read_all(name, 0, &mut decoder)?;
-                nothing_behind(decoder.into_inner(), all)
-            }
-            Encoding::Zstd => {
-                let decoder = zstd::stream::read::Decoder::with_buffer(from)
-                    .and_then(|mut decoder| decoder.window_log_max(27).map(|()| decoder));
-                let decoder = decoder.map_err(|e| ApiError::unavailable(format!("zstd: {e}")))?;
-                self.read_all(name, window_of_zstd(&bytes), decoder)
-            }
-            Encoding::Snappy if bytes.starts_with(SNAPPY_STREAM) => {
-                self.read_all(name, 0, snap::read::FrameDecoder::new(from))
-            }
-            Encoding::Snappy => self.decompressed_raw_snappy(),
-        }
-    }
-
-    /// Decompresses snappy's raw format, which tells its length first.
-    ///
-    /// # Errors
-    /// As [`Self::decompressed`].
-    pub fn decompressed_raw_snappy(&mut self) -> ApiResult<Bytes> {
-        let malformed = |e: snap::Error| ApiError::bad_request(format!("the body is not snappy: {e}"));
-        let len = snap::raw::decompress_len(&self.bytes).map_err(malformed)?;
-        if len > self.limit_bytes {
-            return Err(over_limit(self.limit_bytes));
-        }
-        self.share.grow(len)?;
-        Ok(snap::raw::Decoder::new().decompress_vec(&self.bytes).map_err(malformed)?.into())
-    }
-
-    /// Reads it to its end. The decoder keeps up to `window_bytes` of it for itself meanwhile, which are counted, too.
-    fn read_all(&mut self, name: &str, window_bytes: usize, mut from: impl Read) -> ApiResult<Bytes> {
-        let before = self.share.bytes();
-        let mut all = self.share.rooms.take(self.bytes.len().saturating_mul(4).min(1 << 20));
-        let mut piece = vec![0; 64 << 10];
-        loop {
-            let n = from
-                .read(&mut piece)
-                .map_err(|e| ApiError::bad_request(format!("the body is not {name}: {e}")))?;
-            if n == 0 {
-                self.share.resize(before + all.len())?;
-                return Ok(all.into_bytes());
-            }
-            if all.len() + n > self.limit_bytes {
-                return Err(over_limit(self.limit_bytes));
-            }
-            let kept = window_bytes.min(all.len() + n) - window_bytes.min(all.len());
-            self.share.grow(n + kept)?;
-            all.extend_from_slice(&piece[..n]);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
-    use duramen::BlockCache;
-    use duramen_engine::io::Env;
 
     #[test]
     fn room_is_made_for_what_has_come_and_not_for_what_is_told() {
@@ -445,25 +254,6 @@ mod tests {
         assert_eq!(room_for(16 * MIB, Some(20 * MIB)), 20 * MIB);
         assert_eq!(room_for(20_000, Some(10)), 20_000);
         assert_eq!(room_for(20_000, None), 40_000);
-    }
-
-    #[test]
-    fn what_never_fits_is_not_to_be_sent_again() {
-        let (dir, settings) = (tempfile::tempdir().unwrap(), Settings::default().complete());
-        let mut tenant = Tenant::open(&Env::os(), "", dir.path(), &settings, &BlockCache::new(0)).unwrap();
-        for (own, all) in [(64 << 10, 1 << 20), (1 << 20, 64 << 10)] {
-            tenant.bodies = Budget::new(own);
-            let all = Budget::new(all);
-            let status = |share: &mut Share, bytes| share.grow(bytes).map_err(|e| e.status.as_u16());
-            let (mut one, mut other) = (all.share(&tenant), all.share(&tenant));
-            assert_eq!(status(&mut one, 40 << 10), Ok(()));
-            assert_eq!(status(&mut other, 40 << 10), Err(429));
-            assert_eq!(status(&mut one, 30 << 10), Err(413));
-            assert_eq!(status(&mut one, usize::MAX), Err(413));
-            drop(one);
-            assert_eq!(status(&mut other, 64 << 10), Ok(()), "all of it");
-        }
-        tenant.close().unwrap();
     }
 
     #[test]

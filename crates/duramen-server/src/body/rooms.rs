@@ -16,7 +16,7 @@ const MOST_TIMES: usize = 4;
 
 /// Rooms for bodies.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rooms {
+pub(super) struct Rooms {
     kept: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
@@ -42,7 +42,7 @@ impl Rooms {
 
 /// A room that is kept again when it is dropped, as a body's bytes too.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(super) struct Room {
     bytes: Vec<u8>,
     home: Rooms,
 }
