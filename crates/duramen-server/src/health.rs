@@ -13,7 +13,7 @@
 use crate::app::{App, Shared};
 use crate::error::DISK_FULL;
 use crate::json::as_json;
-use crate::tenant::WRITE_BUFFER_BYTES;
+use crate::tenants::WRITE_BUFFER_BYTES;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -2,7 +2,7 @@
 
 use crate::app::{Shared, elsewhere};
 use crate::error::ApiResult;
-use crate::tenant::Tenant;
+use crate::tenants::Tenant;
 use duramen_wire::Decoded;
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@
 //! | `answering` | the answer to a request in the making, also when the client has gone |
 //! | `app` | what every request can reach, and the table of routes |
 //! | `auth` | tokens: who may do what, as which tenant |
-//! | `tenant`, `tenants` | a tenant's store; all of them |
+//! | `tenants` | a tenant's store; all of them; lines out of the WAL and into tables, in time |
 //! | `body` | a request's body: limits, decompression, memory of all bodies together |
 //! | `idle` | connections on which nobody asks anything are ended |
 //! | `insert` | taking logs in over HTTP, one file a protocol |
@@ -25,7 +25,6 @@
 //! | `entries` | entries, facets and timelines for applications' own pages |
 //! | `admin` | what changes a store: snapshots, deletion |
 //! | `answer` | a query running on a thread of its own, its rows as a streamed body |
-//! | `freshness` | lines out of the WAL and into tables, in time |
 //! | `working_memory` | what queries work with, kept while they come |
 //! | `health`, `metrics` | how it goes |
 //! | `openapi` | what can be asked, for programs |
@@ -45,7 +44,6 @@ mod dialect;
 mod entries;
 mod error;
 mod follower;
-mod freshness;
 mod health;
 mod idle;
 mod insert;
@@ -62,7 +60,6 @@ mod select;
 mod server;
 mod settings;
 mod tail_hub;
-mod tenant;
 mod tenants;
 mod working_memory;
 

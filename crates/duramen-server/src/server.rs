@@ -9,7 +9,7 @@ use crate::connection::{Door, listen};
 use crate::listeners;
 use crate::metrics::Metrics;
 use crate::settings::{Limits, Settings};
-use crate::tenants::Tenants;
+use crate::tenants::{Tenants, freshness};
 use crate::working_memory::{self, Allocator, WorkingMemory};
 use arc_swap::ArcSwapOption;
 use duramen_engine::io::Env;
@@ -250,7 +250,7 @@ async fn run(
     for address in &addresses {
         tracing::info!(%address, store = %dir.display(), "listening");
     }
-    let freshness = tokio::spawn(crate::freshness::keep(app.clone()));
+    let freshness = tokio::spawn(freshness::keep(app.clone()));
     let memory = tokio::spawn(working_memory::keep(app.clone()));
     ready(&addresses);
     tell_manager(NotifyState::Ready);

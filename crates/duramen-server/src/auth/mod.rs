@@ -16,7 +16,7 @@ pub use uses::LastUses;
 use crate::app::{App, Shared};
 use crate::body::unread;
 use crate::error::{ApiError, ApiResult};
-use crate::tenant::Tenant;
+use crate::tenants::Tenant;
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
 use axum::http::{Extensions, HeaderMap, StatusCode, header};

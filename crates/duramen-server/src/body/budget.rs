@@ -2,7 +2,7 @@
 
 use super::rooms::Rooms;
 use crate::error::{ApiError, ApiResult};
-use crate::tenant::Tenant;
+use crate::tenants::Tenant;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

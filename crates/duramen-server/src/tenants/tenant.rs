@@ -3,10 +3,10 @@
 //! The store's own directory is that of requests without a tenant; the others' are `DIR/tenants/<name>`, opened when
 //! first asked for.
 
+use super::freshness::Freshness;
 use crate::admin::Places;
 use crate::body::Budget;
 use crate::error::kind_of;
-use crate::freshness::Freshness;
 use crate::retention::RetentionSettings;
 use crate::settings::{Limits, Settings};
 use crate::tail_hub::TailHub;

@@ -3,15 +3,20 @@
 //! To open a store may take long: it reads what its log has that no table has yet. Nobody waits for that who does not ask for
 //! this tenant.
 
+pub(crate) mod freshness;
+mod tenant;
+
 use crate::error::{ApiError, ApiResult, kind_of};
 use crate::settings::Settings;
-use crate::tenant::{FAILING_FOR, Tenant};
 use duramen::BlockCache;
 use duramen_engine::io::Env;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tenant::FAILING_FOR;
+
+pub(crate) use tenant::{Tenant, WRITE_BUFFER_BYTES};
 
 /// Most tenants that are open at once.
 const MAX_TENANTS: usize = 1_000;

@@ -3,8 +3,8 @@
 //! The store does so when a WAL segment is full. A server waits less long: lines in tables are found by index, those in
 //! the WAL one by one. Many lines go once they have been there for a moment, few when `flush_after_ms` is over.
 
+use super::Tenant;
 use crate::app::App;
-use crate::tenant::Tenant;
 use std::sync::Arc;
 use std::time::Duration;
 
