@@ -20,8 +20,7 @@
 //! | `intake` | what a stream brings, collected and appended |
 //! | `select` | answering queries as VictoriaLogs does |
 //! | `loki` | answering queries as Loki does, for Grafana and `logcli` |
-//! | `tail_hub` | new lines, looked for once and given to all who follow |
-//! | `follower` | one of those: what is new to it, and what it missed |
+//! | `following` | new lines, looked for once and given to all who follow; to each what is new to it, and what it missed |
 //! | `entries` | entries, facets and timelines for applications' own pages |
 //! | `admin` | what changes a store: snapshots, deletion |
 //! | `answer` | a query running on a thread of its own, its rows as a streamed body |
@@ -43,7 +42,7 @@ mod connection;
 mod dialect;
 mod entries;
 mod error;
-mod follower;
+mod following;
 mod health;
 mod idle;
 mod insert;
@@ -59,7 +58,6 @@ mod retention;
 mod select;
 mod server;
 mod settings;
-mod tail_hub;
 mod tenants;
 mod working_memory;
 

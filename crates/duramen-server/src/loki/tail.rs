@@ -10,7 +10,7 @@ use super::streams::Streams;
 use crate::answer::{JsonText, Room, options};
 use crate::app::Shared;
 use crate::auth::Access;
-use crate::follower::{Follower, News, on_thread};
+use crate::following::{Follower, News, on_thread};
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::HeaderMap;

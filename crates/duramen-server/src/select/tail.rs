@@ -9,7 +9,7 @@ use crate::answer::{Pieces, Question, latest, options, pieces};
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use crate::follower::{Follower, News, on_thread};
+use crate::following::{Follower, News, on_thread};
 use axum::Extension;
 use axum::Router;
 use axum::body::Body;

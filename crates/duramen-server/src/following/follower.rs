@@ -4,11 +4,11 @@
 //! between, and nothing comes twice. Who is too slow is told how many rows were skipped. Rows that cannot be read are an
 //! error, which ends the following: nobody is to miss them unknowingly.
 
+use super::hub::{Listener, Round};
 use crate::answer::CancelOnDrop;
 use crate::app::Shared;
 use crate::auth::Access;
 use crate::error::{ApiError, ApiResult};
-use crate::tail_hub::{Listener, Round};
 use duramen::Snapshot;
 use duramen::block::{BlockHandle, OpenBlock};
 use duramen_query::{Cancel, RunStats};
@@ -148,7 +148,7 @@ pub(crate) async fn on_thread<T: Send + 'static, E: From<ApiError> + Send + 'sta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tail_hub::Line;
+    use crate::following::hub::Line;
     use duramen::block::Block;
     use duramen::column::Column;
     use duramen::{Error, Result};
