@@ -2,9 +2,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `settings` | what can be set, where from, and the defaults |
+//! | `settings` | what can be set, where from, and the defaults; how long lines are kept |
 //! | `probe` | asking a server of this machine whether it is well |
-//! | `retention` | how long lines are kept, as the settings say it |
 //! | `server` | starts and stops: store, listeners, signals |
 //! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
 //! | `paths` | what clients mean by the paths that they write |
@@ -54,7 +53,6 @@ mod metrics;
 mod openapi;
 mod paths;
 mod probe;
-mod retention;
 mod select;
 mod server;
 mod settings;
@@ -63,7 +61,6 @@ mod working_memory;
 
 pub use auth::{LastUses, MAX_NAME_BYTES, MAX_TOKENS, NewToken, Scope, Token, TokenError, TokenFile};
 pub use probe::health;
-pub use retention::{Age, RetentionSettings, Rule, Size};
 pub use server::{ServeError, check_tls, serve};
-pub use settings::{Durable, Settings, SettingsError, TenantSettings};
+pub use settings::{Age, Durable, RetentionSettings, Rule, Settings, SettingsError, Size, TenantSettings};
 pub use working_memory::Allocator;

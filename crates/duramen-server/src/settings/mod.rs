@@ -1,6 +1,9 @@
 //! What can be set: by flag, by environment variable, by file; in this order, then the default.
 
-use crate::retention::RetentionSettings;
+mod durable;
+mod limits;
+mod retention;
+
 use clap::Args;
 use duramen::Durability;
 use duramen_query::exec::memory::{machine_bytes, share_of_machine_bytes};
@@ -8,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::time::Duration;
+
+pub use durable::Durable;
+pub(crate) use limits::Limits;
+pub use retention::{Age, RetentionSettings, Rule, Size};
 
 /// Everything that can be set. `None` is the default, which [`Settings::complete`] fills in.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -197,48 +202,6 @@ pub enum SettingsError {
     },
 }
 
-/// [`Durability`] as people write it: `none`, `process`, `interval:MS`, `sync`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Durable(pub Durability);
-
-impl FromStr for Durable {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let durability = match text.split_once([':', '=']) {
-            None if text == "none" => Durability::None,
-            None if text == "process" => Durability::Process,
-            None if text == "sync" => Durability::Sync,
-            None if text == "interval" => Durability::IntervalMs(1000),
-            Some(("interval", ms)) => match ms.trim_end_matches("ms").parse() {
-                Ok(interval_ms @ 1..=3_600_000) => Durability::IntervalMs(interval_ms),
-                _ => return Err(format!("`{ms}` is no number of milliseconds from 1 to 3600000")),
-            },
-            _ => return Err(format!("`{text}` is none of: none, process, interval:MS, sync")),
-        };
-        Ok(Self(durability))
-    }
-}
-
-impl Serialize for Durable {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Durability::None => serializer.serialize_str("none"),
-            Durability::Process => serializer.serialize_str("process"),
-            Durability::Sync => serializer.serialize_str("sync"),
-            Durability::IntervalMs(interval_ms) => {
-                serializer.collect_str(&format_args!("interval:{interval_ms}"))
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Durable {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
 impl Settings {
     /// Reads a TOML file whose keys are the flags' names with `_` for `-`; those of retention are in the table
     /// `retention`.
@@ -346,60 +309,6 @@ fn block_cache_bytes(machine_bytes: Option<u64>) -> usize {
     usize::try_from(share).unwrap_or(usize::MAX).clamp(MIN_BLOCK_CACHE_BYTES, MAX_BLOCK_CACHE_BYTES)
 }
 
-/// The settings in force, without anything left open.
-#[derive(Clone, Debug)]
-pub(crate) struct Limits {
-    pub max_body_bytes: usize,
-    pub max_line_bytes: usize,
-    pub max_connections: usize,
-    pub max_sender_connections: usize,
-    pub sender_idle_timeout: Duration,
-    pub idle_timeout: Duration,
-    pub read_timeout: Duration,
-    pub stall_timeout: Duration,
-    pub flush_after: Duration,
-    pub query_timeout: Duration,
-    pub query_memory_bytes: usize,
-    pub query_threads: usize,
-    pub max_queries: usize,
-    pub max_tails: usize,
-    pub stop_timeout: Duration,
-}
-
-impl Limits {
-    /// How many requests may decode large bodies, or wait for room in the store, at once.
-    pub fn decoders(&self) -> usize {
-        self.query_threads.max(2)
-    }
-
-    /// Those of decoders.
-    pub fn decoding(&self) -> duramen_wire::Limits {
-        duramen_wire::Limits { max_line_bytes: self.max_line_bytes, ..duramen_wire::Limits::default() }
-    }
-
-    /// Of complete settings.
-    pub fn of(settings: &Settings) -> Self {
-        let ms = |setting: Option<u64>| Duration::from_millis(setting.unwrap_or_default());
-        Self {
-            max_body_bytes: settings.max_body_bytes.unwrap_or_default(),
-            max_line_bytes: settings.max_line_bytes.unwrap_or_default(),
-            max_connections: settings.max_connections.unwrap_or_default().max(1),
-            max_sender_connections: settings.max_sender_connections.unwrap_or_default().max(1),
-            sender_idle_timeout: ms(settings.sender_idle_timeout_ms),
-            idle_timeout: ms(settings.idle_timeout_ms),
-            read_timeout: ms(settings.read_timeout_ms),
-            stall_timeout: ms(settings.stall_timeout_ms),
-            flush_after: ms(settings.flush_after_ms),
-            query_timeout: ms(settings.query_timeout_ms),
-            query_memory_bytes: settings.query_memory_bytes.unwrap_or_default(),
-            query_threads: std::thread::available_parallelism().map_or(1, usize::from),
-            max_queries: settings.max_queries.unwrap_or_default().max(1),
-            max_tails: settings.max_tails.unwrap_or_default(),
-            stop_timeout: ms(settings.stop_timeout_ms),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,16 +355,5 @@ mod tests {
             assert!(error.contains(told), "{error}");
         }
         assert!(Settings::read(&dir.path().join("none")).is_err());
-    }
-
-    #[test]
-    fn durability_as_people_write_it() {
-        assert_eq!("interval:50".parse(), Ok(Durable(Durability::IntervalMs(50))));
-        assert_eq!("interval=50ms".parse(), Ok(Durable(Durability::IntervalMs(50))));
-        assert_eq!("interval".parse(), Ok(Durable(Durability::IntervalMs(1000))));
-        assert_eq!("sync".parse(), Ok(Durable(Durability::Sync)));
-        for wrong in ["", "interval:0", "interval:x", "sync:1"] {
-            assert!(wrong.parse::<Durable>().is_err(), "{wrong}");
-        }
     }
 }
