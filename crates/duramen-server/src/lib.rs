@@ -5,7 +5,7 @@
 //! | `settings` | what can be set, where from, and the defaults; how long lines are kept |
 //! | `probe` | asking a server of this machine whether it is well |
 //! | `server` | starts and stops: store, listeners, signals |
-//! | `connection` | sockets to requests: TLS, limits of connections and headers, graceful stop |
+//! | `connection` | sockets to requests: TLS, limits of connections and headers, an end to idle ones, graceful stop |
 //! | `paths` | what clients mean by the paths that they write |
 //! | `browsers` | what a page of another site must not make a browser on this machine do |
 //! | `answering` | the answer to a request in the making, also when the client has gone |
@@ -13,7 +13,6 @@
 //! | `auth` | tokens: who may do what, as which tenant |
 //! | `tenants` | a tenant's store; all of them; lines out of the WAL and into tables, in time |
 //! | `body` | a request's body: limits, decompression, memory of all bodies together |
-//! | `idle` | connections on which nobody asks anything are ended |
 //! | `insert` | taking logs in over HTTP, one file a protocol |
 //! | `listeners` | taking logs in beside HTTP: syslog, Fluent, GELF |
 //! | `intake` | what a stream brings, collected and appended |
@@ -43,7 +42,6 @@ mod entries;
 mod error;
 mod following;
 mod health;
-mod idle;
 mod insert;
 mod intake;
 mod json;

@@ -1,9 +1,10 @@
 //! Sockets to requests: TLS, limits of connections and heads, and a graceful stop.
 
+mod idle;
+
 use crate::answering::{Answering, Making, Outliving};
 use crate::app::{Shared, refuse, stopped, take};
 use crate::browsers;
-use crate::idle::Uses;
 use crate::insert::{Direct, brings_logs};
 use crate::paths::with_single_slashes;
 use arc_swap::ArcSwapOption;
@@ -16,6 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use idle::Uses;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;

@@ -18,7 +18,7 @@ const QUICK_BYTES: u64 = 64 << 10;
 
 /// The requests of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Uses {
+pub(super) struct Uses {
     running: AtomicUsize,
     /// How often one has begun or ended.
     turns: AtomicUsize,
@@ -26,7 +26,7 @@ pub(crate) struct Uses {
 
 /// A request, until it is answered.
 #[derive(Debug)]
-pub(crate) struct Use(Arc<Uses>);
+pub(super) struct Use(Arc<Uses>);
 
 impl Uses {
     /// Notes that a request has begun.
