@@ -1,5 +1,8 @@
 //! Starts and stops: store, listeners, signals.
 
+mod error;
+mod tls;
+
 use crate::admin::{Tasks, Turns};
 use crate::answer::{AnswerMemory, KnownQueries};
 use crate::app::{App, router};
@@ -14,16 +17,18 @@ use crate::working_memory::{self, Allocator, WorkingMemory};
 use arc_swap::ArcSwapOption;
 use duramen_engine::io::Env;
 use hyper_util::server::graceful::GracefulShutdown;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sd_notify::NotifyState;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tls::tls_of;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
+
+pub use error::ServeError;
+pub use tls::check_tls;
 
 /// How often the file of tokens is looked at.
 const TOKENS_EVERY: Duration = Duration::from_millis(500);
@@ -33,68 +38,6 @@ const MAX_BLOCKING_THREADS: usize = 256;
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(120);
 /// So many are started at the beginning: one for a query, one for the runtime to go on meanwhile.
 const FIRST_THREADS: usize = 2;
-
-/// Why a server does not start, or ends badly.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The store cannot be opened, or closed.
-    #[error(transparent)]
-    Store(#[from] duramen::Error),
-    /// The tokens cannot be read.
-    #[error("cannot read the tokens: {0}")]
-    Tokens(#[from] TokenError),
-    /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Others could reach the server, and there is no token.
-    #[error(
-        "{address} can be reached from other machines, and the store has no token: make one with \
-         `duramen token create NAME --scope ingest`, or listen on 127.0.0.1"
-    )]
-    Open {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// Retention cannot be as the settings say.
-    #[error("the retention of {whose}: {source}")]
-    Retention {
-        /// The store itself, or which tenant's.
-        whose: String,
-        /// What is wrong with it, or went wrong.
-        source: duramen::Error,
-    },
-    /// A tenant that the settings name cannot be one.
-    #[error("[tenants.{name}] of the settings: {detail}")]
-    TenantName {
-        /// The name.
-        name: String,
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// TLS is to be spoken, and there is no certificate.
-    #[error("syslog over TLS at {address} needs --tls-cert and --tls-key")]
-    NoCertificate {
-        /// The address.
-        address: SocketAddr,
-    },
-    /// A certificate or key cannot be used.
-    #[error("{}: {detail}", path.display())]
-    Tls {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// The system refuses threads or signals.
-    #[error("cannot start: {0}")]
-    System(#[from] std::io::Error),
-}
 
 /// Serves the store in `dir` until SIGTERM or SIGINT; `ready` is told the addresses once connections are taken.
 /// The process's `allocator` is told while queries run that take more than a moment.
@@ -341,39 +284,8 @@ fn reload_tokens(app: &App) {
     }
 }
 
-/// Whether the certificate and key that the settings name, if they do, can be used.
-///
-/// # Errors
-/// [`ServeError::Tls`].
-pub fn check_tls(settings: &Settings) -> Result<(), ServeError> {
-    tls_of(settings).map(drop)
-}
-
 fn note_uses(app: &App, at_once: bool) {
     if let Err(e) = app.tokens.note_uses(at_once) {
         tracing::warn!(error = %e, "when tokens were used cannot be noted");
     }
-}
-
-/// The certificate and key, if there are to be any.
-fn tls_of(settings: &Settings) -> Result<Option<Arc<rustls::ServerConfig>>, ServeError> {
-    let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else { return Ok(None) };
-    let wrong = |path: &Path| {
-        let path = path.to_path_buf();
-        move |e: &dyn std::fmt::Display| ServeError::Tls { path: path.clone(), detail: e.to_string() }
-    };
-    let chain = CertificateDer::pem_file_iter(cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|e| wrong(cert)(&e))?;
-    if chain.is_empty() {
-        return Err(wrong(cert)(&"there is no certificate in it"));
-    }
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|e| wrong(key)(&e))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
-        .map_err(|e| wrong(cert)(&e))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Some(Arc::new(config)))
 }
