@@ -104,30 +104,9 @@ async fn run(
     let mut signals = Signals::listen()?;
     let limits = Limits::of(&settings);
     let tls = tls_of(&settings)?;
-    for name in settings.tenants.keys() {
-        let wrong = |e: TokenError| ServeError::TenantName { name: name.clone(), detail: e.to_string() };
-        check_tenant(name).map_err(wrong)?;
-    }
-    let tenants = Arc::new(Tenants::open(env, dir, &settings)?);
-    for tenant in tenants.all() {
-        tenant.set_retention(&settings).map_err(|source| ServeError::Retention {
-            whose: if tenant.name.is_empty() {
-                "the store".into()
-            } else {
-                format!("tenant {}", tenant.name)
-            },
-            source,
-        })?;
-    }
+    let tenants = Arc::new(open_tenants(env, dir, &settings)?);
     let tokens = Tokens::load(env, dir)?;
-    let mut listeners = Vec::new();
-    for &address in settings.otlp_grpc_listen.iter().chain(&settings.listen) {
-        if tokens.are_none() && !address.ip().is_loopback() {
-            return Err(ServeError::Open { address });
-        }
-        let failed = |source| ServeError::Listen { address, source };
-        listeners.push(TcpListener::bind(address).await.map_err(failed)?);
-    }
+    let listeners = bind(&settings, tokens.are_none()).await?;
     if tls.is_none()
         && let Some(&address) = settings.syslog_tls_listen.first()
     {
@@ -207,6 +186,46 @@ async fn run(
     let _kept = freshness.await;
     let _given_back = memory.await;
     note_uses(&app, true);
+    end(app, graceful).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Opens the store and the tenants that the settings name, with the retention that these say.
+fn open_tenants(env: &Env, dir: &Path, settings: &Settings) -> Result<Tenants, ServeError> {
+    for name in settings.tenants.keys() {
+        let wrong = |e: TokenError| ServeError::TenantName { name: name.clone(), detail: e.to_string() };
+        check_tenant(name).map_err(wrong)?;
+    }
+    let tenants = Tenants::open(env, dir, settings)?;
+    for tenant in tenants.all() {
+        tenant.set_retention(settings).map_err(|source| ServeError::Retention {
+            whose: if tenant.name.is_empty() {
+                "the store".into()
+            } else {
+                format!("tenant {}", tenant.name)
+            },
+            source,
+        })?;
+    }
+    Ok(tenants)
+}
+
+/// Takes the addresses of HTTP, those of gRPC first. Where anybody may do everything, they must be this machine's.
+async fn bind(settings: &Settings, anybody_may: bool) -> Result<Vec<TcpListener>, ServeError> {
+    let mut listeners = Vec::new();
+    for &address in settings.otlp_grpc_listen.iter().chain(&settings.listen) {
+        if anybody_may && !address.ip().is_loopback() {
+            return Err(ServeError::Open { address });
+        }
+        let failed = |source| ServeError::Listen { address, source };
+        listeners.push(TcpListener::bind(address).await.map_err(failed)?);
+    }
+    Ok(listeners)
+}
+
+/// Lets what runs end, for a while, then closes the stores.
+async fn end(app: Arc<App>, graceful: Arc<GracefulShutdown>) -> Result<(), ServeError> {
     app.queries.close();
     for tenant in app.tenants.all() {
         tenant.hub.stop();
@@ -217,14 +236,13 @@ async fn run(
             graceful.shutdown().await;
         }
     };
-    if tokio::time::timeout(limits.stop_timeout, drained).await.is_err() {
+    if tokio::time::timeout(app.limits.stop_timeout, drained).await.is_err() {
         tracing::warn!("some requests were still running after stop_timeout_ms");
     }
     let closing = tokio::task::spawn_blocking(move || {
         app.tenants.all().iter().map(|tenant| tenant.close()).collect::<Result<Vec<()>, _>>()
     });
     closing.await.map_err(std::io::Error::other)??;
-    tracing::info!("stopped");
     Ok(())
 }
 
