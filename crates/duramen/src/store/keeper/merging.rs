@@ -1,0 +1,85 @@
+//! Long work on tables, such as merging them, beside which segments are flushed.
+
+use super::Keeper;
+use crate::error::Result;
+use crate::store::compact;
+use crate::store::flush::Flusher;
+use crate::store::layout::day_of;
+use duramen_engine::manifest::Edit;
+use std::time::Duration;
+
+/// How often to look for what is to be flushed while tables are merged.
+const FLUSH_EVERY_WHILE_MERGING: Duration = Duration::from_millis(200);
+
+impl Keeper {
+    /// Merges tables of one day, whose lines had at most so many bytes, if there are enough of them. Whether there were,
+    /// and `stop` did not end it. Flushes meanwhile: a merge may take minutes, and writers wait for no merge.
+    ///
+    /// # Errors
+    /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
+    pub(crate) fn compact(&mut self, max_raw_bytes: u64, stop: &dyn Fn() -> bool) -> Result<bool> {
+        let state = self.manifest.state().clone();
+        let classes_id =
+            self.policy().filter(|policy| !policy.rules.is_empty()).map(|policy| policy.classes_id());
+        let today = day_of(self.shared.env.clock.now_unix_ns());
+        let picked = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id, today);
+        let Some(inputs) = picked else { return Ok(false) };
+        let number = self.reserve_table()?;
+        let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
+        let merged =
+            self.while_stepping(stop, |go_on| compact::merge(&mut flusher, &tables, &inputs, number, go_on))?;
+        let table = match merged {
+            Err(e) if e.is_corruption() => {
+                self.shared.incident(format!("tables were not merged: {e}"));
+                self.not_mergeable.extend(inputs.iter().map(|meta| meta.number));
+                return Ok(true);
+            }
+            Ok(None) => return Ok(false),
+            Ok(Some(table)) => table,
+            Err(e) => return Err(e),
+        };
+        self.replace_tables(Edit {
+            add_tables: vec![table],
+            remove_tables: inputs.iter().map(|meta| meta.number).collect(),
+            ..Edit::default()
+        })?;
+        Ok(true)
+    }
+
+    /// A number for a table to be written while others are flushed, which take other numbers.
+    pub(super) fn reserve_table(&mut self) -> Result<u64> {
+        let number = self.manifest.state().next_table;
+        self.apply(Edit { next_table: number.checked_add(1), ..Edit::default() })?;
+        Ok(number)
+    }
+
+    /// Does long work on tables, which stay meanwhile, and which asks whether to go on after each block; in between,
+    /// flushes.
+    ///
+    /// # Errors
+    /// What kept flushes from being done; the work's own error is in its outcome.
+    pub(super) fn while_stepping<T>(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        work: impl FnOnce(&mut dyn FnMut() -> bool) -> T,
+    ) -> Result<T> {
+        let clock = self.shared.env.clock.clone();
+        let mut looked = clock.monotonic();
+        let mut flush_failed = None;
+        let within_other = std::mem::replace(&mut self.rewriting, true);
+        let done = work(&mut || {
+            if !self.flush_failed && clock.monotonic().saturating_sub(looked) >= FLUSH_EVERY_WHILE_MERGING {
+                flush_failed = self.step().err();
+                looked = clock.monotonic();
+            }
+            flush_failed.is_none() && !stop()
+        });
+        self.rewriting = within_other;
+        flush_failed.map_or(Ok(done), Err)
+    }
+
+    /// Writes one table at a time, beside the flushes.
+    pub(super) fn flusher(&self) -> Result<Flusher> {
+        Flusher::new(self.shared.env.clone(), self.shared.layout.clone(), 1)
+    }
+}
