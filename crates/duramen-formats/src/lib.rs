@@ -6,6 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `options`, `report`, `format` | how an input is read; what was done, counted; the formats by name |
 //! | [`reader`] | lines to events to entries: which format a line has, which lines belong together |
 //! | [`lines`] | chunks to lines: line ends, over-long lines, offsets |
 //! | [`detect`] | what the first lines of an input tell about the rest |
@@ -14,10 +15,11 @@
 //! | [`columns`], `container` | logs whose columns a header names; lines behind the head of a container's runtime |
 //! | [`journal`] | systemd's journal export format |
 //! | `aws`, `cef` | access logs of AWS, read as access logs; CEF and LEEF, read as syslog |
+//! | `colors` | the escape sequences of terminals, which are no part of a line's words |
 //! | [`time`] | time stamps as logs write them |
 //! | [`level`], `letters` | levels as logs write them: words, and letters where a log has a place for them |
 //! | [`rules`] | which fields a sender wants taken for time and message, left out, or added |
-//! | [`fields`] | fields on their way into an entry: names said twice, and which are time, message and level |
+//! | [`fields`], `names`, `roles` | fields on their way into an entry: names said twice, and which are time, message and level |
 //!
 //! Messages: of a text format the message is the whole line, so that what `grep` finds, a search for a word
 //! finds; what could be parsed is there as fields besides. Of a JSON line it is the field that holds it.

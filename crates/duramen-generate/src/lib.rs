@@ -22,6 +22,7 @@
 //! | `catalog` | the invented company: services, routes, and what they say |
 //! | `workload` | what happens: requests, incidents, rates; makes [`Event`]s |
 //! | `render` | writes an event in a [`Format`] |
+//! | `generator` | the events of it all, one by one |
 //! | `needles` | what is planted to be found again |
 //! | `rng`, `math`, `text` | random numbers, arithmetic and writing that are the same everywhere |
 

@@ -8,7 +8,7 @@
 //! | `spellings` | which fields a label may be |
 //! | `plan` | what of a query becomes a [`Filter`](duramen_query::filter::Filter), which the store answers |
 //! | `stage`, `pattern`, `template`, `ip` | what is done row by row |
-//! | `log` | queries for lines |
+//! | `query`, `log` | queries of either kind; those for lines |
 //! | `census` | which labels and values there are, and how often: LogsQL's counting, by labels |
 //! | `metric` | queries for numbers: windows over time, aggregations, arithmetic |
 //!

@@ -20,6 +20,9 @@
 //! | [`journald`] | what `systemd-journal-upload` sends |
 //! | [`elastic`] | Elasticsearch's `_bulk`, and its replies |
 //!
+//! All share what they give ([`decoded`]), what a request asks for beside its body ([`params`], [`treatment`]), and the
+//! notations that bodies are written in: `json`, `protobuf` and `varint`, `msgpack`.
+//!
 //! Fields, levels and times are found as [`duramen_formats`] finds them, so that a line means the same whether it is
 //! sent or read from a file.
 

@@ -9,6 +9,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | `options` | [`LsmOptions`]: how it is to behave |
+//! | `paths` | what lies where in a store's directory |
 //! | `cursor` | versions of keys, in order, wherever they come from |
 //! | `memtable` | finding what lies in a WAL segment |
 //! | `table` | a sorted table of versions: writing it, finding in it, caching its blocks |

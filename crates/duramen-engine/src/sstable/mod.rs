@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `format` | every byte of the file: header, frames, footer |
+//! | `wire` | varints and length-prefixed bytes, of which the rest is made |
 //! | `index` | the index and the properties: two chunks of the table's own |
 //! | `builder` | [`TableBuilder`]: writes a table under a temporary name, syncs it and renames it |
 //! | `unsynced` | [`UnsyncedTable`]: a table that has been written, until it has its final name |

@@ -15,11 +15,12 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`format`](mod@format) | every byte of a segment |
+//! | `options` | how a WAL is to behave |
 //! | `names` | directories, file names, the lock that tells a living writer from a dead one |
 //! | `arena` | the only place that touches segment memory |
-//! | `writer` | appending, rotating, syncing |
+//! | `writer` | appending, rotating, syncing; `group`: many wait, and one works for all |
 //! | `reader` | following a segment, one's own or another process's, alive or sealed |
-//! | `loaded` | a segment where the file system cannot map it |
+//! | `loaded`, `anonymous` | a segment where the file system cannot map it, and one without a file |
 //! | `recovery` | what a dead writer left behind |
 //! | `dump` | a segment, line by line |
 

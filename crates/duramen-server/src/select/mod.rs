@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`args`] | (what requests ask for) |
 //! | [`extra`] | (what every entry of an answer must be, besides) |
-//! | [`query`] | `query`: entries, or what pipes make of them |
+//! | [`query`] | `query`: entries, or what pipes make of them; `parquet`: the same as a file of columns |
 //! | [`tail`] | `tail`: entries as they come |
 //! | [`counts`] | `field_names`, `field_values`, `streams`, `stream_ids`, `stream_field_names`, `stream_field_values` |
 //! | [`facets`] | `facets` |

@@ -24,12 +24,14 @@
 //! | `template`, `timetext` | texts of few patterns; time stamps in text |
 //! | `references` | which texts repeat the values of other fields |
 //! | `ints` | encodings of integers |
+//! | `keyed` | integers that mostly follow from those of another column |
 //! | `bitpack` | integers of a fixed width in bits |
 //! | `compress`, `repeats` | zstd, and how much of its time a text is worth |
 //! | `symbols` | free text as codes of what is frequent in it |
 //! | `streams` | the four byte streams of a chunk, compressed |
 //! | `filter`, `words` | which words a block has |
 //! | `grams` | what may be in the midst of its words |
+//! | `chosen` | which values of a sequence are decoded: all, or some |
 //! | `texts` | many texts in one buffer |
 //! | `bytes` | variable-length integers, bounds-checked reading |
 

@@ -17,14 +17,15 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `record` | a log line as a program gives it |
 //! | `builder` | what a logger is to be like |
 //! | `direct` | the logger: one line's way |
 //! | `encode` | a line's bytes, written in one go |
-//! | `cbor` | the letters of those bytes |
 //! | `full` | no room: waiting, counting, and telling the log |
 //! | `renewal` | going on after a failed write or sync |
 //! | `process` | the store of this process, and of each child forked from it |
 //! | `exit` | what is done when the process ends |
+//! | `stats` | what a logger has done |
 //! | `sink` | what a front end needs of any back end |
 //! | `front_end`, `field_buf` | what front ends share |
 
