@@ -1,5 +1,6 @@
 //! `duramen delete`: removing lines for good.
 
+use super::SpanArgs;
 use crate::moment::parse_zone;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -27,17 +28,8 @@ pub(crate) struct DeleteArgs {
     #[arg(value_name = "LOGSQL")]
     pub(crate) query: String,
 
-    /// Only entries from this long ago on (90s, 15m, 2h30m, 7d), or from this time on
-    #[arg(long, value_name = "TIME", conflicts_with = "from")]
-    pub(crate) since: Option<String>,
-
-    /// Only entries from this time on: 14:30, 2026-11-21, '2026-11-21 14:30', RFC 3339, 2h, yesterday
-    #[arg(long, value_name = "TIME")]
-    pub(crate) from: Option<String>,
-
-    /// Only entries before this time
-    #[arg(long, value_name = "TIME")]
-    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
 
     /// The zone of times that name none: local, UTC, +02:00, Europe/Berlin
     #[arg(long, value_name = "ZONE", default_value = "local", value_parser = parse_zone)]

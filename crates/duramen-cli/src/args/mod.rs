@@ -13,6 +13,7 @@ mod query;
 mod retention;
 #[cfg(feature = "server")]
 mod serve;
+mod span;
 mod store;
 
 pub(crate) use delete::DeleteArgs;
@@ -28,6 +29,7 @@ pub(crate) use query::{OrderArg, OutputArg, QueryArgs, ShowArgs, TailArgs};
 pub(crate) use retention::{RetentionArgs, Setting};
 #[cfg(feature = "server")]
 pub(crate) use serve::{LogFormatArg, ServeArgs, TokenArgs, TokenVerb};
+pub(crate) use span::SpanArgs;
 pub(crate) use store::{RepairArgs, SnapshotArgs, StatsArgs, VerifyArgs};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};

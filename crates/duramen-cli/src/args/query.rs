@@ -1,5 +1,6 @@
 //! `duramen query` and `duramen tail`: they show entries alike.
 
+use super::SpanArgs;
 use crate::moment::parse_zone;
 use crate::render::color::ColorChoice;
 use clap::{Args, ValueEnum};
@@ -66,17 +67,8 @@ pub(crate) struct QueryArgs {
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<u64>,
 
-    /// Only entries from this long ago on (90s, 15m, 2h30m, 7d), or from this time on
-    #[arg(long, value_name = "TIME", conflicts_with = "from")]
-    pub(crate) since: Option<String>,
-
-    /// Only entries from this time on: 14:30, 2026-11-21, '2026-11-21 14:30', RFC 3339, 2h, yesterday
-    #[arg(long, value_name = "TIME")]
-    pub(crate) from: Option<String>,
-
-    /// Only entries before this time
-    #[arg(long, value_name = "TIME")]
-    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
 
     /// Ask an SQLite database that a Duramen sink writes, instead of the store
     #[cfg(feature = "sqlite")]

@@ -3,7 +3,7 @@
 use crate::args::DeleteArgs;
 use crate::failure::{Failure, Outcome, complain, say};
 use crate::interrupt::Interrupt;
-use crate::moment::{now_in, parse_moment};
+use crate::moment::now_in;
 use crate::render::units::{bytes, counted};
 use crate::verbs::show;
 use duramen::{DeleteReport, Store};
@@ -16,13 +16,7 @@ use std::process::ExitCode;
 /// Counts, asks and deletes.
 pub(crate) fn run(args: &DeleteArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
     let now = now_in(args.timezone.clone(), &*env.clock);
-    let moment = |flag: &str, text: &Option<String>| {
-        let parse =
-            |text: &String| parse_moment(text, &now).map_err(|why| Failure::Usage(format!("{flag}: {why}")));
-        text.as_ref().map(parse).transpose()
-    };
-    let from_ns = moment("--since", &args.since)?.or(moment("--from", &args.from)?);
-    let query = show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?;
+    let query = show::parse_within(&args.query, &now, &args.span)?;
     // A store that is not there is not made by deleting from it.
     let reader = Store::open_read_only(dir)?;
     if args.dry_run || !args.yes {

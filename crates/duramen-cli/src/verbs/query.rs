@@ -4,7 +4,6 @@ use crate::allocator::keep_for_queries;
 use crate::args::{OrderArg, QueryArgs};
 use crate::failure::{Failure, NOTHING_MATCHED, Outcome, complain, say};
 use crate::interrupt::Interrupt;
-use crate::moment::parse_moment;
 use crate::render::units::{bytes, count, counted, duration};
 use crate::verbs::show::{self, Delivery};
 use duramen::block::BlockHandle;
@@ -23,13 +22,7 @@ use std::time::Duration;
 /// Runs the query and writes what it finds.
 pub(crate) fn run(args: &QueryArgs, dir: &Path, env: &Env, interrupt: &Interrupt) -> Outcome {
     let now = show::now(&args.show, env);
-    let moment = |flag: &str, text: &Option<String>| {
-        let parse =
-            |text: &String| parse_moment(text, &now).map_err(|why| Failure::Usage(format!("{flag}: {why}")));
-        text.as_ref().map(parse).transpose()
-    };
-    let from_ns = moment("--since", &args.since)?.or(moment("--from", &args.from)?);
-    let query = Arc::new(show::parse_within(&args.query, &now, from_ns, moment("--to", &args.to)?)?);
+    let query = Arc::new(show::parse_within(&args.query, &now, &args.span)?);
     let started = env.clock.monotonic();
     keep_for_queries(true);
     let cancel = Cancel::timed(env.clock.clone(), args.timeout);

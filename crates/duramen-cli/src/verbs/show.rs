@@ -1,9 +1,9 @@
 //! What `query` and `tail` share: reading the query, and where its rows go.
 
-use crate::args::ShowArgs;
+use crate::args::{ShowArgs, SpanArgs};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::moment::now_in;
+use crate::moment::{now_in, parse_moment};
 use crate::render::color::{ColorChoice, Styles};
 use crate::render::rows::{Form, RowWriter};
 use duramen_engine::io::Env;
@@ -21,20 +21,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Reads a query; relative times in it count from `now`.
 pub(super) fn parse(text: &str, now: &Zoned) -> Result<Query, Failure> {
-    parse_within(text, now, None, None)
+    read(text, now, None)
 }
 
-/// The same with a time range around it, ns since the epoch: from the first on, before the second.
-pub(super) fn parse_within(
-    text: &str,
-    now: &Zoned,
-    from_ns: Option<i64>,
-    to_ns: Option<i64>,
-) -> Result<Query, Failure> {
+/// The same with a span of time around it.
+pub(super) fn parse_within(text: &str, now: &Zoned, span: &SpanArgs) -> Result<Query, Failure> {
+    let moment = |flag: &str, text: &Option<String>| {
+        let parse =
+            |text: &String| parse_moment(text, now).map_err(|why| Failure::Usage(format!("{flag}: {why}")));
+        text.as_ref().map(parse).transpose()
+    };
+    let from_ns = moment("--since", &span.since)?.or(moment("--from", &span.from)?);
+    let to_ns = moment("--to", &span.to)?;
     let within = (from_ns.is_some() || to_ns.is_some()).then(|| TimeRange {
         min: from_ns.unwrap_or(i64::MIN),
         max: to_ns.map_or(i64::MAX, |to| to.saturating_sub(1)),
     });
+    read(text, now, within)
+}
+
+fn read(text: &str, now: &Zoned, within: Option<TimeRange>) -> Result<Query, Failure> {
     let now_ns = i64::try_from(now.timestamp().as_nanosecond()).unwrap_or(i64::MAX);
     let options =
         ParseOptions { now_ns, timezone: now.time_zone().clone(), within, ..ParseOptions::default() };
