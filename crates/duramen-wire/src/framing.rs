@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! octet counting   LENGTH SP so many bytes          as in  11 <34>1 - - -
-//! delimited        bytes, then LF (or NUL)
+//! delimited        bytes, then LF or NUL
 //! ```
 //!
-//! Of syslog each message may be framed either way; `11 <` tells, because messages begin with `<`.
+//! Of syslog each message may be framed either way; `11 <` tells, because messages begin with `<`. Python's `SysLogHandler` puts
+//! a NUL alone behind each, Perl's `Sys::Syslog` a line feed and a NUL.
 
 /// A message of a stream, or what stands for one that is over the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ pub struct Framer {
     /// The message so far.
     buffer: Vec<u8>,
     state: State,
-    /// Whether messages may be counted.
-    counting: bool,
+    /// Whether messages are syslog's: they may be counted, and a NUL ends one, too.
+    syslog: bool,
     end: u8,
     max_bytes: usize,
 }
@@ -58,14 +59,14 @@ enum State {
 }
 
 impl Framer {
-    /// For syslog: octet counting, and messages that end with a line feed. Those over `max_bytes` are passed over.
+    /// For syslog: octet counting, and messages that end with a line feed or a NUL. Those over `max_bytes` are passed over.
     pub fn syslog(max_bytes: usize) -> Self {
-        Self { buffer: Vec::new(), state: State::Start, counting: true, end: b'\n', max_bytes }
+        Self { buffer: Vec::new(), state: State::Start, syslog: true, end: b'\n', max_bytes }
     }
 
     /// For messages that end with the byte `end` each.
     pub fn delimited(end: u8, max_bytes: usize) -> Self {
-        Self { buffer: Vec::new(), state: State::Start, counting: false, end, max_bytes }
+        Self { buffer: Vec::new(), state: State::Start, syslog: false, end, max_bytes }
     }
 
     /// Takes the next bytes and calls `f` with every message that ends among them.
@@ -73,9 +74,9 @@ impl Framer {
         while let Some(first) = bytes.first() {
             match self.state {
                 State::Start => {
-                    if *first == self.end || *first == b'\n' {
+                    if *first == self.end || *first == b'\n' || self.syslog && *first == 0 {
                         bytes = &bytes[1..];
-                    } else if self.counting && matches!(first, b'1'..=b'9') {
+                    } else if self.syslog && matches!(first, b'1'..=b'9') {
                         self.state = State::Length(0);
                     } else {
                         self.state = State::Delimited(0);
@@ -114,7 +115,10 @@ impl Framer {
                     }
                 }
                 State::Delimited(len) => {
-                    let end = memchr::memchr(self.end, bytes);
+                    let end = match self.syslog {
+                        true => memchr::memchr2(self.end, 0, bytes),
+                        false => memchr::memchr(self.end, bytes),
+                    };
                     let piece = &bytes[..end.unwrap_or(bytes.len())];
                     bytes = &bytes[end.map_or(bytes.len(), |end| end + 1)..];
                     let len = len.saturating_add(piece.len());
@@ -219,6 +223,9 @@ mod tests {
                 &["over: 20", "<1>a", "over: 20", "<3>b"],
             ),
             (b"16 <1>3456789", &["<1>3456789 of 16"]),
+            (b"<1>a\0<2>b\0\x005 <3>c\0<4>d\0", &["<1>a", "<2>b", "<3>c", "<4>d"]),
+            (b"<1>a\n\0<2>b\n\0", &["<1>a", "<2>b"]),
+            (b"5 <\0>a12\0<1>34567890123456\0<2>b", &["<\0>a1", "2", "over: 17", "<2>b"]),
             (b"", &[]),
         ] {
             for piece in [1, 2, 3, 7, 100] {

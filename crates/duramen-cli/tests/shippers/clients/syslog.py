@@ -1,4 +1,4 @@
-"""Python's own SysLogHandler (RFC 3164, NUL at the end, framed by line feeds), and RFC 5424 by octet counting."""
+"""Python's own SysLogHandler (RFC 3164, a NUL behind each and no line feed), and RFC 5424 by octet counting."""
 import logging
 import socket
 import sys
@@ -10,8 +10,6 @@ host, port, lines = sys.argv[1:]
 half = int(lines) // 2
 old = SysLogHandler(address=(host, int(port)), socktype=socket.SOCK_STREAM)
 old.ident = "shop: "
-old.append_nul = False
-old.formatter = logging.Formatter("%(message)s\n")
 new = Rfc5424SysLogHandler(address=(host, int(port)), socktype=socket.SOCK_STREAM, appname="shop")
 for handler, numbers in [(old, range(half)), (new, range(half, int(lines)))]:
     logger = logging.getLogger("web")
