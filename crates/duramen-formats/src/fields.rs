@@ -344,7 +344,7 @@ impl Fields {
         stamps.parse_value(&format!("{date} {time} {zone}"))
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.name.of(&self.names) == name)
     }
 

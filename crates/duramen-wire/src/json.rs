@@ -67,6 +67,13 @@ impl ObjectRows {
         self.entry.start(time_ns)
     }
 
+    /// Adds a field to the entry of the row that was read last, unless the row has one of this name, whatever its value.
+    pub fn add_if_none(&mut self, name: &str, value: &str) {
+        if !self.flattener.has(name) {
+            self.entry.field(name, value);
+        }
+    }
+
     /// Adds a field to the entry of the row that was read last, whose text `row` is; see [`JsonFlattener::add`].
     pub fn add<'v>(&mut self, row: &str, name: &str, value: impl Into<Value<'v>>) {
         self.flattener.add(row, name, value.into(), &mut self.entry);

@@ -2,11 +2,12 @@
 //!
 //! The message is what the program said; `host`, `app`, `pid`, `msgid`, `facility`, `severity`, `priority` and the
 //! parameters of structured data (`sd.ID.PARAM`) are fields, and `host` and `app` make the stream. A message that is
-//! not in either form is kept whole.
+//! a JSON object, as many loggers send it over TCP and call it Logstash's, is read as a JSON line. One in no such form is kept whole.
 
 use crate::decoded::Decoded;
 use crate::error::Result;
 use crate::framing::Frame;
+use crate::json::ObjectRows;
 use crate::params::Params;
 use duramen::EntryBuf;
 use duramen::logger::TRUNCATED_FIELD;
@@ -26,6 +27,9 @@ pub struct Messages {
     stamps_ns: i64,
     names: Names,
     extra_fields: Vec<(String, String)>,
+    params: Params,
+    /// Reads messages that are JSON objects; made when the first comes, for most senders send none.
+    objects: Option<Box<ObjectRows>>,
 }
 
 /// How long a guess at the year holds: an hour.
@@ -46,6 +50,8 @@ impl Messages {
             names: Names::new(),
             timezone,
             extra_fields: params.rules.extra_fields.clone(),
+            params: params.clone(),
+            objects: None,
         }
     }
 
@@ -75,9 +81,13 @@ impl Messages {
         if now_ns.saturating_sub(self.stamps_ns) > STAMPS_NS {
             self.stamps = StampParser::new(self.timezone.clone(), now_ns, None);
             self.stamps_ns = now_ns;
+            self.objects = None;
         }
         let text = text_of(bytes);
         let text = text.trim_end_matches(['\n', '\r', '\0']);
+        if text.starts_with('{') && self.object(text, peer, now_ns, out)? {
+            return Ok(());
+        }
         let entry = &mut self.entry;
         match syslog::parse(text, &self.stamps) {
             Some(line) => {
@@ -105,6 +115,21 @@ impl Messages {
         entry.raw_len(bytes.len() + 1);
         let _counted_in_out = out.take(entry)?;
         Ok(())
+    }
+
+    /// Takes a message that may be a JSON object; says whether it is one.
+    fn object(&mut self, text: &str, peer: Option<&str>, now_ns: i64, out: &mut Decoded) -> Result<bool> {
+        let rows = self.objects.get_or_insert_with(|| {
+            Box::new(ObjectRows::with_streams(&self.params, now_ns, &STREAM_FIELDS, None))
+        });
+        if rows.read(text.as_bytes(), &[], now_ns, out).is_err() {
+            return Ok(false);
+        }
+        if let Some(peer) = peer {
+            rows.add_if_none("host", peer);
+        }
+        let _counted_in_out = out.take(&mut rows.entry)?;
+        Ok(true)
     }
 }
 
@@ -136,6 +161,39 @@ mod tests {
              1718378161000000000 Fatal failed {host=web-2 app=su} pid=5 priority=34 facility=auth severity=crit dc=a\n\
              NOW Info just text {host=10.0.0.9} priority=13 facility=user severity=notice dc=a\n\
              NOW Error level=error no syslog \\xFF {host=10.0.0.9} dc=a\n"
+        );
+    }
+
+    #[test]
+    fn json_objects_without_a_header_are_json_lines() {
+        let mut out = Decoded::default();
+        let mut params = Params::default();
+        params.set("extra_fields", "dc=a").unwrap();
+        let mut messages = Messages::new(&params, TimeZone::UTC, NOW);
+        for frame in [
+            // logstash-logback-encoder, python-logstash, Monolog's JsonFormatter.
+            &br#"{"@timestamp":"2024-06-15T10:00:00.123+02:00","@version":"1","message":"paid","logger_name":"shop.Pay","level":"WARN","level_value":30000}"#[..],
+            br#"{"@timestamp":"2024-06-15T08:00:00.5Z","message":"a\nb","host":"web-1","app":"shop","level":"ERROR"}"#,
+            b"{\"message\":\"refused\",\"context\":{\"user\":3},\"level\":400,\"level_name\":\"ERROR\",\"datetime\":\"2024-06-15T08:00:00+00:00\"}\r",
+            br#"{"msg":"no time","host":{"name":"web-2"}} "#,
+            // None, though they begin so: they are kept whole.
+            br#"{"message":"cut"#,
+            br#"{"a":1} and more: error"#,
+            b"{\"message\":\"\xff\"}",
+            br#"<14>Jun 15 08:00:00 h app: {"message":"a header"}"#,
+        ] {
+            messages.message(Frame::Message(frame), Some("10.0.0.9"), NOW, &mut out).unwrap();
+        }
+        assert_eq!(
+            show(&mut out),
+            "1718438400123000000 Warn paid {host=10.0.0.9} @timestamp=2024-06-15T10:00:00.123+02:00 @version=1 message=paid logger_name=shop.Pay level=WARN level_value=30000 dc=a\n\
+             1718438400500000000 Error a\nb {host=web-1 app=shop} @timestamp=2024-06-15T08:00:00.5Z message=a\nb level=ERROR dc=a\n\
+             1718438400000000000 Error refused {host=10.0.0.9} message=refused context.user=3 level#1=400 level_name=ERROR datetime=2024-06-15T08:00:00+00:00 dc=a\n\
+             NOW Unknown no time {host=10.0.0.9} msg=no time host.name=web-2 dc=a\n\
+             NOW Unknown {\"message\":\"cut {host=10.0.0.9} dc=a\n\
+             NOW Unknown {\"a\":1} and more: error {host=10.0.0.9} dc=a\n\
+             NOW Unknown {\"message\":\"\\xFF\"} {host=10.0.0.9} dc=a\n\
+             1718438400000000000 Info {\"message\":\"a header\"} {host=h app=app} priority=14 facility=user severity=info dc=a\n"
         );
     }
 

@@ -322,6 +322,11 @@ impl JsonFlattener {
         self.fields.clear();
     }
 
+    /// Whether the line that was read last has a field of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.has(name)
+    }
+
     /// Adds a field to the entry that [`flatten`](Self::flatten) has filled from `line`: under its name, or if the line
     /// has one of that name and another value, as `name#1` and so on. Not one that the rules leave out.
     pub fn add(&mut self, line: &str, name: &str, value: Value<'_>, entry: &mut EntryBuf) {
