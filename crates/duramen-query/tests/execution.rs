@@ -817,6 +817,23 @@ fn what_nobody_looks_at_is_not_computed() {
 }
 
 #[test]
+fn who_names_fields_reads_no_more_of_those_that_were_chosen_or_renamed() {
+    let blocks = store(20, 30);
+    for (text, as_) in [
+        ("* | fields n, _msg | stats sum(n) s", "* | stats sum(n) s"),
+        ("* | fields *, x | stats by (n) count() c", "* | stats by (n) count() c"),
+        ("* | delete _msg, x* | uniq by (n) with hits", "* | uniq by (n) with hits"),
+        ("* | fields n, _msg | delete _msg | top 3 by (n)", "* | top 3 by (n)"),
+        ("* | rename n as k, _msg as l | stats sum(k) s", "* | stats sum(n) s"),
+        ("* | copy n as k | fields k | stats max(k) s", "* | stats max(n) s"),
+    ] {
+        let [found, expected] = [text, as_].map(|text| run(text, &blocks, &RunOptions::default()).unwrap());
+        assert_eq!(found.0, expected.0, "{text}");
+        assert_eq!(found.1.bytes_read, expected.1.bytes_read, "{text}");
+    }
+}
+
+#[test]
 fn a_limit_behind_groups_finds_the_first_of_all() {
     let row = |n: i64| {
         let (wide, took) = (format!("k{}", n * 7919 % 1201), format!("{}", n % 17));
@@ -911,6 +928,33 @@ fn fields_made_of_columns_are_those_made_of_rows() {
         "join by (n) (few:a | fields n, same, few | rename few as took, same as k)",
         "join by (n) (few:a | fields n | copy n as k) inner",
         "join by (few) (n:<9 | fields few, n | rename n as k)",
+        "rename few as k",
+        "rename few as k, n as few",
+        "rename n as k, wide as n",
+        "rename few as k | rename k as few, same as k",
+        "rename few as few, took as k",
+        "rename k as few",
+        "rename none as few, same as k",
+        "rename wide as k | math k % 7 as k",
+        "rename same as k | format \"<k>\" as same keep_original_fields",
+        "rename f* as k",
+        "math n * 2 as l | rename l as k",
+        "math n * 2 as k | copy took as k",
+        "copy n as k",
+        "copy took as k, k as few",
+        "copy _msg as k | extract \"/users/<k>/\" from k",
+        "copy _time as k | len(k) as l",
+        "rename _time as k",
+        "rename took as _time",
+        "copy _stream as k, _stream_id as few",
+        "fields few, n, k, wide",
+        "fields few | copy few as k",
+        "fields wide, few, n | rename n as k",
+        "fields f*, n*, w*, t*, same",
+        "fields *",
+        "delete few",
+        "delete n*, x | copy few as k",
+        "delete _time, took",
     ] {
         for filter in ["*", "few:a", "n:=17", "n:in(3, 8, 44) or nothing:*"] {
             for stats in [
@@ -928,9 +972,11 @@ fn fields_made_of_columns_are_those_made_of_rows() {
             ] {
                 let text = format!("{filter} | {pipes} | {stats}");
                 let made = run(&text, &blocks, &RunOptions::default()).unwrap().0;
-                // What stands between them makes it rows.
-                let by_rows = format!("{filter} | {pipes} | filter * | {stats}");
-                assert_eq!(made, run(&by_rows, &blocks, &RunOptions::default()).unwrap().0, "{text}");
+                // What stands between them makes it rows; the second hides from the pipes what is behind it, too.
+                for between in ["filter *", "offset 0"] {
+                    let by_rows = format!("{filter} | {pipes} | {between} | {stats}");
+                    assert_eq!(made, run(&by_rows, &blocks, &RunOptions::default()).unwrap().0, "{by_rows}");
+                }
             }
         }
     }

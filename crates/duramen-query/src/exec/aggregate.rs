@@ -4,10 +4,11 @@
 //! constants, dictionaries or time buckets, a row's group is found by its codes, without its texts.
 
 use super::ahead::Ahead;
-use super::derived::{derive, makers};
+use super::derived::derive;
 use super::first_last;
 use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
 use super::inputs::{Extremes, Input, Known, Rows, is_beaten};
+use super::makers;
 use super::open::Open;
 use super::read::Reader;
 use super::scan::CANCEL_INTERVAL_ROWS;
@@ -89,7 +90,7 @@ impl<'a> Aggregation<'a> {
         let threads = over_blocks(Ahead::new(self.reader, blocks), |shared| {
             let mut groups = Groups::new(self.aggregate, self.memory);
             let mut stats = RunStats::default();
-            let mut makers = makers(self.pipes, self.aggregate).unwrap_or_default();
+            let mut makers = makers::of(self.pipes, self.aggregate).unwrap_or_default();
             while let Some((number, handle)) = shared.take() {
                 self.block(number, handle, &mut makers, &mut groups, &mut stats)?;
             }

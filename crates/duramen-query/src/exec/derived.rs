@@ -7,70 +7,22 @@ use super::inputs::Known;
 use super::made::{BySlot, CHARGED_FOR, MadeColumns, charge_for, merged};
 use super::memory::Memory;
 use super::numbers::{Numbers, append};
-use super::open::{Open, STREAM_ID, plain_text};
+use super::open::{Open, plain_text};
 use super::scan::CANCEL_INTERVAL_ROWS;
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::number::Number;
-use crate::pipe::Pipe;
 use crate::pipe::maker::{Made, MakeNumbers, Maker, Shortcut};
 use crate::pipe::math::constant;
-use crate::pipe::stats::{Aggregate, Cell, Function};
+use crate::pipe::stats::Cell;
 use duramen::ValueKind;
-use duramen::block::{LengthUnit, names};
+use duramen::block::LengthUnit;
 use duramen::column::{Codes, Column, ColumnData, Kinds, Order};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The most combinations of texts that are made once each.
 const MAX_COMBINATIONS: usize = 4096;
-
-/// The pipes' makers, if what `stats` does behind them can be done with columns.
-pub(super) fn makers<'p>(pipes: &'p [Pipe], aggregate: &Aggregate) -> Option<Vec<Maker<'p>>> {
-    let is_plain = |maker: &Maker<'_>| {
-        let is_own = |name: &&str| matches!(*name, names::TIME | names::STREAM | STREAM_ID);
-        !maker.writes.iter().any(is_own)
-    };
-    let makers: Vec<_> = pipes.iter().map(Pipe::makers).collect::<Option<_>>()?;
-    let mut makers: Vec<_> = makers.into_iter().flatten().collect();
-    if !makers.iter().all(is_plain) {
-        return None;
-    }
-    // Who looks at all fields, or at rows by a filter, would look at those of the block.
-    let is_named = |f: &Function| f.condition.is_none() && f.fields.iter().all(|field| !field.prefix);
-    if !aggregate.functions.iter().all(is_named) {
-        return None;
-    }
-    for i in (0..makers.len()).rev() {
-        let (before, behind) = makers.split_at_mut(i + 1);
-        if let Some(Maker { writes, numbers, .. }) = before.last_mut()
-            && !writes.iter().all(|name| only_numbers_matter(name, behind, aggregate))
-        {
-            *numbers = None;
-        }
-    }
-    Some(makers)
-}
-
-/// Whether nobody wants to know more of what is made under this name than which number it is.
-fn only_numbers_matter(name: &str, behind: &[Maker<'_>], aggregate: &Aggregate) -> bool {
-    let wants_texts = |maker: &Maker<'_>| {
-        maker.numbers.is_none() && (maker.reads.contains(&name) || maker.writes.contains(&name))
-    };
-    let is_right = |function: &Function| {
-        let is_of_it = function.fields.iter().any(|field| *field.name == *name);
-        let is_sorted_by_it = function.sort.iter().any(|(field, _)| **field == *name);
-        !is_sorted_by_it && (!is_of_it || function.looks_at_numbers())
-    };
-    !behind.iter().any(wants_texts)
-        && !aggregate.by.iter().any(|by| *by.field == *name)
-        && aggregate.functions.iter().all(is_right)
-}
-
-/// Whether columns tell of every block what these make.
-pub(super) fn are_certain(makers: &[Maker<'_>]) -> bool {
-    !makers.iter().any(|maker| matches!(maker.shortcut, Some(Shortcut::SameUnless(_))))
-}
 
 /// Puts the columns that a pipe makes of others in their place, for the rows that were found. If `stop` says so, it ends soon,
 /// with columns that mean nothing. Where only numbers matter, they are `known` then, and there is no column. Gives how many
@@ -83,13 +35,18 @@ pub(super) fn derive<'a>(
     memory: &Memory,
     stop: &dyn Fn() -> bool,
 ) -> Result<duramen::Result<Option<usize>>> {
+    if let (Some(Shortcut::Name { .. }), [read], [write]) =
+        (maker.shortcut, &maker.reads[..], &maker.writes[..])
+    {
+        return Ok(open.name(read, write).map(|()| Some(0)));
+    }
     if let Some(Shortcut::SameUnless(is_other)) = maker.shortcut {
         return same(&maker.reads, is_other, open, found, memory, stop);
     }
     Ok(derive_certain(maker, open, found, known, memory, stop)?.map(Some))
 }
 
-/// The same of one that is [certain](are_certain).
+/// The same of one that is [certain](super::makers::are_certain).
 fn derive_certain<'a>(
     maker: &mut Maker<'a>,
     open: &mut Open,

@@ -17,6 +17,7 @@ mod first_last;
 mod group_keys;
 mod inputs;
 mod made;
+mod makers;
 pub mod memory;
 mod needed;
 mod numbers;
@@ -248,9 +249,8 @@ pub(crate) fn execute<'a>(
         let aggregate = grouping.aggregate();
         let mut next = chain(grouping.behind(), run, last.stage())?;
         let (order, memory) = (run.options.order, run.memory);
-        let makers = derived::makers(each, aggregate);
-        let groups = if each.is_empty() || makers.as_ref().is_some_and(|makers| derived::are_certain(makers))
-        {
+        let makers = makers::of(each, aggregate);
+        let groups = if each.is_empty() || makers.as_ref().is_some_and(|makers| makers::are_certain(makers)) {
             let reader = read::Reader { in_order: in_order(aggregate), ..reader };
             aggregate::Aggregation { reader, pipes: each, aggregate, memory, order }
                 .run(run.blocks, &mut stats)?

@@ -216,6 +216,13 @@ impl Open {
         self.columns.insert(name.into(), Some(column));
     }
 
+    /// Gives a field's column, or that there is none, another name, too.
+    pub fn name(&mut self, from: &str, to: &str) -> Result<()> {
+        let column = self.column(from)?;
+        self.columns.insert(to.into(), column);
+        Ok(())
+    }
+
     /// Decodes what the query needs of rows, if that has not been done.
     pub fn prepare(&mut self, projection: &Projection) -> Result<()> {
         if self.output.is_none() {

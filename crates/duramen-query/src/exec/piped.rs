@@ -7,7 +7,7 @@
 use super::aggregate::Aggregation;
 use super::ahead::Ahead;
 use super::context::Run;
-use super::derived::makers;
+use super::makers;
 use super::open::Open;
 use super::project::Projection;
 use super::read::Reader;
@@ -51,7 +51,7 @@ impl<'a> PipedAggregation<'a> {
                 chain(self.pipes, &own, Box::new(Grouped { groups: &groups, arrival: &arrival }))?;
             let (reader, pipes, aggregate, order) = (self.reader, self.pipes, self.aggregate, self.order);
             let columns = Aggregation { reader, pipes, aggregate, memory, order };
-            let mut makers = makers(pipes, aggregate);
+            let mut makers = makers::of(pipes, aggregate);
             let mut row = ResultRow::new();
             while let Some((number, handle)) = shared.take() {
                 let Some((mut open, found)) = self.reader.open(handle, &mut stats)? else { continue };

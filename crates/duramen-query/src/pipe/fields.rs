@@ -2,6 +2,8 @@
 
 use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
+use crate::exec::open::STREAM_ID;
+use crate::exec::project::Projection;
 use crate::parse::{Parser, quote};
 use crate::row::ResultRow;
 use duramen::block::names;
@@ -102,6 +104,19 @@ impl Fields {
             [pattern] if !self.delete && !pattern.prefix => Some(&pattern.name),
             _ => None,
         }
+    }
+
+    /// Whether rows have all of these fields behind it that they had before, each of which is meant by its very name.
+    pub(super) fn leave_all_of(&self, wanted: &Projection) -> bool {
+        let Projection::Only(wanted) = wanted else { return false };
+        let is_named = |name: &str| self.patterns.iter().any(|p| !p.prefix && *p.name == *name);
+        let is_left = |name: &str| match self.delete {
+            true => !self.patterns.iter().any(|p| p.matches(name)),
+            // A stream's number is only there for who names it.
+            false if name == STREAM_ID => is_named(name),
+            false => self.patterns.iter().any(|p| p.matches(name)),
+        };
+        wanted.iter().all(|pattern| !pattern.prefix && is_left(&pattern.name))
     }
 }
 

@@ -70,6 +70,8 @@ pub(crate) enum Shortcut {
     Length,
     /// What is read, as text, unless that is such: what becomes of its row then is not told by columns.
     SameUnless(fn(&str) -> bool),
+    /// What is read, as it is, or nothing where there is none. If it `moves`, the field that is read has none any more.
+    Name { moves: bool },
 }
 
 /// What a pipe makes of which fields.
@@ -100,6 +102,16 @@ impl<'a> Maker<'a> {
             make: Box::new(make),
             numbers: None,
         }
+    }
+
+    /// The fields that it changes.
+    pub fn changes(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.writes.iter().chain(self.empties()).copied()
+    }
+
+    /// The fields that have nothing any more behind it.
+    pub fn empties(&self) -> &[&'a str] {
+        if matches!(self.shortcut, Some(Shortcut::Name { moves: true })) { &self.reads } else { &[] }
     }
 
     /// The same, row by row.

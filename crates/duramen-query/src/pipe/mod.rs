@@ -136,6 +136,7 @@ impl Pipe {
     pub(crate) fn makers(&self) -> Option<Vec<maker::Maker<'_>>> {
         match self {
             Self::Custom(custom) => custom.pipe().makers(),
+            Self::Rename(rename) => rename.makers(),
             _ => None,
         }
     }
@@ -233,19 +234,31 @@ pub(crate) fn prepared(pipes: &[Pipe], limit: Option<usize>, run: &Run<'_>) -> R
     Ok(needed(prepared))
 }
 
-/// Leaves out what makes, or computes, only what nobody behind it looks at.
+/// Leaves out what makes, or computes, only what nobody behind it looks at, and what chooses fields for those who look at none but
+/// the chosen ones.
 fn needed(pipes: Vec<Pipe>) -> Vec<Pipe> {
     let (mut wanted, mut needed) = (Projection::All, Vec::new());
+    // Whether all that is behind looks at fields by their names, whatever others there are, and in whatever order.
+    let mut goes_by_names = false;
     for mut pipe in pipes.into_iter().rev() {
         if let Pipe::Stats(stats) = &mut pipe {
             stats.only(&|name| wanted.wants(name));
         }
         let makes_unwanted = |makers: Vec<maker::Maker<'_>>| {
-            makers.iter().flat_map(|maker| &maker.writes).all(|name| !wanted.wants(name))
+            makers.iter().flat_map(maker::Maker::changes).all(|name| !wanted.wants(name))
         };
-        let is_unwanted = pipe.passes() == Passes::Each
-            && (wanted == Projection::none() || pipe.makers().is_some_and(makes_unwanted));
+        let leaves_all = |fields: &fields::Fields| goes_by_names && fields.leave_all_of(&wanted);
+        let is_unwanted = match &pipe {
+            _ if pipe.passes() != Passes::Each => false,
+            Pipe::Fields(fields) if leaves_all(fields) => true,
+            _ => wanted == Projection::none() || pipe.makers().is_some_and(makes_unwanted),
+        };
         if !is_unwanted {
+            goes_by_names = match &pipe {
+                Pipe::Stats(_) | Pipe::Top(_) | Pipe::Uniq(_) => true,
+                Pipe::Fields(_) | Pipe::Filter(_) => goes_by_names,
+                _ => goes_by_names && pipe.makers().is_some(),
+            };
             wanted = wanted.before(&pipe);
             needed.push(pipe);
         }

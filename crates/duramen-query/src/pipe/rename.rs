@@ -2,11 +2,13 @@
 //! whose names begin so, and `rename a* as b` gives all of them one name, which the last of them keeps.
 
 use super::fields::NamePattern;
+use super::maker::{Made, Maker, Shortcut};
 use super::{Flow, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::project::Projection;
 use crate::parse::Parser;
 use crate::row::ResultRow;
+use duramen::ValueKind;
 use std::fmt;
 
 /// New names, given one after another.
@@ -53,6 +55,19 @@ impl Rename {
             }
             needed
         })
+    }
+
+    /// Each name given, if that is told without asking which names there are.
+    pub(crate) fn makers(&self) -> Option<Vec<Maker<'_>>> {
+        if self.pairs.iter().any(|(from, to)| from.prefix || to.prefix) {
+            return None;
+        }
+        let shortcut = Some(Shortcut::Name { moves: !self.copy });
+        let as_text = |text: &str, made: &mut Made| made.start(ValueKind::String).push_str(text);
+        let pairs = self.pairs.iter().filter(|(from, to)| from != to);
+        let makers =
+            pairs.map(|(from, to)| Maker { shortcut, ..Maker::of_one(&from.name, &to.name, as_text) });
+        Some(makers.collect())
     }
 }
 
