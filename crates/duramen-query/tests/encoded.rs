@@ -419,6 +419,12 @@ fn what_is_made_of_texts_is_the_same_whoever_puts_them_together() {
                 "* | collapse_nums at F | stats by (_time:1s) count_uniq(F) n, max(F) m",
                 "F:* | format \"<F>!\" as y | replace_regexp (\"[0-9]+\", \"N\") at y | stats by (y) count() n",
                 "n:>3 | extract \"e<x>\" from F | stats by (x) min(_time) t, count() n",
+                "* | extract \" from <x>\" from F | stats by (x) count() n",
+                "* | extract \"1<x>2<y> \" from F | stats by (x, y) count() n",
+                "* | extract \"] <x>=<y>\" from F | stats by (x, y) count() n",
+                "* | extract_regexp \"(?P<x>b[a-z]*)\" from F | stats by (x) count() n",
+                "* | extract_regexp \"0(?P<x>[^ ]*) (?P<y>.)\" from F | stats by (x, y) count() n",
+                "* | extract_regexp \"(?:: ?|=)(?P<x>.*)$\" from F | stats by (x) count() n",
             ] {
                 let query = query.replace("F", field);
                 let [mut of_table, mut of_memory] = [&table, &memory].map(|handle| ask(&query, handle));

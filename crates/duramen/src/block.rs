@@ -302,13 +302,17 @@ pub trait Block: Send + Sync + Debug {
     /// Looks through a field's values in these rows (one bit each) without keeping them: calls `see` with each one's slot, which
     /// ascend, and its text, and gives how rows lead to slots. Rows without a value are passed over. `None` if `see` was not called:
     /// the values are there anyway, or worth keeping, and [`Block::column`] has them. Before an error it may have been called.
+    ///
+    /// Of each text, `see` may be given less than all: the part from the first `start` on, and anything of what comes before it that
+    /// holds no other; of a text without it, any part that has none either. If that is empty, it is given all.
     fn look_through(
         &self,
         name: &str,
         rows: &[u64],
+        start: &str,
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<Option<Order>> {
-        let _unknown = (name, rows, see);
+        let _unknown = (name, rows, start, see);
         Ok(None)
     }
     /// Says that the fields that somebody wants will be read soon, and what leads to them. Only a hint, which never fails:

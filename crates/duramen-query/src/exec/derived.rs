@@ -341,7 +341,7 @@ fn by_text(
             made = by_slot.make(slot, memory, |made| (maker.make)(&|_| text, made));
         }
     };
-    match open.look_through(name, found, &mut see) {
+    match open.look_through(name, found, maker.start, &mut see) {
         Ok(None) => Ok(Ok(None)),
         Ok(Some(order)) => {
             made?;

@@ -238,7 +238,7 @@ fn look_through(
             slots.insert(slot);
         }
     };
-    let order = open.look_through(field, candidates, &mut see)?;
+    let order = open.look_through(field, candidates, "", &mut see)?;
     Ok(order.map(|order| rows_of(slots, &order, candidates)))
 }
 

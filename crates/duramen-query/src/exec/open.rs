@@ -173,13 +173,14 @@ impl Open {
         &mut self,
         name: &str,
         candidates: &Bitmap,
+        start: &str,
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<Option<Order>> {
         if !self.may_look_through(name, candidates) {
             return Ok(None);
         }
         let mut bytes = 0;
-        let order = self.block.look_through(name, candidates.words(), &mut |slot, text| {
+        let order = self.block.look_through(name, candidates.words(), start, &mut |slot, text| {
             bytes += text.len() + size_of::<u32>();
             see(slot, text);
         })?;

@@ -6,6 +6,7 @@ use super::phrase::hashes;
 use super::re2::translate;
 use crate::parse::quote_always;
 use duramen::block::Word;
+use regex_syntax::hir::{Hir, HirKind};
 use std::fmt;
 
 /// The most bytes a compiled expression may take.
@@ -52,6 +53,8 @@ pub struct Pattern {
     literals: Literals,
     /// Whether it looks at what stands beside a match: at the edges of a value or of a word.
     looks_around: bool,
+    /// What every match begins with.
+    start: Box<str>,
 }
 
 impl Pattern {
@@ -75,7 +78,14 @@ impl Pattern {
         let mut parser = regex_syntax::ParserBuilder::new().dot_matches_new_line(across_lines).build();
         let hir = parser.parse(regex.as_str()).ok();
         let looks_around = hir.as_ref().is_none_or(|hir| !hir.properties().look_set().is_empty());
-        Self { source, literals: hir.as_ref().map(Literals::of).unwrap_or_default(), looks_around, regex }
+        let start = hir.as_ref().map_or("", start).into();
+        Self {
+            source,
+            literals: hir.as_ref().map(Literals::of).unwrap_or_default(),
+            looks_around,
+            start,
+            regex,
+        }
     }
 
     /// Of an expression that must match the whole value, as [`compile_whole`] has it.
@@ -112,6 +122,11 @@ impl Pattern {
         &self.literals.grams
     }
 
+    /// What every match begins with, whatever stands before it.
+    pub(crate) fn start(&self) -> &str {
+        &self.start
+    }
+
     /// Whether any text with this part matches because of it.
     pub(crate) fn matches_by_part(&self, part: &str) -> bool {
         !self.looks_around && self.matches(part)
@@ -120,6 +135,16 @@ impl Pattern {
     /// Whether it matches somewhere in `text`.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+}
+
+/// The literal that every match begins with; empty, if there is none.
+fn start(hir: &Hir) -> &str {
+    match hir.kind() {
+        HirKind::Literal(literal) => str::from_utf8(&literal.0).unwrap_or_default(),
+        HirKind::Capture(capture) => start(&capture.sub),
+        HirKind::Concat(parts) => parts.first().map_or("", start),
+        _ => "",
     }
 }
 
@@ -147,6 +172,24 @@ mod tests {
         assert!(matches(Pattern::across_lines("failed.*refused")));
         assert!(!matches(Pattern::new("failed.*refused")));
         assert!(!matches(Pattern::across_lines("(?-s:failed.*refused)")));
+    }
+
+    #[test]
+    fn what_matches_begin_with_is_told() {
+        for (expression, start) in [
+            ("took (?P<ms>[0-9]+)", "took "),
+            ("(?P<all>(ab)c+)d", "ab"),
+            ("ab?", "a"),
+            ("(?i)took", ""),
+            ("a|b", ""),
+            ("ab|ac", ""),
+            ("(ab)?c", ""),
+            ("^a", ""),
+            (r"\ba", ""),
+            ("", ""),
+        ] {
+            assert_eq!(Pattern::new(expression).unwrap().start(), start, "{expression}");
+        }
     }
 
     #[test]
@@ -181,6 +224,11 @@ mod tests {
             text in "[abAkKS\u{212a}ſ ]{0,12}",
         ) {
             let pattern = Pattern::new(&expression).unwrap();
+            let behind = text.find(pattern.start()).map_or("", |at| &text[at..]);
+            let found = |text: &'_ str| pattern.regex.find(text).map(|found| text[found.start()..].to_string());
+            if !pattern.start().is_empty() {
+                assert_eq!(found(behind), found(&text), "{expression:?} begins with {:?}", pattern.start());
+            }
             if pattern.matches(&text) {
                 for word in pattern.sought_words() {
                     let is = |text: &str, of: &str| if word.any_case { text.eq_ignore_ascii_case(of) } else { text == of };

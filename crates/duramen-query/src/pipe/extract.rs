@@ -131,6 +131,7 @@ impl Extract {
             keeps: self.writes,
             shortcut: None,
             numbers: None,
+            start: &self.start,
             make: Box::new(make),
         }
     }

@@ -78,6 +78,7 @@ impl ExtractRegexp {
             keeps: self.writes,
             shortcut: None,
             numbers: None,
+            start: self.pattern.start(),
             make: Box::new(make),
         }
     }

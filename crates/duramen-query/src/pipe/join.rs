@@ -177,6 +177,7 @@ impl Joined {
             reads: by.iter().map(|name| &**name).collect(),
             writes: self.fields.iter().map(|name| &**name).collect(),
             keeps: KEEPS_ITS_OWN,
+            start: "",
             shortcut: None,
             make: Box::new(make),
             numbers: None,

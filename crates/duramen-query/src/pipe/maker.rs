@@ -85,6 +85,9 @@ pub(crate) struct Maker<'a> {
     /// If what is written can be had without making it of each text.
     pub shortcut: Option<Shortcut>,
     pub make: Make<'a>,
+    /// If it is not empty: of the one text that is read, what comes before the first of it makes no difference, nor does a text
+    /// without it.
+    pub start: &'a str,
     /// How the one field that it writes is made for those who only want to know the numbers, if it can be without texts.
     pub numbers: Option<MakeNumbers<'a>>,
 }
@@ -100,6 +103,7 @@ impl<'a> Maker<'a> {
             keeps: Writes::default(),
             shortcut: None,
             make: Box::new(make),
+            start: "",
             numbers: None,
         }
     }

@@ -497,7 +497,8 @@ fn read_flipped(
     let all = vec![u64::MAX; block.rows().div_ceil(64)];
     for name in block.field_names().unwrap_or_default().iter().map(String::as_str).chain(["_stream"]) {
         let _ = block.rows_having(name);
-        let _ = block.look_through(name, &all, &mut |slot, _| assert!(slot < block.rows()));
+        let _ = block.look_through(name, &all, "", &mut |slot, _| assert!(slot < block.rows()));
+        let _ = block.look_through(name, &all, "1 ", &mut |slot, _| assert!(slot < block.rows()));
     }
 }
 

@@ -105,6 +105,7 @@ impl Format {
             reads: fields.collect(),
             writes: vec![&self.to],
             keeps: self.writes,
+            start: "",
             shortcut: None,
             numbers: None,
             make: Box::new(make),

@@ -102,6 +102,7 @@ fn maker<'a>(expression: &'a Expression, name: &'a str) -> Maker<'a> {
         reads,
         writes: vec![name],
         keeps: Writes::default(),
+        start: "",
         shortcut: None,
         make: Box::new(make),
         numbers: Some(Box::new(numbers)),

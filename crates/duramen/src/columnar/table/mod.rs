@@ -371,9 +371,10 @@ impl Block for TableBlock {
         &self,
         name: &str,
         rows: &[u64],
+        start: &str,
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<Option<Order>> {
-        self.look_through_texts(name, rows, see)
+        self.look_through_texts(name, rows, start, see)
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {

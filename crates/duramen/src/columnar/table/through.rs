@@ -14,6 +14,7 @@ impl TableBlock {
         &self,
         name: &str,
         rows: &[u64],
+        start: &str,
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<Option<Order>> {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
@@ -23,7 +24,7 @@ impl TableBlock {
             return Ok(None);
         }
         let bundle = self.bundle_of(at, true)?;
-        if self.see_texts(i, &mut bundle.part(&at.starts, &at.lens)?, rows, see)? {
+        if self.see_texts(i, &mut bundle.part(&at.starts, &at.lens)?, (rows, start), see)? {
             return Ok(Some(self.order()?.clone()));
         }
         // What was read of it for nothing is what it is decoded of.
@@ -32,13 +33,13 @@ impl TableBlock {
         Ok(None)
     }
 
-    /// Calls `see` with the texts of column `i` in these rows. Nobody is called, and it is `false`, if they are not put together of
+    /// Calls `see` with the texts of column `i` in these rows, as far as who looks for `start` needs them. Nobody is called, and it is `false`, if they are not put together of
     /// templates, or make a dictionary.
     fn see_texts(
         &self,
         i: usize,
         part: &mut Part<'_>,
-        rows: &[u64],
+        (rows, start): (&[u64], &str),
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<bool> {
         let entry = &self.directory.columns[i];
@@ -54,7 +55,7 @@ impl TableBlock {
         let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
         let mut see = |text: usize, value: &str| see(slots[text] as usize, value);
         self.with_context(i, (map, all), None, 0, |context| {
-            outline.of(part).each_text(context, &is_wanted, &mut see)
+            outline.of(part).each_text(context, &is_wanted, start, &mut see)
         })
     }
 }
@@ -107,7 +108,7 @@ mod tests {
         // Which rows have a text that passes.
         let look = |block: &TableBlock, name: &str, rows: &[u64], passes: &dyn Fn(&str) -> bool| {
             let (mut slots, mut last) = (Bits::new(), None);
-            let order = block.look_through(name, rows, &mut |slot, text| {
+            let order = block.look_through(name, rows, "", &mut |slot, text| {
                 assert!(last < Some(slot), "slots ascend");
                 last = Some(slot);
                 if passes(text) {
@@ -151,6 +152,66 @@ mod tests {
             }
         }
         assert!(looked > 5_000, "{looked}");
+    }
+
+    #[test]
+    fn who_looks_for_something_sees_texts_from_the_first_of_it_on() {
+        let entries = entries();
+        let clock = QueryClock::default();
+        let all = vec![u64::MAX; 40];
+        // In the midst of what stays the same, in what varies, across both, in a field that is referred to, in texts kept whole.
+        for start in [
+            " took ",
+            "took 1",
+            "T /p",
+            "/p/9",
+            " ms",
+            "s at 2026",
+            "2",
+            "-01",
+            "user ",
+            "er 1",
+            " of 0.",
+            ".",
+            ": 0",
+            "ff",
+            "é",
+            "ll al",
+            ", all alone",
+            "d",
+            " or ",
+            "6 and ",
+            "G",
+            "nowhere",
+        ] {
+            let (mut given, mut whole) = (0, 0);
+            for name in [names::MESSAGE, "agent"] {
+                let block = block_of(&entries).timed(clock.clone());
+                let mut seen = Vec::new();
+                let order = block.look_through(name, &all, start, &mut |slot, text| {
+                    seen.push((slot, text.to_string()));
+                });
+                let order = order.unwrap().expect("a column of templates");
+                let column = block.column(name).unwrap().unwrap();
+                let mut seen = seen.into_iter().peekable();
+                let mut of_slots: Vec<_> = (0..block.rows()).map(|row| (order.slot(row), row)).collect();
+                of_slots.sort_unstable();
+                for (slot, row) in of_slots {
+                    let mut digits = IntText::default();
+                    let Some(text) = column.text(row, &mut digits) else { continue };
+                    let (at, part) = seen.next().expect("as many as there are texts");
+                    assert_eq!(at, slot);
+                    let from_start = |text: &str| text.find(start).map(|at| text[at..].to_string());
+                    assert_eq!(from_start(&part), from_start(text), "{start:?} in {part:?} of {text:?}");
+                    assert!(text.ends_with(&part), "{part:?} of {text:?}");
+                    (given, whole) = (given + part.len(), whole + text.len());
+                }
+                assert_eq!(seen.next(), None);
+            }
+            // Digits may be anywhere.
+            let is_everywhere = matches!(start, "2" | "d" | "." | "ff");
+            assert!(given < whole * 9 / 10 || is_everywhere, "{start:?}: {given} of {whole} bytes");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::super::bytes::bad;
 use super::super::texts::Texts;
 use super::super::timetext::TimeWriter;
 use super::decode::{Source, Sources};
+use super::start::Start;
 use crate::column::IntText;
 use crate::error::Result;
 
@@ -18,6 +19,8 @@ pub(super) struct Assembly<'a, 'p> {
     /// How many texts are behind it, and how many of each number.
     done: usize,
     next: Vec<usize>,
+    /// How many pieces of each template are left out at its front.
+    left_out: Vec<usize>,
     writer: TimeWriter,
     digits: IntText,
 }
@@ -25,7 +28,18 @@ pub(super) struct Assembly<'a, 'p> {
 impl<'a, 'p> Assembly<'a, 'p> {
     pub(super) fn new(sources: &'a Sources<'p>, numbers: &'a [u16]) -> Self {
         let next = vec![0; 1 + sources.templates.len()];
-        Self { sources, numbers, done: 0, next, writer: TimeWriter::default(), digits: IntText::default() }
+        let left_out = vec![0; sources.templates.len()];
+        let (writer, digits) = (TimeWriter::default(), IntText::default());
+        Self { sources, numbers, done: 0, next, left_out, writer, digits }
+    }
+
+    /// The same without the pieces before the first in which this may begin.
+    pub(super) fn starting_at(mut self, start: &str) -> Self {
+        if let Some(mut start) = Start::new(start) {
+            let templates = self.sources.templates.iter();
+            self.left_out = templates.map(|template| start.pieces_before(template)).collect();
+        }
+        self
     }
 
     /// How many texts are still to come.
@@ -54,13 +68,13 @@ impl<'a, 'p> Assembly<'a, 'p> {
 
     /// Appends text `i`, which is the one with this number of template `n - 1`, or of those without one.
     fn put(&mut self, i: usize, n: usize, number: usize, out: &mut Texts) -> Result<()> {
-        let Self { sources, writer, digits, .. } = self;
+        let Self { sources, left_out, writer, digits, .. } = self;
         let Some(template) = n.checked_sub(1) else {
             out.bytes
                 .extend_from_slice(sources.whole.as_ref().map_or(b"", |whole| whole.get(number, digits)));
             return out.check();
         };
-        for source in &sources.templates[template] {
+        for source in sources.templates[template].iter().skip(left_out[template]) {
             match source {
                 Source::Literal(text) => out.bytes.extend_from_slice(text.as_bytes()),
                 Source::Leaf(leaf) => out.bytes.extend_from_slice(leaf.get(number, digits)),

@@ -152,12 +152,13 @@ impl<'a> Parts<'a> {
         Ok(Made::Texts(out))
     }
 
-    /// Puts texts together, and calls `see` with each that is wanted, and which one it is. They are not kept. Nobody is called, and it is `false`, if they
-    /// make a dictionary, which takes little.
+    /// Puts texts together, from the piece on in which `start` may begin, and calls `see` with each that is wanted, and which one it
+    /// is. They are not kept. Nobody is called, and it is `false`, if they make a dictionary, which takes little.
     pub(crate) fn each_text(
         &self,
         context: &Context<'_>,
         is_wanted: &dyn Fn(usize) -> bool,
+        start: &str,
         see: &mut dyn FnMut(usize, &str),
     ) -> Result<bool> {
         let plan = self.plan(Chosen::all(self.numbers().len()));
@@ -165,7 +166,7 @@ impl<'a> Parts<'a> {
         if sources.dictionary(&plan)?.is_some() {
             return Ok(false);
         }
-        let mut assembly = Assembly::new(&sources, &plan.numbers);
+        let mut assembly = Assembly::new(&sources, &plan.numbers).starting_at(start);
         let mut some = Texts::default();
         let mut bytes = 0;
         while assembly.left() > 0 {

@@ -36,6 +36,7 @@ mod parts;
 mod pattern;
 mod rare;
 mod split;
+mod start;
 mod sure;
 
 pub(crate) use decode::{Context, Made};
