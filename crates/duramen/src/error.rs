@@ -1,6 +1,7 @@
 //! The log store's error: the engine's, and what only a log store can get wrong.
 
 use duramen_engine::Error as EngineError;
+use duramen_engine::io::os::is_out_of_descriptors;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -64,6 +65,11 @@ impl Error {
     /// Whether the operating system said that something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Engine(e) if e.is_not_found())
+    }
+
+    /// Whether a file could not be opened because the process, or all together, have as many open as they may.
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        matches!(self, Self::Engine(EngineError::Io { source, .. }) if is_out_of_descriptors(source))
     }
 
     /// Whether bytes on disk were found damaged: what they held is lost, everything else is not.

@@ -1,6 +1,7 @@
 //! WAL segments that come back after their lines were put into tables, and their writer was forgotten.
 
 use super::*;
+use duramen_engine::io::sim::Fault;
 
 #[test]
 fn its_lines_are_not_taken_again_and_it_is_kept() {
@@ -48,4 +49,32 @@ fn lines_of_a_writer_that_no_table_knows_are_taken() {
     other.flush().unwrap();
     assert_eq!(numbers(&other), (0..60).chain([100]).collect::<Vec<_>>());
     assert_eq!(other.stats().unwrap().quarantined.len(), 0);
+}
+
+#[test]
+fn nor_are_they_taken_again_where_there_is_no_descriptor_for_the_table_that_tells() {
+    let came_back = || {
+        let sim = Sim::new(3);
+        let (segment, bytes) = killed(&sim);
+        flushed(&sim).close().unwrap();
+        put(&sim, Path::new(&segment), &bytes);
+        sim
+    };
+    let sim = came_back();
+    let from = sim.operations();
+    drop(flushed(&sim));
+    for at in from..sim.operations() {
+        let sim = came_back();
+        sim.fail_at(at, Fault::TooManyFiles);
+        if let Ok(store) = options(sim.env()).open("/logs") {
+            // It may have failed.
+            let _flushed = store.flush();
+        }
+        assert_eq!(
+            numbers(&flushed(&sim)),
+            (0..60).collect::<Vec<_>>(),
+            "{:?}",
+            sim.trace().get(at as usize)
+        );
+    }
 }

@@ -41,9 +41,12 @@ impl Keeper {
         };
         let mut last = None;
         for meta in self.manifest.state().tables.values().filter(of_that_time) {
-            // Of one that cannot be read others tell; what the writer left must be put into tables all the same.
-            if let Ok(origins) = self.tables.origins(meta) {
-                last = last.max(origins.last_of(writer));
+            match self.tables.origins(meta) {
+                Ok(origins) => last = last.max(origins.last_of(writer)),
+                // It is whole, and may be the only one that tells.
+                Err(e) if e.is_out_of_descriptors() => return Err(e),
+                // Of one that cannot be read others tell; what the writer left must be put into tables all the same.
+                Err(_) => {}
             }
         }
         let is_taken = |first_seq: u64| last.is_some_and(|last| first_seq <= last);
